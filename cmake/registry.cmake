@@ -1,0 +1,23 @@
+# moka_registry(OUT file NAMESPACE ns TYPE type PREFIX prefix LIST function HEADER include SOURCES files...)
+# Writes `file`: `std::span<const type> ns::function()`, one entry `prefix<stem>()` per source file, sorted.
+# The folder list is the registry; nothing registers itself.
+function(moka_registry)
+  cmake_parse_arguments(R "" "OUT;NAMESPACE;TYPE;PREFIX;LIST;HEADER" "SOURCES" ${ARGN})
+  set(stems "")
+  foreach(source ${R_SOURCES})
+    get_filename_component(stem ${source} NAME_WE)
+    list(APPEND stems ${stem})
+  endforeach()
+  list(SORT stems)
+  set(text "#include \"${R_HEADER}\"\n#include <span>\n#include <vector>\nnamespace ${R_NAMESPACE} {\n")
+  foreach(stem ${stems})
+    string(APPEND text "${R_TYPE} ${R_PREFIX}${stem}();\n")
+  endforeach()
+  string(APPEND text "std::span<const ${R_TYPE}> ${R_LIST}() {\n  static const auto* list = [] {\n"
+    "    auto* v = new std::vector<${R_TYPE}>();\n    v->reserve(512);\n")
+  foreach(stem ${stems})
+    string(APPEND text "    v->push_back(${R_PREFIX}${stem}());\n")
+  endforeach()
+  string(APPEND text "    return v;\n  }();\n  return *list;\n}\n}  // namespace ${R_NAMESPACE}\n")
+  file(CONFIGURE OUTPUT ${R_OUT} CONTENT "${text}" @ONLY)
+endfunction()

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+
+namespace moka {
+
+/// Immutable bytes and whatever keeps them alive: a file mapping, a buffer, or nothing (static data).
+/// Copying shares; slicing never copies.
+struct Bytes {
+  std::span<const std::byte> span;
+  std::shared_ptr<const void> owner;
+
+  const std::byte* data() const { return span.data(); }
+  size_t size() const { return span.size(); }
+  bool empty() const { return span.empty(); }
+  std::string_view text() const { return {reinterpret_cast<const char*>(span.data()), span.size()}; }
+  /// Precondition: offset + size <= this->size().
+  Bytes slice(size_t offset, size_t size) const { return {span.subspan(offset, size), owner}; }
+
+  static Bytes copy_of(std::span<const std::byte> data);
+  static Bytes from(std::string text);
+};
+
+/// Maps a regular file read-only. Errors: not_found, io (not a regular file, permission).
+Result<Bytes> map_file(const std::string& path);
+
+}  // namespace moka

@@ -15,7 +15,6 @@ constexpr size_t kHop = 256;             // samples a frame of its outputs stand
 constexpr size_t kWindowFrames = 172;    // frames it gives for a window
 constexpr size_t kOverlapFrames = 30;    // half of them are cut off at each end
 constexpr size_t kWindowHop = kWindow - kOverlapFrames * kHop;
-constexpr size_t kFramesPerSecond = kSampleRate / kHop;
 constexpr size_t kLowestPitch = 21;      // MIDI pitch of the first of the 88 columns
 
 /// The sound cut into overlapping windows of kWindow samples: half the overlap in zeros, then the sound, then zeros.
@@ -30,7 +29,7 @@ struct Matrix {
 };
 
 /// The model's outputs for all windows, each kWindowFrames x columns, joined into one matrix of
-/// floor(samples * 86 / 22050) rows (fewer where the windows hold fewer). Throws std::runtime_error for other sizes.
+/// floor(samples * 142 / kWindowHop) rows, 142 being the frames kept of a window. Throws std::runtime_error for other sizes.
 Matrix unwrap(const std::vector<std::vector<float>>& outputs, size_t columns, size_t samples);
 
 /// Where a row of the joined matrix lies in the sound. Windows advance by slightly less than the frames that are

@@ -26,7 +26,7 @@ std::vector<std::vector<float>> windows(std::span<const float> samples) {
 }
 
 Matrix unwrap(const std::vector<std::vector<float>>& outputs, size_t columns, size_t samples) {
-  const size_t rows = std::min(samples * kFramesPerSecond / kSampleRate, outputs.size() * kKeptFrames);
+  const size_t rows = std::min(samples * kKeptFrames / kWindowHop, outputs.size() * kKeptFrames);
   Matrix joined{rows, columns, {}};
   joined.values.reserve(outputs.size() * kKeptFrames * columns);
   for (const auto& output : outputs) {

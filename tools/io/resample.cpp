@@ -9,10 +9,11 @@
 namespace moka::io {
 namespace {
 
-constexpr int kZeroCrossings = 64;
+// A transition band from 0.914 to 1.0 of the lower Nyquist frequency, as libsoxr's HQ recipe has it.
+constexpr double kHalfWidth = 93.05;  // zero crossings each side
 constexpr int kStepsPerCrossing = 4096;  // linear interpolation between them errs below -150 dB
-constexpr double kBeta = 13.0;           // Kaiser: side lobes below -125 dB
-constexpr double kRolloff = 0.955;       // centre of the transition, in the lower Nyquist frequency
+constexpr double kBeta = 13.04;          // Kaiser: side lobes below -125 dB
+constexpr double kRolloff = 0.95687;     // centre of the transition
 constexpr uint32_t kHighestRate = 10'000'000;
 constexpr uint32_t kLargestRatio = 1000;
 constexpr size_t kKeptPhases = 1024;
@@ -29,11 +30,11 @@ double bessel_i0(double x) {
 /// Right half of the windowed sinc, kStepsPerCrossing values per zero crossing.
 const std::vector<double>& kernel() {
   static const std::vector<double> table = [] {
-    std::vector<double> values(kZeroCrossings * kStepsPerCrossing + 2, 0.0);
+    std::vector<double> values(static_cast<size_t>(kHalfWidth * kStepsPerCrossing) + 2, 0.0);
     const double scale = 1 / bessel_i0(kBeta);
     for (size_t i = 0; i < values.size() - 1; ++i) {
       const double x = static_cast<double>(i) / kStepsPerCrossing;
-      const double edge = x / kZeroCrossings;
+      const double edge = x / kHalfWidth;
       const double sinc = i == 0 ? 1.0 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
       values[i] = sinc * bessel_i0(kBeta * std::sqrt(std::max(0.0, 1 - edge * edge))) * scale;
     }
@@ -78,7 +79,7 @@ std::vector<float> resample(std::span<const float> samples, uint32_t from, uint3
   }
   const uint64_t length = (samples.size() * up + down - 1) / down;
   const double cutoff = kRolloff * std::min(1.0, static_cast<double>(to) / from);
-  const int reach = static_cast<int>(std::ceil(kZeroCrossings / cutoff)) + 1;
+  const int reach = static_cast<int>(std::ceil(kHalfWidth / cutoff)) + 1;
 
   std::vector<std::vector<float>> kept(up <= kKeptPhases ? up : 1);
   std::vector<float> result(length);

@@ -32,8 +32,8 @@ void write_wav(const std::filesystem::path& path, const Audio& audio);
 /// The mean of the channels.
 Audio mix_to_mono(const Audio& audio);
 
-/// One channel from one rate to another by a Kaiser-windowed sinc of 64 zero crossings a side: a passband flat to
-/// 0.91 of the lower Nyquist frequency, everything that would alias more than 120 dB down, no delay. The result has
+/// One channel from one rate to another by a Kaiser-windowed sinc of 93 zero crossings a side: a passband flat to
+/// 0.91 of the lower Nyquist frequency, more than 120 dB down from the Nyquist frequency on, no delay. The result has
 /// ceil(n * to / from) samples. Rates are 1 Hz to 10 MHz, less than a factor of 1000 apart.
 std::vector<float> resample(std::span<const float> samples, uint32_t from, uint32_t to);
 /// Every channel.

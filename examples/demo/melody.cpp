@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kBeat = 0.4;        // seconds
 constexpr double kLead = 0.25;       // silence before the first note
-constexpr double kRelease = 0.12;    // a damped string's way to silence
+constexpr double kRelease = 0.06;    // a damped string's way to silence
 constexpr double kAttack = 0.002;
 constexpr double kStiffness = 1e-4;  // inharmonicity: partial k at k f sqrt(1 + B k^2)
 constexpr double kPluck = 0.23;      // where the string is plucked, in its length
@@ -74,7 +74,7 @@ std::vector<Note> melody() {
   }
   for (const Chord& chord : chords) {
     for (int pitch : chord.pitches) {
-      notes.push_back({kLead + chord.beat * kBeat, chord.beats * kBeat * 0.95, pitch, 0.55});
+      notes.push_back({kLead + chord.beat * kBeat, chord.beats * kBeat * 0.7, pitch, 0.55});
     }
   }
   std::stable_sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) {

@@ -122,7 +122,7 @@ void draw_header(Canvas& canvas, const Layout& l, const Score& result) {
     double inset;
   };
   const Entry entries[] = {{"played " + std::to_string(result.played), kPlayed, &kPlayedEdge, 0},
-                           {"found " + std::to_string(result.matched), kHit, nullptr, 4},
+                           {"matched " + std::to_string(result.matched), kHit, nullptr, 4},
                            {"missed " + std::to_string(result.played - result.matched), kMissed, &kMissedEdge, 0},
                            {"extra " + std::to_string(result.found - result.matched), kExtra, nullptr, 4}};
   double x = kMargin;

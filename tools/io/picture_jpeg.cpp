@@ -93,6 +93,10 @@ Picture formats::parse_jpeg(std::span<const std::byte> bytes, std::string_view n
   if (!read_header(reader, bytes)) fail(name, "damaged JPEG: ", reader.errors.message);
   require_size(reader.jpeg.image_width, reader.jpeg.image_height, most_pixels, name);
 
+  int orientation = 1;
+  for (auto* marker = reader.jpeg.marker_list; marker && orientation == 1; marker = marker->next) {
+    orientation = exif_orientation(std::as_bytes(std::span<const JOCTET>(marker->data, marker->data_length)));
+  }
   const bool gray = reader.jpeg.jpeg_color_space == JCS_GRAYSCALE;
   const bool inks = reader.jpeg.jpeg_color_space == JCS_CMYK || reader.jpeg.jpeg_color_space == JCS_YCCK;
   reader.jpeg.out_color_space = gray ? JCS_GRAYSCALE : inks ? JCS_CMYK : JCS_EXT_RGBA;
@@ -101,12 +105,7 @@ Picture formats::parse_jpeg(std::span<const std::byte> bytes, std::string_view n
   if (!read_pixels(reader, picture, inks ? row.data() : nullptr)) {
     fail(name, "damaged JPEG: ", reader.errors.message);
   }
-  for (auto* marker = reader.jpeg.marker_list; marker; marker = marker->next) {
-    const int orientation =
-        exif_orientation(std::as_bytes(std::span<const JOCTET>(marker->data, marker->data_length)));
-    if (orientation != 1) return upright(std::move(picture), orientation);
-  }
-  return picture;
+  return upright(std::move(picture), orientation);
 }
 
 }  // namespace moka::io

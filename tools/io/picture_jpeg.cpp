@@ -1,9 +1,8 @@
-#include <cstdio>
-
-#include <jpeglib.h>
 #include <jerror.h>
+#include <jpeglib.h>
 
 #include <csetjmp>
+#include <cstdio>
 #include <cstring>
 
 #include "io/io_error.h"

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/tensor.h"
+
+namespace moka::import {
+
+enum class FeatureKind : uint8_t { int64, float64, string, multi_array, image, dictionary, sequence, state };
+
+/// One dimension's allowed sizes; `upper` -1 when unbounded.
+struct SizeRange {
+  int64_t lower = 1, upper = -1;
+  bool operator==(const SizeRange&) const = default;
+};
+
+/// Core ML's MLMultiArrayConstraint. `shape` is the default shape; empty when the model does not say.
+struct MultiArrayConstraint {
+  ir::DType dtype = ir::DType::fp32;  ///< fp16, fp32, fp64, int32, int8
+  std::vector<int64_t> shape;
+  std::vector<SizeRange> ranges;                  ///< empty, or one per dimension
+  std::vector<std::vector<int64_t>> enumerated;   ///< empty, or the allowed shapes
+  std::optional<double> default_value;            ///< of an optional input
+};
+
+enum class ColorSpace : uint8_t { grayscale, rgb, bgr, grayscale_float16 };
+
+/// Core ML's MLImageConstraint.
+struct ImageConstraint {
+  int64_t width = 0, height = 0;
+  ColorSpace color = ColorSpace::rgb;
+  std::optional<SizeRange> width_range, height_range;
+  std::vector<std::pair<int64_t, int64_t>> enumerated;  ///< (width, height)
+};
+
+struct FeatureDescription {
+  std::string name;
+  std::string description;
+  FeatureKind kind = FeatureKind::multi_array;
+  bool optional = false;
+  MultiArrayConstraint array;  ///< of multi_array and state
+  ImageConstraint image;
+  bool string_keys = true;     ///< of dictionary: keys are strings, else int64; of sequence: elements are strings
+  SizeRange sequence_length;   ///< of sequence
+};
+
+/// Inputs, outputs and states of one function of a model.
+struct FunctionDescription {
+  std::string name;
+  std::vector<FeatureDescription> inputs, outputs, states;
+  std::string predicted_feature_name, predicted_probabilities_name;
+};
+
+/// Core ML's MLModelDescription, free of protobuf.
+struct ModelDescription {
+  std::string type_name;  ///< Core ML's name of the Model.Type member, e.g. "mlProgram"
+  int specification_version = 1;
+  std::vector<FunctionDescription> functions;  ///< at least one; the default one is named in default_function
+  std::string default_function;
+  std::vector<ir::Tensor> class_labels;        ///< empty, or one string or int64 tensor of rank 1
+  std::string short_description, author, license, version;
+  std::map<std::string, std::string> user_defined;
+  bool updatable = false;
+
+  const FunctionDescription* function(std::string_view name) const {
+    for (const auto& f : functions)
+      if (f.name == name) return &f;
+    return nullptr;
+  }
+};
+
+}  // namespace moka::import

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/budget.h"
+#include "import/description.h"
+#include "ir/program.h"
+
+namespace moka::format {
+class ModelFile;
+}
+namespace moka::proto {
+class Model;
+}
+
+namespace moka::import {
+
+/// A model in the one form that everything behind the importers knows.
+///
+/// Features cross the boundary of a function as these IR types, by feature name:
+///   int64 -> tensor<int64, []>;  float64 -> tensor<fp64, []>;  string -> tensor<string, []>;
+///   dictionary -> dict<tensor<string|int64, []>, tensor<fp64, []>>;  sequence -> tensor<string|int64, [?]>;
+///   multi_array -> a tensor of the description's shape (flexible dimensions unknown), of the element type that the
+///     program computes with: ML programs as the program says, neural networks fp32, classic models as declared;
+///   image -> tensor<fp32 or fp16, [1, C, H, W]> with values 0..255, planes in the order of the colour space.
+/// The runtime converts between what the caller gives, these, and the declared types. Outputs likewise, of any numeric
+/// element type. State inputs are function inputs of type state<tensor<...>>.
+struct ImportedModel {
+  ir::Program program;
+  ModelDescription description;
+};
+
+struct ImportOptions {
+  std::shared_ptr<MemoryBudget> budget;
+};
+
+Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options);
+
+/// Values by feature name. An importer of one model reads its inputs here and adds its outputs, so that a pipeline is
+/// a sequence of calls on the same Features.
+using Features = std::map<std::string, ir::Value*>;
+
+struct ImportContext {
+  const format::ModelFile& file;
+  const ImportOptions& options;
+  std::string prefix;  ///< of the names of operations and values of this model, unique within a pipeline
+  int depth = 0;       ///< of nested pipelines; limited
+};
+
+/// One file of import/classic/ or import/pipeline/: the members of Model.Type (by field number) it takes, and how.
+struct ModelImporter {
+  std::span<const int> types;
+  Status (*import)(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+};
+
+/// Imports `model` into `builder`, whatever its type; what pipelines call for each of their models.
+Status import_into(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+
+/// Decodes ModelDescription of the specification (import/description.cpp).
+Result<ModelDescription> describe(const proto::Model& model);
+/// The IR type of a feature at the boundary of a function (see ImportedModel).
+Result<ir::Type> boundary_type(const FeatureDescription& feature, bool classic);
+
+}  // namespace moka::import

@@ -1,0 +1,254 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/op_def.h"
+#include "ir/tensor.h"
+#include "ir/type.h"
+
+namespace moka::ir {
+
+class Block;
+class Function;
+class Op;
+
+/// An SSA value: an operation's output, a block's input, or an inline constant of one operation.
+class Value {
+ public:
+  std::string name;  ///< unique in its function for outputs and block inputs
+  Type type;         ///< may have unknown dimensions
+
+  Op* producer() const { return producer_; }  ///< nullptr for block inputs and inline constants
+  int index() const { return index_; }        ///< among the producer's outputs or the block's inputs
+  Block* block() const { return block_; }     ///< of block inputs
+  bool is_inline_constant() const { return producer_ == nullptr && block_ == nullptr; }
+  /// Set for the output of `const` and for inline constants.
+  const Constant* constant() const { return constant_.get(); }
+  const std::shared_ptr<const Constant>& shared_constant() const { return constant_; }
+  /// Operations that read it, once per operand.
+  const std::vector<Op*>& users() const { return users_; }
+  /// Blocks that return it, once per output.
+  const std::vector<Block*>& returned_by() const { return returned_by_; }
+  bool is_used() const { return !users_.empty() || !returned_by_.empty(); }
+  uint32_t id() const { return id_; }  ///< unique in its function, dense after Function::renumber
+
+ private:
+  friend class Op;
+  friend class Block;
+  friend class Builder;
+  friend class Function;
+  Op* producer_ = nullptr;
+  Block* block_ = nullptr;
+  int index_ = 0;
+  uint32_t id_ = 0;
+  std::shared_ptr<const Constant> constant_;
+  std::vector<Op*> users_;
+  std::vector<Block*> returned_by_;
+};
+
+/// An elementwise function that the producing kernel applies to its result before storing it.
+struct Epilogue {
+  std::string op;  ///< relu, relu6, clip, sigmoid, tanh, silu, leaky_relu, gelu, ...: an elementwise operation of MIL
+  float alpha = 0, beta = 0;
+  std::string origin;  ///< name of the operation that was fused
+  bool operator==(const Epilogue&) const = default;
+};
+
+/// What is given to one parameter.
+struct Operand {
+  int param = 0;  ///< index in OpVersion::params
+  std::vector<Value*> values;
+  bool tuple = false;  ///< written as (a, b) although it may hold one value
+};
+
+/// An operation. Operands are in the order of the parameters; absent ones are left out.
+class Op {
+ public:
+  const OpVersion& version() const { return *version_; }
+  const std::string& type_name() const { return version_->def->name; }  ///< "conv"
+  std::string name;                                                     ///< of the operation in the source model
+  bool has_trait(Trait t) const { return has(version_->traits, t); }
+
+  std::span<const Operand> operands() const { return operands_; }
+  Value* input(std::string_view param) const;  ///< first value, nullptr when absent
+  std::span<Value* const> inputs(std::string_view param) const;
+  size_t output_count() const { return outputs_.size(); }
+  Value* output(size_t i = 0) const { return outputs_[i].get(); }
+  size_t block_count() const { return blocks_.size(); }
+  Block* block(size_t i) const { return blocks_[i].get(); }
+  Block* parent() const { return parent_; }
+
+  /// Replaces every operand `from` by `to`.
+  void replace_input(Value* from, Value* to);
+  /// Sets or adds a parameter; an empty list removes it.
+  void set_input(std::string_view param, std::vector<Value*> values, bool tuple = false);
+  Value* set_constant(std::string_view param, Constant value);
+
+  std::vector<Epilogue> epilogue;
+  std::map<std::string, Constant> attributes;  ///< other attributes of the source, kept for text
+  ~Op();
+
+ private:
+  friend class Block;
+  friend class Function;
+  friend class Builder;
+  explicit Op(const OpVersion& version) : version_(&version) {}
+  Value* add_output(std::string name, Type type);
+
+  const OpVersion* version_;
+  std::vector<Operand> operands_;
+  std::vector<std::unique_ptr<Value>> outputs_;
+  std::vector<std::unique_ptr<Value>> inline_constants_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  Block* parent_ = nullptr;
+  std::list<std::unique_ptr<Op>>::iterator self_;
+};
+
+/// A list of operations with inputs and outputs.
+class Block {
+ public:
+  std::string name;
+  std::span<const std::unique_ptr<Value>> inputs() const { return inputs_; }
+  std::span<Value* const> outputs() const { return outputs_; }
+  const std::list<std::unique_ptr<Op>>& ops() const { return ops_; }
+  Op* parent_op() const { return parent_op_; }  ///< nullptr for a function's body
+  Function* function() const { return function_; }
+
+  Value* add_input(std::string name, Type type);
+  void set_outputs(std::vector<Value*> outputs);
+  void replace_output(Value* from, Value* to);
+  /// Removes an operation. Precondition: none of its outputs is used.
+  void erase(Op* op);
+  ~Block();
+
+ private:
+  friend class Op;
+  friend class Function;
+  friend class Builder;
+  Block(Function* function, Op* parent_op) : function_(function), parent_op_(parent_op) {}
+
+  Function* function_;
+  Op* parent_op_;
+  std::vector<std::unique_ptr<Value>> inputs_;
+  std::vector<Value*> outputs_;
+  std::list<std::unique_ptr<Op>> ops_;
+};
+
+/// A function: its body's inputs are the function's inputs, its body's outputs the function's outputs.
+class Function {
+ public:
+  Function(std::string name, Opset opset);
+  std::string name;
+  Opset opset;
+  std::map<std::string, Constant> attributes;
+  Block& body() const { return *body_; }
+  /// Numbers all values densely, in order; returns how many there are. Inline constants are numbered too.
+  uint32_t renumber();
+  /// `base`, or base_1, base_2, ...: unique among the values of this function.
+  std::string unique_name(std::string_view base);
+  /// Replaces `from` everywhere by `to`, including block outputs.
+  static void replace_all_uses(Value* from, Value* to);
+
+ private:
+  friend class Block;
+  friend class Op;
+  friend class Builder;
+  std::map<std::string, int, std::less<>> names_;
+  uint32_t next_id_ = 0;
+  std::unique_ptr<Block> body_;
+};
+
+/// A whole model in MIL.
+struct Program {
+  std::vector<std::unique_ptr<Function>> functions;
+  std::map<std::string, Constant> attributes;
+  std::string version = "1.0";
+
+  Function* find(std::string_view name) const;
+};
+
+/// One named argument of Builder::op: a value, a tuple of values, or a constant.
+struct NamedArg {
+  std::string name;
+  std::vector<Value*> values;
+  bool tuple = false;
+  std::optional<Constant> constant;
+
+  NamedArg(std::string n, Value* v) : name(std::move(n)), values{v} {}
+  NamedArg(std::string n, std::vector<Value*> v) : name(std::move(n)), values(std::move(v)), tuple(true) {}
+  NamedArg(std::string n, Constant c) : name(std::move(n)), constant(std::move(c)) {}
+  NamedArg(std::string n, Tensor t) : NamedArg(std::move(n), Constant(std::move(t))) {}
+  NamedArg(std::string n, const char* text) : NamedArg(std::move(n), Tensor::text(text)) {}
+  NamedArg(std::string n, std::string text) : NamedArg(std::move(n), Tensor::text(std::move(text))) {}
+  NamedArg(std::string n, bool v) : NamedArg(std::move(n), Tensor::boolean(v)) {}
+  NamedArg(std::string n, int v) : NamedArg(std::move(n), Tensor::scalar_i64(DType::int32, v)) {}
+  NamedArg(std::string n, float v) : NamedArg(std::move(n), Tensor::scalar(DType::fp32, v)) {}
+  NamedArg(std::string n, const Ints& v) : NamedArg(std::move(n), Tensor::i32(v.span())) {}
+};
+
+/// What Builder::append needs to know of an operation.
+struct OpSpec {
+  std::string_view op;
+  std::vector<NamedArg> args;
+  std::string name;                       ///< of the operation; empty: that of its first output
+  std::vector<std::string> output_names;  ///< empty: made from `name`
+  std::vector<Type> declared;             ///< empty, or one per output; must be compatible with the inferred ones
+};
+
+/// Appends operations to a block, in the manner of MIL: `b.op("relu", {{"x", x}})`. Checks arity, names, const-ness,
+/// element types, allowed values, and infers the types of the outputs.
+class Builder {
+ public:
+  /// Appends to the end of `block`.
+  Builder(const OpTable& table, Block& block);
+  /// Inserts before `op`.
+  static Builder before(const OpTable& table, Op& op);
+
+  Result<Op*> append(OpSpec spec);
+  /// As `append`, for operations with one output.
+  Result<Value*> op(std::string_view op, std::vector<NamedArg> args, std::string name = {});
+  /// A `const` operation.
+  Result<Value*> constant(std::string name, Constant value);
+  /// Appends an operation with blocks; `fill(i, builder)` builds block i, whose inputs have been added with the types
+  /// `block_inputs[i]`, and returns its outputs.
+  using BlockFn = std::function<Result<std::vector<Value*>>(size_t index, Builder& inner)>;
+  Result<Op*> append_with_blocks(OpSpec spec, std::span<const std::vector<std::pair<std::string, Type>>> block_inputs,
+                                 const BlockFn& fill);
+
+  Block& block() const { return *block_; }
+  Function& function() const { return *block_->function(); }
+  const OpTable& table() const { return *table_; }
+  Opset opset;  ///< versions are resolved for it; starts as the function's
+
+ private:
+  Result<Op*> insert(const OpVersion& version, OpSpec&& spec,
+                     std::span<const std::vector<std::pair<std::string, Type>>> block_inputs, const BlockFn* fill);
+  const OpTable* table_;
+  Block* block_;
+  std::list<std::unique_ptr<Op>>::iterator at_;
+};
+
+/// Views of an operation's inputs as their types and constants say, for inference outside of planning.
+/// Owns the storage that OpCall borrows.
+class StaticCall {
+ public:
+  explicit StaticCall(const Op& op);
+  StaticCall(const StaticCall&) = delete;
+  const OpCall& call() const { return *call_; }
+
+ private:
+  std::vector<Arg> args_;
+  std::vector<uint32_t> first_;
+  std::vector<TensorView> views_;
+  std::optional<OpCall> call_;
+};
+
+}  // namespace moka::ir

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "ir/type.h"
+
+namespace moka::ir {
+
+struct List;
+struct Dict;
+
+/// A borrowed, dense, row-major tensor; or, with dtype none, a borrowed List or Dict.
+/// Strings: `data` points at std::string objects.
+struct TensorView {
+  DType dtype = DType::none;
+  Shape shape;
+  void* data = nullptr;
+
+  int64_t count() const { return shape.count(); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+  List& list() const { return *static_cast<List*>(data); }
+  Dict& dict() const { return *static_cast<Dict*>(data); }
+};
+
+/// Element access whatever the numeric dtype; sub-byte types are unpacked. Precondition: i < count, not string.
+double load_f64(const TensorView& t, int64_t i);
+int64_t load_i64(const TensorView& t, int64_t i);
+/// Floats round to nearest even; storing to an integer truncates towards zero, saturates, and maps NaN to 0.
+void store_f64(const TensorView& t, int64_t i, double v);
+/// Integers wrap to the width of the dtype, as NumPy's astype does.
+void store_i64(const TensorView& t, int64_t i, int64_t v);
+
+/// An owned or file-backed, immutable-once-shared tensor.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Zero-filled (strings: empty). Errors: unsupported (size).
+  static Result<Tensor> zeros(DType dtype, const Shape& shape);
+  /// Shares `data`, which must be at least storage_bytes long. Not for strings. Error: malformed when too short.
+  static Result<Tensor> wrap(DType dtype, const Shape& shape, Bytes data);
+  static Tensor strings(const Shape& shape, std::vector<std::string> values);
+  static Tensor scalar(DType dtype, double v);
+  static Tensor scalar_i64(DType dtype, int64_t v);
+  static Tensor text(std::string v);
+  static Tensor boolean(bool v);
+  static Tensor i32(std::span<const int64_t> values);  ///< rank 1, values must fit
+  static Tensor i32(std::initializer_list<int64_t> values);
+  static Tensor f32(const Shape& shape, std::span<const float> values);
+
+  bool empty_handle() const { return dtype_ == DType::none; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int64_t count() const { return shape_.count(); }
+  size_t bytes() const { return size_; }
+  const void* data() const { return data_; }
+  /// For the creator, before the tensor is shared. File-backed data must not be written.
+  void* mutable_data() { return const_cast<void*>(data_); }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+  template <class T>
+  std::span<const T> as() const {
+    return {static_cast<const T*>(data_), static_cast<size_t>(count())};
+  }
+  template <class T>
+  std::span<T> mut() {
+    return {static_cast<T*>(mutable_data()), static_cast<size_t>(count())};
+  }
+  /// Writing through the view is allowed only where mutable_data() is.
+  TensorView view() const { return {dtype_, shape_, const_cast<void*>(data_)}; }
+  const std::string& text() const { return *static_cast<const std::string*>(data_); }
+  Tensor reshaped(const Shape& shape) const;  ///< same count, shared storage
+
+  bool operator==(const Tensor& o) const;  ///< same type, same bytes
+
+ private:
+  DType dtype_ = DType::none;
+  Shape shape_;
+  const void* data_ = nullptr;
+  size_t size_ = 0;
+  std::shared_ptr<const void> owner_;
+};
+
+/// A TensorList at run time: elements share storage until written.
+struct List {
+  std::vector<Tensor> items;
+};
+
+/// A dictionary at run time. Keys are int64 or string (one kind), values double, int64 or string tensors of rank 0.
+struct Dict {
+  bool string_keys = true;
+  std::vector<std::string> text_keys;
+  std::vector<int64_t> int_keys;
+  std::vector<double> values;
+  size_t size() const { return values.size(); }
+};
+
+/// A constant of any IR type: a tensor, or the parts of a list, tuple or dict (key, value, key, value, ...).
+struct Constant {
+  Type type;
+  Tensor tensor;
+  std::vector<Constant> parts;
+
+  Constant() = default;
+  Constant(Tensor t) : type(Type::tensor(t.dtype(), t.shape())), tensor(std::move(t)) {}
+  Constant(Type t, std::vector<Constant> p) : type(std::move(t)), parts(std::move(p)) {}
+  bool operator==(const Constant& o) const;
+  /// Where it came from, kept for text: path and offset of a weights file. Empty path: immediate.
+  std::string blob_path;
+  uint64_t blob_offset = 0;
+};
+
+}  // namespace moka::ir

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/op_def.h"
+#include "ir/program.h"
+
+/// The contract between the planner and the devices.
+namespace moka::kernel {
+
+/// The physical order of a tensor's elements. Row-major is the order of the logical shape; channels_last moves axis 1
+/// behind the last axis; channel_blocked splits axis 1 into groups of `block` channels that become the innermost axis
+/// (the last group padded with zeros). Both need rank >= 3.
+struct Layout {
+  enum class Kind : uint8_t { row_major, channels_last, channel_blocked };
+  Kind kind = Kind::row_major;
+  uint8_t block = 0;
+
+  bool is_row_major() const { return kind == Kind::row_major; }
+  bool operator==(const Layout&) const = default;
+  static Layout channels_last() { return {Kind::channels_last, 0}; }
+  static Layout blocked(uint8_t block) { return {Kind::channel_blocked, block}; }
+};
+/// "row_major", "channels_last", "blocked16".
+std::string to_string(Layout layout);
+/// Bytes of a tensor of a byte-sized dtype in `layout`.
+Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout layout);
+
+/// What a kernel is given at run time. Shapes are logical; data is in the layouts that its choice asked for.
+struct KernelArgs {
+  std::span<const ir::TensorView> in;   ///< parallel to OpCall::all_args; data null where the choice took it in prepare
+  std::span<const ir::TensorView> out;
+  std::byte* scratch = nullptr;  ///< KernelChoice::scratch bytes, 64-byte aligned
+  const ir::OpCall* call = nullptr;  ///< for kernels that look values up by name
+  int64_t begin = 0, end = 0;        ///< range of tiles
+};
+
+/// Constants of an operation while its kernel is prepared, once per plan.
+class PrepareContext {
+ public:
+  virtual ~PrepareContext() = default;
+  /// The value of a constant input (index in all_args), row-major, expanded if it was compressed. Kept until the end of
+  /// `prepare` only, unless the kernel also reads it at run time.
+  virtual Result<ir::TensorView> constant(int arg) = 0;
+  /// Packed bytes shared by all plans of a model: `fill` runs once for each (input, key).
+  virtual Result<std::shared_ptr<const std::byte>> pack(int arg, std::string_view key, size_t bytes,
+                                                        const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
+};
+
+/// A kernel that will run one operation: all that the planner needs to know of it.
+struct KernelChoice {
+  std::string_view kernel;           ///< "cpu.conv.onednn"; static storage
+  std::string note;                  ///< what the user may want to know of this choice, e.g. the implementation's name
+  std::vector<Layout> in;            ///< per input in all_args; empty: all row-major
+  std::vector<Layout> out;           ///< per output; empty: all row-major
+  std::vector<bool> in_prepare_only; ///< inputs that only `prepare` reads; empty: none
+  size_t scratch = 0;                ///< bytes
+  double cost = 0;                   ///< estimated seconds
+  int in_place = -1;                 ///< input whose storage output 0 may take over (same bytes, same element order of access)
+  int64_t tiles = 1;                 ///< run may be called for disjoint ranges of [0, tiles) at the same time
+  bool own_threads = false;          ///< runs its own parallel region (oneDNN); called once with the whole range
+  size_t epilogues = 0;              ///< how many of Op::epilogue it applies itself, from the first
+  std::function<Status(PrepareContext&)> prepare;  ///< optional, once, before the first run
+  /// Const, reentrant: called by many sessions at once. Must not allocate, log or start threads.
+  std::function<Status(const KernelArgs&)> run;
+};
+
+/// An operation with concrete types and known constants, as a kernel's `match` sees it.
+struct MatchCall {
+  const ir::OpCall& call;
+  std::span<const ir::Type> outputs;
+  std::span<const Layout> layouts;  ///< in which each input of all_args arrives unless converted
+  std::span<const ir::Epilogue> epilogue;
+  int threads = 1;
+  bool is_constant(std::string_view param) const { return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))]; }
+  std::span<const bool> constant_args;  ///< per input: known before running (its value may need expansion: use prepare)
+};
+
+/// A runnable choice, or why not: a short noun phrase such as "dilation along 3 axes".
+struct Match {
+  std::unique_ptr<KernelChoice> choice;
+  std::string refusal;
+
+  static Match no(std::string reason) { return {nullptr, std::move(reason)}; }
+  static Match yes(KernelChoice c) { return {std::make_unique<KernelChoice>(std::move(c)), {}}; }
+};
+
+/// One way of a device to run some operations.
+struct KernelDef {
+  std::string_view name;
+  std::vector<std::string_view> ops;  ///< that it can be asked for; empty: all
+  Match (*match)(const MatchCall&);
+};
+
+/// The compute units that a ModelConfiguration may allow.
+enum class ComputeUnit : uint8_t { cpu, gpu, neural_engine };
+
+/// A device: an ordered list of kernels, best first.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;         ///< "cpu", "reference"
+  virtual std::string description() const = 0;       ///< the hardware, for people
+  virtual ComputeUnit unit() const = 0;
+  virtual std::span<const KernelDef> kernels() const = 0;
+  /// The first match in `kernels`; else all refusals, "kernel: reason; ...".
+  virtual Match claim(const MatchCall& call) const;
+};
+
+}  // namespace moka::kernel

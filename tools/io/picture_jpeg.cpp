@@ -1,8 +1,11 @@
-#include <jerror.h>
+// jpeglib.h needs size_t and FILE declared before it.
+// clang-format off
+#include <cstdio>
 #include <jpeglib.h>
+#include <jerror.h>
+// clang-format on
 
 #include <csetjmp>
-#include <cstdio>
 #include <cstring>
 
 #include "io/io_error.h"

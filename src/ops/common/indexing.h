@@ -5,7 +5,7 @@
 /// What gather and scatter operations share.
 namespace moka::ops {
 
-/// Signature of `validate_indices` and of index types, per opset.
+/// Element types of indices since iOS16 and since iOS17.
 inline constexpr DTypes kIndices16 = any_of(DType::int32, DType::int16, DType::uint16);
 inline constexpr DTypes kIndices17 = kIndices16 | any_of(DType::int8, DType::uint8);
 
@@ -34,8 +34,8 @@ class Indexer {
 /// The rule by which scatter combines an element with its update.
 enum class Combine { update, add, sub, mul, div, max, min };
 Result<Combine> combine_of(const OpCall& call);
-/// Adds `mode`'s allowed values to the parameter added last.
-inline const std::vector<std::string> kCombineModes = {"add", "div", "max", "min", "mul", "sub", "update"};
+/// The allowed values of `mode`.
+inline std::vector<std::string> combine_modes() { return {"add", "div", "max", "min", "mul", "sub", "update"}; }
 /// dst[to + i] = dst[to + i] (rule) src[from + i] for i < n; each result is rounded to the element type.
 void combine_elements(Combine rule, const TensorView& dst, int64_t to, const TensorView& src, int64_t from, int64_t n);
 

@@ -55,7 +55,7 @@ OpDef define_scatter() {
       .constant("axis", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 0))
       .constant("mode", kString)
-      .one_of(kCombineModes)
+      .one_of(combine_modes())
       .or_else(Tensor::text("add"))
       .infer(infer)
       .reference(reference)

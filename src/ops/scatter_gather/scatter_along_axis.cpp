@@ -61,7 +61,7 @@ OpDef define_scatter_along_axis() {
       .constant("axis", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 0))
       .constant("mode", kString)
-      .one_of(kCombineModes)
+      .one_of(combine_modes())
       .or_else(Tensor::text("add"))
       .infer(infer)
       .reference(reference)

@@ -59,7 +59,7 @@ OpDef define_scatter_nd() {
       .in("indices", kI32)
       .in("updates", "T")
       .constant("mode", kString)
-      .one_of(kCombineModes)
+      .one_of(combine_modes())
       .or_else(Tensor::text("add"))
       .infer(infer)
       .reference(reference)

@@ -74,8 +74,15 @@ Status batched_matmul(Layer& l) {
     return l.set(0, MOKA_TRY(l.op("matmul", {{"x", x}, {"y", MOKA_TRY(l.in(1))}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
   // The file stores the matrix column by column: the rows of linear's weight.
   Shape shape = MOKA_TRY(l.shape({p.weightmatrixseconddimension(), p.weightmatrixfirstdimension()}, "weights"));
-  std::vector<NamedArg> args{{"x", x}, {"weight", MOKA_TRY(l.weight(p.weights(), shape, "weights"))}};
-  if (p.hasbias()) args.emplace_back("bias", MOKA_TRY(l.weight(p.bias(), Shape{shape[0]}, "bias")));
+  Value* weights = MOKA_TRY(l.weight(p.weights(), shape, "weights"));
+  Value* bias = p.hasbias() ? MOKA_TRY(l.weight(p.bias(), Shape{shape[0]}, "bias")) : nullptr;
+  if (x->type.rank() > 3) {
+    Value* y = MOKA_TRY(l.op("matmul", {{"x", x}, {"y", weights}, {"transpose_y", true}}));
+    if (bias != nullptr) y = MOKA_TRY(l.op("add", {{"x", y}, {"y", bias}}));
+    return l.set(0, y);
+  }
+  std::vector<NamedArg> args{{"x", x}, {"weight", weights}};
+  if (bias != nullptr) args.emplace_back("bias", bias);
   return l.set(0, MOKA_TRY(l.op("linear", std::move(args))));
 }
 

@@ -115,9 +115,14 @@ Status convolution(Layer& l) {
     if (p.isdeconvolution()) return l.unsupported("a deconvolution whose weights are an input");
     std::vector<NamedArg> args{{"x", x}, {"weight", MOKA_TRY(l.in(1))}, {"strides", c.stride}, {"dilations", c.dilation}, {"groups", static_cast<int>(c.groups)}};
     c.padding.append(args);
-    if (l.inputs() > 2) args.emplace_back("bias", MOKA_TRY(l.in(2)));
-    else MOKA_TRY(add_bias(l, args, c));
-    return l.set(0, MOKA_TRY(l.op("conv", std::move(args))), Form::nchw);
+    if (l.inputs() == 2) MOKA_TRY(add_bias(l, args, c));
+    Value* y = MOKA_TRY(l.op("conv", std::move(args)));
+    if (l.inputs() > 2) {
+      Value* bias = MOKA_TRY(l.in(2));
+      if (bias->type.rank() == 1) bias = MOKA_TRY(l.op("expand_dims", {{"x", bias}, {"axes", Ints{1, 2}}}));
+      y = MOKA_TRY(l.op("add", {{"x", y}, {"y", bias}}));
+    }
+    return l.set(0, y, Form::nchw);
   }
   if (p.isdeconvolution()) {
     c.dilation = Ints{1, 1};

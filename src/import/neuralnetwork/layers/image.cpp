@@ -135,40 +135,16 @@ Status crop_resize(Layer& l) {
   Ints size = MOKA_TRY(pair(l, p.targetsize(), "target size", 1));
   std::string method = MOKA_TRY(sampling(l, p.mode()));
   Value* x = MOKA_TRY(l.nchw(0));
-  Value* boxes = MOKA_TRY(l.in(1, Form::matrix));
-  auto resize = [&](Value* coordinates, Value* images) {
-    return l.op("crop_resize", {{"x", x},
-                                {"boxes", coordinates},
-                                {"box_indices", images},
-                                {"target_height", static_cast<int>(size[0])},
-                                {"target_width", static_cast<int>(size[1])},
-                                {"normalized_coordinates", p.normalizedcoordinates()},
-                                {"spatial_scale", p.spatialscale() == 0 ? 1.0f : p.spatialscale()},
-                                {"box_coordinate_mode", kModes[mode]},
-                                {"sampling_mode", method}});
-  };
-  std::vector<Dim> lead{dims_of(boxes)[0]};
-  if (boxes->type.shape()[1] == 5) {
-    ir::Op* parts = MOKA_TRY(l.multi("split", {{"x", boxes}, {"split_sizes", Ints{1, 4}}, {"axis", 1}}));
-    Value* images = MOKA_TRY(l.op("squeeze", {{"x", parts->output(0)}, {"axes", Ints{1}}}));
-    images = MOKA_TRY(l.op("cast", {{"x", images}, {"dtype", "int32"}}));
-    lead.push_back(Dim{1});
-    return l.set_folded(0, MOKA_TRY(resize(parts->output(1), images)), Form::nchw, lead);
-  }
-  if (boxes->type.shape()[1] != 4) return l.malformed(cat("expected boxes of 4 or 5 numbers, got ", boxes->type));
-  int64_t batch = x->type.shape()[0];
-  if (batch < 1 || batch > 1024) return l.unsupported(cat("boxes for a batch of ", batch < 0 ? std::string("unknown size") : cat(batch)));
-  std::vector<Value*> crops;
-  for (int64_t b = 0; b < batch; b++) {
-    Value* shape = MOKA_TRY(l.net.shape_value(lead, l.p.name()));
-    Value* images = MOKA_TRY(l.op("fill", {{"shape", shape}, {"value", static_cast<int>(b)}}));
-    crops.push_back(MOKA_TRY(resize(boxes, images)));
-  }
-  if (batch == 1) {
-    lead.push_back(Dim{1});
-    return l.set_folded(0, crops[0], Form::nchw, lead);
-  }
-  return l.set(0, MOKA_TRY(l.op("stack", {{"values", crops}, {"axis", 1}})));
+  Value* boxes = MOKA_TRY(l.in(1));
+  if (boxes->type.rank() != 5) return l.malformed(cat("expected boxes of rank 5, got ", boxes->type));
+  return l.set(0, MOKA_TRY(l.op("crop_resize", {{"x", x},
+                                                {"roi", boxes},
+                                                {"target_height", static_cast<int>(size[0])},
+                                                {"target_width", static_cast<int>(size[1])},
+                                                {"normalized_coordinates", p.normalizedcoordinates()},
+                                                {"spatial_scale", p.spatialscale() == 0 ? 1.0f : p.spatialscale()},
+                                                {"box_coordinate_mode", kModes[mode]},
+                                                {"sampling_mode", method}})));
 }
 
 Status reorganize_data(Layer& l) {

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "format/weights/weight_store.h"
+
+namespace moka::proto {
+class Model;
+class WeightParams;
+namespace MILSpec {
+class TensorValue;
+}
+}  // namespace moka::proto
+
+/// Bytes to ModelFile: .mlmodel, .mlpackage and .mlmodelc. Messages are declared in "format/proto/<name>.pb.h"
+/// (target moka_proto) and carry Core ML's names and numbers.
+namespace moka::format {
+
+enum class Container { mlmodel, mlpackage, mlmodelc };
+std::string_view to_string(Container container);
+
+struct OpenOptions {
+  /// Charged for what decoding allocates; files in memory maps are not charged. Null: no limit.
+  std::shared_ptr<MemoryBudget> budget;
+};
+
+/// Numbers of a neural network's weight. `bytes` is little-endian and may be unaligned.
+struct WeightData {
+  enum class Kind { none, float32, float16, raw, int8_raw };
+  Kind kind = Kind::none;
+  Bytes bytes;
+};
+
+/// Elements of an immediate tensor of an ML program. `bytes` is little-endian and may be unaligned:
+/// float, int32_t, bool (one byte each), int64_t, double, or for `raw` the packed elements of the value's type.
+/// Strings stay in the message.
+struct TensorData {
+  enum class Kind { none, floats, ints, bools, strings, long_ints, doubles, raw };
+  Kind kind = Kind::none;
+  Bytes bytes;
+  size_t count = 0;  ///< elements; for `raw`, bytes
+};
+
+/// An entry of an .mlpackage's manifest.
+struct PackageItem {
+  std::string identifier, name, author, description;
+  std::string path;  ///< relative to the package's Data folder, as written
+};
+
+/// What only a compiled model says of itself.
+struct CompiledInfo {
+  uint32_t type = 0;  ///< field number in Model.Type
+  uint64_t version[3] = {};
+  std::string target;
+  Bytes metadata_json;  ///< empty where the file is absent
+};
+
+/// A model on disk or in memory, decoded; immutable, cheap to copy, safe to share between threads.
+class ModelFile {
+ public:
+  /// A model and the file that resolves its weights.
+  struct Stage;
+
+  Container container() const;
+  /// As opened, without trailing '/'; empty for a model from memory.
+  const std::string& path() const;
+  /// The specification. Payloads above 4 KiB stay in the file: use weight_data and tensor_data.
+  /// A compiled ML program has no mlProgram member here, its program is mil_text().
+  /// A compiled pipeline has its pipeline member without models, they are children().
+  const proto::Model& spec() const;
+  /// The bytes of the specification file (coremldata.bin for a compiled model).
+  const Bytes& raw() const;
+  /// The program of a compiled ML program as MIL text; empty otherwise.
+  const Bytes& mil_text() const;
+  const WeightStore& weights() const;
+  /// Stages of a compiled pipeline in order; empty otherwise.
+  std::span<const ModelFile> children() const;
+  std::span<const PackageItem> package_items() const;
+  /// Null unless compiled.
+  const CompiledInfo* compiled() const;
+
+  /// The models of a pipeline, pipelineClassifier or pipelineRegressor (`model` is spec() or a model inside it),
+  /// whichever container holds them; empty for other models.
+  std::vector<Stage> stages(const proto::Model& model) const;
+
+  /// The numbers of a weight of this file's spec(), whether they stayed in the file or not. They live on with the
+  /// returned value. Errors: malformed (more than one of the payload fields is set).
+  Result<WeightData> weight_data(const proto::WeightParams& weight) const;
+  Result<TensorData> tensor_data(const proto::MILSpec::TensorValue& tensor) const;
+
+  struct Rep;
+  explicit ModelFile(std::shared_ptr<const Rep> rep) : rep_(std::move(rep)) {}
+
+ private:
+  std::shared_ptr<const Rep> rep_;
+};
+
+struct ModelFile::Stage {
+  const proto::Model* model;
+  ModelFile file;
+};
+
+/// Opens a model by path: an .mlmodel file, or an .mlpackage or .mlmodelc folder (a trailing '/' is allowed); which one
+/// is told by content. Errors: not_found, io, malformed, unsupported (what and which), out_of_budget.
+Result<ModelFile> open_model(const std::string& path, const OpenOptions& options = {});
+
+/// Opens a model from memory: an .mlmodel's bytes and its weight files by name relative to it, e.g.
+/// "weights/weight.bin".
+Result<ModelFile> open_model_bytes(Bytes spec, std::map<std::string, Bytes> blobs, const OpenOptions& options = {});
+
+}  // namespace moka::format

@@ -56,6 +56,9 @@ struct ParamDef {
   std::vector<std::string> allowed;  ///< of string parameters; empty: any
 
   bool has_default() const { return !default_value.type.is_none(); }
+  /// Implies optional. The value must be a tensor.
+  void set_default(Constant value);
+  TensorView default_view;  ///< of default_value
 };
 
 enum class Trait : uint32_t {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +43,7 @@ class Value {
  private:
   friend class Op;
   friend class Block;
+  friend class Builder;
   friend class Function;
   Op* producer_ = nullptr;
   Block* block_ = nullptr;

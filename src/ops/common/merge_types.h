@@ -1,0 +1,13 @@
+#pragma once
+
+#include <optional>
+
+#include "ir/type.h"
+
+namespace moka::ops {
+
+/// The narrowest type that holds values of both: dimensions and lengths that differ become unknown, equal symbols stay.
+/// Nothing when kinds, element types or ranks differ.
+std::optional<ir::Type> merge_types(const ir::Type& a, const ir::Type& b);
+
+}  // namespace moka::ops

@@ -1,0 +1,24 @@
+#include "ir/program.h"
+#include "ops/common/common.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  if (call.op == nullptr || call.op->output_count() != 1 || call.op->output()->constant() == nullptr)
+    return call.error("expected one output that holds a value");
+  return one(call.op->output()->constant()->type);
+}
+
+}  // namespace
+
+/// The value is not a parameter: it is Value::constant() of the output.
+OpDef define_const() {
+  return OpBuilder("const", "A value that the program holds: a number, a tensor, a text, a list, a tuple or a dictionary.")
+      .infer(infer)
+      .traits(Trait::constant)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -37,10 +37,10 @@ unsigned bit_width(BlobType type);
 /// One tensor of a weight file. Elements are little-endian; those under 8 bits are packed from bit 0 upwards.
 struct Blob {
   BlobType type = BlobType::float16;
-  Bytes data;                ///< part of the file, not a copy
-  uint64_t offset = 0;       ///< of its record: the number a program refers to it by
-  unsigned padding_bits = 0; ///< unused high bits at the end of `data`, 0 to 7
-  uint64_t count = 0;        ///< elements
+  Bytes data;                 ///< part of the file, not a copy; 64-aligned in it
+  uint64_t offset = 0;        ///< of its record: the number a program refers to it by
+  unsigned padding_bits = 0;  ///< unused high bits at the end of `data`, 0 to 7
+  uint64_t count = 0;         ///< elements
 };
 
 /// Reads the blob whose record starts at byte `offset` of a weight file (blob storage version 2).

@@ -20,7 +20,7 @@ class WeightStore {
   /// Names are relative to `base`, the folder of the model file; nothing outside `root` is ever opened, not even
   /// through a symbolic link. Both must exist; `base` is `root` or inside it.
   static Result<WeightStore> in_folder(const std::string& root, const std::string& base);
-  /// Names are the keys, such as "weights/weight.bin".
+  /// Names are the keys, such as "weights/weight.bin". Bytes whose address is not a multiple of 16 are copied.
   static WeightStore in_memory(std::map<std::string, Bytes> files);
 
   /// `name` as a program writes it: "@model_path/weights/weight.bin", or without the prefix.

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+/// Which messages of a specification can hold large payloads, and by which fields they are reached.
+namespace moka::format {
+
+/// Every message between Model and WeightParams or TensorValue. Nested messages are joined by '_'.
+enum class Node : uint8_t {
+  Model,
+  PipelineClassifier,
+  PipelineRegressor,
+  Pipeline,
+  NeuralNetworkRegressor,
+  NeuralNetworkClassifier,
+  NeuralNetwork,
+  Program,
+  NeuralNetworkLayer,
+  Program_FunctionsEntry,
+  Program_AttributesEntry,
+  ConvolutionLayerParams,
+  ActivationParams,
+  InnerProductLayerParams,
+  EmbeddingLayerParams,
+  BatchnormLayerParams,
+  ScaleLayerParams,
+  BiasLayerParams,
+  LoadConstantLayerParams,
+  SimpleRecurrentLayerParams,
+  GRULayerParams,
+  UniDirectionalLSTMLayerParams,
+  BiDirectionalLSTMLayerParams,
+  CustomLayerParams,
+  BranchLayerParams,
+  LoopLayerParams,
+  EmbeddingNDLayerParams,
+  BatchedMatMulLayerParams,
+  LoadConstantNDLayerParams,
+  LayerNormalizationLayerParams,
+  Convolution3DLayerParams,
+  Function,
+  Value,
+  WeightParams,
+  ActivationPReLU,
+  ActivationParametricSoftplus,
+  LSTMWeightParams,
+  NamedValueType,
+  Function_BlockSpecializationsEntry,
+  Function_AttributesEntry,
+  ValueType,
+  Value_ImmediateValue,
+  Block,
+  TensorType,
+  ListType,
+  TupleType,
+  DictionaryType,
+  StateType,
+  TensorValue,
+  TupleValue,
+  ListValue,
+  DictionaryValue,
+  Operation,
+  Block_AttributesEntry,
+  TensorType_AttributesEntry,
+  DictionaryValue_KeyValuePair,
+  Operation_InputsEntry,
+  Operation_AttributesEntry,
+  Argument,
+  Argument_Binding,
+};
+
+struct PayloadEdge {
+  Node from;
+  uint32_t field;
+  Node to;
+};
+
+/// The fields of `node` that lead to payloads; empty for WeightParams and TensorValue themselves.
+std::span<const PayloadEdge> payload_edges(Node node);
+
+}  // namespace moka::format

@@ -1,0 +1,72 @@
+#include "format/mlpackage/overlay.h"
+
+#include <google/protobuf/repeated_ptr_field.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "format/proto/model.pb.h"
+
+namespace moka::format {
+namespace {
+
+using nlohmann::json;
+
+constexpr int max_depth = 16;
+
+Result<json> parse(const Bytes& bytes, const char* file) {
+  std::string_view source = bytes.text();
+  bool deep = false;
+  auto limit = [&deep](int depth, json::parse_event_t, json&) {
+    if (depth > max_depth) deep = true;
+    return !deep;
+  };
+  json root = json::parse(source.begin(), source.end(), limit, false);
+  if (deep || !root.is_object()) return fail(ErrorCode::malformed, file, " is not a JSON object");
+  return root;
+}
+
+std::optional<std::string> text(const json& object, const char* key) {
+  auto it = object.find(key);
+  if (it == object.end() || !it->is_string()) return std::nullopt;
+  auto value = it->get<std::string>();
+  if (value == "--") return std::nullopt;
+  return value;
+}
+
+using Features = google::protobuf::RepeatedPtrField<proto::FeatureDescription>;
+
+void apply(const json& root, const char* key, Features& features) {
+  auto it = root.find(key);
+  if (it == root.end() || !it->is_object()) return;
+  for (proto::FeatureDescription& feature : features) {
+    auto entry = it->find(feature.name());
+    if (entry == it->end() || !entry->is_object()) continue;
+    if (auto t = text(*entry, "MLFeatureShortDescription")) feature.set_shortdescription(*t);
+  }
+}
+
+}  // namespace
+
+Status apply_metadata_overlay(const Bytes& bytes, proto::ModelDescription& description) {
+  json root = MOKA_TRY(parse(bytes, "Metadata.json"));
+  auto author = text(root, "MLModelAuthorKey"), license = text(root, "MLModelLicenseKey"),
+       version = text(root, "MLModelVersionStringKey"), about = text(root, "MLModelDescriptionKey");
+  if (!author && !license && !version && !about) return {};
+  proto::Metadata& metadata = *description.mutable_metadata();
+  if (author) metadata.set_author(*author);
+  if (license) metadata.set_license(*license);
+  if (version) metadata.set_versionstring(*version);
+  if (about) metadata.set_shortdescription(*about);
+  return {};
+}
+
+Status apply_feature_overlay(const Bytes& bytes, proto::ModelDescription& description) {
+  json root = MOKA_TRY(parse(bytes, "FeatureDescriptions.json"));
+  apply(root, "Inputs", *description.mutable_input());
+  apply(root, "Outputs", *description.mutable_output());
+  apply(root, "TrainingInputs", *description.mutable_traininginput());
+  return {};
+}
+
+}  // namespace moka::format

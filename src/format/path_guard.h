@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace moka::format {
+
+/// The real path of `relative`, taken from the folder `base`, where it lies inside the folder `root`: `root` and `base`
+/// are real paths, `base` being `root` or inside it. `relative` uses '/'; "." and ".." are understood.
+/// Errors name `relative`: malformed (empty, absolute, holds a NUL, leaves `root` by ".." or a symbolic link),
+/// not_found, io.
+Result<std::string> resolve_inside(const std::string& root, const std::string& base, std::string_view relative);
+
+/// The same without a file system: `relative` normalised, for files in memory. Errors: malformed as above.
+Result<std::string> normalise_inside(std::string_view relative);
+
+/// The real path of an existing file or folder. Errors: not_found, io.
+Result<std::string> real_path(const std::string& path);
+
+}  // namespace moka::format

@@ -1,0 +1,66 @@
+#include "format/weights/weight_store.h"
+
+#include <cstdint>
+#include <mutex>
+
+#include "format/path_guard.h"
+
+namespace moka::format {
+
+struct WeightStore::Rep {
+  std::string root, base;  // empty: only `files`
+  std::mutex mutex;
+  std::map<std::string, Bytes, std::less<>> files;  // by normalised name
+};
+
+namespace {
+
+std::string_view without_prefix(std::string_view name) {
+  constexpr std::string_view prefix = "@model_path/";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+}  // namespace
+
+WeightStore::WeightStore() : rep_(std::make_shared<Rep>()) {}
+
+Result<WeightStore> WeightStore::in_folder(const std::string& root, const std::string& base) {
+  WeightStore store;
+  store.rep_->root = MOKA_TRY(real_path(root));
+  store.rep_->base = MOKA_TRY(real_path(base));
+  return store;
+}
+
+WeightStore WeightStore::in_memory(std::map<std::string, Bytes> files) {
+  WeightStore store;
+  for (auto& [name, bytes] : files) {
+    if (reinterpret_cast<uintptr_t>(bytes.data()) % 16 != 0) bytes = Bytes::copy_of(bytes.span);
+    auto key = normalise_inside(without_prefix(name));
+    store.rep_->files.emplace(key.ok() ? *key : name, std::move(bytes));
+  }
+  return store;
+}
+
+Result<Bytes> WeightStore::file(std::string_view name) const {
+  std::string_view relative = without_prefix(name);
+  std::lock_guard lock(rep_->mutex);
+  if (auto it = rep_->files.find(relative); it != rep_->files.end()) return it->second;
+  if (rep_->base.empty()) {
+    std::string key = MOKA_TRY(normalise_inside(relative));
+    auto it = rep_->files.find(key);
+    if (it == rep_->files.end())
+      return fail(ErrorCode::not_found, "the model refers to the weight file '", name, "', which was not given");
+    return it->second;
+  }
+  std::string path = MOKA_TRY_IN(resolve_inside(rep_->root, rep_->base, relative), "weight file");
+  Bytes bytes = MOKA_TRY_IN(map_file(path), "weight file");
+  rep_->files.emplace(std::string(relative), bytes);
+  return bytes;
+}
+
+Result<Blob> WeightStore::blob(std::string_view name, uint64_t offset) const {
+  Bytes bytes = MOKA_TRY(file(name));
+  return MOKA_TRY_IN(read_blob(bytes, offset), cat("weight file '", name, "'"));
+}
+
+}  // namespace moka::format

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <vector>
 
 #include "ops/common/ml.h"
@@ -56,10 +57,12 @@ Ranking rank(const OpCall& call) {
             [&](int64_t i, double) { allowed[static_cast<size_t>(i)] = false; });
   for (size_t i = 0; i < n; ++i)
     if (allowed[i]) r.items.push_back(static_cast<int64_t>(i));
-  std::sort(r.items.begin(), r.items.end(), [&](int64_t a, int64_t b) {
-    double x = r.scores[static_cast<size_t>(a)], y = r.scores[static_cast<size_t>(b)];
-    return x > y || (!(y > x) && x == y && order[a] < order[b]) || (x == x && y != y) || (x != x && y != y && order[a] < order[b]);
-  });
+  auto key = [&](int64_t i) {
+    double v = r.scores[static_cast<size_t>(i)];
+    return v == v ? v : -INFINITY;
+  };
+  std::sort(r.items.begin(), r.items.end(),
+            [&](int64_t a, int64_t b) { return key(a) != key(b) ? key(a) > key(b) : order[a] < order[b]; });
   int64_t limit = call.has("count") ? load_i64(*call.value("count"), 0) : -1;
   if (limit >= 0 && static_cast<size_t>(limit) < r.items.size()) r.items.resize(static_cast<size_t>(limit));
   return r;

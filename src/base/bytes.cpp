@@ -23,9 +23,12 @@ Bytes Bytes::from(std::string text) {
 
 namespace {
 struct Mapping {
+  Mapping(void* b, size_t n) : base(b), size(n) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { munmap(base, size); }
   void* base;
   size_t size;
-  ~Mapping() { munmap(base, size); }
 };
 }  // namespace
 
@@ -50,7 +53,7 @@ Result<Bytes> map_file(const std::string& path) {
   int e = errno;
   ::close(fd);
   if (p == MAP_FAILED) return fail(ErrorCode::io, "cannot map '", path, "': ", std::strerror(e));
-  auto m = std::make_shared<Mapping>(Mapping{p, size});
+  auto m = std::make_shared<Mapping>(p, size);
   return Bytes{{static_cast<const std::byte*>(p), size}, m};
 }
 

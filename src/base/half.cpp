@@ -4,6 +4,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -62,6 +63,14 @@ bfloat16::bfloat16(float f) {
 
 #if defined(__x86_64__)
 namespace {
+// clang 14 does not know "f16c" as a feature name of __builtin_cpu_supports.
+bool has_f16c() {
+  static const bool has = [] {
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+  }();
+  return has;
+}
 __attribute__((target("f16c,avx"))) void half_to_float_f16c(const uint16_t* in, float* out, size_t n) {
   size_t i = 0;
   for (; i + 8 <= n; i += 8)
@@ -80,14 +89,14 @@ __attribute__((target("f16c,avx"))) void float_to_half_f16c(const float* in, uin
 
 void half_to_float(const uint16_t* in, float* out, size_t n) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("f16c")) return half_to_float_f16c(in, out, n);
+  if (has_f16c()) return half_to_float_f16c(in, out, n);
 #endif
   for (size_t i = 0; i < n; i++) out[i] = half::to_float(in[i]);
 }
 
 void float_to_half(const float* in, uint16_t* out, size_t n) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("f16c")) return float_to_half_f16c(in, out, n);
+  if (has_f16c()) return float_to_half_f16c(in, out, n);
 #endif
   for (size_t i = 0; i < n; i++) out[i] = half::from_float(in[i]);
 }

@@ -10,7 +10,7 @@
 #include "ir/program.h"
 
 namespace moka::format {
-struct ModelFile;
+class ModelFile;
 }
 namespace moka::proto {
 class Model;

@@ -72,6 +72,7 @@ enum class Trait : uint32_t {
   constexpr_weight = 64, ///< expands compressed weights; all inputs are constants
   constant = 128,        ///< `const`
   commutative = 256,
+  types_only = 512,      ///< the reference kernel reads only the types of its inputs (shape)
 };
 constexpr Trait operator|(Trait a, Trait b) { return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
 constexpr bool has(Trait set, Trait t) { return (static_cast<uint32_t>(set) & static_cast<uint32_t>(t)) != 0; }

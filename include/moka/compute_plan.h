@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "moka/error.h"
+
+namespace moka {
+
+/// One step of a plan: an operation on a device, or work that the planner added (`type` "convert_layout").
+struct PlannedOperation {
+  std::string name;     ///< of the operation in the source model
+  std::string type;     ///< "conv"
+  std::string device;   ///< "cpu", "reference"; "executor" for control flow
+  std::string kernel;   ///< "cpu.conv.onednn"
+  std::string note;     ///< e.g. the library's implementation
+  std::vector<std::string> fused;     ///< names of the operations that it also computes
+  std::vector<std::string> refusals;  ///< "device: reason" for each that was asked before and refused
+  std::vector<std::string> outputs;   ///< types of its results, MIL text
+  std::string layout;                 ///< of its first result
+  double estimated_seconds = 0;
+  double measured_seconds = -1;       ///< -1: not measured
+  int64_t runs = 0;                   ///< how often it ran in the measured prediction
+  int depth = 0;                      ///< of nested blocks
+};
+
+/// What the passes did: "fuse_activations: relu_1 into conv_1".
+struct PassRemark {
+  std::string pass, text;
+};
+
+/// Core ML's MLComputePlan and more: where everything runs and why.
+struct ComputePlan {
+  std::vector<PlannedOperation> operations;
+  std::vector<PassRemark> remarks;
+  size_t operations_in_source = 0;  ///< of the function, constants not counted
+  size_t folded = 0;                ///< operations whose results were known before running
+  size_t arena_bytes = 0;           ///< memory of all values, shared over time
+  size_t unshared_bytes = 0;        ///< what it would be without sharing
+  size_t packed_bytes = 0;          ///< of constants packed for kernels
+  double measured_seconds = -1;     ///< of the whole prediction
+};
+
+/// Core ML's MLModelStructure, one function.
+struct ModelStructure {
+  struct Operation {
+    std::string name, type;
+    std::vector<std::pair<std::string, std::string>> inputs;   ///< parameter, value
+    std::vector<std::pair<std::string, std::string>> outputs;  ///< value, type in MIL text
+    int depth = 0;
+  };
+  struct Weight {
+    std::string name, type;   ///< value and its type in MIL text
+    size_t bytes = 0;         ///< as stored
+    std::string storage;      ///< "file" or "inline"
+  };
+  std::string function, opset;
+  std::vector<Operation> operations;
+  std::vector<Weight> weights;
+};
+
+}  // namespace moka

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "moka/multi_array.h"
+
+namespace moka {
+
+enum class FeatureType : uint8_t { int64, float64, string, multi_array, image, dictionary, sequence, state };
+MOKA_EXPORT std::string_view to_string(FeatureType type);  ///< Core ML's words: "Int64", "MultiArray"
+
+/// Allowed sizes of one dimension; upper -1 when unbounded.
+struct SizeRange {
+  int64_t lower = 1, upper = -1;
+};
+
+/// Core ML's MLMultiArrayConstraint.
+struct MultiArrayConstraint {
+  DataType type = DataType::float32;
+  std::vector<int64_t> shape;                    ///< the default shape; empty when the model does not say
+  std::vector<SizeRange> ranges;                 ///< empty, or one per dimension
+  std::vector<std::vector<int64_t>> enumerated;  ///< empty, or the allowed shapes
+};
+
+enum class ColorSpace : uint8_t { grayscale, rgb, bgr, grayscale_float16 };
+
+/// Core ML's MLImageConstraint.
+struct ImageConstraint {
+  int64_t width = 0, height = 0;
+  ColorSpace color = ColorSpace::rgb;
+  std::optional<SizeRange> width_range, height_range;
+  std::vector<std::pair<int64_t, int64_t>> enumerated;  ///< (width, height)
+};
+
+/// Core ML's MLFeatureDescription.
+struct MOKA_EXPORT FeatureDescription {
+  std::string name, description;
+  FeatureType type = FeatureType::multi_array;
+  bool optional = false;
+  MultiArrayConstraint array;  ///< of multi_array and state
+  ImageConstraint image;
+  bool string_keys = true;     ///< of dictionary: string keys, else int64; of sequence: strings, else int64
+  /// "MultiArray (Float32 1 x 43844 x 1)", "Image (RGB 299 x 299)", flexible sizes as ranges.
+  std::string formatted_type() const;
+};
+
+struct FunctionDescription {
+  std::string name;
+  std::vector<FeatureDescription> inputs, outputs, states;
+  std::string predicted_feature_name, predicted_probabilities_name;  ///< of classifiers
+};
+
+/// Core ML's MLModelDescription.
+struct ModelDescription {
+  std::string type;  ///< Core ML's name: "mlProgram", "neuralNetwork", "pipelineClassifier", ...
+  int specification_version = 1;
+  std::vector<FunctionDescription> functions;
+  std::string default_function;
+  std::vector<std::string> class_labels;  ///< int64 labels as text
+  bool int64_labels = false;
+  std::string short_description, author, license, version;
+  std::map<std::string, std::string> user_defined;
+  bool updatable = false;
+};
+
+}  // namespace moka

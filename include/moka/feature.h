@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "moka/multi_array.h"
+
+namespace moka {
+
+/// How an image's pixels are stored.
+enum class PixelFormat : uint8_t { gray8, rgb8, rgba8, bgra8, gray_float32 };
+MOKA_EXPORT size_t bytes_per_pixel(PixelFormat format);
+
+/// Pixels, owned or borrowed, rows from top to bottom. Copies share them.
+struct MOKA_EXPORT Image {
+  int64_t width = 0, height = 0;
+  PixelFormat format = PixelFormat::rgba8;
+  int64_t row_bytes = 0;
+  std::shared_ptr<uint8_t> pixels;
+
+  Image() = default;
+  /// Owned, zero-filled. Throws invalid_argument (sizes not in 1..65536).
+  Image(int64_t width, int64_t height, PixelFormat format);
+  /// Borrowed: `pixels` must outlive the image and every prediction that uses it.
+  Image(void* pixels, int64_t width, int64_t height, PixelFormat format, int64_t row_bytes = 0);
+};
+
+/// Core ML's dictionaries: string or int64 keys, numbers as values. One of the two maps is used.
+struct Dictionary {
+  bool string_keys = true;
+  std::map<std::string, double> strings;
+  std::map<int64_t, double> ints;
+};
+
+using StringSequence = std::vector<std::string>;
+using Int64Sequence = std::vector<int64_t>;
+
+/// Core ML's MLFeatureValue. monostate: no value.
+using FeatureValue = std::variant<std::monostate, int64_t, double, std::string, MultiArray, Image, Dictionary, StringSequence, Int64Sequence>;
+/// "Int64", "Double", "String", "MultiArray (Float32 1 x 10)", ...: what messages call the value.
+MOKA_EXPORT std::string describe(const FeatureValue& value);
+
+/// Named values in insertion order: the inputs or outputs of a prediction.
+class MOKA_EXPORT Features {
+ public:
+  Features() = default;
+  Features(std::initializer_list<std::pair<std::string, FeatureValue>> values) : items_(values) {}
+
+  FeatureValue& operator[](std::string_view name);        ///< added when absent
+  const FeatureValue* find(std::string_view name) const;  ///< nullptr when absent
+  FeatureValue* find(std::string_view name);
+  /// Throws not_found, or invalid_argument when the value is of another kind.
+  const MultiArray& array(std::string_view name) const;
+  const FeatureValue& at(std::string_view name) const;
+  size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
+
+ private:
+  std::vector<std::pair<std::string, FeatureValue>> items_;
+};
+
+}  // namespace moka

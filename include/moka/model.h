@@ -1,0 +1,125 @@
+#pragma once
+
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moka/compute_plan.h"
+#include "moka/description.h"
+#include "moka/feature.h"
+
+namespace moka {
+
+/// Core ML's MLComputeUnits: the devices that may be asked.
+enum class ComputeUnits : uint8_t { all, cpu_only, cpu_and_gpu, cpu_and_neural_engine };
+
+/// A program's types are the minimum precision of its arithmetic.
+enum class Precision : uint8_t {
+  at_least,  ///< float16 values may be computed and kept in float32 (Core ML's own rule)
+  exact,     ///< every value is rounded to its declared type
+};
+
+/// Core ML's MLModelConfiguration.
+struct ModelConfiguration {
+  ComputeUnits compute_units = ComputeUnits::all;
+  std::string function_name;  ///< empty: the default function
+  Precision precision = Precision::at_least;
+  int threads = 0;            ///< of one prediction; 0: one for each core
+  /// Bytes that a model's own numbers may make Moka allocate, weights in mapped files not counted; 0: no limit.
+  size_t memory_budget = 0;
+  int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
+  size_t cached_shapes = 8;        ///< plans kept for different input shapes
+  bool optimize = true;            ///< run the passes
+  bool reuse_buffers = true;       ///< false: no two values share memory, for checking
+  std::string device;              ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
+};
+
+/// Core ML's MLModelAsset: a model in memory.
+struct ModelAsset {
+  std::vector<std::byte> specification;                     ///< the bytes of an .mlmodel
+  std::map<std::string, std::vector<std::byte>> blobs;      ///< weight files by name, e.g. "weights/weight.bin"
+};
+
+/// Core ML's MLState: the mutable buffers of a stateful model. Belongs to one prediction at a time.
+class MOKA_EXPORT State {
+ public:
+  /// A copy of the buffer `name`. Throws not_found.
+  MultiArray read(std::string_view name) const;
+  /// Converts and copies. Throws not_found, invalid_argument (shape).
+  void write(std::string_view name, const MultiArray& value);
+  std::vector<std::string> names() const;
+
+  struct Impl;
+  explicit State(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  Impl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+struct PredictionOptions {
+  State* state = nullptr;  ///< required by stateful models
+};
+
+/// Where the time of loading went, in seconds.
+struct LoadTimes {
+  double open = 0, import = 0, passes = 0, plan = 0, pack = 0, total = 0;
+  size_t packed_bytes = 0;
+};
+
+/// What an operation computed: its name in the source model, the name of the value, its elements.
+using Intermediate = std::function<void(std::string_view operation, std::string_view value, const MultiArray& array)>;
+
+/// Core ML's MLModel: immutable, safe to use from many threads at once. Every function throws Exception.
+class MOKA_EXPORT Model {
+ public:
+  /// Loads an .mlmodel file, an .mlpackage or an .mlmodelc folder.
+  static Model load(const std::string& path, const ModelConfiguration& configuration = {});
+  static Model load(ModelAsset asset, const ModelConfiguration& configuration = {});
+  /// Loads a program in the text form of MIL. Inputs and outputs are described by the program's own types; `weights`
+  /// resolves BLOBFILE paths.
+  static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},
+                        std::map<std::string, std::vector<std::byte>> weights = {});
+
+  const ModelDescription& description() const;
+  /// Inputs, outputs and states of the loaded function.
+  const FunctionDescription& function() const;
+  const ModelConfiguration& configuration() const;
+  const LoadTimes& load_times() const;
+
+  /// Every input by its name. Missing inputs must be optional. Returns every output of the description.
+  Features predict(const Features& inputs, const PredictionOptions& options = {}) const;
+  /// Writes into the values that `outputs` holds (output backings): multi-arrays of the declared element type and of the
+  /// shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,
+  /// predicting for a shape seen before allocates no memory.
+  void predict(const Features& inputs, Features& outputs, const PredictionOptions& options = {}) const;
+  std::vector<Features> predict_batch(std::span<const Features> inputs) const;
+  std::future<Features> predict_async(Features inputs) const;
+
+  /// New buffers, zero-filled.
+  State new_state() const;
+
+  /// How a prediction of these inputs runs; empty inputs: of the default shapes. `measure`: also run it once, timed.
+  ComputePlan compute_plan(const Features& inputs = {}, bool measure = false) const;
+  /// Predicts once and hands over what every operation that runs computed.
+  Features intermediates(const Features& inputs, const Intermediate& observe, const PredictionOptions& options = {}) const;
+  ModelStructure structure() const;
+  /// The program as MIL text: as imported, or after the passes.
+  std::string mil(bool optimized = false) const;
+
+  struct Impl;
+
+ private:
+  explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Inputs of the description's default shapes filled with reproducible numbers: multi-arrays uniform in [0, 1) (integers
+/// 0 or 1), images of noise, numbers 1, empty strings and dictionaries.
+MOKA_EXPORT Features random_inputs(const FunctionDescription& function, uint64_t seed = 1);
+
+}  // namespace moka

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cmath>
+#include <type_traits>
+
+/// Elementwise functions of a float or double. NaN in gives NaN out unless said otherwise.
+namespace moka::scalar {
+
+template <class T>
+T relu(T x) {
+  return x < 0 ? T(0) : x;
+}
+
+template <class T>
+T clamp(T x, T low, T high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+
+template <class T>
+T sigmoid(T x) {
+  return T(1) / (T(1) + std::exp(-x));
+}
+
+template <class T>
+T silu(T x) {
+  return x / (T(1) + std::exp(-x));
+}
+
+template <class T>
+T leaky_relu(T x, T alpha) {
+  return x < 0 ? alpha * x : x;
+}
+
+template <class T>
+T elu(T x, T alpha) {
+  return x < 0 ? alpha * std::expm1(x) : x;
+}
+
+template <class T>
+T gelu(T x) {
+  return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440)));
+}
+
+template <class T>
+T gelu_tanh(T x) {
+  return T(0.5) * x * (T(1) + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+}
+
+template <class T>
+T gelu_sigmoid(T x) {
+  return x / (T(1) + std::exp(T(-1.702) * x));
+}
+
+/// log(1 + e^x) without overflow.
+template <class T>
+T softplus(T x) {
+  return std::log1p(std::exp(-std::fabs(x))) + (x < 0 ? T(0) : x);
+}
+
+template <class T>
+T sigmoid_hard(T x, T alpha, T beta) {
+  return clamp(alpha * x + beta, T(0), T(1));
+}
+
+}  // namespace moka::scalar

@@ -1,0 +1,45 @@
+#include "devices/reference/device.h"
+
+namespace moka::devices::reference {
+
+namespace {
+
+using namespace kernel;
+
+/// Cost of plain loops: an order of magnitude below any kernel worth having.
+double estimate(const MatchCall& call) {
+  double elements = 0;
+  for (const ir::Type& t : call.outputs)
+    if (t.is_tensor()) elements += static_cast<double>(t.shape().count());
+  return elements * 20e-9;
+}
+
+Match match(const MatchCall& call) {
+  const ir::OpVersion& version = call.call.version();
+  if (!version.reference) return Match::no(cat(version.def->name, " is run by the executor"));
+  KernelChoice c;
+  c.kernel = "reference";
+  c.cost = estimate(call);
+  c.run = [&version](const KernelArgs& args) { return version.reference(*args.call, args.out); };
+  return Match::yes(std::move(c));
+}
+
+class Reference final : public Device {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::string description() const override { return "plain loops, double accumulation"; }
+  ComputeUnit unit() const override { return ComputeUnit::cpu; }
+  std::span<const KernelDef> kernels() const override {
+    static const KernelDef defs[] = {{"reference", {}, match}};
+    return defs;
+  }
+};
+
+}  // namespace
+
+const Device& device() {
+  static const Reference d;
+  return d;
+}
+
+}  // namespace moka::devices::reference

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "ir/program.h"
+
+namespace moka::ir {
+
+/// The program as MIL text, in the dialect of its version; grammar in docs/mil-text.md. Constants that came from a
+/// weights file are written as BLOBFILE(path, offset), all others in full. Reading the text gives the same program.
+std::string print_text(const Program& program);
+
+}  // namespace moka::ir

@@ -1,0 +1,34 @@
+#include "base/scalar_math.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_gelu() {
+  return unary("gelu", "Gaussian error linear unit, elementwise: exact, or by tanh or the logistic function.",
+               [](auto x) { return scalar::gelu(x); })
+      .constant("mode", kString)
+      .one_of({"EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"})
+      .or_else(Tensor::text("EXACT"))
+      .infer([](const OpCall& call) -> Result<std::vector<Type>> {
+        const std::string_view mode = MOKA_TRY(call.text("mode"));
+        if (mode != "EXACT" && mode != "TANH_APPROXIMATION" && mode != "SIGMOID_APPROXIMATION") {
+          return call.error("mode", "EXACT, TANH_APPROXIMATION or SIGMOID_APPROXIMATION", mode);
+        }
+        return one(call.type("x"));
+      })
+      .reference([](const OpCall& call, std::span<const TensorView> out) -> Status {
+        const std::string_view mode = MOKA_TRY(call.text("mode"));
+        auto run = [&](auto f) { map_elements(call.in("x"), out[0], FloatsOnly<decltype(f)>{f}); };
+        if (mode == "TANH_APPROXIMATION") {
+          run([](auto x) { return scalar::gelu_tanh(x); });
+        } else if (mode == "SIGMOID_APPROXIMATION") {
+          run([](auto x) { return scalar::gelu_sigmoid(x); });
+        } else {
+          run([](auto x) { return scalar::gelu(x); });
+        }
+        return {};
+      })
+      .build();
+}
+
+}  // namespace moka::ops

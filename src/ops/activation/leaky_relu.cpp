@@ -1,0 +1,13 @@
+#include "base/scalar_math.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_leaky_relu() {
+  return unary_with_param("leaky_relu", "x, or alpha * x where x is negative, elementwise.", "alpha",
+                          [](auto x, auto alpha) { return scalar::leaky_relu(x, alpha); })
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,42 @@
+#include "base/scalar_math.h"
+#include "ops/common/channels.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  MOKA_TRY(check_channel_params(call, 2, {"alpha"}));
+  return one(call.type("x"));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &alpha = call.in("alpha"), &y = out[0];
+  each_channel_run(x.shape, [&](int64_t c, int64_t first, int64_t n) {
+    const double a = load_f64(alpha, c);
+    if (x.dtype == DType::fp32) {
+      const float* from = x.as<float>() + first;
+      float* to = y.as<float>() + first;
+      for (int64_t i = 0; i < n; i++) to[i] = scalar::leaky_relu(from[i], static_cast<float>(a));
+    } else {
+      for (int64_t i = first; i < first + n; i++) store_f64(y, i, scalar::leaky_relu(load_f64(x, i), a));
+    }
+  });
+  return {};
+}
+
+}  // namespace
+
+OpDef define_prelu() {
+  return OpBuilder("prelu", "x, or alpha[channel] * x where x is negative.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("alpha", "T")
+      .infer(infer)
+      .reference(reference)
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
+      .build();
+}
+
+}  // namespace moka::ops

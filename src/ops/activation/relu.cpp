@@ -1,0 +1,12 @@
+#include "base/scalar_math.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_relu() {
+  return unary("relu", "max(x, 0), elementwise.",
+               [](auto x) { return scalar::relu(x); })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,37 @@
+#include "base/scalar_math.h"
+#include "ops/common/channels.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  MOKA_TRY(check_channel_params(call, 3, {"alpha", "beta"}));
+  return one(call.type("x"));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &alpha = call.in("alpha"), &beta = call.in("beta");
+  each_channel_run(x.shape, [&](int64_t c, int64_t first, int64_t n) {
+    const double a = load_f64(alpha, c), b = load_f64(beta, c);
+    for (int64_t i = first; i < first + n; i++) store_f64(out[0], i, a * scalar::softplus(b * load_f64(x, i)));
+  });
+  return {};
+}
+
+}  // namespace
+
+OpDef define_softplus_parametric() {
+  return OpBuilder("softplus_parametric", "alpha[channel] * log(1 + e^(beta[channel] * x)).")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("alpha", "T")
+      .constant("beta", "T")
+      .infer(infer)
+      .reference(reference)
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha", "beta"}); })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,12 @@
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_thresholded_relu() {
+  return unary_with_param("thresholded_relu", "x, or 0 where x is below alpha, elementwise.", "alpha",
+                          [](auto x, auto alpha) { return x < alpha ? decltype(x)(0) : x; })
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
+      .build();
+}
+
+}  // namespace moka::ops

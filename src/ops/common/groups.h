@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ops/common/common.h"
+
+namespace moka::ops {
+
+/// A tensor's elements in groups: all that differ only in the chosen axes. Groups and the elements in a group come in
+/// row-major order. Neighbouring axes of one kind are merged.
+class Groups {
+ public:
+  /// `axes`: normalised. The shape must be concrete.
+  Groups(const Shape& shape, const Ints& axes);
+
+  int64_t count() const { return groups_.count; }  ///< of groups
+  int64_t size() const { return members_.count; }  ///< elements in each
+
+  /// fn(group, first element's offset).
+  template <class F>
+  void each_group(F fn) const {
+    int64_t g = 0;
+    walk(groups_, 0, [&](int64_t offset, int64_t n, int64_t stride) {
+      for (int64_t i = 0; i < n; i++) fn(g++, offset + i * stride);
+    });
+  }
+
+  /// fn(offset, n, stride): runs of the group that starts at `first`.
+  template <class F>
+  void each_run(int64_t first, F fn) const {
+    walk(members_, first, fn);
+  }
+
+  /// fn(offset): each element of the group that starts at `first`.
+  template <class F>
+  void each_member(int64_t first, F fn) const {
+    walk(members_, first, [&](int64_t offset, int64_t n, int64_t stride) {
+      for (int64_t i = 0; i < n; i++) fn(offset + i * stride);
+    });
+  }
+
+ private:
+  struct Side {
+    int rank = 0;
+    int64_t count = 1;
+    std::array<int64_t, kMaxRank> size{};
+    std::array<int64_t, kMaxRank> stride{};
+  };
+
+  template <class F>
+  static void walk(const Side& s, int64_t offset, F fn) {
+    if (s.count == 0) return;
+    if (s.rank == 0) {
+      fn(offset, int64_t{1}, int64_t{0});
+      return;
+    }
+    const auto last = static_cast<size_t>(s.rank - 1);
+    std::array<int64_t, kMaxRank> at{};
+    for (int64_t done = 0; done < s.count; done += s.size[last]) {
+      fn(offset, s.size[last], s.stride[last]);
+      for (int d = s.rank - 2; d >= 0; d--) {
+        const auto k = static_cast<size_t>(d);
+        offset += s.stride[k];
+        if (++at[k] < s.size[k]) break;
+        offset -= s.stride[k] * s.size[k];
+        at[k] = 0;
+      }
+    }
+  }
+
+  Side groups_, members_;
+};
+
+}  // namespace moka::ops

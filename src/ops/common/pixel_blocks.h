@@ -1,0 +1,25 @@
+#pragma once
+
+#include "ops/common/common.h"
+
+/// Exchange of channels and blocks of pixels in [n, c, h, w] tensors.
+namespace moka::ops {
+
+/// Where the position inside a block goes among the channels: channel = position * C + c, or c * block^2 + position.
+enum class BlockOrder { position_first, channel_first };
+
+/// [n, c, h, w] -> [n, c / b^2, h * b, w * b]; `param` names the block size b.
+Result<std::vector<Type>> infer_to_pixels(const OpCall& call, std::string_view param);
+/// [n, c, h, w] -> [n, c * b^2, h / b, w / b].
+Result<std::vector<Type>> infer_to_channels(const OpCall& call, std::string_view param);
+Status channels_to_pixels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order);
+Status pixels_to_channels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order);
+
+/// block_shape (2 entries) and a 2x2 table of margins, checked.
+struct BatchBlocks {
+  int64_t block[2];
+  int64_t margin[2][2];
+};
+Result<BatchBlocks> batch_blocks(const OpCall& call, std::string_view margins);
+
+}  // namespace moka::ops

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <algorithm>
+
+#include "ops/common/common.h"
+#include "ops/common/ranks.h"
+#include "ops/common/runs.h"
+#include "ops/common/window.h"
+
+/// What the pools share.
+namespace moka::ops {
+
+/// x, kernel_sizes, strides, pad_type, pad, ceil_mode, as every pool has them.
+ir::OpBuilder& pool_params(ir::OpBuilder& builder);
+
+/// Infers the output of a pool over at most `max_rank` spatial dimensions.
+ir::InferFn infer_pool(int max_rank);
+
+/// y = finish(fold(... fold(start, v0) ..., vn), n) for each output element, v0..vn the n elements of its window that lie
+/// inside the input.
+template <class Fold, class Finish>
+void pool_each(const ir::TensorView& x, const Window& window, const ir::TensorView& y, double start, Fold fold, Finish finish) {
+  const Window w = window.as_3d();
+  const int64_t planes = x.shape[0] * x.shape[1], in_plane = w.in_count(), out_plane = w.out_count();
+  with_reader(x, [&](auto read) {
+    for (int64_t p = 0; p < planes; ++p) {
+      const int64_t base = p * in_plane;
+      int64_t at = p * out_plane;
+      for (int64_t od = 0; od < w.out[0]; ++od) {
+        const int64_t d = od * w.strides[0] - w.pads_begin[0];
+        const int64_t d0 = std::max<int64_t>(d, 0), d1 = std::min(d + w.kernel[0], w.in[0]);
+        for (int64_t oh = 0; oh < w.out[1]; ++oh) {
+          const int64_t h = oh * w.strides[1] - w.pads_begin[1];
+          const int64_t h0 = std::max<int64_t>(h, 0), h1 = std::min(h + w.kernel[1], w.in[1]);
+          for (int64_t ow = 0; ow < w.out[2]; ++ow, ++at) {
+            const int64_t v = ow * w.strides[2] - w.pads_begin[2];
+            const int64_t v0 = std::max<int64_t>(v, 0), v1 = std::min(v + w.kernel[2], w.in[2]);
+            double acc = start;
+            for (int64_t i = d0; i < d1; ++i) {
+              for (int64_t j = h0; j < h1; ++j) {
+                const int64_t row = base + (i * w.in[1] + j) * w.in[2];
+                for (int64_t k = v0; k < v1; ++k) acc = fold(acc, read(row + k));
+              }
+            }
+            const int64_t inside = std::max<int64_t>(0, d1 - d0) * std::max<int64_t>(0, h1 - h0) * std::max<int64_t>(0, v1 - v0);
+            const double result = finish(acc, inside);
+            store_run(y, at, 1, 1, &result);
+          }
+        }
+      }
+    }
+    return 0;
+  });
+}
+
+}  // namespace moka::ops

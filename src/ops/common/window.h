@@ -1,0 +1,46 @@
+#pragma once
+
+#include "ir/op_def.h"
+
+/// The arithmetic of sliding windows: what convolutions and pools share, for inference and for kernels.
+namespace moka::ops {
+
+/// A window moving over the spatial dimensions (all after batch and channels), one entry per spatial dimension.
+/// Sizes that are not known yet are ir::kAnyDim; with concrete types everything is known.
+struct Window {
+  int rank = 0;              ///< spatial dimensions, 1 to 3
+  ir::Ints in;               ///< input sizes
+  ir::Ints out;              ///< output sizes, at least 1
+  ir::Ints kernel;           ///< at least 1
+  ir::Ints strides;          ///< at least 1
+  ir::Ints dilations;        ///< at least 1; 1 for pools
+  /// Elements added before and after the input (conv, pools), or cut from the full result (conv_transpose). The end is
+  /// the one that makes the sizes agree exactly, so it may be negative (the input's tail is not read; the result is
+  /// extended by the bias alone) or larger than the model's (ceil mode).
+  ir::Ints pads_begin, pads_end;
+  int64_t groups = 1;
+
+  /// (kernel - 1) * dilation + 1.
+  int64_t extent(int i) const { return (kernel[i] - 1) * dilations[i] + 1; }
+  /// Product of the kernel sizes.
+  int64_t taps() const;
+  /// Product of the input or output sizes.
+  int64_t in_count() const;
+  int64_t out_count() const;
+  /// The same window with dimensions of size 1 in front, so that rank is 3.
+  Window as_3d() const;
+};
+
+/// Of an operation with the parameters of `conv`: x, weight, bias, strides, pad_type, pad, dilations, groups.
+/// Checks everything that the shapes and constants must fulfil. Sizes: MIL's definition, pad_type `same` puts the odd
+/// element at the end, `same_lower` at the beginning.
+Result<Window> conv_window(const ir::OpCall& call);
+
+/// Of `conv_transpose`: x, weight, bias, pad, output_shape, pad_type, strides, dilations, groups.
+/// output_shape only moves the end: pads_begin follows from pad_type.
+Result<Window> conv_transpose_window(const ir::OpCall& call);
+
+/// Of a pool: x, kernel_sizes, strides, pad_type, pad, ceil_mode.
+Result<Window> pool_window(const ir::OpCall& call, int max_rank = 3);
+
+}  // namespace moka::ops

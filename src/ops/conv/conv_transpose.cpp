@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <array>
+
+#include "ops/common/common.h"
+#include "ops/common/product.h"
+#include "ops/common/ranks.h"
+#include "ops/common/runs.h"
+#include "ops/common/window.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer_conv_transpose(const OpCall& call) {
+  const DType dtype = call.dtype("x");
+  if (any_unranked(call, {"x", "weight"})) return one(Type::unranked(dtype));
+  const Window w = MOKA_TRY(conv_transpose_window(call));
+  const int64_t made = call.shape("weight")[1];
+  Shape out{call.shape("x")[0], made < 0 ? kAnyDim : made * w.groups};
+  for (int64_t d : w.out) out.push_back(d);
+  return one(Type::tensor(dtype, out));
+}
+
+/// Along one dimension, the outputs of equal remainder by the stride use the same taps: kernel positions
+/// `first_tap`, `first_tap + tap_step`, ... (`taps` of them), and the m-th such output reads input `in_base + m` of the
+/// first tap, one less for each `tap_step`'s worth of dilation over stride.
+struct Phase {
+  int64_t outputs = 0;  // how many
+  int64_t first_out = 0;
+  int64_t taps = 0, first_tap = 0, tap_step = 1;
+  int64_t in_base = 0, in_step = 0;  // input = in_base + m - tap * in_step
+};
+
+Phase phase_of(const Window& w, int i, int64_t remainder) {
+  Phase p;
+  const int64_t s = w.strides[i], d = w.dilations[i];
+  p.first_out = remainder;
+  p.outputs = remainder < w.out[i] ? (w.out[i] - remainder - 1) / s + 1 : 0;
+  const int64_t at = remainder + w.pads_begin[i];  // in the uncut result; at == input * s + tap * d
+  int64_t gcd = s, other = d;
+  while (other != 0) {
+    const int64_t rest = gcd % other;
+    gcd = other;
+    other = rest;
+  }
+  p.tap_step = s / gcd;
+  p.in_step = d / gcd;
+  for (int64_t k = 0; k < std::min(w.kernel[i], p.tap_step); ++k) {
+    if ((at - k * d) % s != 0) continue;
+    p.first_tap = k;
+    p.in_base = (at - k * d) / s;
+    p.taps = (w.kernel[i] - k - 1) / p.tap_step + 1;
+    break;
+  }
+  return p;
+}
+
+struct Phases {
+  std::array<Phase, 3> p;
+  int64_t taps() const { return p[0].taps * p[1].taps * p[2].taps; }
+  int64_t outputs() const { return p[0].outputs * p[1].outputs * p[2].outputs; }
+  std::array<int64_t, 3> split_tap(int64_t t) const {
+    return {t / (p[1].taps * p[2].taps), t / p[2].taps % p[1].taps, t % p[2].taps};
+  }
+};
+
+/// One image and group, all outputs of one phase.
+void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group, const TensorView& out) {
+  const TensorView& x = call.in("x");
+  const TensorView& weight = call.in("weight");
+  const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
+  const int64_t channels = x.shape[1] / w.groups, made = weight.shape[1];
+  const int64_t in_plane = w.in_count(), out_plane = w.out_count(), kernel = w.taps(), taps = ph.taps();
+  const int64_t x_base = (image * w.groups + group) * channels * in_plane;
+  const int64_t out_base = (image * w.groups + group) * made * out_plane;
+  const auto& [pd, ph1, pw] = ph.p;
+  auto load_weight = [&](int64_t i, int64_t k, int64_t n, double* to) {
+    for (int64_t q = 0; q < n; ++q, ++k) {
+      const auto t = ph.split_tap(k % taps);
+      const int64_t kd = pd.first_tap + t[0] * pd.tap_step, kh = ph1.first_tap + t[1] * ph1.tap_step,
+                    kw = pw.first_tap + t[2] * pw.tap_step;
+      const int64_t channel = group * channels + k / taps;
+      to[q] = load_f64(weight, (channel * made + i) * kernel + (kd * w.kernel[1] + kh) * w.kernel[2] + kw);
+    }
+  };
+  auto load_input = [&](int64_t k, int64_t position, int64_t n, double* to) {
+    const auto t = ph.split_tap(k % taps);
+    const int64_t plane = x_base + k / taps * in_plane;
+    while (n > 0) {
+      const int64_t mw = position % pw.outputs, row = position / pw.outputs;
+      const int64_t run = std::min(n, pw.outputs - mw);
+      const int64_t id = pd.in_base + row / ph1.outputs - t[0] * pd.in_step;
+      const int64_t ih = ph1.in_base + row % ph1.outputs - t[1] * ph1.in_step;
+      const int64_t iw = pw.in_base + mw - t[2] * pw.in_step;
+      int64_t first = 0, last = 0;
+      if (id >= 0 && id < w.in[0] && ih >= 0 && ih < w.in[1]) {
+        first = std::clamp<int64_t>(-iw, 0, run);
+        last = std::clamp<int64_t>(w.in[2] - iw, first, run);
+        if (last > first) load_run(x, plane + (id * w.in[1] + ih) * w.in[2] + iw + first, 1, last - first, to + first);
+      }
+      std::fill(to, to + first, 0.0);
+      std::fill(to + last, to + run, 0.0);
+      to += run;
+      position += run;
+      n -= run;
+    }
+  };
+  auto store = [&](int64_t i, int64_t position, int64_t n, double* c) {
+    const double b = bias != nullptr ? load_f64(*bias, group * made + i) : 0.0;
+    for (int64_t q = 0; q < n; ++q) c[q] += b;
+    while (n > 0) {
+      const int64_t mw = position % pw.outputs, row = position / pw.outputs;
+      const int64_t run = std::min(n, pw.outputs - mw);
+      const int64_t od = pd.first_out + row / ph1.outputs * w.strides[0];
+      const int64_t oh = ph1.first_out + row % ph1.outputs * w.strides[1];
+      const int64_t ow = pw.first_out + mw * w.strides[2];
+      store_run(out, out_base + i * out_plane + (od * w.out[1] + oh) * w.out[2] + ow, w.strides[2], run, c);
+      c += run;
+      position += run;
+      n -= run;
+    }
+  };
+  blocked_product<double>(made, ph.outputs(), channels * taps, load_weight, load_input, store);
+}
+
+Status conv_transpose_reference(const OpCall& call, std::span<const TensorView> out) {
+  const Window w = MOKA_TRY(conv_transpose_window(call)).as_3d();
+  const int64_t batch = call.in("x").shape[0];
+  auto phases = [&](int i) { return std::min(w.strides[i], w.out[i]); };
+  Phases ph;
+  for (int64_t d = 0; d < phases(0); ++d) {
+    ph.p[0] = phase_of(w, 0, d);
+    for (int64_t h = 0; h < phases(1); ++h) {
+      ph.p[1] = phase_of(w, 1, h);
+      for (int64_t v = 0; v < phases(2); ++v) {
+        ph.p[2] = phase_of(w, 2, v);
+        for (int64_t n = 0; n < batch; ++n) {
+          for (int64_t g = 0; g < w.groups; ++g) run_phase(call, w, ph, n, g, out[0]);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_conv_transpose() {
+  return OpBuilder("conv_transpose",
+                   "Transposed convolution of [batch, channels, spatial...] with [channels, out channels / groups, "
+                   "kernel...], one to three spatial dimensions.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("weight", "T")
+      .constant("bias", "T").optional()
+      .constant("pad", kI32).optional()
+      .constant("output_shape", kI32).optional()
+      .constant("pad_type", kString).one_of({"valid", "same", "custom"}).or_else(Tensor::text("valid"))
+      .constant("strides", kI32).optional()
+      .constant("dilations", kI32).optional()
+      .constant("groups", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
+      .infer(infer_conv_transpose)
+      .reference(conv_transpose_reference)
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("U", kF16F32);
+            v.edit("weight").type_var = "U";
+            v.edit("weight").constant = false;
+            v.edit("bias").type_var = "U";
+            v.edit("bias").constant = false;
+          })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,21 @@
+#include "base/scalar_math.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+Result<std::vector<Type>> infer_strict(const OpCall& call) {
+  const double alpha = MOKA_TRY(call.number("alpha")), beta = MOKA_TRY(call.number("beta"));
+  if (alpha >= beta) return call.error("alpha", cat("less than beta, ", beta), cat(alpha));
+  return one(call.type("x"));
+}
+}  // namespace
+
+OpDef define_clip() {
+  return unary_with_alpha_beta("clip", "Limits x to [alpha, beta], elementwise.",
+                               [](auto x, auto alpha, auto beta) { return scalar::clamp(x, alpha, beta); })
+      .at(Opset::ios17, [](OpVersion& v) { v.infer = infer_strict; })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,13 @@
+#include <cmath>
+
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_floor() {
+  return unary("floor", "Rounds down to an integer, elementwise.",
+               [](auto x) { return std::floor(x); })
+      .build();
+}
+
+}  // namespace moka::ops

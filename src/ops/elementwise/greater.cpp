@@ -1,0 +1,10 @@
+#include "ops/common/binary.h"
+
+namespace moka::ops {
+
+OpDef define_greater() {
+  return comparison("greater", "x > y with broadcasting.", [](auto a, auto b) { return a > b; })
+      .build();
+}
+
+}  // namespace moka::ops

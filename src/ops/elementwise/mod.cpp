@@ -1,0 +1,32 @@
+#include <cmath>
+
+#include "ops/common/binary.h"
+
+namespace moka::ops {
+
+namespace {
+
+template <class T>
+T floor_rest(T a, T b) {
+  const T rest = std::fmod(a, b);
+  if (rest == 0) return std::copysign(T(0), b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+int64_t whole_rest(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+}  // namespace
+
+OpDef define_mod() {
+  return binary(
+             "mod", "x - y * floor(x / y), the remainder with the sign of y, with broadcasting; integers give 0 for a zero divisor.",
+             [](auto a, auto b) { return floor_rest(a, b); },
+             whole_rest)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,32 @@
+#include <cmath>
+
+#include "ops/common/binary.h"
+
+namespace moka::ops {
+
+namespace {
+
+int64_t whole_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) {
+    if (base == 1) return 1;
+    return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  }
+  uint64_t result = 1, square = static_cast<uint64_t>(base);
+  for (auto e = static_cast<uint64_t>(exponent); e != 0; e >>= 1) {
+    if (e & 1) result *= square;
+    square *= square;
+  }
+  return static_cast<int64_t>(result);
+}
+
+}  // namespace
+
+OpDef define_pow() {
+  return binary(
+             "pow", "x to the power of y with broadcasting; integers wrap, negative exponents round towards zero.",
+             [](auto a, auto b) { return std::pow(a, b); },
+             whole_power)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,15 @@
+#include <cmath>
+
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_rsqrt() {
+  return unary_with_param("rsqrt", "1 / sqrt(x + epsilon), elementwise.", "epsilon",
+                          [](auto x, auto epsilon) { return decltype(x)(1) / std::sqrt(x + epsilon); })
+      .or_else(Tensor::scalar(DType::fp32, 1e-12))
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
+      .build();
+}
+
+}  // namespace moka::ops

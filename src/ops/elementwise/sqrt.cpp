@@ -1,0 +1,13 @@
+#include <cmath>
+
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_sqrt() {
+  return unary("sqrt", "Square root, elementwise; NaN for negative values.",
+               [](auto x) { return std::sqrt(x); })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,116 @@
+#include <array>
+
+#include "ops/common/common.h"
+#include "ops/common/product.h"
+#include "ops/common/ranks.h"
+#include "ops/common/runs.h"
+
+namespace moka::ops {
+
+namespace {
+
+/// An operand as a stack of matrices. A vector is a matrix of one row (x) or one column (y).
+struct Operand {
+  Shape batch;
+  int64_t rows = 1, cols = 1;
+  int64_t row_step = 0, col_step = 0;  // elements; meaningful when concrete
+};
+
+Operand operand_of(const Shape& s, bool transposed, bool left) {
+  Operand o;
+  if (s.rank() == 1) {
+    (left ? o.cols : o.rows) = s[0];
+    (left ? o.col_step : o.row_step) = 1;
+    return o;
+  }
+  for (int i = 0; i + 2 < s.rank(); ++i) o.batch.push_back(s[i]);
+  o.rows = s[s.rank() - 2];
+  o.cols = s[s.rank() - 1];
+  o.row_step = o.cols;
+  o.col_step = 1;
+  if (transposed) {
+    std::swap(o.rows, o.cols);
+    std::swap(o.row_step, o.col_step);
+  }
+  return o;
+}
+
+Result<DType> result_dtype(const OpCall& call) {
+  const DType x = call.dtype("x"), y = call.dtype("y");
+  if (x == y) return x;
+  const bool x_known = call.is_known("x"), y_known = call.is_known("y");
+  if (!x_known && !y_known) {
+    return call.error("y", cat("the element type of x (", x, ") as neither is constant"), to_string(y));
+  }
+  return y_known ? x : y;
+}
+
+Result<std::vector<Type>> infer_matmul(const OpCall& call) {
+  const DType dtype = MOKA_TRY(result_dtype(call));
+  const bool tx = MOKA_TRY(call.flag("transpose_x")), ty = MOKA_TRY(call.flag("transpose_y"));
+  if (any_unranked(call, {"x", "y"})) return one(Type::unranked(dtype));
+  const Shape& xs = call.shape("x");
+  const Shape& ys = call.shape("y");
+  if (xs.rank() < 1) return call.error("x", "rank 1 or more", "rank 0");
+  if (ys.rank() < 1) return call.error("y", "rank 1 or more", "rank 0");
+  if (tx && xs.rank() == 1) return call.error("transpose_x", "false for an x of rank 1", "true");
+  const Operand x = operand_of(xs, tx, true), y = operand_of(ys, ty, false);
+  if (!may_equal(x.cols, y.rows)) {
+    return call.error("y", cat(x.cols, " rows, as x (", xs, tx ? ", transposed" : "", ") has columns"),
+                      cat(ys, ty ? ", transposed" : ""));
+  }
+  Shape out = MOKA_TRY(broadcast(x.batch, y.batch));
+  if (xs.rank() > 1) out.push_back(x.rows);
+  if (ys.rank() > 1) out.push_back(y.cols);
+  return one(Type::tensor(dtype, out));
+}
+
+template <class Acc>
+void run_matmul(const TensorView& x, const TensorView& y, const Operand& a, const Operand& b, const TensorView& out) {
+  const int64_t a_size = a.rows * a.cols, b_size = b.rows * b.cols, c_size = a.rows * b.cols;
+  auto one_matrix = [&](int64_t c_at, int64_t a_at, int64_t b_at) {
+    const int64_t a0 = a_at * a_size, b0 = b_at * b_size, c0 = c_at * c_size;
+    blocked_product<Acc>(
+        a.rows, b.cols, a.cols,
+        [&](int64_t i, int64_t k, int64_t n, Acc* to) { load_run(x, a0 + i * a.row_step + k * a.col_step, a.col_step, n, to); },
+        [&](int64_t k, int64_t j, int64_t n, Acc* to) { load_run(y, b0 + k * b.row_step + j * b.col_step, b.col_step, n, to); },
+        [&](int64_t i, int64_t j, int64_t n, Acc* c) { store_run(out, c0 + i * b.cols + j, 1, n, c); });
+  };
+  const Result<Shape> batch = broadcast(a.batch, b.batch);
+  for_each_broadcast(*batch, a.batch, b.batch, one_matrix);
+}
+
+Status matmul_reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const TensorView& y = call.in("y");
+  const Operand a = operand_of(x.shape, MOKA_TRY(call.flag("transpose_x")), true);
+  const Operand b = operand_of(y.shape, MOKA_TRY(call.flag("transpose_y")), false);
+  if (is_integer(x.dtype) && is_integer(y.dtype)) {
+    run_matmul<int64_t>(x, y, a, b, out[0]);
+  } else {
+    run_matmul<double>(x, y, a, b, out[0]);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_matmul() {
+  constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
+  return OpBuilder("matmul", "Matrix product over the last two dimensions, the others broadcast; vectors as NumPy takes them.")
+      .type_var("T", domain)
+      .in("x", "T")
+      .in("y", "T")
+      .constant("transpose_x", kBool).or_else(Tensor::boolean(false))
+      .constant("transpose_y", kBool).or_else(Tensor::boolean(false))
+      .infer(infer_matmul)
+      .reference(matmul_reference)
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("U", domain);
+            v.edit("y").type_var = "U";
+          })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,54 @@
+#include <cmath>
+
+#include "ops/common/channels.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  MOKA_TRY(check_channel_params(call, 2, {"mean", "variance", "gamma", "beta"}));
+  MOKA_TRY(call.number("epsilon"));
+  return one(call.type("x"));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &mean = call.in("mean"), &variance = call.in("variance"), &y = out[0];
+  const TensorView *gamma = call.value("gamma"), *beta = call.value("beta");
+  const double epsilon = MOKA_TRY(call.number("epsilon"));
+  each_channel_run(x.shape, [&](int64_t c, int64_t first, int64_t n) {
+    const double scale = channel_value(gamma, c, 1) / std::sqrt(load_f64(variance, c) + epsilon);
+    const double shift = channel_value(beta, c, 0), center = load_f64(mean, c);
+    if (x.dtype == DType::fp32) {
+      const float* from = x.as<float>() + first;
+      float* to = y.as<float>() + first;
+      for (int64_t i = 0; i < n; i++) to[i] = static_cast<float>((static_cast<double>(from[i]) - center) * scale + shift);
+    } else {
+      for (int64_t i = first; i < first + n; i++) store_f64(y, i, (load_f64(x, i) - center) * scale + shift);
+    }
+  });
+  return {};
+}
+
+}  // namespace
+
+OpDef define_batch_norm() {
+  return OpBuilder("batch_norm", "gamma * (x - mean) / sqrt(variance + epsilon) + beta, one of each for every channel.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("mean", "T")
+      .constant("variance", "T")
+      .constant("gamma", "T")
+      .optional()
+      .constant("beta", "T")
+      .optional()
+      .constant("epsilon", "T")
+      .or_else(Tensor::scalar(DType::fp32, 1e-5))
+      .infer(infer)
+      .reference(reference)
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"}); })
+      .build();
+}
+
+}  // namespace moka::ops

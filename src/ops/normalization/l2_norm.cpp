@@ -1,0 +1,47 @@
+#include <cmath>
+
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  if (x.is_ranked() && x.rank() < 3) return call.error("x", "rank 3 or more", cat("shape ", x.shape()));
+  MOKA_TRY(call.number("epsilon"));
+  return one(x);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const double epsilon = MOKA_TRY(call.number("epsilon"));
+  const int rank = x.shape.rank();
+  const int64_t n = x.shape.count(rank - 3, rank), count = x.count();
+  for (int64_t first = 0; first < count; first += n) {
+    double sum = epsilon;
+    for (int64_t i = first; i < first + n; i++) {
+      const double v = load_f64(x, i);
+      sum += v * v;
+    }
+    const double norm = std::sqrt(sum);
+    for (int64_t i = first; i < first + n; i++) store_f64(out[0], i, load_f64(x, i) / norm);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_l2_norm() {
+  return OpBuilder("l2_norm", "x divided by sqrt(sum of squares + epsilon), the sum taken over the last three axes.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("epsilon", "T")
+      .or_else(Tensor::scalar(DType::fp32, 1e-6))
+      .infer(infer)
+      .reference(reference)
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
+      .build();
+}
+
+}  // namespace moka::ops

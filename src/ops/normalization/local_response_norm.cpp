@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  if (x.is_ranked() && x.rank() < 2) return call.error("x", "rank 2 or more", cat("shape ", x.shape()));
+  const int64_t size = MOKA_TRY(call.integer("size"));
+  if (size < 1) return call.error("size", "1 or more", cat(size));
+  for (const char* p : {"alpha", "beta", "k"}) MOKA_TRY(call.number(p));
+  return one(x);
+}
+
+/// The window of channel c is [c - size / 2, c + (size - 1) / 2], cut off at the ends.
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const int64_t size = MOKA_TRY(call.integer("size"));
+  const double alpha = MOKA_TRY(call.number("alpha")) / static_cast<double>(size);
+  const double beta = MOKA_TRY(call.number("beta")), k = MOKA_TRY(call.number("k"));
+  const int64_t channels = x.shape[1], inner = x.shape.count(2, x.shape.rank());
+  const int64_t before = std::min(size / 2, channels), after = std::min((size - 1) / 2, channels);
+  for (int64_t b = 0; b < x.shape[0]; b++) {
+    for (int64_t c = 0; c < channels; c++) {
+      const int64_t from = std::max<int64_t>(0, c - before), to = std::min(channels - 1, c + after);
+      for (int64_t i = 0; i < inner; i++) {
+        double sum = 0;
+        for (int64_t j = from; j <= to; j++) {
+          const double v = load_f64(x, (b * channels + j) * inner + i);
+          sum += v * v;
+        }
+        const int64_t at = (b * channels + c) * inner + i;
+        store_f64(out[0], at, load_f64(x, at) / std::pow(k + alpha * sum, beta));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_local_response_norm() {
+  return OpBuilder("local_response_norm",
+                   "x / (k + alpha / size * s)^beta, s the sum of squares over `size` neighbouring channels.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("size", kI32)
+      .constant("alpha", "T")
+      .or_else(Tensor::scalar(DType::fp32, 1e-4))
+      .constant("beta", "T")
+      .or_else(Tensor::scalar(DType::fp32, 0.75))
+      .constant("k", "T")
+      .or_else(Tensor::scalar(DType::fp32, 1))
+      .infer(infer)
+      .reference(reference)
+      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha", "beta", "k"}); })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,34 @@
+#include "ops/common/pool.h"
+
+namespace moka::ops {
+
+namespace {
+
+Status avg_pool_reference(const OpCall& call, std::span<const TensorView> out) {
+  const Window w = MOKA_TRY(pool_window(call));
+  const bool exclude = MOKA_TRY(call.flag("exclude_padding_from_average"));
+  double taps = 1;
+  for (int64_t k : w.kernel) taps *= static_cast<double>(k);
+  pool_each(
+      call.in("x"), w, out[0], 0.0, [](double acc, double v) { return acc + v; },
+      [&](double acc, int64_t inside) {
+        if (!exclude) return acc / taps;
+        return inside > 0 ? acc / static_cast<double>(inside) : 0.0;
+      });
+  return {};
+}
+
+}  // namespace
+
+OpDef define_avg_pool() {
+  OpBuilder b("avg_pool",
+              "Mean of each window. Elements outside the input, ceil_mode's too, count as zeros unless "
+              "exclude_padding_from_average is set.");
+  b.constant("exclude_padding_from_average", kBool).or_else(Tensor::boolean(false));
+  return pool_params(b)
+      .infer(infer_pool(3))
+      .reference(avg_pool_reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,24 @@
+#include <cmath>
+
+#include "ops/common/pool.h"
+
+namespace moka::ops {
+
+namespace {
+
+Status l2_pool_reference(const OpCall& call, std::span<const TensorView> out) {
+  const Window w = MOKA_TRY(pool_window(call, 2));
+  pool_each(
+      call.in("x"), w, out[0], 0.0, [](double acc, double v) { return acc + v * v; },
+      [](double acc, int64_t) { return std::sqrt(acc); });
+  return {};
+}
+
+}  // namespace
+
+OpDef define_l2_pool() {
+  OpBuilder b("l2_pool", "Square root of the sum of squares of each window, over one or two spatial dimensions.");
+  return pool_params(b).infer(infer_pool(2)).reference(l2_pool_reference).build();
+}
+
+}  // namespace moka::ops

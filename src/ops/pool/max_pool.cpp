@@ -1,0 +1,25 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/common/pool.h"
+
+namespace moka::ops {
+
+namespace {
+
+Status max_pool_reference(const OpCall& call, std::span<const TensorView> out) {
+  const Window w = MOKA_TRY(pool_window(call));
+  pool_each(
+      call.in("x"), w, out[0], -std::numeric_limits<double>::infinity(),
+      [](double acc, double v) { return v > acc || std::isnan(v) ? v : acc; }, [](double acc, int64_t) { return acc; });
+  return {};
+}
+
+}  // namespace
+
+OpDef define_max_pool() {
+  OpBuilder b("max_pool", "Largest element of each window; padding never wins.");
+  return pool_params(b).infer(infer_pool(3)).reference(max_pool_reference).build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,9 @@
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+OpDef define_reduce_argmax() {
+  return reduce_arg("reduce_argmax", "Index of the first largest element along an axis.", [](auto a, auto b) { return b > a; });
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,9 @@
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+OpDef define_reduce_argmin() {
+  return reduce_arg("reduce_argmin", "Index of the first smallest element along an axis.", [](auto a, auto b) { return b < a; });
+}
+
+}  // namespace moka::ops

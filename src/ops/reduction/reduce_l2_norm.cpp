@@ -1,0 +1,21 @@
+#include <cmath>
+
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+namespace {
+
+struct Length {
+  double sum = 0;
+  void add(double v) { sum += v * v; }
+  double result(int64_t) const { return std::sqrt(sum); }
+};
+
+}  // namespace
+
+OpDef define_reduce_l2_norm() {
+  return reduction<AsReal<Length>>("reduce_l2_norm", "Square root of the sum of squares over axes; integers round towards zero.");
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,21 @@
+#include <cmath>
+
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+namespace {
+
+struct LogSum {
+  double sum = 0;
+  void add(double v) { sum += v; }
+  double result(int64_t) const { return std::log(sum); }
+};
+
+}  // namespace
+
+OpDef define_reduce_log_sum() {
+  return reduction<AsReal<LogSum>>("reduce_log_sum", "Natural logarithm of the sum over axes; integers round towards zero.");
+}
+
+}  // namespace moka::ops

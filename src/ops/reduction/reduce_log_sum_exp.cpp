@@ -1,0 +1,32 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+namespace {
+
+struct LogSumExp {
+  double top = -std::numeric_limits<double>::infinity();
+  double sum = 0;  ///< of e^(v - top)
+  void add(double v) {
+    if (std::isinf(v)) {
+      if (v > 0) top = v;
+    } else if (v > top) {
+      sum = sum * std::exp(top - v) + 1;
+      top = v;
+    } else if (top != std::numeric_limits<double>::infinity() || v != v) {
+      sum += std::exp(v - top);
+    }
+  }
+  double result(int64_t) const { return std::isinf(top) && sum == sum ? top : top + std::log(sum); }
+};
+
+}  // namespace
+
+OpDef define_reduce_log_sum_exp() {
+  return reduction<AsReal<LogSumExp>>("reduce_log_sum_exp", "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.");
+}
+
+}  // namespace moka::ops

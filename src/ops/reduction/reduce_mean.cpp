@@ -1,0 +1,19 @@
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+namespace {
+
+struct Mean {
+  double sum = 0;
+  void add(double v) { sum += v; }
+  double result(int64_t n) const { return sum / static_cast<double>(n); }
+};
+
+}  // namespace
+
+OpDef define_reduce_mean() {
+  return reduction<AsReal<Mean>>("reduce_mean", "Mean over axes; integers round towards zero.");
+}
+
+}  // namespace moka::ops

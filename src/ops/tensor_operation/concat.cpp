@@ -1,0 +1,82 @@
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+/// Scalars are joined as if they were vectors of one element.
+Shape at_least_1d(const Shape& s) { return s.rank() == 0 ? Shape{1} : s; }
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const auto values = call.args("values");
+  const bool interleave = MOKA_TRY(call.flag("interleave"));
+  if (values.empty()) return call.error("values", "at least one tensor", "none");
+  const DType dtype = values[0].type->is_tensor() ? values[0].type->dtype() : DType::none;
+  int rank = -1;
+  bool all_ranked = true;
+  for (const Arg& a : values) {
+    if (!a.type->is_tensor() || a.type->dtype() != dtype) {
+      return call.error("values", "tensors of one element type", cat(*values[0].type, " and ", *a.type));
+    }
+    all_ranked = all_ranked && a.type->is_ranked();
+    if (!a.type->is_ranked()) continue;
+    if (rank >= 0 && a.type->rank() != rank) return call.error("values", "equal ranks", cat(rank, " and ", a.type->rank()));
+    rank = a.type->rank();
+  }
+  if (!all_ranked) return one(Type::unranked(dtype));
+  Shape out = at_least_1d(values[0].type->shape());
+  const int axis = MOKA_TRY(axis_of(call, "axis", out.rank()));
+  int64_t total = 0;
+  for (const Arg& a : values) {
+    const Shape s = at_least_1d(a.type->shape());
+    for (int i = 0; i < out.rank(); i++) {
+      if (i == axis && !interleave) continue;
+      if (!unify_dim(out[i], s[i], out[i])) {
+        return call.error("values", cat("equal sizes at axis ", i), cat(out[i], " and ", s[i]));
+      }
+    }
+    total = MOKA_TRY(add_dims(total, s[axis]));
+  }
+  out[axis] = values.size() == 1 ? out[axis]
+              : interleave       ? MOKA_TRY(multiply_dims(out[axis], static_cast<int64_t>(values.size())))
+                                 : total;
+  return tensor_result(dtype, out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const auto values = call.args("values");
+  const Shape& o = out[0].shape;
+  const int axis = MOKA_TRY(axis_of(call, "axis", o.rank()));
+  const bool interleave = MOKA_TRY(call.flag("interleave"));
+  const int64_t outer = o.count(0, axis), inner = o.count(axis + 1, o.rank());
+  const auto n = static_cast<int64_t>(values.size());
+  int64_t at = 0;
+  for (const Arg& a : values) {
+    const int64_t size = at_least_1d(a.value->shape)[axis];
+    StridedCopy copy;
+    copy.add(outer, o[axis] * inner, size * inner);
+    copy.add(size, interleave ? n * inner : inner, inner);
+    copy.add(inner, 1, 1);
+    copy.run(out[0], at, *a.value, 0);
+    at += interleave ? inner : size * inner;
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_concat() {
+  return OpBuilder("concat", "Joins tensors along an axis, one after the other or taking turns.")
+      .variadic_any("values")
+      .constant("axis", kI32)
+      .constant("interleave", kBool)
+      .or_else(Tensor::boolean(false))
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::moves_data_only)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,29 @@
+#include "ops/common/common.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const Type& type = call.type("x");
+  if (out[0].data == x.data) return {};
+  if (type.is_list()) out[0].list() = x.list();
+  else if (type.is_dict()) out[0].dict() = x.dict();
+  else copy_all(out[0], x);
+  return {};
+}
+
+}  // namespace
+
+OpDef define_identity() {
+  return OpBuilder("identity", "The input itself: a tensor, a list or a dictionary.")
+      .in_kind("x", ParamKind::any)
+      .infer(same_as())
+      .reference(reference)
+      .traits(Trait::alias | Trait::moves_data_only)
+      .build();
+}
+
+}  // namespace moka::ops

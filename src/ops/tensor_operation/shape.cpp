@@ -1,0 +1,30 @@
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  return one(Type::tensor(DType::int32, {x.is_ranked() ? x.rank() : kAnyDim}));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const Shape& s = call.in("x").shape;
+  for (int i = 0; i < s.rank(); i++) store_i64(out[0], i, s[i]);
+  return {};
+}
+
+}  // namespace
+
+OpDef define_shape() {
+  return OpBuilder("shape", "The dimensions of x as a vector.")
+      .type_var("T", kPlain15)
+      .in("x", "T")
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

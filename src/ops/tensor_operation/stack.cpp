@@ -1,0 +1,62 @@
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<int> new_axis(const OpCall& call, int rank) {
+  const int64_t axis = MOKA_TRY(call.integer("axis"));
+  if (axis < -rank - 1 || axis > rank) return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
+  return static_cast<int>(axis < 0 ? axis + rank + 1 : axis);
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const auto values = call.args("values");
+  if (values.empty()) return call.error("values", "at least one tensor", "none");
+  Shape out;
+  bool ranked = false;
+  for (const Arg& a : values) {
+    if (!a.type->is_tensor() || a.type->dtype() != values[0].type->dtype()) {
+      return call.error("values", "tensors of one element type", cat(*values[0].type, " and ", *a.type));
+    }
+    if (!a.type->is_ranked()) continue;
+    if (!ranked) out = a.type->shape();
+    ranked = true;
+    if (!is_compatible(out, a.type->shape())) return call.error("values", "equal shapes", cat(out, " and ", a.type->shape()));
+    for (int i = 0; i < out.rank(); i++) unify_dim(out[i], a.type->shape()[i], out[i]);
+  }
+  if (!ranked) return one(Type::unranked(values[0].type->dtype()));
+  if (out.rank() == kMaxRank) return call.error("values", cat("rank below ", kMaxRank), cat("rank ", kMaxRank));
+  out.insert(MOKA_TRY(new_axis(call, out.rank())), static_cast<int64_t>(values.size()));
+  return tensor_result(values[0].type->dtype(), out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const auto values = call.args("values");
+  const Shape& s = values[0].value->shape;
+  const int axis = MOKA_TRY(new_axis(call, s.rank()));
+  const int64_t outer = s.count(0, axis), inner = s.count(axis, s.rank()), n = static_cast<int64_t>(values.size());
+  for (int64_t k = 0; k < n; k++) {
+    StridedCopy copy;
+    copy.add(outer, n * inner, inner);
+    copy.add(inner, 1, 1);
+    copy.run(out[0], k * inner, *values[static_cast<size_t>(k)].value, 0);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_stack() {
+  return OpBuilder("stack", "Joins tensors of equal shape along a new axis.")
+      .variadic_any("values")
+      .constant("axis", kI32)
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::moves_data_only)
+      .build();
+}
+
+}  // namespace moka::ops

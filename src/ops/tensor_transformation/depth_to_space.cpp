@@ -1,0 +1,19 @@
+#include "ops/common/pixel_blocks.h"
+
+namespace moka::ops {
+
+OpDef define_depth_to_space() {
+  return OpBuilder("depth_to_space", "Spreads channels over blocks of pixels; the position in the block is the slower part of the channel.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("block_size", kI32)
+      .infer([](const OpCall& c) { return infer_to_pixels(c, "block_size"); })
+      .reference([](const OpCall& c, std::span<const TensorView> out) -> Status {
+        const int64_t block = MOKA_TRY(c.integer("block_size"));
+        return channels_to_pixels(out[0], c.in("x"), block, BlockOrder::position_first);
+      })
+      .traits(Trait::moves_data_only)
+      .build();
+}
+
+}  // namespace moka::ops

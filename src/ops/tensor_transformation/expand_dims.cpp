@@ -1,0 +1,47 @@
+#include <algorithm>
+
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  if (!x.is_ranked()) return one(x);
+  const TensorView* axes = call.value("axes");
+  if (axes == nullptr) return call.error("axes", "known axes", "a value that is not known before running");
+  const int64_t rank = x.rank() + axes->count();
+  if (rank > kMaxRank) return call.error("axes", cat("a result of at most rank ", kMaxRank), cat("rank ", rank));
+  const Ints sorted = MOKA_TRY(axes_of(call, "axes", static_cast<int>(rank)));
+  Shape out;
+  int next = 0;
+  for (int i = 0; i < rank; i++) {
+    const bool inserted = std::find(sorted.begin(), sorted.end(), i) != sorted.end();
+    out.push_back(inserted ? 1 : x.shape()[next++]);
+  }
+  return tensor_result(x.dtype(), out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  copy_all(out[0], call.in("x"));
+  return {};
+}
+
+}  // namespace
+
+OpDef define_expand_dims() {
+  return OpBuilder("expand_dims", "Inserts dimensions of size 1 so that they end up at the given axes of the result.")
+      .type_var("T", kPlain15)
+      .in("x", "T")
+      .constant("axes", kI32)
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::alias | Trait::moves_data_only)
+      .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
+      .build();
+}
+
+}  // namespace moka::ops

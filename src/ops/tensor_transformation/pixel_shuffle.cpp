@@ -1,0 +1,19 @@
+#include "ops/common/pixel_blocks.h"
+
+namespace moka::ops {
+
+OpDef define_pixel_shuffle() {
+  return OpBuilder("pixel_shuffle", "Spreads channels over blocks of pixels; the position in the block is the faster part of the channel.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("upscale_factor", kI32)
+      .infer([](const OpCall& c) { return infer_to_pixels(c, "upscale_factor"); })
+      .reference([](const OpCall& c, std::span<const TensorView> out) -> Status {
+        const int64_t block = MOKA_TRY(c.integer("upscale_factor"));
+        return channels_to_pixels(out[0], c.in("x"), block, BlockOrder::channel_first);
+      })
+      .traits(Trait::moves_data_only)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,20 @@
+#include "ops/common/pixel_blocks.h"
+
+namespace moka::ops {
+
+OpDef define_pixel_unshuffle() {
+  return OpBuilder("pixel_unshuffle", "Gathers blocks of pixels into channels; the position in the block is the faster part of the channel.",
+                   Opset::ios16)
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("downscale_factor", only(DType::uint32))
+      .infer([](const OpCall& c) { return infer_to_channels(c, "downscale_factor"); })
+      .reference([](const OpCall& c, std::span<const TensorView> out) -> Status {
+        const int64_t block = MOKA_TRY(c.integer("downscale_factor"));
+        return pixels_to_channels(out[0], c.in("x"), block, BlockOrder::channel_first);
+      })
+      .traits(Trait::moves_data_only)
+      .build();
+}
+
+}  // namespace moka::ops

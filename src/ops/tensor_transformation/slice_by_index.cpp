@@ -1,0 +1,64 @@
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+#include "ops/common/slicing.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  if (!x.is_ranked()) return one(x);
+  const Slice slice = MOKA_TRY(resolve_slice(call, x.shape()));
+  return tensor_result(x.dtype(), slice.shape());
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const Slice slice = MOKA_TRY(resolve_slice(call, x.shape));
+  if (!(slice.shape() == out[0].shape)) {
+    return fail(ErrorCode::data, "operation '", call.name(), "' (slice_by_index): the bounds select ", slice.shape(),
+                ", planned were ", out[0].shape);
+  }
+  if (out[0].count() == 0) return {};
+  const auto from = x.shape.strides(), to = out[0].shape.strides();
+  StridedCopy copy;
+  int64_t start = 0;
+  for (int i = 0, o = 0; i < slice.rank; i++) {
+    const Slice::Axis& a = slice.axes[i];
+    start += a.start * from[static_cast<size_t>(i)];
+    if (!a.squeezed) copy.add(a.size, to[static_cast<size_t>(o++)], a.step * from[static_cast<size_t>(i)]);
+  }
+  copy.run(out[0], 0, x, start);
+  return {};
+}
+
+}  // namespace
+
+OpDef define_slice_by_index() {
+  return OpBuilder("slice_by_index", "x[begin:end:stride] along every axis; masks open a bound or drop the axis.")
+      .type_var("T", kPlain15)
+      .in("x", "T")
+      .in("begin", kI32)
+      .in("end", kI32)
+      .constant("stride", kI32)
+      .optional()
+      .constant("begin_mask", kBool)
+      .optional()
+      .constant("end_mask", kBool)
+      .optional()
+      .constant("squeeze_mask", kBool)
+      .optional()
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::moves_data_only)
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("T", kPlain17);
+            for (const char* p : {"begin", "end", "stride"}) retype(v, p, "U", kSizes17);
+          })
+      .build();
+}
+
+}  // namespace moka::ops

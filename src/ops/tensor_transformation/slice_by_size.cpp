@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  for (std::string_view p : {"begin", "size"}) {
+    MOKA_TRY(expect_vector(call, p));
+    const int64_t n = length_of(call, p);
+    if (x.is_ranked() && n >= 0 && n != x.rank()) return call.error(p, cat(x.rank(), " entries, the rank of x"), cat(n));
+  }
+  const TensorView *begin = call.value("begin"), *size = call.value("size");
+  if (!x.is_ranked()) return one(x);
+  Shape out;
+  for (int i = 0; i < x.rank(); i++) {
+    const int64_t dim = x.shape()[i];
+    const int64_t n = size != nullptr ? load_i64(*size, i) : kAnyDim - 1;
+    int64_t b = begin != nullptr ? load_i64(*begin, i) : 0;
+    if (size != nullptr && n < -1) return call.error("size", "sizes of at least 0, or -1", cat(n));
+    if (begin != nullptr && dim >= 0) {
+      if (b < -dim || b > dim) return call.error("begin", cat("entries from ", -dim, " to ", dim, " at axis ", i), cat(b));
+      if (b < 0) b += dim;
+    }
+    if (n >= 0) {
+      if (dim >= 0 && n > dim - (begin != nullptr ? b : 0)) {
+        return call.error("size", cat("at most ", dim - b, " entries from ", b, " on at axis ", i), cat(n));
+      }
+      out.push_back(n);
+    } else if (size != nullptr && begin != nullptr && (dim >= 0 || b == 0)) {
+      out.push_back(dim >= 0 ? dim - b : dim);
+    } else {
+      out.push_back(kAnyDim);
+    }
+  }
+  return tensor_result(x.dtype(), out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &begin = call.in("begin");
+  if (out[0].count() == 0) return {};
+  const auto from = x.shape.strides(), to = out[0].shape.strides();
+  StridedCopy copy;
+  copy.add(out[0].shape, to.data(), from.data());
+  int64_t start = 0;
+  for (int i = 0; i < x.shape.rank(); i++) {
+    int64_t b = load_i64(begin, i);
+    if (b < 0) b += x.shape[i];
+    if (b < 0 || b > x.shape[i] - out[0].shape[i]) {
+      return fail(ErrorCode::data, "operation '", call.name(), "' (slice_by_size): ", out[0].shape[i], " entries from ", b,
+                  " on do not fit in axis ", i, " of size ", x.shape[i]);
+    }
+    start += b * from[static_cast<size_t>(i)];
+  }
+  copy.run(out[0], 0, x, start);
+  return {};
+}
+
+}  // namespace
+
+OpDef define_slice_by_size() {
+  return OpBuilder("slice_by_size", "The block of the given size from the given start on; size -1 is all that follows.")
+      .type_var("T", kPlain15)
+      .in("x", "T")
+      .in("begin", kI32)
+      .in("size", kI32)
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::moves_data_only)
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("T", kPlain17);
+            retype(v, "begin", "U", kSizes17);
+            retype(v, "size", "U", kSizes17);
+          })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/program.h"
+#include "kernel/kernel.h"
+#include "plan/constants.h"
+
+namespace moka::plan {
+
+/// What plans of one model share.
+struct PlanOptions {
+  std::vector<const kernel::Device*> devices;  ///< in order of preference; the last one is `reference`
+  int threads = 1;
+  bool reuse_buffers = true;  ///< false: every value has its own memory, for checking
+  size_t cached_shapes = 8;   ///< plans kept per block, least recently used dropped first
+  std::shared_ptr<MemoryBudget> budget;
+  std::shared_ptr<ConstantPool> constants;
+};
+
+/// Where the bytes of a place are.
+enum class Storage : uint8_t {
+  arena,     ///< at Place::offset of the frame's arena
+  constant,  ///< Place::constant
+  external,  ///< given when the plan starts: an input, a state, or a place of the enclosing plan
+  object,    ///< Place::object of the frame: strings, lists, dictionaries
+  prepared,  ///< nowhere: only a kernel's `prepare` reads it
+};
+
+/// One value, or a copy of one in another layout, in one plan.
+struct Place {
+  const ir::Value* value = nullptr;
+  ir::Type type;
+  kernel::Layout layout;
+  Storage storage = Storage::arena;
+  int root = -1;      ///< the place whose storage it shares; itself when it has its own
+  size_t bytes = 0;   ///< of the root's storage
+  size_t offset = 0;  ///< in the arena
+  int object = -1;
+  int first = 0, last = 0;  ///< steps that write it first and read it last; of roots, over all that share
+  ir::Tensor constant;
+};
+
+/// A device's refusal of one operation.
+struct Refusal {
+  std::string device, reason;
+};
+
+class Plan;
+
+/// Plans of one block for concrete types, a few of them kept. Thread-safe.
+class PlanCache {
+ public:
+  using Make = std::function<Result<std::shared_ptr<const Plan>>()>;
+  Result<std::shared_ptr<const Plan>> get(const std::vector<ir::Type>& key, size_t capacity, const Make& make);
+
+ private:
+  std::mutex mutex_;
+  std::list<std::pair<std::vector<ir::Type>, std::shared_ptr<const Plan>>> plans_;
+};
+
+struct Step {
+  enum class Kind : uint8_t { run, convert, cond, loop };
+  Kind kind = Kind::run;
+  const ir::Op* op = nullptr;
+  const kernel::Device* device = nullptr;
+  std::shared_ptr<const kernel::KernelChoice> choice;  ///< of `run`
+  std::vector<int> in, out;                            ///< places
+  std::vector<uint32_t> first_arg;                     ///< as OpCall wants it
+  size_t scratch_offset = 0;                           ///< in the arena
+  std::vector<Refusal> refusals;
+  std::shared_ptr<PlanCache> blocks[2];  ///< cond: then, else; loop: condition, body
+};
+
+/// Immutable steps for one block under concrete types. Where a shape can be known only from values, the plan ends
+/// early at `pending`, and goes on in a plan of `continuations` under the types just learned.
+class Plan {
+ public:
+  const ir::Block* block = nullptr;
+  const Plan* parent = nullptr;            ///< the enclosing or preceding plan; alive as long as this one is used
+  std::vector<Place> places;
+  std::vector<Step> steps;
+  std::vector<int> inputs;                 ///< place of each block input; first segments only
+  std::vector<std::pair<int, int>> imports;  ///< (place, place of the parent) patched before running
+  std::vector<int> outputs;                ///< place of each block output; complete plans only
+  bool own_outputs = false;                ///< see plan_block
+  size_t arena_bytes = 0, objects = 0;
+  size_t largest_unshared_bytes = 0;       ///< arena bytes if nothing shared memory, for reports
+
+  const ir::Op* pending = nullptr;         ///< the operation whose output types are not known yet
+  bool pending_runs_first = false;         ///< control flow: run it to learn its types
+  Step pending_step;                       ///< its inputs (and blocks)
+  std::unique_ptr<PlanCache> continuations;
+  bool is_complete() const { return pending == nullptr; }
+  std::vector<ir::Type> output_types() const;
+
+  std::unordered_map<const ir::Value*, int> place_of;
+};
+
+/// Plans `block` for inputs of these types. `parent`: the plan of the enclosing block, nullptr for a function.
+/// `own_outputs`: outputs are never block inputs themselves but copies (loop bodies need it).
+Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent,
+                                               const PlanOptions& options, bool own_outputs = false);
+/// Goes on behind plan.pending, whose outputs have these types.
+Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs, const PlanOptions& options);
+
+/// Offsets for all arena places and scratch of `plan`; sets arena_bytes. Errors: out_of_budget.
+Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options);
+/// No two places that live at the same time overlap, all lie inside the arena, everything is written before it is read,
+/// layouts agree. Error internal names the places.
+Status check(const Plan& plan);
+
+}  // namespace moka::plan

@@ -1,0 +1,678 @@
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "kernel/layout.h"
+#include "plan/plan.h"
+
+namespace moka::plan {
+
+namespace {
+
+using kernel::Layout;
+
+constexpr size_t kFoldBytes = 64 * 1024;
+constexpr size_t kEagerConstantBytes = 4096;
+constexpr int kMaxBlockDepth = 32;
+
+/// Values used in `block` but defined outside of it.
+void free_values(const ir::Block& block, std::set<const ir::Value*>& defined, std::vector<const ir::Value*>& out) {
+  for (const auto& v : block.inputs()) defined.insert(v.get());
+  auto use = [&](const ir::Value* v) {
+    if (v->constant() == nullptr && !defined.contains(v)) {
+      out.push_back(v);
+      defined.insert(v);
+    }
+  };
+  for (const auto& op : block.ops()) {
+    for (const ir::Operand& o : op->operands())
+      for (const ir::Value* v : o.values) use(v);
+    for (size_t i = 0; i < op->block_count(); i++) free_values(*op->block(i), defined, out);
+    for (size_t i = 0; i < op->output_count(); i++) defined.insert(op->output(i));
+  }
+  for (const ir::Value* v : block.outputs()) use(v);
+}
+
+std::vector<const ir::Value*> free_values(const ir::Block& block) {
+  std::set<const ir::Value*> defined;
+  std::vector<const ir::Value*> out;
+  free_values(block, defined, out);
+  return out;
+}
+
+/// A place can be made for it: sizes of lists and dictionaries are run-time matters.
+bool is_plannable(const ir::Type& t) { return t.is_tensor() ? t.is_concrete() : t.is_list() || t.is_dict(); }
+bool all_plannable(std::span<const ir::Type> types) { return std::all_of(types.begin(), types.end(), is_plannable); }
+
+bool same_at_run_time(const ir::Type& a, const ir::Type& b) {
+  return a.is_list() ? b.is_list() && ir::is_compatible(a.element(), b.element()) : a == b;
+}
+
+bool is_object(const ir::Type& t) { return !t.is_tensor() || t.dtype() == ir::DType::string; }
+
+/// The inputs of an operation as a kernel or an inference function sees them.
+struct CallArgs {
+  std::vector<ir::Arg> args;
+  std::vector<ir::TensorView> views;
+  std::unique_ptr<bool[]> constant;
+  std::vector<Layout> layouts;
+  bool all_known = true, all_constant = true;
+};
+
+class Planner {
+ public:
+  Planner(std::shared_ptr<Plan> plan, const ir::Block& block, const PlanOptions& options, bool own_outputs)
+      : plan_(std::move(plan)), block_(block), options_(options), own_outputs_(own_outputs) {}
+
+  Result<std::shared_ptr<const Plan>> run(const ir::Op* from, std::span<const ir::Type> pending_types);
+  Status import_all(std::span<const ir::Value* const> values);
+  /// All that `from` and what is behind it in the block use, so that later segments find it here.
+  Status import_later(const ir::Op& from);
+
+ private:
+  Place& place(int i) { return plan_->places[static_cast<size_t>(i)]; }
+  int add_place(Place p);
+  int add_result(const ir::Value* v, const ir::Type& type, Layout layout);
+  Result<size_t> bytes_of(const ir::Type& type, Layout layout) { return kernel::storage_bytes(type.dtype(), type.shape(), layout); }
+  Result<int> find(const ir::Value* v);
+  Result<int> in_layout(int p, Layout layout);
+  Status materialize(int p);
+  int prepared(int p);
+  CallArgs call_args(std::span<const int> in);
+  Result<std::vector<int>> operands(const ir::Op& op, std::vector<uint32_t>& first);
+
+  /// false: the plan ends here.
+  Result<bool> plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types);
+  Result<bool> plan_control(const ir::Op& op);
+  Result<bool> stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first);
+  Status fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
+  Status emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types);
+  Status finish_outputs();
+  void lifetimes(const ir::Op* pending);
+  void share_in_place();
+
+  std::shared_ptr<Plan> plan_;
+  const ir::Block& block_;
+  const PlanOptions& options_;
+  bool own_outputs_;
+  std::map<std::pair<int, std::pair<Layout::Kind, int>>, int> converted_;
+  std::map<int, int> prepared_;
+  std::vector<size_t> scratch_;
+};
+
+int Planner::add_place(Place p) {
+  int i = static_cast<int>(plan_->places.size());
+  if (p.root < 0) p.root = i;
+  if (p.storage == Storage::object && p.object < 0) p.object = static_cast<int>(plan_->objects++);
+  if (p.value != nullptr && !plan_->place_of.contains(p.value)) plan_->place_of[p.value] = i;
+  plan_->places.push_back(std::move(p));
+  return i;
+}
+
+int Planner::add_result(const ir::Value* v, const ir::Type& type, Layout layout) {
+  Place p;
+  p.value = v;
+  p.type = type;
+  p.layout = layout;
+  p.storage = is_object(type) ? Storage::object : Storage::arena;
+  return add_place(std::move(p));
+}
+
+Result<int> Planner::find(const ir::Value* v) {
+  if (auto it = plan_->place_of.find(v); it != plan_->place_of.end()) return it->second;
+  Place p;
+  p.value = v;
+  if (v->constant() != nullptr) {
+    p.type = v->constant()->type;
+    p.storage = Storage::constant;
+    p.constant = v->constant()->tensor;
+    return add_place(std::move(p));
+  }
+  if (plan_->parent != nullptr) {
+    if (auto it = plan_->parent->place_of.find(v); it != plan_->parent->place_of.end()) {
+      const Place& outer = plan_->parent->places[static_cast<size_t>(it->second)];
+      p.type = outer.type;
+      p.layout = outer.layout;
+      if (outer.storage == Storage::constant) {
+        p.storage = Storage::constant;
+        p.constant = outer.constant;
+        return add_place(std::move(p));
+      }
+      p.storage = Storage::external;
+      int i = add_place(std::move(p));
+      plan_->imports.emplace_back(i, it->second);
+      return i;
+    }
+  }
+  return fail(ErrorCode::internal, "'", v->name, "' is used before it is planned");
+}
+
+Status Planner::import_all(std::span<const ir::Value* const> values) {
+  for (const ir::Value* v : values)
+    if (v->constant() == nullptr) MOKA_TRY(find(v));
+  return {};
+}
+
+Status Planner::import_later(const ir::Op& from) {
+  bool behind = false;
+  auto use = [&](const ir::Value* v) -> Status {
+    if (v->constant() == nullptr && plan_->parent->place_of.contains(v)) MOKA_TRY(find(v));
+    return {};
+  };
+  for (const auto& op : block_.ops()) {
+    behind |= op.get() == &from;
+    if (!behind) continue;
+    for (const ir::Operand& o : op->operands())
+      for (const ir::Value* v : o.values) MOKA_TRY(use(v));
+    for (size_t b = 0; b < op->block_count(); b++)
+      for (const ir::Value* v : free_values(*op->block(b))) MOKA_TRY(use(v));
+  }
+  for (const ir::Value* v : block_.outputs()) MOKA_TRY(use(v));
+  return {};
+}
+
+Status Planner::materialize(int i) {
+  Place& p = place(i);
+  if (p.storage == Storage::constant && p.constant.empty_handle() && p.value->type.is_tensor())
+    p.constant = MOKA_TRY(options_.constants->get(*p.value, true));
+  return {};
+}
+
+Result<int> Planner::in_layout(int i, Layout layout) {
+  MOKA_TRY(materialize(i));
+  if (place(i).layout == layout) return i;
+  auto key = std::pair(i, std::pair(layout.kind, static_cast<int>(layout.block)));
+  if (auto it = converted_.find(key); it != converted_.end()) return it->second;
+  Place p;
+  p.type = place(i).type;
+  p.layout = layout;
+  int out = add_place(std::move(p));
+  Step s;
+  s.kind = Step::Kind::convert;
+  s.in = {i};
+  s.out = {out};
+  plan_->steps.push_back(std::move(s));
+  scratch_.push_back(0);
+  converted_[key] = out;
+  return out;
+}
+
+int Planner::prepared(int i) {
+  if (auto it = prepared_.find(i); it != prepared_.end()) return it->second;
+  Place p;
+  p.type = place(i).type;
+  p.storage = Storage::prepared;
+  int out = add_place(std::move(p));
+  prepared_[i] = out;
+  return out;
+}
+
+Result<std::vector<int>> Planner::operands(const ir::Op& op, std::vector<uint32_t>& first) {
+  std::vector<int> in;
+  size_t params = op.version().params.size();
+  first.assign(params + 1, 0);
+  auto operand = op.operands().begin();
+  for (size_t p = 0; p < params; p++) {
+    first[p] = static_cast<uint32_t>(in.size());
+    if (operand == op.operands().end() || operand->param != static_cast<int>(p)) continue;
+    for (const ir::Value* v : operand->values) in.push_back(MOKA_TRY(find(v)));
+    ++operand;
+  }
+  first.back() = static_cast<uint32_t>(in.size());
+  return in;
+}
+
+CallArgs Planner::call_args(std::span<const int> in) {
+  CallArgs c;
+  c.views.reserve(in.size());
+  c.constant = std::make_unique<bool[]>(in.size() + 1);
+  for (size_t i = 0; i < in.size(); i++) {
+    const Place& p = place(in[i]);
+    const ir::TensorView* view = nullptr;
+    if (p.storage == Storage::constant && !p.constant.empty_handle()) {
+      c.views.push_back(p.constant.view());
+      view = &c.views.back();
+    }
+    c.args.push_back({&p.type, view});
+    c.constant[i] = p.storage == Storage::constant;
+    c.all_known &= view != nullptr;
+    c.all_constant &= c.constant[i];
+    c.layouts.push_back(p.layout);
+  }
+  return c;
+}
+
+Status Planner::fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
+  CallArgs c = call_args(in);
+  std::vector<uint32_t> first;
+  MOKA_TRY(operands(op, first));
+  ir::OpCall call(op.version(), op.name, c.args, first);
+  call.op = &op;
+  std::vector<Place> results;
+  std::vector<ir::TensorView> views;
+  for (size_t i = 0; i < types.size(); i++) {
+    Place p;
+    p.value = op.output(i);
+    p.type = types[i];
+    p.storage = Storage::constant;
+    p.constant = MOKA_TRY(ir::Tensor::zeros(types[i].dtype(), types[i].shape()));
+    views.push_back(p.constant.view());
+    results.push_back(std::move(p));
+  }
+  MOKA_TRY(op.version().reference(call, views));
+  for (Place& p : results) add_place(std::move(p));
+  return {};
+}
+
+Result<bool> Planner::stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first) {
+  for (int& i : in) i = MOKA_TRY(in_layout(i, {}));
+  plan_->pending = &op;
+  plan_->pending_step.op = &op;
+  plan_->pending_step.in = std::move(in);
+  plan_->pending_step.first_arg = std::move(first);
+  plan_->continuations = std::make_unique<PlanCache>();
+  return false;
+}
+
+Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types) {
+  if (op.has_trait(ir::Trait::constant)) return true;
+  if (op.has_trait(ir::Trait::control)) return plan_control(op);
+  const ir::OpVersion& version = op.version();
+  std::vector<uint32_t> first;
+  std::vector<int> in = MOKA_TRY(operands(op, first));
+  bool foldable = version.reference && op.output_count() > 0 && !op.has_trait(ir::Trait::random) && !op.has_trait(ir::Trait::stateful);
+  std::vector<ir::Type> types;
+  bool all_known, all_constant;
+  {
+    CallArgs c = call_args(in);
+    all_known = c.all_known || (op.has_trait(ir::Trait::types_only) && known_types == nullptr);
+    all_constant = c.all_constant;
+    if (known_types != nullptr) {
+      types = *known_types;
+    } else {
+      ir::OpCall call(version, op.name, c.args, first);
+      call.op = &op;
+      types = MOKA_TRY(version.infer(call));
+    }
+  }
+  if (types.size() != op.output_count())
+    return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), ") infers ", types.size(), " outputs, has ",
+                op.output_count());
+  size_t bytes = 0;
+  bool tensors = true;
+  for (const ir::Type& t : types) {
+    tensors &= t.is_tensor();
+    if (t.is_tensor() && t.is_concrete()) {
+      size_t b = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("operation '", op.name, "'"));
+      if (b > (size_t{1} << 48)) return fail(ErrorCode::out_of_budget, "operation '", op.name, "' makes a ", t);
+      bytes += b;
+    }
+  }
+
+  if (foldable && all_constant && all_plannable(types) && tensors && op.epilogue.empty() && ConstantPool::is_constant(*op.output())) {
+    for (size_t i = 0; i < types.size(); i++) {
+      Place p;
+      p.value = op.output(i);
+      p.type = types[i];
+      p.storage = Storage::constant;
+      int added = add_place(std::move(p));
+      if (bytes <= kEagerConstantBytes) MOKA_TRY_IN(materialize(added), cat("operation '", op.name, "'"));
+    }
+    return true;
+  }
+  if (foldable && all_known && tensors && all_plannable(types) && bytes <= kFoldBytes && op.epilogue.empty()) {
+    MOKA_TRY_IN(fold(op, in, types), cat("operation '", op.name, "'"));
+    return true;
+  }
+  if (!all_plannable(types)) {
+    // Deferred constants whose values decide a shape are expanded now; then inference gets another chance.
+    bool expanded = false;
+    for (int i : in)
+      if (place(i).storage == Storage::constant && place(i).constant.empty_handle()) {
+        MOKA_TRY(materialize(i));
+        expanded = true;
+      }
+    if (expanded) return plan_op(op, known_types);
+    return stop_at(op, std::move(in), std::move(first));
+  }
+  MOKA_TRY(emit(op, std::move(in), std::move(first), types));
+  return true;
+}
+
+Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types) {
+  if (op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 && place(in[0]).type.is_tensor() &&
+      types[0].dtype() == place(in[0]).type.dtype() && types[0].shape().count() == place(in[0]).type.shape().count()) {
+    int from = MOKA_TRY(in_layout(in[0], {}));
+    Place p;
+    p.value = op.output();
+    p.type = types[0];
+    p.storage = place(from).storage;
+    p.root = place(from).root;
+    p.object = place(from).object;
+    if (p.storage == Storage::constant) p.constant = place(from).constant.reshaped(types[0].shape());
+    add_place(std::move(p));
+    return {};
+  }
+
+  Step step;
+  step.op = &op;
+  kernel::Match best;
+  {
+    CallArgs c = call_args(in);
+    ir::OpCall call(op.version(), op.name, c.args, first);
+    call.op = &op;
+    kernel::MatchCall match{call, types, c.layouts, op.epilogue, options_.threads, std::span<const bool>(c.constant.get(), in.size())};
+    for (const kernel::Device* d : options_.devices) {
+      best = d->claim(match);
+      if (!best.refusal.empty()) step.refusals.push_back({std::string(d->name()), best.refusal});
+      if (best.choice) {
+        step.device = d;
+        break;
+      }
+    }
+  }
+  if (!best.choice) {
+    std::string all;
+    for (const Refusal& r : step.refusals) all += cat(all.empty() ? "" : "; ", r.device, ": ", r.reason);
+    return fail(ErrorCode::unsupported, "operation '", op.name, "' (", op.type_name(), ") runs on no device: ", all);
+  }
+  std::shared_ptr<kernel::KernelChoice> choice = std::move(best.choice);
+
+  if (choice->prepare) {
+    struct Context final : kernel::PrepareContext {
+      Planner& planner;
+      std::span<const int> in;
+      Context(Planner& p, std::span<const int> i) : planner(p), in(i) {}
+      std::vector<ir::Tensor> held;
+      Result<ir::TensorView> constant(int arg) override {
+        const Place& p = planner.place(in[static_cast<size_t>(arg)]);
+        if (p.storage != Storage::constant) return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
+        held.push_back(p.constant.empty_handle() ? MOKA_TRY(planner.options_.constants->get(*p.value, false)) : p.constant);
+        return held.back().view();
+      }
+      Result<std::shared_ptr<const std::byte>> pack(int arg, std::string_view key, size_t bytes,
+                                                    const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+        const Place& p = planner.place(in[static_cast<size_t>(arg)]);
+        if (p.value != nullptr && ConstantPool::is_constant(*p.value))
+          return planner.options_.constants->pack(*p.value, key, bytes, fill);
+        ir::TensorView v = MOKA_TRY(constant(arg));
+        if (planner.options_.budget) MOKA_TRY(planner.options_.budget->take(bytes, "a packed constant"));
+        auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
+        if (raw == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a packed constant");
+        std::shared_ptr<const std::byte> out(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
+        MOKA_TRY(fill(v, raw));
+        return out;
+      }
+    } context(*this, in);
+    MOKA_TRY_IN(choice->prepare(context), cat("operation '", op.name, "' (", op.type_name(), ")"));
+    choice->prepare = nullptr;
+  }
+
+  for (size_t i = 0; i < in.size(); i++) {
+    bool only_prepared = i < choice->in_prepare_only.size() && choice->in_prepare_only[i];
+    Layout wanted = i < choice->in.size() ? choice->in[i] : Layout{};
+    if (only_prepared)
+      in[i] = prepared(in[i]);
+    else if (place(in[i]).storage == Storage::object || !place(in[i]).type.is_tensor())
+      continue;
+    else
+      in[i] = MOKA_TRY(in_layout(in[i], wanted));
+  }
+  for (size_t i = 0; i < types.size(); i++)
+    step.out.push_back(add_result(op.output(i), types[i], i < choice->out.size() ? choice->out[i] : Layout{}));
+  if (choice->epilogues < op.epilogue.size() && !choice->out.empty() && !choice->out[0].is_row_major())
+    return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ", to_string(choice->out[0]));
+  scratch_.push_back(choice->scratch);
+  step.in = std::move(in);
+  step.first_arg = std::move(first);
+  step.choice = std::move(choice);
+  plan_->steps.push_back(std::move(step));
+  return {};
+}
+
+Result<bool> Planner::plan_control(const ir::Op& op) {
+  std::vector<uint32_t> first;
+  std::vector<int> in = MOKA_TRY(operands(op, first));
+  for (int& i : in)
+    if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
+  bool loop = op.type_name() == "while_loop";
+  if (op.block_count() != 2) return fail(ErrorCode::malformed, "operation '", op.name, "' needs two blocks, has ", op.block_count());
+
+  Step step;
+  step.kind = loop ? Step::Kind::loop : Step::Kind::cond;
+  step.op = &op;
+  step.blocks[0] = std::make_shared<PlanCache>();
+  step.blocks[1] = std::make_shared<PlanCache>();
+
+  // Values that the blocks use must outlive the step: they are inputs of it, behind the operands.
+  std::vector<int> all = in;
+  for (size_t b = 0; b < 2; b++)
+    for (const ir::Value* v : free_values(*op.block(b))) all.push_back(MOKA_TRY(find(v)));
+
+  std::vector<ir::Type> vars;
+  if (loop)
+    for (int i : in) vars.push_back(place(i).type);
+  std::vector<ir::Type> types;
+  bool fixed = true;
+  for (size_t b = 0; b < 2 && fixed; b++) {
+    if (op.block(b)->inputs().size() != vars.size())
+      return fail(ErrorCode::malformed, "operation '", op.name, "' (", op.type_name(), "): block ", b, " expected ", vars.size(),
+                  " inputs, has ", op.block(b)->inputs().size());
+    auto made = step.blocks[b]->get(vars, options_.cached_shapes, [&] { return plan_block(*op.block(b), vars, plan_.get(), options_, loop && b == 1); });
+    if (!made.ok()) {
+      if (made.error().code() == ErrorCode::out_of_budget || loop) return std::move(made).error();
+      fixed = false;
+      break;
+    }
+    const Plan& inner = **made;
+    if (!inner.is_complete()) {
+      fixed = false;
+    } else if (loop && b == 0) {
+      continue;
+    } else {
+      std::vector<ir::Type> out = inner.output_types();
+      const std::vector<ir::Type>& expected = loop ? vars : b == 0 ? out : types;
+      fixed = out.size() == expected.size() && out.size() == op.output_count() &&
+              std::equal(out.begin(), out.end(), expected.begin(), same_at_run_time);
+      types = std::move(out);
+    }
+  }
+  if (!fixed) {
+    MOKA_TRY(stop_at(op, std::move(in), std::move(first)));
+    plan_->pending_runs_first = true;
+    plan_->pending_step.kind = step.kind;
+    plan_->pending_step.blocks[0] = step.blocks[0];
+    plan_->pending_step.blocks[1] = step.blocks[1];
+    return false;
+  }
+  step.in = std::move(all);
+  step.first_arg = std::move(first);
+  for (size_t i = 0; i < types.size(); i++) step.out.push_back(add_result(op.output(i), types[i], {}));
+  plan_->steps.push_back(std::move(step));
+  scratch_.push_back(0);
+  return true;
+}
+
+Status Planner::finish_outputs() {
+  std::set<int> taken;
+  for (const ir::Value* v : block_.outputs()) {
+    int i = MOKA_TRY(find(v));
+    if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
+    const Place& root = place(place(i).root);
+    if (own_outputs_ && !is_object(place(i).type) && (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
+      Place copy;
+      copy.type = place(i).type;
+      Step s;
+      s.kind = Step::Kind::convert;
+      s.in = {i};
+      i = add_place(std::move(copy));
+      s.out = {i};
+      plan_->steps.push_back(std::move(s));
+      scratch_.push_back(0);
+    }
+    plan_->outputs.push_back(i);
+  }
+  return {};
+}
+
+void Planner::lifetimes(const ir::Op* pending) {
+  auto& places = plan_->places;
+  int end = static_cast<int>(plan_->steps.size());
+  for (Place& p : places) p.first = INT_MAX, p.last = -1;
+  auto touch = [&](int i, int step) {
+    Place& r = places[static_cast<size_t>(places[static_cast<size_t>(i)].root)];
+    r.first = std::min(r.first, step);
+    r.last = std::max(r.last, step);
+  };
+  for (int s = 0; s < end; s++) {
+    const Step& step = plan_->steps[static_cast<size_t>(s)];
+    for (int i : step.in) touch(i, s);
+    for (int i : step.out) touch(i, s);
+  }
+  for (int i : plan_->outputs) touch(i, end);
+  if (pending == nullptr) return;
+  for (int i : plan_->pending_step.in) touch(i, end);
+  // All that the rest of the block may use.
+  bool behind = false;
+  auto use = [&](const ir::Value* v) {
+    if (auto it = plan_->place_of.find(v); it != plan_->place_of.end()) touch(it->second, end);
+  };
+  for (const auto& op : block_.ops()) {
+    behind |= op.get() == pending;
+    if (!behind) continue;
+    for (const ir::Operand& o : op->operands())
+      for (const ir::Value* v : o.values) use(v);
+    for (size_t b = 0; b < op->block_count(); b++)
+      for (const ir::Value* v : free_values(*op->block(b))) use(v);
+  }
+  for (const ir::Value* v : block_.outputs()) use(v);
+}
+
+void Planner::share_in_place() {
+  if (!options_.reuse_buffers) return;
+  auto& places = plan_->places;
+  auto root_of = [&](int i) {
+    while (places[static_cast<size_t>(i)].root != i) i = places[static_cast<size_t>(i)].root;
+    return i;
+  };
+  bool changed = false;
+  for (size_t s = 0; s < plan_->steps.size(); s++) {
+    const Step& step = plan_->steps[s];
+    if (step.kind != Step::Kind::run || step.choice->in_place < 0 || step.out.size() != 1) continue;
+    int in = root_of(step.in[static_cast<size_t>(step.choice->in_place)]), out = step.out[0];
+    if (root_of(out) != out) continue;
+    Place &a = places[static_cast<size_t>(in)], &b = places[static_cast<size_t>(out)];
+    if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) || a.bytes < b.bytes) continue;
+    b.root = in;
+    a.last = std::max(a.last, b.last);
+    changed = true;
+  }
+  if (changed)
+    for (size_t i = 0; i < places.size(); i++) places[i].root = root_of(static_cast<int>(i));
+}
+
+Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<const ir::Type> pending_types) {
+  bool started = from == nullptr;
+  bool complete = true;
+  for (const auto& op : block_.ops()) {
+    std::vector<ir::Type> known;
+    const std::vector<ir::Type>* known_types = nullptr;
+    if (!started) {
+      if (op.get() != from) continue;
+      started = true;
+      if (op->has_trait(ir::Trait::control)) continue;  // already run: its outputs are inputs of this plan
+      known.assign(pending_types.begin(), pending_types.end());
+      known_types = &known;
+    }
+    if (!MOKA_TRY(plan_op(*op, known_types))) {
+      complete = false;
+      break;
+    }
+  }
+  if (complete) MOKA_TRY(finish_outputs());
+  for (Place& p : plan_->places)
+    if (p.storage == Storage::arena && p.type.is_tensor()) p.bytes = MOKA_TRY(bytes_of(p.type, p.layout));
+  lifetimes(plan_->pending);
+  share_in_place();
+  MOKA_TRY(assign_memory(*plan_, scratch_, options_));
+  MOKA_TRY(check(*plan_));
+  return std::shared_ptr<const Plan>(plan_);
+}
+
+int depth_of(const Plan* p) {
+  int d = 0;
+  for (; p != nullptr; p = p->parent)
+    if (p->parent == nullptr || p->parent->block != p->block) d++;
+  return d;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Plan>> PlanCache::get(const std::vector<ir::Type>& key, size_t capacity, const Make& make) {
+  std::lock_guard lock(mutex_);
+  for (auto it = plans_.begin(); it != plans_.end(); ++it)
+    if (it->first == key) {
+      plans_.splice(plans_.begin(), plans_, it);
+      return plans_.front().second;
+    }
+  auto made = MOKA_TRY(make());
+  plans_.emplace_front(key, made);
+  while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
+  return made;
+}
+
+std::vector<ir::Type> Plan::output_types() const {
+  std::vector<ir::Type> t;
+  for (int i : outputs) t.push_back(places[static_cast<size_t>(i)].type);
+  return t;
+}
+
+Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent,
+                                               const PlanOptions& options, bool own_outputs) {
+  if (inputs.size() != block.inputs().size())
+    return fail(ErrorCode::internal, "a block of ", block.inputs().size(), " inputs is planned for ", inputs.size());
+  if (depth_of(parent) > kMaxBlockDepth) return fail(ErrorCode::unsupported, "blocks are nested more than ", kMaxBlockDepth, " deep");
+  auto plan = std::make_shared<Plan>();
+  plan->block = &block;
+  plan->parent = parent;
+  plan->own_outputs = own_outputs;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    Place p;
+    p.value = block.inputs()[i].get();
+    p.type = inputs[i];
+    p.storage = Storage::external;
+    p.root = static_cast<int>(i);
+    plan->inputs.push_back(static_cast<int>(i));
+    plan->place_of[p.value] = static_cast<int>(i);
+    plan->places.push_back(std::move(p));
+  }
+  Planner planner(plan, block, options, own_outputs);
+  if (parent != nullptr) MOKA_TRY(planner.import_all(free_values(block)));
+  return planner.run(nullptr, {});
+}
+
+Result<std::shared_ptr<const Plan>> plan_rest(const Plan& before, std::span<const ir::Type> outputs, const PlanOptions& options) {
+  auto plan = std::make_shared<Plan>();
+  plan->block = before.block;
+  plan->parent = &before;
+  plan->own_outputs = before.own_outputs;
+  if (before.pending_runs_first) {
+    for (size_t i = 0; i < outputs.size(); i++) {
+      Place p;
+      p.value = before.pending->output(i);
+      p.type = outputs[i];
+      p.storage = Storage::external;
+      p.root = static_cast<int>(i);
+      plan->inputs.push_back(static_cast<int>(i));
+      plan->place_of[p.value] = static_cast<int>(i);
+      plan->places.push_back(std::move(p));
+    }
+  }
+  Planner planner(plan, *before.block, options, before.own_outputs);
+  MOKA_TRY(planner.import_later(*before.pending));
+  return planner.run(before.pending, outputs);
+}
+
+}  // namespace moka::plan

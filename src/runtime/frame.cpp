@@ -1,0 +1,322 @@
+#include "runtime/frame.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "kernel/epilogue.h"
+#include "kernel/layout.h"
+
+namespace moka::runtime {
+
+using plan::Place;
+using plan::Plan;
+using plan::Step;
+using plan::Storage;
+
+namespace {
+constexpr size_t kMaxChildren = 16;
+
+const ir::Type& storage_type(const ir::Type& t) { return t.is_state() ? t.element() : t; }
+}  // namespace
+
+Result<std::unique_ptr<Frame>> Frame::make(std::shared_ptr<const Plan> plan, Frame* parent, ExecContext& context) {
+  std::unique_ptr<Frame> f(new Frame(std::move(plan), parent, context));
+  MOKA_TRY(f->set_up());
+  return f;
+}
+
+Frame::~Frame() {
+  std::free(arena_);
+  if (charged_ > 0) context_.options->budget->give_back(charged_);
+}
+
+void* Frame::object_data(const ir::Type& type, Object& object) {
+  if (type.is_list()) return &object.list;
+  if (type.is_dict()) return &object.dict;
+  object.strings.resize(static_cast<size_t>(type.shape().count()));
+  return object.strings.data();
+}
+
+Status Frame::set_up() {
+  const auto& places = plan_->places;
+  size_t bytes = plan_->arena_bytes;
+  if (context_.options->budget) {
+    MOKA_TRY(context_.options->budget->take(bytes, "the arena"));
+    charged_ = bytes;
+  }
+  arena_ = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64));
+  if (arena_ == nullptr) return fail(ErrorCode::out_of_budget, "no memory for an arena of ", bytes, " bytes");
+  objects_.resize(plan_->objects);
+  views_.resize(places.size());
+  patches_.resize(places.size());
+  for (size_t i = 0; i < places.size(); i++) {
+    const Place& p = places[i];
+    const ir::Type& t = storage_type(p.type);
+    ir::TensorView& v = views_[i];
+    if (t.is_tensor()) {
+      v.dtype = t.dtype();
+      v.shape = t.shape();
+    }
+    switch (p.storage) {
+      case Storage::arena: v.data = arena_ + p.offset; break;
+      case Storage::constant: v.data = const_cast<void*>(p.constant.data()); break;
+      case Storage::object: v.data = object_data(p.type, objects_[static_cast<size_t>(p.object)]); break;
+      case Storage::external: patches_[static_cast<size_t>(p.root)].push_back(&v); break;
+      case Storage::prepared: break;
+    }
+  }
+  steps_.resize(plan_->steps.size());
+  for (size_t s = 0; s < steps_.size(); s++) fill(steps_[s], plan_->steps[s]);
+  if (plan_->pending != nullptr) fill(pending_, plan_->pending_step);
+  return {};
+}
+
+void Frame::fill(StepData& data, const Step& step) {
+  auto take = [&](std::vector<ir::TensorView>& to, const std::vector<int>& from) {
+    for (int i : from) to.push_back(views_[static_cast<size_t>(i)]);
+    for (size_t k = 0; k < from.size(); k++) {
+      const Place& p = plan_->places[static_cast<size_t>(from[k])];
+      if (p.storage == Storage::external) patches_[static_cast<size_t>(p.root)].push_back(&to[k]);
+    }
+  };
+  data.in.reserve(step.in.size());
+  data.out.reserve(step.out.size());
+  take(data.in, step.in);
+  take(data.out, step.out);
+  for (size_t k = 0; k < step.in.size(); k++)
+    data.args.push_back({&plan_->places[static_cast<size_t>(step.in[k])].type, &data.in[k]});
+  if (step.op != nullptr) {
+    data.call.emplace(step.op->version(), step.op->name, data.args, step.first_arg);
+    data.call->op = step.op;
+    data.call->random = &context_.random;
+  }
+}
+
+void Frame::set_external(int place, void* data) {
+  auto& targets = patches_[static_cast<size_t>(plan_->places[static_cast<size_t>(place)].root)];
+  if (targets.empty() || targets.front()->data == data) return;
+  for (ir::TensorView* t : targets) t->data = data;
+}
+
+void Frame::import_values() {
+  for (auto [mine, theirs] : plan_->imports) set_external(mine, parent_->views_[static_cast<size_t>(theirs)].data);
+}
+
+const ir::TensorView& Frame::output(size_t i) const {
+  return last_->views_[static_cast<size_t>(last_->plan_->outputs[i])];
+}
+
+const ir::Type& Frame::output_type(size_t i) const {
+  return last_->plan_->places[static_cast<size_t>(last_->plan_->outputs[i])].type;
+}
+
+Error Frame::locate(Error e, const Step& step) const {
+  return std::move(e).in(cat("operation '", step.op->name, "' (", step.op->type_name(), ")"));
+}
+
+Status Frame::run() {
+  import_values();
+  for (size_t s = 0; s < steps_.size(); s++) MOKA_TRY(run_step(s));
+  last_ = this;
+  if (plan_->pending != nullptr) MOKA_TRY(run_pending());
+  return {};
+}
+
+Status Frame::run_step(size_t s) {
+  const Step& step = plan_->steps[s];
+  StepData& data = steps_[s];
+  std::chrono::steady_clock::time_point start;
+  if (context_.trace != nullptr) start = std::chrono::steady_clock::now();
+  Status status;
+  switch (step.kind) {
+    case Step::Kind::run: status = run_kernel(step, data); break;
+    case Step::Kind::convert: {
+      const Place& from = plan_->places[static_cast<size_t>(step.in[0])];
+      const Place& to = plan_->places[static_cast<size_t>(step.out[0])];
+      if (from.layout == to.layout)
+        copy_value(to.type, data.in[0], data.out[0]);
+      else
+        kernel::convert_layout(data.in[0], from.layout, data.out[0], to.layout, 0, kernel::convert_tiles(from.type.shape()));
+      break;
+    }
+    case Step::Kind::cond: status = run_cond(step, data); break;
+    case Step::Kind::loop: status = run_loop(step, data); break;
+  }
+  if (!status.ok()) return status;
+  if (context_.trace != nullptr)
+    context_.trace->step(*plan_, step, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), data.out);
+  return {};
+}
+
+Status Frame::run_kernel(const Step& step, StepData& data) {
+  const kernel::KernelChoice& c = *step.choice;
+  kernel::KernelArgs args{data.in, data.out, arena_ + step.scratch_offset, &*data.call, 0, c.tiles};
+  int threads = context_.options->threads;
+  if (c.tiles <= 1 || threads <= 1 || c.own_threads) {
+    Status s = c.run(args);
+    if (!s.ok()) return locate(std::move(s).error(), step);
+  } else {
+    Status first;
+    int64_t parts = std::min<int64_t>(c.tiles, threads * int64_t{4});
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t p = 0; p < parts; p++) {
+      kernel::KernelArgs part = args;
+      part.begin = c.tiles * p / parts;
+      part.end = c.tiles * (p + 1) / parts;
+      Status s = c.run(part);
+      if (!s.ok()) {
+#pragma omp critical(moka_first_error)
+        if (first.ok()) first = std::move(s);
+      }
+    }
+    if (!first.ok()) return locate(std::move(first).error(), step);
+  }
+  std::span<const ir::Epilogue> left = step.op->epilogue;
+  if (left.size() > c.epilogues) kernel::apply_epilogues(left.subspan(c.epilogues), data.out[0]);
+  return {};
+}
+
+void Frame::copy_value(const ir::Type& type, const ir::TensorView& from, const ir::TensorView& to) {
+  if (from.data == to.data) return;
+  if (type.is_list()) {
+    to.list() = from.list();
+  } else if (type.is_dict()) {
+    to.dict() = from.dict();
+  } else if (from.dtype == ir::DType::string) {
+    std::copy_n(from.as<std::string>(), from.count(), to.as<std::string>());
+  } else if (auto n = ir::storage_bytes(from.dtype, from.shape); n.ok() && *n > 0) {
+    std::memmove(to.data, from.data, *n);
+  }
+}
+
+Result<Frame*> Frame::child(const std::shared_ptr<const Plan>& plan) {
+  for (auto it = children_.begin(); it != children_.end(); ++it)
+    if ((*it)->plan_ == plan) {
+      std::rotate(it, it + 1, children_.end());
+      return children_.back().get();
+    }
+  if (children_.size() >= kMaxChildren) children_.erase(children_.begin());
+  children_.push_back(MOKA_TRY(make(plan, this, context_)));
+  return children_.back().get();
+}
+
+Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<ir::Type>& types) {
+  const plan::PlanOptions& options = *context_.options;
+  bool loop_body = step.kind == Step::Kind::loop && block == 1;
+  auto plan = MOKA_TRY(step.blocks[block]->get(types, options.cached_shapes, [&] {
+    return plan::plan_block(*step.op->block(block), types, plan_.get(), options, loop_body);
+  }));
+  return child(plan);
+}
+
+Status Frame::run_cond(const Step& step, StepData& data) {
+  key_.clear();
+  Frame* f = MOKA_TRY(branch(step, ir::load_i64(data.in[0], 0) != 0 ? 0 : 1, key_));
+  MOKA_TRY_IN(f->run(), cat("operation '", step.op->name, "' (cond)"));
+  for (size_t i = 0; i < data.out.size(); i++)
+    copy_value(plan_->places[static_cast<size_t>(step.out[i])].type, f->output(i), data.out[i]);
+  return {};
+}
+
+Status Frame::run_loop(const Step& step, StepData& data) {
+  key_.clear();
+  for (size_t i = 0; i < data.out.size(); i++) {
+    key_.push_back(plan_->places[static_cast<size_t>(step.in[i])].type);
+    copy_value(key_[i], data.in[i], data.out[i]);
+  }
+  Frame* test = MOKA_TRY(branch(step, 0, key_));
+  Frame* body = MOKA_TRY(branch(step, 1, key_));
+  for (int64_t n = 0;; n++) {
+    for (size_t i = 0; i < data.out.size(); i++) test->set_input(i, data.out[i].data);
+    MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    if (ir::load_i64(test->output(0), 0) == 0) return {};
+    if (n >= context_.loop_limit)
+      return locate(fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+    for (size_t i = 0; i < data.out.size(); i++) body->set_input(i, data.out[i].data);
+    MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    for (size_t i = 0; i < data.out.size(); i++) copy_value(key_[i], body->output(i), data.out[i]);
+  }
+}
+
+Status Frame::run_loose_loop() {
+  const Step& step = plan_->pending_step;
+  size_t count = step.op->output_count();
+  auto keep = [&](Loose& l, const ir::Type& type, const ir::TensorView& from) -> Status {
+    l.type = type;
+    l.view = from;
+    if (type.is_tensor() && type.dtype() != ir::DType::string) {
+      ir::Tensor t = MOKA_TRY(ir::Tensor::zeros(type.dtype(), type.shape()));
+      l.view.data = t.mutable_data();
+      copy_value(type, from, l.view);
+      l.tensor = std::move(t);
+    } else {
+      Object o;
+      l.view.data = object_data(type, o);
+      copy_value(type, from, l.view);
+      l.object = std::move(o);
+      l.view.data = object_data(type, l.object);
+    }
+    return {};
+  };
+  loose_.resize(count);
+  for (size_t i = 0; i < count; i++)
+    MOKA_TRY(keep(loose_[i], plan_->places[static_cast<size_t>(step.in[i])].type, pending_.in[i]));
+  for (int64_t n = 0;; n++) {
+    key_.clear();
+    for (const Loose& l : loose_) key_.push_back(l.type);
+    Frame* test = MOKA_TRY(branch(step, 0, key_));
+    for (size_t i = 0; i < count; i++) test->set_input(i, loose_[i].view.data);
+    MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    if (ir::load_i64(test->output(0), 0) == 0) return {};
+    if (n >= context_.loop_limit)
+      return locate(fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+    Frame* body = MOKA_TRY(branch(step, 1, key_));
+    for (size_t i = 0; i < count; i++) body->set_input(i, loose_[i].view.data);
+    MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    std::vector<Loose> next(count);
+    for (size_t i = 0; i < count; i++) MOKA_TRY(keep(next[i], body->output_type(i), body->output(i)));
+    loose_ = std::move(next);
+    for (Loose& l : loose_)
+      if (!l.type.is_tensor() || l.type.dtype() == ir::DType::string) l.view.data = object_data(l.type, l.object);
+  }
+}
+
+Status Frame::run_pending() {
+  const Step& step = plan_->pending_step;
+  const plan::PlanOptions& options = *context_.options;
+  std::vector<ir::Type> types;
+  std::vector<void*> results;
+  if (plan_->pending_runs_first) {
+    if (step.kind == Step::Kind::cond) {
+      key_.clear();
+      Frame* f = MOKA_TRY(branch(step, ir::load_i64(pending_.in[0], 0) != 0 ? 0 : 1, key_));
+      MOKA_TRY_IN(f->run(), cat("operation '", step.op->name, "' (cond)"));
+      for (size_t i = 0; i < step.op->output_count(); i++) {
+        types.push_back(f->output_type(i));
+        results.push_back(f->output(i).data);
+      }
+    } else {
+      MOKA_TRY(run_loose_loop());
+      for (Loose& l : loose_) {
+        types.push_back(l.type);
+        results.push_back(l.view.data);
+      }
+    }
+  } else {
+    types = MOKA_TRY(step.op->version().infer(*pending_.call));
+    for (const ir::Type& t : types)
+      if (!t.is_concrete() && t.is_tensor())
+        return locate(fail(ErrorCode::internal, "its result ", t, " is not known even from its inputs' values"), step);
+  }
+  auto plan = MOKA_TRY(plan_->continuations->get(types, options.cached_shapes, [&] { return plan::plan_rest(*plan_, types, options); }));
+  Frame* next = MOKA_TRY(child(plan));
+  for (size_t i = 0; i < results.size(); i++) next->set_input(i, results[i]);
+  MOKA_TRY(next->run());
+  last_ = next->last_;
+  return {};
+}
+
+}  // namespace moka::runtime

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace moka::runtime {
+
+/// Told of each step as it ends. Called from the thread that predicts.
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  virtual void step(const plan::Plan& plan, const plan::Step& step, double seconds, std::span<const ir::TensorView> out) = 0;
+};
+
+/// What the frames of one session share.
+struct ExecContext {
+  const plan::PlanOptions* options = nullptr;
+  int64_t loop_limit = 1'000'000;  ///< iterations of one loop before it is an error
+  ir::RandomSource random;
+  TraceSink* trace = nullptr;
+};
+
+/// The memory of one plan and the arrays its kernels are given, made once; running allocates nothing unless shapes are
+/// learned on the way. Belongs to one thread at a time.
+class Frame {
+ public:
+  /// `parent`: the frame of plan->parent. Errors: out_of_budget.
+  static Result<std::unique_ptr<Frame>> make(std::shared_ptr<const plan::Plan> plan, Frame* parent, ExecContext& context);
+  ~Frame();
+  Frame(const Frame&) = delete;
+
+  const plan::Plan& plan() const { return *plan_; }
+  /// Points block input `i` at its data, dense and row-major, of the planned type.
+  void set_input(size_t i, void* data) { set_external(plan_->inputs[i], data); }
+  /// Runs to the end of the block, through continuations.
+  Status run();
+  /// After run: block output `i`, valid until the next run.
+  const ir::TensorView& output(size_t i) const;
+  const ir::Type& output_type(size_t i) const;
+
+ private:
+  struct Object {
+    std::vector<std::string> strings;
+    ir::List list;
+    ir::Dict dict;
+  };
+  struct StepData {
+    std::vector<ir::TensorView> in, out;
+    std::vector<ir::Arg> args;
+    std::optional<ir::OpCall> call;
+  };
+  /// A value of a loop whose types change from one iteration to the next.
+  struct Loose {
+    ir::Type type;
+    ir::Tensor tensor;
+    Object object;
+    ir::TensorView view;
+  };
+
+  Frame(std::shared_ptr<const plan::Plan> plan, Frame* parent, ExecContext& context)
+      : plan_(std::move(plan)), parent_(parent), context_(context) {}
+  Status set_up();
+  void fill(StepData& data, const plan::Step& step);
+  void set_external(int place, void* data);
+  void import_values();
+  void* object_data(const ir::Type& type, Object& object);
+  Status run_step(size_t s);
+  Status run_kernel(const plan::Step& step, StepData& data);
+  Status run_cond(const plan::Step& step, StepData& data);
+  Status run_loop(const plan::Step& step, StepData& data);
+  Status run_loose_loop();
+  Status run_pending();
+  Result<Frame*> child(const std::shared_ptr<const plan::Plan>& plan);
+  Result<Frame*> branch(const plan::Step& step, size_t block, const std::vector<ir::Type>& types);
+  static void copy_value(const ir::Type& type, const ir::TensorView& from, const ir::TensorView& to);
+  Error locate(Error e, const plan::Step& step) const;
+
+  std::shared_ptr<const plan::Plan> plan_;
+  Frame* parent_;
+  ExecContext& context_;
+  std::byte* arena_ = nullptr;
+  size_t charged_ = 0;
+  std::vector<ir::TensorView> views_;
+  std::vector<Object> objects_;
+  std::vector<StepData> steps_;
+  StepData pending_;
+  std::vector<std::vector<ir::TensorView*>> patches_;  ///< by root place
+  std::vector<std::unique_ptr<Frame>> children_;
+  std::vector<Loose> loose_;
+  std::vector<ir::Type> key_;
+  Frame* last_ = this;
+};
+
+}  // namespace moka::runtime

@@ -1,0 +1,83 @@
+#include "format/format_util.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace moka::test {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> models_folder() {
+  const char* env = std::getenv("MOKA_TEST_MODELS");
+  fs::path folder = env && *env ? env : MOKA_TEST_MODELS;
+  if (!fs::is_directory(folder)) return std::nullopt;
+  return folder;
+}
+
+std::vector<fs::path> find_models(const fs::path& folder) {
+  std::vector<fs::path> out;
+  for (auto it = fs::recursive_directory_iterator(folder); it != fs::recursive_directory_iterator(); ++it) {
+    auto extension = it->path().extension();
+    if (it->is_directory() && (extension == ".mlpackage" || extension == ".mlmodelc")) {
+      out.push_back(it->path());
+      it.disable_recursion_pending();
+    } else if (it->is_regular_file() && (extension == ".mlmodel" || it->path().string().ends_with(".mlmodel.gz"))) {
+      out.push_back(it->path());
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path.string());
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  fs::create_directories(path.parent_path());
+  std::ofstream out(path, std::ios::binary);
+  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+  if (!out) throw std::runtime_error("cannot write " + path.string());
+}
+
+std::string gunzip(const fs::path& path) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  std::string out;
+  char buffer[65536];
+  int n;
+  while ((n = gzread(file, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(n));
+  gzclose(file);
+  if (n < 0) throw std::runtime_error("cannot inflate " + path.string());
+  return out;
+}
+
+TempFolder::TempFolder() {
+  std::string pattern = (fs::temp_directory_path() / "moka_test_XXXXXX").string();
+  if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
+  path_ = pattern;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code e;
+  fs::remove_all(path_, e);
+}
+
+Stream coremldata_header(uint32_t type, std::string_view target, uint32_t spec_version) {
+  Stream s;
+  s.u32(type).u64(1).u64(2).u64(3).str(target).u32(spec_version);
+  s.bytes.append(28, '\0');
+  return s;
+}
+
+}  // namespace moka::test

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace moka::test {
+
+/// The folder of real models, or nothing where it is absent.
+std::optional<std::filesystem::path> models_folder();
+
+/// Every model below `folder`: .mlmodel files, .mlpackage and .mlmodelc folders, .mlmodel.gz files; sorted.
+std::vector<std::filesystem::path> find_models(const std::filesystem::path& folder);
+
+std::string read_file(const std::filesystem::path& path);
+void write_file(const std::filesystem::path& path, std::string_view content);
+std::string gunzip(const std::filesystem::path& path);
+
+/// A folder that goes away with the value.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Builds little-endian streams such as coremldata.bin.
+struct Stream {
+  std::string bytes;
+  Stream& u32(uint32_t v) { return raw(&v, sizeof v); }
+  Stream& u64(uint64_t v) { return raw(&v, sizeof v); }
+  Stream& str(std::string_view s) {
+    u64(s.size());
+    bytes += s;
+    return *this;
+  }
+  Stream& raw(const void* p, size_t n) {
+    bytes.append(static_cast<const char*>(p), n);
+    return *this;
+  }
+};
+
+/// coremldata.bin up to where the target's own part starts.
+Stream coremldata_header(uint32_t type, std::string_view target, uint32_t spec_version);
+
+}  // namespace moka::test

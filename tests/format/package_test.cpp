@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "format/format_util.h"
+#include "format/mlpackage/manifest.h"
+#include "format/model_file.h"
+#include "format/proto/model.pb.h"
+
+namespace moka::format {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string identity() {
+  proto::Model model;
+  model.set_specificationversion(1);
+  model.mutable_identity();
+  return model.SerializeAsString();
+}
+
+std::string manifest(const std::string& path, const std::string& extra = "") {
+  return R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {"A": {"path": ")" + path +
+         R"(", "name": "m", "author": "a", "description": "d"})" + extra + "}}";
+}
+
+struct Package {
+  test::TempFolder folder;
+  fs::path root = folder.path() / "x.mlpackage";
+
+  explicit Package(const std::string& json) {
+    test::write_file(root / "Manifest.json", json);
+    test::write_file(root / "Data/com.apple.CoreML/model.mlmodel", identity());
+    test::write_file(folder.path() / "outside.mlmodel", identity());
+  }
+  Result<ModelFile> open() const { return open_model(root.string() + "//"); }
+};
+
+TEST(Package, ClassicModel) {
+  Package package(manifest("com.apple.CoreML/model.mlmodel"));
+  auto file = package.open();
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  EXPECT_TRUE(file->spec().has_identity());
+  EXPECT_EQ(file->path(), package.root.string());
+  ASSERT_EQ(file->package_items().size(), 1u);
+  EXPECT_EQ(file->package_items()[0].author, "a");
+}
+
+TEST(Package, PathsThatLeaveAreErrors) {
+  for (const char* path :
+       {"../../outside.mlmodel", "/etc/hostname", "com.apple.CoreML/../../../outside.mlmodel", "..", "", "a\\u0000b"}) {
+    auto file = Package(manifest(path)).open();
+    ASSERT_FALSE(file.ok()) << path;
+    EXPECT_EQ(file.error().code(), ErrorCode::malformed) << file.error().to_string();
+    if (path[0] && !std::string_view(path).starts_with("a")) {
+      EXPECT_NE(file.error().to_string().find(path), std::string::npos) << file.error().to_string();
+    }
+  }
+}
+
+TEST(Package, SymbolicLinksThatLeaveAreErrors) {
+  Package package(manifest("com.apple.CoreML/link.mlmodel"));
+  fs::create_symlink(package.folder.path() / "outside.mlmodel", package.root / "Data/com.apple.CoreML/link.mlmodel");
+  auto file = package.open();
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code(), ErrorCode::malformed);
+  EXPECT_NE(file.error().to_string().find("link.mlmodel"), std::string::npos);
+}
+
+TEST(Package, OtherItemsMayNotLeaveEither) {
+  Package package(manifest("com.apple.CoreML/model.mlmodel", R"(, "B": {"path": "weights"})"));
+  EXPECT_TRUE(package.open().ok());
+  fs::create_directory_symlink(package.folder.path(), package.root / "Data/weights");
+  auto file = package.open();
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().to_string().find("'weights'"), std::string::npos) << file.error().to_string();
+}
+
+TEST(Package, BadManifestsAreErrors) {
+  const char* bad[] = {
+      "",
+      "{",
+      "[]",
+      "{}",
+      R"({"fileFormatVersion": 1, "rootModelIdentifier": "A", "itemInfoEntries": {}})",
+      R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {}})",
+      R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": []})",
+      R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {"A": 1}})",
+      R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {"A": {}}})",
+      R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {"A": {"path": 1}}})",
+  };
+  for (const char* json : bad) {
+    auto m = parse_manifest(Bytes::from(json));
+    ASSERT_FALSE(m.ok()) << json;
+    EXPECT_EQ(m.error().code(), ErrorCode::malformed);
+  }
+  EXPECT_FALSE(parse_manifest(Bytes::from(std::string(100000, '['))).ok());
+  EXPECT_FALSE(parse_manifest(Bytes::from(R"({"a":)" + std::string(100000, '['))).ok());
+  auto later = manifest("m");
+  later.replace(later.find("1.0.0"), 5, "2.0.0");
+  EXPECT_EQ(parse_manifest(Bytes::from(later)).error().code(), ErrorCode::unsupported);
+}
+
+TEST(Package, MissingThingsAreNamed) {
+  auto file = Package(manifest("com.apple.CoreML/none.mlmodel")).open();
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code(), ErrorCode::not_found);
+  EXPECT_NE(file.error().to_string().find("none.mlmodel"), std::string::npos);
+  EXPECT_EQ(open_model("/nonexistent/model.mlmodel").error().code(), ErrorCode::not_found);
+  test::TempFolder empty;
+  EXPECT_EQ(open_model(empty.path()).error().code(), ErrorCode::malformed);
+}
+
+}  // namespace
+}  // namespace moka::format

@@ -1,0 +1,54 @@
+#include "io/csv.h"
+
+#include <gtest/gtest.h>
+
+#include "io/io_error.h"
+
+namespace moka::io {
+namespace {
+
+using Row = std::vector<std::string>;
+
+TEST(Csv, PlainAndQuoted) {
+  const Csv csv = parse_csv("\xef\xbb\xbfname,\"size, in cm\",note\r\nA,1.5,\"said \"\"no\"\"\"\r\n,\"two\nlines\",\n\n\"x\",,\"\"", "a.csv");
+  EXPECT_EQ(csv.header, (Row{"name", "size, in cm", "note"}));
+  ASSERT_EQ(csv.rows.size(), 3u);
+  EXPECT_EQ(csv.rows[0], (Row{"A", "1.5", "said \"no\""}));
+  EXPECT_EQ(csv.rows[1], (Row{"", "two\nlines", ""}));
+  EXPECT_EQ(csv.rows[2], (Row{"x", "", ""}));
+  EXPECT_EQ(csv.column("note"), 2u);
+  EXPECT_FALSE(csv.column("nope"));
+}
+
+TEST(Csv, OneColumnKeepsEmptyLines) {
+  EXPECT_EQ(parse_csv("text\nhello\n\nworld\n", "b.csv").rows, (std::vector<Row>{{"hello"}, {""}, {"world"}}));
+}
+
+TEST(Csv, WrittenFieldsComeBack) {
+  for (const char* text : {"plain", "a,b", "say \"hi\"", "line\nbreak", "", " spaces "}) {
+    const Csv csv = parse_csv("h,i\n" + csv_field(text) + "," + csv_field(text) + "\n", "c.csv");
+    ASSERT_EQ(csv.rows.size(), 1u);
+    EXPECT_EQ(csv.rows[0], (Row{text, text}));
+  }
+}
+
+std::string message_of(std::string_view text) {
+  try {
+    parse_csv(text, "d.csv");
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Csv, ErrorsNameTheLine) {
+  EXPECT_EQ(message_of("a,b\n1,2\n3\n"), "d.csv: line 3: expected 2 fields as in the header, got 1");
+  EXPECT_EQ(message_of("a,b\n\"1\n\n,2\n"), "d.csv: line 2: expected a closing quote, got the end of the file");
+  EXPECT_EQ(message_of("a,b\n\"1\"x,2\n"),
+            "d.csv: line 2: expected a comma or the end of the line after a quoted field, got 'x'");
+  EXPECT_EQ(message_of("a,b\n1\"2,2\n"), "d.csv: line 2: expected quotes only around a whole field, got one inside");
+  EXPECT_EQ(message_of(""), "d.csv: expected a header line, got an empty file");
+}
+
+}  // namespace
+}  // namespace moka::io

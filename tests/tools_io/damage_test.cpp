@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "io/csv.h"
+#include "io/io_error.h"
+#include "io/npy.h"
+#include "io/picture.h"
+#include "io/wav.h"
+#include "samples.h"
+
+namespace moka::io {
+namespace {
+
+using Reader = std::function<void(std::span<const std::byte>)>;
+
+/// A damaged file may still be readable; anything else must be an IoError.
+void read(const Reader& reader, std::span<const std::byte> bytes) {
+  // A copy of exact size lets the address sanitizer see a read past the end.
+  const Bytes copy(bytes.begin(), bytes.end());
+  try {
+    reader(copy);
+  } catch (const IoError&) {
+  }
+}
+
+void damage(const Bytes& good, const Reader& reader) {
+  for (size_t length = 0; length < good.size(); ++length) read(reader, std::span(good).first(length));
+  std::mt19937 random(7);
+  for (int round = 0; round < 3000; ++round) {
+    Bytes bad = good;
+    for (int i = static_cast<int>(random() % 4); i >= 0; --i) {
+      std::byte& victim = bad[random() % bad.size()];
+      constexpr uint8_t kTelling[] = {0, 0xff, 0x7f, 0x80, 1};
+      victim = random() % 2 ? victim ^ static_cast<std::byte>(1u << (random() % 8))
+                            : static_cast<std::byte>(kTelling[random() % 5]);
+    }
+    read(reader, bad);
+  }
+}
+
+TEST(Damage, Npy) {
+  const Reader reader = [](auto bytes) { parse_npy(bytes, "bad"); };
+  for (auto hex : {samples::kF4C, samples::kBeI2Fortran, samples::kF2V2, samples::kBool3dFV3, samples::kU,
+                   samples::kSBe, samples::kScalar}) {
+    damage(samples::bytes(hex), reader);
+  }
+}
+
+TEST(Damage, Npz) {
+  const Reader reader = [](auto bytes) { parse_npz(bytes, "bad"); };
+  for (auto hex : {samples::kNpz, samples::kNpzZ}) damage(samples::bytes(hex), reader);
+}
+
+TEST(Damage, Picture) {
+  const Reader reader = [](auto bytes) { parse_picture(bytes, "bad", 1 << 16); };
+  for (auto hex : {samples::kPngRgb, samples::kPngPal, samples::kPngGray16, samples::kPng1bit, samples::kPngLa,
+                   samples::kJpg, samples::kJpgGrayExif6, samples::kJpgCmyk, samples::kWebp}) {
+    damage(samples::bytes(hex), reader);
+  }
+}
+
+TEST(Damage, Wav) {
+  const Reader reader = [](auto bytes) { parse_wav(bytes, "bad"); };
+  damage(encode_wav({8000, 2, std::vector<float>(64, 0.25f)}), reader);
+}
+
+TEST(Damage, Csv) {
+  Bytes good;
+  put_text(good, "a,\"b\"\r\n1,\"x\"\"y\"\n\"2\n\",z\n");
+  damage(good, [](auto bytes) { parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "bad"); });
+}
+
+TEST(Damage, MissingFilesAreErrors) {
+  EXPECT_THROW(read_npy("no/such/file.npy"), IoError);
+  EXPECT_THROW(read_picture("."), IoError);
+  EXPECT_THROW(write_file("no/such/folder/file", {}), IoError);
+}
+
+}  // namespace
+}  // namespace moka::io

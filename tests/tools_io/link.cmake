@@ -1,0 +1,1 @@
+target_link_libraries(test_tools_io PRIVATE moka_io)

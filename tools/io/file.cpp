@@ -1,0 +1,57 @@
+#include "io/file.h"
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "io/io_error.h"
+
+namespace moka::io {
+
+Bytes read_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) fail(path.string(), "no such file");
+  if (!std::filesystem::is_regular_file(status)) fail(path.string(), "expected a regular file, got something else");
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) fail(path.string(), "can't tell the file's size: ", error.message());
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path.string(), "can't be opened: ", std::strerror(errno));
+  Bytes bytes(size);
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (static_cast<uintmax_t>(in.gcount()) != size) {
+    fail(path.string(), "expected ", size, " bytes, got ", in.gcount());
+  }
+  return bytes;
+}
+
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (!out) fail(path.string(), "can't be created: ", std::strerror(errno));
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.flush();
+  if (!out) fail(path.string(), "writing ", bytes.size(), " bytes failed: ", std::strerror(errno));
+}
+
+void ByteReader::seek(size_t position, std::string_view field) {
+  if (position > bytes_.size()) {
+    fail(name_, field, " lies at byte ", position, ", but the file has ", bytes_.size(), " bytes");
+  }
+  position_ = position;
+}
+
+std::span<const std::byte> ByteReader::take(size_t count, std::string_view field) {
+  if (count > remaining()) {
+    fail(name_, field, " at byte ", position_, ": expected ", count, " bytes, got ", remaining());
+  }
+  auto result = bytes_.subspan(position_, count);
+  position_ += count;
+  return result;
+}
+
+std::string ByteReader::take_text(size_t count, std::string_view field) {
+  auto from = take(count, field);
+  return {reinterpret_cast<const char*>(from.data()), from.size()};
+}
+
+}  // namespace moka::io

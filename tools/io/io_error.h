@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace moka::io {
+
+/// A file that can't be read or written, or that isn't what it should be. The message starts with the file's name.
+class IoError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws IoError: "name: part part ...", the parts written one after the other.
+template <typename... Parts>
+[[noreturn]] void fail(std::string_view name, const Parts&... parts) {
+  std::ostringstream text;
+  text << name << ": ";
+  (text << ... << parts);
+  throw IoError(text.str());
+}
+
+}  // namespace moka::io

@@ -27,7 +27,7 @@ std::string program(const std::string& op, const std::string& inputs, const std:
     const std::string name = inputs.substr(at, inputs.find(',', at) - at);
     args += ", " + name + " = " + name;
   }
-  return text + "            " + result + " y = " + op + "(" + args.substr(2) + ")[name = tensor<string, []>(\"op\")];\n        } -> (y);\n}\n";
+  return text + "            " + result + " result = " + op + "(" + args.substr(2) + ")[name = tensor<string, []>(\"op\")];\n        } -> (result);\n}\n";
 }
 
 std::string error_of(const std::string& text) {

@@ -55,7 +55,7 @@ op_case("reshape", "runtime", {"x": x, "shape": np.array([6, -1], i32)}, {}, [x.
 op_case("reshape", "runtime_length", {"x": x, "shape": np.array([0, 3, 0], i32)}, {}, [x],
         out_shapes={"y_0": (None, None, None)})
 op_case("reshape", "unknown_dims", {"x": x}, {"shape": [0, -1, 2]}, [x.reshape(2, 6, 2)], in_shapes={"x": (None, 3, 4)}, out_shapes={"y_0": (None, 6, 2)})
-x2 = rand(2, 50 // 10)
+x2 = rand(2, 5)
 op_case("reshape", "ios17_zeros_from_right", {"x": x2}, {"shape": [1, 0, -1, 0]}, [x2.reshape(1, 1, 2, 5)], opset="ios17")
 op_case("reshape", "ios17_zero_of_fewer", {"x": x}, {"shape": [-1, 0]}, [x.reshape(6, 4)], opset="ios17")
 op_case("reshape", "ios17_int8_shape", {"x": x}, {"shape": np.array([4, -1], np.int8)}, [x.reshape(4, 6)], opset="ios17")

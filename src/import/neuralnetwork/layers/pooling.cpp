@@ -1,0 +1,113 @@
+#include "import/neuralnetwork/spatial.h"
+
+namespace moka::import::nn {
+
+namespace {
+
+/// Caffe's rule may place a last window that MIL's ceil mode leaves out, when windows are further apart than they are wide.
+Status check_last_window(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
+  if (pad[0] > 0 || pad[1] > 0) return {};
+  for (int i = 0; i < 2; i++) {
+    int64_t size = x->type.shape()[2 + i];
+    if (stride[i] <= kernel[i]) continue;
+    if (size < 0 || (size > kernel[i] && (size - kernel[i] + stride[i] - 1) / stride[i] * stride[i] >= size))
+      return l.unsupported("includeLastPixel without padding and with a stride larger than the kernel");
+  }
+  return {};
+}
+
+Result<Value*> pool(Layer& l, Value* x, std::string_view op, const Ints& kernel, const Ints& stride, const Padding& padding,
+                    bool exclude, bool ceil) {
+  std::vector<NamedArg> args{{"x", x}, {"kernel_sizes", kernel}, {"strides", stride}};
+  padding.append(args);
+  if (op == "avg_pool") args.emplace_back("exclude_padding_from_average", exclude);
+  if (ceil) args.emplace_back("ceil_mode", true);
+  return l.op(op, std::move(args));
+}
+
+Status global(Layer& l, Value* x, std::string_view op, const Ints& axes) {
+  std::string_view reduce = op == "avg_pool" ? "reduce_mean" : op == "max_pool" ? "reduce_max" : "reduce_l2_norm";
+  Value* y = MOKA_TRY(l.op(reduce, {{"x", x}, {"axes", axes}, {"keep_dims", true}}));
+  return axes.size() == 2 ? l.set(0, y, Form::nchw) : l.set(0, y);
+}
+
+Status pooling(Layer& l) {
+  MOKA_TRY(l.arity(1, 1));
+  const auto& p = l.p.pooling();
+  std::string_view op;
+  switch (p.type()) {
+    case proto::PoolingLayerParams::MAX: op = "max_pool"; break;
+    case proto::PoolingLayerParams::AVERAGE: op = "avg_pool"; break;
+    case proto::PoolingLayerParams::L2: op = "l2_pool"; break;
+    default: return l.malformed(cat("unknown pooling type ", static_cast<int>(p.type())));
+  }
+  Value* x = MOKA_TRY(l.nchw(0));
+  if (p.globalpooling()) return global(l, x, op, Ints{2, 3});
+  Ints kernel = MOKA_TRY(pair(l, p.kernelsize(), "kernel size", 3));
+  Ints stride = MOKA_TRY(pair(l, p.stride(), "stride", 1));
+  Padding padding;
+  bool ceil = false;
+  if (p.has_same()) {
+    padding = same_padding(p.same());
+  } else if (p.has_includelastpixel()) {
+    const auto& amounts = p.includelastpixel().paddingamounts();
+    Ints pad{0, 0};
+    if (amounts.size() != 0 && amounts.size() != 2) return l.malformed(cat("includeLastPixel: expected 2 paddings, got ", amounts.size()));
+    for (int i = 0; i < amounts.size(); i++) {
+      if (amounts[i] > (uint64_t{1} << 31) - 1) return l.malformed(cat("includeLastPixel: a padding of ", amounts[i]));
+      pad[i] = static_cast<int64_t>(amounts[i]);
+    }
+    MOKA_TRY(check_last_window(l, x, kernel, stride, pad));
+    padding = {"custom", Ints{pad[0], pad[0], pad[1], pad[1]}};
+    ceil = true;
+  } else {
+    padding = MOKA_TRY(valid_padding(l, p.valid()));
+  }
+  return l.set(0, MOKA_TRY(pool(l, x, op, kernel, stride, padding, p.avgpoolexcludepadding(), ceil)), Form::nchw);
+}
+
+Status pooling3d(Layer& l) {
+  MOKA_TRY(l.arity(1, 1));
+  const auto& p = l.p.pooling3d();
+  auto at_least_one = [](int v) { return static_cast<int64_t>(v == 0 ? 1 : v); };
+  Ints kernel{p.kerneldepth(), p.kernelheight(), p.kernelwidth()};
+  Ints stride{at_least_one(p.stridedepth()), at_least_one(p.strideheight()), at_least_one(p.stridewidth())};
+  for (const Ints* list : {&kernel, &stride})
+    for (int64_t v : *list)
+      if (v < 1) return l.malformed(cat("a kernel or stride of ", v));
+  Padding padding;
+  switch (p.paddingtype()) {
+    case proto::Pooling3DLayerParams::VALID: break;
+    case proto::Pooling3DLayerParams::SAME: padding.type = "same"; break;
+    default:
+      padding = {"custom", Ints{p.custompaddingfront(), p.custompaddingback(), p.custompaddingtop(), p.custompaddingbottom(),
+                                p.custompaddingleft(), p.custompaddingright()}};
+      for (int64_t v : padding.pad)
+        if (v < 0) return l.malformed(cat("a padding of ", v));
+  }
+  Value* x = MOKA_TRY(l.in(0));
+  if (x->type.rank() != 5) return l.malformed(cat("expected an input of rank 5, got ", x->type));
+  std::string_view op = p.type() == proto::Pooling3DLayerParams::MAX ? "max_pool" : "avg_pool";
+  return l.set(0, MOKA_TRY(pool(l, x, op, kernel, stride, padding, p.countexcludepadding(), false)));
+}
+
+Status global_pooling3d(Layer& l) {
+  MOKA_TRY(l.arity(1, 1));
+  Value* x = MOKA_TRY(l.in(0));
+  if (x->type.rank() != 5) return l.malformed(cat("expected an input of rank 5, got ", x->type));
+  bool max = l.p.globalpooling3d().type() == proto::GlobalPooling3DLayerParams::MAX;
+  return global(l, x, max ? "max_pool" : "avg_pool", Ints{2, 3, 4});
+}
+
+}  // namespace
+
+std::span<const LayerImport> layers_pooling() {
+  static const LayerImport list[] = {
+      {proto::NeuralNetworkLayer::kPooling, "pooling", pooling},
+      {proto::NeuralNetworkLayer::kPooling3D, "pooling3d", pooling3d},
+      {proto::NeuralNetworkLayer::kGlobalPooling3D, "globalPooling3d", global_pooling3d},
+  };
+  return list;
+}
+
+}  // namespace moka::import::nn

@@ -1,0 +1,230 @@
+#include "import/neuralnetwork/network.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace moka::import::nn {
+
+namespace {
+
+/// A name that MIL text accepts.
+std::string identifier(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    out.push_back(plain ? c : '_');
+  }
+  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
+  return out;
+}
+
+bool is_one(const Dim& d) { return d.size == 1; }
+
+}  // namespace
+
+std::vector<Dim> Blob::lead() const {
+  return dims.size() <= 3 ? std::vector<Dim>{} : std::vector<Dim>(dims.begin(), dims.end() - 3);
+}
+
+std::vector<Dim> dims_of(Value* v) {
+  std::vector<Dim> dims;
+  for (int i = 0; i < v->type.rank(); i++) {
+    int64_t d = v->type.shape()[i];
+    dims.push_back(d >= 0 ? Dim{d} : Dim{ir::kAnyDim, v, i});
+  }
+  return dims;
+}
+
+bool all_known(std::span<const Dim> dims) {
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.known(); });
+}
+
+int64_t product(std::span<const Dim> dims) {
+  int64_t n = 1;
+  for (const Dim& d : dims)
+    if (!d.known() || __builtin_mul_overflow(n, d.size, &n)) return ir::kAnyDim;
+  return n;
+}
+
+Network Network::inside(ir::Builder& builder) const {
+  Network n = *this;
+  n.builder_ = &builder;
+  return n;
+}
+
+Result<Value*> Network::op(std::string_view op, std::vector<NamedArg> args, std::string_view name) {
+  std::string full = context_->prefix + std::string(name);
+  ir::OpSpec spec{op, std::move(args), full, {identifier(cat(full, "_", op))}, {}};
+  return MOKA_TRY(builder_->append(std::move(spec)))->output();
+}
+
+Result<Value*> Network::constant(Tensor t, std::string_view name) {
+  return builder_->constant(identifier(cat(context_->prefix, name)), std::move(t));
+}
+
+Result<Value*> Network::shape_value(std::span<const Dim> dims, std::string_view name) {
+  std::vector<Value*> parts;
+  std::map<Value*, Value*> shapes;
+  for (size_t i = 0; i < dims.size();) {
+    size_t j = i;
+    if (dims[i].known()) {
+      std::vector<int64_t> sizes;
+      for (; j < dims.size() && dims[j].known(); j++) sizes.push_back(dims[j].size);
+      parts.push_back(MOKA_TRY(constant(Tensor::i32(sizes), cat(name, "_dims"))));
+    } else {
+      for (j++; j < dims.size() && !dims[j].known() && dims[j].from == dims[i].from &&
+                dims[j].axis == dims[i].axis + static_cast<int>(j - i); j++) {
+      }
+      Value*& shape = shapes[dims[i].from];
+      if (shape == nullptr) shape = MOKA_TRY(op("shape", {{"x", dims[i].from}}, name));
+      int64_t n = static_cast<int64_t>(j - i);
+      parts.push_back(MOKA_TRY(op("slice_by_index", {{"x", shape}, {"begin", Ints{dims[i].axis}}, {"end", Ints{dims[i].axis + n}}}, name)));
+    }
+    i = j;
+  }
+  if (parts.size() == 1) return parts[0];
+  return op("concat", {{"values", parts}, {"axis", 0}}, name);
+}
+
+Result<Value*> Network::reshape(Value* x, std::span<const Dim> dims, std::string_view name) {
+  if (dims.size() > ir::kMaxRank) return fail(ErrorCode::unsupported, name, ": a tensor of rank ", dims.size());
+  Ints target;
+  int unknown = 0;
+  for (const Dim& d : dims) {
+    target.push_back(d.known() ? d.size : -1);
+    if (!d.known()) unknown++;
+  }
+  if (dims.empty()) return op("squeeze", {{"x", x}}, name);
+  if (unknown == 0 && x->type.is_ranked() && x->type.shape() == Shape(target.span())) return x;
+  bool zero = std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return d.size == 0; });
+  if (unknown == 0 || (unknown == 1 && !zero)) return op("reshape", {{"x", x}, {"shape", target}}, name);
+  Value* shape = MOKA_TRY(shape_value(dims, name));
+  return op("reshape", {{"x", x}, {"shape", shape}}, name);
+}
+
+namespace {
+
+/// One dimension of size `lead[0] * ...`, as an int32 value when it cannot be known here.
+Dim folded(std::span<const Dim> lead) {
+  if (lead.empty()) return Dim{1};
+  const Dim* only = nullptr;
+  for (const Dim& d : lead) {
+    if (is_one(d)) continue;
+    if (only != nullptr) return Dim{product(lead)};
+    only = &d;
+  }
+  return only == nullptr ? Dim{1} : *only;
+}
+
+}  // namespace
+
+Result<Value*> Network::as(Blob& blob, Form form) {
+  if (Value* v = blob.form(form)) return v;
+  const std::string name = "view";
+  int rank = blob.rank();
+  if (form != Form::exact && rank < 3)
+    return fail(ErrorCode::unsupported, "expected an input of rank 3 or more, got rank ", rank);
+  std::vector<Dim> lead = blob.lead();
+  auto position_of_fold = [&]() -> int {
+    // The leading dimensions other than this one are all 1; -1 when there is no such dimension.
+    int at = -1;
+    for (size_t i = 0; i < lead.size(); i++) {
+      if (is_one(lead[i])) continue;
+      if (at >= 0) return -1;
+      at = static_cast<int>(i);
+    }
+    return at >= 0 ? at : static_cast<int>(lead.size()) - 1;
+  };
+  Value*& to = blob.form(form);
+
+  if (form == Form::exact) {
+    Form have = blob.form(Form::nchw) != nullptr ? Form::nchw : Form::matrix;
+    Value* v = blob.form(have);
+    Ints axes;
+    if (rank >= 4) {
+      int keep = position_of_fold();
+      if (keep < 0) return to = MOKA_TRY(reshape(v, blob.dims, name));
+      for (int i = 0; i < rank - 3; i++)
+        if (i != keep) axes.push_back(i);
+    }
+    if (have == Form::matrix) {
+      axes.push_back(rank - 2);
+      axes.push_back(rank - 1);
+    }
+    if (rank == 3) {
+      v = MOKA_TRY(op("squeeze", {{"x", v}, {"axes", Ints{0}}}, name));
+      if (have == Form::matrix) {
+        axes = Ints{1, 2};
+      }
+    }
+    if (!axes.empty()) v = MOKA_TRY(op("expand_dims", {{"x", v}, {"axes", axes}}, name));
+    return to = v;
+  }
+
+  if (form == Form::nchw) {
+    if (Value* m = blob.form(Form::matrix))
+      return to = MOKA_TRY(op("expand_dims", {{"x", m}, {"axes", Ints{2, 3}}}, name));
+    Value* v = blob.form(Form::exact);
+    if (rank == 4) return to = v;
+    if (rank == 3) return to = MOKA_TRY(op("expand_dims", {{"x", v}, {"axes", Ints{0}}}, name));
+    int keep = position_of_fold();
+    if (keep >= 0) {
+      Ints axes;
+      for (int i = 0; i < rank - 3; i++)
+        if (i != keep) axes.push_back(i);
+      return to = MOKA_TRY(op("squeeze", {{"x", v}, {"axes", axes}}, name));
+    }
+    std::vector<Dim> dims{folded(lead)};
+    dims.insert(dims.end(), blob.dims.end() - 3, blob.dims.end());
+    if (!dims[0].known() && !all_known(std::span(dims).subspan(1))) {
+      Value* tail = MOKA_TRY(shape_value(std::span(dims).subspan(1), name));
+      Value* any = MOKA_TRY(constant(Tensor::i32({-1}), "fold"));
+      Value* shape = MOKA_TRY(op("concat", {{"values", std::vector<Value*>{any, tail}}, {"axis", 0}}, name));
+      return to = MOKA_TRY(op("reshape", {{"x", v}, {"shape", shape}}, name));
+    }
+    dims[0].from = nullptr;
+    return to = MOKA_TRY(reshape(v, dims, name));
+  }
+
+  Value* v = MOKA_TRY(as(blob, Form::nchw));
+  if (!is_one(blob.dims[static_cast<size_t>(rank) - 1]) || !is_one(blob.dims[static_cast<size_t>(rank) - 2]))
+    return fail(ErrorCode::unsupported, "expected an input whose height and width are 1, got ", v->type);
+  return to = MOKA_TRY(op("squeeze", {{"x", v}, {"axes", Ints{2, 3}}}, name));
+}
+
+Result<Blob> Network::blob(Value* v, Form form, std::vector<Dim> lead) {
+  if (!v->type.is_tensor() || !v->type.is_ranked())
+    return fail(ErrorCode::unsupported, "a blob whose rank is known only when it runs");
+  Blob b;
+  b.form(form) = v;
+  if (form == Form::exact) {
+    b.dims = dims_of(v);
+    return b;
+  }
+  std::vector<Dim> own = dims_of(v);
+  b.dims = std::move(lead);
+  b.dims.insert(b.dims.end(), own.begin() + 1, own.end());
+  if (form == Form::matrix) b.dims.insert(b.dims.end(), 2, Dim{1});
+  if (form == Form::nchw && b.rank() == 4) b.form(Form::exact) = v;
+  return b;
+}
+
+Status Network::add(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers) {
+  for (const auto& layer : layers) MOKA_TRY(add(layer));
+  return {};
+}
+
+Status Network::add(const proto::NeuralNetworkLayer& layer) {
+  int type = static_cast<int>(layer.layer_case());
+  if (type == 0) return fail(ErrorCode::unsupported, "layer '", layer.name(), "' has no type, or one that is not known");
+  const LayerImport* import = find_layer(type);
+  if (import == nullptr)
+    return fail(ErrorCode::unsupported, "layer '", layer.name(), "' has a type that is not supported (member ", type,
+                " of NeuralNetworkLayer)");
+  Layer l(*this, layer, import->name);
+  Status s = import->import(l);
+  if (!s.ok()) return std::move(s.error()).in(l.place());
+  return {};
+}
+
+}  // namespace moka::import::nn

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/proto/neural_network.pb.h"
+#include "import/importer.h"
+#include "ir/program.h"
+
+/// Layers of NeuralNetwork, NeuralNetworkClassifier and NeuralNetworkRegressor as MIL operations.
+namespace moka::import::nn {
+
+using ir::DType;
+using ir::Ints;
+using ir::NamedArg;
+using ir::Shape;
+using ir::Tensor;
+using ir::Value;
+
+/// A dimension of a blob: a size, or, when that is not known yet, dimension `axis` of `from`.
+struct Dim {
+  int64_t size = ir::kAnyDim;
+  Value* from = nullptr;
+  int axis = 0;
+  bool known() const { return size >= 0; }
+};
+
+/// How a value holds the elements of a blob, always in the same row-major order.
+enum class Form : uint8_t {
+  exact,   ///< with the blob's own dimensions
+  nchw,    ///< rank 4: everything before the last three dimensions is folded into the first
+  matrix,  ///< rank 2: as nchw, of a blob whose last two dimensions are 1
+};
+
+/// What Core ML calls a blob: dimensions, and the same elements in one or more forms. A blob of the legacy mapping has
+/// rank 5, [sequence, batch, channel, height, width]; layers that work on images use its nchw form, so that the other
+/// dimensions cost nothing.
+struct Blob {
+  std::vector<Dim> dims;
+  Value* forms[3] = {};
+
+  int rank() const { return static_cast<int>(dims.size()); }
+  Value* form(Form f) const { return forms[static_cast<int>(f)]; }
+  Value*& form(Form f) { return forms[static_cast<int>(f)]; }
+  /// The dimensions before the last three.
+  std::vector<Dim> lead() const;
+};
+
+std::vector<Dim> dims_of(Value* v);  ///< precondition: ranked
+bool all_known(std::span<const Dim> dims);
+/// Product of known dimensions; kAnyDim when one is unknown or the product overflows.
+int64_t product(std::span<const Dim> dims);
+
+/// The blobs in scope and the builder that layers append to.
+class Network {
+ public:
+  Network(const ImportContext& context, ir::Builder& builder) : context_(&context), builder_(&builder) {}
+  /// The same blobs, for a block inside an operation.
+  Network inside(ir::Builder& builder) const;
+
+  const ImportContext& context() const { return *context_; }
+  ir::Builder& builder() const { return *builder_; }
+  std::map<std::string, Blob, std::less<>> blobs;
+
+  /// Imports all layers in order.
+  Status add(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers);
+  Status add(const proto::NeuralNetworkLayer& layer);
+
+  /// A value of the blob in that form; converted once and kept. Error unsupported when it has no such form.
+  Result<Value*> as(Blob& blob, Form form);
+  /// A blob of which `v` is the given form. `lead`: dimensions that nchw and matrix fold.
+  Result<Blob> blob(Value* v, Form form, std::vector<Dim> lead = {});
+
+  /// Appends an operation with one output. `name`: of the layer.
+  Result<Value*> op(std::string_view op, std::vector<NamedArg> args, std::string_view name);
+  /// Reshapes to `dims`, whether they are known or not. The element count must be the same.
+  Result<Value*> reshape(Value* x, std::span<const Dim> dims, std::string_view name);
+  /// An int32 vector of `dims`.
+  Result<Value*> shape_value(std::span<const Dim> dims, std::string_view name);
+  Result<Value*> constant(Tensor t, std::string_view name);
+
+  /// Names of blobs that are read outside of the layers being added now; those of control-flow layers ask.
+  const std::vector<std::string_view>* read_later = nullptr;
+
+ private:
+  const ImportContext* context_;
+  ir::Builder* builder_;
+};
+
+/// A layer while it is imported: its parameters, inputs and outputs. Every error names the layer and its type.
+class Layer {
+ public:
+  Layer(Network& network, const proto::NeuralNetworkLayer& message, std::string_view type)
+      : net(network), p(message), type_(type) {}
+
+  Network& net;
+  const proto::NeuralNetworkLayer& p;
+
+  int inputs() const { return p.input_size(); }
+  int outputs() const { return p.output_size(); }
+  /// Error malformed unless the layer has that many inputs and outputs.
+  Status arity(int in_min, int in_max, int out_min = 1, int out_max = 1) const;
+
+  Result<Blob*> blob(int i);
+  Result<Value*> in(int i, Form form = Form::exact);
+  Result<Value*> nchw(int i) { return in(i, Form::nchw); }
+  /// The form for elementwise work on input i that costs no conversion.
+  Result<Form> cheap_form(int i);
+  /// One form in which all inputs broadcast as their blobs do.
+  Result<Form> common_form();
+  /// Input i as an int32 tensor (indices, sizes).
+  Result<Value*> int32(int i);
+
+  /// Sets output i. `like`: the input whose leading dimensions nchw and matrix values keep.
+  Status set(int i, Value* v, Form form = Form::exact, int like = 0);
+  Status set_folded(int i, Value* v, Form form, std::vector<Dim> lead);
+
+  Result<Value*> op(std::string_view op, std::vector<NamedArg> args);
+  Result<ir::Op*> multi(std::string_view op, std::vector<NamedArg> args);
+  Result<Value*> f32(Value* v) { return op("cast", {{"x", v}, {"dtype", "fp32"}}); }
+  Result<Value*> constant(Tensor t, std::string_view what);
+  Result<Value*> fp32_constant(std::initializer_list<float> values, const Shape& shape, std::string_view what);
+
+  /// A weight: a constant, or the operation that expands it. `channel_axis` of per-channel quantisation.
+  Result<Value*> weight(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis = 0);
+  /// A weight as fp32 numbers, for what is small or must be rearranged.
+  Result<Tensor> numbers(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis = 0);
+  /// How many numbers the weight holds. Error for raw bytes.
+  Result<int64_t> count(const proto::WeightParams& w, std::string_view what);
+  /// A shape from a count or list in the file, every entry within 1..2^31.
+  Result<Shape> shape(std::initializer_list<uint64_t> dims, std::string_view what);
+
+  Error malformed(std::string_view what) const;
+  Error unsupported(std::string_view what) const;
+  std::string place() const;
+
+ private:
+  std::string_view type_;
+  std::vector<Value*> made_;
+};
+
+/// How one kind of layer is imported.
+struct LayerImport {
+  int type;               ///< member of NeuralNetworkLayer.layer, by field number
+  std::string_view name;  ///< Core ML's name of that member
+  Status (*import)(Layer& layer);
+};
+
+/// All of layers/<family>.cpp, sorted by type.
+const LayerImport* find_layer(int type);
+
+/// Imports `model` (types neuralNetwork, neuralNetworkClassifier, neuralNetworkRegressor).
+Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+
+}  // namespace moka::import::nn

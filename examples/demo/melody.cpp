@@ -7,9 +7,9 @@
 namespace demo {
 namespace {
 
-constexpr double kBeat = 0.4;        // seconds
-constexpr double kLead = 0.25;       // silence before the first note
-constexpr double kRelease = 0.06;    // a damped string's way to silence
+constexpr double kBeat = 0.4;      // seconds
+constexpr double kLead = 0.25;     // silence before the first note
+constexpr double kRelease = 0.06;  // a damped string's way to silence
 constexpr double kAttack = 0.002;
 constexpr double kStiffness = 1e-4;  // inharmonicity: partial k at k f sqrt(1 + B k^2)
 constexpr double kPluck = 0.23;      // where the string is plucked, in its length
@@ -56,16 +56,14 @@ std::string pitch_name(int pitch) {
 
 std::vector<Note> melody() {
   // E4 = 64, F4 = 65, G4 = 67, D4 = 62, C4 = 60.
-  const std::vector<Step> tune = {
-      {64, 1}, {64, 1}, {65, 1}, {67, 1}, {67, 1}, {65, 1}, {64, 1}, {62, 1},
-      {60, 1}, {60, 1}, {62, 1}, {64, 1}, {64, 1.5}, {62, 0.5}, {62, 2},
-      {64, 1}, {64, 1}, {65, 1}, {67, 1}, {67, 1}, {65, 1}, {64, 1}, {62, 1},
-      {60, 1}, {60, 1}, {62, 1}, {64, 1}, {62, 1.5}, {60, 0.5}, {60, 2}};
-  const std::vector<Chord> chords = {
-      {0, 1, {48, 55}},  {2, 1, {48, 55}},  {4, 1, {47, 55}},  {6, 1, {43, 53}},  {8, 1, {45, 52}},
-      {10, 1, {45, 52}}, {12, 1, {43, 53}}, {14, 2, {43, 59}}, {16, 1, {48, 55}}, {18, 1, {48, 55}},
-      {20, 1, {47, 55}}, {22, 1, {43, 53}}, {24, 1, {45, 52}}, {26, 1, {45, 52}}, {28, 1, {43, 53}},
-      {30, 2, {48, 52, 55}}};
+  const std::vector<Step> tune = {{64, 1}, {64, 1}, {65, 1}, {67, 1},   {67, 1},   {65, 1},   {64, 1}, {62, 1},
+                                  {60, 1}, {60, 1}, {62, 1}, {64, 1},   {64, 1.5}, {62, 0.5}, {62, 2}, {64, 1},
+                                  {64, 1}, {65, 1}, {67, 1}, {67, 1},   {65, 1},   {64, 1},   {62, 1}, {60, 1},
+                                  {60, 1}, {62, 1}, {64, 1}, {62, 1.5}, {60, 0.5}, {60, 2}};
+  const std::vector<Chord> chords = {{0, 1, {48, 55}},  {2, 1, {48, 55}},  {4, 1, {47, 55}},  {6, 1, {43, 53}},
+                                     {8, 1, {45, 52}},  {10, 1, {45, 52}}, {12, 1, {43, 53}}, {14, 2, {43, 59}},
+                                     {16, 1, {48, 55}}, {18, 1, {48, 55}}, {20, 1, {47, 55}}, {22, 1, {43, 53}},
+                                     {24, 1, {45, 52}}, {26, 1, {45, 52}}, {28, 1, {43, 53}}, {30, 2, {48, 52, 55}}};
   std::vector<Note> notes;
   double beat = 0;
   for (const Step& step : tune) {

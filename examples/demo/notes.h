@@ -10,12 +10,12 @@ namespace demo {
 
 // What Basic Pitch (Bittner et al., ICASSP 2022) takes and gives.
 constexpr size_t kSampleRate = 22050;
-constexpr size_t kWindow = 43844;        // samples the model takes at once
-constexpr size_t kHop = 256;             // samples a frame of its outputs stands for
-constexpr size_t kWindowFrames = 172;    // frames it gives for a window
-constexpr size_t kOverlapFrames = 30;    // half of them are cut off at each end
+constexpr size_t kWindow = 43844;      // samples the model takes at once
+constexpr size_t kHop = 256;           // samples a frame of its outputs stands for
+constexpr size_t kWindowFrames = 172;  // frames it gives for a window
+constexpr size_t kOverlapFrames = 30;  // half of them are cut off at each end
 constexpr size_t kWindowHop = kWindow - kOverlapFrames * kHop;
-constexpr size_t kLowestPitch = 21;      // MIDI pitch of the first of the 88 columns
+constexpr size_t kLowestPitch = 21;  // MIDI pitch of the first of the 88 columns
 
 /// The sound cut into overlapping windows of kWindow samples: half the overlap in zeros, then the sound, then zeros.
 std::vector<std::vector<float>> windows(std::span<const float> samples);
@@ -29,7 +29,8 @@ struct Matrix {
 };
 
 /// The model's outputs for all windows, each kWindowFrames x columns, joined into one matrix of
-/// floor(samples * 142 / kWindowHop) rows, 142 being the frames kept of a window. Throws std::runtime_error for other sizes.
+/// floor(samples * 142 / kWindowHop) rows, 142 being the frames kept of a window. Throws std::runtime_error for other
+/// sizes.
 Matrix unwrap(const std::vector<std::vector<float>>& outputs, size_t columns, size_t samples);
 
 /// Where a row of the joined matrix lies in the sound. Windows advance by slightly less than the frames that are
@@ -39,10 +40,10 @@ double frame_time(size_t frame);
 struct NoteOptions {
   double onset_threshold = 0.5;
   double frame_threshold = 0.3;
-  size_t minimum_frames = 11;   // a note is longer than this
-  size_t energy_tolerance = 11; // a note ends when this many frames in a row stay below the frame threshold
-  bool infer_onsets = true;     // also take sudden rises of the frames as onsets
-  bool leftovers = true;        // also make notes of strong frames that no onset explains
+  size_t minimum_frames = 11;    // a note is longer than this
+  size_t energy_tolerance = 11;  // a note ends when this many frames in a row stay below the frame threshold
+  bool infer_onsets = true;      // also take sudden rises of the frames as onsets
+  bool leftovers = true;         // also make notes of strong frames that no onset explains
 };
 
 struct FrameNote {

@@ -71,9 +71,9 @@ Score score(const std::vector<Note>& played, const std::vector<Note>& found, dou
 
 std::string side_by_side(const std::vector<Note>& played, const std::vector<Note>& found, const Score& score,
                          bool colour) {
-  moka::io::Table table({"played", "at s", "for s", "found", "at s", "for s", "off by ms", ""},
-                        {Align::left, Align::right, Align::right, Align::left, Align::right, Align::right,
-                         Align::right, Align::left});
+  moka::io::Table table(
+      {"played", "at s", "for s", "found", "at s", "for s", "off by ms", ""},
+      {Align::left, Align::right, Align::right, Align::left, Align::right, Align::right, Align::right, Align::left});
   for (const Pair& pair : score.pairs) {
     std::vector<std::string> row(8);
     const auto put = [&](const Note& note, size_t at) {

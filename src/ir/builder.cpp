@@ -88,7 +88,7 @@ Type refine(const Type& inferred, const Type& declared) {
   if (!declared.is_ranked()) return inferred;
   Type t = inferred;
   for (int i = 0; i < t.rank(); i++)
-    if (t.shape()[i] < 0) t.shape()[i] = declared.shape()[i];
+    if (t.shape()[i] < 0 && declared.shape()[i] >= 0) t.shape()[i] = declared.shape()[i];
   return t;
 }
 

@@ -104,7 +104,7 @@ void Block::replace_output(Value* from, Value* to) {
     }
 }
 
-void Block::erase(Op* op) { ops_.erase(op->self_); }
+std::list<std::unique_ptr<Op>>::const_iterator Block::erase(Op* op) { return ops_.erase(op->self_); }
 
 Block::~Block() {
   for (Value* v : outputs_) remove_one(v->returned_by_, this);

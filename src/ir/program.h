@@ -125,8 +125,8 @@ class Block {
   Value* add_input(std::string name, Type type);
   void set_outputs(std::vector<Value*> outputs);
   void replace_output(Value* from, Value* to);
-  /// Removes an operation. Precondition: none of its outputs is used.
-  void erase(Op* op);
+  /// Removes an operation; returns the place behind it. Precondition: none of its outputs is used.
+  std::list<std::unique_ptr<Op>>::const_iterator erase(Op* op);
   ~Block();
 
  private:

@@ -3,9 +3,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "ir/scope.h"
 
 namespace moka::ir {
 
@@ -13,26 +14,6 @@ namespace {
 
 constexpr int kMaxBlockDepth = 16;
 using TypedName = std::pair<std::string, Type>;
-
-/// Names that a block sees.
-class Scope {
- public:
-  explicit Scope(const Scope* outer = nullptr) : outer_(outer) {}
-
-  Value* find(const std::string& name) const {
-    for (const Scope* s = this; s != nullptr; s = s->outer_)
-      if (auto it = s->names_.find(name); it != s->names_.end()) return it->second;
-    return nullptr;
-  }
-  void add(const std::string& name, Value* v) { names_[name] = v; }
-
- private:
-  const Scope* outer_;
-  std::unordered_map<std::string, Value*> names_;
-};
-
-/// The length that MIL declares of an output is the initial one: the list may grow.
-Type without_length(const Type& type) { return type.is_list() ? Type::list(type.element()) : type; }
 
 struct Statement {
   size_t start = 0;

@@ -12,7 +12,8 @@ constexpr size_t kPitches = 88;
 Matrix zeros(size_t rows) { return {rows, kPitches, std::vector<float>(rows * kPitches)}; }
 
 void hold(Matrix& m, int pitch, size_t from, size_t to, float value) {
-  for (size_t row = from; row < to; ++row) m.values[row * m.columns + static_cast<size_t>(pitch) - kLowestPitch] = value;
+  for (size_t row = from; row < to; ++row)
+    m.values[row * m.columns + static_cast<size_t>(pitch) - kLowestPitch] = value;
 }
 
 NoteOptions plain() {

@@ -10,7 +10,8 @@ namespace {
 using Row = std::vector<std::string>;
 
 TEST(Csv, PlainAndQuoted) {
-  const Csv csv = parse_csv("\xef\xbb\xbfname,\"size, in cm\",note\r\nA,1.5,\"said \"\"no\"\"\"\r\n,\"two\nlines\",\n\n\"x\",,\"\"", "a.csv");
+  const Csv csv = parse_csv(
+      "\xef\xbb\xbfname,\"size, in cm\",note\r\nA,1.5,\"said \"\"no\"\"\"\r\n,\"two\nlines\",\n\n\"x\",,\"\"", "a.csv");
   EXPECT_EQ(csv.header, (Row{"name", "size, in cm", "note"}));
   ASSERT_EQ(csv.rows.size(), 3u);
   EXPECT_EQ(csv.rows[0], (Row{"A", "1.5", "said \"no\""}));

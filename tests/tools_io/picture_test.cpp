@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "io/io_error.h"
+#include "io/picture_formats.h"
 #include "samples.h"
 
 namespace moka::io {
@@ -14,8 +15,7 @@ using Pixels = std::vector<uint8_t>;
 
 Picture sample(std::string_view hex) { return parse_picture(samples::bytes(hex), "sample"); }
 
-const Pixels kSix = {255, 0,  0,  255, 0,  255, 0,  255, 0,  0,  255, 255,
-                     10,  20, 30, 255, 40, 50,  60, 255, 70, 80, 90,  255};
+const Pixels kSix = {255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255};
 
 TEST(Picture, PngOfEveryKind) {
   const Picture rgb = sample(samples::kPngRgb);
@@ -52,6 +52,17 @@ TEST(Picture, JpegIsTurnedUpright) {
   EXPECT_EQ(picture.channels, 1u);
   EXPECT_GT(*picture.at(4, 2), 250);
   EXPECT_LT(*picture.at(4, 13), 5);
+}
+
+TEST(Picture, EveryOrientationAsPillowTurnsIt) {
+  const Picture stored{3, 2, 1, {1, 2, 3, 4, 5, 6}};
+  const Pixels want[] = {{1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1}, {4, 5, 6, 1, 2, 3},
+                         {1, 4, 2, 5, 3, 6}, {4, 1, 5, 2, 6, 3}, {6, 3, 5, 2, 4, 1}, {3, 6, 2, 5, 1, 4}};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const Picture shown = formats::upright(stored, orientation);
+    EXPECT_EQ(shown.pixels, want[orientation - 1]) << orientation;
+    EXPECT_EQ(shown.width, orientation < 5 ? 3u : 2u) << orientation;
+  }
 }
 
 TEST(Picture, JpegOfInks) {

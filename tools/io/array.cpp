@@ -57,9 +57,7 @@ std::vector<double> widen(const Array& array) {
 size_t element_size(ElementType type) { return facts(type).size; }
 std::string_view element_name(ElementType type) { return facts(type).name; }
 
-size_t Array::count() const {
-  return type == ElementType::text ? texts.size() : bytes.size() / element_size(type);
-}
+size_t Array::count() const { return type == ElementType::text ? texts.size() : bytes.size() / element_size(type); }
 
 void Array::require(ElementType wanted) const {
   if (type != wanted) fail("array", "expected ", element_name(wanted), " elements, got ", element_name(type));

@@ -58,7 +58,8 @@ class Parser {
       } else {
         ++at_;
         if (at_end() || text_[at_] == ',' || ends_record(at_)) return field;
-        fail(name_, "line ", line_, ": expected a comma or the end of the line after a quoted field, got '", text_[at_], "'");
+        fail(name_, "line ", line_, ": expected a comma or the end of the line after a quoted field, got '", text_[at_],
+             "'");
       }
     }
     fail(name_, "line ", opened, ": expected a closing quote, got the end of the file");

@@ -277,7 +277,8 @@ Array parse_npy(std::span<const std::byte> bytes, std::string_view name) {
   if (major < 1 || major > 3 || minor != 0) {
     fail(name, "expected npy format 1.0, 2.0 or 3.0, got ", major, ".", minor);
   }
-  const size_t length = major == 1 ? in.number<uint16_t>("npy header length") : in.number<uint32_t>("npy header length");
+  const size_t length =
+      major == 1 ? in.number<uint16_t>("npy header length") : in.number<uint32_t>("npy header length");
   const std::string text = in.take_text(length, "npy header");
   const Header header = HeaderParser(text, name).parse();
   return decode(header, in.take(in.remaining(), "data"), name);
@@ -308,8 +309,10 @@ Bytes encode_npy(const Array& array) {
   put_text(out, kMagic);
   put_number<uint8_t>(out, static_cast<uint8_t>(major));
   put_number<uint8_t>(out, 0);
-  if (major == 1) put_number(out, static_cast<uint16_t>(text.size()));
-  else put_number(out, static_cast<uint32_t>(text.size()));
+  if (major == 1)
+    put_number(out, static_cast<uint16_t>(text.size()));
+  else
+    put_number(out, static_cast<uint32_t>(text.size()));
   put_text(out, text);
   for (const auto& cell : characters) {
     for (size_t i = 0; i < width; ++i) put_number<uint32_t>(out, i < cell.size() ? cell[i] : 0);

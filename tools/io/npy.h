@@ -15,7 +15,19 @@ namespace moka::io {
 
 /// What numpy calls dtype. `text` covers '<U', '>U' and '|S'.
 enum class ElementType {
-  boolean, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, float32, float64, text
+  boolean,
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float16,
+  float32,
+  float64,
+  text
 };
 
 /// Bytes of one element; 0 for text.
@@ -24,7 +36,9 @@ size_t element_size(ElementType type);
 std::string_view element_name(ElementType type);
 
 /// IEEE binary16, kept as its bits.
-struct Float16 { uint16_t bits = 0; };
+struct Float16 {
+  uint16_t bits = 0;
+};
 
 /// A numpy array: C order, the machine's byte order. Numbers are in `bytes`, strings (UTF-8) in `texts`.
 struct Array {
@@ -61,17 +75,28 @@ struct Array {
 
   template <typename T>
   static constexpr ElementType type_of() {
-    if constexpr (std::is_same_v<T, bool>) return ElementType::boolean;
-    else if constexpr (std::is_same_v<T, int8_t>) return ElementType::int8;
-    else if constexpr (std::is_same_v<T, uint8_t>) return ElementType::uint8;
-    else if constexpr (std::is_same_v<T, int16_t>) return ElementType::int16;
-    else if constexpr (std::is_same_v<T, uint16_t>) return ElementType::uint16;
-    else if constexpr (std::is_same_v<T, int32_t>) return ElementType::int32;
-    else if constexpr (std::is_same_v<T, uint32_t>) return ElementType::uint32;
-    else if constexpr (std::is_same_v<T, int64_t>) return ElementType::int64;
-    else if constexpr (std::is_same_v<T, uint64_t>) return ElementType::uint64;
-    else if constexpr (std::is_same_v<T, Float16>) return ElementType::float16;
-    else if constexpr (std::is_same_v<T, float>) return ElementType::float32;
+    if constexpr (std::is_same_v<T, bool>)
+      return ElementType::boolean;
+    else if constexpr (std::is_same_v<T, int8_t>)
+      return ElementType::int8;
+    else if constexpr (std::is_same_v<T, uint8_t>)
+      return ElementType::uint8;
+    else if constexpr (std::is_same_v<T, int16_t>)
+      return ElementType::int16;
+    else if constexpr (std::is_same_v<T, uint16_t>)
+      return ElementType::uint16;
+    else if constexpr (std::is_same_v<T, int32_t>)
+      return ElementType::int32;
+    else if constexpr (std::is_same_v<T, uint32_t>)
+      return ElementType::uint32;
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return ElementType::int64;
+    else if constexpr (std::is_same_v<T, uint64_t>)
+      return ElementType::uint64;
+    else if constexpr (std::is_same_v<T, Float16>)
+      return ElementType::float16;
+    else if constexpr (std::is_same_v<T, float>)
+      return ElementType::float32;
     else {
       static_assert(std::is_same_v<T, double>, "no numpy type for this");
       return ElementType::float64;

@@ -100,7 +100,8 @@ Bytes inflate_member(std::span<const std::byte> packed, uint64_t size, std::stri
   const uint64_t got = stream.total_out;
   inflateEnd(&stream);
   if (status != Z_STREAM_END || got != size) {
-    fail(where, "expected ", size, " bytes of deflated data, got ", got, status == Z_STREAM_END ? "" : " and then damage");
+    fail(where, "expected ", size, " bytes of deflated data, got ", got,
+         status == Z_STREAM_END ? "" : " and then damage");
   }
   return out;
 }
@@ -152,7 +153,9 @@ std::vector<NamedArray> parse_npz(std::span<const std::byte> bytes, std::string_
   return arrays;
 }
 
-std::vector<NamedArray> read_npz(const std::filesystem::path& path) { return parse_npz(read_file(path), path.string()); }
+std::vector<NamedArray> read_npz(const std::filesystem::path& path) {
+  return parse_npz(read_file(path), path.string());
+}
 
 Bytes encode_npz(std::span<const NamedArray> arrays) {
   Bytes out, directory;

@@ -55,8 +55,10 @@ Picture with_channels(const Picture& picture, size_t channels) {
       rgb[c] = from[picture.channels == 1 ? 0 : c];
       if (picture.channels == 4) rgb[c] = over_black(rgb[c], from[3]);
     }
-    if (channels == 1) *to = luma(rgb[0], rgb[1], rgb[2]);
-    else std::copy_n(rgb, 3, to);
+    if (channels == 1)
+      *to = luma(rgb[0], rgb[1], rgb[2]);
+    else
+      std::copy_n(rgb, 3, to);
   }
   return result;
 }

@@ -1,7 +1,9 @@
+// jpeglib.h needs size_t and FILE declared before it.
+// clang-format off
 #include <cstdio>
-
 #include <jpeglib.h>
 #include <jerror.h>
+// clang-format on
 
 #include <csetjmp>
 #include <cstring>

@@ -12,8 +12,7 @@ Picture formats::parse_webp(std::span<const std::byte> bytes, std::string_view n
   if (status != VP8_STATUS_OK) fail(name, "damaged WebP: decoder status ", static_cast<int>(status));
   if (features.has_animation) fail(name, "animated WebP pictures aren't supported, expected a still one");
   require_size(static_cast<size_t>(features.width), static_cast<size_t>(features.height), most_pixels, name);
-  Picture picture =
-      Picture::blank(static_cast<size_t>(features.width), static_cast<size_t>(features.height), 4);
+  Picture picture = Picture::blank(static_cast<size_t>(features.width), static_cast<size_t>(features.height), 4);
   if (!WebPDecodeRGBAInto(data, bytes.size(), picture.pixels.data(), picture.pixels.size(), features.width * 4)) {
     fail(name, "damaged WebP: its pixels can't be decoded");
   }

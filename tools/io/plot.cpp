@@ -34,8 +34,8 @@ void Canvas::shade(double left, double top, double right, double bottom, Rgb col
                             static_cast<double>(colour.b)};
   for (size_t y = y0; y < y1; ++y) {
     for (size_t x = x0; x < x1; ++x) {
-      const double covered = std::clamp(
-          0.5 - distance(static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5), 0.0, 1.0) * opacity;
+      const double covered =
+          std::clamp(0.5 - distance(static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5), 0.0, 1.0) * opacity;
       if (covered <= 0) continue;
       uint8_t* pixel = picture_.at(x, y);
       for (int c = 0; c < 3; ++c) {

@@ -10,7 +10,7 @@ namespace moka::io {
 namespace {
 
 // A transition band from 0.914 to 1.0 of the lower Nyquist frequency, as libsoxr's HQ recipe has it.
-constexpr double kHalfWidth = 93.05;  // zero crossings each side
+constexpr double kHalfWidth = 93.05;     // zero crossings each side
 constexpr int kStepsPerCrossing = 4096;  // linear interpolation between them errs below -150 dB
 constexpr double kBeta = 13.04;          // Kaiser: side lobes below -125 dB
 constexpr double kRolloff = 0.95687;     // centre of the transition

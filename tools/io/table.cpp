@@ -19,8 +19,10 @@ bool looks_numeric(std::string_view cell) {
     if (end == std::string_view::npos) return false;
     cell.remove_prefix(end + 1);
   }
-  if (cell.starts_with("\u2212")) cell.remove_prefix(3);
-  else if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
+  if (cell.starts_with("\u2212"))
+    cell.remove_prefix(3);
+  else if (cell.starts_with('-') || cell.starts_with('+'))
+    cell.remove_prefix(1);
   if (cell.starts_with('.')) cell.remove_prefix(1);
   if (cell.starts_with("inf") || cell.starts_with("nan")) return true;
   if (cell.empty() || cell[0] < '0' || cell[0] > '9') return false;
@@ -101,8 +103,10 @@ std::string Table::render(bool colour) const {
   put_row(header_, Colour::bold);
   put_rule();
   for (const auto& row : rows_) {
-    if (row.empty()) put_rule();
-    else put_row(row, Colour::none);
+    if (row.empty())
+      put_rule();
+    else
+      put_row(row, Colour::none);
   }
   return out;
 }
@@ -134,7 +138,8 @@ std::string Progress::line(std::string_view label, size_t done, size_t total, do
   const auto filled = static_cast<size_t>(part * kBar);
   text += "  [" + std::string(filled, '#') + std::string(kBar - filled, '-') + "]  ";
   text += std::to_string(static_cast<int>(part * 100)) + "%";
-  if (part > 0 && part < 1) text += "  " + std::to_string(std::lround(std::ceil(seconds * (1 - part) / part))) + " s left";
+  if (part > 0 && part < 1)
+    text += "  " + std::to_string(std::lround(std::ceil(seconds * (1 - part) / part))) + " s left";
   return text;
 }
 

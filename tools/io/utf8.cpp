@@ -11,9 +11,9 @@ struct Range {
   char32_t first, last;
 };
 
-constexpr Range kZeroWidth[] = {{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x064b, 0x065f},
-                                {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f}, {0x202a, 0x202e},
-                                {0x2060, 0x2064}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
+constexpr Range kZeroWidth[] = {{0x0300, 0x036f}, {0x0483, 0x0489},  {0x0591, 0x05bd}, {0x064b, 0x065f},
+                                {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},  {0x200b, 0x200f}, {0x202a, 0x202e},
+                                {0x2060, 0x2064}, {0x20d0, 0x20ff},  {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
                                 {0xfeff, 0xfeff}, {0xe0100, 0xe01ef}};
 constexpr Range kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},
                            {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xa960, 0xa97c},   {0xac00, 0xd7a3},
@@ -31,7 +31,10 @@ char32_t next_character(std::string_view text, size_t& at) {
   const uint8_t lead = byte(at);
   const size_t start = at++;
   if (lead < 0x80) return lead;
-  const size_t length = lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xc2 && lead < 0xe0 ? 2 : 0;
+  const size_t length = lead >= 0xf0 && lead < 0xf5   ? 4
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                                                      : 0;
   if (length == 0 || start + length > text.size()) return 0xfffd;
   char32_t c = lead & (0x7f >> length);
   for (size_t i = 1; i < length; ++i) {

@@ -32,7 +32,8 @@ Format parse_format(ByteReader in, std::string_view name) {
   const bool pcm = f.tag == kPcm && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32);
   const bool real = f.tag == kFloat && (f.bits == 32 || f.bits == 64);
   if (!pcm && !real) {
-    fail(name, "expected PCM of 8, 16, 24 or 32 bits or float of 32 or 64, got format ", f.tag, " of ", f.bits, " bits");
+    fail(name, "expected PCM of 8, 16, 24 or 32 bits or float of 32 or 64, got format ", f.tag, " of ", f.bits,
+         " bits");
   }
   if (f.channels == 0 || f.rate == 0) {
     fail(name, "expected at least one channel and a sample rate, got ", f.channels, " channels at ", f.rate, " Hz");

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/proto/model.pb.h"
+#include "import/importer.h"
+
+/// What the importers of classic models share. They compute in double on vectors; boundary types are ImportedModel's.
+namespace moka::import::classic {
+
+/// One model being imported: its description, its features and where its operations go.
+class Site {
+ public:
+  static Result<Site> open(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+
+  const FunctionDescription& description() const { return description_; }
+  ir::Builder& builder() const { return *builder_; }
+  /// A name for an operation of this model.
+  std::string name(std::string_view what) const { return cat(context_->prefix, what); }
+  /// An operation with one output, named after `what`.
+  Result<ir::Value*> op(std::string_view op, std::vector<ir::NamedArg> args, std::string_view what) const;
+
+  /// The declared input; error unless there is exactly one.
+  Result<const FeatureDescription*> only_input() const;
+  Result<const FeatureDescription*> only_output() const;
+  /// The value of an input; nullptr when it is optional and not given. Error not_found.
+  Result<ir::Value*> input(const FeatureDescription& feature) const;
+  /// The value of the input of that name, nullptr when the name is empty or as above.
+  Result<ir::Value*> input(std::string_view feature) const;
+  /// All inputs, one behind the other, as a vector of doubles. `expected`: elements of an input that does not declare its
+  /// shape, -1 where that is an error.
+  Result<ir::Value*> vector(int64_t expected) const;
+
+  /// Converts `value` to the declared type of `feature` and adds it to the outputs.
+  Status output(const FeatureDescription& feature, ir::Value* value) const;
+  /// The outputs of a classifier: the best class and the scores by class.
+  Status classify(ir::Value* scores, ir::Tensor classes) const;
+
+  /// Constants; they count against the memory budget.
+  Result<ir::Tensor> tensor(std::span<const double> v) const { return tensor(v, {static_cast<int64_t>(v.size())}); }
+  Result<ir::Tensor> tensor(std::span<const double> v, const ir::Shape& shape) const;
+  Result<ir::Tensor> tensor(std::span<const float> v, const ir::Shape& shape) const;
+  Result<ir::Tensor> tensor(std::span<const int64_t> v) const;
+  Result<ir::Tensor> tensor(std::span<const int32_t> v) const;
+  Result<ir::Tensor> tensor(std::span<const uint8_t> v, ir::DType dtype) const;
+
+ private:
+  Result<ir::Tensor> copy(ir::DType dtype, const ir::Shape& shape, const void* data, size_t bytes) const;
+
+  const ImportContext* context_ = nullptr;
+  ir::Builder* builder_ = nullptr;
+  Features* features_ = nullptr;
+  std::string type_name_;
+  FunctionDescription description_;
+};
+
+/// Adds NumPy-like access to a repeated field of numbers.
+template <class Field>
+auto span_of(const Field& field) {
+  return std::span(field.data(), static_cast<size_t>(field.size()));
+}
+
+/// Keys in ascending order and where each was before.
+struct SortedKeys {
+  ir::Tensor keys;
+  std::vector<int64_t> positions;
+};
+SortedKeys sorted_keys(const proto::StringVector& keys);
+Result<SortedKeys> sorted_keys(const Site& site, const proto::Int64Vector& keys);
+
+ir::Tensor strings(const google::protobuf::RepeatedPtrField<std::string>& values);
+
+/// The class labels of a classifier: a vector of strings or int64. Error malformed when there are none.
+template <class Message>
+Result<ir::Tensor> class_labels(const Site& site, const Message& m) {
+  if (m.has_stringclasslabels() && m.stringclasslabels().vector_size() > 0) return strings(m.stringclasslabels().vector());
+  if (m.has_int64classlabels() && m.int64classlabels().vector_size() > 0) return site.tensor(span_of(m.int64classlabels().vector()));
+  return fail(ErrorCode::malformed, "classifier without class labels");
+}
+
+/// A matrix from rows, each a message with repeated doubles `value`; all rows of one length.
+template <class Rows>
+Result<ir::Tensor> matrix(const Site& site, const Rows& rows, std::string_view what) {
+  std::vector<double> flat;
+  int columns = rows.empty() ? 0 : rows[0].value_size();
+  for (int i = 0; i < rows.size(); ++i) {
+    if (rows[i].value_size() != columns)
+      return fail(ErrorCode::malformed, what, ", row ", i, ": expected ", columns, " numbers as in row 0, got ", rows[i].value_size());
+    flat.insert(flat.end(), rows[i].value().begin(), rows[i].value().end());
+  }
+  return site.tensor(flat, {rows.size(), columns});
+}
+
+}  // namespace moka::import::classic

@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "import/classic/classic.h"
+
+namespace moka::import {
+namespace {
+
+using classic::Site;
+using ir::NamedArg;
+using ir::Tensor;
+using ir::Value;
+using Knn = proto::KNearestNeighborsClassifier;
+
+struct Labels {
+  Tensor classes;                ///< ascending
+  std::vector<int64_t> samples;  ///< index of the class of each sample
+};
+
+template <class Field, class T = typename Field::value_type>
+std::vector<T> unique(const Field& labels, std::vector<int64_t>& of_sample) {
+  std::vector<T> classes(labels.begin(), labels.end());
+  std::sort(classes.begin(), classes.end());
+  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  for (const T& l : labels) of_sample.push_back(std::lower_bound(classes.begin(), classes.end(), l) - classes.begin());
+  return classes;
+}
+
+Result<Labels> read_labels(const Site& site, const Knn& knn) {
+  Labels out;
+  if (knn.has_stringclasslabels()) {
+    auto classes = unique(knn.stringclasslabels().vector(), out.samples);
+    auto n = static_cast<int64_t>(classes.size());
+    out.classes = Tensor::strings({n}, std::move(classes));
+  } else {
+    out.classes = MOKA_TRY(site.tensor(unique(knn.int64classlabels().vector(), out.samples)));
+  }
+  return out;
+}
+
+/// A model without samples: always its default label.
+Status import_empty(const Site& site, const Knn& knn) {
+  Tensor label;
+  if (knn.DefaultClassLabel_case() == Knn::kDefaultStringLabel) {
+    label = Tensor::strings({1}, {knn.defaultstringlabel()});
+  } else if (knn.DefaultClassLabel_case() == Knn::kDefaultInt64Label) {
+    const int64_t v[] = {knn.defaultint64label()};
+    label = MOKA_TRY(site.tensor(v));
+  } else {
+    return fail(ErrorCode::malformed, "kNearestNeighborsClassifier with neither samples nor a default class label");
+  }
+  const double certain[] = {1};
+  Value* scores = MOKA_TRY(site.builder().constant(site.name("certain"), MOKA_TRY(site.tensor(certain))));
+  return site.classify(scores, std::move(label));
+}
+
+Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+  Site site = MOKA_TRY(Site::open(model, context, builder, features));
+  const Knn& knn = model.knearestneighborsclassifier();
+  const proto::NearestNeighborsIndex& index = knn.nearestneighborsindex();
+  if (index.floatsamples_size() == 0) return import_empty(site, knn);
+  Labels labels = MOKA_TRY(read_labels(site, knn));
+  int64_t n = index.floatsamples_size(), d = index.numberofdimensions();
+  if (static_cast<int64_t>(labels.samples.size()) != n)
+    return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected a class label for each of ", n, " samples, got ", labels.samples.size());
+  std::vector<float> samples;
+  for (int i = 0; i < n; ++i) {
+    const auto& row = index.floatsamples(i).vector();
+    if (row.size() != d)
+      return fail(ErrorCode::malformed, "kNearestNeighborsClassifier, sample ", i, ": expected ", d, " dimensions, got ", row.size());
+    samples.insert(samples.end(), row.begin(), row.end());
+  }
+  int64_t k = knn.numberofneighbors().defaultvalue();
+  if (k < 1) return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected at least one neighbour, got ", k);
+  bool inverse = knn.WeightingScheme_case() == Knn::kInverseDistanceWeighting;
+  std::vector<NamedArg> args{{"x", MOKA_TRY(site.vector(d))}, {"weighting", inverse ? "inverse_distance" : "uniform"}};
+  args.emplace_back("samples", MOKA_TRY(site.tensor(samples, {n, d})));
+  args.emplace_back("labels", MOKA_TRY(site.tensor(labels.samples)));
+  args.emplace_back("classes", Tensor::scalar_i64(ir::DType::int64, labels.classes.count()));
+  args.emplace_back("k", Tensor::scalar_i64(ir::DType::int64, k));
+  return site.classify(MOKA_TRY(site.op("ml_nearest_neighbors", std::move(args), "neighbors")), std::move(labels.classes));
+}
+
+}  // namespace
+
+ModelImporter importer_nearest_neighbors() {
+  static constexpr int types[] = {proto::Model::kKNearestNeighborsClassifier};
+  return {types, import};
+}
+
+}  // namespace moka::import

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "base/budget.h"
+#include "ir/scope.h"
+
+namespace moka::format {
+class ModelFile;
+}
+namespace moka::proto::MILSpec {
+class Block;
+}
+
+namespace moka::import {
+
+/// Where values of an ML program's messages come from.
+struct ProgramSource {
+  const format::ModelFile& file;
+  MemoryBudget* budget = nullptr;
+};
+
+/// Appends the operations of `block`, whose inputs `scope` knows, and returns its outputs.
+Result<std::vector<ir::Value*>> import_block(const proto::MILSpec::Block& block, const ProgramSource& source, ir::Builder& builder,
+                                             ir::Scope& scope, int depth = 0);
+
+}  // namespace moka::import

@@ -1,0 +1,97 @@
+#include "format/model_file.h"
+#include "format/proto/model.pb.h"
+#include "import/importer.h"
+
+namespace moka::import {
+namespace {
+
+using ir::NamedArg;
+using ir::Tensor;
+using ir::Type;
+using ir::Value;
+using proto::Model;
+
+constexpr int kMaxDepth = 16;
+
+bool is_pipeline(const Model& m) {
+  return m.Type_case() == Model::kPipeline || m.Type_case() == Model::kPipelineClassifier || m.Type_case() == Model::kPipelineRegressor;
+}
+
+bool is_neural_network(const Model& m) {
+  return m.Type_case() == Model::kNeuralNetwork || m.Type_case() == Model::kNeuralNetworkClassifier ||
+         m.Type_case() == Model::kNeuralNetworkRegressor;
+}
+
+/// A value as a stage expects it: pipelines and ML programs look after themselves, other models get arrays of the element
+/// type and shape that ImportedModel promises them.
+Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder, const std::string& prefix) {
+  if (is_pipeline(stage) || stage.Type_case() == Model::kMlProgram || stage.Type_case() == Model::TYPE_NOT_SET) return v;
+  if (feature.kind == FeatureKind::image || !v->type.is_tensor() || v->type.dtype() == ir::DType::string) return v;
+  Type wanted = MOKA_TRY(boundary_type(feature, !is_neural_network(stage)));
+  if (!wanted.is_tensor() || wanted.dtype() == ir::DType::string) return v;
+  bool reshape = wanted.is_ranked() && wanted.is_concrete() && v->type.is_ranked() && !(wanted.shape() == v->type.shape());
+  if (!reshape && wanted.dtype() == v->type.dtype()) return v;
+  std::vector<NamedArg> args{{"x", v}, {"dtype", std::string(to_string(wanted.dtype()))}};
+  if (reshape) args.emplace_back("shape", Tensor::i32(wanted.shape().dims()));
+  return builder.op("ml_convert", std::move(args), cat(prefix, feature.name));
+}
+
+Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& outer, const std::string& prefix, ir::Builder& builder,
+                    Features& known) {
+  ModelDescription d = MOKA_TRY(describe(*stage.model));
+  const FunctionDescription* f = d.function(d.default_function);
+  if (f == nullptr) return fail(ErrorCode::malformed, "a ", d.type_name, " model without inputs and outputs");
+  Features local;
+  for (const FeatureDescription& feature : f->inputs) {
+    auto it = known.find(feature.name);
+    if (it != known.end()) {
+      local[feature.name] = MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix), cat("input '", feature.name, "'"));
+    } else if (!feature.optional) {
+      return fail(ErrorCode::malformed, "a ", d.type_name, " model: no earlier model and no input of the pipeline gives '", feature.name, "'");
+    }
+  }
+  if (!f->states.empty()) return fail(ErrorCode::unsupported, "a ", d.type_name, " model with states in a pipeline");
+  ImportContext context{stage.file, outer.options, prefix, outer.depth + 1};
+  Features results = std::move(local);
+  MOKA_TRY_IN(import_into(*stage.model, context, builder, results), d.type_name);
+  for (const FeatureDescription& feature : f->outputs) {
+    auto it = results.find(feature.name);
+    if (it == results.end()) return fail(ErrorCode::internal, "a ", d.type_name, " model did not give its output '", feature.name, "'");
+    known[feature.name] = it->second;
+  }
+  return {};
+}
+
+Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+  if (context.depth >= kMaxDepth) return fail(ErrorCode::unsupported, "pipelines nested more than ", kMaxDepth, " deep");
+  std::vector<format::ModelFile::Stage> stages = context.file.stages(model);
+  if (stages.empty()) return fail(ErrorCode::malformed, "pipeline without models");
+  ModelDescription d = MOKA_TRY(describe(model));
+  const FunctionDescription* f = d.function(d.default_function);
+  if (f == nullptr) return fail(ErrorCode::malformed, "pipeline without inputs and outputs");
+  Features known;
+  for (const FeatureDescription& feature : f->inputs) {
+    auto it = features.find(feature.name);
+    if (it != features.end())
+      known[feature.name] = it->second;
+    else if (!feature.optional)
+      return fail(ErrorCode::not_found, "pipeline: input '", feature.name, "' has no value");
+  }
+  for (size_t i = 0; i < stages.size(); ++i)
+    MOKA_TRY_IN(import_stage(stages[i], context, cat(context.prefix, "model", i, "_"), builder, known), cat("model ", i, " of the pipeline"));
+  for (const FeatureDescription& feature : f->outputs) {
+    auto it = known.find(feature.name);
+    if (it == known.end()) return fail(ErrorCode::malformed, "pipeline: no model gives the output '", feature.name, "'");
+    features[feature.name] = it->second;
+  }
+  return {};
+}
+
+}  // namespace
+
+ModelImporter importer_pipeline() {
+  static constexpr int types[] = {Model::kPipeline, Model::kPipelineClassifier, Model::kPipelineRegressor};
+  return {types, import};
+}
+
+}  // namespace moka::import

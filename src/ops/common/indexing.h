@@ -1,0 +1,42 @@
+#pragma once
+
+#include "ops/common/common.h"
+
+/// What gather and scatter operations share.
+namespace moka::ops {
+
+/// Element types of indices since iOS16 and since iOS17.
+inline constexpr DTypes kIndices16 = any_of(DType::int32, DType::int16, DType::uint16);
+inline constexpr DTypes kIndices17 = kIndices16 | any_of(DType::int8, DType::uint8);
+
+/// How an index is taken. Negative ones count from the end, as NumPy has it. `strict` (validate_indices): every index
+/// from 0 to the size, else an error.
+class Indexer {
+ public:
+  /// Reads `validate_indices` where the version has it.
+  static Result<Indexer> of(const OpCall& call);
+  /// `v` as an index below `size`; -1 when it is outside.
+  static int64_t locate(int64_t v, int64_t size) {
+    if (v < 0) v += size;
+    return v < 0 || v >= size ? -1 : v;
+  }
+  /// As locate, clamped to the nearest end: what a gather reads. Precondition: size > 0.
+  static int64_t nearest(int64_t v, int64_t size) {
+    if (v < 0) v += size;
+    return v < 0 ? 0 : v >= size ? size - 1 : v;
+  }
+  /// Checks all of `indices` against `size` when strict; the entries of an index vector of `depth` components have the
+  /// sizes of consecutive axes of `s` from `axis` on.
+  Status check(const OpCall& call, const TensorView& indices, const Shape& s, int axis, int64_t depth = 1) const;
+  bool strict = false;
+};
+
+/// The rule by which scatter combines an element with its update.
+enum class Combine { update, add, sub, mul, div, max, min };
+Result<Combine> combine_of(const OpCall& call);
+/// The allowed values of `mode`.
+inline std::vector<std::string> combine_modes() { return {"add", "div", "max", "min", "mul", "sub", "update"}; }
+/// dst[to + i] = dst[to + i] (rule) src[from + i] for i < n; each result is rounded to the element type.
+void combine_elements(Combine rule, const TensorView& dst, int64_t to, const TensorView& src, int64_t from, int64_t n);
+
+}  // namespace moka::ops

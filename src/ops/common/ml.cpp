@@ -1,0 +1,72 @@
+#include "ops/common/ml.h"
+
+namespace moka::ops::ml {
+
+OpBuilder define(std::string name, std::string doc) { return OpBuilder(std::move(name), std::move(doc), Opset::ios13); }
+
+int64_t count_of(const Type& t) {
+  if (!t.is_tensor() || !t.is_ranked() || !t.shape().is_concrete()) return -1;
+  auto n = t.shape().checked_count();
+  return n.ok() ? *n : -1;
+}
+
+Type dict_of(bool string_keys) {
+  return Type::dict(Type::scalar(string_keys ? DType::string : DType::int64), Type::scalar(DType::fp64));
+}
+
+Result<int64_t> vector_length(const OpCall& call, std::string_view param) {
+  const TensorView* v = call.value(param);
+  if (v == nullptr) return call.error(param, "a constant", "an unknown value");
+  if (v->shape.rank() != 1) return call.error(param, "a vector", cat(v->shape));
+  return v->count();
+}
+
+Status check_length(const OpCall& call, std::string_view param, int64_t expected) {
+  int64_t n = MOKA_TRY(vector_length(call, param));
+  if (n != expected) return call.error(param, cat(expected, " elements"), cat(n));
+  return {};
+}
+
+Status check_count(const OpCall& call, std::string_view param, int64_t expected) {
+  int64_t n = count_of(call.type(param));
+  if (n >= 0 && n != expected) return call.error(param, cat(expected, " elements"), cat(n));
+  return {};
+}
+
+int64_t find_sorted(const TensorView& keys, const TensorView& x, int64_t i) {
+  if (keys.dtype == DType::string)
+    return x.dtype == DType::string ? find_sorted(span_of<std::string>(keys), x.as<std::string>()[i]) : -1;
+  return x.dtype == DType::string ? -1 : find_sorted(span_of<int64_t>(keys), load_i64(x, i));
+}
+
+Status check_sorted(const OpCall& call, std::string_view param) {
+  MOKA_TRY(vector_length(call, param));
+  const TensorView& v = *call.value(param);
+  bool ok;
+  if (v.dtype == DType::string) {
+    auto s = span_of<std::string>(v);
+    ok = std::is_sorted(s.begin(), s.end());
+  } else {
+    auto s = span_of<int64_t>(v);
+    ok = std::is_sorted(s.begin(), s.end());
+  }
+  if (!ok) return call.error(param, "ascending keys", "keys out of order");
+  return {};
+}
+
+void clear(Dict& dict, bool string_keys) {
+  dict.string_keys = string_keys;
+  dict.text_keys.clear();
+  dict.int_keys.clear();
+  dict.values.clear();
+}
+
+void append(Dict& dict, const TensorView& keys, int64_t i, double value) {
+  if (keys.dtype == DType::string)
+    dict.text_keys.push_back(keys.as<std::string>()[i]);
+  else
+    dict.int_keys.push_back(load_i64(keys, i));
+  dict.values.push_back(value);
+}
+
+}  // namespace moka::ops::ml

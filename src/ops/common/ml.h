@@ -1,0 +1,55 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "ops/common/common.h"
+
+/// What the operations of classic models share. They compute in double and take vectors of double.
+namespace moka::ops::ml {
+
+inline constexpr DTypes kF64 = only(DType::fp64);
+inline constexpr DTypes kI64 = only(DType::int64);
+inline constexpr DTypes kKeys = any_of(DType::string, DType::int64);
+inline constexpr DTypes kNumeric = kNumbers | kBool;
+
+/// Starts an operation that exists in every opset.
+OpBuilder define(std::string name, std::string doc);
+
+/// Element count of a tensor type, -1 while a dimension is unknown.
+int64_t count_of(const Type& t);
+inline Type vector_of(DType t, int64_t n) { return Type::tensor(t, Shape{n}); }
+/// dict<tensor<string or int64, []>, tensor<fp64, []>>.
+Type dict_of(bool string_keys);
+inline bool has_string_keys(const Type& dict) { return dict.element(0).dtype() == DType::string; }
+
+/// The known count of elements of a constant vector. Error unless it has rank 1.
+Result<int64_t> vector_length(const OpCall& call, std::string_view param);
+/// Error unless the constant vector has `expected` elements.
+Status check_length(const OpCall& call, std::string_view param, int64_t expected);
+/// Error unless parameter `x` is a tensor of `expected` elements or of unknown count.
+Status check_count(const OpCall& call, std::string_view param, int64_t expected);
+
+template <class T>
+std::span<const T> span_of(const TensorView& t) {
+  return {t.as<T>(), static_cast<size_t>(t.count())};
+}
+
+/// Index of `key` in ascending `keys` (the first of equals), -1 when absent.
+template <class T, class K>
+int64_t find_sorted(std::span<const T> keys, const K& key) {
+  auto it = std::lower_bound(keys.begin(), keys.end(), key);
+  return it == keys.end() || *it != key ? -1 : it - keys.begin();
+}
+/// As above, for the string or int64 element `i` of `x`.
+int64_t find_sorted(const TensorView& keys, const TensorView& x, int64_t i);
+/// Error unless the constant string or int64 vector ascends.
+Status check_sorted(const OpCall& call, std::string_view param);
+
+/// Empties a dictionary for keys of one kind.
+void clear(Dict& dict, bool string_keys);
+/// Copies one key, an element of a string or int64 tensor, and its value.
+void append(Dict& dict, const TensorView& keys, int64_t i, double value);
+
+}  // namespace moka::ops::ml

@@ -1,0 +1,50 @@
+#include <vector>
+
+#include "ops/common/blockwise.h"
+#include "ops/common/common.h"
+#include "ops/common/packed.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& data = call.type("data");
+  if (!data.is_concrete()) return call.error("data", "a constant of known shape", cat(data));
+  MOKA_TRY(check_blockwise(call, data.shape(), data.dtype()));
+  return one(Type::tensor(call.dtype("scale"), data.shape()));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &data = call.in("data"), &scale = call.in("scale");
+  if (data.count() == 0) return {};
+  std::vector<float> scales(static_cast<size_t>(scale.count())), offsets;
+  load_floats(scale, 0, scale.count(), scales.data());
+  if (call.has("offset")) {
+    offsets.resize(scales.size());
+    load_floats(call.in("offset"), 0, scale.count(), offsets.data());
+  }
+  BlockRuns runs(data.shape, scale.shape);
+  shift_and_scale(out[0], data, 0, data.count(), runs, scales.data(), offsets.empty() ? nullptr : offsets.data());
+  return {};
+}
+
+}  // namespace
+
+OpDef define_constexpr_blockwise_shift_scale() {
+  return OpBuilder("constexpr_blockwise_shift_scale", "Weights as scale * (data - offset), with one scale and offset per block.",
+                   Opset::ios18)
+      .type_var("SrcT", kBlockwiseData)
+      .type_var("DstT", kF16F32)
+      .type_var("OffsetT", kBlockwiseData)
+      .constant("data", "SrcT")
+      .constant("scale", "DstT")
+      .constant("offset", "OffsetT")
+      .optional()
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::constexpr_weight)
+      .build();
+}
+
+}  // namespace moka::ops

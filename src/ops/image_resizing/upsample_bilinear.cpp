@@ -1,0 +1,61 @@
+#include "ops/common/common.h"
+#include "ops/common/ranks.h"
+#include "ops/common/sampling.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<Sampling> mode_of(const OpCall& call) {
+  const bool align = MOKA_TRY(call.flag("align_corners"));
+  bool centers = !align;
+  if (call.version().param_index("half_pixel_centers") >= 0 && call.has("half_pixel_centers")) {
+    centers = MOKA_TRY(call.flag("half_pixel_centers"));
+  }
+  if (align && centers) return call.error("half_pixel_centers", "false when align_corners is true", "true");
+  return align ? Sampling::strict_align_corners : centers ? Sampling::unalign_corners : Sampling::default_;
+}
+
+Result<std::vector<Type>> infer_upsample_bilinear(const OpCall& call) {
+  MOKA_TRY(mode_of(call));
+  if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
+  const Shape& x = call.shape("x");
+  if (x.rank() < 3) return call.error("x", "rank 3 or more", cat(x));
+  const int64_t height = MOKA_TRY(upsampled_size(call, "scale_factor_height", x[x.rank() - 2]));
+  const int64_t width = MOKA_TRY(upsampled_size(call, "scale_factor_width", x[x.rank() - 1]));
+  return one(MOKA_TRY(resized_type(call, height, width)));
+}
+
+Status upsample_bilinear_reference(const OpCall& call, std::span<const TensorView> out) {
+  resize_linear_2d(call.in("x"), out[0], MOKA_TRY(mode_of(call)));
+  return {};
+}
+
+}  // namespace
+
+OpDef define_upsample_bilinear() {
+  constexpr DTypes scale = any_of(DType::fp32, DType::int32);
+  return OpBuilder("upsample_bilinear",
+                   "Resizes the last two dimensions by scale factors, bilinearly; the sampling grid follows the resulting "
+                   "sizes, not the factors.")
+      .type_var("T", kF16F32)
+      .type_var("U", scale)
+      .in("x", "T")
+      .constant("scale_factor_height", "U").or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("scale_factor_width", "U").or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("align_corners", kBool).or_else(Tensor::boolean(true))
+      .infer(infer_upsample_bilinear)
+      .reference(upsample_bilinear_reference)
+      .at(Opset::ios16,
+          [](OpVersion& v) {
+            ParamDef p;
+            p.name = "half_pixel_centers";
+            p.dtypes = kBool;
+            p.constant = true;
+            p.optional = true;
+            v.params.push_back(std::move(p));
+          })
+      .build();
+}
+
+}  // namespace moka::ops

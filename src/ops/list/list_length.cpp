@@ -1,0 +1,28 @@
+#include "ops/common/common.h"
+#include "ops/common/lists.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  MOKA_TRY(list_type(call));
+  return one(Type::scalar(DType::int32));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  store_i64(out[0], 0, static_cast<int64_t>(call.in("ls").list().items.size()));
+  return {};
+}
+
+}  // namespace
+
+OpDef define_list_length() {
+  return OpBuilder("list_length", "The number of elements of a list.")
+      .in_kind("ls", ParamKind::list)
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

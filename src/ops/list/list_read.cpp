@@ -1,0 +1,37 @@
+#include "ops/common/common.h"
+#include "ops/common/lists.h"
+
+namespace moka::ops {
+
+namespace {
+
+/// An element already written says more than the list's type, whose dimensions may be unknown.
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type list = MOKA_TRY(list_type(call));
+  if (const TensorView* ls = call.value("ls"); ls != nullptr && ls->data != nullptr && call.is_known("index")) {
+    const size_t at = MOKA_TRY(index_in(call, MOKA_TRY(call.integer("index")), ls->list()));
+    const Tensor& item = ls->list().items[at];
+    if (!item.empty_handle()) return one(Type::tensor(item.dtype(), item.shape()));
+  }
+  if (!has_element_type(list)) return call.error("ls", "a list whose element type is known", cat(list));
+  return one(list.element());
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const List& list = call.in("ls").list();
+  const size_t at = MOKA_TRY(index_in(call, MOKA_TRY(call.integer("index")), list));
+  return copy_item(call, list.items[at], out[0], 0, out[0].shape);
+}
+
+}  // namespace
+
+OpDef define_list_read() {
+  return OpBuilder("list_read", "One element of a list; zeros if it was never written.")
+      .in_kind("ls", ParamKind::list)
+      .in("index", kI32)
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

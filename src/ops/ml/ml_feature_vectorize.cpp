@@ -1,0 +1,69 @@
+#include "ops/common/ml.h"
+
+namespace moka::ops {
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  auto values = call.args("values");
+  MOKA_TRY(ml::check_length(call, "dimensions", static_cast<int64_t>(values.size())));
+  auto dimensions = ml::span_of<int64_t>(*call.value("dimensions"));
+  int64_t total = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Type& t = *values[i].type;
+    int64_t d = dimensions[i];
+    if (d < 0 || d > (int64_t{1} << 31)) return call.error("dimensions", "0 to 2^31", cat(d));
+    total += d;
+    if (total > (int64_t{1} << 31)) return call.error("dimensions", "at most 2^31 in all", cat(total));
+    if (t.is_dict()) {
+      if (ml::has_string_keys(t)) return call.error("values", "a dictionary with integer keys", cat(t));
+      continue;
+    }
+    if (!t.is_tensor() || t.dtype() == DType::string) return call.error("values", "numbers or a dictionary", cat(t));
+    int64_t n = ml::count_of(t);
+    if (n >= 0 && n != d) return call.error("values", cat("input ", i, " of ", d, " elements"), cat(n));
+  }
+  return one(ml::vector_of(DType::fp64, total));
+}
+
+Status scatter(const OpCall& call, const Dict& dict, int64_t d, double* y) {
+  std::fill_n(y, d, 0.0);
+  for (size_t i = 0; i < dict.size(); ++i) {
+    int64_t key = dict.string_keys ? -1 : dict.int_keys[i];
+    if (key < 0 || key >= d)
+      return fail(ErrorCode::data, "operation '", call.name(), "': key ", key, " of a sparse vector is outside 0 to ", d - 1);
+    y[key] = dict.values[i];
+  }
+  return {};
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  auto values = call.args("values");
+  auto dimensions = ml::span_of<int64_t>(call.in("dimensions"));
+  double* y = out[0].as<double>();
+  for (size_t i = 0; i < values.size(); y += dimensions[i++]) {
+    const TensorView& v = *values[i].value;
+    if (values[i].type->is_dict()) {
+      MOKA_TRY(scatter(call, v.dict(), dimensions[i], y));
+    } else if (v.dtype == DType::fp64) {
+      std::copy_n(v.as<double>(), v.count(), y);
+    } else {
+      for (int64_t k = 0; k < v.count(); ++k) y[k] = load_f64(v, k);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_ml_feature_vectorize() {
+  return ml::define("ml_feature_vectorize",
+                    "All values one behind the other as doubles. A dictionary with integer keys is a sparse vector of "
+                    "dimensions[i] elements.")
+      .variadic_any("values")
+      .constant("dimensions", ml::kI64)
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,41 @@
+#include "ops/common/ml.h"
+
+namespace moka::ops {
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const TensorView& w = *call.value("weights");
+  if (w.shape.rank() != 2) return call.error("weights", "a matrix", cat(w.shape));
+  MOKA_TRY(ml::check_length(call, "offset", w.shape[0]));
+  MOKA_TRY(ml::check_count(call, "x", w.shape[1]));
+  return one(ml::vector_of(DType::fp64, w.shape[0]));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& w = call.in("weights");
+  const double* x = call.in("x").as<double>();
+  const double* row = w.as<double>();
+  const double* offset = call.in("offset").as<double>();
+  double* y = out[0].as<double>();
+  int64_t n = w.shape[1];
+  for (int64_t i = 0; i < w.shape[0]; ++i, row += n) {
+    double sum = 0;
+    for (int64_t k = 0; k < n; ++k) sum += row[k] * x[k];
+    y[i] = sum + offset[i];
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_ml_linear() {
+  return ml::define("ml_linear", "weights * x + offset, in double.")
+      .in("x", ml::kF64)
+      .constant("weights", ml::kF64)
+      .constant("offset", ml::kF64)
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,76 @@
+#include <cmath>
+
+#include "ops/common/ml.h"
+
+namespace moka::ops {
+namespace {
+
+double logistic(double v) {
+  if (v >= 0) return 1 / (1 + std::exp(-v));
+  double e = std::exp(v);
+  return e / (1 + e);
+}
+
+double normal_cdf(double v) { return 0.5 * std::erfc(-v / std::sqrt(2.0)); }
+
+/// Softmax of n values and, if `reference`, of a zero in front of them.
+void softmax(const double* x, int64_t n, bool reference, double* y) {
+  double top = reference ? 0 : -INFINITY;
+  for (int64_t i = 0; i < n; ++i) top = std::max(top, x[i]);
+  if (!std::isfinite(top)) top = 0;
+  double sum = 0;
+  if (reference) sum = *y++ = std::exp(-top);
+  for (int64_t i = 0; i < n; ++i) sum += y[i] = std::exp(x[i] - top);
+  if (reference) y[-1] /= sum;
+  for (int64_t i = 0; i < n; ++i) y[i] /= sum;
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  std::string_view mode = MOKA_TRY(call.text("mode"));
+  int64_t n = ml::count_of(call.type("x"));
+  if (mode == "complement") {
+    MOKA_TRY(ml::check_count(call, "x", 1));
+    n = 2;
+  } else if (mode == "softmax_with_reference" && n >= 0) {
+    ++n;
+  }
+  return one(ml::vector_of(DType::fp64, n < 0 ? kAnyDim : n));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  std::string_view mode = MOKA_TRY(call.text("mode"));
+  const double* x = call.in("x").as<double>();
+  int64_t n = call.in("x").count();
+  double* y = out[0].as<double>();
+  if (mode == "logit") {
+    for (int64_t i = 0; i < n; ++i) y[i] = logistic(x[i]);
+  } else if (mode == "probit") {
+    for (int64_t i = 0; i < n; ++i) y[i] = normal_cdf(x[i]);
+  } else if (mode == "complement") {
+    y[0] = 1 - x[0];
+    y[1] = x[0];
+  } else if (mode == "normalize") {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += x[i];
+    for (int64_t i = 0; i < n; ++i) y[i] = sum > 0 ? x[i] / sum : 1.0 / static_cast<double>(n);
+  } else {
+    softmax(x, n, mode == "softmax_with_reference", y);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_ml_link() {
+  return ml::define("ml_link",
+                    "Turns scores into probabilities: logit and probit elementwise, softmax, softmax with a class of "
+                    "score 0 in front, complement (1 - x, x), or division by the sum.")
+      .in("x", ml::kF64)
+      .constant("mode", kString)
+      .one_of({"logit", "probit", "softmax", "softmax_with_reference", "complement", "normalize"})
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,45 @@
+#include <cmath>
+
+#include "ops/common/ml.h"
+
+namespace moka::ops {
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  MOKA_TRY(call.text("norm"));
+  const Type& x = call.type("x");
+  return one(x.is_ranked() ? Type::tensor(DType::fp64, x.shape()) : Type::unranked(DType::fp64));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  std::string_view norm = MOKA_TRY(call.text("norm"));
+  double* y = out[0].as<double>();
+  int64_t n = x.count();
+  double size = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double v = y[i] = load_f64(x, i);
+    if (norm == "max")
+      size = std::max(size, std::abs(v));
+    else
+      size += norm == "l1" ? std::abs(v) : v * v;
+  }
+  if (norm == "l2") size = std::sqrt(size);
+  if (size != 0)
+    for (int64_t i = 0; i < n; ++i) y[i] /= size;
+  return {};
+}
+
+}  // namespace
+
+OpDef define_ml_normalize() {
+  return ml::define("ml_normalize", "x over its norm: the sum of magnitudes, the Euclidean norm or the greatest magnitude.")
+      .in("x", ml::kNumeric)
+      .constant("norm", kString)
+      .one_of({"max", "l1", "l2"})
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

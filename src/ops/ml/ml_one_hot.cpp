@@ -1,0 +1,60 @@
+#include "ops/common/ml.h"
+
+namespace moka::ops {
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  int64_t n = MOKA_TRY(ml::vector_length(call, "categories"));
+  MOKA_TRY(ml::check_sorted(call, "categories"));
+  MOKA_TRY(ml::check_length(call, "positions", n));
+  for (int64_t p : ml::span_of<int64_t>(*call.value("positions")))
+    if (p < 0 || p >= n) return call.error("positions", cat("0 to ", n - 1), cat(p));
+  MOKA_TRY(call.text("handle_unknown"));
+  MOKA_TRY(ml::check_count(call, "x", 1));
+  if ((call.dtype("x") == DType::string) != (call.value("categories")->dtype == DType::string))
+    return call.error("x", cat("a value of type ", call.value("categories")->dtype), cat(call.dtype("x")));
+  return one(MOKA_TRY(call.flag("dense")) ? ml::vector_of(DType::fp64, n) : ml::dict_of(false));
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const TensorView& categories = call.in("categories");
+  bool dense = MOKA_TRY(call.flag("dense"));
+  bool ignore = MOKA_TRY(call.text("handle_unknown")) == "ignore";
+  int64_t at = ml::find_sorted(categories, x, 0);
+  if (at < 0 && !ignore)
+    return fail(ErrorCode::data, "operation '", call.name(), "': unknown category ",
+                x.dtype == DType::string ? cat("'", *x.as<std::string>(), "'") : cat(load_i64(x, 0)));
+  if (dense)
+    std::fill_n(out[0].as<double>(), categories.count(), 0.0);
+  else
+    ml::clear(out[0].dict(), false);
+  if (at < 0) return {};
+  int64_t position = call.in("positions").as<int64_t>()[at];
+  if (dense) {
+    out[0].as<double>()[position] = 1;
+  } else {
+    out[0].dict().int_keys.push_back(position);
+    out[0].dict().values.push_back(1);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_ml_one_hot() {
+  return ml::define("ml_one_hot",
+                    "A vector with 1 at positions[i] where x equals categories[i]. Sparse (a dictionary by position) unless "
+                    "`dense`.")
+      .in("x", kEverything)
+      .constant("categories", ml::kKeys)
+      .constant("positions", ml::kI64)
+      .constant("handle_unknown", kString)
+      .one_of({"error", "ignore"})
+      .constant("dense", kBool)
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

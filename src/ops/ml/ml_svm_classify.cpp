@@ -1,0 +1,134 @@
+#include <cmath>
+#include <vector>
+
+#include "ops/common/ml.h"
+
+namespace moka::ops {
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  int64_t classes = MOKA_TRY(ml::vector_length(call, "counts"));
+  if (classes < 2) return call.error("counts", "at least two classes", cat(classes));
+  int64_t vectors = 0;
+  for (int64_t c : ml::span_of<int64_t>(*call.value("counts"))) {
+    if (c < 0 || c > (int64_t{1} << 40)) return call.error("counts", "a count of support vectors", cat(c));
+    vectors += c;
+  }
+  const TensorView& a = *call.value("coefficients");
+  if (a.shape.rank() != 2 || a.shape[0] != classes - 1 || a.shape[1] != vectors)
+    return call.error("coefficients", cat("[", classes - 1, ", ", vectors, "]"), cat(a.shape));
+  int64_t pairs = classes * (classes - 1) / 2;
+  MOKA_TRY(ml::check_length(call, "rho", pairs));
+  if (call.has("prob_a") != call.has("prob_b")) return call.error("expected both or none of prob_a and prob_b");
+  if (call.has("prob_a")) {
+    MOKA_TRY(ml::check_length(call, "prob_a", pairs));
+    MOKA_TRY(ml::check_length(call, "prob_b", pairs));
+  }
+  MOKA_TRY(ml::check_count(call, "x", vectors));
+  return one(ml::vector_of(DType::fp64, classes));
+}
+
+/// Platt's sigmoid, kept off 0 and 1.
+double pair_probability(double decision, double a, double b) {
+  double f = decision * a + b;
+  double p = f >= 0 ? std::exp(-f) / (1 + std::exp(-f)) : 1 / (1 + std::exp(f));
+  return std::min(std::max(p, 1e-7), 1 - 1e-7);
+}
+
+/// Class probabilities from pairwise ones: the second method of Wu, Lin and Weng, "Probability Estimates for Multi-class
+/// Classification by Pairwise Coupling" (2004). `r` is k x k.
+void couple(const std::vector<double>& r, size_t k, double* p) {
+  std::vector<double> q(k * k, 0.0), qp(k);
+  for (size_t t = 0; t < k; ++t)
+    for (size_t j = 0; j < k; ++j) {
+      if (j == t) continue;
+      q[t * k + t] += r[j * k + t] * r[j * k + t];
+      q[t * k + j] = -r[j * k + t] * r[t * k + j];
+    }
+  std::fill_n(p, k, 1.0 / static_cast<double>(k));
+  const double tolerance = 0.005 / static_cast<double>(k);
+  const size_t limit = std::max<size_t>(100, k);
+  for (size_t step = 0; step < limit; ++step) {
+    double pqp = 0;
+    for (size_t t = 0; t < k; ++t) {
+      qp[t] = 0;
+      for (size_t j = 0; j < k; ++j) qp[t] += q[t * k + j] * p[j];
+      pqp += p[t] * qp[t];
+    }
+    double error = 0;
+    for (size_t t = 0; t < k; ++t) error = std::max(error, std::abs(qp[t] - pqp));
+    if (error < tolerance) break;
+    for (size_t t = 0; t < k; ++t) {
+      double diff = (pqp - qp[t]) / q[t * k + t];
+      p[t] += diff;
+      pqp = (pqp + diff * (diff * q[t * k + t] + 2 * qp[t])) / ((1 + diff) * (1 + diff));
+      for (size_t j = 0; j < k; ++j) {
+        qp[j] = (qp[j] + diff * q[t * k + j]) / (1 + diff);
+        p[j] /= 1 + diff;
+      }
+    }
+  }
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  auto counts = ml::span_of<int64_t>(call.in("counts"));
+  const double* kernel = call.in("x").as<double>();
+  const double* alpha = call.in("coefficients").as<double>();
+  const double* rho = call.in("rho").as<double>();
+  const double* a = call.has("prob_a") ? call.in("prob_a").as<double>() : nullptr;
+  const double* b = a != nullptr ? call.in("prob_b").as<double>() : nullptr;
+  size_t k = counts.size();
+  int64_t vectors = call.in("coefficients").shape[1];
+  double* y = out[0].as<double>();
+  std::fill_n(y, k, 0.0);
+  std::vector<double> r(a != nullptr ? k * k : 0);
+  int64_t begin_i = 0;
+  size_t pair = 0;
+  for (size_t i = 0; i < k; begin_i += counts[i++]) {
+    int64_t begin_j = begin_i + counts[i];
+    for (size_t j = i + 1; j < k; begin_j += counts[j++], ++pair) {
+      const double* of_i = alpha + static_cast<int64_t>(j - 1) * vectors;
+      const double* of_j = alpha + static_cast<int64_t>(i) * vectors;
+      double decision = 0;
+      for (int64_t s = begin_i; s < begin_i + counts[i]; ++s) decision += of_i[s] * kernel[s];
+      for (int64_t s = begin_j; s < begin_j + counts[j]; ++s) decision += of_j[s] * kernel[s];
+      decision -= rho[pair];
+      if (a != nullptr) {
+        r[i * k + j] = pair_probability(decision, a[pair], b[pair]);
+        r[j * k + i] = 1 - r[i * k + j];
+      } else {
+        y[decision > 0 ? i : j] += 1;
+      }
+    }
+  }
+  if (a == nullptr) {
+    for (size_t i = 0; i < k; ++i) y[i] /= static_cast<double>(pair);
+  } else if (k == 2) {
+    y[0] = r[1];
+    y[1] = r[2];
+  } else {
+    couple(r, k, y);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_ml_svm_classify() {
+  return ml::define("ml_svm_classify",
+                    "Scores of classes from the kernel values of a one-against-one support vector machine: probabilities by "
+                    "pairwise coupling where prob_a and prob_b are given, else the share of votes.")
+      .in("x", ml::kF64)
+      .constant("coefficients", ml::kF64)
+      .constant("rho", ml::kF64)
+      .constant("counts", ml::kI64)
+      .constant("prob_a", ml::kF64)
+      .optional()
+      .constant("prob_b", ml::kF64)
+      .optional()
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "ops/common/common.h"
+#include "ops/common/recurrent.h"
+#include "ops/common/runs.h"
+
+namespace moka::ops {
+
+namespace {
+
+bool has_reset_after(const OpCall& call) { return call.version().since >= Opset::ios18; }
+
+Result<std::vector<Type>> infer_gru(const OpCall& call) {
+  MOKA_TRY(direction_of(call, false));
+  MOKA_TRY(gate_of(call, "recurrent_activation"));
+  MOKA_TRY(gate_of(call, "activation"));
+  bool unranked = false;
+  const RecurrentSizes s = MOKA_TRY(recurrent_sizes(call, 3, unranked));
+  if (unranked) return std::vector<Type>(2, Type::unranked(call.dtype("x")));
+  const int64_t gates = s.hidden < 0 ? kAnyDim : 3 * s.hidden;
+  if (call.has("bias")) MOKA_TRY(check_shape(call, "bias", {gates}));
+  if (has_reset_after(call)) {
+    MOKA_TRY(call.flag("reset_after"));
+    if (call.has("input_bias")) MOKA_TRY(check_shape(call, "input_bias", {gates}));
+  }
+  MOKA_TRY(check_shape(call, "initial_h", {s.batch, s.hidden}));
+  return recurrent_outputs(call, s, s.hidden, 1);
+}
+
+Status gru_reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  const TensorView& weight_ih = call.in("weight_ih");
+  const TensorView& weight_hh = call.in("weight_hh");
+  const int64_t steps = x.shape[0], batch = x.shape[1], inputs = x.shape[2], hidden = weight_hh.shape[1];
+  const bool reverse = MOKA_TRY(direction_of(call, false)) == Direction::reverse;
+  const Gate recurrent = MOKA_TRY(gate_of(call, "recurrent_activation"));
+  const Gate activation = MOKA_TRY(gate_of(call, "activation"));
+  const bool all = MOKA_TRY(call.flag("output_sequence"));
+  const bool reset_after = has_reset_after(call) && MOKA_TRY(call.flag("reset_after"));
+  const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
+  const TensorView* input_bias = has_reset_after(call) && call.has("input_bias") ? &call.in("input_bias") : nullptr;
+  std::vector<double> work(static_cast<size_t>(inputs + 8 * hidden));
+  double* const row = work.data();
+  double* const h = row + inputs;
+  double* const from_x = h + hidden;          // reset, new, update
+  double* const from_h = from_x + 3 * hidden;  // the same
+  double* const kept = from_h + 3 * hidden;    // reset gate times state
+  double* const reset = from_x;
+  double* const fresh = from_x + hidden;
+  double* const update = from_x + 2 * hidden;
+  for (int64_t b = 0; b < batch; ++b) {
+    load_run(call.in("initial_h"), b * hidden, 1, hidden, h);
+    for (int64_t t = 0; t < steps; ++t) {
+      const int64_t at = reverse ? steps - 1 - t : t;
+      load_run(x, (at * batch + b) * inputs, 1, inputs, row);
+      std::fill(from_x, from_x + 6 * hidden, 0.0);
+      if (input_bias != nullptr) add_vector(*input_bias, 0, 3 * hidden, from_x);
+      if (bias != nullptr) add_vector(*bias, 0, 3 * hidden, from_h);
+      add_product(weight_ih, 0, 3 * hidden, inputs, row, from_x);
+      add_product(weight_hh, 0, hidden, hidden, h, from_h);
+      add_product(weight_hh, 2 * hidden, hidden, hidden, h, from_h + 2 * hidden);
+      for (int64_t i = 0; i < hidden; ++i) {
+        reset[i] += from_h[i];
+        update[i] += from_h[2 * hidden + i];
+      }
+      apply_gate(recurrent, reset, hidden);
+      apply_gate(recurrent, update, hidden);
+      if (reset_after) {
+        add_product(weight_hh, hidden, hidden, hidden, h, from_h + hidden);
+        for (int64_t i = 0; i < hidden; ++i) fresh[i] += reset[i] * from_h[hidden + i];
+      } else {
+        for (int64_t i = 0; i < hidden; ++i) kept[i] = reset[i] * h[i];
+        add_product(weight_hh, hidden, hidden, hidden, kept, from_h + hidden);
+        for (int64_t i = 0; i < hidden; ++i) fresh[i] += from_h[hidden + i];
+      }
+      apply_gate(activation, fresh, hidden);
+      for (int64_t i = 0; i < hidden; ++i) h[i] = (1 - update[i]) * fresh[i] + update[i] * h[i];
+      if (all) store_run(out[0], (t * batch + b) * hidden, 1, hidden, h);
+    }
+    if (!all) store_run(out[0], b * hidden, 1, hidden, h);
+    store_run(out[1], b * hidden, 1, hidden, h);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_gru() {
+  return OpBuilder("gru",
+                   "Gated recurrent unit over [steps, batch, inputs]; gate order reset, new, update. Outputs: the hidden "
+                   "states (each step's in the order of computation, or the final one) and the final hidden state.")
+      .type_var("T", only(DType::fp32))
+      .in("x", "T")
+      .in("initial_h", "T")
+      .constant("weight_ih", "T")
+      .constant("weight_hh", "T")
+      .constant("bias", "T").optional()
+      .constant("direction", kString).one_of({"forward", "reverse"}).or_else(Tensor::text("forward"))
+      .constant("output_sequence", kBool).or_else(Tensor::boolean(false))
+      .constant("recurrent_activation", kString).or_else(Tensor::text("sigmoid"))
+      .constant("activation", kString).or_else(Tensor::text("tanh"))
+      .infer(infer_gru)
+      .reference(gru_reference)
+      .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
+      .at(Opset::ios18,
+          [](OpVersion& v) {
+            ParamDef after;
+            after.name = "reset_after";
+            after.dtypes = kBool;
+            after.constant = true;
+            after.set_default(Tensor::boolean(false));
+            ParamDef input_bias;
+            input_bias.name = "input_bias";
+            input_bias.type_var = "T";
+            input_bias.constant = true;
+            input_bias.optional = true;
+            v.params.push_back(std::move(after));
+            v.params.push_back(std::move(input_bias));
+          })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,91 @@
+#include <algorithm>
+
+#include "ops/common/common.h"
+#include "ops/common/indexing.h"
+#include "ops/common/shapes.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<int> batch_dims_of(const OpCall& call) {
+  if (call.version().param_index("batch_dims") < 0) return 0;
+  const int64_t n = MOKA_TRY(call.integer("batch_dims"));
+  if (n < 0 || n > kMaxRank) return call.error("batch_dims", cat("0 to ", kMaxRank), cat(n));
+  return static_cast<int>(n);
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type &x = call.type("x"), &indices = call.type("indices");
+  const int batch = MOKA_TRY(batch_dims_of(call));
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  if (!x.is_ranked() || !indices.is_ranked()) return one(Type::unranked(x.dtype()));
+  const int axis = MOKA_TRY(axis_of(call, "axis", x.rank()));
+  if (batch > axis || batch > indices.rank()) {
+    return call.error("batch_dims", cat("at most ", std::min(axis, indices.rank()), " (axis and rank of indices)"), cat(batch));
+  }
+  if (x.rank() - 1 + indices.rank() - batch > kMaxRank) return call.error("indices", cat("a result of at most rank ", kMaxRank), "more");
+  Shape out;
+  for (int i = 0; i < axis; i++) out.push_back(x.shape()[i]);
+  for (int i = 0; i < batch; i++) {
+    if (!unify_dim(x.shape()[i], indices.shape()[i], out[i])) {
+      return call.error("indices", cat("batch dimension ", i, " of size ", x.shape()[i]), cat(indices.shape()));
+    }
+  }
+  for (int i = batch; i < indices.rank(); i++) out.push_back(indices.shape()[i]);
+  for (int i = axis + 1; i < x.rank(); i++) out.push_back(x.shape()[i]);
+  if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), axis));
+  if (x.shape()[axis] == 0 && out.is_concrete() && MOKA_TRY(out.checked_count()) > 0) {
+    return call.error("x", cat("elements along axis ", axis), cat(x.shape()));
+  }
+  return tensor_result(x.dtype(), out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &indices = call.in("indices");
+  const int rank = x.shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank)), batch = MOKA_TRY(batch_dims_of(call));
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  MOKA_TRY(indexer.check(call, indices, x.shape, axis));
+  if (out[0].count() == 0) return {};
+  const int64_t batches = x.shape.count(0, batch), middle = x.shape.count(batch, axis), size = x.shape[axis];
+  const int64_t inner = x.shape.count(axis + 1, rank), n = indices.shape.count(batch, indices.shape.rank());
+  int64_t to = 0;
+  for (int64_t b = 0; b < batches; b++) {
+    for (int64_t m = 0; m < middle; m++) {
+      const int64_t base = (b * middle + m) * size;
+      for (int64_t i = 0; i < n; i++, to += inner) {
+        copy_elements(out[0], to, x, (base + Indexer::nearest(load_i64(indices, b * n + i), size)) * inner, inner);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_gather() {
+  return OpBuilder("gather", "Slices of x along an axis in the order of the indices. Negative indices count from the end; "
+                             "those outside read the nearest slice unless validate_indices forbids them.")
+      .type_var("T", kNumbers15)
+      .in("x", "T")
+      .in("indices", kI32)
+      .constant("axis", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 0))
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::moves_data_only)
+      .at(Opset::ios16,
+          [](OpVersion& v) {
+            retype(v, "indices", "I", kIndices16);
+            add_constant(v, "batch_dims", kI32, Tensor::scalar_i64(DType::int32, 0));
+          })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("T", kNumbers17);
+            v.set_domain("I", kIndices17);
+            add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
+          })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,70 @@
+#include "ops/common/common.h"
+#include "ops/common/indexing.h"
+#include "ops/common/shapes.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type &x = call.type("x"), &indices = call.type("indices");
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  if (!indices.is_ranked()) return one(Type::unranked(x.dtype()));
+  if (!x.is_ranked()) return one(Type::tensor(x.dtype(), indices.shape()));
+  if (x.rank() != indices.rank()) return call.error("indices", cat("rank ", x.rank(), " like x"), cat("rank ", indices.rank()));
+  const int axis = MOKA_TRY(axis_of(call, "axis", x.rank()));
+  Shape out = indices.shape();
+  for (int i = 0; i < x.rank(); i++) {
+    if (i != axis && !unify_dim(x.shape()[i], indices.shape()[i], out[i])) {
+      return call.error("indices", cat("the size of x at axis ", i, ", ", x.shape()[i]), cat(indices.shape()[i]));
+    }
+  }
+  if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), axis));
+  if (x.shape()[axis] == 0 && out.is_concrete() && MOKA_TRY(out.checked_count()) > 0) {
+    return call.error("x", cat("elements along axis ", axis), cat(x.shape()));
+  }
+  return tensor_result(x.dtype(), out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &indices = call.in("indices");
+  const int rank = x.shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  MOKA_TRY(indexer.check(call, indices, x.shape, axis));
+  if (out[0].count() == 0) return {};
+  const int64_t outer = x.shape.count(0, axis), inner = x.shape.count(axis + 1, rank);
+  const int64_t size = x.shape[axis], n = indices.shape[axis];
+  for (int64_t o = 0, to = 0; o < outer; o++) {
+    for (int64_t k = 0; k < n; k++) {
+      for (int64_t i = 0; i < inner; i++, to++) {
+        copy_element(out[0], to, x, (o * size + Indexer::nearest(load_i64(indices, to), size)) * inner + i);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_gather_along_axis() {
+  return OpBuilder("gather_along_axis", "For each index the element of x at that place along the axis and at the index's own "
+                                        "place along the others.")
+      .type_var("T", kNumbers15)
+      .in("x", "T")
+      .in("indices", kI32)
+      .constant("axis", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 0))
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::moves_data_only)
+      .at(Opset::ios16, [](OpVersion& v) { retype(v, "indices", "I", kIndices16); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("T", kNumbers17);
+            v.set_domain("I", kIndices17);
+            add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
+          })
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,66 @@
+#include "ops/common/common.h"
+#include "ops/common/indexing.h"
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type &data = call.type("data"), &indices = call.type("indices"), &updates = call.type("updates");
+  MOKA_TRY(combine_of(call));
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  if (!data.is_ranked()) return one(data);
+  const int axis = MOKA_TRY(axis_of(call, "axis", data.rank()));
+  if (indices.is_ranked() && updates.is_ranked()) {
+    Shape want;
+    if (data.rank() - 1 + indices.rank() > kMaxRank) return call.error("indices", cat("updates of at most rank ", kMaxRank), "more");
+    for (int i = 0; i < axis; i++) want.push_back(data.shape()[i]);
+    for (int64_t d : indices.shape()) want.push_back(d);
+    for (int i = axis + 1; i < data.rank(); i++) want.push_back(data.shape()[i]);
+    if (!is_compatible(want, updates.shape())) return call.error("updates", cat("shape ", want), cat(updates.shape()));
+  }
+  if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, data.shape(), axis));
+  return one(data);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &data = call.in("data"), &indices = call.in("indices"), &updates = call.in("updates");
+  const int rank = data.shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
+  const Combine rule = MOKA_TRY(combine_of(call));
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  MOKA_TRY(indexer.check(call, indices, data.shape, axis));
+  copy_all(out[0], data);
+  const int64_t outer = data.shape.count(0, axis), inner = data.shape.count(axis + 1, rank);
+  const int64_t size = data.shape[axis], n = indices.count();
+  for (int64_t o = 0; o < outer; o++) {
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t at = Indexer::locate(load_i64(indices, i), size);
+      if (at >= 0) combine_elements(rule, out[0], (o * size + at) * inner, updates, (o * n + i) * inner, inner);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_scatter() {
+  return OpBuilder("scatter", "Combines slices of data along an axis, named by the indices, with the slices of `updates`, in "
+                              "order. Indices outside are left out unless validate_indices forbids them.")
+      .type_var("T", kNumbers15)
+      .in("data", "T")
+      .in("indices", kI32)
+      .in("updates", "T")
+      .constant("axis", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 0))
+      .constant("mode", kString)
+      .one_of(combine_modes())
+      .or_else(Tensor::text("add"))
+      .infer(infer)
+      .reference(reference)
+      .at(Opset::ios17, [](OpVersion& v) { add_constant(v, "validate_indices", kBool, Tensor::boolean(false)); })
+      .build();
+}
+
+}  // namespace moka::ops

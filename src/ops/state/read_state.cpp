@@ -1,0 +1,30 @@
+#include "ops/common/common.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& state = call.type("input");
+  if (!state.is_state() || !state.element().is_tensor()) return call.error("input", "a state that holds a tensor", cat(state));
+  return one(state.element());
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  copy_all(out[0], call.in("input"));
+  return {};
+}
+
+}  // namespace
+
+OpDef define_read_state() {
+  return OpBuilder("read_state", "A copy of what the state holds now.", Opset::ios18)
+      .in_kind("input", ParamKind::state)
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::stateful)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,119 @@
+#include <algorithm>
+
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
+namespace moka::ops {
+
+namespace {
+
+struct Margins {
+  int64_t before[kMaxRank] = {}, after[kMaxRank] = {};
+};
+
+/// Pairs (before, after) for the last axes of x.
+Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shape& x, bool reflect) {
+  const int64_t n = pad.count();
+  if (n % 2 != 0 || n / 2 > x.rank()) return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
+  Margins m;
+  const int first = x.rank() - static_cast<int>(n / 2);
+  for (int64_t i = 0; i < n; i++) {
+    const int axis = first + static_cast<int>(i / 2);
+    const int64_t v = MOKA_TRY(dim_from_value(call, "pad", load_i64(pad, i)));
+    if (reflect && x[axis] >= 0 && v > std::max<int64_t>(x[axis] - 1, 0)) {
+      return call.error("pad", cat("at most ", x[axis] - 1, " at axis ", axis, " of size ", x[axis], " to reflect"), cat(v));
+    }
+    (i % 2 == 0 ? m.before : m.after)[axis] = v;
+  }
+  return m;
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Type& x = call.type("x");
+  MOKA_TRY(expect_vector(call, "pad"));
+  const std::string_view mode = MOKA_TRY(call.text("mode"));
+  if (mode == "constant" && (call.value("constant_val") == nullptr || call.value("constant_val")->count() != 1)) {
+    return call.error("constant_val", "a known scalar", "something else");
+  }
+  if (!x.is_ranked()) return one(x);
+  Shape out = x.shape();
+  const TensorView* pad = call.value("pad");
+  if (pad == nullptr) {
+    const int64_t n = length_of(call, "pad");
+    if (n > 2 * x.rank() || (n >= 0 && n % 2 != 0)) return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
+    for (int i = n < 0 ? 0 : x.rank() - static_cast<int>(n / 2); i < x.rank(); i++) out[i] = kAnyDim;
+    return one(Type::tensor(x.dtype(), out));
+  }
+  const Margins m = MOKA_TRY(margins_of(call, *pad, x.shape(), mode == "reflect"));
+  for (int i = 0; i < out.rank(); i++) {
+    const int64_t extra = MOKA_TRY(add_dims(m.before[i], m.after[i]));
+    if (mode == "replicate" && out[i] == 0 && extra > 0) return call.error("x", "elements to replicate", cat(x.shape()));
+    out[i] = MOKA_TRY(add_dims(out[i], extra));
+  }
+  return tensor_result(x.dtype(), out);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView &x = call.in("x"), &y = out[0];
+  const std::string_view mode = MOKA_TRY(call.text("mode"));
+  const bool reflect = mode == "reflect";
+  const Margins m = MOKA_TRY(margins_of(call, call.in("pad"), x.shape, reflect));
+  const int rank = x.shape.rank();
+  const auto from = x.shape.strides(), to = y.shape.strides();
+  int64_t corner = 0;
+  for (int i = 0; i < rank; i++) {
+    if (x.shape[i] + m.before[i] + m.after[i] != y.shape[i]) {
+      return fail(ErrorCode::data, "operation '", call.name(), "' (pad): the padding does not lead to the planned shape ", y.shape);
+    }
+    corner += m.before[i] * to[static_cast<size_t>(i)];
+  }
+  if (y.count() == 0) return {};
+  if (mode == "constant" || rank == 0) {
+    if (x.count() != y.count()) fill_elements(y, 0, y.count(), *call.value("constant_val"));
+    StridedCopy copy;
+    copy.add(x.shape, to.data(), from.data());
+    copy.run(y, corner, x, 0);
+    return {};
+  }
+  auto source = [&](int axis, int64_t i) {
+    const int64_t n = x.shape[axis];
+    i -= m.before[axis];
+    if (reflect) return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+    return std::clamp<int64_t>(i, 0, n - 1);
+  };
+  const int last = rank - 1;
+  const int64_t width = y.shape[last], middle = x.shape[last], left = m.before[last];
+  const int64_t rows = y.count() / width;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t rest = r, base = 0;
+    for (int k = last - 1; k >= 0; k--) {
+      base += source(k, rest % y.shape[k]) * from[static_cast<size_t>(k)];
+      rest /= y.shape[k];
+    }
+    const int64_t at = r * width;
+    for (int64_t i = 0; i < left; i++) copy_element(y, at + i, x, base + source(last, i));
+    copy_elements(y, at + left, x, base, middle);
+    for (int64_t i = left + middle; i < width; i++) copy_element(y, at + i, x, base + source(last, i));
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_pad() {
+  return OpBuilder("pad", "Extends the last axes on both sides with a constant, the mirror image or the edge.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .in("pad", kI32)
+      .constant("mode", kString)
+      .one_of({"constant", "reflect", "replicate"})
+      .or_else(Tensor::text("constant"))
+      .constant("constant_val", "T")
+      .or_else(Tensor::scalar(DType::fp32, 0))
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

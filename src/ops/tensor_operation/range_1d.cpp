@@ -1,0 +1,68 @@
+#include <cmath>
+#include <limits>
+
+#include "base/half.h"
+#include "ops/common/common.h"
+#include "ops/common/shapes.h"
+
+namespace moka::ops {
+
+namespace {
+
+/// Rounds to the element type, in which the number of elements is worked out.
+double rounded(DType dtype, double v) {
+  if (dtype == DType::fp16) return static_cast<double>(static_cast<float>(half(v)));
+  if (dtype == DType::fp32) return static_cast<double>(static_cast<float>(v));
+  return v;
+}
+
+Result<int64_t> length(const OpCall& call, DType dtype) {
+  const double start = MOKA_TRY(call.number("start")), end = MOKA_TRY(call.number("end")), step = MOKA_TRY(call.number("step"));
+  if (step == 0 || std::isnan(step)) return call.error("step", "a number other than 0", cat(step));
+  double n = 0;
+  if (is_float(dtype)) {
+    n = std::ceil(rounded(dtype, rounded(dtype, end - start) / step));
+  } else {
+    const int64_t a = MOKA_TRY(call.integer("start")), b = MOKA_TRY(call.integer("end")), s = MOKA_TRY(call.integer("step"));
+    n = std::ceil((static_cast<double>(b) - static_cast<double>(a)) / static_cast<double>(s));
+  }
+  if (std::isnan(n) || n > static_cast<double>(std::numeric_limits<int32_t>::max())) {
+    return call.error("end", "a range of less than 2^31 numbers", cat(start, " to ", end, " by ", step));
+  }
+  return n > 0 ? static_cast<int64_t>(n) : 0;
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const DType dtype = call.dtype("start");
+  int64_t n = kAnyDim;
+  if (call.is_known("start") && call.is_known("end") && call.is_known("step")) n = MOKA_TRY(length(call, dtype));
+  return tensor_result(dtype, {n});
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const int64_t n = out[0].count();
+  if (is_float(out[0].dtype)) {
+    const double start = MOKA_TRY(call.number("start")), step = MOKA_TRY(call.number("step"));
+    for (int64_t i = 0; i < n; i++) store_f64(out[0], i, start + static_cast<double>(i) * step);
+  } else {
+    const auto start = static_cast<uint64_t>(MOKA_TRY(call.integer("start")));
+    const auto step = static_cast<uint64_t>(MOKA_TRY(call.integer("step")));
+    for (int64_t i = 0; i < n; i++) store_i64(out[0], i, static_cast<int64_t>(start + static_cast<uint64_t>(i) * step));
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_range_1d() {
+  return OpBuilder("range_1d", "The numbers start, start + step, ... before `end`.")
+      .type_var("T", kNumbers15)
+      .in("end", "T")
+      .in("start", "T")
+      .in("step", "T")
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,44 @@
+#include <algorithm>
+
+#include "passes/pass.h"
+
+namespace moka::passes {
+
+namespace {
+/// Each pass appears once; dead code is removed after each.
+constexpr std::string_view kOrder[] = {"widen_float16", "remove_identities", "fold_constants", "fold_scale", "fuse_activations"};
+}  // namespace
+
+const Pass* find(std::string_view name) {
+  for (const Pass& p : all())
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+void for_each_op(ir::Block& block, const std::function<void(ir::Op&)>& fn) {
+  for (auto it = block.ops().begin(); it != block.ops().end();) {
+    ir::Op& op = **it++;
+    for (size_t i = 0; i < op.block_count(); i++) for_each_op(*op.block(i), fn);
+    fn(op);
+  }
+}
+
+Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options, std::vector<Remark>& remarks) {
+  auto run = [&](ir::Function& f, std::string_view name) -> Status {
+    const Pass* p = find(name);
+    if (p == nullptr) return {};
+    PassContext context{f, table, remarks, p->name};
+    return MOKA_TRY_IN(p->run(context), cat("pass ", name)), Status{};
+  };
+  for (const auto& f : program.functions) {
+    for (std::string_view name : kOrder) {
+      bool wanted = name == "widen_float16" ? options.widen_float16 : options.optimize;
+      if (!wanted) continue;
+      MOKA_TRY(run(*f, name));
+      MOKA_TRY(run(*f, "remove_dead_code"));
+    }
+  }
+  return {};
+}
+
+}  // namespace moka::passes

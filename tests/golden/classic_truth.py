@@ -94,10 +94,10 @@ def data(n=60, d=4, classes=3):
 def sklearn_regressor(name, model, x, y, tests, tolerance=1e-12):
     model.fit(x, y)
     spec = ct.converters.sklearn.convert(model, "input", "target").get_spec()
-    write(name, spec, [({"input": t}, {"target": model.predict(t[None])[0]}) for t in tests], tolerance)
+    write(name, spec, [({"input": t if len(t) > 1 else t[0]}, {"target": model.predict(t[None])[0]}) for t in tests], tolerance)
 
 
-def sklearn_classifier(name, model, x, y, tests, tolerance=1e-12, proba=True, check_label=True):
+def sklearn_classifier(name, model, x, y, tests, tolerance=1e-12, proba=True, check_label=True, scale=1):
     model.fit(x, y)
     spec = ct.converters.sklearn.convert(model, "input", "label").get_spec()
     cases = []
@@ -106,7 +106,7 @@ def sklearn_classifier(name, model, x, y, tests, tolerance=1e-12, proba=True, ch
         if check_label:
             out["label"] = model.predict(t[None])[0]
         if proba:
-            out["classProbability"] = probabilities(model.classes_, model.predict_proba(t[None])[0])
+            out["classProbability"] = probabilities(model.classes_, scale * model.predict_proba(t[None])[0])
         cases.append(({"input": t}, out))
     write(name, spec, cases, tolerance)
 
@@ -135,9 +135,14 @@ def sklearn_models():
     sklearn_classifier("decision_tree_classifier", DecisionTreeClassifier(**small), x, names, single)
     # The converter moves a binary leaf of exactly one half by 1e-7.
     sklearn_classifier("random_forest_binary", RandomForestClassifier(n_estimators=4, **small), x, (y > 0).astype(int), single, 1e-6)
-    sklearn_classifier("random_forest_multi", RandomForestClassifier(n_estimators=3, **small), x, y, single)
+    # The converter does not divide the sum over the trees by their number.
+    sklearn_classifier("random_forest_multi", RandomForestClassifier(n_estimators=3, **small), x, y, single, scale=3)
     sklearn_classifier("gradient_boosting_binary", GradientBoostingClassifier(n_estimators=4, **small), x, (y > 0).astype(int), single)
     sklearn_classifier("gradient_boosting_multi", GradientBoostingClassifier(n_estimators=3, **small), x, y, single)
+    # Neighbouring float32 values: the threshold is one of them, and the double features lie beside it.
+    close = np.float64(np.float32(6.575)) + np.arange(8) * 2.0 ** -21
+    close = (close + 2.0 ** -23)[:, None]
+    sklearn_regressor("decision_tree_neighbours", DecisionTreeRegressor(random_state=0), close, np.arange(8.0), close)
     for kernel in ("linear", "rbf", "poly", "sigmoid"):
         sklearn_regressor("svr_" + kernel, SVR(kernel=kernel, coef0=0.5, C=0.5), x, target, tests, 1e-9)
         sklearn_classifier("svc_" + kernel, SVC(kernel=kernel, coef0=0.5), x, names, tests, proba=False)

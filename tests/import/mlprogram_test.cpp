@@ -30,7 +30,7 @@ Result<ImportedModel> load(const std::string& name) { return import_model(MOKA_T
 
 TextOptions with_weights(const format::ModelFile& file) {
   TextOptions options;
-  options.blob = [&file](std::string_view path, uint64_t offset, const Type& type) { return import_blob(file, path, offset, type); };
+  options.blob = [&file](std::string_view path, uint64_t offset, const Type& type) { return import_blob(file.weights(), path, offset, type); };
   return options;
 }
 

@@ -54,15 +54,26 @@ struct Refusal {
 
 class Plan;
 
-/// Plans of one block for concrete types, a few of them kept. Thread-safe.
+/// Plans of one block for concrete types, a few of them kept, least recently used dropped first. Thread-safe.
 class PlanCache {
  public:
-  using Make = std::function<Result<std::shared_ptr<const Plan>>()>;
-  Result<std::shared_ptr<const Plan>> get(const std::vector<ir::Type>& key, size_t capacity, const Make& make);
+  using Key = std::vector<ir::Type>;
+  /// The plan for `key`; `make()` when there is none. A hit allocates nothing.
+  template <class Make>
+  Result<std::shared_ptr<const Plan>> get(const Key& key, size_t capacity, Make&& make) {
+    std::lock_guard lock(mutex_);
+    if (auto found = find(key)) return found;
+    Result<std::shared_ptr<const Plan>> made = make();
+    if (made.ok()) add(key, *made, capacity);
+    return made;
+  }
+  std::vector<std::shared_ptr<const Plan>> snapshot() const;
 
  private:
-  std::mutex mutex_;
-  std::list<std::pair<std::vector<ir::Type>, std::shared_ptr<const Plan>>> plans_;
+  std::shared_ptr<const Plan> find(const Key& key);
+  void add(const Key& key, std::shared_ptr<const Plan> plan, size_t capacity);
+  mutable std::mutex mutex_;
+  std::list<std::pair<Key, std::shared_ptr<const Plan>>> plans_;
 };
 
 struct Step {

@@ -610,17 +610,25 @@ int depth_of(const Plan* p) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Plan>> PlanCache::get(const std::vector<ir::Type>& key, size_t capacity, const Make& make) {
-  std::lock_guard lock(mutex_);
+std::shared_ptr<const Plan> PlanCache::find(const Key& key) {
   for (auto it = plans_.begin(); it != plans_.end(); ++it)
     if (it->first == key) {
       plans_.splice(plans_.begin(), plans_, it);
       return plans_.front().second;
     }
-  auto made = MOKA_TRY(make());
-  plans_.emplace_front(key, made);
+  return nullptr;
+}
+
+void PlanCache::add(const Key& key, std::shared_ptr<const Plan> plan, size_t capacity) {
+  plans_.emplace_front(key, std::move(plan));
   while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
-  return made;
+}
+
+std::vector<std::shared_ptr<const Plan>> PlanCache::snapshot() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const Plan>> out;
+  for (const auto& [key, plan] : plans_) out.push_back(plan);
+  return out;
 }
 
 std::vector<ir::Type> Plan::output_types() const {

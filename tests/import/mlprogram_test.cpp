@@ -118,7 +118,8 @@ TEST(MLProgram, SourceAndCompiledModelAgree) {
   }
 }
 
-// The unknown dimension is the batch: its first row must not depend on how many rows there are.
+// The unknown dimension is the batch: its first row must not depend on how many rows there are. The expected numbers
+// were computed with numpy from the specification.
 TEST(MLProgram, LoopsAndListsRun) {
   SKIP_WITHOUT_MODELS();
   const auto model = load("dtln_aec/DTLN_AEC_128_Part1.mlpackage");
@@ -128,6 +129,23 @@ TEST(MLProgram, LoopsAndListsRun) {
   ASSERT_TRUE(two.ok()) << two.error().to_string();
   const auto& outputs = model->description.functions[0].outputs;
   ASSERT_EQ(one->size(), outputs.size());
+  struct Expected {
+    std::string name;
+    std::vector<double> values;  ///< elements 0, 1, 2, 100, 200 and the last
+    double sum;
+  };
+  const Expected expected[] = {{"Identity", {0.005958557, 0.131103516, 0.032592773, 0.173828125, 0.026611328, 0.006744385}, 23.2101},
+                               {"Identity_1", {0.024719238, 0.073791504, 0.295898438, -0.221679688, 0.116088867, -0.447509766}, 88.75614}};
+  for (const Expected& e : expected)
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].name != e.name) continue;
+      const TensorView v = (*one)[k].view();
+      const int64_t at[] = {0, 1, 2, 100, 200, v.count() - 1};
+      for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(load_f64(v, at[i]), e.values[i], 2e-3) << e.name << " " << at[i];
+      double sum = 0;
+      for (int64_t i = 0; i < v.count(); ++i) sum += load_f64(v, i);
+      EXPECT_NEAR(sum, e.sum, 0.05) << e.name;
+    }
   for (size_t k = 0; k < outputs.size(); ++k) {
     const TensorView a = (*one)[k].view(), b = (*two)[k].view();
     ASSERT_EQ(b.count(), 2 * a.count());

@@ -505,13 +505,14 @@ def recurrent():
     case("simple_rnn", two, {"y": seq5(out), "h_out": last(h)},
          lambda bd: bd.add_simple_rnn("r", R, W, b, H, I, "TANH", ["x", "h"], ["y", "h_out"], output_all=True), edit=legacy)
     Wz, Wr, Wo, Rz, Rr, Ro, bz, br, bo = m(H, I), m(H, I), m(H, I), m(H, H), m(H, H), m(H, H), m(H), m(H), m(H)
-    h = h0
-    for v in x[::-1]:
-        z, r = sigmoid(Wz @ v + Rz @ h + bz), sigmoid(Wr @ v + Rr @ h + br)
-        o = np.tanh(Wo @ v + Ro @ (h * r) + bo)
-        h = (1 - z) * o + z * h
-    case("gru_reverse", two, {"y": last(h), "h_out": last(h)},
-         lambda bd: bd.add_gru("g", [Rz, Rr, Ro], [Wz, Wr, Wo], [bz, br, bo], H, I, ["x", "h"], ["y", "h_out"], reverse_input=True), edit=legacy)
+    for name, gate in (("SIGMOID", sigmoid), ("SIGMOID_HARD", lambda v: np.clip(0.2 * v + 0.5, 0, 1))):
+        h = h0
+        for v in x[::-1]:
+            z, r = gate(Wz @ v + Rz @ h + bz), gate(Wr @ v + Rr @ h + br)
+            o = np.tanh(Wo @ v + Ro @ (h * r) + bo)
+            h = (1 - z) * o + z * h
+        case("gru_reverse_" + name.lower(), two, {"y": last(h), "h_out": last(h)},
+             lambda bd, n=name: bd.add_gru("g", [Rz, Rr, Ro], [Wz, Wr, Wo], [bz, br, bo], H, I, ["x", "h"], ["y", "h_out"], inner_activation=n, reverse_input=True), edit=legacy)
 
     def weights():
         return [m(H, I) for _ in range(4)], [m(H, H) for _ in range(4)], [m(H) for _ in range(4)], [m(H) for _ in range(3)]

@@ -226,8 +226,8 @@ def run_graph(spec, feeds, exact):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    values = session.run(None, {"in_" + k: v for k, v in feeds.items()})
+    runtime = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    values = runtime.run(None, {"in_" + k: v for k, v in feeds.items()})
     return dict(zip(wanted, values))
 
 

@@ -130,10 +130,11 @@ Status slide_all(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode
   return {};
 }
 
+/// Wraps: the sizes of a tensor without elements may have any product.
 int64_t product_of(const Ints& v) {
-  int64_t n = 1;
-  for (int64_t x : v) n *= x;
-  return n;
+  uint64_t n = 1;
+  for (int64_t x : v) n *= static_cast<uint64_t>(x);
+  return static_cast<int64_t>(n);
 }
 
 }  // namespace

@@ -61,14 +61,16 @@ Measured measure(const Model& model, const Features& inputs, const Options& opti
     result.steady.push_back(since(start));
     progress.advance();
   }
-  result.mean = std::accumulate(result.steady.begin(), result.steady.end(), 0.0) / static_cast<double>(result.steady.size());
+  result.mean =
+      std::accumulate(result.steady.begin(), result.steady.end(), 0.0) / static_cast<double>(result.steady.size());
   std::sort(result.steady.begin(), result.steady.end());
   result.memory = peak_memory();
   return result;
 }
 
 std::string load_text(const LoadTimes& times) {
-  io::Table table({"load", "time", "share", ""}, {io::Align::left, io::Align::right, io::Align::right, io::Align::left});
+  io::Table table({"load", "time", "share", ""},
+                  {io::Align::left, io::Align::right, io::Align::right, io::Align::left});
   const double named = times.open + times.import + times.passes + times.plan + times.pack;
   const auto add = [&](const char* name, double seconds) {
     const double share = times.total > 0 ? seconds / times.total : 0;
@@ -88,7 +90,9 @@ std::string load_text(const LoadTimes& times) {
 std::string human(const Measured& measured, const LoadTimes& times) {
   io::Table table({"prediction", "time", ""}, {io::Align::left, io::Align::right, io::Align::left});
   const double most = std::max(measured.first, measured.steady.back());
-  const auto add = [&](const char* name, double seconds) { table.add_row({name, format_seconds(seconds), bar(seconds / most, 30)}); };
+  const auto add = [&](const char* name, double seconds) {
+    table.add_row({name, format_seconds(seconds), bar(seconds / most, 30)});
+  };
   add("first", measured.first);
   table.add_rule();
   add("mean", measured.mean);
@@ -98,8 +102,9 @@ std::string human(const Measured& measured, const LoadTimes& times) {
   add("p99", percentile(measured.steady, 0.99));
   add("max", measured.steady.back());
   std::string out = load_text(times) + "\n" + table.render(colour_output()) + "\n";
-  out += fact("predictions", fmt::format("{} after the first, {} a second", format_count(static_cast<int64_t>(measured.steady.size())),
-                                         format_number(1 / std::max(measured.mean, 1e-12))));
+  out += fact("predictions",
+              fmt::format("{} after the first, {} a second", format_count(static_cast<int64_t>(measured.steady.size())),
+                          format_number(1 / std::max(measured.mean, 1e-12))));
   out += fact("packed", format_bytes(static_cast<double>(times.packed_bytes)) + " of weights");
   if (measured.memory)
     out += fact("peak memory", fmt::format("{} ({} after loading)", format_bytes(static_cast<double>(measured.memory)),
@@ -109,12 +114,23 @@ std::string human(const Measured& measured, const LoadTimes& times) {
 
 Json machine(const Measured& m, const LoadTimes& t, const Options& options) {
   return {{"model", options.load.path},
-          {"load", {{"open", t.open}, {"import", t.import}, {"passes", t.passes}, {"plan", t.plan}, {"pack", t.pack},
-                    {"total", t.total}, {"packedBytes", t.packed_bytes}}},
+          {"load",
+           {{"open", t.open},
+            {"import", t.import},
+            {"passes", t.passes},
+            {"plan", t.plan},
+            {"pack", t.pack},
+            {"total", t.total},
+            {"packedBytes", t.packed_bytes}}},
           {"first", m.first},
           {"predictions", m.steady.size()},
-          {"steady", {{"mean", m.mean}, {"min", m.steady.front()}, {"p50", percentile(m.steady, 0.5)}, {"p90", percentile(m.steady, 0.9)},
-                      {"p99", percentile(m.steady, 0.99)}, {"max", m.steady.back()}}},
+          {"steady",
+           {{"mean", m.mean},
+            {"min", m.steady.front()},
+            {"p50", percentile(m.steady, 0.5)},
+            {"p90", percentile(m.steady, 0.9)},
+            {"p99", percentile(m.steady, 0.99)},
+            {"max", m.steady.back()}}},
           {"peakMemoryBytes", m.memory},
           {"peakMemoryAfterLoadBytes", m.memory_loaded}};
 }
@@ -140,8 +156,12 @@ Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* app = parent.add_subcommand("bench", "How long loading and predicting take, and how much memory");
   add_load_options(*app, options->load);
-  app->add_option("-n,--iterations", options->iterations, "Predictions after the first")->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMostSamples)))->type_name("N");
-  app->add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")->check(CLI::Range(0.001, 86400.0))->type_name("S");
+  app->add_option("-n,--iterations", options->iterations, "Predictions after the first")
+      ->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMostSamples)))
+      ->type_name("N");
+  app->add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->type_name("S");
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
   app->footer(

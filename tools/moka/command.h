@@ -12,8 +12,8 @@ namespace moka::cli {
 /// A subcommand, already added to its parent.
 struct Command {
   CLI::App* app = nullptr;
-  std::string example;        ///< what the overview shows
-  std::function<int()> run;   ///< gives the exit code; call only after parsing
+  std::string example;       ///< what the overview shows
+  std::function<int()> run;  ///< gives the exit code; call only after parsing
 };
 
 Command add_inspect(CLI::App& parent);

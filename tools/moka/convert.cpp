@@ -83,7 +83,8 @@ io::Picture to_picture(const Image& image) {
 }
 
 io::Array to_float_array(const Image& image) {
-  io::Array out{io::ElementType::float32, {static_cast<size_t>(image.height), static_cast<size_t>(image.width)}, {}, {}};
+  io::Array out{
+      io::ElementType::float32, {static_cast<size_t>(image.height), static_cast<size_t>(image.width)}, {}, {}};
   const size_t row = out.shape[1] * sizeof(float);
   out.bytes.resize(out.shape[0] * row);
   for (size_t y = 0; y < out.shape[0]; ++y)

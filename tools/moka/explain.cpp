@@ -63,7 +63,8 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
     std::stable_sort(shown.begin(), shown.end(), [&](size_t a, size_t b) { return costs.of(a) > costs.of(b); });
     shown.resize(std::min(kShown, shown.size()));
   }
-  std::vector<std::string> header{"#", "operation", "type", "device", "kernel", "result", options.measure ? "measured" : "estimated", "share", ""};
+  std::vector<std::string> header{
+      "#", "operation", "type", "device", "kernel", "result", options.measure ? "measured" : "estimated", "share", ""};
   std::vector<io::Align> align(header.size(), io::Align::left);
   align[0] = align[6] = align[7] = io::Align::right;
   io::Table table(header, align);
@@ -74,13 +75,17 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
     if (!operation.note.empty()) kernel += " (" + operation.note + ")";
     std::string result;
     for (const std::string& type : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
-    table.add_row({std::to_string(i + 1), std::string(indent, ' ') + shortened(operation.name + fused_text(operation.fused), 44), operation.type, operation.device,
-                   shortened(kernel, 44), shortened(result, 32),
+    table.add_row({std::to_string(i + 1),
+                   std::string(indent, ' ') + shortened(operation.name + fused_text(operation.fused), 44),
+                   operation.type, operation.device, shortened(kernel, 44), shortened(result, 32),
                    format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
                    format_percent(costs.share(i)), bar(costs.share(i), 16)});
   }
   std::string out = "\n" + table.render(colour_output());
-  if (cut) out += dim(fmt::format("the {} most expensive of {}; --all shows every one in order", shown.size(), plural(static_cast<int64_t>(plan.operations.size()), "operation"))) + "\n";
+  if (cut)
+    out += dim(fmt::format("the {} most expensive of {}; --all shows every one in order", shown.size(),
+                           plural(static_cast<int64_t>(plan.operations.size()), "operation"))) +
+           "\n";
   return out;
 }
 
@@ -105,10 +110,12 @@ std::vector<Group> grouped(const ComputePlan& plan, const Costs& costs, const Ke
 }
 
 std::string groups_text(std::string_view title, const std::vector<Group>& groups, double total, size_t most) {
-  io::Table table({std::string(title), "operations", "time", "share", ""}, {io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
+  io::Table table({std::string(title), "operations", "time", "share", ""},
+                  {io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
   for (size_t i = 0; i < std::min(most, groups.size()); ++i) {
     const double share = total > 0 ? groups[i].seconds / total : 0;
-    table.add_row({groups[i].name, format_count(groups[i].operations), format_seconds(groups[i].seconds), format_percent(share), bar(share, 30)});
+    table.add_row({groups[i].name, format_count(groups[i].operations), format_seconds(groups[i].seconds),
+                   format_percent(share), bar(share, 30)});
   }
   std::string out = "\n" + table.render(colour_output());
   if (groups.size() > most) out += dim(fmt::format("and {} more; --all shows them", groups.size() - most)) + "\n";
@@ -127,7 +134,8 @@ std::vector<Refusal> refusals(const ComputePlan& plan) {
     for (const std::string& reason : operation.refusals) reasons[reason].push_back(operation.name);
   std::vector<Refusal> out;
   for (auto& [text, names] : reasons) out.push_back({text, std::move(names)});
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.operations.size() > b.operations.size(); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.operations.size() > b.operations.size(); });
   return out;
 }
 
@@ -137,7 +145,9 @@ std::string refusals_text(const ComputePlan& plan, bool all) {
   const size_t most = all ? list.size() : 10;
   io::Table table({"refused", "operations", "for example"}, {io::Align::left, io::Align::right, io::Align::left});
   for (size_t i = 0; i < std::min(most, list.size()); ++i)
-    table.add_row({shortened(list[i].text, all ? 200 : 80), format_count(static_cast<int64_t>(list[i].operations.size())), shortened(list[i].operations[0], 32)});
+    table.add_row({shortened(list[i].text, all ? 200 : 80),
+                   format_count(static_cast<int64_t>(list[i].operations.size())),
+                   shortened(list[i].operations[0], 32)});
   std::string out = "\n" + table.render(colour_output());
   if (list.size() > most) out += dim(fmt::format("and {} more reasons; --all shows them", list.size() - most)) + "\n";
   return out;
@@ -151,7 +161,8 @@ std::string remarks_text(const ComputePlan& plan, bool all) {
   const size_t most = all ? SIZE_MAX : 3;
   for (const auto& [pass, texts] : passes) {
     out += fmt::format("  {}  {}\n", pass, dim(plural(static_cast<int64_t>(texts.size()), "time")));
-    for (size_t i = 0; i < std::min(most, texts.size()); ++i) out += "    " + shortened(texts[i], all ? 400 : 100) + "\n";
+    for (size_t i = 0; i < std::min(most, texts.size()); ++i)
+      out += "    " + shortened(texts[i], all ? 400 : 100) + "\n";
     if (texts.size() > most) out += dim(fmt::format("    and {} more", texts.size() - most)) + "\n";
   }
   return out;
@@ -161,21 +172,26 @@ std::string memory_text(const ComputePlan& plan) {
   const auto bytes = [](size_t n) { return format_bytes(static_cast<double>(n)); };
   std::string arena = bytes(plan.arena_bytes);
   if (plan.unshared_bytes > plan.arena_bytes)
-    arena += fmt::format(" ({} without sharing, {} saved)", bytes(plan.unshared_bytes),
-                         format_percent(1 - static_cast<double>(plan.arena_bytes) / static_cast<double>(plan.unshared_bytes)));
+    arena += fmt::format(
+        " ({} without sharing, {} saved)", bytes(plan.unshared_bytes),
+        format_percent(1 - static_cast<double>(plan.arena_bytes) / static_cast<double>(plan.unshared_bytes)));
   return fact("values", arena) + fact("packed", bytes(plan.packed_bytes) + " of weights prepared for kernels");
 }
 
 std::string human(const ComputePlan& plan, const Options& options) {
   const Costs costs(plan, options.measure);
-  std::string out = fact("operations", fmt::format("{} planned, {} in the model, {} folded into constants", format_count(static_cast<int64_t>(plan.operations.size())),
-                                                   format_count(static_cast<int64_t>(plan.operations_in_source)), format_count(static_cast<int64_t>(plan.folded))));
+  std::string out = fact("operations", fmt::format("{} planned, {} in the model, {} folded into constants",
+                                                   format_count(static_cast<int64_t>(plan.operations.size())),
+                                                   format_count(static_cast<int64_t>(plan.operations_in_source)),
+                                                   format_count(static_cast<int64_t>(plan.folded))));
   out += memory_text(plan);
   out += fact("estimated", format_seconds(Costs(plan, false).total()));
   if (options.measure)
-    out += fact("measured", fmt::format("{} ({} in operations)", format_seconds(std::max(0.0, plan.measured_seconds)), format_seconds(costs.total())));
+    out += fact("measured", fmt::format("{} ({} in operations)", format_seconds(std::max(0.0, plan.measured_seconds)),
+                                        format_seconds(costs.total())));
   out += groups_text("device", grouped(plan, costs, [](const auto& o) { return o.device; }), costs.total(), SIZE_MAX);
-  out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(), options.all ? SIZE_MAX : 10);
+  out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(),
+                     options.all ? SIZE_MAX : 10);
   out += operations_text(plan, costs, options);
   out += refusals_text(plan, options.all) + remarks_text(plan, options.all);
   return out;
@@ -183,17 +199,20 @@ std::string human(const ComputePlan& plan, const Options& options) {
 
 Json groups_json(const std::vector<Group>& groups) {
   Json json = Json::array();
-  for (const auto& group : groups) json.push_back({{"name", group.name}, {"operations", group.operations}, {"seconds", group.seconds}});
+  for (const auto& group : groups)
+    json.push_back({{"name", group.name}, {"operations", group.operations}, {"seconds", group.seconds}});
   return json;
 }
 
 Json machine(const ComputePlan& plan, const Options& options) {
   const Costs costs(plan, options.measure);
-  Json json{{"model", options.load.path},
-            {"operationsInSource", plan.operations_in_source},
-            {"folded", plan.folded},
-            {"memory", {{"arenaBytes", plan.arena_bytes}, {"unsharedBytes", plan.unshared_bytes}, {"packedBytes", plan.packed_bytes}}},
-            {"estimatedSeconds", Costs(plan, false).total()}};
+  Json json{
+      {"model", options.load.path},
+      {"operationsInSource", plan.operations_in_source},
+      {"folded", plan.folded},
+      {"memory",
+       {{"arenaBytes", plan.arena_bytes}, {"unsharedBytes", plan.unshared_bytes}, {"packedBytes", plan.packed_bytes}}},
+      {"estimatedSeconds", Costs(plan, false).total()}};
   if (options.measure) json["measuredSeconds"] = plan.measured_seconds;
   json["devices"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.device; }));
   json["types"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.type; }));
@@ -223,7 +242,8 @@ int explain(const Options& options) {
 
 Command add_explain(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("explain", "Where every operation runs and why, what it costs, what was optimized");
+  CLI::App* app =
+      parent.add_subcommand("explain", "Where every operation runs and why, what it costs, what was optimized");
   add_load_options(*app, options->load);
   app->add_flag("--measure", options->measure, "Predict once and time every operation");
   app->add_flag("--all", options->all, "Every operation, reason and remark, in order");

@@ -40,12 +40,14 @@ const FeatureDescription* find(const FunctionDescription& function, std::string_
 class Collector {
  public:
   Collector(const FunctionDescription& function, const InputOptions& options)
-      : function_(function), reader_(options, [this, &options](const std::string& name) { return random(name, options.seed); },
-                                     result_.notes) {}
+      : function_(function),
+        reader_(
+            options, [this, &options](const std::string& name) { return random(name, options.seed); }, result_.notes) {}
 
   Inputs collect(const std::vector<std::string>& arguments) {
     if (arguments.empty() && needs_values())
-      throw UsageError(fmt::format("no inputs given; expected {} (--input random fills them all)", expected_inputs(function_)));
+      throw UsageError(
+          fmt::format("no inputs given; expected {} (--input random fills them all)", expected_inputs(function_)));
     for (const std::string& argument : arguments) take(argument);
     result_.batch = csv_.has_value();
     result_.rows.emplace_back();
@@ -82,14 +84,16 @@ class Collector {
     if (named) return set(*named, reader_.read(*named, std::string_view(argument).substr(named->name.size() + 1)));
     if (argument == "random") {
       for (const auto& input : function_.inputs)
-        if (!values_.contains(input.name) && !input.optional) values_.emplace(input.name, reader_.read(input, "random"));
+        if (!values_.contains(input.name) && !input.optional)
+          values_.emplace(input.name, reader_.read(input, "random"));
       return;
     }
     if (argument.starts_with('@') && take_file(argument.substr(1))) return;
     const size_t equals = argument.find('=');
     if (equals != std::string::npos && !argument.starts_with('@')) unknown_input(function_, argument.substr(0, equals));
     if (function_.inputs.size() != 1)
-      throw UsageError(fmt::format("'{}': expected NAME=VALUE with one of the inputs {}", argument, expected_inputs(function_)));
+      throw UsageError(
+          fmt::format("'{}': expected NAME=VALUE with one of the inputs {}", argument, expected_inputs(function_)));
     set(function_.inputs[0], reader_.read(function_.inputs[0], argument));
   }
 
@@ -136,14 +140,16 @@ class Collector {
     for (const std::string& column : csv_->header) {
       const bool known = find(function_, column);
       if (!known) unused.push_back(column);
-      if (known && common.find(column)) throw UsageError(fmt::format("input '{}': given by --input and by {}", column, csv_path_));
+      if (known && common.find(column))
+        throw UsageError(fmt::format("input '{}': given by --input and by {}", column, csv_path_));
       any |= known;
     }
     if (!any)
       throw UsageError(fmt::format("{}: no column is named like an input; expected {}, got {}", csv_path_,
                                    expected_inputs(function_), quoted_list(csv_->header)));
     if (!unused.empty())
-      result_.notes.push_back(fmt::format("{}: not used: column{} {}", csv_path_, unused.size() == 1 ? "" : "s", quoted_list(unused)));
+      result_.notes.push_back(
+          fmt::format("{}: not used: column{} {}", csv_path_, unused.size() == 1 ? "" : "s", quoted_list(unused)));
     for (size_t r = 0; r < csv_->rows.size(); ++r) {
       Features& row = result_.rows.emplace_back(common);
       for (const auto& input : function_.inputs) {
@@ -186,7 +192,8 @@ std::string expected_inputs(const FunctionDescription& function) {
   for (size_t i = 0; i < std::min(kMost, function.inputs.size()); ++i) {
     const auto& input = function.inputs[i];
     std::string type = input.formatted_type();
-    if (input.optional) type = type.ends_with(')') ? type.substr(0, type.size() - 1) + ", optional)" : type + ", optional";
+    if (input.optional)
+      type = type.ends_with(')') ? type.substr(0, type.size() - 1) + ", optional)" : type + ", optional";
     out += fmt::format("{}{}: {}", i ? "; " : "", input.name, type);
   }
   if (function.inputs.size() > kMost) out += fmt::format("; and {} more", function.inputs.size() - kMost);

@@ -16,7 +16,7 @@ namespace moka::cli {
 struct InputOptions {
   std::vector<std::string> inputs;  ///< as typed
   std::string fit = "scaleFill";
-  uint32_t rate = 0;                ///< hertz; 0: as the file is
+  uint32_t rate = 0;  ///< hertz; 0: as the file is
   bool pad = false;
   uint64_t seed = 1;
 };

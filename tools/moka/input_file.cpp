@@ -45,7 +45,8 @@ io::Array member_of(const FileReference& file, const std::string& input) {
     if (name == wanted || (arrays.size() == 1 && file.member.empty())) return array;
     names.push_back(name);
   }
-  throw io::IoError(fmt::format("{}: no member '{}'; it has {}", file.path, wanted, names.empty() ? "none" : quoted_list(names)));
+  throw io::IoError(
+      fmt::format("{}: no member '{}'; it has {}", file.path, wanted, names.empty() ? "none" : quoted_list(names)));
 }
 
 FeatureValue value_of_array(const FeatureDescription& input, const io::Array& array, const std::string& path) {
@@ -59,9 +60,11 @@ FeatureValue value_of_array(const FeatureDescription& input, const io::Array& ar
   if (input.type == FeatureType::multi_array)
     return array_of_numbers(input, numbers, std::vector<int64_t>(array.shape.begin(), array.shape.end()), where);
   if (numbers.size() == 1 && input.type == FeatureType::float64) return numbers[0];
-  if (numbers.size() == 1 && input.type == FeatureType::int64 && std::abs(numbers[0]) < 0x1p53 && numbers[0] == std::trunc(numbers[0]))
+  if (numbers.size() == 1 && input.type == FeatureType::int64 && std::abs(numbers[0]) < 0x1p53 &&
+      numbers[0] == std::trunc(numbers[0]))
     return static_cast<int64_t>(numbers[0]);
-  throw UsageError(fmt::format("{}: expected {}, got {}", where, input.formatted_type(), type_of(to_multi_array(array))));
+  throw UsageError(
+      fmt::format("{}: expected {}, got {}", where, input.formatted_type(), type_of(to_multi_array(array))));
 }
 
 int64_t clamped(int64_t value, const SizeRange& range) {
@@ -73,7 +76,9 @@ int64_t clamped(int64_t value, const SizeRange& range) {
 FileReference parse_reference(std::string_view reference) {
   FileReference file{std::string(reference), {}, {}};
   const size_t colon = reference.rfind(':');
-  const auto ends_in_npz = [](std::string_view path) { return path.size() >= 4 && path.substr(path.size() - 4) == ".npz"; };
+  const auto ends_in_npz = [](std::string_view path) {
+    return path.size() >= 4 && path.substr(path.size() - 4) == ".npz";
+  };
   if (colon != std::string_view::npos && ends_in_npz(reference.substr(0, colon))) {
     file.path = reference.substr(0, colon);
     file.member = reference.substr(colon + 1);
@@ -124,9 +129,11 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
   if (input.type == FeatureType::image && is_picture(file.extension)) return read_picture(input, file.path);
   if (input.type == FeatureType::multi_array && file.extension == "wav") return read_sound(input, file.path);
   if (input.type != FeatureType::image && (file.extension == "npy" || file.extension == "npz"))
-    return value_of_array(input, file.extension == "npy" ? io::read_npy(file.path) : member_of(file, input.name), file.path);
+    return value_of_array(input, file.extension == "npy" ? io::read_npy(file.path) : member_of(file, input.name),
+                          file.path);
   if (file.extension == "csv")
-    throw UsageError(fmt::format("input '{}': a table gives a batch by its columns: --input @{}", input.name, file.path));
+    throw UsageError(
+        fmt::format("input '{}': a table gives a batch by its columns: --input @{}", input.name, file.path));
   if (input.type == FeatureType::string && file.extension != "json") return text_of(file.path);
   const bool text = file.extension == "txt" && (number || input.type == FeatureType::multi_array);
   if (text || (file.extension == "json" && input.type != FeatureType::image)) {
@@ -138,7 +145,8 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
     }
     return value_from_text(input, bare, where);
   }
-  throw UsageError(fmt::format("{}: expected {} for {}, got '.{}'", where, file_kinds(input.type), input.formatted_type(), file.extension));
+  throw UsageError(fmt::format("{}: expected {} for {}, got '.{}'", where, file_kinds(input.type),
+                               input.formatted_type(), file.extension));
 }
 
 FeatureValue ValueReader::read_picture(const FeatureDescription& input, const std::string& path) const {
@@ -147,7 +155,8 @@ FeatureValue ValueReader::read_picture(const FeatureDescription& input, const st
   const auto [width, height] =
       picture_size(input.image, static_cast<int64_t>(picture.width), static_cast<int64_t>(picture.height));
   if (width < 1 || height < 1 || width > 65536 || height > 65536)
-    throw UsageError(fmt::format("input '{}' ({}): expected a size the model says, got {} x {}", input.name, path, width, height));
+    throw UsageError(
+        fmt::format("input '{}' ({}): expected a size the model says, got {} x {}", input.name, path, width, height));
   const io::Picture fitted =
       io::fit(picture, static_cast<size_t>(width), static_cast<size_t>(height), io::parse_fit(options_.fit));
   return to_image(io::with_channels(fitted, gray ? 1 : 3));
@@ -163,7 +172,9 @@ FeatureValue ValueReader::read_sound(const FeatureDescription& input, const std:
     rate = options_.rate;
   }
   const auto axis = sample_axis(input.array);
-  if (!axis) throw UsageError(fmt::format("{}: expected an array with one dimension of samples, the model takes {}", where, input.formatted_type()));
+  if (!axis)
+    throw UsageError(fmt::format("{}: expected an array with one dimension of samples, the model takes {}", where,
+                                 input.formatted_type()));
   std::vector<int64_t> shape = input.array.shape;
   if (shape.empty())
     for (const SizeRange& range : input.array.ranges) shape.push_back(range.lower);
@@ -177,12 +188,13 @@ FeatureValue ValueReader::read_sound(const FeatureDescription& input, const std:
     if (allowed) want = have;
   }
   if (want != have && !options_.pad)
-    throw UsageError(fmt::format("{}: expected {} samples, got {} ({} at {} Hz); --pad adds silence or cuts the end off{}", where, want,
-                                 have, format_seconds(static_cast<double>(have) / rate), rate,
-                                 options_.rate ? "" : ", --rate HZ resamples"));
+    throw UsageError(fmt::format(
+        "{}: expected {} samples, got {} ({} at {} Hz); --pad adds silence or cuts the end off{}", where, want, have,
+        format_seconds(static_cast<double>(have) / rate), rate, options_.rate ? "" : ", --rate HZ resamples"));
   if (want < have)
     notes_.push_back(fmt::format("{}: using the first {} of {} samples ({} of {})", path, want, have,
-                                 format_seconds(static_cast<double>(want) / rate), format_seconds(static_cast<double>(have) / rate)));
+                                 format_seconds(static_cast<double>(want) / rate),
+                                 format_seconds(static_cast<double>(have) / rate)));
   if (want > have) notes_.push_back(fmt::format("{}: {} samples, {} of silence added", path, have, want - have));
   samples.resize(static_cast<size_t>(want));
   shape[*axis] = want;

@@ -25,12 +25,14 @@ Json parse_json(std::string_view text, const std::string& where, std::string_vie
 }
 
 int64_t integer_of(const Json& json, const std::string& where) {
-  if (json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX)) return json.get<int64_t>();
+  if (json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
+    return json.get<int64_t>();
   refuse(where, "a whole number", json.dump());
 }
 
 /// Nested lists to numbers and their shape; every list of a level must be as long as its neighbours.
-void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<double>& numbers, const std::string& where) {
+void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<double>& numbers,
+             const std::string& where) {
   constexpr size_t kDeepest = 16;
   if (!json.is_array()) {
     if (depth != shape.size()) refuse(where, fmt::format("lists nested {} deep everywhere", shape.size()), json.dump());
@@ -49,7 +51,8 @@ void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::v
     shape.push_back(length);
   }
   if (shape[depth] != length)
-    throw UsageError(fmt::format("{}: expected lists of one level to be equally long, got {} and {}", where, shape[depth], length));
+    throw UsageError(
+        fmt::format("{}: expected lists of one level to be equally long, got {} and {}", where, shape[depth], length));
   for (const Json& item : json) flatten(item, depth + 1, shape, numbers, where);
 }
 
@@ -59,7 +62,8 @@ std::vector<double> listed_numbers(std::string_view text, const std::string& whe
     const size_t end = std::min(text.find_first_of(", \t\n"), text.size());
     const std::string_view item = trimmed(text.substr(0, end));
     const auto number = parse_number(item);
-    if (!number) refuse(where, "a number, numbers (1,2,3 or [[1,2],[3,4]]), @file or random", item.empty() ? text : item);
+    if (!number)
+      refuse(where, "a number, numbers (1,2,3 or [[1,2],[3,4]]), @file or random", item.empty() ? text : item);
     numbers.push_back(*number);
     if (end == text.size()) return numbers;
     const bool comma = text[end] == ',';

@@ -69,8 +69,9 @@ std::string operations_text(const ModelStructure& structure) {
 std::string weights_text(const ModelStructure& structure) {
   const auto groups = weight_groups(structure);
   if (groups.empty()) return {};
-  io::Table table({"weights", "stored in", "arrays", "parameters", "bytes", "share"},
-                  {io::Align::left, io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
+  io::Table table(
+      {"weights", "stored in", "arrays", "parameters", "bytes", "share"},
+      {io::Align::left, io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
   WeightGroup total;
   for (const auto& group : groups) {
     total.weights += group.weights;
@@ -83,35 +84,42 @@ std::string weights_text(const ModelStructure& structure) {
                    bar(total.bytes ? static_cast<double>(group.bytes) / static_cast<double>(total.bytes) : 0, 20)});
   if (groups.size() > 1) {
     table.add_rule();
-    table.add_row({"all", "", format_count(total.weights), format_count(total.parameters), format_bytes(static_cast<double>(total.bytes))});
+    table.add_row({"all", "", format_count(total.weights), format_count(total.parameters),
+                   format_bytes(static_cast<double>(total.bytes))});
   }
   return "\n" + table.render(colour_output());
 }
 
 std::string layers_text(const ModelStructure& structure) {
-  io::Table table({"operation", "type", "from", "result"}, {io::Align::left, io::Align::left, io::Align::left, io::Align::left});
+  io::Table table({"operation", "type", "from", "result"},
+                  {io::Align::left, io::Align::left, io::Align::left, io::Align::left});
   for (const auto& operation : structure.operations) {
     if (operation.type == "const") continue;
     std::string from, result;
-    for (const auto& [parameter, value] : operation.inputs) from += fmt::format("{}{}={}", from.empty() ? "" : " ", parameter, value);
+    for (const auto& [parameter, value] : operation.inputs)
+      from += fmt::format("{}{}={}", from.empty() ? "" : " ", parameter, value);
     for (const auto& [value, type] : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
-    table.add_row({std::string(2 * static_cast<size_t>(std::min(operation.depth, 16)), ' ') + shortened(operation.name, 44), operation.type,
-                   shortened(from, 60), result});
+    table.add_row(
+        {std::string(2 * static_cast<size_t>(std::min(operation.depth, 16)), ' ') + shortened(operation.name, 44),
+         operation.type, shortened(from, 60), result});
   }
   return "\n" + table.render(colour_output());
 }
 
 std::string weight_list_text(const ModelStructure& structure) {
-  io::Table table({"weight", "type", "bytes", "stored in"}, {io::Align::left, io::Align::left, io::Align::right, io::Align::left});
+  io::Table table({"weight", "type", "bytes", "stored in"},
+                  {io::Align::left, io::Align::left, io::Align::right, io::Align::left});
   for (const auto& weight : structure.weights)
-    table.add_row({shortened(weight.name, 60), short_type(weight.type), format_bytes(static_cast<double>(weight.bytes)), weight.storage});
+    table.add_row({shortened(weight.name, 60), short_type(weight.type), format_bytes(static_cast<double>(weight.bytes)),
+                   weight.storage});
   return "\n" + table.render(colour_output());
 }
 
 std::string labels_text(const ModelDescription& description) {
   std::string out = format_count(static_cast<int64_t>(description.class_labels.size())) + ": ";
   constexpr size_t kMost = 6;
-  for (size_t i = 0; i < std::min(kMost, description.class_labels.size()); ++i) out += (i ? ", " : "") + shortened(description.class_labels[i], 24);
+  for (size_t i = 0; i < std::min(kMost, description.class_labels.size()); ++i)
+    out += (i ? ", " : "") + shortened(description.class_labels[i], 24);
   return out + (description.class_labels.size() > kMost ? ", …" : "");
 }
 
@@ -128,7 +136,8 @@ std::string human(const Model& model, const Options& options) {
   out += fact("type", d.type + (d.updatable ? ", updatable" : ""));
   out += fact("size", format_bytes(static_cast<double>(size_on_disk(options.load.path))));
   const std::string systems = systems_for(d.specification_version);
-  out += fact("spec", fmt::format("{}{}", d.specification_version, systems.empty() ? "" : " (" + systems + " or later)"));
+  out +=
+      fact("spec", fmt::format("{}{}", d.specification_version, systems.empty() ? "" : " (" + systems + " or later)"));
   if (!d.class_labels.empty()) out += fact("classes", labels_text(d));
   if (!d.short_description.empty()) out += fact("description", one_line(d.short_description));
   if (!d.author.empty()) out += fact("author", one_line(d.author));
@@ -136,7 +145,8 @@ std::string human(const Model& model, const Options& options) {
   if (!d.version.empty()) out += fact("version", one_line(d.version));
   if (d.functions.size() > 1) {
     std::vector<std::string> names;
-    for (const auto& function : d.functions) names.push_back(function.name + (function.name == d.default_function ? " (default)" : ""));
+    for (const auto& function : d.functions)
+      names.push_back(function.name + (function.name == d.default_function ? " (default)" : ""));
     out += fact("functions", fmt::format("{}; shown: {}", fmt::join(names, ", "), model.function().name));
   }
   for (const auto& [key, value] : d.user_defined) out += dim(fmt::format("{}  ", key)) + one_line(value) + "\n";
@@ -154,14 +164,18 @@ Json weights_json(const ModelStructure& structure, bool list) {
   uint64_t bytes = 0;
   for (const auto& group : weight_groups(structure)) {
     bytes += group.bytes;
-    json["groups"].push_back({{"type", group.element}, {"storage", group.storage}, {"arrays", group.weights},
-                              {"parameters", group.parameters}, {"bytes", group.bytes}});
+    json["groups"].push_back({{"type", group.element},
+                              {"storage", group.storage},
+                              {"arrays", group.weights},
+                              {"parameters", group.parameters},
+                              {"bytes", group.bytes}});
   }
   json["bytes"] = bytes;
   if (!list) return json;
   json["list"] = Json::array();
   for (const auto& weight : structure.weights)
-    json["list"].push_back({{"name", weight.name}, {"type", weight.type}, {"bytes", weight.bytes}, {"storage", weight.storage}});
+    json["list"].push_back(
+        {{"name", weight.name}, {"type", weight.type}, {"bytes", weight.bytes}, {"storage", weight.storage}});
   return json;
 }
 
@@ -178,10 +192,14 @@ Json operations_json(const ModelStructure& structure, bool list) {
   for (const auto& operation : structure.operations) {
     if (operation.type == "const") continue;
     Json inputs = Json::array(), outputs = Json::array();
-    for (const auto& [parameter, value] : operation.inputs) inputs.push_back({{"parameter", parameter}, {"value", value}});
+    for (const auto& [parameter, value] : operation.inputs)
+      inputs.push_back({{"parameter", parameter}, {"value", value}});
     for (const auto& [value, type] : operation.outputs) outputs.push_back({{"value", value}, {"type", type}});
-    json["list"].push_back({{"name", operation.name}, {"type", operation.type}, {"depth", operation.depth},
-                            {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}});
+    json["list"].push_back({{"name", operation.name},
+                            {"type", operation.type},
+                            {"depth", operation.depth},
+                            {"inputs", std::move(inputs)},
+                            {"outputs", std::move(outputs)}});
   }
   return json;
 }
@@ -189,19 +207,23 @@ Json operations_json(const ModelStructure& structure, bool list) {
 Json machine(const Model& model, const Options& options) {
   const ModelDescription& d = model.description();
   const ModelStructure structure = model.structure();
-  Json json{{"path", options.load.path},
-            {"type", d.type},
-            {"bytes", size_on_disk(options.load.path)},
-            {"specificationVersion", d.specification_version},
-            {"requires", systems_for(d.specification_version)},
-            {"updatable", d.updatable},
-            {"metadata", {{"description", d.short_description}, {"author", d.author}, {"license", d.license}, {"version", d.version}}},
-            {"userDefined", d.user_defined}};
+  Json json{
+      {"path", options.load.path},
+      {"type", d.type},
+      {"bytes", size_on_disk(options.load.path)},
+      {"specificationVersion", d.specification_version},
+      {"requires", systems_for(d.specification_version)},
+      {"updatable", d.updatable},
+      {"metadata",
+       {{"description", d.short_description}, {"author", d.author}, {"license", d.license}, {"version", d.version}}},
+      {"userDefined", d.user_defined}};
   json["functions"] = Json::array();
   for (const auto& function : d.functions) json["functions"].push_back(to_json(function));
   json["defaultFunction"] = d.default_function;
   json["function"] = model.function().name;
-  if (!d.class_labels.empty()) json["classLabels"] = {{"type", d.int64_labels ? "Int64" : "String"}, {"count", d.class_labels.size()}, {"labels", d.class_labels}};
+  if (!d.class_labels.empty())
+    json["classLabels"] = {
+        {"type", d.int64_labels ? "Int64" : "String"}, {"count", d.class_labels.size()}, {"labels", d.class_labels}};
   json["operations"] = operations_json(structure, options.layers);
   json["weights"] = weights_json(structure, options.weights);
   if (options.mil) json["mil"] = model.mil(options.optimized);
@@ -225,7 +247,8 @@ int inspect(const Options& options) {
 
 Command add_inspect(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("inspect", "What a model is: inputs, outputs, metadata, operations and weights");
+  CLI::App* app =
+      parent.add_subcommand("inspect", "What a model is: inputs, outputs, metadata, operations and weights");
   add_model(*app, options->load);
   auto* mil = app->add_flag("--mil", options->mil, "The program as MIL text");
   app->add_flag("--optimized", options->optimized, "With --mil: after Moka's passes")->needs(mil);

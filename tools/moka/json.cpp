@@ -7,7 +7,9 @@
 namespace moka::cli {
 namespace {
 
-Json range_json(const SizeRange& range) { return Json::array({range.lower, range.upper < 0 ? Json() : Json(range.upper)}); }
+Json range_json(const SizeRange& range) {
+  return Json::array({range.lower, range.upper < 0 ? Json() : Json(range.upper)});
+}
 
 std::string_view color_name(ColorSpace color) {
   switch (color) {
@@ -89,7 +91,10 @@ void render(const Json& json, size_t indent, std::string& out) {
 }  // namespace
 
 Json to_json(const FeatureDescription& feature) {
-  Json json{{"name", feature.name}, {"type", feature.formatted_type()}, {"kind", to_string(feature.type)}, {"optional", feature.optional}};
+  Json json{{"name", feature.name},
+            {"type", feature.formatted_type()},
+            {"kind", to_string(feature.type)},
+            {"optional", feature.optional}};
   if (!feature.description.empty()) json["description"] = feature.description;
   if (feature.type == FeatureType::multi_array || feature.type == FeatureType::state) {
     json["dataType"] = to_string(feature.array.type);
@@ -119,15 +124,23 @@ Json to_json(const FunctionDescription& function) {
   json["outputs"] = list(function.outputs);
   json["states"] = list(function.states);
   if (!function.predicted_feature_name.empty()) json["predictedFeatureName"] = function.predicted_feature_name;
-  if (!function.predicted_probabilities_name.empty()) json["predictedProbabilitiesName"] = function.predicted_probabilities_name;
+  if (!function.predicted_probabilities_name.empty())
+    json["predictedProbabilitiesName"] = function.predicted_probabilities_name;
   return json;
 }
 
 Json to_json(const PlannedOperation& operation) {
-  Json json{{"name", operation.name},       {"type", operation.type},       {"device", operation.device},
-            {"kernel", operation.kernel},   {"note", operation.note},       {"depth", operation.depth},
-            {"fused", operation.fused},     {"refusals", operation.refusals}, {"outputs", operation.outputs},
-            {"layout", operation.layout},   {"estimatedSeconds", operation.estimated_seconds}};
+  Json json{{"name", operation.name},
+            {"type", operation.type},
+            {"device", operation.device},
+            {"kernel", operation.kernel},
+            {"note", operation.note},
+            {"depth", operation.depth},
+            {"fused", operation.fused},
+            {"refusals", operation.refusals},
+            {"outputs", operation.outputs},
+            {"layout", operation.layout},
+            {"estimatedSeconds", operation.estimated_seconds}};
   if (operation.measured_seconds >= 0) {
     json["measuredSeconds"] = operation.measured_seconds;
     json["runs"] = operation.runs;

@@ -16,8 +16,8 @@ Json to_json(const FeatureDescription& feature);
 Json to_json(const FunctionDescription& function);
 Json to_json(const PlannedOperation& operation);
 
-/// {"type", "value"}; arrays: {"type", "shape", "values"} with lists nested as the shape says, nan and infinity as null;
-/// images: {"type", "width", "height"}.
+/// {"type", "value"}; arrays: {"type", "shape", "values"} with lists nested as the shape says, nan and infinity as
+/// null; images: {"type", "width", "height"}.
 Json to_json(const FeatureValue& value);
 Json to_json(const Features& features);
 

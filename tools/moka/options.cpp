@@ -11,7 +11,9 @@
 namespace moka::cli {
 
 void add_model(CLI::App& app, LoadOptions& options) {
-  app.add_option("MODEL", options.path, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")->required()->type_name("");
+  app.add_option("MODEL", options.path, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
+      ->required()
+      ->type_name("");
   app.add_option("--function", options.function, "Function of a model that has several")->type_name("NAME");
 }
 

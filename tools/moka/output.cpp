@@ -35,7 +35,8 @@ std::string class_text(const Entries& entries, bool colour) {
   double most = 0;
   for (const auto& [key, number] : entries)
     if (std::isfinite(number)) most = std::max(most, std::abs(number));
-  io::Table table({"class", probabilities ? "probability" : "value", ""}, {io::Align::left, io::Align::right, io::Align::left});
+  io::Table table({"class", probabilities ? "probability" : "value", ""},
+                  {io::Align::left, io::Align::right, io::Align::left});
   for (size_t i = 0; i < std::min(kTop, entries.size()); ++i) {
     const auto& [key, number] = entries[i];
     const double share = probabilities ? number : most > 0 ? number / most : 0;
@@ -43,7 +44,10 @@ std::string class_text(const Entries& entries, bool colour) {
                    io::painted(bar(share, 30), i ? io::Colour::none : io::Colour::green, colour)});
   }
   std::string out = table.render(colour);
-  if (entries.size() > kTop) out += io::painted(fmt::format("and {} more", format_count(static_cast<int64_t>(entries.size() - kTop))), io::Colour::dim, colour) + "\n";
+  if (entries.size() > kTop)
+    out += io::painted(fmt::format("and {} more", format_count(static_cast<int64_t>(entries.size() - kTop))),
+                       io::Colour::dim, colour) +
+           "\n";
   return out;
 }
 
@@ -110,18 +114,24 @@ ArrayFacts facts_of(const MultiArray& array) {
 
 std::string shown(const Features& outputs, const FunctionDescription& function, bool colour) {
   std::string out;
-  if (const FeatureValue* predicted = outputs.find(function.predicted_feature_name); predicted && !function.predicted_feature_name.empty())
-    out += fmt::format("{}  {}\n", function.predicted_feature_name, io::painted(short_text(*predicted, 100), io::Colour::bold, colour));
-  io::Table table({"output", "type", "min", "max", "mean", "values"},
-                  {io::Align::left, io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
+  if (const FeatureValue* predicted = outputs.find(function.predicted_feature_name);
+      predicted && !function.predicted_feature_name.empty())
+    out += fmt::format("{}  {}\n", function.predicted_feature_name,
+                       io::painted(short_text(*predicted, 100), io::Colour::bold, colour));
+  io::Table table(
+      {"output", "type", "min", "max", "mean", "values"},
+      {io::Align::left, io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
   bool any = false;
   std::string lists;
   for (const auto& [name, value] : outputs) {
     if (name == function.predicted_feature_name) continue;
     if (const auto* dictionary = std::get_if<Dictionary>(&value)) {
       const Entries entries = ranked(*dictionary);
-      lists += fmt::format("\n{}  {}\n", io::painted(name, io::Colour::bold, colour),
-                           io::painted(entries.size() == 1 ? std::string("1 entry") : format_count(static_cast<int64_t>(entries.size())) + " entries", io::Colour::dim, colour));
+      lists +=
+          fmt::format("\n{}  {}\n", io::painted(name, io::Colour::bold, colour),
+                      io::painted(entries.size() == 1 ? std::string("1 entry")
+                                                      : format_count(static_cast<int64_t>(entries.size())) + " entries",
+                                  io::Colour::dim, colour));
       if (!entries.empty()) lists += class_text(entries, colour);
       continue;
     }
@@ -133,7 +143,9 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     }
     const ArrayFacts facts = facts_of(*array);
     const std::string missing = missing_text(facts);
-    const auto number = [&](double v) { return facts.finite ? format_number(shortest(v, array->type())) : std::string("-"); };
+    const auto number = [&](double v) {
+      return facts.finite ? format_number(shortest(v, array->type())) : std::string("-");
+    };
     std::string values = short_text(value, 60);
     if (!missing.empty()) values = io::painted(missing, io::Colour::red, colour) + "  " + values;
     table.add_row({name, type_of(value), number(facts.least), number(facts.most), number(facts.mean), values});

@@ -26,7 +26,8 @@ ArrayFacts facts_of(const MultiArray& array);
 /// Writes every output into `folder` (made when absent): arrays .npy, pictures .png (.npy when float), dictionaries and
 /// sequences .json, the rest together in values.json; a batch numbers the files and adds predictions.csv. Returns the
 /// files' paths. Throws IoError.
-std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch, const std::filesystem::path& folder);
+std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch,
+                                       const std::filesystem::path& folder);
 
 /// A name that any file system takes: letters, digits, '-', '_' and '.', not beginning with a dot.
 std::string safe_file_name(std::string_view name);

@@ -15,9 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_text(const fs::path& path, const std::string& text) {
-  io::write_file(path, std::as_bytes(std::span(text)));
-}
+void write_text(const fs::path& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
 
 /// Writes one value as `stem` with the extension of its kind; empty for plain values.
 fs::path write_value(const FeatureValue& value, const fs::path& stem) {

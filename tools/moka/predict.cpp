@@ -74,12 +74,17 @@ int predict(const Options& options) {
     return kFine;
   }
   const bool colour = colour_output();
-  print(inputs.batch ? shown_batch(run.outputs, model.function(), colour) : shown(run.outputs[0], model.function(), colour));
+  print(inputs.batch ? shown_batch(run.outputs, model.function(), colour)
+                     : shown(run.outputs[0], model.function(), colour));
   std::string times = fmt::format("{} in {}", plural(run.predictions, "prediction"), format_seconds(run.seconds));
-  if (run.predictions > 1) times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));
+  if (run.predictions > 1)
+    times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));
   print("\n" + dim(times) + "\n");
   if (!files.empty())
-    print(dim(files.size() == 1 ? "wrote " + files[0] : fmt::format("wrote {} to {}", plural(static_cast<int64_t>(files.size()), "file"), options.folder)) + "\n");
+    print(dim(files.size() == 1
+                  ? "wrote " + files[0]
+                  : fmt::format("wrote {} to {}", plural(static_cast<int64_t>(files.size()), "file"), options.folder)) +
+          "\n");
   return kFine;
 }
 
@@ -90,9 +95,12 @@ Command add_predict(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("predict", "A prediction from numbers, text, pictures, sound or a table");
   add_load_options(*app, options->load);
   add_input_options(*app, options->input);
-  app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")->type_name("DIR");
+  app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
+      ->type_name("DIR");
   app->add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
-  app->add_option("--repeat", options->repeat, "Predict so often; the last outputs are shown")->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))->type_name("N");
+  app->add_option("--repeat", options->repeat, "Predict so often; the last outputs are shown")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->type_name("N");
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer(
       "Examples:\n"

@@ -25,11 +25,10 @@ TEST(Transcription, BasicPitchHearsTheMelody) {
   EXPECT_GE(s.f_measure, 0.8);
 }
 
-TEST(Transcription, TheOwnModelHearsASingleNote) {
-  moka::Model model = tiny_model();
-  std::vector<Note> played = {{0.5, 0.5, 64, 0.8}};
-  auto found = transcribe(model, synthesize(played, kSampleRate));
-  EXPECT_EQ(score(played, found).matched, 1u);
+TEST(Transcription, TheOwnModelHearsTheMelodyToo) {
+  auto played = melody();
+  Score s = score(played, transcribe(tiny_model(), synthesize(played, kSampleRate)));
+  EXPECT_GE(s.f_measure, 0.8);
 }
 
 }  // namespace

@@ -173,5 +173,54 @@ TEST(CpuMatmul, Linear) {
   }
 }
 
+TEST(CpuRecurrent, Lstm) {
+  for (const char* direction : {"forward", "reverse", "bidirectional"})
+    for (bool sequence : {false, true})
+      for (int64_t batch : {1, 3})
+        for (bool more : {false, true}) {
+          SCOPED_TRACE(cat(direction, sequence, batch, more));
+          Graph g;
+          const bool both = std::string_view(direction) == "bidirectional";
+          const int64_t in = 19, h = 21, width = both ? 2 * h : h;
+          std::vector<NamedArg> args{{"x", g.input({7, batch, in})}, {"initial_h", g.input({batch, width})}, {"initial_c", g.input({batch, width})},
+                                     {"weight_ih", g.random({4 * h, in})}, {"weight_hh", g.random({4 * h, h})}, {"bias", g.random({4 * h})},
+                                     {"direction", direction}, {"output_sequence", sequence}};
+          if (both) {
+            args.emplace_back("weight_ih_back", g.random({4 * h, in}));
+            args.emplace_back("weight_hh_back", g.random({4 * h, h}));
+          }
+          if (more) {
+            args.emplace_back("peephole", g.random({3 * h}));
+            args.emplace_back("clip", 0.8f);
+            args.emplace_back("recurrent_activation", "hard_sigmoid");
+            args.emplace_back("activation", "linear");
+          }
+          expect_same(g, g.ops("lstm", args));
+        }
+}
+
+TEST(CpuRecurrent, Gru) {
+  for (const char* direction : {"forward", "reverse"})
+    for (bool sequence : {false, true})
+      for (bool after : {false, true}) {
+        SCOPED_TRACE(cat(direction, sequence, after));
+        Graph g(Opset::ios18);
+        const int64_t in = 19, h = 21, batch = 2;
+        expect_same(g, g.ops("gru", {{"x", g.input({7, batch, in})}, {"initial_h", g.input({batch, h})}, {"weight_ih", g.random({3 * h, in})},
+                                     {"weight_hh", g.random({3 * h, h})}, {"bias", g.random({3 * h})}, {"input_bias", g.random({3 * h})},
+                                     {"direction", direction}, {"output_sequence", sequence}, {"reset_after", after}}));
+      }
+}
+
+TEST(CpuConcat, BlockedChannels) {
+  Graph g;
+  Value* x = g.input({2, 32, 5, 6});
+  auto conv = [&](int64_t out) { return g.op("conv", {{"x", x}, {"weight", g.random({out, 32, 1, 1})}, {"pad_type", "valid"}}); };
+  Value* joined = g.op("concat", {{"values", std::vector<Value*>{conv(16), conv(48), x}}, {"axis", 1}});
+  Value* y = g.op("conv", {{"x", joined}, {"weight", g.random({16, 96, 3, 3})}, {"pad_type", "same"}});
+  const auto r = expect_same(g, {y});
+  EXPECT_NE(r.kernels.find("cpu.concat.blocked"), std::string::npos) << r.kernels;
+}
+
 }  // namespace
 }  // namespace moka::devices_test

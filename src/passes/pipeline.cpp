@@ -1,12 +1,14 @@
 #include <algorithm>
 
+#include "ir/verifier.h"
 #include "passes/pass.h"
 
 namespace moka::passes {
 
 namespace {
-/// Each pass appears once; dead code is removed after each.
-constexpr std::string_view kOrder[] = {"widen_float16", "remove_identities", "fold_constants", "fold_scale", "fuse_activations"};
+/// Each pass appears once; dead code is removed after each. Folded constants show which operations do nothing, and what
+/// does nothing stands between layers and their scales and activations.
+constexpr std::string_view kOrder[] = {"widen_float16", "fold_constants", "remove_identities", "fold_scale", "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {
@@ -30,6 +32,7 @@ Status run_pipeline(ir::Program& program, const ir::OpTable& table, const Pipeli
     PassContext context{f, table, remarks, p->name};
     return MOKA_TRY_IN(p->run(context), cat("pass ", name)), Status{};
   };
+  MOKA_TRY_IN(ir::verify(program), "before the passes");
   for (const auto& f : program.functions) {
     for (std::string_view name : kOrder) {
       bool wanted = name == "widen_float16" ? options.widen_float16 : options.optimize;
@@ -38,7 +41,7 @@ Status run_pipeline(ir::Program& program, const ir::OpTable& table, const Pipeli
       MOKA_TRY(run(*f, "remove_dead_code"));
     }
   }
-  return {};
+  return MOKA_TRY_IN(ir::verify(program), "behind the passes"), Status{};
 }
 
 }  // namespace moka::passes

@@ -32,7 +32,7 @@ Status run_pipeline(ir::Program& program, const ir::OpTable& table, const Pipeli
     PassContext context{f, table, remarks, p->name};
     return MOKA_TRY_IN(p->run(context), cat("pass ", name)), Status{};
   };
-  MOKA_TRY_IN(ir::verify(program), "before the passes");
+  MOKA_TRY(ir::verify(program));
   for (const auto& f : program.functions) {
     for (std::string_view name : kOrder) {
       bool wanted = name == "widen_float16" ? options.widen_float16 : options.optimize;
@@ -41,7 +41,7 @@ Status run_pipeline(ir::Program& program, const ir::OpTable& table, const Pipeli
       MOKA_TRY(run(*f, "remove_dead_code"));
     }
   }
-  return MOKA_TRY_IN(ir::verify(program), "behind the passes"), Status{};
+  return MOKA_TRY_IN(ir::verify(program), "after the passes"), Status{};
 }
 
 }  // namespace moka::passes

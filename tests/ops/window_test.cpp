@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/evaluate.h"
 #include "ir/text_reader.h"
 #include "ops/common/sampling.h"
 #include "ops/common/window.h"
@@ -110,6 +111,37 @@ TEST(Resize, SettingsAreChecked) {
   EXPECT_FAILS(program("crop", kX, {{"crop_height", "tensor<int32, [2]>([3, 3])"}, {"crop_width", "tensor<int32, [2]>([0, 0])"}}, kAnything), "crop_height");
   EXPECT_FAILS(program("upsample_bilinear", kX, {{"align_corners", "tensor<bool, []>(true)"}, {"half_pixel_centers", "tensor<bool, []>(true)"}}, kAnything),
                "half_pixel_centers");
+}
+
+/// Runs on tensors of zeros; the elements of the first result, or -1.
+int64_t elements_of_result(const std::string& text) {
+  const auto p = ir::read_text(text, ops::table());
+  if (!p.ok()) return -1;
+  const ir::Function& f = *p.value().functions[0];
+  std::vector<ir::RuntimeValue> inputs;
+  for (const auto& in : f.body().inputs()) {
+    auto t = ir::Tensor::zeros(in->type.dtype(), in->type.shape());
+    if (!t.ok()) return -1;
+    inputs.emplace_back(std::move(t).value());
+  }
+  ir::EvaluateOptions options;
+  options.table = &ops::table();
+  const auto out = ir::evaluate(f, inputs, options);
+  return out.ok() ? out.value()[0].tensor.count() : -1;
+}
+
+TEST(Empty, HugeSizesBesideZeroTakeNoTime) {
+  const std::string huge = "1099511627776";
+  EXPECT_EQ(elements_of_result(program("conv", "tensor<fp32, [" + huge + ", 0, 5]> x, tensor<fp32, [0, 0, 2]> weight", {},
+                                       "tensor<fp32, [" + huge + ", 0, 4]>")), 0);
+  EXPECT_EQ(elements_of_result(program("matmul", "tensor<fp32, [" + huge + ", 0]> x, tensor<fp32, [0, 0]> y", {},
+                                       "tensor<fp32, [" + huge + ", 0]>")), 0);
+  EXPECT_EQ(elements_of_result(program("resize_bilinear", "tensor<fp32, [0, " + huge + ", 1, 1]> x",
+                                       {{"target_size_height", "tensor<int32, []>(2)"}, {"target_size_width", "tensor<int32, []>(2)"}},
+                                       "tensor<fp32, [0, " + huge + ", 2, 2]>")), 0);
+  EXPECT_EQ(elements_of_result(program("scaled_dot_product_attention",
+                                       "tensor<fp32, [0, 2, 3]> query, tensor<fp32, [0, " + huge + ", 3]> key, tensor<fp32, [0, " + huge + ", 1]> value", {},
+                                       "tensor<fp32, [0, 2, 1]>", "ios18")), 0);
 }
 
 TEST(Sampling, PositionsAreClamped) {

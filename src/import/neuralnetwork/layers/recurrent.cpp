@@ -13,14 +13,17 @@ using Weights = std::vector<const proto::WeightParams*>;
 Result<std::string> activation_name(Layer& l, const proto::ActivationParams& a) {
   switch (a.NonlinearityType_case()) {
     case proto::ActivationParams::kLinear:
-      if (a.linear().alpha() == 1 && a.linear().beta() == 0) return std::string("linear");
+      // Writers leave the numbers of these activations out.
+      if ((a.linear().alpha() == 1 || a.linear().alpha() == 0) && a.linear().beta() == 0) return std::string("linear");
       return l.unsupported("a linear activation other than the identity in a recurrent layer");
     case proto::ActivationParams::kSigmoid: return std::string("sigmoid");
     case proto::ActivationParams::kTanh: return std::string("tanh");
     case proto::ActivationParams::kReLU: return std::string("relu");
     case proto::ActivationParams::kSigmoidHard:
+      if (a.sigmoidhard().alpha() == 0 && a.sigmoidhard().beta() == 0) return std::string("hard_sigmoid");
       if (std::abs(a.sigmoidhard().alpha() - 0.2f) < 1e-6f && std::abs(a.sigmoidhard().beta() - 0.5f) < 1e-6f) return std::string("hard_sigmoid");
       return l.unsupported("a hard sigmoid other than 0.2 x + 0.5 in a recurrent layer");
+    case proto::ActivationParams::kScaledTanh: return l.unsupported("a scaled hyperbolic tangent in a recurrent layer");
     default: return l.unsupported("this activation in a recurrent layer");
   }
 }

@@ -1,0 +1,35 @@
+#include "devices/cpu/device.h"
+
+#include "devices/cpu/isa.h"
+#include "devices/cpu/kernels/families.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+class Cpu final : public kernel::Device {
+ public:
+  Cpu() {
+    isa();  // limits oneDNN before its first use
+    for (auto family : {conv_kernels(), matmul_kernels(), elementwise_kernels(), norm_kernels(), reduce_kernels(),
+                        recurrent_kernels(), concat_kernels()})
+      kernels_.insert(kernels_.end(), family.begin(), family.end());
+  }
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override { return describe(); }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
+  int rank() const override { return 100; }
+  std::span<const KernelDef> kernels() const override { return kernels_; }
+
+ private:
+  std::vector<KernelDef> kernels_;
+};
+
+}  // namespace
+
+const kernel::Device& device() {
+  static const Cpu d;
+  return d;
+}
+
+}  // namespace moka::devices::cpu

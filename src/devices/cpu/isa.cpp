@@ -1,0 +1,90 @@
+#include "devices/cpu/isa.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <dnnl.hpp>
+
+namespace moka::devices::cpu {
+
+namespace {
+
+Isa detect() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq"))
+    return Isa::avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
+#endif
+  return Isa::base;
+}
+
+Isa limited() {
+  Isa best = detect();
+  const char* limit = std::getenv("MOKA_MAX_CPU_ISA");
+  if (limit == nullptr) return best;
+  const std::string_view text = limit;
+  const Isa most = text == "base" ? Isa::base : text == "avx2" ? Isa::avx2 : Isa::avx512;
+  if (most >= best) return best;
+  // Refused once oneDNN has made a primitive; its own choice then stays.
+  dnnl::set_max_cpu_isa(most == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
+  return most;
+}
+
+}  // namespace
+
+Isa isa() {
+  static const Isa chosen = limited();
+  return chosen;
+}
+
+uint8_t channel_block() { return isa() == Isa::avx512 ? 16 : 8; }
+
+std::string describe() {
+  std::string text;
+#if defined(__x86_64__)
+  unsigned regs[12] = {};
+  if (__get_cpuid_max(0x80000000u, nullptr) >= 0x80000004u) {
+    for (unsigned i = 0; i < 3; i++)
+      __get_cpuid(0x80000002u + i, &regs[4 * i], &regs[4 * i + 1], &regs[4 * i + 2], &regs[4 * i + 3]);
+    char brand[49] = {};
+    std::memcpy(brand, regs, 48);
+    const char* start = brand;
+    while (*start == ' ') start++;
+    text = start;
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+  }
+  if (!text.empty()) text += ", ";
+  switch (isa()) {
+    case Isa::base: text += "SSE"; break;
+    case Isa::avx2: text += "AVX2"; break;
+    case Isa::avx512:
+      text += "AVX-512";
+      if (__builtin_cpu_supports("avx512vnni")) text += " VNNI";
+      if (__builtin_cpu_supports("avx512bf16")) text += " BF16";
+      break;
+  }
+#else
+  text = "generic vectors";
+#endif
+  return text;
+}
+
+double flops_per_second() {
+  switch (isa()) {
+    case Isa::avx512: return 60e9;
+    case Isa::avx2: return 30e9;
+    case Isa::base: return 8e9;
+  }
+  return 8e9;
+}
+
+double bytes_per_second() { return 8e9; }
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace moka::devices::cpu {
+
+/// Instruction sets that make a difference to the kernels.
+enum class Isa : uint8_t { base, avx2, avx512 };
+
+/// The best of this processor that MOKA_MAX_CPU_ISA allows.
+Isa isa();
+/// Channels of one group in the blocked layout that convolutions ask for.
+uint8_t channel_block();
+/// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".
+std::string describe();
+/// Rough speed of one thread for cost estimates: fp32 operations and bytes moved in a second.
+double flops_per_second();
+double bytes_per_second();
+
+}  // namespace moka::devices::cpu

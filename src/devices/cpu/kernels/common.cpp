@@ -1,0 +1,65 @@
+#include "devices/cpu/kernels/common.h"
+
+#include <cstring>
+
+namespace moka::devices::cpu {
+
+std::string require_fp32(const MatchCall& m, std::initializer_list<std::string_view> params) {
+  auto check = [](const ir::Type& t) -> std::string {
+    if (!t.is_tensor()) return "not a tensor";
+    if (t.dtype() != ir::DType::fp32) return cat("element type ", t.dtype());
+    if (t.shape().count() == 0) return "an empty tensor";
+    return {};
+  };
+  for (std::string_view p : params)
+    if (m.call.has(p))
+      if (std::string why = check(m.call.type(p)); !why.empty()) return why;
+  for (const ir::Type& t : m.outputs)
+    if (std::string why = check(t); !why.empty()) return why;
+  return {};
+}
+
+std::vector<Layout> in_layouts(const MatchCall& m, std::string_view param, Layout layout) {
+  std::vector<Layout> all(m.call.all_args().size());
+  all[static_cast<size_t>(m.call.arg_index(param))] = layout;
+  return all;
+}
+
+double cost_of(const MatchCall& m, double flops, double bytes) {
+  const double threads = std::max(1, m.threads);
+  return flops / (flops_per_second() * threads) + bytes / bytes_per_second() + 1e-6;
+}
+
+double traffic(const MatchCall& m) {
+  double bytes = 0;
+  auto add = [&](const ir::Type& t) {
+    if (t.is_tensor()) bytes += static_cast<double>(t.shape().count()) * ir::bits(t.dtype()) / 8;
+  };
+  for (const ir::Arg& a : m.call.all_args()) add(*a.type);
+  for (const ir::Type& t : m.outputs) add(t);
+  return bytes;
+}
+
+int64_t storage_count(const ir::Shape& shape, Layout layout) {
+  if (layout.kind != Layout::Kind::channel_blocked) return shape.count();
+  ir::Shape padded = shape;
+  padded[1] = (shape[1] + layout.block - 1) / layout.block * layout.block;
+  return padded.count();
+}
+
+bool has_padding(const ir::Shape& shape, Layout layout) {
+  return layout.kind == Layout::Kind::channel_blocked && shape[1] % layout.block != 0;
+}
+
+void clear_padding(const ir::Shape& shape, Layout layout, float* data, int64_t begin, int64_t end) {
+  if (!has_padding(shape, layout)) return;
+  const int64_t block = layout.block, groups = (shape[1] + block - 1) / block, used = shape[1] % block;
+  const int64_t pixels = shape.count(2, shape.rank()) * block;  // elements of one group
+  const auto bytes = static_cast<size_t>(block - used) * sizeof(float);
+  for (int64_t image = begin / (pixels * groups); image * pixels * groups < end; image++) {
+    const int64_t first = std::max(begin, (image * groups + groups - 1) * pixels), last = std::min(end, (image + 1) * groups * pixels);
+    for (int64_t i = first; i < last; i += block) std::memset(data + i + used, 0, bytes);
+  }
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "devices/cpu/isa.h"
+#include "kernel/kernel.h"
+
+/// What the kernel families share.
+namespace moka::devices::cpu {
+
+using kernel::KernelArgs;
+using kernel::KernelChoice;
+using kernel::KernelDef;
+using kernel::Layout;
+using kernel::Match;
+using kernel::MatchCall;
+
+/// Empty when these parameters (those that are there) and all outputs are non-empty fp32 tensors, else the refusal.
+std::string require_fp32(const MatchCall& m, std::initializer_list<std::string_view> params);
+
+/// The blocked layout of this processor.
+inline Layout blocked() { return Layout::blocked(channel_block()); }
+/// How the input arrives.
+inline Layout layout_of(const MatchCall& m, std::string_view param) {
+  return m.layouts[static_cast<size_t>(m.call.arg_index(param))];
+}
+/// All inputs row-major but `param`.
+std::vector<Layout> in_layouts(const MatchCall& m, std::string_view param, Layout layout);
+
+/// Estimated seconds of a kernel that uses all threads.
+double cost_of(const MatchCall& m, double flops, double bytes);
+/// Bytes of all inputs and outputs.
+double traffic(const MatchCall& m);
+
+/// Elements of a tensor in `layout`, padding included.
+int64_t storage_count(const ir::Shape& shape, Layout layout);
+/// Zeroes the padding channels of elements [begin, end) of a blocked fp32 tensor; both on a block boundary.
+void clear_padding(const ir::Shape& shape, Layout layout, float* data, int64_t begin, int64_t end);
+bool has_padding(const ir::Shape& shape, Layout layout);
+
+/// Ranges of a flat array for threads: element range of tiles [begin, end).
+struct Chunks {
+  static constexpr int64_t kElements = 16384;
+  int64_t count = 0;
+  int64_t tiles() const { return std::max<int64_t>(1, (count + kElements - 1) / kElements); }
+  int64_t first(int64_t tile) const { return std::min(count, tile * kElements); }
+};
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,208 @@
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/onednn.h"
+#include "ops/common/window.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using namespace onednn;
+using dnnl::algorithm;
+using dnnl::prop_kind;
+using ops::Window;
+
+Dims dims_of(const ir::Ints& v) { return {v.begin(), v.end()}; }
+
+struct Geometry {
+  Dims strides, dilations, begin, end;
+};
+
+/// oneDNN rounds the number of window positions down, so a tail that no window reaches may be left unsaid: it refuses
+/// negative paddings. False: it cannot be said.
+bool geometry_of(const Window& w, Geometry& g) {
+  g.strides = dims_of(w.strides);
+  g.begin = dims_of(w.pads_begin);
+  for (int i = 0; i < w.rank; i++) {
+    g.dilations.push_back(w.dilations[i] - 1);
+    const int64_t end = std::max<int64_t>(w.pads_end[i], 0);
+    if (end > w.pads_end[i] + w.strides[i] - 1) return false;
+    g.end.push_back(end);
+  }
+  return true;
+}
+
+struct Format {
+  Layout in, out;
+  bool fused;
+};
+
+/// Best first. Blocked layouts pay only when a block is not mostly padding; few channels are read row-major.
+std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t out, bool fused) {
+  const int64_t block = channel_block();
+  std::vector<Format> f;
+  if (fused) {
+    if (in >= block && out >= block) f.push_back({blocked(), blocked(), true});
+    if (in < block && out >= block) f.push_back({{}, blocked(), true});
+    f.push_back({{}, {}, true});
+  }
+  if (m.epilogue.empty()) return f;
+  f.push_back({{}, {}, false});
+  return f;
+}
+
+/// Weights of a convolution as oneDNN sees them: [groups,] out, in, kernel..., read from MIL's order.
+Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
+  const int64_t taps = s.count(2, s.rank());
+  const int64_t a = transposed ? s[0] / groups : s[0] / groups, b = s[1];
+  Dims dims, strides;
+  if (groups > 1) {
+    dims.push_back(groups);
+    strides.push_back(a * b * taps);
+  }
+  if (transposed) {
+    dims.insert(dims.end(), {b, a});
+    strides.insert(strides.end(), {taps, b * taps});
+  } else {
+    dims.insert(dims.end(), {a, b});
+    strides.insert(strides.end(), {b * taps, taps});
+  }
+  int64_t step = taps;
+  for (int i = 2; i < s.rank(); i++) {
+    step /= s[i];
+    dims.push_back(s[i]);
+    strides.push_back(step);
+  }
+  return strided(dims, strides);
+}
+
+Desc any_like(const Desc& d) { return any(d.dims()); }
+
+template <class Make>
+Match match_window(const MatchCall& m, const Window& w, std::string_view name, bool transposed, Make make) {
+  const ir::OpCall& call = m.call;
+  const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = m.outputs[0].shape();
+  Geometry g;
+  if (!geometry_of(w, g)) return Match::no("an output beyond the reach of the windows");
+  const bool constant = m.is_constant("weight");
+  const Desc plain = plain_weights(weight, w.groups, transposed);
+  const bool bias = call.has("bias");
+  dnnl::post_ops post;
+  const bool fused = append_epilogues(m.epilogue, post) == m.epilogue.size();
+  std::string slow;
+  ThreadScope scope(m.threads);
+  for (const Format& f : formats(m, x[1], y[1], fused)) {
+    try {
+      auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(), describe(y, f.out), g,
+                     attributes(f.fused ? post : dnnl::post_ops()));
+      if (pd.get(true) == nullptr) continue;
+      if (is_plain_loops(pd)) {
+        slow = pd.impl_info_str();
+        continue;
+      }
+      Launch launch;
+      launch.in(DNNL_ARG_SRC, pd.src_desc(), call.arg_index("x"));
+      if (constant)
+        launch.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain);
+      else
+        launch.in(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"));
+      if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), call.arg_index("bias"));
+      launch.out(DNNL_ARG_DST, pd.dst_desc());
+      KernelChoice c = launch.choose(name, pd, m);
+      c.in = in_layouts(m, "x", f.in);
+      c.out = {f.out};
+      c.epilogues = f.fused ? m.epilogue.size() : 0;
+      const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
+                           static_cast<double>(transposed ? w.in_count() : w.out_count());
+      c.cost = cost_of(m, flops, traffic(m));
+      return Match::yes(std::move(c));
+    } catch (const dnnl::error& e) {
+      slow = e.what();
+    }
+  }
+  return Match::no(slow.empty() ? "no oneDNN implementation" : cat("only ", slow, " of oneDNN"));
+}
+
+Match match_conv(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto w = ops::conv_window(m.call);
+  if (!w.ok()) return Match::no("an invalid window");
+  return match_window(m, *w, "cpu.conv.onednn", false,
+                      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
+                        dnnl::convolution_forward::desc d =
+                            b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct, x,
+                                                                          k, y, g.strides, g.dilations, g.begin, g.end)
+                                        : dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct, x,
+                                                                          k, b, y, g.strides, g.dilations, g.begin, g.end);
+                        return dnnl::convolution_forward::primitive_desc(d, a, engine(), true);
+                      });
+}
+
+Match match_conv_transpose(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto w = ops::conv_transpose_window(m.call);
+  if (!w.ok()) return Match::no("an invalid window");
+  return match_window(m, *w, "cpu.conv_transpose.onednn", true,
+                      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
+                        dnnl::deconvolution_forward::desc d =
+                            b.is_zero() ? dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct,
+                                                                            x, k, y, g.strides, g.dilations, g.begin, g.end)
+                                        : dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct,
+                                                                            x, k, b, y, g.strides, g.dilations, g.begin, g.end);
+                        return dnnl::deconvolution_forward::primitive_desc(d, a, engine(), true);
+                      });
+}
+
+Match match_pool(const MatchCall& m, algorithm a, std::string_view name) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  auto w = ops::pool_window(m.call);
+  if (!w.ok()) return Match::no("an invalid window");
+  Geometry g;
+  if (!geometry_of(*w, g)) return Match::no("an input tail that no window reads");
+  for (int i = 0; i < w->rank; i++)
+    if (w->pads_begin[i] >= w->kernel[i] || g.end[static_cast<size_t>(i)] >= w->kernel[i]) return Match::no("windows of padding alone");
+  const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
+  const Layout layout = x[1] >= channel_block() && layout_of(m, "x") == blocked() ? blocked() : Layout{};
+  dnnl::post_ops post;
+  bool fused = append_epilogues(m.epilogue, post) == m.epilogue.size();
+  ThreadScope scope(m.threads);
+  for (int attempt = 0; attempt < 2; attempt++) {
+    const Layout l = attempt == 0 ? layout : Layout{};
+    if (attempt > 0) fused = false;
+    if (!fused && !l.is_row_major()) continue;
+    try {
+      dnnl::pooling_forward::desc d(prop_kind::forward_inference, a, describe(x, l), describe(y, l), g.strides, dims_of(w->kernel), g.begin, g.end);
+      dnnl::pooling_forward::primitive_desc pd(d, attributes(fused ? post : dnnl::post_ops()), engine(), true);
+      if (pd.get(true) == nullptr) continue;
+      Launch launch;
+      launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"));
+      launch.out(DNNL_ARG_DST, pd.dst_desc());
+      KernelChoice c = launch.choose(name, pd, m);
+      c.in = in_layouts(m, "x", l);
+      c.out = {l};
+      c.epilogues = fused ? m.epilogue.size() : 0;
+      c.cost = cost_of(m, static_cast<double>(y.count() * w->taps()) * 2, traffic(m));
+      return Match::yes(std::move(c));
+    } catch (const dnnl::error&) {
+    }
+  }
+  return Match::no("no oneDNN implementation");
+}
+
+Match match_max_pool(const MatchCall& m) { return match_pool(m, algorithm::pooling_max, "cpu.max_pool.onednn"); }
+Match match_avg_pool(const MatchCall& m) {
+  auto exclude = m.call.flag("exclude_padding_from_average");
+  const bool e = exclude.ok() && *exclude;
+  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding, "cpu.avg_pool.onednn");
+}
+
+}  // namespace
+
+std::span<const KernelDef> conv_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv},
+                                   {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
+                                   {"cpu.max_pool.onednn", {"max_pool"}, match_max_pool},
+                                   {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

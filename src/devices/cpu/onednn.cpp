@@ -1,0 +1,252 @@
+#include "devices/cpu/onednn.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+namespace moka::devices::cpu::onednn {
+
+using dnnl::algorithm;
+using kernel::KernelArgs;
+using kernel::Layout;
+using tag = dnnl::memory::format_tag;
+
+namespace {
+
+constexpr auto kF32 = dnnl::memory::data_type::f32;
+constexpr size_t kMaxArguments = 8;
+
+std::string key_of(const Desc& plain, const Desc& packed) {
+  auto text = [](const Desc& d) {
+    const dnnl_memory_desc_t& m = d.data;
+    std::string s;
+    for (int i = 0; i < m.ndims; i++)
+      s += cat(m.dims[i], "/", m.padded_dims[i], "/", m.format_kind == dnnl_blocked ? m.format_desc.blocking.strides[i] : -1, ",");
+    if (m.format_kind == dnnl_blocked) {
+      const auto& b = m.format_desc.blocking;
+      for (int i = 0; i < b.inner_nblks; i++) s += cat(b.inner_idxs[i], "b", b.inner_blks[i], ",");
+    } else {
+      // An opaque format: its description decides it.
+      const auto* raw = reinterpret_cast<const unsigned char*>(&m.format_desc);
+      for (size_t i = 0; i < sizeof(m.format_desc); i++) s += cat(static_cast<int>(raw[i]), ".");
+    }
+    return s;
+  };
+  return cat("onednn ", text(plain), " to ", text(packed));
+}
+
+Error failed(std::string_view what, dnnl_status_t status) {
+  return fail(ErrorCode::internal, "oneDNN ", what, ": status ", static_cast<int>(status));
+}
+
+/// A primitive that many threads may run at once. Memory objects are made when more runs overlap than ever before, and
+/// kept; a run prefers those that already point where it wants.
+class Shared {
+ public:
+  std::vector<Launch::Argument> arguments;
+  std::vector<std::shared_ptr<const std::byte>> packed;  // parallel to arguments
+  dnnl::primitive primitive;
+  int threads = 1;
+
+  Status run(const KernelArgs& args) {
+    std::array<void*, kMaxArguments> data{};
+    for (size_t i = 0; i < arguments.size(); i++) {
+      const auto at = static_cast<size_t>(arguments[i].index);
+      switch (arguments[i].from) {
+        case Launch::From::in: data[i] = args.in[at].data; break;
+        case Launch::From::out: data[i] = args.out[at].data; break;
+        case Launch::From::packed: data[i] = const_cast<std::byte*>(packed[i].get()); break;
+        case Launch::From::scratch: data[i] = args.scratch; break;
+      }
+    }
+    std::unique_ptr<Slot> slot = take(data);
+    if (!slot) {
+      try {
+        slot = make_slot();
+      } catch (const dnnl::error& e) {
+        return fail(ErrorCode::internal, "oneDNN memory: ", e.what());
+      }
+    }
+    Status result;
+    dnnl_status_t status = dnnl_success;
+    for (size_t i = 0; i < arguments.size() && status == dnnl_success; i++) {
+      if (slot->data[i] == data[i]) continue;
+      status = dnnl_memory_set_data_handle(slot->arguments[i].memory, data[i]);
+      slot->data[i] = data[i];
+    }
+    if (status == dnnl_success) {
+      ThreadScope scope(threads);
+      status = dnnl_primitive_execute(primitive.get(), slot->stream.get(), static_cast<int>(arguments.size()), slot->arguments.data());
+    }
+    give_back(std::move(slot));
+    if (status != dnnl_success) return failed("execution", status);
+    return {};
+  }
+
+ private:
+  struct Slot {
+    dnnl::stream stream;
+    std::vector<dnnl::memory> memories;
+    std::array<dnnl_exec_arg_t, kMaxArguments> arguments{};
+    std::array<void*, kMaxArguments> data{};
+  };
+
+  std::unique_ptr<Slot> make_slot() const {
+    auto slot = std::make_unique<Slot>();
+    slot->stream = dnnl::stream(engine());
+    for (size_t i = 0; i < arguments.size(); i++) {
+      slot->memories.emplace_back(arguments[i].desc, engine(), nullptr);
+      slot->arguments[i] = {arguments[i].id, slot->memories.back().get()};
+    }
+    return slot;
+  }
+
+  std::unique_ptr<Slot> take(const std::array<void*, kMaxArguments>& data) {
+    std::lock_guard lock(mutex_);
+    if (free_.empty()) return nullptr;
+    auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& s) { return s->data == data; });
+    if (it == free_.end()) it = std::prev(free_.end());
+    std::unique_ptr<Slot> slot = std::move(*it);
+    *it = std::move(free_.back());
+    free_.pop_back();
+    return slot;
+  }
+
+  void give_back(std::unique_ptr<Slot> slot) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(std::move(slot));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Slot>> free_;
+};
+
+}  // namespace
+
+const dnnl::engine& engine() {
+  static const dnnl::engine e(dnnl::engine::kind::cpu, 0);
+  return e;
+}
+
+ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
+  if (before_ != threads) omp_set_num_threads(std::max(threads, 1));
+}
+
+ThreadScope::~ThreadScope() {
+  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+}
+
+Desc row_major(const Dims& dims) {
+  Dims strides(dims.size());
+  dnnl_dim_t step = 1;
+  for (size_t i = dims.size(); i-- > 0; step *= dims[i]) strides[i] = step;
+  return {dims, kF32, strides};
+}
+
+Desc strided(const Dims& dims, const Dims& strides) { return {dims, kF32, strides}; }
+Desc any(const Dims& dims) { return {dims, kF32, tag::any}; }
+Dims dims_of(const ir::Shape& shape) { return {shape.begin(), shape.end()}; }
+
+Desc describe(const ir::Shape& shape, Layout layout) {
+  const Dims dims = dims_of(shape);
+  const int rank = shape.rank();
+  if (layout.is_row_major() || rank < 3) return row_major(dims);
+  if (layout.kind == Layout::Kind::channels_last) return {dims, kF32, rank == 3 ? tag::nwc : rank == 4 ? tag::nhwc : tag::ndhwc};
+  if (layout.block == 16) return {dims, kF32, rank == 3 ? tag::nCw16c : rank == 4 ? tag::nChw16c : tag::nCdhw16c};
+  return {dims, kF32, rank == 3 ? tag::nCw8c : rank == 4 ? tag::nChw8c : tag::nCdhw8c};
+}
+
+size_t append_epilogues(std::span<const ir::Epilogue> epilogues, dnnl::post_ops& to) {
+  size_t n = 0;
+  for (const ir::Epilogue& e : epilogues) {
+    auto add = [&](algorithm a, float alpha = 0, float beta = 0) { to.append_eltwise(1, a, alpha, beta); };
+    if (e.op == "relu") add(algorithm::eltwise_relu);
+    else if (e.op == "relu6") add(algorithm::eltwise_clip, 0, 6);
+    else if (e.op == "clip") add(algorithm::eltwise_clip, e.alpha, e.beta);
+    else if (e.op == "sigmoid") add(algorithm::eltwise_logistic);
+    else if (e.op == "tanh") add(algorithm::eltwise_tanh);
+    else if (e.op == "silu") add(algorithm::eltwise_swish, 1);
+    else if (e.op == "leaky_relu") add(algorithm::eltwise_relu, e.alpha);
+    else if (e.op == "elu") add(algorithm::eltwise_elu, e.alpha);
+    else if (e.op == "gelu") add(algorithm::eltwise_gelu_erf);
+    else if (e.op == "gelu_tanh") add(algorithm::eltwise_gelu_tanh);
+    else if (e.op == "linear_activation") add(algorithm::eltwise_linear, e.alpha, e.beta);
+    else if (e.op == "abs") add(algorithm::eltwise_abs);
+    else if (e.op == "sqrt") add(algorithm::eltwise_sqrt);
+    else if (e.op == "square") add(algorithm::eltwise_square);
+    else if (e.op == "exp") add(algorithm::eltwise_exp);
+    else if (e.op == "sigmoid_hard") {
+      add(algorithm::eltwise_linear, e.alpha, e.beta);
+      add(algorithm::eltwise_clip, 0, 1);
+    } else break;
+    n++;
+  }
+  return n;
+}
+
+dnnl::primitive_attr attributes(const dnnl::post_ops& post) {
+  dnnl::primitive_attr a;
+  a.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  a.set_post_ops(post);
+  return a;
+}
+
+bool is_plain_loops(const dnnl::primitive_desc_base& pd) {
+  return std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos;
+}
+
+void Launch::in(int id, const Desc& desc, int arg) { arguments_.push_back({id, desc, From::in, arg, {}}); }
+void Launch::out(int id, const Desc& desc, int output) { arguments_.push_back({id, desc, From::out, output, {}}); }
+void Launch::packed(int id, const Desc& desc, int arg, const Desc& plain) {
+  if (desc == plain)
+    in(id, desc, arg);
+  else
+    arguments_.push_back({id, desc, From::packed, arg, plain});
+}
+
+kernel::KernelChoice Launch::choose(std::string_view kernel, const dnnl::primitive_desc_base& pd, const kernel::MatchCall& call) const {
+  kernel::KernelChoice c;
+  c.kernel = kernel;
+  c.note = pd.impl_info_str();
+  c.own_threads = true;
+  auto shared = std::make_shared<Shared>();
+  shared->arguments = arguments_;
+  shared->threads = call.threads;
+  const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
+  if ((c.scratch = scratch.get_size()) > 0) shared->arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, From::scratch, 0, {}});
+  for (const Argument& a : arguments_) {
+    if (a.from != From::packed) continue;
+    c.in_prepare_only.resize(call.call.all_args().size());
+    c.in_prepare_only[static_cast<size_t>(a.index)] = true;
+  }
+  c.prepare = [shared, pd](kernel::PrepareContext& context) -> Status {
+    ThreadScope scope(shared->threads);
+    try {
+      shared->primitive = dnnl::primitive(pd.get());
+      shared->packed.resize(shared->arguments.size());
+      for (size_t i = 0; i < shared->arguments.size(); i++) {
+        const Argument& a = shared->arguments[i];
+        if (a.from != From::packed) continue;
+        shared->packed[i] = MOKA_TRY(context.pack(a.index, key_of(a.plain, a.desc), a.desc.get_size(),
+                                                  [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                                    dnnl::memory from(a.plain, engine(), value.data), into(a.desc, engine(), to);
+                                                    dnnl::stream stream(engine());
+                                                    dnnl::reorder(from, into).execute(stream, from, into);
+                                                    stream.wait();
+                                                    return {};
+                                                  }));
+      }
+    } catch (const dnnl::error& e) {
+      return fail(ErrorCode::internal, "oneDNN: ", e.what());
+    }
+    return {};
+  };
+  c.run = [shared](const KernelArgs& args) { return shared->run(args); };
+  return c;
+}
+
+}  // namespace moka::devices::cpu::onednn

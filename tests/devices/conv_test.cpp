@@ -1,0 +1,145 @@
+#include "devices/graph_util.h"
+
+/// Tolerance 1e-5 of the largest expected value: fp32 sums of up to some thousands of products in another order.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+struct ConvCase {
+  int64_t n, in, out, groups;
+  std::vector<int64_t> size, kernel, strides, dilations, pad;
+  std::string pad_type = "custom";
+  std::vector<Epilogue> epilogue;
+  bool bias = true;
+};
+
+Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
+  Shape s{a, b};
+  for (int64_t d : rest) s.push_back(d);
+  return s;
+}
+
+Tensor ints(const std::vector<int64_t>& v) { return Tensor::i32(v); }
+
+Run check(const ConvCase& c, bool transposed = false, bool constant = true, bool anywhere = false) {
+  Graph g;
+  Value* x = g.input(shape_of(c.n, c.in, c.size));
+  const Shape w = transposed ? shape_of(c.in, c.out / c.groups, c.kernel) : shape_of(c.out, c.in / c.groups, c.kernel);
+  std::vector<NamedArg> args{{"x", x}, {"pad_type", c.pad_type}, {"groups", static_cast<int>(c.groups)},
+                             {"strides", ints(c.strides)}, {"dilations", ints(c.dilations)}};
+  if (constant)
+    args.emplace_back("weight", g.random(w));
+  else
+    args.emplace_back("weight", g.input(w));
+  if (c.bias) args.emplace_back("bias", g.random({c.out}));
+  if (c.pad_type == "custom") args.emplace_back("pad", ints(c.pad));
+  Value* y = g.op(transposed ? "conv_transpose" : "conv", args);
+  if (y == nullptr) return {};
+  y->producer()->epilogue = c.epilogue;
+  Run r = expect_same(g, {y}, 1e-5, anywhere);
+  return r;
+}
+
+TEST(CpuConv, AwkwardChannels) {
+  for (int64_t in : {1, 3, 17, 33})
+    for (int64_t out : {1, 3, 17, 33}) {
+      SCOPED_TRACE(cat(in, " to ", out));
+      check({1, in, out, 1, {13, 15}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+      check({2, in, out, 1, {13, 15}, {3, 2}, {2, 1}, {1, 1}, {0, 2, 1, 0}});
+      check({1, in, out, 1, {13, 15}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}});
+    }
+}
+
+TEST(CpuConv, DilationsAndPads) {
+  for (int64_t ch : {3, 16, 64}) {
+    SCOPED_TRACE(ch);
+    check({1, ch, ch, 1, {19, 21}, {3, 3}, {1, 1}, {2, 3}, {2, 2, 3, 3}});
+    check({1, ch, ch, 1, {19, 21}, {5, 3}, {2, 3}, {1, 1}, {}, "same"});
+    check({1, ch, ch, 1, {20, 21}, {3, 3}, {2, 2}, {1, 1}, {}, "same_lower"});
+    check({1, ch, ch, 1, {20, 21}, {2, 2}, {3, 3}, {1, 1}, {}, "valid"});
+  }
+}
+
+TEST(CpuConv, Groups) {
+  check({1, 32, 64, 2, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+  check({1, 12, 6, 3, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+  check({2, 33, 33, 33, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+  check({1, 64, 64, 64, {9, 11}, {5, 5}, {2, 2}, {1, 1}, {2, 2, 2, 2}});
+  check({1, 32, 32, 32, {15, 11}, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}});
+  check({1, 16, 32, 16, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+}
+
+TEST(CpuConv, OneAndThreeDimensions) {
+  for (int64_t ch : {3, 17, 32}) {
+    SCOPED_TRACE(ch);
+    check({2, ch, ch, 1, {40}, {5}, {2}, {1}, {2, 2}});
+    check({2, ch, ch, 1, {40}, {3}, {1}, {4}, {4, 0}});
+    check({1, ch, ch, 1, {7, 8, 9}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, {1, 1, 1, 1, 0, 0}});
+  }
+  check({1, 32, 32, 32, {40}, {3}, {1}, {1}, {1, 1}});
+  check({1, 32, 32, 32, {6, 7, 8}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}});
+}
+
+TEST(CpuConv, Transposed) {
+  for (int64_t ch : {1, 3, 17, 32}) {
+    SCOPED_TRACE(ch);
+    check({1, ch, ch, 1, {7, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}}, true);
+    check({2, ch, 5, 1, {7, 8}, {4, 2}, {2, 1}, {1, 1}, {}, "same"}, true);
+    check({1, ch, ch, ch, {7, 8}, {3, 3}, {2, 2}, {1, 1}, {}, "valid"}, true);
+    check({1, ch, 2 * ch, 1, {9}, {4}, {2}, {1}, {1, 1}}, true);
+    check({1, ch, ch, 1, {7, 8}, {3, 3}, {1, 1}, {2, 2}, {1, 1, 1, 1}}, true);
+  }
+}
+
+TEST(CpuConv, VariableWeights) {
+  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}, false, false);
+  check({1, 32, 32, 1, {9, 9}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}}, false, false);
+  check({1, 8, 12, 1, {9, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}}, true, false, true);
+}
+
+TEST(CpuConv, Epilogues) {
+  for (const char* op : {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "gelu_tanh", "softplus", "abs", "square", "exp"}) {
+    SCOPED_TRACE(op);
+    check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{op}}});
+    check({1, 8, 5, 1, {5, 5}, {2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, "custom", {{op}}}, true);
+  }
+  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}});
+  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"sigmoid_hard", 0.2f, 0.5f}}});
+  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"elu", 0.7f}, {"linear_activation", 2, 3}}, false});
+}
+
+/// A padded channel must stay zero for the convolution that reads it next.
+TEST(CpuConv, Chains) {
+  Graph g;
+  Value* x = g.input({1, 3, 23, 25});
+  Value* a = g.op("conv", {{"x", x}, {"weight", g.random({33, 3, 3, 3})}, {"bias", g.random({33})}, {"pad_type", "same"}});
+  a->producer()->epilogue = {{"sigmoid"}};
+  Value* b = g.op("conv", {{"x", a}, {"weight", g.random({33, 1, 3, 3})}, {"groups", 33}, {"pad_type", "same"}});
+  b->producer()->epilogue = {{"exp"}};
+  Value* c = g.op("max_pool", {{"x", b}, {"kernel_sizes", Tensor::i32({3, 3})}, {"strides", Tensor::i32({2, 2})}, {"pad_type", "custom"},
+                               {"pad", Tensor::i32({1, 1, 1, 1})}});
+  Value* d = g.op("conv", {{"x", c}, {"weight", g.random({17, 33, 1, 1})}, {"pad_type", "valid"}});
+  expect_same(g, {d});
+}
+
+TEST(CpuPool, WindowsAndPads) {
+  for (const char* op : {"max_pool", "avg_pool"})
+    for (int64_t ch : {1, 16, 33})
+      for (bool ceil : {false, true})
+        for (bool exclude : {false, true}) {
+          SCOPED_TRACE(cat(op, " ", ch, " ", ceil, " ", exclude));
+          Graph g;
+          std::vector<NamedArg> args{{"x", g.input({2, ch, 12, 15})}, {"kernel_sizes", Tensor::i32({3, 2})}, {"strides", Tensor::i32({2, 2})},
+                                     {"pad_type", "custom"}, {"pad", Tensor::i32({1, 1, 0, 0})}, {"ceil_mode", ceil}};
+          if (std::string_view(op) == "avg_pool") args.emplace_back("exclude_padding_from_average", exclude);
+          expect_same(g, {g.op(op, args)});
+        }
+  Graph g;
+  Value* x = g.input({1, 20, 31});
+  expect_same(g, {g.op("max_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"strides", Tensor::i32({2})}, {"pad_type", "same"}}),
+                  g.op("avg_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"pad_type", "valid"}})});
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -1,0 +1,125 @@
+#include "devices/graph_util.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "devices/cpu/device.h"
+#include "devices/reference/device.h"
+#include "ir/op_def.h"
+#include "plan/constants.h"
+
+namespace moka::devices_test {
+
+using namespace ir;
+
+Graph::Graph(Opset opset, unsigned seed) : function_("main", opset), builder_(ops::table(), function_.body()), random_(seed) {}
+
+Tensor Graph::random(const Shape& shape, float low, float high) {
+  std::uniform_real_distribution<float> draw(low, high);
+  std::vector<float> v(static_cast<size_t>(shape.count()));
+  for (float& x : v) x = draw(random_);
+  return Tensor::f32(shape, v);
+}
+
+Value* Graph::input_of(Tensor value) {
+  inputs_.push_back(value);
+  return function_.body().add_input(cat("x", inputs_.size()), Type::tensor(value.dtype(), value.shape()));
+}
+
+Value* Graph::input(const Shape& shape, float low, float high) { return input_of(random(shape, low, high)); }
+
+Value* Graph::op(std::string_view name, std::vector<NamedArg> args) {
+  auto v = builder_.op(name, std::move(args));
+  EXPECT_TRUE(v.ok()) << v.error().to_string();
+  return v.ok() ? *v : nullptr;
+}
+
+std::vector<Value*> Graph::ops(std::string_view name, std::vector<NamedArg> args) {
+  auto made = builder_.append({name, std::move(args), {}, {}, {}});
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  std::vector<Value*> out;
+  if (made.ok())
+    for (size_t i = 0; i < (*made)->output_count(); i++) out.push_back((*made)->output(i));
+  return out;
+}
+
+plan::PlanOptions options(bool cpu, int threads) {
+  plan::PlanOptions o;
+  if (cpu) o.devices.push_back(&devices::cpu::device());
+  o.devices.push_back(&devices::reference::device());
+  o.threads = threads;
+  o.budget = std::make_shared<MemoryBudget>();
+  o.constants = std::make_shared<plan::ConstantPool>(o.budget);
+  return o;
+}
+
+Result<Run> run(const Function& f, std::span<const Tensor> inputs, bool cpu, int threads, int times) {
+  const plan::PlanOptions o = options(cpu, threads);
+  runtime::ExecContext context;
+  context.options = &o;
+  std::vector<Type> types;
+  for (const Tensor& t : inputs) types.push_back(Type::tensor(t.dtype(), t.shape()));
+  Run r;
+  r.plan = MOKA_TRY(plan::plan_block(f.body(), types, nullptr, o));
+  auto frame = MOKA_TRY(runtime::Frame::make(r.plan, nullptr, context));
+  for (size_t i = 0; i < inputs.size(); i++) frame->set_input(i, const_cast<void*>(inputs[i].data()));
+  for (int n = 0; n < times; n++) MOKA_TRY(frame->run());
+  for (size_t i = 0; i < f.body().outputs().size(); i++) {
+    const TensorView& v = frame->output(i);
+    Tensor t;
+    if (v.dtype == DType::string) {
+      t = Tensor::strings(v.shape, std::vector<std::string>(v.as<std::string>(), v.as<std::string>() + v.count()));
+    } else if (v.dtype != DType::none) {
+      t = MOKA_TRY(Tensor::zeros(v.dtype, v.shape));
+      if (t.bytes() > 0) std::memcpy(t.mutable_data(), v.data, t.bytes());
+    }
+    r.outputs.push_back(std::move(t));
+  }
+  for (const plan::Step& s : r.plan->steps) {
+    if (!r.kernels.empty()) r.kernels += ' ';
+    if (s.kind == plan::Step::Kind::run)
+      r.kernels += cat(s.choice->kernel, s.choice->note.empty() ? "" : "(", s.choice->note, s.choice->note.empty() ? "" : ")");
+    else
+      r.kernels += s.kind == plan::Step::Kind::convert ? "convert" : "control";
+  }
+  return r;
+}
+
+Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool anywhere) {
+  for (Value* v : outputs)
+    if (v == nullptr) return {};
+  g.function().body().set_outputs(outputs);
+  auto got = run(g.function(), g.inputs(), true, g.threads, 2);
+  auto expected = run(g.function(), g.inputs(), false, 1);
+  EXPECT_TRUE(got.ok()) << got.error().to_string();
+  EXPECT_TRUE(expected.ok()) << expected.error().to_string();
+  if (!got.ok() || !expected.ok()) return {};
+  for (const plan::Step& s : got->plan->steps) {
+    if (s.kind != plan::Step::Kind::run || anywhere) continue;
+    std::string why;
+    for (const plan::Refusal& r : s.refusals) why += r.reason;
+    EXPECT_EQ(s.device->name(), "cpu") << s.op->type_name() << ": " << why;
+  }
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const Tensor &a = got->outputs[i], &e = expected->outputs[i];
+    EXPECT_EQ(a.dtype(), e.dtype());
+    EXPECT_TRUE(a.shape() == e.shape());
+    if (!(a.shape() == e.shape())) continue;
+    double scale = 1;
+    for (int64_t k = 0; k < e.count(); k++)
+      if (double v = std::fabs(load_f64(e.view(), k)); std::isfinite(v)) scale = std::max(scale, v);
+    if (!is_float(e.dtype())) scale = 0;
+    for (int64_t k = 0; k < e.count(); k++) {
+      const double x = load_f64(a.view(), k), y = load_f64(e.view(), k);
+      if (std::isnan(y) && std::isnan(x)) continue;
+      if (std::isinf(y) && x == y) continue;
+      if (!(std::fabs(x - y) <= tolerance * scale)) {
+        ADD_FAILURE() << "output " << i << " [" << k << "] expected " << y << ", got " << x << "; kernels " << got->kernels;
+        break;
+      }
+    }
+  }
+  return std::move(*got);
+}
+
+}  // namespace moka::devices_test

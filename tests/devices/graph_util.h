@@ -1,0 +1,51 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "plan/plan.h"
+#include "runtime/frame.h"
+
+namespace moka::devices_test {
+
+/// A small function of random inputs and constants, run on the CPU device and on the reference alone.
+class Graph {
+ public:
+  explicit Graph(ir::Opset opset = ir::Opset::ios17, unsigned seed = 1);
+
+  ir::Value* input(const ir::Shape& shape, float low = -1, float high = 1);
+  ir::Value* input_of(ir::Tensor value);
+  ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
+  ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);
+  std::vector<ir::Value*> ops(std::string_view name, std::vector<ir::NamedArg> args);
+
+  ir::Function& function() { return function_; }
+  const std::vector<ir::Tensor>& inputs() const { return inputs_; }
+  int threads = 2;
+
+ private:
+  ir::Function function_;
+  ir::Builder builder_;
+  std::vector<ir::Tensor> inputs_;
+  std::mt19937 random_;
+};
+
+/// One device list's way to run a function.
+struct Run {
+  std::shared_ptr<const plan::Plan> plan;
+  std::vector<ir::Tensor> outputs;
+  std::string kernels;  ///< "cpu.conv.onednn convert reference ..." in order of the steps
+};
+
+plan::PlanOptions options(bool cpu, int threads);
+Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, bool cpu, int threads = 2, int times = 1);
+
+/// Both ways give the same within `tolerance` relative to max(1, largest expected magnitude); and every kernel is the
+/// CPU's unless `anywhere`.
+Run expect_same(Graph& g, std::vector<ir::Value*> outputs, double tolerance = 1e-5, bool anywhere = false);
+
+}  // namespace moka::devices_test

@@ -1,10 +1,12 @@
-# The shared library, its headers, find_package(moka) and pkg-config. Programs install themselves.
+# The shared library, its headers, find_package(moka) and pkg-config. Programs install themselves; what is
+# here is the component `library`.
 if(NOT TARGET moka)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
 add_library(moka::moka ALIAS moka)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 install(TARGETS moka EXPORT moka_targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -27,3 +29,4 @@ string(REGEX REPLACE "/$" "" moka_pc_prefix "${moka_pc_prefix}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/moka.pc.in ${CMAKE_BINARY_DIR}/moka.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/moka.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

@@ -190,8 +190,8 @@ def activations():
     table = {
         "RELU": (None, np.maximum(x, 0)), "LEAKYRELU": ([0.3], np.where(x >= 0, x, np.float32(0.3) * x)), "SIGMOID": (None, 1 / (1 + np.exp(-x))),
         "TANH": (None, np.tanh(x)), "SCALED_TANH": ([1.5, 0.7], 1.5 * np.tanh(0.7 * x)), "LINEAR": ([2.0, -1.0], 2 * x - 1),
-        "SIGMOID_HARD": ([0.2, 0.5], np.clip(0.2 * x + 0.5, 0, 1)), "ELU": ([0.8], np.where(x >= 0, x, 0.8 * (np.exp(x) - 1))),
-        "THRESHOLDEDRELU": ([0.5], np.where(x >= 0.5, x, 0)), "SOFTSIGN": (None, x / (1 + np.abs(x))), "SOFTPLUS": (None, np.log(1 + np.exp(x))),
+        "SIGMOID_HARD": ([0.2, 0.5], np.clip(0.2 * x + 0.5, 0, 1)), "ELU": (0.8, np.where(x >= 0, x, 0.8 * (np.exp(x) - 1))),
+        "THRESHOLDEDRELU": (0.5, np.where(x >= 0.5, x, 0)), "SOFTSIGN": (None, x / (1 + np.abs(x))), "SOFTPLUS": (None, np.log(1 + np.exp(x))),
         "PRELU": (a, np.where(x >= 0, x, pc(a) * x)), "PARAMETRICSOFTPLUS": ([a, c], pc(a) * np.log(1 + np.exp(pc(c) * x))),
     }
     for kind, (params, y) in table.items():
@@ -503,15 +503,16 @@ def recurrent():
     last = lambda v: np.asarray(v).reshape(1, 1, -1, 1, 1)
     seq5 = lambda v: np.asarray(v).reshape(len(v), 1, -1, 1, 1)
     case("simple_rnn", two, {"y": seq5(out), "h_out": last(h)},
-         lambda bd: bd.add_simple_rnn("r", W, R, b, H, I, "TANH", ["x", "h"], ["y", "h_out"], output_all=True), edit=legacy)
+         lambda bd: bd.add_simple_rnn("r", R, W, b, H, I, "TANH", ["x", "h"], ["y", "h_out"], output_all=True), edit=legacy)
     Wz, Wr, Wo, Rz, Rr, Ro, bz, br, bo = m(H, I), m(H, I), m(H, I), m(H, H), m(H, H), m(H, H), m(H), m(H), m(H)
-    h = h0
-    for v in x[::-1]:
-        z, r = sigmoid(Wz @ v + Rz @ h + bz), sigmoid(Wr @ v + Rr @ h + br)
-        o = np.tanh(Wo @ v + Ro @ (h * r) + bo)
-        h = (1 - z) * o + z * h
-    case("gru_reverse", two, {"y": last(h), "h_out": last(h)},
-         lambda bd: bd.add_gru("g", [Wz, Wr, Wo], [Rz, Rr, Ro], [bz, br, bo], H, I, ["x", "h"], ["y", "h_out"], reverse_input=True), edit=legacy)
+    for name, gate in (("SIGMOID", sigmoid), ("SIGMOID_HARD", lambda v: np.clip(0.2 * v + 0.5, 0, 1))):
+        h = h0
+        for v in x[::-1]:
+            z, r = gate(Wz @ v + Rz @ h + bz), gate(Wr @ v + Rr @ h + br)
+            o = np.tanh(Wo @ v + Ro @ (h * r) + bo)
+            h = (1 - z) * o + z * h
+        case("gru_reverse_" + name.lower(), two, {"y": last(h), "h_out": last(h)},
+             lambda bd, n=name: bd.add_gru("g", [Rz, Rr, Ro], [Wz, Wr, Wo], [bz, br, bo], H, I, ["x", "h"], ["y", "h_out"], inner_activation=n, reverse_input=True), edit=legacy)
 
     def weights():
         return [m(H, I) for _ in range(4)], [m(H, H) for _ in range(4)], [m(H) for _ in range(4)], [m(H) for _ in range(3)]
@@ -534,16 +535,16 @@ def recurrent():
                          ("forget_bias", {"forget": 1.0}, {"forget_bias": True}), ("clip", {"limit": 0.3}, {"cell_clip_threshold": 0.3})):
         y, h, c = lstm(x, h0, c0, W, R, b, **kw)
         case("lstm_" + name, inputs(), {"y": seq5(y), "h_out": last(h), "c_out": last(c)},
-             lambda bd, k=bk: bd.add_unilstm("l", W, R, b, H, I, ["x", "h", "c"], ["y", "h_out", "c_out"], output_all=True, **dict({"cell_clip_threshold": 50.0}, **k)), edit=legacy)
+             lambda bd, k=bk: bd.add_unilstm("l", R, W, b, H, I, ["x", "h", "c"], ["y", "h_out", "c_out"], output_all=True, **dict({"cell_clip_threshold": 50.0}, **k)), edit=legacy)
     y, h, c = lstm(x, np.zeros(H), np.zeros(H), W, R, b)
-    case("lstm_no_state", {"x": seq}, {"y": last(h)}, lambda bd: bd.add_unilstm("l", W, R, b, H, I, ["x"], ["y"], cell_clip_threshold=50.0), edit=legacy)
+    case("lstm_no_state", {"x": seq}, {"y": last(h)}, lambda bd: bd.add_unilstm("l", R, W, b, H, I, ["x"], ["y"], cell_clip_threshold=50.0), edit=legacy)
     W2, R2, b2, _ = weights()
     h2, c2 = array(H), array(H)
     yf, hf, cf = lstm(x, h0, c0, W, R, b)
     yb, hb, cb = lstm(x[::-1], h2, c2, W2, R2, b2)
     case("bidirectional_lstm", dict(inputs(), h2=last(h2), c2=last(c2)),
          {"y": seq5(np.concatenate([yf, yb[::-1]], 1)), "hf": last(hf), "cf": last(cf), "hb": last(hb), "cb": last(cb)},
-         lambda bd: bd.add_bidirlstm("l", W, R, b, W2, R2, b2, H, I, ["x", "h", "c", "h2", "c2"], ["y", "hf", "cf", "hb", "cb"], output_all=True, cell_clip_threshold=50.0), edit=legacy)
+         lambda bd: bd.add_bidirlstm("l", R, W, b, R2, W2, b2, H, I, ["x", "h", "c", "h2", "c2"], ["y", "hf", "cf", "hb", "cb"], output_all=True, cell_clip_threshold=50.0), edit=legacy)
 
 
 def classifier():

@@ -65,23 +65,23 @@ TEST(MLProgram, EveryModelImportsAndItsTextIsAFixedPoint) {
   EXPECT_GE(programs, 15);
 }
 
-/// Inputs that differ from element to element and from input to input, the same for every model.
-std::map<std::string, RuntimeValue> some_inputs(const Function& f) {
+/// Positive inputs that differ from element to element and from input to input, the same for every model.
+std::map<std::string, RuntimeValue> some_inputs(const Function& f, int64_t unknown) {
   std::map<std::string, RuntimeValue> out;
   for (const auto& v : f.body().inputs()) {
     Shape shape = v->type.shape();
     for (int i = 0; i < shape.rank(); ++i)
-      if (shape[i] < 0) shape[i] = 1;
+      if (shape[i] < 0) shape[i] = unknown;
     Tensor t = Tensor::zeros(v->type.dtype(), shape).value();
-    for (int64_t i = 0; i < t.count(); ++i) store_f64(t.view(), i, 0.5 * std::sin(0.37 * static_cast<double>(i) + static_cast<double>(v->name.size())));
+    for (int64_t i = 0; i < t.count(); ++i) store_f64(t.view(), i, 0.1 + 0.5 * std::fabs(std::sin(0.37 * static_cast<double>(i) + static_cast<double>(v->name.size()))));
     out[v->name] = std::move(t);
   }
   return out;
 }
 
-Result<std::vector<RuntimeValue>> run(const ImportedModel& model) {
+Result<std::vector<RuntimeValue>> run(const ImportedModel& model, int64_t unknown = 1) {
   const Function& f = *model.program.find(model.description.default_function);
-  auto named = some_inputs(f);
+  auto named = some_inputs(f, unknown);
   std::vector<RuntimeValue> inputs;
   for (const auto& v : f.body().inputs()) inputs.push_back(named[v->name]);
   return evaluate(f, inputs);
@@ -118,15 +118,47 @@ TEST(MLProgram, SourceAndCompiledModelAgree) {
   }
 }
 
+// The unknown dimension is the batch: its first row must not depend on how many rows there are. The expected numbers
+// were computed with numpy from the specification.
 TEST(MLProgram, LoopsAndListsRun) {
   SKIP_WITHOUT_MODELS();
   const auto model = load("dtln_aec/DTLN_AEC_128_Part1.mlpackage");
   ASSERT_TRUE(model.ok()) << model.error().to_string();
-  const auto out = run(*model);
-  ASSERT_TRUE(out.ok()) << out.error().to_string();
-  ASSERT_EQ(out->size(), model->description.functions[0].outputs.size());
-  for (const RuntimeValue& v : *out)
-    for (int64_t i = 0; i < v.view().count(); ++i) ASSERT_TRUE(std::isfinite(load_f64(v.view(), i)));
+  const auto one = run(*model, 1), two = run(*model, 2);
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  ASSERT_TRUE(two.ok()) << two.error().to_string();
+  const auto& outputs = model->description.functions[0].outputs;
+  ASSERT_EQ(one->size(), outputs.size());
+  struct Expected {
+    std::string name;
+    std::vector<double> values;  ///< elements 0, 1, 2, 100, 200 and the last
+    double sum;
+  };
+  const Expected expected[] = {{"Identity", {0.005958557, 0.131103516, 0.032592773, 0.173828125, 0.026611328, 0.006744385}, 23.2101},
+                               {"Identity_1", {0.024719238, 0.073791504, 0.295898438, -0.221679688, 0.116088867, -0.447509766}, 88.75614}};
+  for (const Expected& e : expected)
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].name != e.name) continue;
+      const TensorView v = (*one)[k].view();
+      const int64_t at[] = {0, 1, 2, 100, 200, v.count() - 1};
+      for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(load_f64(v, at[i]), e.values[i], 2e-3) << e.name << " " << at[i];
+      double sum = 0;
+      for (int64_t i = 0; i < v.count(); ++i) sum += load_f64(v, i);
+      EXPECT_NEAR(sum, e.sum, 0.05) << e.name;
+    }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const TensorView a = (*one)[k].view(), b = (*two)[k].view();
+    ASSERT_EQ(b.count(), 2 * a.count());
+    if (outputs[k].name != "Identity") continue;
+    double sum = 0;
+    for (int64_t i = 0; i < a.count(); ++i) {
+      EXPECT_GT(load_f64(a, i), 0);
+      EXPECT_LT(load_f64(a, i), 1);
+      EXPECT_EQ(load_f64(a, i), load_f64(b, i)) << i;
+      sum += load_f64(a, i);
+    }
+    EXPECT_GT(sum, 0);
+  }
 }
 
 TEST(Description, SaysWhatTheModelSays) {

@@ -10,7 +10,10 @@ namespace {
 class Cpu final : public kernel::Device {
  public:
   Cpu() {
-    for (auto family : {conv_kernels()}) kernels_.insert(kernels_.end(), family.begin(), family.end());
+    isa();  // limits oneDNN before its first use
+    for (auto family : {conv_kernels(), matmul_kernels(), elementwise_kernels(), norm_kernels(), reduce_kernels(),
+                        recurrent_kernels(), concat_kernels()})
+      kernels_.insert(kernels_.end(), family.begin(), family.end());
   }
   std::string_view name() const override { return "cpu"; }
   std::string description() const override { return describe(); }

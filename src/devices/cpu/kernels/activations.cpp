@@ -1,0 +1,87 @@
+#include "devices/cpu/kernels/activations.h"
+
+namespace moka::devices::cpu {
+
+using vector::Unary;
+
+namespace {
+
+struct Entry {
+  std::string_view op;
+  Unary f;
+  std::string_view a, b;  // names of parameters
+};
+
+constexpr Entry kEntries[] = {
+    {"abs", Unary::abs, "", ""},
+    {"ceil", Unary::ceil, "", ""},
+    {"clamped_relu", Unary::clamped_relu, "alpha", "beta"},
+    {"clip", Unary::clip, "alpha", "beta"},
+    {"elu", Unary::elu, "alpha", ""},
+    {"erf", Unary::erf, "", ""},
+    {"exp", Unary::exp, "", ""},
+    {"exp2", Unary::exp2, "", ""},
+    {"floor", Unary::floor, "", ""},
+    {"gelu", Unary::gelu, "", ""},
+    {"inverse", Unary::inverse, "epsilon", ""},
+    {"leaky_relu", Unary::leaky_relu, "alpha", ""},
+    {"linear_activation", Unary::linear, "alpha", "beta"},
+    {"log", Unary::log, "epsilon", ""},
+    {"relu", Unary::relu, "", ""},
+    {"relu6", Unary::relu6, "", ""},
+    {"round", Unary::round, "", ""},
+    {"rsqrt", Unary::rsqrt, "epsilon", ""},
+    {"scaled_tanh", Unary::scaled_tanh, "alpha", "beta"},
+    {"sigmoid", Unary::sigmoid, "", ""},
+    {"sigmoid_hard", Unary::sigmoid_hard, "alpha", "beta"},
+    {"sign", Unary::sign, "", ""},
+    {"silu", Unary::silu, "", ""},
+    {"softplus", Unary::softplus, "", ""},
+    {"softsign", Unary::softsign, "", ""},
+    {"sqrt", Unary::sqrt, "", ""},
+    {"square", Unary::square, "", ""},
+    {"tanh", Unary::tanh, "", ""},
+    {"threshold", Unary::threshold, "alpha", ""},
+    {"thresholded_relu", Unary::thresholded_relu, "alpha", ""},
+};
+
+const Entry* find(std::string_view op) {
+  for (const Entry& e : kEntries)
+    if (e.op == op) return &e;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Activation> activation_of(const ir::OpCall& call) {
+  const Entry* e = find(call.version().def->name);
+  if (e == nullptr) return std::nullopt;
+  Activation act{e->f};
+  auto read = [&](std::string_view param, float& to) {
+    if (param.empty()) return true;
+    auto v = call.number(param);
+    if (v.ok()) to = static_cast<float>(*v);
+    return v.ok();
+  };
+  if (!read(e->a, act.a) || !read(e->b, act.b)) return std::nullopt;
+  if (e->f == Unary::gelu) {
+    auto mode = call.text("mode");
+    if (!mode.ok()) return std::nullopt;
+    if (*mode == "TANH_APPROXIMATION") act.f = Unary::gelu_tanh;
+    if (*mode == "SIGMOID_APPROXIMATION") act.f = Unary::gelu_sigmoid;
+  }
+  return act;
+}
+
+std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues) {
+  std::vector<Activation> all;
+  for (const ir::Epilogue& e : epilogues) {
+    if (e.op == "gelu_tanh")
+      all.push_back({Unary::gelu_tanh});
+    else if (const Entry* entry = find(e.op))
+      all.push_back({entry->f, e.alpha, e.beta});
+  }
+  return all;
+}
+
+}  // namespace moka::devices::cpu

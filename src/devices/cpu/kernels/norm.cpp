@@ -1,0 +1,242 @@
+#include <cmath>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "ops/common/ranks.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using vector::Binary;
+using vector::loops;
+using vector::Reduce;
+using vector::Unary;
+
+constexpr int64_t kColumns = 256;
+
+int index_of(const MatchCall& m, std::string_view param) { return m.call.has(param) ? m.call.arg_index(param) : -1; }
+const float* data_of(const KernelArgs& args, int index) { return index < 0 ? nullptr : args.in[static_cast<size_t>(index)].as<float>(); }
+
+Match match_softmax(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  auto given = m.call.integer("axis");
+  if (!given.ok() || x.rank() == 0) return Match::no("no axis");
+  const int axis = static_cast<int>(*given < 0 ? *given + x.rank() : *given);
+  const int64_t n = x[axis], inner = x.count(axis + 1, x.rank()), outer = x.count(0, axis);
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.softmax";
+  c.in_place = static_cast<int>(in);
+  c.cost = cost_of(m, 10.0 * static_cast<double>(x.count()), traffic(m));
+  if (inner == 1) {
+    c.tiles = outer;
+    c.run = [=](const KernelArgs& args) -> Status {
+      for (int64_t t = args.begin; t < args.end; t++) {
+        const float* row = args.in[in].as<float>() + t * n;
+        float* y = args.out[0].as<float>() + t * n;
+        const auto top = static_cast<float>(loops().reduce(Reduce::max, row, n));
+        const double sum = loops().exp_minus(row, &top, 0, y, n);
+        loops().unary(Unary::linear, y, y, n, static_cast<float>(1 / sum), 0);
+      }
+      return {};
+    };
+    return Match::yes(std::move(c));
+  }
+  const int64_t parts = (inner + kColumns - 1) / kColumns;
+  c.tiles = outer * parts;
+  c.run = [=](const KernelArgs& args) -> Status {
+    alignas(64) float top[kColumns], sum[kColumns];
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t first = t % parts * kColumns, columns = std::min(kColumns, inner - first), at = t / parts * n * inner + first;
+      const float* from = args.in[in].as<float>() + at;
+      float* y = args.out[0].as<float>() + at;
+      std::copy_n(from, columns, top);
+      for (int64_t i = 1; i < n; i++) loops().accumulate(Reduce::max, top, from + i * inner, columns);
+      std::fill_n(sum, columns, 0.0f);
+      for (int64_t i = 0; i < n; i++) {
+        loops().exp_minus(from + i * inner, top, 1, y + i * inner, columns);
+        loops().accumulate(Reduce::sum, sum, y + i * inner, columns);
+      }
+      for (int64_t i = 0; i < n; i++) loops().binary(Binary::div, y + i * inner, 1, sum, 1, y + i * inner, columns);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+/// y = (x - mean) / sqrt(variance + epsilon) of one row.
+void standardize(const float* x, float* y, int64_t n, double epsilon) {
+  const double mean = loops().reduce(Reduce::sum, x, n) / static_cast<double>(n);
+  const double variance = loops().deviation(x, n, mean) / static_cast<double>(n);
+  loops().center(x, mean, static_cast<float>(1 / std::sqrt(variance + epsilon)), y, n);
+}
+
+Match match_layer_norm(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  auto epsilon = m.call.number("epsilon");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
+  bool normalized[ir::kMaxRank] = {};
+  if (m.call.has("axes")) {
+    auto axes = m.call.ints("axes");
+    if (!axes.ok()) return Match::no("axes that are not constant");
+    for (int64_t a : *axes) normalized[a < 0 ? a + x.rank() : a] = true;
+  } else {
+    std::fill_n(normalized, x.rank(), true);
+  }
+  int64_t n = 1;
+  int i = x.rank() - 1;
+  for (; i >= 0 && (normalized[i] || x[i] == 1); i--) n *= x[i];
+  for (; i >= 0; i--)
+    if (normalized[i] && x[i] != 1) return Match::no("axes that are not the last ones");
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int gamma = index_of(m, "gamma"), beta = index_of(m, "beta");
+  KernelChoice c;
+  c.kernel = "cpu.layer_norm";
+  c.in_place = static_cast<int>(in);
+  c.tiles = x.count() / n;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, 3 * traffic(m));
+  c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const float *g = data_of(args, gamma), *b = data_of(args, beta);
+    for (int64_t t = args.begin; t < args.end; t++) {
+      float* y = args.out[0].as<float>() + t * n;
+      standardize(args.in[in].as<float>() + t * n, y, n, e);
+      if (g != nullptr && b != nullptr) {
+        loops().scale_shift(y, g, b, 1, y, n);
+      } else if (g != nullptr) {
+        loops().binary(Binary::mul, y, 1, g, 1, y, n);
+      } else if (b != nullptr) {
+        loops().binary(Binary::add, y, 1, b, 1, y, n);
+      }
+      apply_all(after, y, n);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_instance_norm(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  auto epsilon = m.call.number("epsilon");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
+  const int64_t channels = x[1], n = x.count(2, x.rank());
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int gamma = index_of(m, "gamma"), beta = index_of(m, "beta");
+  KernelChoice c;
+  c.kernel = "cpu.instance_norm";
+  c.in_place = static_cast<int>(in);
+  c.tiles = x[0] * channels;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, 3 * traffic(m));
+  c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const float *g = data_of(args, gamma), *b = data_of(args, beta);
+    for (int64_t t = args.begin; t < args.end; t++) {
+      float* y = args.out[0].as<float>() + t * n;
+      standardize(args.in[in].as<float>() + t * n, y, n, e);
+      const float scale = g != nullptr ? g[t % channels] : 1.0f, shift = b != nullptr ? b[t % channels] : 0.0f;
+      loops().scale_shift(y, &scale, &shift, 0, y, n);
+      apply_all(after, y, n);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_l2_norm(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  auto epsilon = m.call.number("epsilon");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
+  const int64_t n = x.count(x.rank() - 3, x.rank());
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.l2_norm";
+  c.in_place = static_cast<int>(in);
+  c.tiles = x.count() / n;
+  c.cost = cost_of(m, 0, 2 * traffic(m));
+  c.run = [=, e = *epsilon](const KernelArgs& args) -> Status {
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const float* row = args.in[in].as<float>() + t * n;
+      const double norm = std::sqrt(loops().reduce(Reduce::sum_square, row, n) + e);
+      loops().unary(Unary::linear, row, args.out[0].as<float>() + t * n, n, static_cast<float>(1 / norm), 0);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+
+Match match_batch_norm(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "mean", "variance", "gamma", "beta"}); !why.empty()) return Match::no(why);
+  for (std::string_view p : {"mean", "variance", "gamma", "beta"})
+    if (m.call.has(p) && !m.is_constant(p)) return Match::no(cat("a ", p, " that is not constant"));
+  auto epsilon = m.call.number("epsilon");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
+  const ir::Shape x = m.call.shape("x");
+  const Layout arrives = layout_of(m, "x");
+  const Layout layout = arrives.kind == Layout::Kind::channel_blocked ? arrives : Layout{};
+  const bool is_blocked = !layout.is_row_major();
+  const int64_t channels = x[1], block = is_blocked ? layout.block : 1, groups = (channels + block - 1) / block;
+  const int64_t pixels = x.count(2, x.rank()), padded = groups * block;
+  const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = index_of(m, "gamma"), beta = index_of(m, "beta");
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  auto affine = std::make_shared<std::vector<float>>();
+  KernelChoice c;
+  c.kernel = "cpu.batch_norm";
+  c.in = in_layouts(m, "x", layout);
+  c.out = {layout};
+  c.in_prepare_only.resize(m.call.all_args().size());
+  for (int i : {mean, variance, gamma, beta})
+    if (i >= 0) c.in_prepare_only[static_cast<size_t>(i)] = true;
+  c.in_place = static_cast<int>(in);
+  c.tiles = x[0] * groups;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, traffic(m));
+  c.prepare = [=, e = *epsilon](kernel::PrepareContext& context) -> Status {
+    affine->assign(static_cast<size_t>(2 * padded), 0.0f);
+    const ir::TensorView mu = MOKA_TRY(context.constant(mean)), var = MOKA_TRY(context.constant(variance));
+    ir::TensorView g, b;
+    if (gamma >= 0) g = MOKA_TRY(context.constant(gamma));
+    if (beta >= 0) b = MOKA_TRY(context.constant(beta));
+    for (int64_t i = 0; i < channels; i++) {
+      const double scale = (gamma >= 0 ? ir::load_f64(g, i) : 1) / std::sqrt(ir::load_f64(var, i) + e);
+      (*affine)[static_cast<size_t>(i)] = static_cast<float>(scale);
+      (*affine)[static_cast<size_t>(padded + i)] = static_cast<float>((beta >= 0 ? ir::load_f64(b, i) : 0) - ir::load_f64(mu, i) * scale);
+    }
+    return {};
+  };
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const float *scale = affine->data(), *shift = scale + padded;
+    const int64_t run = pixels * block;
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t first = t % groups * block;
+      const float* from = args.in[in].as<float>() + t * run;
+      float* y = args.out[0].as<float>() + t * run;
+      if (is_blocked)
+        for (int64_t p = 0; p < pixels; p++) loops().scale_shift(from + p * block, scale + first, shift + first, 1, y + p * block, block);
+      else
+        loops().scale_shift(from, scale + first, shift + first, 0, y, pixels);
+      apply_all(after, y, run);
+    }
+    if (!after.empty()) clear_padding(x, layout, args.out[0].as<float>(), args.begin * run, args.end * run);
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> norm_kernels() {
+  static const KernelDef defs[] = {{"cpu.softmax", {"softmax"}, match_softmax},
+                                   {"cpu.layer_norm", {"layer_norm"}, match_layer_norm},
+                                   {"cpu.instance_norm", {"instance_norm"}, match_instance_norm},
+                                   {"cpu.l2_norm", {"l2_norm"}, match_l2_norm},
+                                   {"cpu.batch_norm", {"batch_norm"}, match_batch_norm}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,205 @@
+#include <cmath>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "ops/common/reduction.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using vector::loops;
+using vector::Reduce;
+
+enum class Finish : uint8_t { none, mean, root, log };
+
+struct Entry {
+  std::string_view op;
+  Reduce f;
+  Finish finish;
+};
+
+constexpr Entry kEntries[] = {
+    {"reduce_sum", Reduce::sum, Finish::none},        {"reduce_mean", Reduce::sum, Finish::mean},
+    {"reduce_max", Reduce::max, Finish::none},        {"reduce_min", Reduce::min, Finish::none},
+    {"reduce_l1_norm", Reduce::sum_abs, Finish::none}, {"reduce_l2_norm", Reduce::sum_square, Finish::root},
+    {"reduce_sum_square", Reduce::sum_square, Finish::none}, {"reduce_log_sum", Reduce::sum, Finish::log}};
+
+constexpr int64_t kColumns = 512;
+constexpr int64_t kBlock = 64;  // rows added in one go before they join the sum of blocks
+
+float finish(Finish how, double v, int64_t n) {
+  switch (how) {
+    case Finish::none: return static_cast<float>(v);
+    case Finish::mean: return static_cast<float>(v / static_cast<double>(n));
+    case Finish::root: return static_cast<float>(std::sqrt(v));
+    case Finish::log: return static_cast<float>(std::log(v));
+  }
+  return 0;
+}
+
+bool is_sum(Reduce f) { return f != Reduce::max && f != Reduce::min; }
+
+/// acc[0..columns) over `rows` rows that are `step` apart. columns <= kColumns.
+void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t columns, float* acc) {
+  if (!is_sum(f)) {
+    std::copy_n(x, columns, acc);
+    for (int64_t r = 1; r < rows; r++) loops().accumulate(f, acc, x + r * step, columns);
+    return;
+  }
+  std::fill_n(acc, columns, 0.0f);
+  alignas(64) float block[kColumns];
+  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+    std::fill_n(block, columns, 0.0f);
+    for (int64_t r = r0; r < std::min(rows, r0 + kBlock); r++) loops().accumulate(f, block, x + r * step, columns);
+    loops().accumulate(Reduce::sum, acc, block, columns);
+  }
+}
+
+/// All pixels of blocked channels: rows of whole pixels, folded at the end.
+Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) {
+  const ir::Shape x = m.call.shape("x");
+  const int64_t block = layout.block, channels = x[1], groups = (channels + block - 1) / block, pixels = x.count(2, x.rank());
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const bool blocked_out = keep && x.rank() >= 3;
+  KernelChoice c;
+  c.kernel = "cpu.reduce.pixels";
+  c.in = in_layouts(m, "x", layout);
+  c.out = {blocked_out ? layout : Layout{}};
+  c.tiles = x[0] * groups;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, traffic(m));
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    alignas(64) float acc[kColumns];
+    const int64_t wide = std::min(pixels, kColumns / block), rows = pixels / wide;
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const float* data = args.in[in].as<float>() + t * pixels * block;
+      reduce_rows(e.f, data, rows, wide * block, wide * block, acc);
+      double total[16];
+      for (int64_t lane = 0; lane < block; lane++) {
+        double v = static_cast<double>(acc[lane]);
+        auto take = [&](float w) {
+          const auto d = static_cast<double>(w);
+          if (e.f == Reduce::max) v = v >= d || v != v ? v : d;
+          else if (e.f == Reduce::min) v = v <= d || v != v ? v : d;
+          else v += d;
+        };
+        for (int64_t p = 1; p < wide; p++) take(acc[p * block + lane]);
+        for (int64_t p = rows * wide; p < pixels; p++) {
+          const float w = data[p * block + lane];
+          take(e.f == Reduce::sum_square ? w * w : e.f == Reduce::sum_abs ? std::fabs(w) : w);
+        }
+        total[lane] = v;
+      }
+      const int64_t image = t / groups, group = t % groups, used = std::min(block, channels - group * block);
+      float* y = args.out[0].as<float>() + (blocked_out ? t * block : image * channels + group * block);
+      for (int64_t lane = 0; lane < used; lane++) y[lane] = finish(e.finish, total[lane], pixels);
+      apply_all(after, y, used);
+      if (blocked_out) std::fill(y + used, y + block, 0.0f);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_reduce(const MatchCall& m) {
+  const Entry* found = nullptr;
+  for (const Entry& e : kEntries)
+    if (e.op == m.call.version().def->name) found = &e;
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  const Entry e = *found;
+  const ir::Shape x = m.call.shape("x");
+  auto axes = ops::reduced_axes(m.call, x.rank());
+  auto keep = m.call.flag("keep_dims");
+  if (!axes.ok() || !keep.ok()) return Match::no("axes that are not constant");
+  bool reduced[ir::kMaxRank] = {};
+  for (int64_t a : *axes) reduced[a] = true;
+  const Layout layout = layout_of(m, "x");
+  if (layout.kind == Layout::Kind::channel_blocked && layout.block <= 16) {
+    bool pixels = !reduced[0] && !reduced[1];
+    for (int i = 2; i < x.rank(); i++) pixels &= reduced[i];
+    if (pixels) return over_pixels(m, e, layout, *keep);
+  }
+  int64_t outer = 1, n = 1, inner = 1;
+  for (int i = 0, part = 0; i < x.rank(); i++) {
+    if (x[i] == 1) continue;
+    if (reduced[i]) {
+      if (part == 2) return Match::no("axes that are not adjacent");
+      part = 1;
+      n *= x[i];
+    } else {
+      if (part == 1) part = 2;
+      (part == 0 ? outer : inner) *= x[i];
+    }
+  }
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.reduce";
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, traffic(m));
+  auto after = activations_of(m.epilogue);
+  if (inner == 1) {
+    c.tiles = outer;
+    c.run = [=](const KernelArgs& args) -> Status {
+      float* y = args.out[0].as<float>();
+      for (int64_t t = args.begin; t < args.end; t++) y[t] = finish(e.finish, loops().reduce(e.f, args.in[in].as<float>() + t * n, n), n);
+      apply_all(after, y + args.begin, args.end - args.begin);
+      return {};
+    };
+    return Match::yes(std::move(c));
+  }
+  const int64_t parts = (inner + kColumns - 1) / kColumns;
+  c.tiles = outer * parts;
+  c.run = [=](const KernelArgs& args) -> Status {
+    alignas(64) float acc[kColumns];
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t o = t / parts, first = t % parts * kColumns, columns = std::min(kColumns, inner - first);
+      reduce_rows(e.f, args.in[in].as<float>() + o * n * inner + first, n, inner, columns, acc);
+      float* y = args.out[0].as<float>() + o * inner + first;
+      for (int64_t i = 0; i < columns; i++) y[i] = finish(e.finish, static_cast<double>(acc[i]), n);
+      apply_all(after, y, columns);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_argmax(const MatchCall& m) {
+  const ir::Shape& x = m.call.shape("x");
+  if (m.call.dtype("x") != ir::DType::fp32) return Match::no(cat("element type ", m.call.dtype("x")));
+  auto axis = m.call.integer("axis");
+  if (!axis.ok() || x.count() == 0) return Match::no("an empty tensor");
+  const int at = static_cast<int>(*axis < 0 ? *axis + x.rank() : *axis);
+  const int64_t n = x[at];
+  if (x.count(at + 1, x.rank()) != 1) return Match::no("an axis that is not the last");
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const Reduce f = m.call.version().def->name == "reduce_argmax" ? Reduce::max : Reduce::min;
+  KernelChoice c;
+  c.kernel = "cpu.reduce_arg";
+  c.tiles = x.count() / n;
+  c.cost = cost_of(m, 0, traffic(m));
+  c.run = [=](const KernelArgs& args) -> Status {
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const float* row = args.in[in].as<float>() + t * n;
+      const auto best = static_cast<float>(loops().reduce(f, row, n));
+      int64_t i = 0;
+      while (i < n - 1 && row[i] != best && !(best != best && row[i] != row[i])) i++;
+      ir::store_i64(args.out[0], t, i);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> reduce_kernels() {
+  static const KernelDef defs[] = {{"cpu.reduce",
+                                    {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1_norm", "reduce_l2_norm",
+                                     "reduce_sum_square", "reduce_log_sum"},
+                                    match_reduce},
+                                   {"cpu.reduce_arg", {"reduce_argmax", "reduce_argmin"}, match_argmax}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+/// Loops over fp32 arrays, compiled once for each instruction set.
+namespace moka::devices::cpu::vector {
+
+enum class Unary : uint8_t {
+  abs, ceil, clamped_relu, clip, elu, erf, exp, exp2, floor, gelu, gelu_sigmoid, gelu_tanh, inverse, leaky_relu, linear, log,
+  relu, relu6, round, rsqrt, scaled_tanh, sigmoid, sigmoid_hard, sign, silu, softplus, softsign, sqrt, square, tanh, threshold,
+  thresholded_relu,
+};
+
+enum class Binary : uint8_t { add, div, max, min, mul, pow, prelu, sub, equal, not_equal, less, less_equal, greater, greater_equal };
+
+enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
+
+/// Arrays may be the same, else must not overlap. Results of exp, log, tanh, erf and what is made of them are within a
+/// few units in the last place.
+struct Loops {
+  /// y[i] = f(x[i]); a, b: the parameters of the operation of that name (`epsilon` of inverse, log and rsqrt is a).
+  void (*unary)(Unary f, const float* x, float* y, int64_t n, float a, float b);
+  /// y[i] = f(a[i], b[i]); a step of 0 repeats the first element. Comparisons write bytes of 0 and 1 to y.
+  void (*binary)(Binary f, const float* a, int a_step, const float* b, int b_step, void* y, int64_t n);
+  void (*select)(const uint8_t* cond, int cond_step, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n);
+  /// y[i] = x[i] * scale[i] + shift[i]; a step of 0 repeats the first of both.
+  void (*scale_shift)(const float* x, const float* scale, const float* shift, int step, float* y, int64_t n);
+  /// n >= 1. Sums are kept in double from block to block. NaN wins over any maximum and minimum.
+  double (*reduce)(Reduce f, const float* x, int64_t n);
+  /// acc[i] = f(acc[i], x[i]).
+  void (*accumulate)(Reduce f, float* acc, const float* x, int64_t n);
+  /// Sum of (x[i] - mean)^2.
+  double (*deviation)(const float* x, int64_t n, double mean);
+  /// y[i] = e^(x[i] - shift[i * step]); returns the sum of all.
+  double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
+  /// y[i] = (x[i] - mean) * scale.
+  void (*center)(const float* x, double mean, float scale, float* y, int64_t n);
+  /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).
+  void (*add_product)(const float* w, int64_t rows, int64_t n, const float* x, float* y);
+  void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
+};
+
+/// For this processor.
+const Loops& loops();
+
+const Loops& loops_base();
+const Loops& loops_avx2();
+const Loops& loops_avx512();
+
+}  // namespace moka::devices::cpu::vector

@@ -1,0 +1,2 @@
+#define MOKA_LOOPS loops_base
+#include "devices/cpu/vector/loops.inc"

@@ -1,0 +1,119 @@
+#include "devices/cpu/vector/loops.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "devices/cpu/isa.h"
+
+namespace moka::devices::cpu::vector {
+namespace {
+
+struct Set {
+  const char* name;
+  const Loops* loops;
+};
+
+std::vector<Set> sets() {
+  std::vector<Set> all{{"base", &loops_base()}};
+#if defined(__x86_64__)
+  if (isa() >= Isa::avx2) all.push_back({"avx2", &loops_avx2()});
+  if (isa() >= Isa::avx512) all.push_back({"avx512", &loops_avx512()});
+#endif
+  return all;
+}
+
+/// Every 4096th float: all exponents, both signs, subnormal and special values.
+std::vector<float> all_floats() {
+  std::vector<float> v;
+  for (uint64_t b = 0; b < (uint64_t{1} << 32); b += 4093) {
+    const auto bits = static_cast<uint32_t>(b);
+    float f;
+    std::memcpy(&f, &bits, 4);
+    v.push_back(f);
+  }
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float f : {0.0f, -0.0f, inf, -inf, std::nanf(""), 1.0f, -1.0f, 88.7228f, 88.7229f, -103.9f, -87.4f}) v.push_back(f);
+  for (float f = -12; f < 12; f += 1.3e-5f) v.push_back(f);
+  return v;
+}
+
+/// Largest distance in units of the last place of the expected value, NaN and infinities exact. Below the smallest
+/// normal number that number is one unit.
+void expect_close(Unary f, double (*truth)(double), double ulps) {
+  const std::vector<float> x = all_floats();
+  std::vector<float> y(x.size());
+  for (const Set& s : sets()) {
+    s.loops->unary(f, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+    double worst = 0;
+    float at = 0;
+    for (size_t i = 0; i < x.size(); i++) {
+      const double t = truth(static_cast<double>(x[i]));
+      const auto e = static_cast<float>(t);
+      if (std::isnan(e)) {
+        ASSERT_TRUE(std::isnan(y[i])) << s.name << " of " << x[i];
+        continue;
+      }
+      if (std::isinf(e) || std::isinf(y[i])) {
+        // Rounding may overflow where the truth is within an ulp of the largest float.
+        if (e != y[i]) {
+          ASSERT_GT(std::fabs(t), 3.4028e38) << s.name << " of " << x[i] << " gives " << y[i];
+        }
+        continue;
+      }
+      const double unit = std::fabs(e) < 1.18e-38f ? 1.18e-38 : std::ldexp(1.0, std::ilogb(e) - 23);
+      const double off = std::fabs(static_cast<double>(y[i]) - t) / unit;
+      if (off > worst) worst = off, at = x[i];
+    }
+    EXPECT_LE(worst, ulps) << s.name << " at " << at;
+  }
+}
+
+TEST(Loops, Exp) { expect_close(Unary::exp, [](double v) { return std::exp(v); }, 2); }
+TEST(Loops, Exp2) { expect_close(Unary::exp2, [](double v) { return std::exp2(v); }, 2); }
+TEST(Loops, Log) { expect_close(Unary::log, [](double v) { return std::log(v); }, 2); }
+TEST(Loops, Tanh) { expect_close(Unary::tanh, [](double v) { return std::tanh(v); }, 3); }
+TEST(Loops, Erf) { expect_close(Unary::erf, [](double v) { return std::erf(v); }, 3); }
+TEST(Loops, Softplus) {
+  expect_close(Unary::softplus, [](double v) { return std::log1p(std::exp(-std::fabs(v))) + (v < 0 ? 0 : v); }, 4);
+}
+TEST(Loops, Sigmoid) { expect_close(Unary::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, 4); }
+TEST(Loops, Round) { expect_close(Unary::round, [](double v) { return std::nearbyint(v); }, 0); }
+TEST(Loops, Sqrt) { expect_close(Unary::sqrt, [](double v) { return std::sqrt(v); }, 0.5); }
+
+TEST(Loops, SumsOfManyLengths) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  std::vector<float> x(5000);
+  for (float& v : x) v = draw(random);
+  for (const Set& s : sets())
+    for (int64_t n : {1, 2, 63, 64, 65, 1023, 1024, 1025, 5000}) {
+      double sum = 0, square = 0, largest = -2;
+      for (int64_t i = 0; i < n; i++) {
+        const auto v = static_cast<double>(x[static_cast<size_t>(i)]);
+        sum += v;
+        square += v * v;
+        largest = std::max(largest, v);
+      }
+      EXPECT_NEAR(s.loops->reduce(Reduce::sum, x.data(), n), sum, 1e-4) << s.name << n;
+      EXPECT_NEAR(s.loops->reduce(Reduce::sum_square, x.data(), n), square, 1e-3) << s.name << n;
+      EXPECT_EQ(s.loops->reduce(Reduce::max, x.data(), n), largest) << s.name << n;
+    }
+}
+
+TEST(Loops, MaximumKeepsNaN) {
+  for (const Set& s : sets())
+    for (size_t at : {0, 5, 70, 129}) {
+      std::vector<float> x(130, 1.0f);
+      x[at] = std::nanf("");
+      EXPECT_TRUE(std::isnan(s.loops->reduce(Reduce::max, x.data(), 130))) << s.name << at;
+      EXPECT_TRUE(std::isnan(s.loops->reduce(Reduce::min, x.data(), 130))) << s.name << at;
+    }
+}
+
+}  // namespace
+}  // namespace moka::devices::cpu::vector

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 /// Opset of programs made from neural networks and classic models.
-constexpr ir::Opset kOwnOpset = ir::Opset::ios18;
+constexpr ir::Opset kOwnOpset = ir::Opset::ios16;
 
 std::string type_text(int type) {
   const std::string_view name = model_type_name(type);

@@ -56,12 +56,12 @@ void Op::set_input(std::string_view param, std::vector<Value*> values, bool tupl
   auto it = std::find_if(operands_.begin(), operands_.end(), [&](const Operand& o) { return o.param >= p; });
   if (it != operands_.end() && it->param == p) {
     for (Value* v : it->values) remove_one(v->users_, this);
-    if (values.empty()) {
+    if (values.empty() && !tuple) {
       operands_.erase(it);
       return;
     }
   } else {
-    if (values.empty()) return;
+    if (values.empty() && !tuple) return;
     it = operands_.insert(it, Operand{p, {}, tuple});
   }
   for (Value* v : values) v->users_.push_back(this);

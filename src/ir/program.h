@@ -88,7 +88,7 @@ class Op {
 
   /// Replaces every operand `from` by `to`.
   void replace_input(Value* from, Value* to);
-  /// Sets or adds a parameter; an empty list removes it.
+  /// Sets or adds a parameter; an empty list that is no tuple removes it.
   void set_input(std::string_view param, std::vector<Value*> values, bool tuple = false);
   Value* set_constant(std::string_view param, Constant value);
 

@@ -18,6 +18,29 @@ int hex_digit(char c) {
   return -1;
 }
 
+/// The four hexadecimal digits at `i`; -1 when there are not as many.
+int code_unit(std::string_view text, size_t i) {
+  if (text.size() < 4 || i > text.size() - 4) return -1;
+  int unit = 0;
+  for (size_t k = i; k < i + 4; ++k) {
+    const int digit = hex_digit(text[k]);
+    if (digit < 0) return -1;
+    unit = unit * 16 + digit;
+  }
+  return unit;
+}
+
+void append_utf8(std::string& out, uint32_t c) {
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+    return;
+  }
+  const int extra = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  constexpr unsigned kLead[] = {0, 0xc0, 0xe0, 0xf0};
+  out += static_cast<char>(kLead[extra] | (c >> (6 * extra)));
+  for (int i = extra - 1; i >= 0; --i) out += static_cast<char>(0x80 | ((c >> (6 * i)) & 0x3f));
+}
+
 }  // namespace
 
 std::string describe(const Token& token) {
@@ -67,6 +90,21 @@ Result<std::string> unescape(std::string_view text) {
       case '0':
         out += '\0';
         break;
+      case 'u': {
+        const int unit = code_unit(text, i + 1);
+        if (unit < 0) return fail(ErrorCode::malformed, "expected four hexadecimal digits after \\u");
+        i += 4;
+        auto c = static_cast<uint32_t>(unit);
+        if (c >= 0xd800 && c < 0xdc00 && text.substr(i + 1).starts_with("\\u")) {
+          const int low = code_unit(text, i + 3);
+          if (low >= 0xdc00 && low < 0xe000) {
+            c = 0x10000 + ((c - 0xd800) << 10) + (static_cast<uint32_t>(low) - 0xdc00);
+            i += 6;
+          }
+        }
+        append_utf8(out, c);
+        break;
+      }
       case 'x': {
         const int high = i + 1 < text.size() ? hex_digit(text[i + 1]) : -1;
         const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;

@@ -30,7 +30,7 @@ struct Token {
 
 /// "string \"relu\"", "'('", "the end".
 std::string describe(const Token& token);
-/// Resolves \" \\ \n \r \t \0 and \xHH. Error malformed on any other escape.
+/// Resolves \" \\ \/ \n \r \t \0, \xHH (a byte) and \uHHHH (UTF-16, to UTF-8). Error malformed on any other escape.
 Result<std::string> unescape(std::string_view text);
 /// The inverse, with quotes. Bytes from 0x80 stay as they are.
 void append_quoted(std::string& out, std::string_view text);

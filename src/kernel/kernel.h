@@ -109,6 +109,8 @@ class Device {
   virtual std::string_view name() const = 0;         ///< "cpu", "reference"
   virtual std::string description() const = 0;       ///< the hardware, for people
   virtual ComputeUnit unit() const = 0;
+  /// The order in which devices are asked, lowest first; negative: only when named. `reference` is last.
+  virtual int rank() const = 0;
   virtual std::span<const KernelDef> kernels() const = 0;
   /// The first match in `kernels`; else all refusals, "kernel: reason; ...".
   virtual Match claim(const MatchCall& call) const;

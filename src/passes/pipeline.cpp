@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/verifier.h"
 #include "passes/pass.h"
 
 namespace moka::passes {
@@ -30,6 +31,7 @@ Status run_pipeline(ir::Program& program, const ir::OpTable& table, const Pipeli
     PassContext context{f, table, remarks, p->name};
     return MOKA_TRY_IN(p->run(context), cat("pass ", name)), Status{};
   };
+  MOKA_TRY(ir::verify(program));
   for (const auto& f : program.functions) {
     for (std::string_view name : kOrder) {
       bool wanted = name == "widen_float16" ? options.widen_float16 : options.optimize;
@@ -38,7 +40,7 @@ Status run_pipeline(ir::Program& program, const ir::OpTable& table, const Pipeli
       MOKA_TRY(run(*f, "remove_dead_code"));
     }
   }
-  return {};
+  return MOKA_TRY_IN(ir::verify(program), "after the passes"), Status{};
 }
 
 }  // namespace moka::passes

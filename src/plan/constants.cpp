@@ -1,7 +1,10 @@
 #include "plan/constants.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+
+#include "ir/evaluate.h"
 
 namespace moka::plan {
 
@@ -22,45 +25,6 @@ bool constant_within(const ir::Value& v, int depth) {
 
 bool ConstantPool::is_constant(const ir::Value& value) { return constant_within(value, kMaxDepth); }
 
-Result<std::vector<ir::Tensor>> run_reference(const ir::Op& op, std::span<const ir::Tensor> inputs, MemoryBudget* budget) {
-  const ir::OpVersion& version = op.version();
-  std::vector<ir::TensorView> views;
-  std::vector<ir::Type> types;
-  views.reserve(inputs.size());
-  types.reserve(inputs.size());
-  std::vector<ir::Arg> args;
-  for (const ir::Tensor& t : inputs) {
-    views.push_back(t.view());
-    types.push_back(ir::Type::tensor(t.dtype(), t.shape()));
-    args.push_back({&types.back(), &views.back()});
-  }
-  std::vector<uint32_t> first(version.params.size() + 1, 0);
-  uint32_t n = 0;
-  auto operand = op.operands().begin();
-  for (size_t p = 0; p < version.params.size(); p++) {
-    first[p] = n;
-    if (operand != op.operands().end() && operand->param == static_cast<int>(p)) n += static_cast<uint32_t>((operand++)->values.size());
-  }
-  first.back() = n;
-  ir::OpCall call(version, op.name, args, first);
-  call.op = &op;
-  std::vector<ir::Type> out_types = MOKA_TRY(version.infer(call));
-  std::vector<ir::Tensor> out;
-  std::vector<ir::TensorView> out_views;
-  for (const ir::Type& t : out_types) {
-    if (!t.is_tensor() || !t.is_concrete()) return call.error(cat("its result ", t, " cannot be a constant"));
-    size_t bytes = MOKA_TRY(ir::storage_bytes(t.dtype(), t.shape()));
-    if (budget != nullptr) {
-      MOKA_TRY(budget->take(bytes, cat("constant '", op.name, "'")));
-      budget->give_back(bytes);
-    }
-    out.push_back(MOKA_TRY(ir::Tensor::zeros(t.dtype(), t.shape())));
-    out_views.push_back(out.back().view());
-  }
-  MOKA_TRY(version.reference(call, out_views));
-  return out;
-}
-
 Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
   if (auto it = kept_.find(&value); it != kept_.end()) return it->second;
   if (value.constant() != nullptr) {
@@ -70,10 +34,14 @@ Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
   }
   const ir::Op* op = value.producer();
   if (op == nullptr || depth == 0) return fail(ErrorCode::internal, "'", value.name, "' is not a constant");
-  std::vector<ir::Tensor> inputs;
+  std::vector<ir::RuntimeValue> inputs;
   for (const ir::Operand& o : op->operands())
-    for (const ir::Value* in : o.values) inputs.push_back(MOKA_TRY(evaluate(*in, depth - 1)));
-  return MOKA_TRY(run_reference(*op, inputs, budget_.get()))[static_cast<size_t>(value.index())];
+    for (const ir::Value* in : o.values) inputs.emplace_back(MOKA_TRY(evaluate(*in, depth - 1)));
+  // Each result is charged to a budget of its own: it is freed as soon as it is packed.
+  MemoryBudget once(budget_ ? budget_->limit() : SIZE_MAX);
+  ir::EvaluateOptions options;
+  options.budget = &once;
+  return MOKA_TRY(ir::evaluate_op(*op, inputs, options))[static_cast<size_t>(value.index())].tensor;
 }
 
 Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {

@@ -40,7 +40,4 @@ class ConstantPool {
   size_t packed_bytes_ = 0;
 };
 
-/// Runs the reference kernel of `op` on known inputs (in operand order); allocates the outputs. For constants only.
-Result<std::vector<ir::Tensor>> run_reference(const ir::Op& op, std::span<const ir::Tensor> inputs, MemoryBudget* budget);
-
 }  // namespace moka::plan

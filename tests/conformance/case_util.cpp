@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -94,7 +95,14 @@ Result<std::vector<RuntimeValue>> ordered_inputs(const Case& c, const Function& 
   for (const auto& v : f.body().inputs()) {
     const auto it = std::find_if(c.inputs.begin(), c.inputs.end(), [&](const Named& n) { return n.name == v->name; });
     if (it == c.inputs.end()) return fail(ErrorCode::not_found, "the case has no input '", v->name, "'");
-    inputs.emplace_back(it->tensor);
+    if (v->type.is_state()) {
+      // A run writes into it; the case must stay as it was.
+      Tensor own = MOKA_TRY(Tensor::zeros(it->tensor.dtype(), it->tensor.shape()));
+      std::memcpy(own.mutable_data(), it->tensor.data(), own.bytes());
+      inputs.emplace_back(std::move(own));
+    } else {
+      inputs.emplace_back(it->tensor);
+    }
   }
   return inputs;
 }

@@ -1,7 +1,16 @@
+#include <algorithm>
+
 #include "conformance/case_util.h"
 #include "ir/op_def.h"
 #include "ir/text_printer.h"
 #include "ir/text_reader.h"
+#include "kernel/kernel.h"
+#include "passes/pass.h"
+#include "runtime/frame.h"
+
+namespace moka::api {
+std::vector<const kernel::Device*> all_devices();
+}
 
 namespace moka::conformance {
 
@@ -29,8 +38,79 @@ Result<std::vector<Tensor>> text(const Case& c) {
   return interpret(c, again);
 }
 
+struct PlannedOptions {
+  bool every_device = true;  ///< else `reference` alone
+  int threads = 1;
+  bool reuse_buffers = true, optimize = false;
+};
+
+Result<Tensor> converted(const TensorView& v, DType dtype) {
+  Tensor out = MOKA_TRY(Tensor::zeros(dtype, v.shape));
+  const TensorView to = out.view();
+  for (int64_t i = 0; i < v.count(); ++i) {
+    if (dtype == DType::string)
+      to.as<std::string>()[i] = v.as<std::string>()[i];
+    else if (is_float(v.dtype))
+      store_f64(to, i, load_f64(v, i));
+    else
+      store_i64(to, i, load_i64(v, i));
+  }
+  return out;
+}
+
+/// Planned for the inputs' shapes and run twice, as a model is; results of the second run.
+Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
+  Program program = MOKA_TRY(read_program(c));
+  Function& f = *program.functions[0];
+  std::vector<DType> declared;
+  for (const Value* v : f.body().outputs()) declared.push_back(v->type.dtype());
+  std::vector<RuntimeValue> given = MOKA_TRY(ordered_inputs(c, f));
+  if (how.optimize) {
+    std::vector<passes::Remark> remarks;
+    MOKA_TRY(passes::run_pipeline(program, ops::table(), {}, remarks));
+  }
+  plan::PlanOptions options;
+  for (const kernel::Device* d : api::all_devices())
+    if (d->rank() >= 0 && (how.every_device || d->name() == "reference")) options.devices.push_back(d);
+  std::sort(options.devices.begin(), options.devices.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
+  options.threads = how.threads;
+  options.reuse_buffers = how.reuse_buffers;
+  options.constants = std::make_shared<plan::ConstantPool>(nullptr);
+  std::vector<Type> types;
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Value& v = *f.body().inputs()[i];
+    const DType dtype = v.type.is_tensor() ? v.type.dtype() : given[i].tensor.dtype();
+    inputs.push_back(MOKA_TRY(converted(given[i].tensor.view(), dtype)));
+    types.push_back(v.type.is_state() ? v.type : Type::tensor(dtype, inputs.back().shape()));
+  }
+  auto plan = MOKA_TRY(plan::plan_block(f.body(), types, nullptr, options));
+  runtime::ExecContext context;
+  context.options = &options;
+  auto frame = MOKA_TRY(runtime::Frame::make(plan, nullptr, context));
+  bool stateful = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    frame->set_input(i, inputs[i].mutable_data());
+    stateful |= types[i].is_state();
+  }
+  if (!stateful) MOKA_TRY(frame->run());
+  MOKA_TRY(frame->run());
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < declared.size(); ++i) out.push_back(MOKA_TRY(converted(frame->output(i), declared[i])));
+  return out;
+}
+
+Result<std::vector<Tensor>> planned_reference(const Case& c) { return planned(c, {.every_device = false}); }
+Result<std::vector<Tensor>> devices(const Case& c) { return planned(c, {}); }
+Result<std::vector<Tensor>> threads(const Case& c) { return planned(c, {.threads = 3}); }
+Result<std::vector<Tensor>> no_reuse(const Case& c) { return planned(c, {.reuse_buffers = false}); }
+Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optimize = true}); }
+
 }  // namespace
 
-std::vector<Column> columns() { return {{"reference", reference}, {"text", text, true}}; }
+std::vector<Column> columns() {
+  return {{"reference", reference}, {"text", text, true},   {"planned", planned_reference, true}, {"devices", devices},
+          {"threads", threads},     {"no_reuse", no_reuse}, {"optimized", optimized}};
+}
 
 }  // namespace moka::conformance

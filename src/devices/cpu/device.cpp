@@ -18,6 +18,7 @@ class Cpu final : public kernel::Device {
   std::string_view name() const override { return "cpu"; }
   std::string description() const override { return describe(); }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
+  int rank() const override { return 100; }
   std::span<const KernelDef> kernels() const override { return kernels_; }
 
  private:

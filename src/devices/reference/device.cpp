@@ -29,6 +29,7 @@ class Reference final : public Device {
   std::string_view name() const override { return "reference"; }
   std::string description() const override { return "plain loops, double accumulation"; }
   ComputeUnit unit() const override { return ComputeUnit::cpu; }
+  int rank() const override { return 1000; }
   std::span<const KernelDef> kernels() const override {
     static const KernelDef defs[] = {{"reference", {}, match}};
     return defs;

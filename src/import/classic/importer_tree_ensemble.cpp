@@ -15,6 +15,8 @@ using Node = TreeEnsembleParameters::TreeNode;
 
 std::string place(const Node& n) { return cat("tree ", n.treeid(), ", node ", n.nodeid()); }
 bool is_leaf(const Node& n) { return n.nodebehavior() == TreeEnsembleParameters::TreeNode::LeafNode; }
+/// A threshold that is a float32 comes from training on float32 features (xgboost, scikit-learn): features are compared as
+/// such. xgboost and scikit-learn round them so before they predict.
 bool fits_float(double v) { return v != v || static_cast<double>(static_cast<float>(v)) == v; }
 
 /// The nodes by tree and number.
@@ -85,10 +87,9 @@ Result<Links> link(const TreeEnsembleParameters& p) {
 }
 
 struct Flat {
-  std::vector<uint8_t> mode, missing_true;
+  std::vector<uint8_t> mode, missing_true, single;
   std::vector<int32_t> feature, on_true, on_false, roots, leaf_index;
   std::vector<double> threshold, leaf_value;
-  bool single = true;  ///< all numbers are float32: features are compared as such
   int64_t features = 0;
 };
 
@@ -99,7 +100,6 @@ Status add_leaf(const Node& node, uint64_t dimensions, Flat& out) {
       return fail(ErrorCode::malformed, place(node), ": expected an evaluation index below ", dimensions, ", got ", e.evaluationindex());
     out.leaf_index.push_back(static_cast<int32_t>(e.evaluationindex()));
     out.leaf_value.push_back(e.evaluationvalue());
-    out.single = out.single && fits_float(e.evaluationvalue());
   }
   out.on_false.back() = static_cast<int32_t>(out.leaf_index.size());
   return {};
@@ -128,6 +128,7 @@ Result<Flat> flatten(const TreeEnsembleParameters& p, uint64_t dimensions) {
       out.mode.push_back(static_cast<uint8_t>(node.nodebehavior()));
       out.missing_true.push_back(node.missingvaluetrackstruechild() ? 1 : 0);
       out.threshold.push_back(node.branchfeaturevalue());
+      out.single.push_back(fits_float(node.branchfeaturevalue()) ? 1 : 0);
       out.feature.push_back(0);
       out.on_true.push_back(0);
       out.on_false.push_back(0);
@@ -139,7 +140,6 @@ Result<Flat> flatten(const TreeEnsembleParameters& p, uint64_t dimensions) {
         return fail(ErrorCode::malformed, place(node), ": expected a feature index below 2^31, got ", node.branchfeatureindex());
       out.feature.back() = static_cast<int32_t>(node.branchfeatureindex());
       out.features = std::max(out.features, static_cast<int64_t>(node.branchfeatureindex()) + 1);
-      out.single = out.single && fits_float(node.branchfeaturevalue());
       int t = links.on_true[static_cast<size_t>(next.node)], f = links.on_false[static_cast<size_t>(next.node)];
       if (t != f) stack.push_back({f, at, false, true});
       stack.push_back({t, at, true, t == f});
@@ -163,8 +163,9 @@ Result<Value*> evaluate(const Site& site, const TreeEnsembleParameters& p) {
   std::vector<double> base(p.basepredictionvalue().begin(), p.basepredictionvalue().end());
   base.resize(dimensions, 0.0);
   Value* x = MOKA_TRY(site.vector(flat.features));
-  std::vector<ir::NamedArg> args{{"x", x}, {"single", flat.single}};
+  std::vector<ir::NamedArg> args{{"x", x}};
   args.emplace_back("mode", MOKA_TRY(site.tensor(flat.mode, DType::uint8)));
+  args.emplace_back("single", MOKA_TRY(site.tensor(flat.single, DType::boolean)));
   args.emplace_back("missing_true", MOKA_TRY(site.tensor(flat.missing_true, DType::boolean)));
   args.emplace_back("threshold", MOKA_TRY(site.tensor(flat.threshold)));
   args.emplace_back("leaf_value", MOKA_TRY(site.tensor(flat.leaf_value)));

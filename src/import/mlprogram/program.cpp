@@ -60,7 +60,7 @@ Result<Program> from_messages(const mil::Program& message, const ProgramSource& 
 Result<Program> from_text(const format::ModelFile& file, MemoryBudget* budget) {
   TextOptions options;
   options.budget = budget;
-  options.blob = [&](std::string_view path, uint64_t offset, const Type& type) { return import_blob(file, path, offset, type); };
+  options.blob = [&](std::string_view path, uint64_t offset, const Type& type) { return import_blob(file.weights(), path, offset, type); };
   return MOKA_TRY_IN(read_text(file.mil_text().text(), ops::table(), options), "model.mil");
 }
 

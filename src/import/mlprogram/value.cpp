@@ -216,7 +216,7 @@ Result<Constant> read_value(const mil::Value& value, const Type* expected, const
   if (expected != nullptr && !ir::is_compatible(type, *expected)) return fail(ErrorCode::malformed, "expected a value of type ", *expected, ", got ", type);
   if (value.has_blobfilevalue()) {
     const auto& blob = value.blobfilevalue();
-    Constant out(MOKA_TRY(import_blob(file, blob.filename(), blob.offset(), type)));
+    Constant out(MOKA_TRY(import_blob(file.weights(), blob.filename(), blob.offset(), type)));
     out.blob_path = blob.filename();
     out.blob_offset = blob.offset();
     return out;
@@ -260,9 +260,9 @@ Result<Constant> import_value(const mil::Value& value, const format::ModelFile& 
   return read_value(value, nullptr, file, budget, 0);
 }
 
-Result<Tensor> import_blob(const format::ModelFile& file, std::string_view name, uint64_t offset, const Type& type) {
+Result<Tensor> import_blob(const format::WeightStore& weights, std::string_view name, uint64_t offset, const Type& type) {
   if (!type.is_tensor() || !type.is_concrete()) return fail(ErrorCode::malformed, "expected a tensor type of known shape for weights, got ", type);
-  const format::Blob blob = MOKA_TRY(file.weights().blob(name, offset));
+  const format::Blob blob = MOKA_TRY(weights.blob(name, offset));
   const DType got = dtype_of(blob.type);
   const bool as_bool = type.dtype() == DType::boolean && (got == DType::int8 || got == DType::uint8);
   const auto count = static_cast<uint64_t>(MOKA_TRY(type.shape().checked_count()));

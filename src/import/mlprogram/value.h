@@ -6,6 +6,7 @@
 
 namespace moka::format {
 class ModelFile;
+class WeightStore;
 }
 namespace moka::proto::MILSpec {
 class Value;
@@ -22,6 +23,6 @@ Result<ir::Type> import_type(const proto::MILSpec::ValueType& type);
 Result<ir::Constant> import_value(const proto::MILSpec::Value& value, const format::ModelFile& file, MemoryBudget* budget);
 
 /// The tensor of `type` at `offset` of the weights file `name`.
-Result<ir::Tensor> import_blob(const format::ModelFile& file, std::string_view name, uint64_t offset, const ir::Type& type);
+Result<ir::Tensor> import_blob(const format::WeightStore& weights, std::string_view name, uint64_t offset, const ir::Type& type);
 
 }  // namespace moka::import

@@ -75,27 +75,21 @@ Status Layer::set_folded(int i, Value* v, Form form, std::vector<Dim> lead) {
   if (v->type.is_tensor() && v->type.dtype() != DType::fp32) v = MOKA_TRY(f32(v));
   Blob b = MOKA_TRY(net.blob(v, form, std::move(lead)));
   const std::string& name = p.output(i);
-  if (std::find(made_.begin(), made_.end(), v) != made_.end()) {
-    std::string plain = net.context().prefix + name;
-    for (char& c : plain)
-      if (!isalnum(static_cast<unsigned char>(c))) c = '_';
-    if (plain.empty() || isdigit(static_cast<unsigned char>(plain[0]))) plain.insert(plain.begin(), '_');
-    v->name = net.builder().function().unique_name(plain);
-  }
+  bool passed_on = v->producer() == nullptr;
+  for (const std::string& input : p.input())
+    if (auto it = net.blobs.find(input); it != net.blobs.end())
+      for (const Value* f : it->second.forms) passed_on |= f == v;
+  if (!passed_on) v->name = net.builder().function().unique_name(identifier(net.context().prefix + name));
   net.blobs[name] = std::move(b);
   return {};
 }
 
 Result<Value*> Layer::op(std::string_view op, std::vector<NamedArg> args) {
-  Value* v = MOKA_TRY(net.op(op, std::move(args), p.name()));
-  made_.push_back(v);
-  return v;
+  return net.op(op, std::move(args), p.name());
 }
 
 Result<ir::Op*> Layer::multi(std::string_view op, std::vector<NamedArg> args) {
-  ir::Op* o = MOKA_TRY(net.builder().append({op, std::move(args), net.context().prefix + p.name(), {}, {}}));
-  for (size_t i = 0; i < o->output_count(); i++) made_.push_back(o->output(i));
-  return o;
+  return net.builder().append({op, std::move(args), net.context().prefix + p.name(), {}, {}});
 }
 
 Result<Value*> Layer::constant(Tensor t, std::string_view what) {

@@ -5,8 +5,6 @@
 
 namespace moka::import::nn {
 
-namespace {
-
 /// A name that MIL text accepts.
 std::string identifier(std::string_view name) {
   std::string out;
@@ -17,6 +15,8 @@ std::string identifier(std::string_view name) {
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
   return out;
 }
+
+namespace {
 
 bool is_one(const Dim& d) { return d.size == 1; }
 
@@ -49,6 +49,7 @@ int64_t product(std::span<const Dim> dims) {
 Network Network::inside(ir::Builder& builder) const {
   Network n = *this;
   n.builder_ = &builder;
+  n.nesting++;
   return n;
 }
 

@@ -48,6 +48,9 @@ struct Blob {
   std::vector<Dim> lead() const;
 };
 
+/// `name` with what MIL text does not accept in names replaced.
+std::string identifier(std::string_view name);
+
 std::vector<Dim> dims_of(Value* v);  ///< precondition: ranked
 bool all_known(std::span<const Dim> dims);
 /// Product of known dimensions; kAnyDim when one is unknown or the product overflows.
@@ -81,8 +84,7 @@ class Network {
   Result<Value*> shape_value(std::span<const Dim> dims, std::string_view name);
   Result<Value*> constant(Tensor t, std::string_view name);
 
-  /// Names of blobs that are read outside of the layers being added now; those of control-flow layers ask.
-  const std::vector<std::string_view>* read_later = nullptr;
+  int nesting = 0;  ///< of branches and loops around the layers being added
 
  private:
   const ImportContext* context_;
@@ -138,7 +140,6 @@ class Layer {
 
  private:
   std::string_view type_;
-  std::vector<Value*> made_;
 };
 
 /// How one kind of layer is imported.

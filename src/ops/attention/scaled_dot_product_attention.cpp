@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -34,6 +35,7 @@ Result<std::vector<Type>> infer_attention(const OpCall& call) {
   if (r < 3) return call.error("query", "rank 3 or more", cat(q));
   if (k.rank() != r) return call.error("key", cat("rank ", r, " as query"), cat(k));
   if (v.rank() != r) return call.error("value", cat("rank ", r, " as query"), cat(v));
+  if (q[r - 1] == 0) return call.error("query", "a last dimension of 1 or more", cat(q));
   if (!may_equal(q[r - 1], k[r - 1])) return call.error("key", cat("last dimension ", q[r - 1], " as query"), cat(k));
   if (!may_equal(k[r - 2], v[r - 2])) return call.error("value", cat(k[r - 2], " rows as key"), cat(v));
   Shape out = MOKA_TRY(broadcast(batch_of(q), MOKA_TRY(broadcast(batch_of(k), batch_of(v)))));
@@ -63,6 +65,7 @@ void softmax(double* row, int64_t n) {
 }
 
 Status attention_reference(const OpCall& call, std::span<const TensorView> out) {
+  if (out[0].count() == 0) return {};
   const TensorView& q = call.in("query");
   const TensorView& k = call.in("key");
   const TensorView& v = call.in("value");

@@ -1,5 +1,6 @@
 #include "ops/common/lists.h"
 
+#include "ir/program.h"
 #include "ops/common/strided.h"
 
 namespace moka::ops {
@@ -31,7 +32,10 @@ Result<size_t> index_in(const OpCall& call, int64_t index, const List& list) {
 
 Result<size_t> make_room(const OpCall& call, int64_t index, List& list) {
   const auto n = static_cast<int64_t>(list.items.size());
-  if (index >= n && index < kMaxListLength && call.type("ls").length() < 0) list.items.resize(static_cast<size_t>(index + 1));
+  // While running, the type at hand may state the length of the moment; the program's type says whether it is fixed.
+  const Value* declared = call.op != nullptr ? call.op->input("ls") : nullptr;
+  const bool may_grow = call.type("ls").length() < 0 || (declared != nullptr && declared->type.length() < 0);
+  if (index >= n && index < kMaxListLength && may_grow) list.items.resize(static_cast<size_t>(index + 1));
   return index_in(call, index, list);
 }
 

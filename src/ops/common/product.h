@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 /// The inner loop of everything that is a matrix product: convolution, linear, matmul, einsum.
 namespace moka::ops {
@@ -13,6 +12,11 @@ inline constexpr int kRows = 64;    ///< rows of the left operand in a block
 inline constexpr int kCols = 64;    ///< columns of the right operand in a block
 inline constexpr int kDepth = 128;  ///< terms of the sum in a block
 inline constexpr int kQuad = 4;     ///< rows and columns of a micro tile
+
+inline void multiply_add(double& c, double a, double b) { c += a * b; }
+inline void multiply_add(int64_t& c, int64_t a, int64_t b) {
+  c = static_cast<int64_t>(static_cast<uint64_t>(c) + static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 /// c[4][4] += a[depth][4] * b[depth][4 of kCols].
 inline void micro(int64_t depth, const double* a, const double* b, double* c) {
@@ -42,10 +46,31 @@ inline void micro(int64_t depth, const int64_t* a, const int64_t* b, int64_t* c)
   for (int64_t k = 0; k < depth; ++k, a += kQuad, b += kCols) {
     for (int r = 0; r < kQuad; ++r) {
       for (int j = 0; j < kQuad; ++j) {
-        uint64_t p = static_cast<uint64_t>(a[r]) * static_cast<uint64_t>(b[j]);
-        c[r * kCols + j] = static_cast<int64_t>(static_cast<uint64_t>(c[r * kCols + j]) + p);
+        multiply_add(c[r * kCols + j], a[r], b[j]);
       }
     }
+  }
+}
+
+/// One row on the left (a depthwise convolution's channel): nothing to gain from packing.
+template <class Acc, class LoadA, class LoadB, class Store>
+void single_row(int64_t cols, int64_t depth, LoadA& load_a, LoadB& load_b, Store& store) {
+  alignas(64) Acc line[kCols] = {};
+  alignas(64) Acc c[kCols];
+  Acc a[kDepth];
+  for (int64_t j = 0; j < cols; j += kCols) {
+    const int64_t width = std::min<int64_t>(kCols, cols - j);
+    std::fill(c, c + kCols, Acc{});
+    std::fill(line + width, line + kCols, Acc{});
+    for (int64_t k = 0; k < depth; k += kDepth) {
+      const int64_t deep = std::min<int64_t>(kDepth, depth - k);
+      load_a(0, k, deep, a);
+      for (int64_t q = 0; q < deep; ++q) {
+        load_b(k + q, j, width, line);
+        for (int t = 0; t < kCols; ++t) multiply_add(c[t], a[q], line[t]);
+      }
+    }
+    store(0, j, width, c);
   }
 }
 
@@ -61,6 +86,7 @@ inline void micro(int64_t depth, const int64_t* a, const int64_t* b, int64_t* c)
 template <class Acc, class LoadA, class LoadB, class Store>
 void blocked_product(int64_t rows, int64_t cols, int64_t depth, LoadA&& load_a, LoadB&& load_b, Store&& store) {
   using namespace product_detail;
+  if (rows == 1) return single_row<Acc>(cols, depth, load_a, load_b, store);
   alignas(64) Acc a[kRows * kDepth];  // [row / 4][k][row % 4]
   alignas(64) Acc b[kDepth * kCols];
   alignas(64) Acc c[kRows * kCols];

@@ -48,7 +48,7 @@ Status read_input(const OpCall& call, int max_rank, Window& w) {
   }
   for (int i = 0; i < w.rank; ++i) {
     if (x[i + 2] > kLargest) return call.error("x", cat("sizes up to ", kLargest), cat(x));
-    w.in.push_back(x[i + 2] < 0 ? kAnyDim : x[i + 2]);
+    w.in.push_back(x[i + 2]);
   }
   return {};
 }
@@ -120,20 +120,33 @@ Status slide(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode, in
   return {};
 }
 
+/// The output has the size of the input, whatever that is.
+bool keeps_size(Pad pad, const Ints& custom, int i, const Window& w) {
+  if (w.strides[i] != 1) return false;
+  if (pad == Pad::same || pad == Pad::same_lower) return true;
+  if (w.kernel[i] < 0) return false;
+  const int64_t total = pad == Pad::custom ? custom[2 * i] + custom[2 * i + 1] : 0;
+  return total == w.extent(i) - 1;
+}
+
 Status slide_all(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode, Window& w) {
   w.out = repeat(kAnyDim, w.rank);
   w.pads_begin = w.pads_end = repeat(0, w.rank);
   for (int i = 0; i < w.rank; ++i) {
-    if (w.in[i] < 0 || w.kernel[i] < 0) continue;
+    if (w.in[i] < 0 || w.kernel[i] < 0) {
+      if (keeps_size(pad, custom, i, w)) w.out[i] = w.in[i];
+      continue;
+    }
     MOKA_TRY(slide(call, pad, custom, ceil_mode, i, w));
   }
   return {};
 }
 
+/// Wraps: the sizes of a tensor without elements may have any product.
 int64_t product_of(const Ints& v) {
-  int64_t n = 1;
-  for (int64_t x : v) n *= x;
-  return n;
+  uint64_t n = 1;
+  for (int64_t x : v) n *= static_cast<uint64_t>(x);
+  return static_cast<int64_t>(n);
 }
 
 }  // namespace
@@ -216,7 +229,10 @@ Result<Window> conv_transpose_window(const OpCall& call) {
   w.pads_begin = w.pads_end = repeat(0, w.rank);
   for (int i = 0; i < w.rank; ++i) {
     if (!wanted.empty()) w.out[i] = wanted[i + 2];
-    if (w.in[i] < 0 || w.kernel[i] < 0) continue;
+    if (w.in[i] < 0 || w.kernel[i] < 0) {
+      if (wanted.empty() && keeps_size(pad, custom, i, w)) w.out[i] = w.in[i];
+      continue;
+    }
     if (w.in[i] == 0) return call.error("x", "spatial sizes of at least 1", cat(x));
     if (w.in[i] > kLargest / w.strides[i]) return call.error("x", cat("a result of at most ", kLargest, " elements"), cat(x));
     const int64_t full = (w.in[i] - 1) * w.strides[i] + w.extent(i);

@@ -6,7 +6,7 @@
 namespace moka::ops {
 
 /// A window moving over the spatial dimensions (all after batch and channels), one entry per spatial dimension.
-/// Sizes that are not known yet are ir::kAnyDim; with concrete types everything is known.
+/// Sizes that are not known yet are negative, as in ir::Shape; with concrete types everything is known.
 struct Window {
   int rank = 0;              ///< spatial dimensions, 1 to 3
   ir::Ints in;               ///< input sizes

@@ -21,14 +21,12 @@ Result<std::vector<Type>> infer_conv_transpose(const OpCall& call) {
   return one(Type::tensor(dtype, out));
 }
 
-/// Along one dimension, the outputs of equal remainder by the stride use the same taps: kernel positions
-/// `first_tap`, `first_tap + tap_step`, ... (`taps` of them), and the m-th such output reads input `in_base + m` of the
-/// first tap, one less for each `tap_step`'s worth of dilation over stride.
+/// Along one dimension, outputs of equal remainder by the stride use the same taps: kernel positions first_tap + t *
+/// tap_step for t < taps. Output first_out + m * stride then reads, with tap t, input in_base + m - t * in_step.
 struct Phase {
-  int64_t outputs = 0;  // how many
-  int64_t first_out = 0;
+  int64_t outputs = 0, first_out = 0;
   int64_t taps = 0, first_tap = 0, tap_step = 1;
-  int64_t in_base = 0, in_step = 0;  // input = in_base + m - tap * in_step
+  int64_t in_base = 0, in_step = 0;
 };
 
 Phase phase_of(const Window& w, int i, int64_t remainder) {
@@ -75,12 +73,16 @@ void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t im
   const int64_t out_base = (image * w.groups + group) * made * out_plane;
   const auto& [pd, ph1, pw] = ph.p;
   auto load_weight = [&](int64_t i, int64_t k, int64_t n, double* to) {
-    for (int64_t q = 0; q < n; ++q, ++k) {
+    while (n > 0) {
       const auto t = ph.split_tap(k % taps);
+      const int64_t run = std::min(n, pw.taps - t[2]);
       const int64_t kd = pd.first_tap + t[0] * pd.tap_step, kh = ph1.first_tap + t[1] * ph1.tap_step,
                     kw = pw.first_tap + t[2] * pw.tap_step;
       const int64_t channel = group * channels + k / taps;
-      to[q] = load_f64(weight, (channel * made + i) * kernel + (kd * w.kernel[1] + kh) * w.kernel[2] + kw);
+      load_run(weight, (channel * made + i) * kernel + (kd * w.kernel[1] + kh) * w.kernel[2] + kw, pw.tap_step, run, to);
+      to += run;
+      k += run;
+      n -= run;
     }
   };
   auto load_input = [&](int64_t k, int64_t position, int64_t n, double* to) {
@@ -124,6 +126,7 @@ void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t im
 }
 
 Status conv_transpose_reference(const OpCall& call, std::span<const TensorView> out) {
+  if (out[0].count() == 0) return {};
   const Window w = MOKA_TRY(conv_transpose_window(call)).as_3d();
   const int64_t batch = call.in("x").shape[0];
   auto phases = [&](int i) { return std::min(w.strides[i], w.out[i]); };

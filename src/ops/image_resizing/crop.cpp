@@ -34,6 +34,7 @@ Result<std::vector<Type>> infer_crop(const OpCall& call) {
 }
 
 Status crop_reference(const OpCall& call, std::span<const TensorView> out) {
+  if (out[0].count() == 0) return {};
   const TensorView& x = call.in("x");
   const TensorView& y = out[0];
   const int64_t top = MOKA_TRY(cuts(call, "crop_height"))[0], left = MOKA_TRY(cuts(call, "crop_width"))[0];

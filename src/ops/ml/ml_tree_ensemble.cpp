@@ -8,11 +8,10 @@ enum Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal
 Result<std::vector<Type>> infer(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "mode"));
   int64_t dims = MOKA_TRY(ml::vector_length(call, "base"));
-  for (const char* p : {"feature", "threshold", "on_true", "on_false", "missing_true"}) MOKA_TRY(ml::check_length(call, p, n));
+  for (const char* p : {"feature", "threshold", "on_true", "on_false", "missing_true", "single"}) MOKA_TRY(ml::check_length(call, p, n));
   MOKA_TRY(ml::vector_length(call, "roots"));
   int64_t leaves = MOKA_TRY(ml::vector_length(call, "leaf_index"));
   MOKA_TRY(ml::check_length(call, "leaf_value", leaves));
-  MOKA_TRY(call.flag("single"));
 
   int64_t features = ml::count_of(call.type("x"));
   auto mode = ml::span_of<uint8_t>(*call.value("mode"));
@@ -60,14 +59,14 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const auto* missing_true = call.in("missing_true").as<uint8_t>();
   const auto* leaf_index = call.in("leaf_index").as<int32_t>();
   const auto* leaf_value = call.in("leaf_value").as<double>();
-  bool single = MOKA_TRY(call.flag("single"));
+  const auto* single = call.in("single").as<uint8_t>();
   const TensorView& base = call.in("base");
   double* y = out[0].as<double>();
   std::copy_n(base.as<double>(), base.count(), y);
   for (int32_t node : ml::span_of<int32_t>(call.in("roots"))) {
     while (mode[node] != leaf) {
       double v = x[feature[node]];
-      if (single) v = static_cast<float>(v);
+      if (single[node] != 0) v = static_cast<float>(v);
       bool yes = v != v ? missing_true[node] != 0 : takes_true(mode[node], v, threshold[node]);
       node = yes ? on_true[node] : on_false[node];
     }
@@ -82,8 +81,8 @@ OpDef define_ml_tree_ensemble() {
   constexpr DTypes i32 = only(DType::int32);
   return ml::define("ml_tree_ensemble",
                     "Base values plus the values of the leaf that each tree reaches. Nodes of all trees are in one list, "
-                    "children behind their parent; a leaf (mode 6) adds leaf_value[on_true..on_false). With `single`, "
-                    "features are rounded to float32 before they are compared.")
+                    "children behind their parent; a leaf (mode 6) adds leaf_value[on_true..on_false). Nodes marked "
+                    "`single` round their feature to float32 before they compare it.")
       .in("x", ml::kF64)
       .constant("mode", only(DType::uint8))
       .constant("feature", i32)

@@ -9,22 +9,24 @@ namespace {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type& x = call.type("x");
-  if (x.is_ranked() && x.rank() < 2) return call.error("x", "rank 2 or more", cat("shape ", x.shape()));
+  if (x.is_ranked() && x.rank() < 3) return call.error("x", "rank 3 or more", cat("shape ", x.shape()));
   const int64_t size = MOKA_TRY(call.integer("size"));
   if (size < 1) return call.error("size", "1 or more", cat(size));
   for (const char* p : {"alpha", "beta", "k"}) MOKA_TRY(call.number(p));
   return one(x);
 }
 
-/// The window of channel c is [c - size / 2, c + (size - 1) / 2], cut off at the ends.
+/// Channels are the third axis from the end, also where x has rank 3: Core ML's recorded results show it. The window of
+/// channel c is [c - size / 2, c + (size - 1) / 2], cut off at the ends.
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int64_t size = MOKA_TRY(call.integer("size"));
   const double alpha = MOKA_TRY(call.number("alpha")) / static_cast<double>(size);
   const double beta = MOKA_TRY(call.number("beta")), k = MOKA_TRY(call.number("k"));
-  const int64_t channels = x.shape[1], inner = x.shape.count(2, x.shape.rank());
+  const int axis = x.shape.rank() - 3;
+  const int64_t outer = x.shape.count(0, axis), channels = x.shape[axis], inner = x.shape.count(axis + 1, axis + 3);
   const int64_t before = std::min(size / 2, channels), after = std::min((size - 1) / 2, channels);
-  for (int64_t b = 0; b < x.shape[0]; b++) {
+  for (int64_t b = 0; b < outer; b++) {
     for (int64_t c = 0; c < channels; c++) {
       const int64_t from = std::max<int64_t>(0, c - before), to = std::min(channels - 1, c + after);
       for (int64_t i = 0; i < inner; i++) {
@@ -45,7 +47,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_local_response_norm() {
   return OpBuilder("local_response_norm",
-                   "x / (k + alpha / size * s)^beta, s the sum of squares over `size` neighbouring channels.")
+                   "x / (k + alpha / size * s)^beta, s the sum of squares over `size` neighbouring channels, "
+                   "which are the third axis from the end.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("size", kI32)

@@ -5,6 +5,7 @@ namespace moka::ops {
 namespace {
 
 Status avg_pool_reference(const OpCall& call, std::span<const TensorView> out) {
+  if (out[0].count() == 0) return {};
   const Window w = MOKA_TRY(pool_window(call));
   const bool exclude = MOKA_TRY(call.flag("exclude_padding_from_average"));
   double taps = 1;

@@ -51,6 +51,7 @@ struct Pass {
 const TensorView* optional_in(const OpCall& call, std::string_view p) { return call.has(p) ? &call.in(p) : nullptr; }
 
 Status lstm_reference(const OpCall& call, std::span<const TensorView> out) {
+  if (out[1].count() == 0) return {};
   const TensorView& x = call.in("x");
   const int64_t steps = x.shape[0], batch = x.shape[1], inputs = x.shape[2], hidden = call.in("weight_hh").shape[1];
   const Direction direction = MOKA_TRY(direction_of(call, true));

@@ -56,11 +56,11 @@ def l2_norm(x, epsilon=1e-6):
 
 
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0):
-    """The window of PyTorch's LocalResponseNorm: size // 2 channels before, (size - 1) // 2 after."""
+    """Over the third axis from the end; the window of PyTorch: size // 2 channels before, (size - 1) // 2 after."""
     v = up(x)
     total = np.zeros_like(v)
-    for c in range(x.shape[1]):
-        total[:, c] = np.square(v[:, max(0, c - size // 2):c + (size - 1) // 2 + 1]).sum(axis=1)
+    for c in range(x.shape[-3]):
+        total[..., c, :, :] = np.square(v[..., max(0, c - size // 2):c + (size - 1) // 2 + 1, :, :]).sum(axis=-3)
     return (v / (up(k) + up(alpha) / size * total) ** up(beta)).astype(x.dtype)
 
 
@@ -124,18 +124,18 @@ op_case("layer_norm", "empty", {"x": np.zeros((0, 3), F32)}, {"axes": [-1]}, [np
 op_case("layer_norm", "unknown_dims", {"x": x}, {"axes": [-1], "gamma": g3}, [layer_norm(x, [-1], g3)],
         in_shapes={"x": (None, 3, None, 3)}, out_shapes={"y_0": (None, 3, None, 3)})
 
-wide = draw(1, 6, 2)
+wide = draw(2, 6, 1, 2)
 for size in (1, 2, 3, 4, 5, 20):
     op_case("local_response_norm", "size_%d" % size, {"x": wide}, {"size": size, "alpha": F32(0.1), "beta": F32(0.5), "k": F32(2)},
             [local_response_norm(wide, size, F32(0.1), F32(0.5), F32(2))])
-# Two results that coremltools' own tests hold.
+# Two results of Core ML that coremltools' tests hold: the only channel of an array of rank 3 is its first axis.
 given = np.array([[[1, -7], [5, -6], [-3, -5]]], F32)
 op_case("local_response_norm", "defaults_size_2", {"x": given}, {"size": 2},
         [np.array([[[0.99996257, -6.98716545], [4.99531746, -5.99191284], [-2.99898791, -4.99531746]]], F32)])
 op_case("local_response_norm", "defaults_size_3", {"x": given}, {"size": 3},
         [np.array([[[0.99997497, -6.99143696], [4.99687672, -5.99460602], [-2.99932504, -4.99687672]]], F32)])
-for rank in (4, 5):
-    v = draw(*(1, 4, 2, 2, 2)[:rank])
+for rank in (3, 4, 5):
+    v = draw(*(2, 2, 3, 2, 2)[5 - rank:])
     op_case("local_response_norm", "rank%d" % rank, {"x": v}, {"size": 3, "alpha": F32(0.1)}, [local_response_norm(v, 3, F32(0.1))])
 hw = wide.astype(F16)
 op_case("local_response_norm", "fp16", {"x": hw}, {"size": 3, "alpha": F16(0.1), "beta": F16(0.75), "k": F16(1)},

@@ -150,7 +150,7 @@ template <class T>
 Result<Tensor> flags(Layer& l, const T& f, int rank, std::string_view what) {
   Tensor t = MOKA_TRY(Tensor::zeros(DType::boolean, Shape{rank}));
   if (f.size() == 0) return t;
-  if (f.size() < rank) return l.malformed(cat(what, ": expected ", rank, " entries, got ", f.size()));
+  if (static_cast<int>(f.size()) < rank) return l.malformed(cat(what, ": expected ", rank, " entries, got ", f.size()));
   for (int i = 0; i < rank; i++) t.mut<uint8_t>()[static_cast<size_t>(i)] = f[i] ? 1 : 0;
   return t;
 }
@@ -158,7 +158,7 @@ Result<Tensor> flags(Layer& l, const T& f, int rank, std::string_view what) {
 template <class T>
 Result<Ints> entries(Layer& l, const T& f, int rank, std::string_view what, int64_t if_absent) {
   Ints out;
-  if (f.size() != 0 && f.size() < rank) return l.malformed(cat(what, ": expected ", rank, " entries, got ", f.size()));
+  if (f.size() != 0 && static_cast<int>(f.size()) < rank) return l.malformed(cat(what, ": expected ", rank, " entries, got ", f.size()));
   for (int i = 0; i < rank; i++) {
     int64_t v = f.size() == 0 ? if_absent : static_cast<int64_t>(f[i]);
     if (v < -kInt32 - 1 || v > kInt32) v = v < 0 ? -kInt32 - 1 : kInt32;

@@ -1,0 +1,54 @@
+# Everything a newcomer needs: `make demo`, `make test`. Each target sets up what it needs.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
+
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check install golden clean
+
+all: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS)
+
+setup:
+	@tools/setup
+
+$(BUILD)/build.ninja: | setup
+	cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS)
+
+## Listens to a melody with Spotify's Basic Pitch model and writes down its notes.
+demo: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target demo
+	@tools/demo $(BUILD)
+
+## Unit, conformance and hostile-input tests.
+test: all
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+## The same under AddressSanitizer and UndefinedBehaviorSanitizer.
+test-asan: | setup
+	cmake -G Ninja -S . -B $(BUILD)-asan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=address,undefined $(CMAKE_FLAGS)
+	cmake --build $(BUILD)-asan -j $(JOBS)
+	UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS)
+
+## The same under ThreadSanitizer; tests/tsan.supp silences OpenMP's runtime, which is not instrumented.
+test-tsan: | setup
+	cmake -G Ninja -S . -B $(BUILD)-tsan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=thread $(CMAKE_FLAGS)
+	cmake --build $(BUILD)-tsan -j $(JOBS)
+	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp ignore_noninstrumented_modules=1" ctest --test-dir $(BUILD)-tsan --output-on-failure
+
+## Every libFuzzer target for a minute, with clang.
+fuzz-smoke:
+	@tools/setup --fuzz
+	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
+	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
+	@tools/fuzz-smoke $(BUILD)-fuzz 60
+
+## Format, include arrows, one place that lists operations.
+check:
+	@tools/check
+
+install: all
+	cmake --install $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz

@@ -1,0 +1,133 @@
+#include "moka/description.h"
+
+#include "api/internal.h"
+
+namespace moka {
+
+std::string_view to_string(FeatureType type) {
+  switch (type) {
+    case FeatureType::int64: return "Int64";
+    case FeatureType::float64: return "Double";
+    case FeatureType::string: return "String";
+    case FeatureType::multi_array: return "MultiArray";
+    case FeatureType::image: return "Image";
+    case FeatureType::dictionary: return "Dictionary";
+    case FeatureType::sequence: return "Sequence";
+    case FeatureType::state: return "State";
+  }
+  return "?";
+}
+
+namespace {
+
+std::string_view core_ml_name(DataType t) {
+  switch (t) {
+    case DataType::float16: return "Float16";
+    case DataType::float32: return "Float32";
+    case DataType::float64: return "Double";
+    case DataType::int32: return "Int32";
+    case DataType::int8: return "Int8";
+    default: return to_string(t);
+  }
+}
+
+std::string range_text(const SizeRange& r) {
+  if (r.lower == r.upper) return cat(r.lower);
+  return r.upper < 0 ? cat(r.lower, "...") : cat(r.lower, "...", r.upper);
+}
+
+std::string joined(const std::vector<int64_t>& shape) {
+  std::string s;
+  for (int64_t d : shape) s += cat(s.empty() ? "" : " x ", d);
+  return s;
+}
+
+std::string array_text(const MultiArrayConstraint& a) {
+  std::string s;
+  if (!a.enumerated.empty()) {
+    for (const auto& e : a.enumerated) s += cat(s.empty() ? "" : " | ", joined(e));
+  } else if (!a.ranges.empty()) {
+    for (const SizeRange& r : a.ranges) s += cat(s.empty() ? "" : " x ", range_text(r));
+  } else {
+    s = joined(a.shape);
+  }
+  return cat(core_ml_name(a.type), s.empty() ? "" : " ", s);
+}
+
+std::string image_text(const ImageConstraint& i) {
+  std::string_view color = i.color == ColorSpace::rgb ? "RGB" : i.color == ColorSpace::bgr ? "BGR" : i.color == ColorSpace::grayscale ? "Grayscale" : "Grayscale16Half";
+  std::string size;
+  for (const auto& [w, h] : i.enumerated) size += cat(size.empty() ? "" : " | ", w, " x ", h);
+  if (size.empty())
+    size = cat(i.width_range ? range_text(*i.width_range) : cat(i.width), " x ", i.height_range ? range_text(*i.height_range) : cat(i.height));
+  return cat(color, " ", size);
+}
+
+}  // namespace
+
+std::string FeatureDescription::formatted_type() const {
+  switch (type) {
+    case FeatureType::multi_array: return cat("MultiArray (", array_text(array), ")");
+    case FeatureType::state: return cat("State (", array_text(array), ")");
+    case FeatureType::image: return cat("Image (", image_text(image), ")");
+    case FeatureType::dictionary: return string_keys ? "Dictionary (String -> Double)" : "Dictionary (Int64 -> Double)";
+    case FeatureType::sequence: return string_keys ? "Sequence (String)" : "Sequence (Int64)";
+    default: return std::string(to_string(type));
+  }
+}
+
+namespace api {
+
+FeatureDescription to_public(const import::FeatureDescription& f) {
+  FeatureDescription out;
+  out.name = f.name;
+  out.description = f.description;
+  out.type = static_cast<FeatureType>(f.kind);
+  out.optional = f.optional;
+  if (auto t = from_ir(f.array.dtype); t.ok()) out.array.type = *t;
+  out.array.shape = f.array.shape;
+  for (const auto& r : f.array.ranges) out.array.ranges.push_back({r.lower, r.upper});
+  out.array.enumerated = f.array.enumerated;
+  out.image.width = f.image.width;
+  out.image.height = f.image.height;
+  out.image.color = static_cast<ColorSpace>(f.image.color);
+  if (f.image.width_range) out.image.width_range = SizeRange{f.image.width_range->lower, f.image.width_range->upper};
+  if (f.image.height_range) out.image.height_range = SizeRange{f.image.height_range->lower, f.image.height_range->upper};
+  out.image.enumerated = f.image.enumerated;
+  out.string_keys = f.string_keys;
+  return out;
+}
+
+ModelDescription to_public(const import::ModelDescription& d) {
+  ModelDescription out;
+  out.type = d.type_name;
+  out.specification_version = d.specification_version;
+  for (const auto& f : d.functions) {
+    FunctionDescription g;
+    g.name = f.name;
+    for (const auto& x : f.inputs) g.inputs.push_back(to_public(x));
+    for (const auto& x : f.outputs) g.outputs.push_back(to_public(x));
+    for (const auto& x : f.states) g.states.push_back(to_public(x));
+    g.predicted_feature_name = f.predicted_feature_name;
+    g.predicted_probabilities_name = f.predicted_probabilities_name;
+    out.functions.push_back(std::move(g));
+  }
+  out.default_function = d.default_function;
+  if (!d.class_labels.empty()) {
+    const ir::Tensor& labels = d.class_labels[0];
+    out.int64_labels = labels.dtype() != ir::DType::string;
+    for (int64_t i = 0; i < labels.count(); i++)
+      out.class_labels.push_back(out.int64_labels ? cat(ir::load_i64(labels.view(), i)) : labels.as<std::string>()[static_cast<size_t>(i)]);
+  }
+  out.short_description = d.short_description;
+  out.author = d.author;
+  out.license = d.license;
+  out.version = d.version;
+  out.user_defined = d.user_defined;
+  out.updatable = d.updatable;
+  return out;
+}
+
+}  // namespace api
+
+}  // namespace moka

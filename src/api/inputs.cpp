@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "api/internal.h"
+
+namespace moka::api {
+
+namespace {
+
+using import::FeatureDescription;
+using import::FeatureKind;
+
+std::string joined(std::span<const int64_t> shape) {
+  std::string s;
+  for (int64_t d : shape) s += cat(s.empty() ? "" : " x ", d);
+  return s.empty() ? "scalar" : s;
+}
+
+Error mismatch(const FeatureDescription& f, std::string_view expected, std::string_view got) {
+  return fail(ErrorCode::invalid_argument, "input '", f.name, "': expected ", expected, ", got ", got);
+}
+
+std::string expected_text(const FeatureDescription& f) { return to_public(f).formatted_type(); }
+
+Status check_array_shape(const FeatureDescription& f, std::span<const int64_t> shape) {
+  const import::MultiArrayConstraint& c = f.array;
+  if (!c.enumerated.empty()) {
+    for (const auto& e : c.enumerated)
+      if (std::equal(e.begin(), e.end(), shape.begin(), shape.end())) return {};
+    return mismatch(f, expected_text(f), cat("MultiArray Shape (", joined(shape), ") was not in enumerated set of allowed shapes"));
+  }
+  if (!c.ranges.empty()) {
+    if (shape.size() != c.ranges.size()) return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
+    for (size_t i = 0; i < shape.size(); i++) {
+      const auto& r = c.ranges[i];
+      if (shape[i] < r.lower || (r.upper >= 0 && shape[i] > r.upper))
+        return mismatch(f, expected_text(f), cat("Size (", shape[i], ") of dimension (", i, ") is not in allowed range (", r.lower, "..",
+                                                 r.upper < 0 ? std::string("inf") : cat(r.upper), ")"));
+    }
+    return {};
+  }
+  if (!c.shape.empty() && !std::equal(c.shape.begin(), c.shape.end(), shape.begin(), shape.end()))
+    return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
+  return {};
+}
+
+Status check_image_size(const FeatureDescription& f, int64_t w, int64_t h) {
+  const import::ImageConstraint& c = f.image;
+  auto inside = [](int64_t n, const import::SizeRange& r) { return n >= r.lower && (r.upper < 0 || n <= r.upper); };
+  bool ok;
+  if (!c.enumerated.empty())
+    ok = (w == c.width && h == c.height) || std::find(c.enumerated.begin(), c.enumerated.end(), std::pair(w, h)) != c.enumerated.end();
+  else
+    ok = (c.width_range ? inside(w, *c.width_range) : w == c.width) && (c.height_range ? inside(h, *c.height_range) : h == c.height);
+  if (!ok) return mismatch(f, expected_text(f), cat("Image (", w, " x ", h, ")"));
+  return {};
+}
+
+/// The tensor type of an array of this shape: the declared one where only the rank differs.
+Result<ir::Type> array_type(const FeatureDescription& f, const ir::Type& declared, std::span<const int64_t> shape) {
+  if (!declared.is_tensor()) return mismatch(f, cat(declared), "a MultiArray");
+  ir::Type t = declared;
+  ir::Shape s = MOKA_TRY_IN(ir::Shape::make(shape), cat("input '", f.name, "'"));
+  if (declared.is_ranked() && declared.rank() == s.rank()) {
+    for (int i = 0; i < s.rank(); i++)
+      if (declared.shape()[i] >= 0 && declared.shape()[i] != s[i]) return mismatch(f, cat("shape ", declared.shape()), cat("shape ", s));
+  } else if (declared.is_concrete()) {
+    if (declared.shape().count() != MOKA_TRY(s.checked_count())) return mismatch(f, cat("shape ", declared.shape()), cat("shape ", s));
+    return declared;
+  } else if (declared.is_ranked()) {
+    return mismatch(f, cat("rank ", declared.rank()), cat("shape ", s));
+  }
+  return ir::Type::tensor(t.dtype(), s);
+}
+
+bool is_number(const FeatureValue& v) { return std::holds_alternative<int64_t>(v) || std::holds_alternative<double>(v); }
+
+/// Red, green, blue of pixel `p`.
+struct Rgb {
+  float r, g, b;
+};
+Rgb read_pixel(const uint8_t* p, PixelFormat format) {
+  switch (format) {
+    case PixelFormat::gray8: return {static_cast<float>(p[0]), static_cast<float>(p[0]), static_cast<float>(p[0])};
+    case PixelFormat::rgb8:
+    case PixelFormat::rgba8: return {static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2])};
+    case PixelFormat::bgra8: return {static_cast<float>(p[2]), static_cast<float>(p[1]), static_cast<float>(p[0])};
+    case PixelFormat::gray_float32: {
+      float v;
+      std::memcpy(&v, p, sizeof v);
+      return {v, v, v};
+    }
+  }
+  return {};
+}
+
+/// ITU-R BT.601 luma, as grayscale conversion of 8-bit pictures customarily does.
+float luma(Rgb c) { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
+
+template <class Store>
+void planes(const FeatureDescription& f, const Image& image, const Store& store) {
+  bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
+  bool gray_source = image.format == PixelFormat::gray8 || image.format == PixelFormat::gray_float32;
+  bool bgr = f.image.color == import::ColorSpace::bgr;
+  int64_t pixels = image.width * image.height;
+  size_t step = bytes_per_pixel(image.format);
+  for (int64_t y = 0; y < image.height; y++) {
+    const uint8_t* p = image.pixels.get() + y * image.row_bytes;
+    for (int64_t x = 0; x < image.width; x++, p += step) {
+      Rgb c = read_pixel(p, image.format);
+      int64_t i = y * image.width + x;
+      if (gray) {
+        store(i, gray_source ? c.r : std::round(luma(c)));
+      } else {
+        store(i, bgr ? c.b : c.r);
+        store(i + pixels, c.g);
+        store(i + 2 * pixels, bgr ? c.r : c.b);
+      }
+    }
+  }
+}
+
+Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::Type& type) {
+  size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
+  auto& buffer = s.staging[index];
+  if (buffer.size() < bytes + 64) buffer.resize(bytes + 64);
+  auto at = reinterpret_cast<uintptr_t>(buffer.data());
+  return buffer.data() + (64 - at % 64) % 64;
+}
+
+}  // namespace
+
+Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declared, const FeatureValue& value) {
+  switch (f.kind) {
+    case FeatureKind::int64:
+    case FeatureKind::float64: {
+      const auto* a = std::get_if<MultiArray>(&value);
+      if (!is_number(value) && !(a != nullptr && a->count() == 1)) return mismatch(f, expected_text(f), describe(value));
+      return declared;
+    }
+    case FeatureKind::string:
+      if (!std::holds_alternative<std::string>(value)) return mismatch(f, expected_text(f), describe(value));
+      return declared;
+    case FeatureKind::dictionary: {
+      const auto* d = std::get_if<Dictionary>(&value);
+      bool empty = d != nullptr && d->strings.empty() && d->ints.empty();
+      if (d == nullptr || (d->string_keys != f.string_keys && !empty)) return mismatch(f, expected_text(f), describe(value));
+      return declared;
+    }
+    case FeatureKind::sequence: {
+      const auto* s = std::get_if<StringSequence>(&value);
+      const auto* i = std::get_if<Int64Sequence>(&value);
+      if ((f.string_keys && s == nullptr) || (!f.string_keys && i == nullptr)) return mismatch(f, expected_text(f), describe(value));
+      auto n = static_cast<int64_t>(s != nullptr ? s->size() : i->size());
+      const auto& r = f.sequence_length;
+      if (n < r.lower && r.lower > 1) return mismatch(f, cat("at least ", r.lower, " elements"), cat(n));
+      if (r.upper > 0 && n > r.upper) return mismatch(f, cat("at most ", r.upper, " elements"), cat(n));
+      return ir::Type::tensor(declared.dtype(), ir::Shape{n});
+    }
+    case FeatureKind::multi_array: {
+      if (is_number(value)) return array_type(f, declared, std::span<const int64_t>());
+      const auto* a = std::get_if<MultiArray>(&value);
+      if (a == nullptr) return mismatch(f, expected_text(f), describe(value));
+      if (a->data() == nullptr && a->count() > 0) return mismatch(f, expected_text(f), "a MultiArray without data");
+      bool same_count = declared.is_concrete() && declared.is_tensor() && declared.shape().count() == a->count() && declared.rank() == 0;
+      if (!same_count) MOKA_TRY(check_array_shape(f, a->shape()));
+      return array_type(f, declared, a->shape());
+    }
+    case FeatureKind::image: {
+      const auto* i = std::get_if<Image>(&value);
+      if (i == nullptr || i->pixels == nullptr) return mismatch(f, expected_text(f), describe(value));
+      MOKA_TRY(check_image_size(f, i->width, i->height));
+      bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
+      ir::Shape s{1, gray ? 1 : 3, i->height, i->width};
+      if (declared.rank() == 3) s.erase(0);
+      return array_type(f, declared, s.dims());
+    }
+    case FeatureKind::state: return declared;
+  }
+  return declared;
+}
+
+Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& declared) {
+  if (f.kind == FeatureKind::multi_array && !declared.is_concrete()) return array_type(f, declared, f.array.shape);
+  if (f.kind == FeatureKind::image && !declared.is_concrete()) {
+    ir::Shape s = declared.shape();
+    s[s.rank() - 1] = f.image.width;
+    s[s.rank() - 2] = f.image.height;
+    return ir::Type::tensor(declared.dtype(), s);
+  }
+  if (f.kind == FeatureKind::sequence) return ir::Type::tensor(declared.dtype(), ir::Shape{0});
+  return declared;
+}
+
+Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s, size_t index) {
+  if (type.is_dict()) {
+    s.dict_staging[index] = {};
+    s.dict_staging[index].string_keys = f.string_keys;
+    return static_cast<void*>(&s.dict_staging[index]);
+  }
+  if (type.dtype() == ir::DType::string) {
+    s.string_staging[index].assign(static_cast<size_t>(type.shape().count()), {});
+    return static_cast<void*>(s.string_staging[index].data());
+  }
+  std::byte* to = MOKA_TRY(staging(s, index, type));
+  ir::TensorView view{type.dtype(), type.shape(), to};
+  // Scalars have no default in the format: imputers take NaN for a missing number, recommenders a negative count.
+  double fill = f.kind == FeatureKind::float64 ? std::nan("") : f.kind == FeatureKind::int64 ? -1 : f.array.default_value.value_or(0);
+  for (int64_t i = 0; i < view.count(); i++) ir::store_f64(view, i, fill);
+  return static_cast<void*>(to);
+}
+
+Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, const FeatureValue& value, runtime::Model::Session& s, size_t index) {
+  if (const auto* d = std::get_if<Dictionary>(&value)) {
+    ir::Dict& to = s.dict_staging[index];
+    to.string_keys = f.string_keys;
+    to.text_keys.clear();
+    to.int_keys.clear();
+    to.values.clear();
+    for (const auto& [k, v] : d->strings) {
+      to.text_keys.push_back(k);
+      to.values.push_back(v);
+    }
+    for (const auto& [k, v] : d->ints) {
+      to.int_keys.push_back(k);
+      to.values.push_back(v);
+    }
+    return static_cast<void*>(&to);
+  }
+  if (const auto* t = std::get_if<std::string>(&value)) return static_cast<void*>(const_cast<std::string*>(t));
+  if (const auto* t = std::get_if<StringSequence>(&value)) return static_cast<void*>(const_cast<std::string*>(t->data()));
+  if (const auto* a = std::get_if<MultiArray>(&value)) {
+    if (a->is_contiguous() && to_ir(a->type()) == type.dtype()) return const_cast<void*>(a->data());
+  }
+  std::byte* data = MOKA_TRY(staging(s, index, type));
+  ir::TensorView to{type.dtype(), type.shape(), data};
+  if (const auto* n = std::get_if<int64_t>(&value)) {
+    ir::store_i64(to, 0, *n);
+  } else if (const auto* x = std::get_if<double>(&value)) {
+    ir::store_f64(to, 0, *x);
+  } else if (const auto* v = std::get_if<Int64Sequence>(&value)) {
+    for (size_t i = 0; i < v->size(); i++) ir::store_i64(to, static_cast<int64_t>(i), (*v)[i]);
+  } else if (const auto* a = std::get_if<MultiArray>(&value)) {
+    copy_array(*a, to);
+  } else if (const auto* image = std::get_if<Image>(&value)) {
+    if (to.dtype == ir::DType::fp32)
+      planes(f, *image, [p = to.as<float>()](int64_t i, float v) { p[i] = v; });
+    else
+      planes(f, *image, [&to](int64_t i, float v) { ir::store_f64(to, i, static_cast<double>(v)); });
+  }
+  return static_cast<void*>(data);
+}
+
+}  // namespace moka::api

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+
+#include "base/error.h"
+#include "format/model_file.h"
+#include "ir/tensor.h"
+#include "moka/model.h"
+#include "runtime/model.h"
+
+/// Between the public types and the library's own.
+namespace moka::api {
+
+[[noreturn]] void raise(const Error& error);
+
+template <class T>
+T unwrap(Result<T> result) {
+  if (!result.ok()) raise(result.error());
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+ir::DType to_ir(DataType type);
+/// Errors: unsupported for element types that no multi-array has.
+Result<DataType> from_ir(ir::DType type);
+ModelDescription to_public(const import::ModelDescription& description);
+FeatureDescription to_public(const import::FeatureDescription& feature);
+
+/// The IR type that `value` has at the boundary of the function, whose input has type `declared`. Checks kind, shape
+/// and allowed sizes; errors name the feature, expected and got.
+Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir::Type& declared, const FeatureValue& value);
+/// The type of a missing optional input.
+Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared);
+
+/// Where the data of an input is: the value's own memory where it can be used as it is, else converted into staging
+/// memory of the session.
+Result<void*> bind_input(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
+                         runtime::Model::Session& session, size_t index);
+Result<void*> bind_default(const import::FeatureDescription& feature, const ir::Type& type, runtime::Model::Session& session, size_t index);
+
+/// Converts an output of the function into `value`: into its memory when it has a fitting one.
+Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view, FeatureValue& value);
+
+/// A row-major copy of a numeric tensor; rank 0 becomes shape [1].
+Result<MultiArray> to_array(const ir::TensorView& view);
+/// Copies an array of any strides and type into a dense tensor.
+void copy_array(const MultiArray& from, const ir::TensorView& to);
+
+using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
+/// `times`: seconds and runs of each step, nullptr when not measured.
+ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
+ModelStructure structure(const runtime::Model& model);
+
+/// Text form of MIL with the program's own types as the description.
+Result<import::ImportedModel> import_text(const std::string& text, const std::map<std::string, Bytes>& weights,
+                                          const std::shared_ptr<MemoryBudget>& budget);
+
+}  // namespace moka::api
+
+namespace moka {
+
+struct State::Impl {
+  std::vector<std::pair<std::string, ir::Tensor>> buffers;
+  std::atomic<bool> in_use{false};
+};
+
+struct Model::Impl {
+  ModelConfiguration configuration;
+  ModelDescription description;
+  FunctionDescription function;
+  LoadTimes times;
+  std::unique_ptr<runtime::Model> model;
+  std::function<Result<std::string>()> mil;  ///< the program as imported
+
+  static std::shared_ptr<const Impl> make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
+                                          std::shared_ptr<MemoryBudget> budget, LoadTimes times);
+  Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
+                 const plan::Plan** plan) const;
+};
+
+}  // namespace moka

@@ -1,0 +1,349 @@
+#include "moka/model.h"
+
+#include <omp.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "api/internal.h"
+#include "ir/text_printer.h"
+#include "kernel/layout.h"
+
+namespace moka {
+
+namespace api {
+/// Devices for a configuration, best first, `reference` last; made by the build from src/devices/.
+Result<std::vector<const kernel::Device*>> devices_for(const ModelConfiguration& configuration);
+}  // namespace api
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::shared_ptr<MemoryBudget> budget_of(const ModelConfiguration& c) {
+  return c.memory_budget == 0 ? nullptr : std::make_shared<MemoryBudget>(c.memory_budget);
+}
+
+/// Input `i` of the function is described by its inputs, then its states.
+const import::FeatureDescription& feature_of(const import::FunctionDescription& f, const ir::Value& input) {
+  for (const auto* list : {&f.inputs, &f.states})
+    for (const auto& x : *list)
+      if (x.name == input.name) return x;
+  std::abort();  // compile checked it
+}
+
+}  // namespace
+
+std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
+                                                     std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
+  auto impl = std::make_shared<Impl>();
+  import::ImportedModel m = api::unwrap(std::move(imported));
+  impl->configuration = configuration;
+  impl->description = api::to_public(m.description);
+  runtime::CompileOptions options;
+  options.function_name = configuration.function_name;
+  options.optimize = configuration.optimize;
+  options.exact_precision = configuration.precision == Precision::exact;
+  options.loop_limit = configuration.loop_limit;
+  options.plan.devices = api::unwrap(api::devices_for(configuration));
+  options.plan.threads = configuration.threads > 0 ? configuration.threads : std::max(1, omp_get_num_procs());
+  options.plan.reuse_buffers = configuration.reuse_buffers;
+  options.plan.cached_shapes = configuration.cached_shapes;
+  options.plan.budget = std::move(budget);
+  auto start = Clock::now();
+  impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
+  times.passes = seconds_since(start);
+  const import::FunctionDescription& f = impl->model->function();
+  for (const auto& g : impl->description.functions)
+    if (g.name == f.name) impl->function = g;
+
+  start = Clock::now();
+  std::vector<ir::Type> types;
+  bool concrete = true;
+  for (const auto& v : impl->model->ir().body().inputs()) {
+    auto t = api::default_type(feature_of(f, *v), v->type);
+    concrete &= t.ok() && (t->is_concrete() || t->is_state());
+    if (t.ok()) types.push_back(*t);
+  }
+  // A default shape that cannot be planned may be no shape the model is ever asked for: predictions report it then.
+  if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
+    auto planned = impl->model->plan(types);
+    if (!planned.ok() && planned.error().code() != ErrorCode::invalid_argument) api::raise(planned.error());
+  }
+  const plan::ConstantPool& pool = *impl->model->plan_options().constants;
+  times.pack = pool.pack_seconds();
+  times.packed_bytes = pool.packed_bytes();
+  times.plan = seconds_since(start) - times.pack;
+  times.total = times.open + times.import + times.passes + times.plan + times.pack;
+  impl->times = times;
+  return impl;
+}
+
+Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
+  auto budget = budget_of(configuration);
+  LoadTimes times;
+  auto start = Clock::now();
+  format::ModelFile file = api::unwrap(format::open_model(path, {budget}));
+  times.open = seconds_since(start);
+  start = Clock::now();
+  auto imported = import::import_model(file, {budget});
+  times.import = seconds_since(start);
+  auto impl = Impl::make(std::move(imported), configuration, budget, times);
+  std::const_pointer_cast<Impl>(impl)->mil = [file]() -> Result<std::string> {
+    auto again = MOKA_TRY(import::import_model(file, {}));
+    return ir::print_text(again.program);
+  };
+  return Model(impl);
+}
+
+Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
+  auto budget = budget_of(configuration);
+  auto hold = [](std::vector<std::byte> v) {
+    auto owner = std::make_shared<std::vector<std::byte>>(std::move(v));
+    return Bytes{*owner, owner};
+  };
+  std::map<std::string, Bytes> blobs;
+  for (auto& [name, data] : asset.blobs) blobs.emplace(name, hold(std::move(data)));
+  LoadTimes times;
+  auto start = Clock::now();
+  format::ModelFile file = api::unwrap(format::open_model_bytes(hold(std::move(asset.specification)), std::move(blobs), {budget}));
+  times.open = seconds_since(start);
+  start = Clock::now();
+  auto imported = import::import_model(file, {budget});
+  times.import = seconds_since(start);
+  auto impl = Impl::make(std::move(imported), configuration, budget, times);
+  std::const_pointer_cast<Impl>(impl)->mil = [file]() -> Result<std::string> {
+    auto again = MOKA_TRY(import::import_model(file, {}));
+    return ir::print_text(again.program);
+  };
+  return Model(impl);
+}
+
+Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
+                      std::map<std::string, std::vector<std::byte>> weights) {
+  auto budget = budget_of(configuration);
+  std::map<std::string, Bytes> blobs;
+  for (auto& [name, data] : weights) {
+    auto owner = std::make_shared<std::vector<std::byte>>(std::move(data));
+    blobs.emplace(name, Bytes{*owner, owner});
+  }
+  LoadTimes times;
+  auto start = Clock::now();
+  auto imported = api::import_text(text, blobs, budget);
+  times.import = seconds_since(start);
+  auto impl = Impl::make(std::move(imported), configuration, budget, times);
+  std::const_pointer_cast<Impl>(impl)->mil = [text]() -> Result<std::string> { return text; };
+  return Model(impl);
+}
+
+const ModelDescription& Model::description() const { return impl_->description; }
+const FunctionDescription& Model::function() const { return impl_->function; }
+const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
+const LoadTimes& Model::load_times() const { return impl_->times; }
+
+Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
+                            const plan::Plan** plan) const {
+  const import::FunctionDescription& f = model->function();
+  for (const auto& [name, value] : inputs) {
+    bool known = false;
+    for (const auto& x : f.inputs) known |= x.name == name;
+    if (known) continue;
+    std::string all;
+    for (const auto& x : f.inputs) all += cat(all.empty() ? "'" : ", '", x.name, "'");
+    return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
+  }
+  auto body_inputs = model->ir().body().inputs();
+  thread_local std::vector<ir::Type> types;
+  types.clear();
+  for (const auto& v : body_inputs) {
+    const import::FeatureDescription& x = feature_of(f, *v);
+    if (v->type.is_state()) {
+      types.push_back(v->type);
+      continue;
+    }
+    const FeatureValue* value = inputs.find(x.name);
+    if (value == nullptr || std::holds_alternative<std::monostate>(*value)) {
+      if (!x.optional)
+        return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(), ", got nothing");
+      types.push_back(MOKA_TRY(api::default_type(x, v->type)));
+    } else {
+      types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
+    }
+  }
+  if (!f.states.empty() && options.state == nullptr)
+    return fail(ErrorCode::invalid_argument, "the model keeps states: predict needs one made by new_state");
+
+  struct InUse {
+    std::atomic<bool>* flag = nullptr;
+    ~InUse() {
+      if (flag != nullptr) flag->store(false);
+    }
+  } in_use;
+  if (!f.states.empty()) {
+    if (options.state->impl().in_use.exchange(true))
+      return fail(ErrorCode::invalid_argument, "the state is used by another prediction at the same time");
+    in_use.flag = &options.state->impl().in_use;
+  }
+
+  auto session = MOKA_TRY(model->acquire(types));
+  Status status = [&]() -> Status {
+    for (size_t i = 0; i < body_inputs.size(); i++) {
+      const import::FeatureDescription& x = feature_of(f, *body_inputs[i]);
+      void* data = nullptr;
+      if (types[i].is_state()) {
+        for (auto& [name, buffer] : options.state->impl().buffers)
+          if (name == x.name) data = buffer.mutable_data();
+        if (data == nullptr) return fail(ErrorCode::invalid_argument, "state '", x.name, "' is not in the given state");
+      } else if (const FeatureValue* value = inputs.find(x.name); value != nullptr && !std::holds_alternative<std::monostate>(*value)) {
+        data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
+      } else {
+        data = MOKA_TRY(api::bind_default(x, types[i], *session, i));
+      }
+      session->frame->set_input(i, data);
+    }
+    session->context.trace = trace;
+    if (plan != nullptr) *plan = session->plan.get();
+    MOKA_TRY(session->frame->run());
+    for (size_t i = 0; i < f.outputs.size(); i++)
+      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), session->frame->output(i), outputs[f.outputs[i].name]));
+    return {};
+  }();
+  model->release(std::move(session));
+  return status;
+}
+
+void Model::predict(const Features& inputs, Features& outputs, const PredictionOptions& options) const {
+  api::unwrap(impl_->predict(inputs, outputs, options, nullptr, nullptr));
+}
+
+Features Model::predict(const Features& inputs, const PredictionOptions& options) const {
+  Features outputs;
+  predict(inputs, outputs, options);
+  return outputs;
+}
+
+std::vector<Features> Model::predict_batch(std::span<const Features> inputs) const {
+  std::vector<Features> out;
+  out.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    try {
+      out.push_back(predict(inputs[i]));
+    } catch (const Exception& e) {
+      throw Exception(e.kind(), cat("batch item ", i, ": ", e.what()));
+    }
+  }
+  return out;
+}
+
+std::future<Features> Model::predict_async(Features inputs) const {
+  return std::async(std::launch::async, [model = *this, inputs = std::move(inputs)] { return model.predict(inputs); });
+}
+
+State Model::new_state() const {
+  auto impl = std::make_shared<State::Impl>();
+  for (const auto& v : impl_->model->ir().body().inputs())
+    if (v->type.is_state()) {
+      const ir::Type& t = v->type.element();
+      impl->buffers.emplace_back(v->name, api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape())));
+    }
+  return State(std::move(impl));
+}
+
+namespace {
+
+struct Timing final : runtime::TraceSink {
+  std::map<const plan::Step*, std::pair<double, int64_t>> steps;
+  void step(const plan::Plan&, const plan::Step& step, double seconds, std::span<const ir::TensorView>) override {
+    auto& [total, runs] = steps[&step];
+    total += seconds;
+    runs++;
+  }
+};
+
+struct Observer final : runtime::TraceSink {
+  const Intermediate& observe;
+  explicit Observer(const Intermediate& o) : observe(o) {}
+  void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
+    if (step.op == nullptr) return;
+    for (size_t i = 0; i < out.size(); i++) {
+      const plan::Place& p = plan.places[static_cast<size_t>(step.out[i])];
+      if (!p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;
+      ir::Tensor plain;
+      ir::TensorView view = out[i];
+      if (!p.layout.is_row_major()) {
+        auto t = ir::Tensor::zeros(view.dtype, view.shape);
+        if (!t.ok()) continue;
+        plain = std::move(t).value();
+        kernel::convert_layout(view, p.layout, plain.view(), {}, 0, kernel::convert_tiles(view.shape));
+        view = plain.view();
+      }
+      auto array = api::to_array(view);
+      if (array.ok()) observe(step.op->name, p.value != nullptr ? p.value->name : step.op->name, *array);
+    }
+  }
+};
+
+}  // namespace
+
+ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
+  Features given = inputs.empty() ? random_inputs(impl_->function) : inputs;
+  Features outputs;
+  std::optional<State> state;
+  PredictionOptions options;
+  if (!impl_->function.states.empty()) {
+    state = new_state();
+    options.state = &*state;
+  }
+  const plan::Plan* plan = nullptr;
+  // Continuations are planned as shapes are learned: running once shows them all.
+  api::unwrap(impl_->predict(given, outputs, options, nullptr, &plan));
+  Timing timing;
+  double total = -1;
+  if (measure) {
+    auto start = Clock::now();
+    api::unwrap(impl_->predict(given, outputs, options, &timing, &plan));
+    total = seconds_since(start);
+  }
+  ComputePlan report = api::report(*impl_->model, *plan, measure ? &timing.steps : nullptr);
+  report.measured_seconds = total;
+  return report;
+}
+
+Features Model::intermediates(const Features& inputs, const Intermediate& observe, const PredictionOptions& options) const {
+  Features outputs;
+  Observer observer(observe);
+  api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr));
+  return outputs;
+}
+
+ModelStructure Model::structure() const { return api::structure(*impl_->model); }
+
+std::string Model::mil(bool optimized) const {
+  if (optimized) return ir::print_text(impl_->model->program());
+  return api::unwrap(impl_->mil());
+}
+
+MultiArray State::read(std::string_view name) const {
+  for (const auto& [n, t] : impl_->buffers)
+    if (n == name) return api::unwrap(api::to_array(t.view()));
+  throw Exception(ErrorKind::not_found, cat("state '", name, "': not a state of the model"));
+}
+
+void State::write(std::string_view name, const MultiArray& value) {
+  for (auto& [n, t] : impl_->buffers)
+    if (n == name) {
+      if (ir::Shape(std::span<const int64_t>(value.shape())) == t.shape()) return api::copy_array(value, t.view());
+      throw Exception(ErrorKind::invalid_argument, cat("state '", name, "': expected shape ", t.shape(), ", got ", describe(value)));
+    }
+  throw Exception(ErrorKind::not_found, cat("state '", name, "': not a state of the model"));
+}
+
+std::vector<std::string> State::names() const {
+  std::vector<std::string> out;
+  for (const auto& [n, t] : impl_->buffers) out.push_back(n);
+  return out;
+}
+
+}  // namespace moka

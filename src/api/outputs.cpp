@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "api/internal.h"
+#include "base/half.h"
+
+namespace moka::api {
+
+namespace {
+
+using import::FeatureDescription;
+using import::FeatureKind;
+
+Error mismatch(const FeatureDescription& f, std::string_view expected, std::string_view got) {
+  return fail(ErrorCode::invalid_argument, "output '", f.name, "': expected ", expected, ", got ", got);
+}
+
+void convert(const ir::TensorView& from, const ir::TensorView& to) {
+  int64_t n = from.count();
+  if (from.dtype == to.dtype) {
+    if (auto bytes = ir::storage_bytes(from.dtype, from.shape); bytes.ok() && *bytes > 0) std::memcpy(to.data, from.data, *bytes);
+  } else if (from.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp16) {
+    float_to_half(from.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
+  } else if (from.dtype == ir::DType::fp16 && to.dtype == ir::DType::fp32) {
+    half_to_float(from.as<uint16_t>(), to.as<float>(), static_cast<size_t>(n));
+  } else if (ir::is_float(from.dtype)) {
+    for (int64_t i = 0; i < n; i++) ir::store_f64(to, i, ir::load_f64(from, i));
+  } else {
+    for (int64_t i = 0; i < n; i++) ir::store_i64(to, i, ir::load_i64(from, i));
+  }
+}
+
+Status store_array(const FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
+  DataType type = MOKA_TRY_IN(from_ir(f.array.dtype), cat("output '", f.name, "'"));
+  if (view.dtype == ir::DType::string) return fail(ErrorCode::unsupported, "output '", f.name, "': a multi-array of strings");
+  int64_t one = 1;
+  std::span<const int64_t> shape = view.shape.rank() == 0 ? std::span<const int64_t>(&one, 1) : view.shape.dims();
+  auto* backing = std::get_if<MultiArray>(&value);
+  if (backing == nullptr && !std::holds_alternative<std::monostate>(value))
+    return mismatch(f, "a MultiArray to write to", describe(value));
+  if (backing == nullptr || backing->data() == nullptr) {
+    value = MultiArray(type, {shape.begin(), shape.end()});
+    backing = &std::get<MultiArray>(value);
+  }
+  if (backing->type() != type || !std::equal(shape.begin(), shape.end(), backing->shape().begin(), backing->shape().end())) {
+    MultiArray wanted(nullptr, type, {shape.begin(), shape.end()});
+    return mismatch(f, cat("room for ", describe(wanted)), describe(value));
+  }
+  if (backing->is_contiguous()) {
+    convert(view, {to_ir(type), view.shape, backing->data()});
+    return {};
+  }
+  ir::TensorView all{to_ir(type), view.shape, backing->data()};
+  int64_t index[ir::kMaxRank] = {};
+  int64_t offset = 0;
+  for (int64_t i = 0, n = view.count(); i < n; i++) {
+    if (ir::is_float(view.dtype))
+      ir::store_f64(all, offset, ir::load_f64(view, i));
+    else
+      ir::store_i64(all, offset, ir::load_i64(view, i));
+    for (size_t d = shape.size(); d-- > 0;) {
+      offset += backing->strides()[d];
+      if (++index[d] < shape[d]) break;
+      offset -= backing->strides()[d] * shape[d];
+      index[d] = 0;
+    }
+  }
+  return {};
+}
+
+Status store_image(const FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
+  int rank = view.shape.rank();
+  bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
+  int64_t channels = gray ? 1 : 3;
+  bool fits = rank >= 2 && (rank < 3 ? gray : view.shape[rank - 3] == channels);
+  for (int i = 0; i < rank - 3; i++) fits &= view.shape[i] == 1;
+  if (!fits) return fail(ErrorCode::malformed, "output '", f.name, "': an image needs ", channels, " planes, the model computes ", view.shape);
+  int64_t h = view.shape[rank - 2], w = view.shape[rank - 1];
+  if (h < 1 || w < 1 || h > 65536 || w > 65536) return fail(ErrorCode::malformed, "output '", f.name, "': an image of ", w, " x ", h);
+  PixelFormat format = f.image.color == import::ColorSpace::grayscale_float16 ? PixelFormat::gray_float32 : gray ? PixelFormat::gray8 : PixelFormat::rgba8;
+  auto* backing = std::get_if<Image>(&value);
+  if (backing == nullptr && !std::holds_alternative<std::monostate>(value)) return mismatch(f, "an Image to write to", describe(value));
+  if (backing == nullptr || backing->pixels == nullptr) {
+    value = Image(w, h, format);
+    backing = &std::get<Image>(value);
+  }
+  if (backing->width != w || backing->height != h) return mismatch(f, cat("room for Image (", w, " x ", h, ")"), describe(value));
+  bool color_backing = backing->format == PixelFormat::rgba8 || backing->format == PixelFormat::bgra8 || backing->format == PixelFormat::rgb8;
+  if (gray == color_backing || (!gray && !color_backing) || (gray && backing->format != format))
+    return mismatch(f, "pixels of the image's colour space", "another pixel format");
+  bool swap = (f.image.color == import::ColorSpace::bgr) != (backing->format == PixelFormat::bgra8);
+  int64_t pixels = w * h;
+  size_t step = bytes_per_pixel(backing->format);
+  auto byte = [&](int64_t i) {
+    double v = ir::load_f64(view, i);
+    return static_cast<uint8_t>(std::isnan(v) ? 0 : std::lrint(std::clamp(v, 0.0, 255.0)));
+  };
+  for (int64_t y = 0; y < h; y++) {
+    uint8_t* p = backing->pixels.get() + y * backing->row_bytes;
+    for (int64_t x = 0; x < w; x++, p += step) {
+      int64_t i = y * w + x;
+      if (backing->format == PixelFormat::gray_float32) {
+        auto v = static_cast<float>(ir::load_f64(view, i));
+        std::memcpy(p, &v, sizeof v);
+      } else if (gray) {
+        p[0] = byte(i);
+      } else {
+        p[swap ? 2 : 0] = byte(i);
+        p[1] = byte(i + pixels);
+        p[swap ? 0 : 2] = byte(i + 2 * pixels);
+        if (step == 4) p[3] = 255;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view, FeatureValue& value) {
+  auto wrong = [&] { return fail(ErrorCode::malformed, "output '", f.name, "': described as ", to_public(f).formatted_type(), ", the model computes ", type); };
+  switch (f.kind) {
+    case FeatureKind::multi_array:
+    case FeatureKind::state:
+      if (!type.is_tensor()) return wrong();
+      return store_array(f, view, value);
+    case FeatureKind::image:
+      if (!type.is_tensor() || !ir::is_float(type.dtype())) return wrong();
+      return store_image(f, view, value);
+    case FeatureKind::int64:
+      if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();
+      value = ir::load_i64(view, 0);
+      return {};
+    case FeatureKind::float64:
+      if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();
+      value = ir::load_f64(view, 0);
+      return {};
+    case FeatureKind::string:
+      if (!type.is_tensor() || view.count() != 1 || type.dtype() != ir::DType::string) return wrong();
+      if (auto* s = std::get_if<std::string>(&value))
+        *s = *view.as<std::string>();
+      else
+        value = *view.as<std::string>();
+      return {};
+    case FeatureKind::dictionary: {
+      if (!type.is_dict()) return wrong();
+      const ir::Dict& d = view.dict();
+      Dictionary out;
+      out.string_keys = d.string_keys;
+      for (size_t i = 0; i < d.size(); i++) {
+        if (d.string_keys)
+          out.strings[d.text_keys[i]] = d.values[i];
+        else
+          out.ints[d.int_keys[i]] = d.values[i];
+      }
+      value = std::move(out);
+      return {};
+    }
+    case FeatureKind::sequence:
+      if (!type.is_tensor()) return wrong();
+      if (type.dtype() == ir::DType::string) {
+        value = StringSequence(view.as<std::string>(), view.as<std::string>() + view.count());
+      } else {
+        Int64Sequence s;
+        for (int64_t i = 0; i < view.count(); i++) s.push_back(ir::load_i64(view, i));
+        value = std::move(s);
+      }
+      return {};
+  }
+  return {};
+}
+
+}  // namespace moka::api

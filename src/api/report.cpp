@@ -1,0 +1,120 @@
+#include <set>
+
+#include "api/internal.h"
+
+namespace moka::api {
+
+namespace {
+
+class Reporter {
+ public:
+  Reporter(ComputePlan& out, const StepTimes* times) : out_(out), times_(times) {}
+
+  void add(const plan::Plan& plan, int depth) {
+    out_.arena_bytes += plan.arena_bytes;
+    out_.unshared_bytes += plan.largest_unshared_bytes;
+    if (plan.parent == nullptr || plan.parent->block != plan.block) count_folded(plan);
+    for (const plan::Step& s : plan.steps) add_step(plan, s, depth);
+    if (plan.pending == nullptr) return;
+    if (plan.pending_runs_first) add_step(plan, plan.pending_step, depth);
+    auto rest = plan.continuations->snapshot();
+    if (!rest.empty()) add(*rest.front(), depth);
+  }
+
+ private:
+  void count_folded(const plan::Plan& plan) {
+    for (const auto& op : plan.block->ops()) {
+      if (op->has_trait(ir::Trait::constant) || op->output_count() == 0) continue;
+      auto it = plan.place_of.find(op->output());
+      if (it != plan.place_of.end() && plan.places[static_cast<size_t>(it->second)].storage == plan::Storage::constant) out_.folded++;
+    }
+  }
+
+  void add_step(const plan::Plan& plan, const plan::Step& s, int depth) {
+    PlannedOperation p;
+    p.depth = depth;
+    p.type = s.kind == plan::Step::Kind::convert ? "convert_layout" : s.op->type_name();
+    p.device = s.device != nullptr ? std::string(s.device->name()) : "executor";
+    if (s.op != nullptr) p.name = s.op->name;
+    if (s.kind == plan::Step::Kind::convert) {
+      const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
+      const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
+      p.name = from.value != nullptr ? from.value->name : "";
+      p.note = from.layout == to.layout ? "copy" : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
+    }
+    if (s.choice) {
+      p.kernel = s.choice->kernel;
+      p.note = s.choice->note;
+      p.estimated_seconds = s.choice->cost;
+      for (const ir::Epilogue& e : s.op->epilogue) p.fused.push_back(e.origin);
+    }
+    for (const plan::Refusal& r : s.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));
+    for (int o : s.out) p.outputs.push_back(cat(plan.places[static_cast<size_t>(o)].type));
+    if (!s.out.empty()) p.layout = kernel::to_string(plan.places[static_cast<size_t>(s.out[0])].layout);
+    if (times_ != nullptr)
+      if (auto it = times_->find(&s); it != times_->end()) {
+        p.measured_seconds = it->second.first;
+        p.runs = it->second.second;
+      }
+    out_.operations.push_back(std::move(p));
+    for (const auto& cache : s.blocks)
+      if (cache) {
+        auto inner = cache->snapshot();
+        if (!inner.empty()) add(*inner.front(), depth + 1);
+      }
+  }
+
+  ComputePlan& out_;
+  const StepTimes* times_;
+};
+
+void add_structure(const ir::Block& block, int depth, ModelStructure& out, std::set<const ir::Value*>& seen) {
+  auto weight = [&](const ir::Value& v, const std::string& name) {
+    if (v.constant() == nullptr || !v.type.is_tensor() || v.type.dtype() == ir::DType::string || !seen.insert(&v).second) return;
+    const ir::Constant& c = *v.constant();
+    if (c.tensor.count() < 2 && c.blob_path.empty()) return;
+    out.weights.push_back({name, cat(v.type), c.tensor.bytes(), c.blob_path.empty() ? "inline" : "file"});
+  };
+  for (const auto& op : block.ops()) {
+    if (op->has_trait(ir::Trait::constant)) {
+      weight(*op->output(), op->output()->name);
+      continue;
+    }
+    ModelStructure::Operation o;
+    o.name = op->name;
+    o.type = op->type_name();
+    o.depth = depth;
+    for (const ir::Operand& operand : op->operands()) {
+      const std::string& param = op->version().params[static_cast<size_t>(operand.param)].name;
+      for (const ir::Value* v : operand.values) {
+        if (v->is_inline_constant()) weight(*v, cat(op->name, ".", param));
+        o.inputs.emplace_back(param, v->is_inline_constant() ? cat(v->type) : v->name);
+      }
+    }
+    for (size_t i = 0; i < op->output_count(); i++) o.outputs.emplace_back(op->output(i)->name, cat(op->output(i)->type));
+    out.operations.push_back(std::move(o));
+    for (size_t b = 0; b < op->block_count(); b++) add_structure(*op->block(b), depth + 1, out, seen);
+  }
+}
+
+}  // namespace
+
+ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times) {
+  ComputePlan out;
+  Reporter(out, times).add(plan, 0);
+  for (const passes::Remark& r : model.remarks()) out.remarks.push_back({std::string(r.pass), r.text});
+  out.operations_in_source = model.operations_in_source();
+  out.packed_bytes = model.plan_options().constants->packed_bytes();
+  return out;
+}
+
+ModelStructure structure(const runtime::Model& model) {
+  ModelStructure out;
+  out.function = model.ir().name;
+  out.opset = ir::to_string(model.ir().opset);
+  std::set<const ir::Value*> seen;
+  add_structure(model.ir().body(), 0, out, seen);
+  return out;
+}
+
+}  // namespace moka::api

@@ -1,0 +1,203 @@
+#include <algorithm>
+
+#include "format/proto/model.pb.h"
+#include "import/neuralnetwork/network.h"
+
+namespace moka::import {
+
+namespace nn {
+
+std::span<const std::span<const LayerImport>> families();
+
+const LayerImport* find_layer(int type) {
+  static const std::vector<LayerImport> all = [] {
+    std::vector<LayerImport> v;
+    for (const auto& family : families()) v.insert(v.end(), family.begin(), family.end());
+    std::sort(v.begin(), v.end(), [](const LayerImport& a, const LayerImport& b) { return a.type < b.type; });
+    return v;
+  }();
+  auto it = std::lower_bound(all.begin(), all.end(), type, [](const LayerImport& l, int t) { return l.type < t; });
+  return it != all.end() && it->type == type ? &*it : nullptr;
+}
+
+namespace {
+
+using Layers = google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>;
+using Preprocessing = google::protobuf::RepeatedPtrField<proto::NeuralNetworkPreprocessing>;
+
+/// What the three kinds of neural networks have in common.
+struct Parts {
+  const Layers* layers;
+  const Preprocessing* preprocessing;
+  bool exact_arrays;  ///< arrays enter with their own rank, not as rank 5
+  bool rank4_images;
+};
+
+template <class T>
+Parts parts_of(const T& n) {
+  return {&n.layers(), &n.preprocessing(), n.arrayinputshapemapping() == proto::EXACT_ARRAY_MAPPING,
+          n.imageinputshapemapping() == proto::RANK4_IMAGE_MAPPING};
+}
+
+/// scale * x + bias for each plane.
+Result<Value*> scale_image(Network& net, Value* x, const proto::NeuralNetworkImageScaler& s, const proto::ImageFeatureType& image, const std::string& name) {
+  int64_t channels = x->type.shape()[1];
+  float scale = s.channelscale();
+  Value* y = x;
+  if (scale != 1) y = MOKA_TRY(net.op("mul", {{"x", y}, {"y", scale}}, cat(name, "_scale")));
+  std::vector<float> bias{s.graybias()};
+  if (channels == 3) {
+    bias = {s.redbias(), s.greenbias(), s.bluebias()};
+    if (image.colorspace() == proto::ImageFeatureType::BGR) std::swap(bias[0], bias[2]);
+  }
+  if (std::all_of(bias.begin(), bias.end(), [](float b) { return b == 0; })) return y;
+  Shape shape{1, static_cast<int64_t>(bias.size()), 1, 1};
+  return net.op("add", {{"x", y}, {"y", Tensor::f32(shape, bias)}}, cat(name, "_bias"));
+}
+
+Result<Value*> subtract_mean(Network& net, Value* x, const proto::NeuralNetworkMeanImage& m, const std::string& name) {
+  Shape shape{1, x->type.shape()[1], x->type.shape()[2], x->type.shape()[3]};
+  int64_t n = MOKA_TRY_IN(shape.checked_count(), "mean image for an image of flexible size");
+  if (m.meanimage_size() != n) return fail(ErrorCode::malformed, "mean image of '", name, "': expected ", n, " numbers, got ", m.meanimage_size());
+  Tensor mean = Tensor::f32(shape, std::span(m.meanimage().data(), static_cast<size_t>(n)));
+  return net.op("sub", {{"x", x}, {"y", mean}}, cat(name, "_mean"));
+}
+
+Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription& feature, const Parts& parts) {
+  const std::string& name = feature.name();
+  if (!x->type.is_tensor() || !x->type.is_ranked()) return fail(ErrorCode::unsupported, "an input of type ", x->type, " of a neural network");
+  if (x->type.dtype() != DType::fp32) x = MOKA_TRY(net.op("cast", {{"x", x}, {"dtype", "fp32"}}, name));
+  int rank = x->type.rank();
+  bool image = feature.type().has_imagetype();
+  for (const auto& p : *parts.preprocessing) {
+    // Old files leave the name empty: the preprocessing is that of the image.
+    if (p.featurename() != name && !(p.featurename().empty() && image)) continue;
+    if (rank != 4) {
+      if (p.has_scaler() && rank == 3) {
+        x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name));
+        rank = 4;
+      } else {
+        return fail(ErrorCode::unsupported, "preprocessing of an input of type ", x->type);
+      }
+    }
+    if (p.has_scaler()) x = MOKA_TRY(scale_image(net, x, p.scaler(), feature.type().imagetype(), name));
+    else if (p.has_meanimage()) x = MOKA_TRY(subtract_mean(net, x, p.meanimage(), name));
+  }
+  if (image) {
+    if (rank != 4) return fail(ErrorCode::malformed, "an image of type ", x->type);
+    return net.blob(x, Form::nchw, parts.rank4_images ? std::vector<Dim>{dims_of(x)[0]} : std::vector<Dim>{Dim{1}, dims_of(x)[0]});
+  }
+  if (parts.exact_arrays) return net.blob(x, Form::exact);
+  std::vector<Dim> one{Dim{1}, Dim{1}};
+  switch (rank) {
+    case 0: x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0, 1}}}, name)); return net.blob(x, Form::matrix, one);
+    case 1: x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name)); return net.blob(x, Form::matrix, one);
+    case 2: return net.blob(x, Form::matrix, {dims_of(x)[0], Dim{1}});
+    case 3: x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name)); return net.blob(x, Form::nchw, one);
+    case 4: return net.blob(x, Form::nchw, {Dim{1}, dims_of(x)[0]});
+    case 5: return net.blob(x, Form::exact);
+    default: return fail(ErrorCode::malformed, "expected an array of rank 1 or 3, got ", x->type);
+  }
+}
+
+/// The value of a blob as Core ML returns it: with the described shape where that holds as many elements, else with the
+/// blob's own dimensions.
+Result<Value*> output_value(Network& net, Blob& blob, const proto::FeatureDescription& feature) {
+  const std::string& name = feature.name();
+  if (feature.type().has_imagetype()) return net.as(blob, Form::nchw);
+  const auto& described = feature.type().multiarraytype().shape();
+  int n = described.size();
+  std::vector<Dim> own = blob.dims;
+  bool known = all_known(own);
+  bool first_two_are_one = own.size() == 5 && own[0].size == 1 && own[1].size == 1;
+  if (feature.type().has_multiarraytype() && n > 0 && n <= ir::kMaxRank) {
+    std::vector<Dim> dims;
+    bool valid = true;
+    for (int64_t d : described) {
+      valid &= d > 0;
+      dims.push_back(Dim{d});
+    }
+    if (valid && known && product(dims) == product(own)) {
+      if (n == 1 && first_two_are_one && blob.form(Form::matrix) != nullptr)
+        return net.op("squeeze", {{"x", blob.form(Form::matrix)}, {"axes", Ints{0}}}, name);
+      Value* v = nullptr;
+      for (Value* f : blob.forms)
+        if (f != nullptr && v == nullptr) v = f;
+      return net.reshape(v, dims, name);
+    }
+    if (valid && !known && first_two_are_one && n == 3) {
+      Value* v = MOKA_TRY(net.as(blob, Form::nchw));
+      return net.op("squeeze", {{"x", v}, {"axes", Ints{0}}}, name);
+    }
+  }
+  return net.as(blob, Form::exact);
+}
+
+Result<ir::Constant> labels_of(const proto::NeuralNetworkClassifier& c) {
+  std::vector<ir::Constant> parts;
+  ir::Type element = ir::Type::scalar(DType::string);
+  if (c.has_stringclasslabels()) {
+    for (const std::string& s : c.stringclasslabels().vector()) parts.emplace_back(Tensor::text(s));
+  } else if (c.has_int64classlabels()) {
+    element = ir::Type::scalar(DType::int64);
+    for (int64_t v : c.int64classlabels().vector()) parts.emplace_back(Tensor::scalar_i64(DType::int64, v));
+  }
+  if (parts.empty()) return fail(ErrorCode::malformed, "a classifier without class labels");
+  auto length = static_cast<int64_t>(parts.size());
+  return ir::Constant(ir::Type::list(element, length), std::move(parts));
+}
+
+/// The blob of probabilities: the named one, else the last layer's first output.
+Status classify(Network& net, const proto::Model& model, Features& features) {
+  const auto& c = model.neuralnetworkclassifier();
+  auto it = net.blobs.find(c.labelprobabilitylayername());
+  if (it == net.blobs.end() && c.layers_size() > 0 && c.layers(c.layers_size() - 1).output_size() > 0)
+    it = net.blobs.find(c.layers(c.layers_size() - 1).output(0));
+  if (it == net.blobs.end()) return fail(ErrorCode::malformed, "no blob of class probabilities ('", c.labelprobabilitylayername(), "')");
+  Value* p = nullptr;
+  for (Value* f : it->second.forms)
+    if (f != nullptr && p == nullptr) p = f;
+  ir::Constant labels = MOKA_TRY(labels_of(c));
+  Dim classes{static_cast<int64_t>(labels.parts.size())};
+  p = MOKA_TRY(net.reshape(p, std::vector<Dim>{classes}, "probabilities"));
+  const std::string& predicted = model.description().predictedfeaturename();
+  const std::string& probabilities = model.description().predictedprobabilitiesname();
+  ir::Op* op = MOKA_TRY(net.builder().append({"classify", {{"probabilities", p}, {"classes", std::move(labels)}}, net.context().prefix + "classify", {}, {}}));
+  features[predicted.empty() ? "classLabel" : predicted] = op->output(0);
+  if (!probabilities.empty()) features[probabilities] = op->output(1);
+  return {};
+}
+
+}  // namespace
+
+Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+  Parts parts = model.has_neuralnetwork()             ? parts_of(model.neuralnetwork())
+                : model.has_neuralnetworkclassifier() ? parts_of(model.neuralnetworkclassifier())
+                                                      : parts_of(model.neuralnetworkregressor());
+  Network net(context, builder);
+  for (const auto& feature : model.description().input()) {
+    auto it = features.find(feature.name());
+    if (it == features.end()) return fail(ErrorCode::not_found, "input '", feature.name(), "' of a neural network is not given");
+    net.blobs[feature.name()] = MOKA_TRY_IN(input_blob(net, it->second, feature, parts), cat("input '", feature.name(), "'"));
+  }
+  MOKA_TRY(net.add(*parts.layers));
+  bool classifier = model.has_neuralnetworkclassifier();
+  if (classifier) MOKA_TRY_IN(classify(net, model, features), "neural network classifier");
+  for (const auto& feature : model.description().output()) {
+    const std::string& name = feature.name();
+    if (classifier && (name == model.description().predictedfeaturename() || name == model.description().predictedprobabilitiesname())) continue;
+    auto it = net.blobs.find(name);
+    if (it == net.blobs.end()) return fail(ErrorCode::malformed, "output '", name, "' is described, but no layer gives it");
+    features[name] = MOKA_TRY_IN(output_value(net, it->second, feature), cat("output '", name, "'"));
+  }
+  return {};
+}
+
+}  // namespace nn
+
+ModelImporter importer_neuralnetwork() {
+  static constexpr int kTypes[] = {303, 403, 500};
+  return {kTypes, nn::import_network};
+}
+
+}  // namespace moka::import

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "ir/program.h"
+
+namespace moka::ir {
+
+/// Checks what every program must hold, whoever made it:
+///  - every operation has a definition, every required parameter a value, and all values a type;
+///  - every value is defined before its use, in the same block or one around it;
+///  - names of values are unique in their function, names of functions in the program;
+///  - `cond` and `while_loop` have blocks with fitting inputs and outputs, all other operations none;
+///  - users and returned_by of every value say exactly who reads it.
+/// Error internal, with the function and the operation.
+Status verify(const Program& program);
+
+}  // namespace moka::ir

@@ -1,0 +1,209 @@
+#include <list>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/half.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+/// Types are the minimum precision of a computation: what a program has in float16 is computed and kept in float32.
+/// Inputs and outputs of the function become float32 too (whoever calls it converts at the boundary); states keep
+/// their type. Small constants are converted, larger ones and compressed weights get a `constexpr_cast` behind them,
+/// so that they stay small until a kernel takes them. Rounding that a program asks for, a cast to float16, is dropped.
+namespace moka::passes {
+
+namespace {
+
+using namespace ir;
+
+constexpr int64_t kConvertInPlace = 1024;  ///< elements
+
+bool is_half(const Type& t) { return t.is_tensor() && t.dtype() == DType::fp16; }
+
+Type widen(const Type& t) {
+  if (is_half(t)) return t.is_ranked() ? Type::tensor(DType::fp32, t.shape()) : Type::unranked(DType::fp32);
+  if (t.is_list()) return Type::list(widen(t.element()), t.length());
+  return t;
+}
+
+class Widener {
+ public:
+  explicit Widener(PassContext& c) : c_(c) {}
+
+  Status run() {
+    Block& body = c_.function.body();
+    widen_inputs(body);
+    MOKA_TRY(block(body));
+    if (widened_ > 0) c_.remark(cat(widened_, widened_ == 1 ? " value" : " values", " in float32"));
+    return {};
+  }
+
+ private:
+  void retype(Value& v) {
+    const Type t = widen(v.type);
+    if (t == v.type) return;
+    v.type = t;
+    was_half_.insert(&v);
+    widened_++;
+  }
+
+  void widen_inputs(Block& b) {
+    for (const auto& v : b.inputs()) retype(*v);
+  }
+
+  Status block(Block& b) {
+    for (auto it = b.ops().begin(); it != b.ops().end();) {
+      Op& op = **it++;
+      Builder after = it == b.ops().end() ? Builder(c_.table, b) : Builder::before(c_.table, **it);
+      MOKA_TRY(operation(op, after));
+    }
+    const std::vector<Value*> outputs(b.outputs().begin(), b.outputs().end());
+    for (Value* v : outputs)
+      if (auto twin = twins_.find(v); twin != twins_.end()) b.replace_output(v, twin->second);
+    return {};
+  }
+
+  /// The twin of a constant in float32.
+  Status widen_constant(Value& v, Builder& after) {
+    const Constant& constant = *v.constant();
+    if (constant.tensor.count() <= kConvertInPlace) {
+      twins_[&v] = MOKA_TRY(after.constant(cat(v.name, "_fp32"), MOKA_TRY(converted(constant.tensor))));
+      return {};
+    }
+    return expand_later(v, after);
+  }
+
+  Result<Tensor> converted(const Tensor& half) {
+    Tensor t = MOKA_TRY(Tensor::zeros(DType::fp32, half.shape()));
+    half_to_float(static_cast<const uint16_t*>(half.data()), t.mut<float>().data(), static_cast<size_t>(half.count()));
+    return t;
+  }
+
+  Status expand_later(Value& v, Builder& after) {
+    after.opset = Opset::ios18;
+    twins_[&v] = MOKA_TRY(after.op("constexpr_cast", {{"source_val", &v}, {"output_dtype", "fp32"}}, cat(v.name, "_fp32")));
+    return {};
+  }
+
+  Result<Value*> cast_to(Builder& b, Value& v, const char* dtype) {
+    return b.op("cast", {{"x", &v}, {"dtype", dtype}}, cat(v.name, "_", dtype));
+  }
+
+  /// Operations whose meaning depends on the rounding of float16, or that do not take float32.
+  static bool stays_half(const Op& op) {
+    // The number of elements of range_1d is worked out in the element type.
+    if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d") return true;
+    for (const Operand& o : op.operands()) {
+      const ParamDef& p = op.version().params[static_cast<size_t>(o.param)];
+      for (const Value* v : o.values)
+        if (v->type.is_tensor() && (is_half(v->type) || v->type.dtype() == DType::fp32) && (op.version().domain(p) & only(DType::fp32)) == 0)
+          return true;
+    }
+    return false;
+  }
+
+  Status operation(Op& op, Builder& after) {
+    if (op.has_trait(Trait::constant)) return is_half(op.output()->type) ? widen_constant(*op.output(), after) : Status{};
+    if (op.has_trait(Trait::constexpr_weight)) return is_half(op.output()->type) ? expand_later(*op.output(), after) : Status{};
+    if (stays_half(op)) {
+      MOKA_TRY(narrow_operands(op));
+    } else {
+      MOKA_TRY(widen_operands(op));
+      MOKA_TRY(widen_names(op));
+    }
+    for (size_t i = 0; i < op.block_count(); i++) {
+      widen_inputs(*op.block(i));
+      MOKA_TRY(block(*op.block(i)));
+    }
+    if (op.type_name() == "cast" && op.input("x")->type.dtype() == DType::fp32 && text_of(op, "dtype") == "fp32") {
+      replace_and_erase(op, op.input("x"));
+      return {};
+    }
+    return results(op, after);
+  }
+
+  Status narrow_operands(Op& op) {
+    std::vector<Value*> wide;
+    for (const Operand& o : op.operands())
+      for (Value* v : o.values)
+        if (was_half_.contains(v) && v->type.is_tensor()) wide.push_back(v);
+    for (Value* v : wide) {
+      Builder before = Builder::before(c_.table, op);
+      op.replace_input(v, MOKA_TRY(cast_to(before, *v, "fp16")));
+    }
+    return {};
+  }
+
+  Status widen_operands(Op& op) {
+    struct Change {
+      int param;
+      Value* from;
+      bool tuple;
+    };
+    std::vector<Change> changes;
+    for (const Operand& o : op.operands())
+      for (Value* v : o.values)
+        if (twins_.contains(v) || (v->is_inline_constant() && is_half(v->type))) changes.push_back({o.param, v, o.tuple});
+    for (const Change& ch : changes) {
+      if (auto twin = twins_.find(ch.from); twin != twins_.end()) {
+        op.replace_input(ch.from, twin->second);
+        continue;
+      }
+      const std::string& param = op.version().params[static_cast<size_t>(ch.param)].name;
+      const Tensor& half = ch.from->constant()->tensor;
+      Builder before = Builder::before(c_.table, op);
+      if (half.count() > kConvertInPlace) {
+        Value* kept = MOKA_TRY(before.constant(cat(op.name, "_", param), *ch.from->constant()));
+        MOKA_TRY(expand_later(*kept, before));
+        op.replace_input(ch.from, twins_.at(kept));
+      } else if (ch.tuple) {
+        op.replace_input(ch.from, MOKA_TRY(before.constant(cat(op.name, "_", param), MOKA_TRY(converted(half)))));
+      } else {
+        op.set_constant(param, MOKA_TRY(converted(half)));
+      }
+    }
+    return {};
+  }
+
+  /// Parameters that name an element type.
+  Status widen_names(Op& op) {
+    std::vector<std::string> names;
+    for (const Operand& o : op.operands()) {
+      const std::string& name = op.version().params[static_cast<size_t>(o.param)].name;
+      if (name.ends_with("dtype") && text_of(op, name) == "fp16") names.push_back(name);
+    }
+    for (const std::string& name : names) op.set_constant(name, Tensor::text("fp32"));
+    return {};
+  }
+
+  Status results(Op& op, Builder& after) {
+    if (!op.version().infer) return {};
+    StaticCall call(op);
+    const auto types = MOKA_TRY_IN(op.version().infer(call.call()), cat("operation '", op.name, "' (", op.type_name(), ") in float32"));
+    if (types.size() != op.output_count()) return fail(ErrorCode::internal, "operation '", op.name, "' changed its number of outputs");
+    for (size_t i = 0; i < types.size(); i++) {
+      Value& v = *op.output(i);
+      if (is_compatible(types[i], widen(v.type))) {
+        retype(v);
+      } else if (is_half(v.type) && is_compatible(types[i], v.type)) {
+        twins_[&v] = MOKA_TRY(cast_to(after, v, "fp32"));
+      } else {
+        v.type = types[i];
+      }
+    }
+    return {};
+  }
+
+  PassContext& c_;
+  std::unordered_map<Value*, Value*> twins_;  ///< of values that stay float16, in float32
+  std::unordered_set<const Value*> was_half_;
+  int widened_ = 0;
+};
+
+Status run(PassContext& c) { return Widener(c).run(); }
+
+}  // namespace
+
+Pass pass_widen_float16() { return {"widen_float16", run}; }
+
+}  // namespace moka::passes

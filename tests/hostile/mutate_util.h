@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace moka::test {
+
+/// How the bytes of a file are laid out, which decides what changes reach far into its reader.
+enum class Layout {
+  protobuf,  ///< .mlmodel
+  text,      ///< .json, .mil, .espresso.net
+  records,   ///< weight.bin, coremldata.bin
+};
+Layout layout_of(const std::string& file_name);
+
+/// A truncated, bit-flipped, spliced or structurally changed version of `bytes`; the same for the same seed.
+std::string mutate(const std::string& bytes, Layout layout, uint64_t seed);
+
+}  // namespace moka::test

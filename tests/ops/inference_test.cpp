@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "ops/operation_util.h"
+
+// What the elementwise, reduction and normalisation operations must not accept.
+namespace moka::ops {
+namespace {
+
+using namespace ir;
+using test::refuses;
+
+Tensor zeros(const Shape& s, DType t = DType::fp32) { return Tensor::zeros(t, s).value(); }
+
+TEST(Inference, Shapes) {
+  EXPECT_TRUE(refuses("add", {{"x", zeros({2, 3})}, {"y", zeros({2, 4})}}, "broadcast"));
+  EXPECT_TRUE(refuses("add", {{"x", zeros({2})}, {"y", zeros({2}, DType::int32)}}, "fp32"));
+  EXPECT_TRUE(refuses("select", {{"cond", zeros({3}, DType::boolean)}, {"a", zeros({2})}, {"b", zeros({2})}}, "cond"));
+  EXPECT_TRUE(refuses("prelu", {{"x", zeros({1, 3, 2})}, {"alpha", zeros({2})}}, "alpha"));
+  EXPECT_TRUE(refuses("softplus_parametric", {{"x", zeros({1, 3})}, {"alpha", zeros({3})}, {"beta", zeros({3})}}, "rank 3"));
+  EXPECT_TRUE(refuses("batch_norm", {{"x", zeros({1, 3, 2})}, {"mean", zeros({3})}, {"variance", zeros({3, 1})}}, "variance"));
+  EXPECT_TRUE(refuses("instance_norm", {{"x", zeros({1, 3, 2})}, {"gamma", zeros({4})}}, "gamma"));
+  EXPECT_TRUE(refuses("l2_norm", {{"x", zeros({3, 2})}}, "rank 3"));
+  EXPECT_TRUE(refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({1})}, {"gamma", zeros({3})}}, "gamma"));
+  EXPECT_TRUE(refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({1})}, {"beta", zeros({3})}}, "beta"));
+}
+
+TEST(Inference, Axes) {
+  EXPECT_TRUE(refuses("softmax", {{"x", zeros({3, 2})}, {"axis", 2}}, "axis"));
+  EXPECT_TRUE(refuses("softmax", {{"x", zeros({3, 2})}, {"axis", std::numeric_limits<int>::min()}}, "axis"));
+  EXPECT_TRUE(refuses("softmax", {{"x", zeros({})}}, "axis"));
+  EXPECT_TRUE(refuses("reduce_sum", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({0, -2})}}, "axes"));
+  EXPECT_TRUE(refuses("reduce_sum", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({-3})}}, "axes"));
+  EXPECT_TRUE(refuses("reduce_max", {{"x", zeros({3, 0})}, {"axes", Tensor::i32({1})}}, "elements"));
+  EXPECT_TRUE(refuses("reduce_argmax", {{"x", zeros({3, 0})}}, "elements"));
+  EXPECT_TRUE(refuses("reduce_argmin", {{"x", zeros({})}}, "axis"));
+  EXPECT_TRUE(refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({2})}}, "axes"));
+}
+
+TEST(Inference, Values) {
+  EXPECT_TRUE(refuses("cast", {{"x", zeros({1})}, {"dtype", "string"}}, "dtype"));
+  EXPECT_TRUE(refuses("cast", {{"x", zeros({1})}, {"dtype", "int4"}}, "dtype"));
+  EXPECT_TRUE(refuses("cast", {{"x", zeros({1})}, {"dtype", ""}}, "dtype"));
+  EXPECT_TRUE(refuses("clip", {{"x", zeros({1})}, {"alpha", 1.0f}, {"beta", 1.0f}}, "alpha"));
+  EXPECT_TRUE(refuses("gelu", {{"x", zeros({1})}, {"mode", "NONE"}}, "mode"));
+  EXPECT_TRUE(refuses("elu", {{"x", zeros({1})}, {"alpha", zeros({2})}}, "alpha"));
+  EXPECT_TRUE(refuses("local_response_norm", {{"x", zeros({1, 2, 3})}, {"size", 0}}, "size"));
+  EXPECT_TRUE(refuses("reduce_argmax", {{"x", zeros({1})}, {"output_dtype", "int8"}}, "output_dtype"));
+}
+
+TEST(Integers, DivideWithoutTraps) {
+  const Tensor x = Tensor::i32({std::numeric_limits<int32_t>::min(), 5, -5}), y = Tensor::i32({-1, 0, 0});
+  // numpy's int32 results, apart from real_div, which numpy computes in floating point.
+  EXPECT_EQ(test::call("floor_div", {{"x", x}, {"y", y}}), Tensor::i32({std::numeric_limits<int32_t>::min(), 0, 0}));
+  EXPECT_EQ(test::call("mod", {{"x", x}, {"y", y}}), Tensor::i32({0, 0, 0}));
+  EXPECT_TRUE(test::evaluate("real_div", {{"x", x}, {"y", y}}).ok());
+  EXPECT_TRUE(test::evaluate("pow", {{"x", x}, {"y", Tensor::i32({3, 1 << 30, -1})}}).ok());
+}
+
+}  // namespace
+}  // namespace moka::ops

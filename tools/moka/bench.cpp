@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "command.h"
+#include "io/table.h"
+#include "json.h"
+#include "model_facts.h"
+#include "options.h"
+#include "print.h"
+#include "text.h"
+
+namespace moka::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t kMostSamples = 1'000'000;
+
+struct Options {
+  LoadOptions load;
+  InputOptions input;
+  int64_t iterations = 0;
+  double seconds = 0;
+  bool json = false;
+};
+
+struct Measured {
+  double load = 0, first = 0;
+  std::vector<double> steady;  ///< seconds of each prediction after the first, sorted
+  double mean = 0;
+  uint64_t memory_loaded = 0, memory = 0;
+};
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Outputs are written into the values of the prediction before, as a caller in a hurry would.
+Measured measure(const Model& model, const Features& inputs, const Options& options) {
+  Measured result;
+  result.memory_loaded = peak_memory();
+  std::optional<State> state;
+  if (!model.function().states.empty()) state = model.new_state();
+  PredictionOptions prediction;
+  if (state) prediction.state = &*state;
+  Features outputs;
+  auto start = Clock::now();
+  model.predict(inputs, outputs, prediction);
+  result.first = since(start);
+
+  const auto most = options.iterations ? static_cast<size_t>(options.iterations) : kMostSamples;
+  const double limit = options.seconds > 0 ? options.seconds : options.iterations ? 0 : 3;
+  io::Progress progress("predicting", options.iterations ? most : 0);
+  const auto begin = Clock::now();
+  while (result.steady.size() < most && (result.steady.empty() || limit == 0 || since(begin) < limit)) {
+    start = Clock::now();
+    model.predict(inputs, outputs, prediction);
+    result.steady.push_back(since(start));
+    progress.advance();
+  }
+  result.mean =
+      std::accumulate(result.steady.begin(), result.steady.end(), 0.0) / static_cast<double>(result.steady.size());
+  std::sort(result.steady.begin(), result.steady.end());
+  result.memory = peak_memory();
+  return result;
+}
+
+std::string load_text(const LoadTimes& times) {
+  io::Table table({"load", "time", "share", ""},
+                  {io::Align::left, io::Align::right, io::Align::right, io::Align::left});
+  const double named = times.open + times.import + times.passes + times.plan + times.pack;
+  const auto add = [&](const char* name, double seconds) {
+    const double share = times.total > 0 ? seconds / times.total : 0;
+    table.add_row({name, format_seconds(seconds), format_percent(share), bar(share, 30)});
+  };
+  add("open file", times.open);
+  add("import", times.import);
+  add("passes", times.passes);
+  add("plan", times.plan);
+  add("pack weights", times.pack);
+  if (times.total - named > 0.005 * times.total) add("other", times.total - named);
+  table.add_rule();
+  table.add_row({"all", format_seconds(times.total)});
+  return table.render(colour_output());
+}
+
+std::string human(const Measured& measured, const LoadTimes& times) {
+  io::Table table({"prediction", "time", ""}, {io::Align::left, io::Align::right, io::Align::left});
+  const double most = std::max(measured.first, measured.steady.back());
+  const auto add = [&](const char* name, double seconds) {
+    table.add_row({name, format_seconds(seconds), bar(seconds / most, 30)});
+  };
+  add("first", measured.first);
+  table.add_rule();
+  add("mean", measured.mean);
+  add("min", measured.steady.front());
+  add("p50", percentile(measured.steady, 0.5));
+  add("p90", percentile(measured.steady, 0.9));
+  add("p99", percentile(measured.steady, 0.99));
+  add("max", measured.steady.back());
+  std::string out = load_text(times) + "\n" + table.render(colour_output()) + "\n";
+  out += fact("predictions",
+              fmt::format("{} after the first, {} a second", format_count(static_cast<int64_t>(measured.steady.size())),
+                          format_number(1 / std::max(measured.mean, 1e-12))));
+  out += fact("packed", format_bytes(static_cast<double>(times.packed_bytes)) + " of weights");
+  if (measured.memory)
+    out += fact("peak memory", fmt::format("{} ({} after loading)", format_bytes(static_cast<double>(measured.memory)),
+                                           format_bytes(static_cast<double>(measured.memory_loaded))));
+  return out;
+}
+
+Json machine(const Measured& m, const LoadTimes& t, const Options& options) {
+  return {{"model", options.load.path},
+          {"load",
+           {{"open", t.open},
+            {"import", t.import},
+            {"passes", t.passes},
+            {"plan", t.plan},
+            {"pack", t.pack},
+            {"total", t.total},
+            {"packedBytes", t.packed_bytes}}},
+          {"first", m.first},
+          {"predictions", m.steady.size()},
+          {"steady",
+           {{"mean", m.mean},
+            {"min", m.steady.front()},
+            {"p50", percentile(m.steady, 0.5)},
+            {"p90", percentile(m.steady, 0.9)},
+            {"p99", percentile(m.steady, 0.99)},
+            {"max", m.steady.back()}}},
+          {"peakMemoryBytes", m.memory},
+          {"peakMemoryAfterLoadBytes", m.memory_loaded}};
+}
+
+int bench(const Options& options) {
+  const Model model = load(options.load, configuration(options.load));
+  Features inputs;
+  if (options.input.inputs.empty()) {
+    inputs = random_inputs(model.function(), options.input.seed);
+  } else {
+    const Inputs read = read_inputs(model.function(), options.input);
+    for (const std::string& text : read.notes) note("bench", text);
+    inputs = read.rows[0];
+  }
+  const Measured measured = measure(model, inputs, options);
+  print(options.json ? rendered(machine(measured, model.load_times(), options)) : human(measured, model.load_times()));
+  return 0;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("bench", "How long loading and predicting take, and how much memory");
+  add_load_options(*app, options->load);
+  app->add_option("-n,--iterations", options->iterations, "Predictions after the first")
+      ->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMostSamples)))
+      ->type_name("N");
+  app->add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->type_name("S");
+  add_input_options(*app, options->input);
+  app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
+  app->footer(
+      "Without --input random values of the model's default shapes are used.\n"
+      "Example: moka bench Model.mlpackage --threads 1 --iterations 100");
+  return {app, "moka bench Model.mlpackage --threads 1 --iterations 100", [options] { return bench(*options); }};
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace moka::cli {
+
+/// A subcommand, already added to its parent.
+struct Command {
+  CLI::App* app = nullptr;
+  std::string example;       ///< what the overview shows
+  std::function<int()> run;  ///< gives the exit code; call only after parsing
+};
+
+Command add_inspect(CLI::App& parent);
+Command add_predict(CLI::App& parent);
+Command add_explain(CLI::App& parent);
+Command add_bench(CLI::App& parent);
+
+/// The whole program. Results go to standard output, errors to standard error.
+int run(int argc, const char* const* argv);
+
+}  // namespace moka::cli

@@ -1,0 +1,258 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "command.h"
+#include "io/table.h"
+#include "json.h"
+#include "options.h"
+#include "print.h"
+#include "text.h"
+
+namespace moka::cli {
+namespace {
+
+constexpr size_t kShown = 20;
+
+struct Options {
+  LoadOptions load;
+  InputOptions input;
+  bool measure = false, all = false, json = false;
+};
+
+/// Costs of a plan: measured where they were, else estimated. Control flow contains what is inside it, so its own cost
+/// is left out of sums when deeper operations were listed.
+class Costs {
+ public:
+  Costs(const ComputePlan& plan, bool measured) : plan_(plan), measured_(measured) {
+    for (size_t i = 0; i < plan.operations.size(); ++i)
+      if (!is_parent(i)) total_ += of(i);
+  }
+  double of(size_t i) const {
+    const PlannedOperation& operation = plan_.operations[i];
+    return measured_ ? std::max(0.0, operation.measured_seconds) : operation.estimated_seconds;
+  }
+  bool is_parent(size_t i) const {
+    return i + 1 < plan_.operations.size() && plan_.operations[i + 1].depth > plan_.operations[i].depth;
+  }
+  double share(size_t i) const { return total_ > 0 ? of(i) / total_ : 0; }
+  double total() const { return total_; }
+
+ private:
+  const ComputePlan& plan_;
+  bool measured_;
+  double total_ = 0;
+};
+
+std::string fused_text(const std::vector<std::string>& fused) {
+  std::string out;
+  for (const std::string& name : fused) out += " +" + name;
+  return out;
+}
+
+std::string operations_text(const ComputePlan& plan, const Costs& costs, const Options& options) {
+  std::vector<size_t> shown;
+  for (size_t i = 0; i < plan.operations.size(); ++i) shown.push_back(i);
+  const bool cut = !options.all && shown.size() > kShown;
+  if (cut) {
+    std::erase_if(shown, [&](size_t i) { return costs.is_parent(i); });
+    std::stable_sort(shown.begin(), shown.end(), [&](size_t a, size_t b) { return costs.of(a) > costs.of(b); });
+    shown.resize(std::min(kShown, shown.size()));
+  }
+  std::vector<std::string> header{
+      "#", "operation", "type", "device", "kernel", "result", options.measure ? "measured" : "estimated", "share", ""};
+  std::vector<io::Align> align(header.size(), io::Align::left);
+  align[0] = align[6] = align[7] = io::Align::right;
+  io::Table table(header, align);
+  for (size_t i : shown) {
+    const PlannedOperation& operation = plan.operations[i];
+    const size_t indent = cut ? 0 : 2 * static_cast<size_t>(std::clamp(operation.depth, 0, 16));
+    std::string kernel = operation.kernel;
+    if (!operation.note.empty()) kernel += " (" + operation.note + ")";
+    std::string result;
+    for (const std::string& type : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
+    table.add_row({std::to_string(i + 1),
+                   std::string(indent, ' ') + shortened(operation.name + fused_text(operation.fused), 44),
+                   operation.type, operation.device, shortened(kernel, 44), shortened(result, 32),
+                   format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
+                   format_percent(costs.share(i)), bar(costs.share(i), 16)});
+  }
+  std::string out = "\n" + table.render(colour_output());
+  if (cut)
+    out += dim(fmt::format("the {} most expensive of {}; --all shows every one in order", shown.size(),
+                           plural(static_cast<int64_t>(plan.operations.size()), "operation"))) +
+           "\n";
+  return out;
+}
+
+using Key = std::function<std::string(const PlannedOperation&)>;
+struct Group {
+  std::string name;
+  int64_t operations = 0;
+  double seconds = 0;
+};
+
+std::vector<Group> grouped(const ComputePlan& plan, const Costs& costs, const Key& key) {
+  std::map<std::string, Group> groups;
+  for (size_t i = 0; i < plan.operations.size(); ++i) {
+    Group& group = groups[key(plan.operations[i])];
+    ++group.operations;
+    if (!costs.is_parent(i)) group.seconds += costs.of(i);
+  }
+  std::vector<Group> out;
+  for (auto& [name, group] : groups) out.push_back({name, group.operations, group.seconds});
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return out;
+}
+
+std::string groups_text(std::string_view title, const std::vector<Group>& groups, double total, size_t most) {
+  io::Table table({std::string(title), "operations", "time", "share", ""},
+                  {io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
+  for (size_t i = 0; i < std::min(most, groups.size()); ++i) {
+    const double share = total > 0 ? groups[i].seconds / total : 0;
+    table.add_row({groups[i].name, format_count(groups[i].operations), format_seconds(groups[i].seconds),
+                   format_percent(share), bar(share, 30)});
+  }
+  std::string out = "\n" + table.render(colour_output());
+  if (groups.size() > most) out += dim(fmt::format("and {} more; --all shows them", groups.size() - most)) + "\n";
+  return out;
+}
+
+struct Refusal {
+  std::string text;
+  std::vector<std::string> operations;
+};
+
+/// One entry for each "device: reason", those with most operations first.
+std::vector<Refusal> refusals(const ComputePlan& plan) {
+  std::map<std::string, std::vector<std::string>> reasons;
+  for (const auto& operation : plan.operations)
+    for (const std::string& reason : operation.refusals) reasons[reason].push_back(operation.name);
+  std::vector<Refusal> out;
+  for (auto& [text, names] : reasons) out.push_back({text, std::move(names)});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.operations.size() > b.operations.size(); });
+  return out;
+}
+
+std::string refusals_text(const ComputePlan& plan, bool all) {
+  const auto list = refusals(plan);
+  if (list.empty()) return {};
+  const size_t most = all ? list.size() : 10;
+  io::Table table({"refused", "operations", "for example"}, {io::Align::left, io::Align::right, io::Align::left});
+  for (size_t i = 0; i < std::min(most, list.size()); ++i)
+    table.add_row({shortened(list[i].text, all ? 200 : 80),
+                   format_count(static_cast<int64_t>(list[i].operations.size())),
+                   shortened(list[i].operations[0], 32)});
+  std::string out = "\n" + table.render(colour_output());
+  if (list.size() > most) out += dim(fmt::format("and {} more reasons; --all shows them", list.size() - most)) + "\n";
+  return out;
+}
+
+std::string remarks_text(const ComputePlan& plan, bool all) {
+  std::map<std::string, std::vector<std::string>> passes;
+  for (const PassRemark& remark : plan.remarks) passes[remark.pass].push_back(remark.text);
+  if (passes.empty()) return {};
+  std::string out = "\n" + bold("what the passes did") + "\n";
+  const size_t most = all ? SIZE_MAX : 3;
+  for (const auto& [pass, texts] : passes) {
+    out += fmt::format("  {}  {}\n", pass, dim(plural(static_cast<int64_t>(texts.size()), "time")));
+    for (size_t i = 0; i < std::min(most, texts.size()); ++i)
+      out += "    " + shortened(texts[i], all ? 400 : 100) + "\n";
+    if (texts.size() > most) out += dim(fmt::format("    and {} more", texts.size() - most)) + "\n";
+  }
+  return out;
+}
+
+std::string memory_text(const ComputePlan& plan) {
+  const auto bytes = [](size_t n) { return format_bytes(static_cast<double>(n)); };
+  std::string arena = bytes(plan.arena_bytes);
+  if (plan.unshared_bytes > plan.arena_bytes)
+    arena += fmt::format(
+        " ({} without sharing, {} saved)", bytes(plan.unshared_bytes),
+        format_percent(1 - static_cast<double>(plan.arena_bytes) / static_cast<double>(plan.unshared_bytes)));
+  return fact("values", arena) + fact("packed", bytes(plan.packed_bytes) + " of weights prepared for kernels");
+}
+
+std::string human(const ComputePlan& plan, const Options& options) {
+  const Costs costs(plan, options.measure);
+  std::string out = fact("operations", fmt::format("{} planned, {} in the model, {} folded into constants",
+                                                   format_count(static_cast<int64_t>(plan.operations.size())),
+                                                   format_count(static_cast<int64_t>(plan.operations_in_source)),
+                                                   format_count(static_cast<int64_t>(plan.folded))));
+  out += memory_text(plan);
+  out += fact("estimated", format_seconds(Costs(plan, false).total()));
+  if (options.measure)
+    out += fact("measured", fmt::format("{} ({} in operations)", format_seconds(std::max(0.0, plan.measured_seconds)),
+                                        format_seconds(costs.total())));
+  out += groups_text("device", grouped(plan, costs, [](const auto& o) { return o.device; }), costs.total(), SIZE_MAX);
+  out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(),
+                     options.all ? SIZE_MAX : 10);
+  out += operations_text(plan, costs, options);
+  out += refusals_text(plan, options.all) + remarks_text(plan, options.all);
+  return out;
+}
+
+Json groups_json(const std::vector<Group>& groups) {
+  Json json = Json::array();
+  for (const auto& group : groups)
+    json.push_back({{"name", group.name}, {"operations", group.operations}, {"seconds", group.seconds}});
+  return json;
+}
+
+Json machine(const ComputePlan& plan, const Options& options) {
+  const Costs costs(plan, options.measure);
+  Json json{
+      {"model", options.load.path},
+      {"operationsInSource", plan.operations_in_source},
+      {"folded", plan.folded},
+      {"memory",
+       {{"arenaBytes", plan.arena_bytes}, {"unsharedBytes", plan.unshared_bytes}, {"packedBytes", plan.packed_bytes}}},
+      {"estimatedSeconds", Costs(plan, false).total()}};
+  if (options.measure) json["measuredSeconds"] = plan.measured_seconds;
+  json["devices"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.device; }));
+  json["types"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.type; }));
+  json["operations"] = Json::array();
+  for (const auto& operation : plan.operations) json["operations"].push_back(to_json(operation));
+  json["remarks"] = Json::array();
+  for (const auto& remark : plan.remarks) json["remarks"].push_back({{"pass", remark.pass}, {"text", remark.text}});
+  return json;
+}
+
+int explain(const Options& options) {
+  const Model model = load(options.load, configuration(options.load));
+  Features inputs;
+  if (!options.input.inputs.empty()) {
+    const Inputs read = read_inputs(model.function(), options.input);
+    for (const std::string& text : read.notes) note("explain", text);
+    inputs = read.rows[0];
+  } else if (options.measure) {
+    inputs = random_inputs(model.function(), options.input.seed);
+  }
+  const ComputePlan plan = model.compute_plan(inputs, options.measure);
+  print(options.json ? rendered(machine(plan, options)) : human(plan, options));
+  return 0;
+}
+
+}  // namespace
+
+Command add_explain(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app =
+      parent.add_subcommand("explain", "Where every operation runs and why, what it costs, what was optimized");
+  add_load_options(*app, options->load);
+  app->add_flag("--measure", options->measure, "Predict once and time every operation");
+  app->add_flag("--all", options->all, "Every operation, reason and remark, in order");
+  add_input_options(*app, options->input);
+  app->add_flag("--json", options->json, "Answer in JSON");
+  app->footer(
+      "Without --input the plan is for the model's default shapes.\n"
+      "Example: moka explain Model.mlpackage --measure");
+  return {app, "moka explain Model.mlpackage --measure", [options] { return explain(*options); }};
+}
+
+}  // namespace moka::cli

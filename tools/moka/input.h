@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moka/description.h"
+#include "moka/feature.h"
+
+namespace moka::cli {
+
+struct InputOptions {
+  std::vector<std::string> inputs;  ///< as typed
+  std::string fit = "scaleFill";
+  uint32_t rate = 0;  ///< hertz; 0: as the file is
+  bool pad = false;
+  uint64_t seed = 1;
+};
+
+/// The inputs of one prediction, or of several.
+struct Inputs {
+  bool batch = false;
+  std::vector<Features> rows;
+  std::vector<std::string> notes;  ///< what a person should know about how files were used
+};
+
+/// Reads what was typed. Throws UsageError for names and values that don't fit, IoError for files that can't be used.
+Inputs read_inputs(const FunctionDescription& function, const InputOptions& options);
+
+/// Turns one VALUE into what an input wants.
+class ValueReader {
+ public:
+  using RandomValue = std::function<FeatureValue(const std::string& name)>;
+
+  ValueReader(const InputOptions& options, RandomValue random, std::vector<std::string>& notes)
+      : options_(options), random_(std::move(random)), notes_(notes) {}
+
+  /// A number, text, JSON, "random" or "@file"; "@@" begins text with one "@".
+  FeatureValue read(const FeatureDescription& input, std::string_view text) const;
+
+ private:
+  FeatureValue read_file(const FeatureDescription& input, std::string_view reference) const;
+  FeatureValue read_sound(const FeatureDescription& input, const std::string& path) const;
+  FeatureValue read_picture(const FeatureDescription& input, const std::string& path) const;
+
+  const InputOptions& options_;
+  RandomValue random_;
+  std::vector<std::string>& notes_;
+};
+
+/// A number, JSON text or a comma-separated list as the value of `input`; `where` begins messages.
+FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where);
+
+/// Numbers in row-major order as an array of the declared type. `shape` empty: a flat list, which takes the model's
+/// shape where the count allows. Throws UsageError.
+MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<double>& numbers,
+                            std::optional<std::vector<int64_t>> shape, const std::string& where);
+
+/// The shape of `count` numbers in a row, given what the constraint allows: nullopt when nothing fits.
+std::optional<std::vector<int64_t>> shape_for_count(const MultiArrayConstraint& constraint, int64_t count);
+
+/// Which dimension of the shape holds the samples of a sound: the only one that is not 1 or that may vary.
+std::optional<size_t> sample_axis(const MultiArrayConstraint& constraint);
+
+/// The size that a picture of width x height gets.
+std::pair<int64_t, int64_t> picture_size(const ImageConstraint& constraint, int64_t width, int64_t height);
+
+/// "x.npz:member" and "x.npz" divided; the extension in lower case, without the dot.
+struct FileReference {
+  std::string path, member, extension;
+};
+FileReference parse_reference(std::string_view reference);
+
+/// "wake (Double), coffee (Double, optional)".
+std::string expected_inputs(const FunctionDescription& function);
+
+}  // namespace moka::cli

@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "input.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& where, std::string_view expected, std::string_view got) {
+  throw UsageError(fmt::format("{}: expected {}, got '{}'", where, expected, shortened(got, 60)));
+}
+
+Json parse_json(std::string_view text, const std::string& where, std::string_view expected) {
+  Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) refuse(where, expected, text);
+  return json;
+}
+
+int64_t integer_of(const Json& json, const std::string& where) {
+  if (json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
+    return json.get<int64_t>();
+  refuse(where, "a whole number", json.dump());
+}
+
+/// Nested lists to numbers and their shape; every list of a level must be as long as its neighbours.
+void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<double>& numbers,
+             const std::string& where) {
+  constexpr size_t kDeepest = 16;
+  if (!json.is_array()) {
+    if (depth != shape.size()) refuse(where, fmt::format("lists nested {} deep everywhere", shape.size()), json.dump());
+    if (json.is_boolean())
+      numbers.push_back(json.get<bool>());
+    else if (json.is_number())
+      numbers.push_back(json.get<double>());
+    else
+      refuse(where, "numbers", json.dump());
+    return;
+  }
+  const auto length = static_cast<int64_t>(json.size());
+  if (depth == kDeepest) refuse(where, fmt::format("lists nested at most {} deep", kDeepest), json.dump());
+  if (depth == shape.size()) {
+    if (!numbers.empty()) refuse(where, fmt::format("lists nested {} deep everywhere", shape.size()), json.dump());
+    shape.push_back(length);
+  }
+  if (shape[depth] != length)
+    throw UsageError(
+        fmt::format("{}: expected lists of one level to be equally long, got {} and {}", where, shape[depth], length));
+  for (const Json& item : json) flatten(item, depth + 1, shape, numbers, where);
+}
+
+std::vector<double> listed_numbers(std::string_view text, const std::string& where) {
+  std::vector<double> numbers;
+  while (true) {
+    const size_t end = std::min(text.find_first_of(", \t\n"), text.size());
+    const std::string_view item = trimmed(text.substr(0, end));
+    const auto number = parse_number(item);
+    if (!number)
+      refuse(where, "a number, numbers (1,2,3 or [[1,2],[3,4]]), @file or random", item.empty() ? text : item);
+    numbers.push_back(*number);
+    if (end == text.size()) return numbers;
+    const bool comma = text[end] == ',';
+    text.remove_prefix(end + 1);
+    text = text.substr(std::min(text.find_first_not_of(" \t\n"), text.size()));
+    if (!comma && text.starts_with(',')) text = trimmed(text.substr(1));
+  }
+}
+
+Dictionary dictionary_of(const FeatureDescription& input, std::string_view text, const std::string& where) {
+  const std::string expected = input.string_keys ? R"(a dictionary like {"word": 2})" : R"(a dictionary like {"7": 2})";
+  const Json json = parse_json(text, where, expected);
+  if (!json.is_object()) refuse(where, expected, text);
+  Dictionary out;
+  out.string_keys = input.string_keys;
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_number()) refuse(fmt::format("{}: '{}'", where, key), "a number", value.dump());
+    if (input.string_keys) {
+      out.strings[key] = value.get<double>();
+    } else {
+      const auto number = parse_integer(key);
+      if (!number) refuse(where, "whole numbers as keys", key);
+      out.ints[*number] = value.get<double>();
+    }
+  }
+  return out;
+}
+
+FeatureValue sequence_of(const FeatureDescription& input, std::string_view text, const std::string& where) {
+  const std::string expected = input.string_keys ? R"(a list like ["a","b"])" : "a list like [1,2]";
+  const Json json = parse_json(text, where, expected);
+  if (!json.is_array()) refuse(where, expected, text);
+  StringSequence strings;
+  Int64Sequence integers;
+  for (const Json& item : json) {
+    if (!input.string_keys)
+      integers.push_back(integer_of(item, where));
+    else if (item.is_string())
+      strings.push_back(item.get<std::string>());
+    else
+      refuse(where, "strings", item.dump());
+  }
+  if (input.string_keys) return strings;
+  return integers;
+}
+
+bool same_but_ones(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::vector<int64_t> x, y;
+  std::copy_if(a.begin(), a.end(), std::back_inserter(x), [](int64_t d) { return d != 1; });
+  std::copy_if(b.begin(), b.end(), std::back_inserter(y), [](int64_t d) { return d != 1; });
+  return x == y;
+}
+
+int64_t product(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (int64_t d : shape)
+    if (__builtin_mul_overflow(count, d, &count)) return -1;
+  return count;
+}
+
+std::pair<double, double> integer_range(DataType type) {
+  switch (type) {
+    case DataType::int8: return {-128, 127};
+    case DataType::uint8: return {0, 255};
+    case DataType::int16: return {-32768, 32767};
+    case DataType::uint16: return {0, 65535};
+    case DataType::int32: return {-2147483648.0, 2147483647.0};
+    case DataType::uint32: return {0, 4294967295.0};
+    case DataType::boolean: return {0, 1};
+    case DataType::uint64: return {0, 18446744073709549568.0};
+    default: return {-9223372036854775808.0, 9223372036854774784.0};
+  }
+}
+
+void check_integers(const std::vector<double>& numbers, DataType type, const std::string& where) {
+  if (type == DataType::float16 || type == DataType::float32 || type == DataType::float64) return;
+  const auto [least, most] = integer_range(type);
+  for (double n : numbers)
+    if (n != std::trunc(n) || n < least || n > most)
+      refuse(where, fmt::format("whole numbers of type {}", to_string(type)), format_number(n));
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> shape_for_count(const MultiArrayConstraint& constraint, int64_t count) {
+  const bool fixed = constraint.ranges.empty() && constraint.enumerated.empty();
+  if (!constraint.shape.empty() && product(constraint.shape) == count) return constraint.shape;
+  for (const auto& shape : constraint.enumerated)
+    if (product(shape) == count) return shape;
+  if (fixed) return constraint.shape.empty() ? std::optional(std::vector<int64_t>{count}) : std::nullopt;
+  // One dimension that may vary, all others fixed: it takes what is left.
+  std::vector<int64_t> shape;
+  size_t open = constraint.ranges.size();
+  int64_t others = 1;
+  for (size_t i = 0; i < constraint.ranges.size(); ++i) {
+    const SizeRange& range = constraint.ranges[i];
+    shape.push_back(range.lower);
+    if (range.lower == range.upper) {
+      if (__builtin_mul_overflow(others, range.lower, &others)) return std::nullopt;
+    } else if (open != constraint.ranges.size()) {
+      return std::nullopt;
+    } else {
+      open = i;
+    }
+  }
+  if (open == constraint.ranges.size() || others <= 0 || count % others) return std::nullopt;
+  shape[open] = count / others;
+  const SizeRange& range = constraint.ranges[open];
+  if (shape[open] < range.lower || (range.upper >= 0 && shape[open] > range.upper)) return std::nullopt;
+  return shape;
+}
+
+MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<double>& numbers,
+                            std::optional<std::vector<int64_t>> shape, const std::string& where) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  const MultiArrayConstraint& constraint = input.array;
+  const auto fitting = shape_for_count(constraint, count);
+  if (!shape || shape->size() <= 1) {
+    if (!fitting && (!shape || shape->empty() || constraint.shape.size() != shape->size()))
+      throw UsageError(fmt::format("{}: expected {}, got {}", where, input.formatted_type(), plural(count, "number")));
+    if (fitting) shape = fitting;
+  } else if (fitting && same_but_ones(*shape, *fitting)) {
+    shape = fitting;
+  }
+  check_integers(numbers, constraint.type, where);
+  MultiArray wide(DataType::float64, *shape);
+  std::copy(numbers.begin(), numbers.end(), wide.as<double>().begin());
+  return wide.converted(constraint.type);
+}
+
+FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where) {
+  switch (input.type) {
+    case FeatureType::int64: {
+      const auto number = parse_integer(trimmed(text));
+      if (!number) refuse(where, "a whole number", text);
+      return *number;
+    }
+    case FeatureType::float64: {
+      const auto number = parse_number(trimmed(text));
+      if (!number) refuse(where, "a number", text);
+      return *number;
+    }
+    case FeatureType::string: return std::string(text);
+    case FeatureType::dictionary: return dictionary_of(input, text, where);
+    case FeatureType::sequence: return sequence_of(input, text, where);
+    case FeatureType::image: refuse(where, "a picture (@file.png, .jpg or .webp) or random", text);
+    case FeatureType::multi_array:
+    case FeatureType::state: break;
+  }
+  text = trimmed(text);
+  if (!text.starts_with('[')) return array_of_numbers(input, listed_numbers(text, where), std::nullopt, where);
+  std::vector<int64_t> shape;
+  std::vector<double> numbers;
+  flatten(parse_json(text, where, "numbers like [[1,2],[3,4]]"), 0, shape, numbers, where);
+  return array_of_numbers(input, numbers, shape, where);
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moka/compute_plan.h"
+
+namespace moka::cli {
+
+/// Bytes of a file, or of every file below a folder. 0 when there is nothing to read.
+uint64_t size_on_disk(const std::string& path);
+
+/// The first systems that run models of a specification version, from Core ML's release notes; empty when unknown.
+std::string systems_for(int specification_version);
+
+/// How often each type of operation occurs, most often first, constants not counted.
+std::vector<std::pair<std::string, int64_t>> operation_counts(const ModelStructure& structure);
+
+/// Weights of one element type and storage.
+struct WeightGroup {
+  std::string element, storage;
+  int64_t weights = 0, parameters = 0;
+  uint64_t bytes = 0;
+};
+/// Most bytes first.
+std::vector<WeightGroup> weight_groups(const ModelStructure& structure);
+
+/// The most memory that this process ever had, in bytes; 0 when the system does not say.
+uint64_t peak_memory();
+
+}  // namespace moka::cli

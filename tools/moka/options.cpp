@@ -1,0 +1,77 @@
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+
+void add_model(CLI::App& app, LoadOptions& options) {
+  app.add_option("MODEL", options.path, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
+      ->required()
+      ->type_name("");
+  app.add_option("--function", options.function, "Function of a model that has several")->type_name("NAME");
+}
+
+void add_load_options(CLI::App& app, LoadOptions& options) {
+  add_model(app, options);
+  app.add_option("--compute-units", options.compute_units, "all (default), cpuOnly, cpuAndGPU or cpuAndNeuralEngine")
+      ->check(CLI::IsMember({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
+      ->type_name("UNITS");
+  app.add_option("--device", options.device, "Only this device and 'reference'")->type_name("NAME");
+  app.add_option("--threads", options.threads, "Threads of one prediction (default: one for each core)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--precision", options.precision,
+                 "at-least (default): float16 may be computed in float32; exact: every value rounded to its type")
+      ->check(CLI::IsMember({"at-least", "exact"}))
+      ->type_name("RULE");
+}
+
+void add_input_options(CLI::App& app, InputOptions& options) {
+  app.add_option("-i,--input", options.inputs,
+                 "name=VALUE: a number, numbers (1,2,3 or [[1,2],[3,4]]), text, random,\n"
+                 "or @file (.npy .npz[:member] .json .png .jpg .webp .wav .txt);\n"
+                 "'random' alone fills every input; @file.npz, @file.json give inputs by name,\n"
+                 "@file.csv a batch: a prediction a row, a column an input")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
+  app.add_option("--fit", options.fit, "How pictures fill an image input: scaleFill (default), scaleFit or centerCrop")
+      ->check(CLI::IsMember({"scaleFill", "scaleFit", "centerCrop"}))
+      ->type_name("HOW");
+  app.add_option("--rate", options.rate, "Resample sound to this sample rate first")
+      ->check(CLI::Range(1u, 10'000'000u))
+      ->type_name("HZ");
+  app.add_flag("--pad", options.pad, "Make sound as long as the model wants: add silence, or cut the end off");
+  app.add_option("--seed", options.seed, "Of random inputs (default 1)")->type_name("N");
+}
+
+ModelConfiguration configuration(const LoadOptions& options) {
+  ModelConfiguration c;
+  if (options.compute_units == "cpuOnly") c.compute_units = ComputeUnits::cpu_only;
+  if (options.compute_units == "cpuAndGPU") c.compute_units = ComputeUnits::cpu_and_gpu;
+  if (options.compute_units == "cpuAndNeuralEngine") c.compute_units = ComputeUnits::cpu_and_neural_engine;
+  if (options.precision == "exact") c.precision = Precision::exact;
+  c.function_name = options.function;
+  c.threads = options.threads;
+  c.device = options.device;
+  return c;
+}
+
+Model load(const LoadOptions& options, const ModelConfiguration& configuration) {
+  try {
+    return Model::load(options.path, configuration);
+  } catch (const Exception& e) {
+    std::error_code ignored;
+    const bool asked = !options.function.empty() || !options.device.empty();
+    if (e.kind() == ErrorKind::not_found && asked && std::filesystem::exists(options.path, ignored))
+      throw UsageError(e.what());
+    throw;
+  }
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "input.h"
+#include "moka/model.h"
+
+namespace CLI {
+class App;
+}
+
+namespace moka::cli {
+
+/// Where a model is and how to load it.
+struct LoadOptions {
+  std::string path, compute_units = "all", function, precision = "at-least", device;
+  int threads = 0;
+};
+
+/// The positional MODEL alone.
+void add_model(CLI::App& app, LoadOptions& options);
+/// MODEL, --function, --compute-units, --threads, --device, --precision.
+void add_load_options(CLI::App& app, LoadOptions& options);
+/// --input and what tells how files become inputs.
+void add_input_options(CLI::App& app, InputOptions& options);
+
+ModelConfiguration configuration(const LoadOptions& options);
+
+/// Throws UsageError when the function or device asked for does not exist.
+Model load(const LoadOptions& options, const ModelConfiguration& configuration);
+
+}  // namespace moka::cli

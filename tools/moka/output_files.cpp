@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "convert.h"
+#include "io/csv.h"
+#include "io/file.h"
+#include "io/io_error.h"
+#include "output.h"
+
+namespace moka::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_text(const fs::path& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
+
+/// Writes one value as `stem` with the extension of its kind; empty for plain values.
+fs::path write_value(const FeatureValue& value, const fs::path& stem) {
+  const auto with = [&](const char* extension) { return fs::path(stem.string() + extension); };
+  if (const auto* array = std::get_if<MultiArray>(&value)) {
+    io::write_npy(with(".npy"), to_array(*array));
+    return with(".npy");
+  }
+  if (const auto* image = std::get_if<Image>(&value)) {
+    if (image->format == PixelFormat::gray_float32) {
+      io::write_npy(with(".npy"), to_float_array(*image));
+      return with(".npy");
+    }
+    io::write_png(with(".png"), to_picture(*image));
+    return with(".png");
+  }
+  if (std::holds_alternative<Dictionary>(value) || std::holds_alternative<StringSequence>(value) ||
+      std::holds_alternative<Int64Sequence>(value)) {
+    write_text(with(".json"), rendered(to_json(value)["value"]));
+    return with(".json");
+  }
+  return {};
+}
+
+std::string cell_of(const FeatureValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return {};
+}
+
+}  // namespace
+
+std::string safe_file_name(std::string_view name) {
+  constexpr size_t kLongest = 120;
+  std::string out;
+  for (char c : name.substr(0, kLongest)) {
+    const bool fine = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+    out += fine ? c : '_';
+  }
+  if (out.empty() || out[0] == '.') out.insert(out.begin(), '_');
+  return out;
+}
+
+std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) io::fail(folder.string(), "expected a folder to write to: ", error.message());
+  std::vector<std::string> files;
+  std::set<std::string> taken{"values", "predictions"};
+  std::map<std::string, std::string> stems;
+  const auto stem_of = [&](const std::string& name) {
+    auto [entry, added] = stems.try_emplace(name, safe_file_name(name));
+    if (!added) return entry->second;
+    const std::string plain = entry->second;
+    for (int n = 2; !taken.insert(entry->second).second; ++n) entry->second = fmt::format("{}_{}", plain, n);
+    return entry->second;
+  };
+  const size_t digits = std::max<size_t>(3, std::to_string(outputs.size()).size());
+  Json values = Json::object();
+  std::string table;
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    std::string header = "row", row = std::to_string(r + 1);
+    for (const auto& [name, value] : outputs[r]) {
+      std::string stem = stem_of(name);
+      if (batch) stem += fmt::format("_{:0{}}", r + 1, digits);
+      const fs::path written = write_value(value, folder / stem);
+      if (!written.empty()) files.push_back(written.string());
+      if (written.empty() && !batch) values[name] = to_json(value)["value"];
+      header += "," + io::csv_field(name);
+      row += "," + io::csv_field(written.empty() ? cell_of(value) : written.filename().string());
+    }
+    if (r == 0) table = header + "\r\n";
+    table += row + "\r\n";
+  }
+  if (batch) {
+    write_text(folder / "predictions.csv", table);
+    files.push_back((folder / "predictions.csv").string());
+  } else if (!values.empty()) {
+    write_text(folder / "values.json", rendered(values));
+    files.push_back((folder / "values.json").string());
+  }
+  return files;
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "io/table.h"
+#include "json.h"
+#include "options.h"
+#include "output.h"
+#include "print.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+struct Options {
+  LoadOptions load;
+  InputOptions input;
+  std::string folder;
+  int64_t repeat = 1;
+  bool state = false, json = false;
+};
+
+/// What every repetition of every row took, and what the last repetition gave.
+struct Run {
+  std::vector<Features> outputs;
+  double seconds = 0;
+  int64_t predictions = 0;
+};
+
+Run predict_all(const Model& model, const Options& options, const Inputs& inputs) {
+  using Clock = std::chrono::steady_clock;
+  Run run;
+  const bool stateful = !model.function().states.empty();
+  if (options.state && !stateful) throw UsageError("--state: the model has no states");
+  std::optional<State> state;
+  if (stateful) state = model.new_state();
+  io::Progress progress("predicting", static_cast<size_t>(options.repeat) * inputs.rows.size());
+  for (int64_t i = 0; i < options.repeat; ++i) {
+    run.outputs.clear();
+    for (const Features& row : inputs.rows) {
+      if (stateful && !options.state && run.predictions) state = model.new_state();
+      PredictionOptions prediction;
+      if (state) prediction.state = &*state;
+      const auto start = Clock::now();
+      run.outputs.push_back(model.predict(row, prediction));
+      run.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+      ++run.predictions;
+      progress.advance();
+    }
+  }
+  return run;
+}
+
+int predict(const Options& options) {
+  const Model model = load(options.load, configuration(options.load));
+  const Inputs inputs = read_inputs(model.function(), options.input);
+  for (const std::string& text : inputs.notes) note("predict", text);
+  const Run run = predict_all(model, options, inputs);
+  std::vector<std::string> files;
+  if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder);
+  if (options.json) {
+    Json json{{"model", options.load.path}, {"predictions", run.predictions}, {"seconds", run.seconds}};
+    if (inputs.batch)
+      for (const Features& outputs : run.outputs) json["batch"].push_back(to_json(outputs));
+    else
+      json["outputs"] = to_json(run.outputs[0]);
+    if (!files.empty()) json["files"] = files;
+    print(rendered(json));
+    return kFine;
+  }
+  const bool colour = colour_output();
+  print(inputs.batch ? shown_batch(run.outputs, model.function(), colour)
+                     : shown(run.outputs[0], model.function(), colour));
+  std::string times = fmt::format("{} in {}", plural(run.predictions, "prediction"), format_seconds(run.seconds));
+  if (run.predictions > 1)
+    times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));
+  print("\n" + dim(times) + "\n");
+  if (!files.empty())
+    print(dim(files.size() == 1
+                  ? "wrote " + files[0]
+                  : fmt::format("wrote {} to {}", plural(static_cast<int64_t>(files.size()), "file"), options.folder)) +
+          "\n");
+  return kFine;
+}
+
+}  // namespace
+
+Command add_predict(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("predict", "A prediction from numbers, text, pictures, sound or a table");
+  add_load_options(*app, options->load);
+  add_input_options(*app, options->input);
+  app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
+      ->type_name("DIR");
+  app->add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
+  app->add_option("--repeat", options->repeat, "Predict so often; the last outputs are shown")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->type_name("N");
+  app->add_flag("--json", options->json, "Answer in JSON");
+  app->footer(
+      "Examples:\n"
+      "  moka predict Classifier.mlmodel --input image=@cat.jpg --fit centerCrop\n"
+      "  moka predict Sleep.mlmodel --input wake=6 --input estimatedSleep=8 --input coffee=2\n"
+      "  moka predict Sleep.mlmodel --input @nights.csv -o predictions\n"
+      "  moka predict Model.mlpackage --input random");
+  return {app, "moka predict Classifier.mlmodel --input image=@cat.jpg", [options] { return predict(*options); }};
+}
+
+}  // namespace moka::cli

@@ -66,7 +66,7 @@ struct State::Impl {
   std::atomic<bool> in_use{false};
 };
 
-struct Model::Impl {
+struct __attribute__((visibility("hidden"))) Model::Impl {
   ModelConfiguration configuration;
   ModelDescription description;
   FunctionDescription function;

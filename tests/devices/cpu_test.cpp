@@ -88,7 +88,9 @@ TEST(CpuElementwise, BlockedLayouts) {
     gate = g.op("sigmoid", {{"x", conv(gate)}});
     Value* c = g.op("mul", {{"x", a}, {"y", gate}});
     c = g.op("add", {{"x", b}, {"y", c}});
+    c->producer()->epilogue = {{"sigmoid"}};
     c = g.op("exp", {{"x", c}});
+    c->producer()->epilogue = {{"linear_activation", 0.5f, 0.25f}, {"gelu"}};
     c = g.op("real_div", {{"x", c}, {"y", g.op("exp", {{"x", a}})}});
     c = g.op("add", {{"x", c}, {"y", g.random({ch, 1, 1})}});
     c = g.op("add", {{"x", c}, {"y", g.random({1, ch, 1, 1})}});

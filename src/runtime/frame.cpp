@@ -156,7 +156,7 @@ Status Frame::run_step(size_t s) {
 Status Frame::run_kernel(const Step& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
   kernel::KernelArgs args{data.in, data.out, arena_ + step.scratch_offset, &*data.call, 0, c.tiles};
-  int threads = context_.options->threads;
+  int threads = step.threads;
   if (c.tiles <= 1 || threads <= 1 || c.own_threads) {
     Status s = c.run(args);
     if (!s.ok()) return locate(std::move(s).error(), step);

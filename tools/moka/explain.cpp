@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "io/table.h"
+#include "io/utf8.h"
 #include "json.h"
 #include "options.h"
 #include "print.h"
@@ -48,10 +49,12 @@ class Costs {
   double total_ = 0;
 };
 
-std::string fused_text(const std::vector<std::string>& fused) {
-  std::string out;
-  for (const std::string& name : fused) out += " +" + name;
-  return out;
+/// The operation and those that it also computes.
+std::string named(const PlannedOperation& operation, size_t width) {
+  std::string fused;
+  if (operation.fused.size() == 1) fused = " +" + middle_shortened(operation.fused[0], width / 2);
+  if (operation.fused.size() > 1) fused = fmt::format(" +{} fused", operation.fused.size());
+  return middle_shortened(operation.name, width - std::min(width, io::display_width(fused))) + fused;
 }
 
 std::string operations_text(const ComputePlan& plan, const Costs& costs, const Options& options) {
@@ -65,6 +68,7 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
   }
   std::vector<std::string> header{
       "#", "operation", "type", "device", "kernel", "result", options.measure ? "measured" : "estimated", "share", ""};
+  if (options.all) header.push_back("refused by");
   std::vector<io::Align> align(header.size(), io::Align::left);
   align[0] = align[6] = align[7] = io::Align::right;
   io::Table table(header, align);
@@ -75,11 +79,18 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
     if (!operation.note.empty()) kernel += " (" + operation.note + ")";
     std::string result;
     for (const std::string& type : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
-    table.add_row({std::to_string(i + 1),
-                   std::string(indent, ' ') + shortened(operation.name + fused_text(operation.fused), 44),
-                   operation.type, operation.device, shortened(kernel, 44), shortened(result, 32),
-                   format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
-                   format_percent(costs.share(i)), bar(costs.share(i), 16)});
+    std::vector<std::string> row{
+        std::to_string(i + 1),
+        std::string(indent, ' ') + named(operation, options.all ? 64 : 44),
+        operation.type,
+        operation.device,
+        shortened(kernel, 44),
+        shortened(result, 32),
+        format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
+        format_percent(costs.share(i)),
+        bar(costs.share(i), 16)};
+    if (options.all) row.push_back(fmt::format("{}", fmt::join(operation.refusals, "; ")));
+    table.add_row(std::move(row));
   }
   std::string out = "\n" + table.render(colour_output());
   if (cut)
@@ -147,7 +158,7 @@ std::string refusals_text(const ComputePlan& plan, bool all) {
   for (size_t i = 0; i < std::min(most, list.size()); ++i)
     table.add_row({shortened(list[i].text, all ? 200 : 80),
                    format_count(static_cast<int64_t>(list[i].operations.size())),
-                   shortened(list[i].operations[0], 32)});
+                   middle_shortened(list[i].operations[0], 40)});
   std::string out = "\n" + table.render(colour_output());
   if (list.size() > most) out += dim(fmt::format("and {} more reasons; --all shows them", list.size() - most)) + "\n";
   return out;

@@ -65,8 +65,9 @@ int run(int argc, const char* const* argv) {
     parsing = argv[1];
     if (std::find(names.begin(), names.end(), parsing) == names.end()) {
       const auto close = nearest(parsing, names);
-      note("", fmt::format("no command '{}'{}; the commands are {}", parsing,
-                           close ? fmt::format("; did you mean '{}'?", *close) : "", quoted_list(names)));
+      note("", fmt::format("no command '{}'{} {}", parsing,
+                           close ? fmt::format("; did you mean '{}'? The commands are", *close) : "; the commands are",
+                           quoted_list(names)));
       return kWrongUse;
     }
   }
@@ -74,7 +75,7 @@ int run(int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    print(chosen.empty() ? overview(commands) : chosen[0]->help());
+    print(chosen.empty() ? overview(commands) : chosen[0]->help("moka"));
     return kFine;
   } catch (const CLI::CallForVersion& e) {
     print(std::string(e.what()) + "\n");

@@ -78,9 +78,12 @@ Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
 template <class Make>
-Match match_window(const MatchCall& m, const Window& w, std::string_view name, bool transposed, Make make) {
-  const ir::OpCall& call = m.call;
-  const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = m.outputs[0].shape();
+Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Make make) {
+  const ir::OpCall& call = given.call;
+  const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
+  const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
+                       static_cast<double>(transposed ? w.in_count() : w.out_count());
+  const MatchCall m = with_threads_for(given, flops);
   Geometry g;
   if (!geometry_of(w, g)) return Match::no("an output beyond the reach of the windows");
   const bool constant = m.is_constant("weight");
@@ -111,8 +114,6 @@ Match match_window(const MatchCall& m, const Window& w, std::string_view name, b
       c.in = in_layouts(m, "x", f.in);
       c.out = {f.out};
       c.epilogues = f.fused ? m.epilogue.size() : 0;
-      const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
-                           static_cast<double>(transposed ? w.in_count() : w.out_count());
       c.cost = cost_of(m, flops, traffic(m));
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
@@ -152,10 +153,12 @@ Match match_conv_transpose(const MatchCall& m) {
                       });
 }
 
-Match match_pool(const MatchCall& m, algorithm a, std::string_view name) {
-  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
-  auto w = ops::pool_window(m.call);
+Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
+  if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
+  auto w = ops::pool_window(given.call);
   if (!w.ok()) return Match::no("an invalid window");
+  const double flops = static_cast<double>(given.outputs[0].shape().count()) * static_cast<double>(w->taps());
+  const MatchCall m = with_threads_for(given, flops);
   Geometry g;
   if (!geometry_of(*w, g)) return Match::no("an input tail that no window reads");
   for (int i = 0; i < w->rank; i++)
@@ -180,7 +183,7 @@ Match match_pool(const MatchCall& m, algorithm a, std::string_view name) {
       c.in = in_layouts(m, "x", l);
       c.out = {l};
       c.epilogues = fused ? m.epilogue.size() : 0;
-      c.cost = cost_of(m, static_cast<double>(y.count() * w->taps()) * 2, traffic(m));
+      c.cost = cost_of(m, flops, traffic(m));
       return Match::yes(std::move(c));
     } catch (const dnnl::error&) {
     }

@@ -29,6 +29,8 @@ struct Loops {
   double (*reduce)(Reduce f, const float* x, int64_t n);
   /// acc[i] = f(acc[i], x[i]).
   void (*accumulate)(Reduce f, float* acc, const float* x, int64_t n);
+  /// Sum of x[i] - shift.
+  double (*sum_from)(const float* x, int64_t n, float shift);
   /// Sum of (x[i] - mean)^2.
   double (*deviation)(const float* x, int64_t n, double mean);
   /// y[i] = e^(x[i] - shift[i * step]); returns the sum of all.

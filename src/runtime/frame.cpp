@@ -114,7 +114,9 @@ const ir::Type& Frame::output_type(size_t i) const {
 }
 
 Error Frame::locate(Error e, const Step& step) const {
-  return std::move(e).in(cat("operation '", step.op->name, "' (", step.op->type_name(), ")"));
+  std::string place = cat("operation '", step.op->name, "' (", step.op->type_name(), ")");
+  if (e.message().starts_with(place)) return e;
+  return std::move(e).in(place);
 }
 
 Status Frame::run() {

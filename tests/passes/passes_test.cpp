@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -145,16 +144,6 @@ TEST(Pipeline, EveryPassOfTheOrderExists) {
     EXPECT_NE(passes::find(name), nullptr) << name;
 }
 
-std::string chain(int length) {
-  std::string text = "program(1.3) { func main<ios17>(tensor<fp32, [4]> v0) {\n";
-  for (int i = 0; i < length; i++) {
-    const char* form[] = {"identity(x = v", "relu(x = v", "add(y = fp32(0.0), x = v", "mul(y = fp32(2.0), x = v"};
-    text += "tensor<fp32, [4]> v" + std::to_string(i + 1) + " = " + form[i % 4] + std::to_string(i) + ");\n";
-  }
-  return text + "} -> (v" + std::to_string(length) + "); }";
-}
-
-/// Ten times the operations take about ten times as long; quadratic passes would take a hundred times as long.
 TEST(Pipeline, ReportsWhatItDid) {
   auto program = read_text(R"(program(1.3) { func main<ios17>(tensor<fp32, [1, 2]> x) {
     tensor<fp32, [1, 2]> a = linear(x = x, weight = tensor<fp32, [2, 2]>([[1.0, 2.0], [3.0, 4.0]]))[name = string("dense")];

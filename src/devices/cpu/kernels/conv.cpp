@@ -157,7 +157,7 @@ Match match_conv_transpose(const MatchCall& m) {
                       });
 }
 
-Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
+Match match_pool(const MatchCall& given, algorithm a) {
   if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
   auto w = ops::pool_window(given.call);
   if (!w.ok()) return Match::no("an invalid window");
@@ -183,7 +183,7 @@ Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
       Launch launch;
       launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"));
       launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose(name, pd, m);
+      KernelChoice c = launch.choose("cpu.avg_pool.onednn", pd, m);
       c.in = in_layouts(m, "x", l);
       c.out = {l};
       c.epilogues = fused ? m.epilogue.size() : 0;
@@ -195,11 +195,10 @@ Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
   return Match::no("no oneDNN implementation");
 }
 
-Match match_max_pool(const MatchCall& m) { return match_pool(m, algorithm::pooling_max, "cpu.max_pool.onednn"); }
 Match match_avg_pool(const MatchCall& m) {
   auto exclude = m.call.flag("exclude_padding_from_average");
   const bool e = exclude.ok() && *exclude;
-  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding, "cpu.avg_pool.onednn");
+  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding);
 }
 
 }  // namespace
@@ -207,7 +206,6 @@ Match match_avg_pool(const MatchCall& m) {
 std::span<const KernelDef> conv_kernels() {
   static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv},
                                    {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
-                                   {"cpu.max_pool.onednn", {"max_pool"}, match_max_pool},
                                    {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;
 }

@@ -19,16 +19,16 @@ struct Geometry {
   Dims strides, dilations, begin, end;
 };
 
-constexpr int64_t kLargest = int64_t{1} << 28;  // oneDNN computes with 32-bit integers in places
+// oneDNN computes with 32-bit integers in places.
+constexpr int64_t kLargest = int64_t{1} << 28, kFar = int64_t{1} << 24;
 
 /// oneDNN rounds the number of window positions down, so a tail that no window reaches may be left unsaid: it refuses
 /// negative paddings. False: it cannot be said, or reaches so far that its 32-bit sums could overflow.
 bool geometry_of(const Window& w, Geometry& g) {
-  for (int i = 0; i < w.rank; i++)
-    if (std::max({w.in[i], w.out[i], w.extent(i), w.strides[i], w.pads_begin[i], w.pads_end[i]}) > kLargest) return false;
   g.strides = dims_of(w.strides);
   g.begin = dims_of(w.pads_begin);
   for (int i = 0; i < w.rank; i++) {
+    if (std::max(w.in[i], w.out[i]) > kLargest) return false;
     if (std::max({w.strides[i], w.extent(i), w.pads_begin[i], w.pads_end[i]}) > kFar) return false;
     g.dilations.push_back(w.dilations[i] - 1);
     const int64_t end = std::max<int64_t>(w.pads_end[i], 0);

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/model_util.h"
+#include "models_folder.h"
+
+namespace moka::test {
+namespace {
+
+using Json = nlohmann::json;
+
+MultiArray one_hot(size_t index, int64_t size) {
+  MultiArray a(DataType::float64, {size});
+  a.as<double>()[index] = 1;
+  return a;
+}
+
+/// Whole sentences, states carried by hand, against tests/golden/seq2seq_truth.py.
+TEST(Translator, MatchesNumpy) {
+  auto folder = models_folder();
+  if (!folder) GTEST_SKIP() << "models folder absent";
+  Model encoder = Model::load((*folder / "seq2seq_lstm/Es2EnCharEncoder.mlmodel").string());
+  Model decoder = Model::load((*folder / "seq2seq_lstm/Es2EnCharDecoder.mlmodel").string());
+  std::ifstream file(std::string(MOKA_GOLDEN) + "/seq2seq/sequences.json");
+  double worst = 0;
+  const Json cases = Json::parse(file);
+  for (const auto& [name, c] : cases.items()) {
+    SCOPED_TRACE(name);
+    Features state;
+    for (size_t index : c.at("input")) {
+      Features in{{"encodedSeq", one_hot(index, 101)}};
+      if (!state.empty()) {
+        in["encoder_lstm_h_in"] = state.at("encoder_lstm_h_out");
+        in["encoder_lstm_c_in"] = state.at("encoder_lstm_c_out");
+      }
+      state = encoder.predict(in);
+    }
+    for (size_t k = 0; k < 16; k++) {
+      worst = std::max(worst, std::abs(state.array("encoder_lstm_h_out").at(static_cast<int64_t>(16 * k)) - c.at("encoder_h")[k].get<double>()));
+      worst = std::max(worst, std::abs(state.array("encoder_lstm_c_out").at(static_cast<int64_t>(16 * k)) - c.at("encoder_c")[k].get<double>()));
+    }
+    FeatureValue h = state.at("encoder_lstm_h_out"), cell = state.at("encoder_lstm_c_out");
+    size_t index = 0, n = 0;
+    for (const auto& expected : c.at("output")) {
+      Features out = decoder.predict({{"encodedChar", one_hot(index, 87)}, {"decoder_lstm_h_in", h}, {"decoder_lstm_c_in", cell}});
+      auto p = out.array("nextCharProbs").as<double>();
+      index = static_cast<size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+      ASSERT_EQ(index, expected.get<size_t>()) << "character " << n;
+      worst = std::max(worst, std::abs(p[index] - c.at("probability")[n++].get<double>()));
+      h = out.at("decoder_lstm_h_out");
+      cell = out.at("decoder_lstm_c_out");
+    }
+  }
+  std::cout << "  largest difference " << worst << "\n";
+  EXPECT_LE(worst, 1e-5);
+}
+
+/// A loop over TensorLists: a sequence of frames with the states carried, on the usual devices and on the reference.
+TEST(EchoCanceller, StreamsAlikeOnEveryDevice) {
+  auto folder = models_folder();
+  if (!folder) GTEST_SKIP() << "models folder absent";
+  std::string path = (*folder / "dtln_aec/DTLN_AEC_128_Part1.mlpackage").string();
+  auto stream = [&](ModelConfiguration c) {
+    Model m = Model::load(path, c);
+    std::vector<Features> frames;
+    FeatureValue states = MultiArray(DataType::float32, {1, 2, 128, 2});
+    for (uint64_t n = 0; n < 12; n++) {
+      std::vector<float> lpb = draw(n, 257, 0, 2), mic = draw(n + 100, 257, 0, 2);
+      Features out = m.predict({{"lpb_magnitude", MultiArray::of(lpb, {1, 1, 257})}, {"mic_magnitude", MultiArray::of(mic, {1, 1, 257})}, {"states_in", states}});
+      const MultiArray& next = out.array("Identity_1").shape().size() == 4 ? out.array("Identity_1") : out.array("Identity");
+      states = next;
+      frames.push_back(out);
+    }
+    return frames;
+  };
+  auto expected = stream({});
+  double moved = 0;
+  for (size_t n = 1; n < expected.size(); n++) moved = std::max(moved, difference(expected[n], expected[n - 1]));
+  EXPECT_GT(moved, 0.01) << "the frames change nothing";
+  ModelConfiguration reference, exact, unshared;
+  reference.device = "reference";
+  unshared.reuse_buffers = false;
+  unshared.optimize = false;
+  exact.precision = Precision::exact;
+  double worst[3] = {};
+  auto a = stream(reference), b = stream(unshared), c = stream(exact);
+  for (size_t n = 0; n < expected.size(); n++) {
+    worst[0] = std::max(worst[0], difference(a[n], expected[n]));
+    worst[1] = std::max(worst[1], difference(b[n], expected[n]));
+    worst[2] = std::max(worst[2], difference(c[n], expected[n]));
+  }
+  std::cout << "  reference " << worst[0] << ", not optimised " << worst[1] << ", exact " << worst[2] << "\n";
+  // Outputs are float16: one unit in the last place of numbers below 1 is 2^-11.
+  EXPECT_LE(worst[0], std::ldexp(1, -11));
+  EXPECT_LE(worst[1], std::ldexp(1, -11));
+  EXPECT_LE(worst[2], 16 * std::ldexp(1, -11));
+}
+
+}  // namespace
+}  // namespace moka::test

@@ -184,6 +184,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
 Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& declared) {
   if (f.kind == FeatureKind::multi_array && !declared.is_concrete()) return array_type(f, declared, f.array.shape);
   if (f.kind == FeatureKind::image && !declared.is_concrete()) {
+    if (!declared.is_tensor() || !declared.is_ranked() || declared.rank() < 3)
+      return fail(ErrorCode::malformed, "input '", f.name, "': an image, which the program takes as ", declared);
     ir::Shape s = declared.shape();
     s[s.rank() - 1] = f.image.width;
     s[s.rank() - 2] = f.image.height;

@@ -77,7 +77,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   static std::shared_ptr<const Impl> make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
                                           std::shared_ptr<MemoryBudget> budget, LoadTimes times);
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
-                 const plan::Plan** plan) const;
+                 std::shared_ptr<const plan::Plan>* plan) const;
 };
 
 }  // namespace moka

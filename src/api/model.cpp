@@ -144,7 +144,7 @@ const ModelConfiguration& Model::configuration() const { return impl_->configura
 const LoadTimes& Model::load_times() const { return impl_->times; }
 
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
-                            const plan::Plan** plan) const {
+                            std::shared_ptr<const plan::Plan>* plan) const {
   const import::FunctionDescription& f = model->function();
   for (const auto& [name, value] : inputs) {
     bool known = false;
@@ -204,7 +204,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       session->frame->set_input(i, data);
     }
     session->context.trace = trace;
-    if (plan != nullptr) *plan = session->plan.get();
+    if (plan != nullptr) *plan = session->plan;
     MOKA_TRY(session->frame->run());
     for (size_t i = 0; i < f.outputs.size(); i++)
       MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), session->frame->output(i), outputs[f.outputs[i].name]));
@@ -246,6 +246,9 @@ State Model::new_state() const {
   for (const auto& v : impl_->model->ir().body().inputs())
     if (v->type.is_state()) {
       const ir::Type& t = v->type.element();
+      size_t bytes = api::unwrap(ir::storage_bytes(t.dtype(), t.shape())), limit = impl_->configuration.memory_budget;
+      if (limit > 0 && bytes > limit)
+        throw Exception(ErrorKind::out_of_budget, cat("state '", v->name, "' needs ", bytes, " bytes; the memory budget is ", limit));
       impl->buffers.emplace_back(v->name, api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape())));
     }
   return State(std::move(impl));
@@ -287,7 +290,21 @@ struct Observer final : runtime::TraceSink {
 
 }  // namespace
 
+namespace {
+/// Throws out_of_budget where an input of the default shape is larger than `limit` bytes.
+void check_default_sizes(const FunctionDescription& function, size_t limit) {
+  for (const FeatureDescription& f : function.inputs) {
+    size_t bytes = size_of(f.array.type);
+    for (int64_t d : f.array.shape)
+      if (d < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(d), &bytes)) bytes = SIZE_MAX / 2;
+    if (f.type == FeatureType::multi_array && bytes > limit)
+      throw Exception(ErrorKind::out_of_budget, cat("input '", f.name, "': ", f.formatted_type(), " is larger than the memory budget of ", limit, " bytes"));
+  }
+}
+}  // namespace
+
 ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
+  if (inputs.empty() && impl_->configuration.memory_budget > 0) check_default_sizes(impl_->function, impl_->configuration.memory_budget);
   Features given = inputs.empty() ? random_inputs(impl_->function) : inputs;
   Features outputs;
   std::optional<State> state;
@@ -296,7 +313,7 @@ ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
     state = new_state();
     options.state = &*state;
   }
-  const plan::Plan* plan = nullptr;
+  std::shared_ptr<const plan::Plan> plan;
   // Continuations are planned as shapes are learned: running once shows them all.
   api::unwrap(impl_->predict(given, outputs, options, nullptr, &plan));
   Timing timing;

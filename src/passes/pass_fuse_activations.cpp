@@ -16,7 +16,8 @@ namespace {
 using namespace ir;
 
 constexpr size_t kMaxEpilogues = 8;
-constexpr std::string_view kProducers[] = {"conv", "conv_transpose", "linear", "matmul", "batch_norm", "add", "mul", "sub"};
+constexpr std::string_view kProducers[] = {"conv", "conv_transpose", "linear", "matmul", "batch_norm", "layer_norm", "instance_norm",
+                                           "add", "mul", "sub", "real_div", "maximum", "minimum"};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool takes_epilogue(const Op& op) {

@@ -201,12 +201,36 @@ class Remover {
       }
     }
     if (std::is_sorted(perm->begin(), perm->end())) return source;
+    if (Value* v = as_reshape(op, *source, *perm)) return v;
     if (source != op.input("x")) {
       op.replace_input(op.input("x"), source);
       op.set_constant("perm", Tensor::i32(*perm));
       c_.remark(cat(p->name, " into ", op.name));
     }
     return nullptr;
+  }
+
+  /// A transpose that moves only dimensions of size 1 moves no element.
+  Value* as_reshape(Op& op, Value& source, const std::vector<int64_t>& perm) {
+    const Type& x = source.type;
+    if (!x.is_ranked() || x.rank() != static_cast<int>(perm.size())) return nullptr;
+    int64_t last = -1;
+    int unknown = 0;
+    std::vector<int64_t> shape;
+    for (int64_t axis : perm) {
+      const int64_t size = x.shape()[static_cast<int>(axis)];
+      if (size == 0 || (size != 1 && axis < last)) return nullptr;
+      if (size != 1) last = axis;
+      unknown += size < 0;
+      shape.push_back(size < 0 ? -1 : size);
+    }
+    if (unknown > 1) return nullptr;
+    auto made = Builder::before(c_.table, op).append({"reshape", {{"x", &source}, {"shape", Tensor::i32(shape)}}, op.name, {}, {op.output()->type}});
+    if (!made) return nullptr;
+    Value* v = (*made)->output();
+    Value* before = before_reshapes(**made);
+    if (before == nullptr) take_name(*v, *op.output());
+    return before != nullptr ? before : v;
   }
 
   PassContext& c_;

@@ -176,6 +176,7 @@ Status Frame::run_kernel(const Step& step, StepData& data) {
     }
     if (!first.ok()) return locate(std::move(first).error(), step);
   }
+  if (context_.options->budget) MOKA_TRY(check_lists(step, data));
   std::span<const ir::Epilogue> left = step.op->epilogue;
   if (left.size() > c.epilogues) kernel::apply_epilogues(left.subspan(c.epilogues), data.out[0]);
   return {};
@@ -212,6 +213,21 @@ Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<i
     return plan::plan_block(*step.op->block(block), types, plan_.get(), options, loop_body);
   }));
   return child(plan);
+}
+
+Status Frame::check_lists(const Step& step, const StepData& data) const {
+  for (size_t i = 0; i < data.out.size(); i++) {
+    if (!plan_->places[static_cast<size_t>(step.out[i])].type.is_list()) continue;
+    const ir::List& list = data.out[i].list();
+    size_t bytes = list.items.size() * sizeof(ir::Tensor), limit = context_.options->budget->limit();
+    for (const ir::Tensor& t : list.items) {
+      if (bytes > limit) break;
+      if (!t.empty_handle()) bytes += t.bytes();
+    }
+    if (bytes > limit)
+      return locate(fail(ErrorCode::out_of_budget, "a list of ", list.items.size(), " tensors takes more than the memory budget of ", limit, " bytes"), step);
+  }
+  return {};
 }
 
 Status Frame::run_cond(const Step& step, StepData& data) {

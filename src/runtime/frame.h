@@ -69,6 +69,8 @@ class Frame {
   void* object_data(const ir::Type& type, Object& object);
   Status run_step(size_t s);
   Status run_kernel(const plan::Step& step, StepData& data);
+  /// Lists lie outside of the arena; each may grow to the memory budget.
+  Status check_lists(const plan::Step& step, const StepData& data) const;
   Status run_cond(const plan::Step& step, StepData& data);
   Status run_loop(const plan::Step& step, StepData& data);
   Status run_loose_loop();

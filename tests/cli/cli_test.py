@@ -42,11 +42,9 @@ def moka(*arguments, program=PROGRAM):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else None
-        if self.folder is None:
-            keeper = tempfile.TemporaryDirectory()
-            self.addCleanup(keeper.cleanup)
-            self.folder = Path(keeper.name)
+        keeper = tempfile.TemporaryDirectory()
+        self.addCleanup(keeper.cleanup)
+        self.folder = Path(keeper.name)
 
     def ends(self, code, *arguments):
         done = moka(*arguments)
@@ -206,6 +204,10 @@ class Explain(Case):
             shown = self.ends(0, "explain", model, *options).stdout
             self.assertIn("device", shown)
             self.assertIn("operation", shown)
+
+    def test_state(self):
+        plan = self.answer("explain", self.accumulator(), "--measure")
+        self.assertLessEqual({"read_state", "write_state"}, {o["type"] for o in plan["operations"]})
 
 
 class Bench(Case):

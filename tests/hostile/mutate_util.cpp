@@ -253,6 +253,42 @@ std::string mutate_text(std::string s, Random& r) {
   return s;
 }
 
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+std::string mutate_program(std::string s, Random& r) {
+  size_t body = std::min(s.find("func "), s.size());
+  if (below(r, 6) == 0) {
+    constexpr const char* kTypes[] = {"fp16", "fp32", "int32", "bool", "int8", "uint8", "int16", "string"};
+    std::string from = kTypes[below(r, 4)], to = kTypes[below(r, 8)];
+    for (size_t at = body; (at = s.find(from, at)) != std::string::npos; at += to.size()) s.replace(at, from.size(), to);
+  }
+  for (size_t n = 1 + below(r, 3); n-- > 0;) {
+    std::vector<std::pair<size_t, size_t>> numbers;
+    for (size_t i = body; i < s.size(); i++) {
+      if (!is_digit(s[i]) || is_word(s[i - 1]) || s[i - 1] == '.') continue;
+      size_t end = i;
+      while (end < s.size() && is_word(s[end])) end++;
+      bool whole = std::all_of(s.begin() + static_cast<std::ptrdiff_t>(i), s.begin() + static_cast<std::ptrdiff_t>(end), is_digit);
+      if (whole && s[end] != '.') numbers.emplace_back(s[i - 1] == '-' ? i - 1 : i, end);
+      i = end;
+    }
+    if (numbers.empty()) break;
+    auto [from, end] = numbers[below(r, numbers.size())];
+    int64_t v = std::strtoll(s.c_str() + from, nullptr, 10);
+    std::string text = s.substr(from, end - from);
+    switch (below(r, 6)) {
+      case 0: text = std::to_string(static_cast<int32_t>(extreme(r, static_cast<uint64_t>(v)))); break;
+      case 1: text = std::to_string(static_cast<int64_t>(extreme(r, static_cast<uint64_t>(v)))); break;
+      case 2: text = std::to_string(v + static_cast<int64_t>(below(r, 5)) - 2); break;
+      case 3: text = std::to_string(below(r, 12)); break;
+      case 4: text = std::to_string(-1 - static_cast<int64_t>(below(r, 3))); break;
+      default: text += ", " + text;
+    }
+    s.replace(from, end - from, text);
+  }
+  return s;
+}
+
 std::string mutate_records(std::string s, Random& r) {
   if (s.size() < 8 || below(r, 3) == 0) return flip(s, r, below(r, 2) ? 256 : s.size());
   for (size_t n = 1 + below(r, 3); n-- > 0;) {
@@ -278,7 +314,7 @@ Layout layout_of(const std::string& name) {
 
 std::string mutate(const std::string& bytes, Layout layout, uint64_t seed) {
   Random r(seed * 0x9e3779b97f4a7c15u + 1);
-  switch (below(r, 10)) {
+  switch (layout == Layout::program ? 9 : below(r, 10)) {
     case 0: return bytes.substr(0, below(r, bytes.size() + 1));
     case 1: return flip(bytes, r, below(r, 2) ? bytes.size() : 1000);
     case 2: return splice(bytes, r);
@@ -287,6 +323,7 @@ std::string mutate(const std::string& bytes, Layout layout, uint64_t seed) {
   switch (layout) {
     case Layout::protobuf: return mutate_protobuf(bytes, r);
     case Layout::text: return mutate_text(bytes, r);
+    case Layout::program: return mutate_program(bytes, r);
     case Layout::records: return mutate_records(bytes, r);
   }
   return bytes;

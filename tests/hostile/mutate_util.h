@@ -10,6 +10,7 @@ enum class Layout {
   protobuf,  ///< .mlmodel
   text,      ///< .json, .mil, .espresso.net
   records,   ///< weight.bin, coremldata.bin
+  program,   ///< MIL text of which only numbers and element types change, so that most of it stays readable
 };
 Layout layout_of(const std::string& file_name);
 

@@ -271,7 +271,8 @@ Json machine(const Model& model, const Options& options) {
 int inspect(const Options& options) {
   ModelConfiguration c = configuration(options.load);
   c.optimize = options.optimized;
-  c.device = "reference";  // nothing runs here: kernels need not be prepared
+  if (!options.optimized) c.precision = Precision::exact;  // the types that the model declares
+  c.device = "reference";                                  // nothing runs here: kernels need not be prepared
   const Model model = load(options.load, c);
   if (options.json)
     print(rendered(machine(model, options)));

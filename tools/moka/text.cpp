@@ -125,7 +125,7 @@ TensorType parse_tensor_type(std::string_view mil_type) {
 std::string bar(double fraction, int width) {
   constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   if (!(fraction > 0)) return {};
-  const int eighths = std::max(1, static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8)));
+  const auto eighths = static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8));
   std::string out;
   for (int i = 0; i < eighths / 8; ++i) out += "█";
   return out += kEighths[eighths % 8];

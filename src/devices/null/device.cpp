@@ -66,7 +66,7 @@ class Null final : public Device {
   std::string description() const override { return "runs nothing but copies"; }
   // Which of the compute units of a model configuration it belongs to; one that is not allowed is not asked.
   ComputeUnit unit() const override { return ComputeUnit::cpu; }
-  // When it is asked: lower numbers first. Negative, as here: only where a configuration names it.
+  // When it is asked among the devices, lowest first; negative: only when named, as befits this one.
   int rank() const override { return -1; }
   // Best first: the first kernel that matches an operation runs it.
   std::span<const KernelDef> kernels() const override {

@@ -39,6 +39,13 @@ Result<size_t> make_room(const OpCall& call, int64_t index, List& list) {
   return index_in(call, index, list);
 }
 
+Status check_known(const OpCall& call, int64_t index) {
+  const Type& list = call.type("ls");
+  if (has_element_type(list) && list.element().is_concrete()) return {};
+  return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "): element ", index, " of ", list,
+              " was never written, so that its shape is not known");
+}
+
 List& copy_list(const TensorView& out, const TensorView& in) {
   List& to = out.list();
   if (out.data != in.data) to.items = in.list().items;

@@ -22,7 +22,11 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   Type element = has_element_type(list) ? list.element() : Type();
   const TensorView *ls = call.value("ls"), *indices = call.value("indices");
   if (ls != nullptr && ls->data != nullptr && indices != nullptr) {
-    if (const Tensor* item = MOKA_TRY(first_written(call, ls->list(), *indices))) element = Type::tensor(item->dtype(), item->shape());
+    const Tensor* item = MOKA_TRY(first_written(call, ls->list(), *indices));
+    if (item != nullptr)
+      element = Type::tensor(item->dtype(), item->shape());
+    else
+      MOKA_TRY(check_known(call, indices->count() > 0 ? load_i64(*indices, 0) : 0));
   }
   if (!element.is_tensor()) return call.error("ls", "a list whose element type is known", cat(list));
   if (!element.is_ranked()) return one(element);

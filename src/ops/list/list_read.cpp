@@ -12,6 +12,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     const size_t at = MOKA_TRY(index_in(call, MOKA_TRY(call.integer("index")), ls->list()));
     const Tensor& item = ls->list().items[at];
     if (!item.empty_handle()) return one(Type::tensor(item.dtype(), item.shape()));
+    MOKA_TRY(check_known(call, static_cast<int64_t>(at)));
   }
   if (!has_element_type(list)) return call.error("ls", "a list whose element type is known", cat(list));
   return one(list.element());

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "devices/cpu/kernels/families.h"
 #include "devices/cpu/onednn.h"
 #include "ops/common/window.h"
@@ -17,12 +19,17 @@ struct Geometry {
   Dims strides, dilations, begin, end;
 };
 
+constexpr int64_t kLargest = int64_t{1} << 28;  // oneDNN computes with 32-bit integers in places
+
 /// oneDNN rounds the number of window positions down, so a tail that no window reaches may be left unsaid: it refuses
-/// negative paddings. False: it cannot be said.
+/// negative paddings. False: it cannot be said, or reaches so far that its 32-bit sums could overflow.
 bool geometry_of(const Window& w, Geometry& g) {
+  for (int i = 0; i < w.rank; i++)
+    if (std::max({w.in[i], w.out[i], w.extent(i), w.strides[i], w.pads_begin[i], w.pads_end[i]}) > kLargest) return false;
   g.strides = dims_of(w.strides);
   g.begin = dims_of(w.pads_begin);
   for (int i = 0; i < w.rank; i++) {
+    if (std::max({w.strides[i], w.extent(i), w.pads_begin[i], w.pads_end[i]}) > kFar) return false;
     g.dilations.push_back(w.dilations[i] - 1);
     const int64_t end = std::max<int64_t>(w.pads_end[i], 0);
     if (end > w.pads_end[i] + w.strides[i] - 1) return false;
@@ -85,7 +92,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
                        static_cast<double>(transposed ? w.in_count() : w.out_count());
   const MatchCall m = with_threads_for(given, flops);
   Geometry g;
-  if (!geometry_of(w, g)) return Match::no("an output beyond the reach of the windows");
+  if (!geometry_of(w, g)) return Match::no("sizes or paddings that oneDNN has not");
   const bool constant = m.is_constant("weight");
   const Desc plain = plain_weights(weight, w.groups, transposed);
   const bool bias = call.has("bias");
@@ -160,7 +167,10 @@ Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
   const double flops = static_cast<double>(given.outputs[0].shape().count()) * static_cast<double>(w->taps());
   const MatchCall m = with_threads_for(given, flops);
   Geometry g;
-  if (!geometry_of(*w, g)) return Match::no("an input tail that no window reads");
+  if (!geometry_of(*w, g)) return Match::no("sizes or paddings that oneDNN has not");
+  // oneDNN walks the whole window, padding included.
+  for (int i = 0; i < w->rank; i++)
+    if (w->kernel[i] > 2 * w->in[i] + 64) return Match::no("windows mostly of padding");
   for (int i = 0; i < w->rank; i++)
     if (w->pads_begin[i] >= w->kernel[i] || g.end[static_cast<size_t>(i)] >= w->kernel[i]) return Match::no("windows of padding alone");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();

@@ -19,16 +19,16 @@ struct Geometry {
   Dims strides, dilations, begin, end;
 };
 
-constexpr int64_t kLargest = int64_t{1} << 28;  // oneDNN computes with 32-bit integers in places
+// oneDNN computes with 32-bit integers in places.
+constexpr int64_t kLargest = int64_t{1} << 28, kFar = int64_t{1} << 24;
 
 /// oneDNN rounds the number of window positions down, so a tail that no window reaches may be left unsaid: it refuses
 /// negative paddings. False: it cannot be said, or reaches so far that its 32-bit sums could overflow.
 bool geometry_of(const Window& w, Geometry& g) {
-  for (int i = 0; i < w.rank; i++)
-    if (std::max({w.in[i], w.out[i], w.extent(i), w.strides[i], w.pads_begin[i], w.pads_end[i]}) > kLargest) return false;
   g.strides = dims_of(w.strides);
   g.begin = dims_of(w.pads_begin);
   for (int i = 0; i < w.rank; i++) {
+    if (std::max(w.in[i], w.out[i]) > kLargest) return false;
     if (std::max({w.strides[i], w.extent(i), w.pads_begin[i], w.pads_end[i]}) > kFar) return false;
     g.dilations.push_back(w.dilations[i] - 1);
     const int64_t end = std::max<int64_t>(w.pads_end[i], 0);
@@ -160,7 +160,7 @@ Match match_conv_transpose(const MatchCall& m) {
                       });
 }
 
-Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
+Match match_pool(const MatchCall& given, algorithm a) {
   if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
   auto w = ops::pool_window(given.call);
   if (!w.ok()) return Match::no("an invalid window");
@@ -189,7 +189,7 @@ Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
       Launch launch;
       launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"));
       launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose(name, pd, m);
+      KernelChoice c = launch.choose("cpu.avg_pool.onednn", pd, m);
       c.in = in_layouts(m, "x", l);
       c.out = {l};
       c.epilogues = fused ? m.epilogue.size() : 0;
@@ -201,11 +201,10 @@ Match match_pool(const MatchCall& given, algorithm a, std::string_view name) {
   return Match::no("no oneDNN implementation");
 }
 
-Match match_max_pool(const MatchCall& m) { return match_pool(m, algorithm::pooling_max, "cpu.max_pool.onednn"); }
 Match match_avg_pool(const MatchCall& m) {
   auto exclude = m.call.flag("exclude_padding_from_average");
   const bool e = exclude.ok() && *exclude;
-  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding, "cpu.avg_pool.onednn");
+  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding);
 }
 
 }  // namespace
@@ -213,7 +212,6 @@ Match match_avg_pool(const MatchCall& m) {
 std::span<const KernelDef> conv_kernels() {
   static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv},
                                    {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
-                                   {"cpu.max_pool.onednn", {"max_pool"}, match_max_pool},
                                    {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;
 }

@@ -15,6 +15,7 @@ expect() {  # WHAT EXPECTED GOT
 }
 
 cmake --install "$build" --prefix "$folder/first" --component library >/dev/null
+[ ! -x "$build/bin/moka" ] || cmake --install "$build" --prefix "$folder/first" >/dev/null
 # Moved after installing: nothing may remember the first place.
 mv "$folder/first" "$folder/prefix"
 
@@ -33,3 +34,8 @@ libraries=$(pkg-config --variable=libdir moka)
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 expect "pkg-config, C" "$(pkg-config --modversion moka) not found" "$("$folder/c")"
 expect "pkg-config, C++" 3 "$("$folder/cxx")"
+
+if [ -x "$folder/prefix/bin/moka" ]; then
+  unset LD_LIBRARY_PATH
+  expect "program" "moka $(pkg-config --modversion moka)" "$("$folder/prefix/bin/moka" --version)"
+fi

@@ -45,6 +45,7 @@ fuzz-smoke:
 
 ## Format, include arrows, one place that lists operations.
 check:
+	@tools/setup --format
 	@tools/check
 
 install: all

@@ -2,6 +2,7 @@
 //
 //   flexible_shape [MODEL INPUT]    without MODEL: sums over the last dimension, any number of rows
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -35,8 +36,9 @@ int main(int argc, char** argv) {
       for (int64_t growth : {0, 1, 4}) {
         std::vector<int64_t> shape;
         for (const moka::SizeRange& range : input.array.ranges) {
-          const bool room = range.upper < 0 || range.lower + growth <= range.upper;
-          shape.push_back(range.lower + (room ? growth : 0));
+          const int64_t least = std::max<int64_t>(range.lower, 1);
+          const bool room = range.upper < 0 || least + growth <= range.upper;
+          shape.push_back(room ? least + growth : least);
         }
         moka::Features inputs = moka::random_inputs(model.function());
         inputs[input.name] = moka::MultiArray(input.array.type, shape);

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "demo/melody.h"
@@ -9,6 +10,7 @@
 #include "demo/piano_roll.h"
 #include "demo/score.h"
 #include "demo/tiny_model.h"
+#include "demo/transcribe.h"
 #include "io/table.h"
 #include "moka/model.h"
 
@@ -19,16 +21,6 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string model, output = "piano_roll.png";
 };
-
-/// The three outputs of Basic Pitch by how many columns they have and what they mean.
-struct Outputs {
-  std::vector<std::vector<float>> notes, onsets;
-};
-
-std::vector<float> values(const moka::Features& outputs, const char* name) {
-  auto v = outputs.array(name).as<float>();
-  return {v.begin(), v.end()};
-}
 
 void print_where(const moka::Model& model) {
   moka::ComputePlan plan = model.compute_plan({}, true);
@@ -57,26 +49,17 @@ int run(const Options& options) {
   auto start = Clock::now();
   moka::Model model = options.model.empty() ? demo::tiny_model() : moka::Model::load(options.model);
   double load = std::chrono::duration<double>(Clock::now() - start).count();
-  const std::string& input = model.function().inputs[0].name;
-
-  Outputs outputs;
-  auto windows = demo::windows(sound);
   start = Clock::now();
+  std::vector<demo::Note> found;
   {
-    moka::io::Progress progress("listening", windows.size());
-    for (std::vector<float>& w : windows) {
-      moka::MultiArray samples(w.data(), moka::DataType::float32, {1, static_cast<int64_t>(w.size()), 1});
-      moka::Features heard = model.predict({{input, samples}});
-      outputs.notes.push_back(values(heard, "Identity_1"));
-      outputs.onsets.push_back(values(heard, "Identity_2"));
-      progress.advance();
-    }
+    std::optional<moka::io::Progress> line;
+    found = demo::transcribe(model, sound, [&](size_t, size_t total) {
+      if (!line) line.emplace("listening", total);
+      line->advance();
+    });
   }
   double predict = std::chrono::duration<double>(Clock::now() - start).count();
 
-  demo::Matrix frames = demo::unwrap(outputs.notes, 88, sound.size());
-  demo::Matrix onsets = demo::unwrap(outputs.onsets, 88, sound.size());
-  std::vector<demo::Note> found = demo::find_notes(frames, onsets);
   demo::Score score = demo::score(played, found);
   std::printf("\n%s\n", demo::side_by_side(played, found, score, moka::io::use_colour(stdout)).c_str());
   std::printf("Loaded %s in %.1f ms; predicted %.1f s of sound in %.0f ms (%.0f times as fast as it plays).\n\n",

@@ -18,7 +18,7 @@ std::string_view to_string(FeatureType type) {
   return "?";
 }
 
-namespace {
+namespace api {
 
 std::string_view core_ml_name(DataType t) {
   switch (t) {
@@ -30,6 +30,10 @@ std::string_view core_ml_name(DataType t) {
     default: return to_string(t);
   }
 }
+
+}  // namespace api
+
+namespace {
 
 std::string range_text(const SizeRange& r) {
   if (r.lower == r.upper) return cat(r.lower);
@@ -51,7 +55,7 @@ std::string array_text(const MultiArrayConstraint& a) {
   } else {
     s = joined(a.shape);
   }
-  return cat(core_ml_name(a.type), s.empty() ? "" : " ", s);
+  return cat(api::core_ml_name(a.type), s.empty() ? "" : " ", s);
 }
 
 std::string image_text(const ImageConstraint& i) {

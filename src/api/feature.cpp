@@ -56,7 +56,7 @@ std::string describe(const FeatureValue& value) {
     std::string operator()(const MultiArray& a) const {
       std::string s;
       for (int64_t d : a.shape()) s += cat(s.empty() ? "" : " x ", d);
-      return cat("MultiArray (", to_string(a.type()), " ", s, ")");
+      return cat("MultiArray (", api::core_ml_name(a.type()), " ", s, ")");
     }
     std::string operator()(const Image& i) const { return cat("Image (", i.width, " x ", i.height, ")"); }
     std::string operator()(const Dictionary& d) const { return d.string_keys ? "Dictionary (String -> Double)" : "Dictionary (Int64 -> Double)"; }

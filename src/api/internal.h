@@ -20,6 +20,8 @@ T unwrap(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
+/// Core ML's word for an element type: "Float32", "Int32".
+std::string_view core_ml_name(DataType type);
 ir::DType to_ir(DataType type);
 /// Errors: unsupported for element types that no multi-array has.
 Result<DataType> from_ir(ir::DType type);
@@ -64,7 +66,7 @@ struct State::Impl {
   std::atomic<bool> in_use{false};
 };
 
-struct Model::Impl {
+struct __attribute__((visibility("hidden"))) Model::Impl {
   ModelConfiguration configuration;
   ModelDescription description;
   FunctionDescription function;

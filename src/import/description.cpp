@@ -132,6 +132,7 @@ Result<ImageConstraint> image_of(const proto::ImageFeatureType& image) {
 
 Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   FeatureDescription out;
+  if (f.name().empty()) return fail(ErrorCode::malformed, "a feature without a name");
   out.name = f.name();
   out.description = f.shortdescription();
   const proto::FeatureType& type = f.type();

@@ -82,6 +82,7 @@ struct Step {
   const ir::Op* op = nullptr;
   const kernel::Device* device = nullptr;
   std::shared_ptr<const kernel::KernelChoice> choice;  ///< of `run`
+  int threads = 1;                                     ///< that share its tiles
   std::vector<int> in, out;                            ///< places
   std::vector<uint32_t> first_arg;                     ///< as OpCall wants it
   size_t scratch_offset = 0;                           ///< in the arena

@@ -16,6 +16,8 @@ using kernel::Layout;
 constexpr size_t kFoldBytes = 64 * 1024;
 constexpr size_t kEagerConstantBytes = 4096;
 constexpr int kMaxBlockDepth = 32;
+/// Work below this is done sooner than other threads can be woken.
+constexpr double kParallelSeconds = 30e-6;
 
 /// Values used in `block` but defined outside of it.
 void free_values(const ir::Block& block, std::set<const ir::Value*>& defined, std::vector<const ir::Value*>& out) {
@@ -363,9 +365,14 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
     CallArgs c = call_args(in);
     ir::OpCall call(op.version(), op.name, c.args, first);
     call.op = &op;
-    kernel::MatchCall match{call, types, c.layouts, op.epilogue, options_.threads, std::span<const bool>(c.constant.get(), in.size())};
+    kernel::MatchCall match{call, types, c.layouts, op.epilogue, 1, std::span<const bool>(c.constant.get(), in.size())};
     for (const kernel::Device* d : options_.devices) {
+      match.threads = 1;
       best = d->claim(match);
+      if (best.choice && options_.threads > 1 && best.choice->cost > kParallelSeconds) {
+        match.threads = step.threads = options_.threads;
+        best = d->claim(match);
+      }
       if (!best.refusal.empty()) step.refusals.push_back({std::string(d->name()), best.refusal});
       if (best.choice) {
         step.device = d;

@@ -114,7 +114,9 @@ const ir::Type& Frame::output_type(size_t i) const {
 }
 
 Error Frame::locate(Error e, const Step& step) const {
-  return std::move(e).in(cat("operation '", step.op->name, "' (", step.op->type_name(), ")"));
+  std::string place = cat("operation '", step.op->name, "' (", step.op->type_name(), ")");
+  if (e.message().starts_with(place)) return e;
+  return std::move(e).in(place);
 }
 
 Status Frame::run() {
@@ -154,7 +156,7 @@ Status Frame::run_step(size_t s) {
 Status Frame::run_kernel(const Step& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
   kernel::KernelArgs args{data.in, data.out, arena_ + step.scratch_offset, &*data.call, 0, c.tiles};
-  int threads = context_.options->threads;
+  int threads = step.threads;
   if (c.tiles <= 1 || threads <= 1 || c.own_threads) {
     Status s = c.run(args);
     if (!s.ok()) return locate(std::move(s).error(), step);

@@ -1,1 +1,1 @@
-target_link_libraries(test_demo PRIVATE demo_signal)
+target_link_libraries(test_demo PRIVATE demo_model)

@@ -158,10 +158,10 @@ Command add_bench(CLI::App& parent) {
   add_load_options(*app, options->load);
   app->add_option("-n,--iterations", options->iterations, "Predictions after the first")
       ->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMostSamples)))
-      ->type_name("N");
+      ->option_text("N");
   app->add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")
       ->check(CLI::Range(0.001, 86400.0))
-      ->type_name("S");
+      ->option_text("S");
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
   app->footer(

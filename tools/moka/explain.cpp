@@ -5,9 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "io/table.h"
+#include "io/utf8.h"
 #include "json.h"
 #include "options.h"
 #include "print.h"
@@ -48,10 +50,12 @@ class Costs {
   double total_ = 0;
 };
 
-std::string fused_text(const std::vector<std::string>& fused) {
-  std::string out;
-  for (const std::string& name : fused) out += " +" + name;
-  return out;
+/// The operation and those that it also computes.
+std::string named(const PlannedOperation& operation, size_t width) {
+  std::string fused;
+  if (operation.fused.size() == 1) fused = " +" + middle_shortened(operation.fused[0], width / 2);
+  if (operation.fused.size() > 1) fused = fmt::format(" +{} fused", operation.fused.size());
+  return middle_shortened(operation.name, width - std::min(width, io::display_width(fused))) + fused;
 }
 
 std::string operations_text(const ComputePlan& plan, const Costs& costs, const Options& options) {
@@ -65,6 +69,7 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
   }
   std::vector<std::string> header{
       "#", "operation", "type", "device", "kernel", "result", options.measure ? "measured" : "estimated", "share", ""};
+  if (options.all) header.push_back("refused by");
   std::vector<io::Align> align(header.size(), io::Align::left);
   align[0] = align[6] = align[7] = io::Align::right;
   io::Table table(header, align);
@@ -72,14 +77,21 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
     const PlannedOperation& operation = plan.operations[i];
     const size_t indent = cut ? 0 : 2 * static_cast<size_t>(std::clamp(operation.depth, 0, 16));
     std::string kernel = operation.kernel;
-    if (!operation.note.empty()) kernel += " (" + operation.note + ")";
+    if (!operation.note.empty()) kernel = kernel.empty() ? operation.note : kernel + " (" + operation.note + ")";
     std::string result;
     for (const std::string& type : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
-    table.add_row({std::to_string(i + 1),
-                   std::string(indent, ' ') + shortened(operation.name + fused_text(operation.fused), 44),
-                   operation.type, operation.device, shortened(kernel, 44), shortened(result, 32),
-                   format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
-                   format_percent(costs.share(i)), bar(costs.share(i), 16)});
+    std::vector<std::string> row{
+        std::to_string(i + 1),
+        std::string(indent, ' ') + named(operation, options.all ? 64 : 44),
+        operation.type,
+        operation.device,
+        shortened(kernel, 44),
+        shortened(result, 32),
+        format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
+        format_percent(costs.share(i)),
+        bar(costs.share(i), 16)};
+    if (options.all) row.push_back(fmt::format("{}", fmt::join(operation.refusals, "; ")));
+    table.add_row(std::move(row));
   }
   std::string out = "\n" + table.render(colour_output());
   if (cut)
@@ -147,7 +159,7 @@ std::string refusals_text(const ComputePlan& plan, bool all) {
   for (size_t i = 0; i < std::min(most, list.size()); ++i)
     table.add_row({shortened(list[i].text, all ? 200 : 80),
                    format_count(static_cast<int64_t>(list[i].operations.size())),
-                   shortened(list[i].operations[0], 32)});
+                   middle_shortened(list[i].operations[0], 40)});
   std::string out = "\n" + table.render(colour_output());
   if (list.size() > most) out += dim(fmt::format("and {} more reasons; --all shows them", list.size() - most)) + "\n";
   return out;
@@ -233,6 +245,13 @@ int explain(const Options& options) {
   } else if (options.measure) {
     inputs = random_inputs(model.function(), options.input.seed);
   }
+  if (options.measure) {  // the first prediction also pays for what happens once
+    std::optional<State> state;
+    if (!model.function().states.empty()) state = model.new_state();
+    PredictionOptions prediction;
+    if (state) prediction.state = &*state;
+    model.predict(inputs, prediction);
+  }
   const ComputePlan plan = model.compute_plan(inputs, options.measure);
   print(options.json ? rendered(machine(plan, options)) : human(plan, options));
   return 0;
@@ -245,7 +264,7 @@ Command add_explain(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("explain", "Where every operation runs and why, what it costs, what was optimized");
   add_load_options(*app, options->load);
-  app->add_flag("--measure", options->measure, "Predict once and time every operation");
+  app->add_flag("--measure", options->measure, "Predict twice and time every operation of the second prediction");
   app->add_flag("--all", options->all, "Every operation, reason and remark, in order");
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON");

@@ -32,8 +32,9 @@ const FeatureDescription* find(const FunctionDescription& function, std::string_
 
 [[noreturn]] void unknown_input(const FunctionDescription& function, std::string_view name) {
   const auto close = nearest(name, names_of(function));
-  throw UsageError(fmt::format("the model has no input '{}'{}; expected {}", name,
-                               close ? fmt::format("; did you mean '{}'?", *close) : "", expected_inputs(function)));
+  throw UsageError(fmt::format("the model has no input '{}'{} {}", name,
+                               close ? fmt::format("; did you mean '{}'? It takes", *close) : "; it takes",
+                               expected_inputs(function)));
 }
 
 /// What was typed, sorted by what it means.

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "command.h"
 #include "io/table.h"
@@ -34,7 +36,7 @@ std::string features_text(std::string_view title, const std::vector<FeatureDescr
     if (feature.optional) more = more.empty() ? "optional" : "optional; " + more;
     for (char& c : more)
       if (static_cast<unsigned char>(c) < ' ') c = ' ';
-    table.add_row({shortened(feature.name, 48), feature.formatted_type(), dim(shortened(more, 60))});
+    table.add_row({middle_shortened(feature.name, 48), feature.formatted_type(), dim(shortened(more, 60))});
   }
   return "\n" + table.render(colour_output());
 }
@@ -43,7 +45,7 @@ std::string features_text(std::string_view title, const std::vector<FeatureDescr
 std::string counts_text(const std::vector<std::pair<std::string, int64_t>>& counts) {
   constexpr size_t kWidth = 96;
   size_t cell = 0;
-  for (const auto& [type, count] : counts) cell = std::max(cell, type.size() + format_count(count).size() + 1);
+  for (const auto& [type, count] : counts) cell = std::max(cell, type.size() + format_count(count).size() + 2);
   const size_t columns = std::max<size_t>(1, kWidth / (cell + 3));
   const size_t rows = (counts.size() + columns - 1) / columns;
   std::string out;
@@ -70,7 +72,7 @@ std::string weights_text(const ModelStructure& structure) {
   const auto groups = weight_groups(structure);
   if (groups.empty()) return {};
   io::Table table(
-      {"weights", "stored in", "arrays", "parameters", "bytes", "share"},
+      {"weights", "stored", "arrays", "parameters", "bytes", "share"},
       {io::Align::left, io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
   WeightGroup total;
   for (const auto& group : groups) {
@@ -90,28 +92,53 @@ std::string weights_text(const ModelStructure& structure) {
   return "\n" + table.render(colour_output());
 }
 
-std::string layers_text(const ModelStructure& structure) {
-  io::Table table({"operation", "type", "from", "result"},
+/// The names of values that a person wants to see as operands: what is computed, given or learned.
+class Operands {
+ public:
+  Operands(const ModelStructure& structure, const FunctionDescription& function) {
+    for (const auto& input : function.inputs) named_.insert(input.name);
+    for (const auto& state : function.states) named_.insert(state.name);
+    for (const auto& operation : structure.operations)
+      for (const auto& [value, type] : operation.outputs) named_.insert(value);
+    for (const auto& weight : structure.weights) (is_weight(weight) ? named_ : settings_).insert(weight.name);
+  }
+  std::string text(const ModelStructure::Operation& operation) const {
+    std::string out;
+    for (const auto& [parameter, value] : operation.inputs) {
+      // What blocks take is in no list: nothing inside one is left out that may be such a value.
+      const bool shown = named_.contains(value) ||
+                         (operation.depth > 0 && !settings_.contains(value) && value.find('<') == std::string::npos);
+      if (shown) out += fmt::format("{}{}={}", out.empty() ? "" : " ", parameter, middle_shortened(value, 32));
+    }
+    return out;
+  }
+
+ private:
+  std::set<std::string> named_, settings_;
+};
+
+std::string layers_text(const ModelStructure& structure, const FunctionDescription& function) {
+  const Operands operands(structure, function);
+  io::Table table({"operation", "type", "operands", "result"},
                   {io::Align::left, io::Align::left, io::Align::left, io::Align::left});
   for (const auto& operation : structure.operations) {
     if (operation.type == "const") continue;
-    std::string from, result;
-    for (const auto& [parameter, value] : operation.inputs)
-      from += fmt::format("{}{}={}", from.empty() ? "" : " ", parameter, value);
+    std::string result;
     for (const auto& [value, type] : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
-    table.add_row(
-        {std::string(2 * static_cast<size_t>(std::min(operation.depth, 16)), ' ') + shortened(operation.name, 44),
-         operation.type, shortened(from, 60), result});
+    const auto indent = 2 * static_cast<size_t>(std::clamp(operation.depth, 0, 16));
+    table.add_row({std::string(indent, ' ') + middle_shortened(operation.name, 44), operation.type,
+                   shortened(operands.text(operation), 80), shortened(result, 60)});
   }
   return "\n" + table.render(colour_output());
 }
 
 std::string weight_list_text(const ModelStructure& structure) {
-  io::Table table({"weight", "type", "bytes", "stored in"},
+  io::Table table({"weight", "type", "bytes", "stored"},
                   {io::Align::left, io::Align::left, io::Align::right, io::Align::left});
   for (const auto& weight : structure.weights)
-    table.add_row({shortened(weight.name, 60), short_type(weight.type), format_bytes(static_cast<double>(weight.bytes)),
-                   weight.storage});
+    if (is_weight(weight))
+      table.add_row({middle_shortened(weight.name, 60), short_type(weight.type),
+                     format_bytes(static_cast<double>(weight.bytes)), weight.storage});
   return "\n" + table.render(colour_output());
 }
 
@@ -127,6 +154,13 @@ std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   return shortened(text, 100);
+}
+
+std::string user_defined_text(const std::map<std::string, std::string>& entries) {
+  if (entries.empty()) return {};
+  io::Table table({"metadata", ""}, {io::Align::left, io::Align::left});
+  for (const auto& [key, value] : entries) table.add_row({middle_shortened(one_line(key), 60), one_line(value)});
+  return "\n" + table.render(colour_output());
 }
 
 std::string human(const Model& model, const Options& options) {
@@ -149,33 +183,37 @@ std::string human(const Model& model, const Options& options) {
       names.push_back(function.name + (function.name == d.default_function ? " (default)" : ""));
     out += fact("functions", fmt::format("{}; shown: {}", fmt::join(names, ", "), model.function().name));
   }
-  for (const auto& [key, value] : d.user_defined) out += dim(fmt::format("{}  ", key)) + one_line(value) + "\n";
   out += features_text("input", model.function().inputs);
   out += features_text("output", model.function().outputs);
   out += features_text("state", model.function().states);
+  out += user_defined_text(d.user_defined);
   out += operations_text(structure) + weights_text(structure);
-  if (options.layers) out += layers_text(structure);
+  if (options.layers) out += layers_text(structure, model.function());
   if (options.weights) out += weight_list_text(structure);
   return out;
 }
 
 Json weights_json(const ModelStructure& structure, bool list) {
-  Json json{{"count", structure.weights.size()}, {"bytes", 0}, {"groups", Json::array()}};
+  Json json{{"count", 0}, {"bytes", 0}, {"groups", Json::array()}};
   uint64_t bytes = 0;
+  int64_t count = 0;
   for (const auto& group : weight_groups(structure)) {
     bytes += group.bytes;
+    count += group.weights;
     json["groups"].push_back({{"type", group.element},
                               {"storage", group.storage},
                               {"arrays", group.weights},
                               {"parameters", group.parameters},
                               {"bytes", group.bytes}});
   }
+  json["count"] = count;
   json["bytes"] = bytes;
   if (!list) return json;
   json["list"] = Json::array();
   for (const auto& weight : structure.weights)
-    json["list"].push_back(
-        {{"name", weight.name}, {"type", weight.type}, {"bytes", weight.bytes}, {"storage", weight.storage}});
+    if (is_weight(weight))
+      json["list"].push_back(
+          {{"name", weight.name}, {"type", weight.type}, {"bytes", weight.bytes}, {"storage", weight.storage}});
   return json;
 }
 
@@ -233,6 +271,8 @@ Json machine(const Model& model, const Options& options) {
 int inspect(const Options& options) {
   ModelConfiguration c = configuration(options.load);
   c.optimize = options.optimized;
+  if (!options.optimized) c.precision = Precision::exact;  // the types that the model declares
+  c.device = "reference";                                  // nothing runs here: kernels need not be prepared
   const Model model = load(options.load, c);
   if (options.json)
     print(rendered(machine(model, options)));
@@ -251,7 +291,7 @@ Command add_inspect(CLI::App& parent) {
       parent.add_subcommand("inspect", "What a model is: inputs, outputs, metadata, operations and weights");
   add_model(*app, options->load);
   auto* mil = app->add_flag("--mil", options->mil, "The program as MIL text");
-  app->add_flag("--optimized", options->optimized, "With --mil: after Moka's passes")->needs(mil);
+  app->add_flag("--optimized", options->optimized, "With --mil: after Moka's passes")->needs(mil)->option_text(" ");
   app->add_flag("--layers", options->layers, "Every operation with its shapes");
   app->add_flag("--weights", options->weights, "Every weight with its type and size");
   app->add_flag("--json", options->json, "Answer in JSON");

@@ -41,9 +41,18 @@ std::vector<std::pair<std::string, int64_t>> operation_counts(const ModelStructu
   return out;
 }
 
+bool is_weight(const ModelStructure::Weight& weight) {
+  constexpr int64_t kShort = 16;
+  if (weight.storage == "file") return true;
+  const TensorType type = parse_tensor_type(weight.type);
+  const bool numbers = type.element.starts_with("fp") || type.element == "bf16";
+  return type.count >= (numbers ? 2 : kShort);
+}
+
 std::vector<WeightGroup> weight_groups(const ModelStructure& structure) {
   std::map<std::pair<std::string, std::string>, WeightGroup> groups;
   for (const auto& weight : structure.weights) {
+    if (!is_weight(weight)) continue;
     const TensorType type = parse_tensor_type(weight.type);
     WeightGroup& group = groups[{type.element, weight.storage}];
     group.element = type.element;

@@ -19,6 +19,10 @@ std::string systems_for(int specification_version);
 /// How often each type of operation occurs, most often first, constants not counted.
 std::vector<std::pair<std::string, int64_t>> operation_counts(const ModelStructure& structure);
 
+/// What a person calls a weight: everything in a weight file, and inline arrays but for the sizes, axes and pads of
+/// operations (short lists of integers, single numbers).
+bool is_weight(const ModelStructure::Weight& weight);
+
 /// Weights of one element type and storage.
 struct WeightGroup {
   std::string element, storage;

@@ -13,23 +13,23 @@ namespace moka::cli {
 void add_model(CLI::App& app, LoadOptions& options) {
   app.add_option("MODEL", options.path, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
       ->required()
-      ->type_name("");
-  app.add_option("--function", options.function, "Function of a model that has several")->type_name("NAME");
+      ->option_text(" ");
+  app.add_option("--function", options.function, "Function of a model that has several")->option_text("NAME");
 }
 
 void add_load_options(CLI::App& app, LoadOptions& options) {
   add_model(app, options);
   app.add_option("--compute-units", options.compute_units, "all (default), cpuOnly, cpuAndGPU or cpuAndNeuralEngine")
       ->check(CLI::IsMember({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
-      ->type_name("UNITS");
-  app.add_option("--device", options.device, "Only this device and 'reference'")->type_name("NAME");
+      ->option_text("UNITS");
+  app.add_option("--device", options.device, "Only this device and 'reference'")->option_text("NAME");
   app.add_option("--threads", options.threads, "Threads of one prediction (default: one for each core)")
       ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+      ->option_text("N");
   app.add_option("--precision", options.precision,
                  "at-least (default): float16 may be computed in float32; exact: every value rounded to its type")
       ->check(CLI::IsMember({"at-least", "exact"}))
-      ->type_name("RULE");
+      ->option_text("RULE");
 }
 
 void add_input_options(CLI::App& app, InputOptions& options) {
@@ -39,15 +39,15 @@ void add_input_options(CLI::App& app, InputOptions& options) {
                  "'random' alone fills every input; @file.npz, @file.json give inputs by name,\n"
                  "@file.csv a batch: a prediction a row, a column an input")
       ->allow_extra_args(false)
-      ->type_name("NAME=VALUE");
+      ->option_text("NAME=VALUE");
   app.add_option("--fit", options.fit, "How pictures fill an image input: scaleFill (default), scaleFit or centerCrop")
       ->check(CLI::IsMember({"scaleFill", "scaleFit", "centerCrop"}))
-      ->type_name("HOW");
+      ->option_text("HOW");
   app.add_option("--rate", options.rate, "Resample sound to this sample rate first")
       ->check(CLI::Range(1u, 10'000'000u))
-      ->type_name("HZ");
+      ->option_text("HZ");
   app.add_flag("--pad", options.pad, "Make sound as long as the model wants: add silence, or cut the end off");
-  app.add_option("--seed", options.seed, "Of random inputs (default 1)")->type_name("N");
+  app.add_option("--seed", options.seed, "Of random inputs (default 1)")->option_text("N");
 }
 
 ModelConfiguration configuration(const LoadOptions& options) {

@@ -138,7 +138,9 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     any = true;
     const auto* array = std::get_if<MultiArray>(&value);
     if (!array || array->count() < 2) {
-      table.add_row({name, type_of(value), "", "", "", short_text(value, 60)});
+      const bool picture = std::holds_alternative<Image>(value);
+      table.add_row({name, type_of(value), "", "", "",
+                     picture ? io::painted("-o DIR writes it", io::Colour::dim, colour) : short_text(value, 60)});
       continue;
     }
     const ArrayFacts facts = facts_of(*array);

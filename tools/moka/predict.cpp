@@ -96,11 +96,11 @@ Command add_predict(CLI::App& parent) {
   add_load_options(*app, options->load);
   add_input_options(*app, options->input);
   app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
-      ->type_name("DIR");
+      ->option_text("DIR");
   app->add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
   app->add_option("--repeat", options->repeat, "Predict so often; the last outputs are shown")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-      ->type_name("N");
+      ->option_text("N");
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer(
       "Examples:\n"

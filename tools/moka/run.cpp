@@ -48,9 +48,8 @@ int guarded(const Command& command) {
   }
 }
 
-}  // namespace
-
-int run(int argc, const char* const* argv) {
+/// Parses and runs; `name` becomes the command's, for messages.
+int run_command(int argc, const char* const* argv, std::string& name) {
   CLI::App app("Runs Core ML models anywhere and shows what it does", "moka");
   app.set_version_flag("--version", "moka " MOKA_VERSION, "Print the version");
   app.set_help_flag("-h,--help", "Print this help");
@@ -58,15 +57,15 @@ int run(int argc, const char* const* argv) {
   const std::vector<Command> commands{add_inspect(app), add_predict(app), add_explain(app), add_bench(app)};
   app.require_subcommand(0, 1);
 
-  std::string parsing;
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> names;
     for (const Command& command : commands) names.push_back(command.app->get_name());
-    parsing = argv[1];
-    if (std::find(names.begin(), names.end(), parsing) == names.end()) {
-      const auto close = nearest(parsing, names);
-      note("", fmt::format("no command '{}'{}; the commands are {}", parsing,
-                           close ? fmt::format("; did you mean '{}'?", *close) : "", quoted_list(names)));
+    name = argv[1];
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      const auto close = nearest(name, names);
+      note("", fmt::format("no command '{}'{} {}", name,
+                           close ? fmt::format("; did you mean '{}'? The commands are", *close) : "; the commands are",
+                           quoted_list(names)));
       return kWrongUse;
     }
   }
@@ -74,26 +73,29 @@ int run(int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    print(chosen.empty() ? overview(commands) : chosen[0]->help());
+    print(chosen.empty() ? overview(commands) : chosen[0]->help("moka"));
     return kFine;
   } catch (const CLI::CallForVersion& e) {
     print(std::string(e.what()) + "\n");
     return kFine;
   } catch (const CLI::ParseError& e) {
-    note(parsing, std::string(e.what()) + (parsing.empty() ? " (moka --help)" : " (moka " + parsing + " --help)"));
+    note(name, std::string(e.what()) + (name.empty() ? " (moka --help)" : " (moka " + name + " --help)"));
     return kWrongUse;
   }
-  int code = kFine;
   const auto chosen = std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.app->parsed(); });
-  if (chosen == commands.end())
-    print(overview(commands));
-  else
-    code = guarded(*chosen);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    note(parsing, std::string("standard output: ") + std::strerror(errno));
-    return kBadFile;
-  }
-  return code;
+  if (chosen != commands.end()) return guarded(*chosen);
+  print(overview(commands));
+  return kFine;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  std::string name;
+  const int code = run_command(argc, argv, name);
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  note(name, std::string("standard output: ") + std::strerror(errno));
+  return kBadFile;
 }
 
 }  // namespace moka::cli

@@ -125,7 +125,7 @@ TensorType parse_tensor_type(std::string_view mil_type) {
 std::string bar(double fraction, int width) {
   constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   if (!(fraction > 0)) return {};
-  const int eighths = std::max(1, static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8)));
+  const auto eighths = static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8));
   std::string out;
   for (int i = 0; i < eighths / 8; ++i) out += "█";
   return out += kEighths[eighths % 8];
@@ -143,6 +143,24 @@ std::string shortened(std::string_view text, size_t cells) {
     out += one;
   }
   return out + "…";
+}
+
+std::string middle_shortened(std::string_view text, size_t cells) {
+  if (io::display_width(text) <= cells || cells < 4) return shortened(text, cells);
+  const std::u32string characters = [&] {
+    const auto decoded = io::decode_utf8(text);
+    return std::u32string(decoded.begin(), decoded.end());
+  }();
+  const auto encoded = [](std::u32string_view part) {
+    std::string out;
+    for (char32_t c : part) io::append_utf8(out, c);
+    return out;
+  };
+  std::u32string_view head = characters, tail = characters;
+  const size_t front = (cells - 1) / 3, back = cells - 1 - front;
+  while (io::display_width(encoded(head)) > front) head.remove_suffix(1);
+  while (io::display_width(encoded(tail)) > back) tail.remove_prefix(1);
+  return encoded(head) + "…" + encoded(tail);
 }
 
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates) {

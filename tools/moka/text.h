@@ -38,6 +38,9 @@ std::string bar(double fraction, int width);
 /// At most `cells` terminal cells, with an ellipsis where something was left out.
 std::string shortened(std::string_view text, size_t cells);
 
+/// As above, what is left out taken from the middle: both ends of a name tell something.
+std::string middle_shortened(std::string_view text, size_t cells);
+
 /// The candidate that `name` most likely stands for: few edits away, letter case counting little.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
 /// "'a', 'b' and 7 more".

@@ -1,5 +1,6 @@
 #include "devices/cpu/isa.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -25,16 +26,23 @@ Isa detect() {
   return Isa::base;
 }
 
+/// What oneDNN will use, which its own environment variable may limit further.
+Isa of_onednn() {
+  const auto set = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  auto has = [set](dnnl::cpu_isa i) { return (set & static_cast<unsigned>(i)) == static_cast<unsigned>(i); };
+  return has(dnnl::cpu_isa::avx512_core) ? Isa::avx512 : has(dnnl::cpu_isa::avx2) ? Isa::avx2 : Isa::base;
+}
+
 Isa limited() {
-  Isa best = detect();
-  const char* limit = std::getenv("MOKA_MAX_CPU_ISA");
-  if (limit == nullptr) return best;
-  const std::string_view text = limit;
-  const Isa most = text == "base" ? Isa::base : text == "avx2" ? Isa::avx2 : Isa::avx512;
-  if (most >= best) return best;
-  // Refused once oneDNN has made a primitive; its own choice then stays.
-  dnnl::set_max_cpu_isa(most == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
-  return most;
+  const Isa best = detect();
+  if (const char* limit = std::getenv("MOKA_MAX_CPU_ISA"); limit != nullptr) {
+    const std::string_view text = limit;
+    const Isa most = text == "base" ? Isa::base : text == "avx2" ? Isa::avx2 : Isa::avx512;
+    // Refused once oneDNN has made a primitive; its own choice then stays.
+    if (most < best) dnnl::set_max_cpu_isa(most == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
+    return std::min({most, best, of_onednn()});
+  }
+  return std::min(best, of_onednn());
 }
 
 }  // namespace

@@ -173,10 +173,16 @@ Result<Tensor> own(const Layer& l, DType dtype, const Shape& shape, size_t bytes
   return Tensor::zeros(dtype, shape);
 }
 
+/// Below this a copy costs less than an operation.
+constexpr size_t kSmallWeight = 4096;
+
+bool is_unaligned(const Bytes& bytes, DType dtype) {
+  return reinterpret_cast<uintptr_t>(bytes.data()) % (static_cast<size_t>(ir::bits(dtype)) / 8) != 0;
+}
+
 /// Shares the bytes of the file where they are aligned.
 Result<Tensor> tensor_of(const Layer& l, DType dtype, const Shape& shape, const Bytes& bytes, std::string_view what) {
-  size_t align = static_cast<size_t>(ir::bits(dtype)) / 8;
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % align == 0 && bytes.owner != nullptr) return Tensor::wrap(dtype, shape, bytes);
+  if (!is_unaligned(bytes, dtype) && bytes.owner != nullptr) return Tensor::wrap(dtype, shape, bytes);
   Tensor t = MOKA_TRY(own(l, dtype, shape, bytes.size(), what));
   if (!bytes.empty()) std::memcpy(t.mutable_data(), bytes.data(), bytes.size());
   return t;
@@ -187,6 +193,14 @@ Result<Tensor> tensor_of(const Layer& l, DType dtype, const Shape& shape, const 
 Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis) {
   using Kind = format::WeightData::Kind;
   Payload d = MOKA_TRY(payload(*this, w, shape, what));
+  if (d.data.kind == Kind::float32 || d.data.kind == Kind::float16) {
+    DType stored = d.data.kind == Kind::float32 ? DType::fp32 : DType::fp16;
+    if (is_unaligned(d.data.bytes, stored) && d.data.bytes.size() > kSmallWeight && shape.count() > 0) {
+      Tensor t = MOKA_TRY(tensor_of(*this, DType::uint8, Shape{static_cast<int64_t>(d.data.bytes.size())}, d.data.bytes, what));
+      return net.op("nn_weight_bytes", {{"data", t}, {"shape", Tensor::i32(shape.dims())}, {"dtype", std::string(to_string(stored))}},
+                    cat(p.name(), "_", what));
+    }
+  }
   if (d.data.kind == Kind::float32) return constant(MOKA_TRY(tensor_of(*this, DType::fp32, shape, d.data.bytes, what)), what);
   std::string name = cat(p.name(), "_", what);
   if (d.data.kind == Kind::float16) {

@@ -71,7 +71,7 @@ void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t im
   const int64_t in_plane = w.in_count(), out_plane = w.out_count(), kernel = w.taps(), taps = ph.taps();
   const int64_t x_base = (image * w.groups + group) * channels * in_plane;
   const int64_t out_base = (image * w.groups + group) * made * out_plane;
-  const auto& [pd, ph1, pw] = ph.p;
+  const auto &pd = ph.p[0], &ph1 = ph.p[1], &pw = ph.p[2];  // captured below: no structured binding
   auto load_weight = [&](int64_t i, int64_t k, int64_t n, double* to) {
     while (n > 0) {
       const auto t = ph.split_tap(k % taps);

@@ -84,10 +84,4 @@ std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues) 
   return all;
 }
 
-std::optional<Activation> recurrent_activation(std::string_view name) {
-  for (std::string_view known : {"relu", "tanh", "sigmoid", "softplus", "softsign"})
-    if (name == known) return Activation{find(name)->f};
-  return std::nullopt;
-}
-
 }  // namespace moka::devices::cpu

@@ -19,8 +19,6 @@ struct Activation {
 std::optional<Activation> activation_of(const ir::OpCall& call);
 /// Every epilogue has one.
 std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues);
-/// Of the names that lstm and gru use.
-std::optional<Activation> recurrent_activation(std::string_view name);
 
 inline void apply_all(std::span<const Activation> all, float* y, int64_t n) {
   for (const Activation& a : all) a.apply(y, y, n);

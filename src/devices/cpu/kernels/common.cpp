@@ -30,6 +30,14 @@ double cost_of(const MatchCall& m, double flops, double bytes) {
   return flops / (flops_per_second() * threads) + bytes / bytes_per_second() + 1e-6;
 }
 
+MatchCall with_threads_for(const MatchCall& m, double flops) {
+  MatchCall fed = m;
+  const double seconds = flops / flops_per_second() + traffic(m) / bytes_per_second();
+  constexpr double kWorthwhile = 20e-6;  // for each thread: some times what it costs to start and join it
+  fed.threads = static_cast<int>(std::clamp(seconds / kWorthwhile, 1.0, static_cast<double>(std::max(1, m.threads))));
+  return fed;
+}
+
 double traffic(const MatchCall& m) {
   double bytes = 0;
   auto add = [&](const ir::Type& t) {

@@ -33,6 +33,8 @@ std::vector<Layout> in_layouts(const MatchCall& m, std::string_view param, Layou
 
 /// Estimated seconds of a kernel that uses all threads.
 double cost_of(const MatchCall& m, double flops, double bytes);
+/// The same call with no more threads than this much work can feed.
+MatchCall with_threads_for(const MatchCall& m, double flops);
 /// Bytes of all inputs and outputs.
 double traffic(const MatchCall& m);
 

@@ -19,13 +19,16 @@ struct Geometry {
   Dims strides, dilations, begin, end;
 };
 
+// oneDNN computes with 32-bit integers in places.
+constexpr int64_t kLargest = int64_t{1} << 28, kFar = int64_t{1} << 24;
+
 /// oneDNN rounds the number of window positions down, so a tail that no window reaches may be left unsaid: it refuses
 /// negative paddings. False: it cannot be said, or reaches so far that its 32-bit sums could overflow.
 bool geometry_of(const Window& w, Geometry& g) {
-  constexpr int64_t kFar = 1 << 24;
   g.strides = dims_of(w.strides);
   g.begin = dims_of(w.pads_begin);
   for (int i = 0; i < w.rank; i++) {
+    if (std::max(w.in[i], w.out[i]) > kLargest) return false;
     if (std::max({w.strides[i], w.extent(i), w.pads_begin[i], w.pads_end[i]}) > kFar) return false;
     g.dilations.push_back(w.dilations[i] - 1);
     const int64_t end = std::max<int64_t>(w.pads_end[i], 0);
@@ -82,11 +85,14 @@ Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
 template <class Make>
-Match match_window(const MatchCall& m, const Window& w, std::string_view name, bool transposed, Make make) {
-  const ir::OpCall& call = m.call;
-  const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = m.outputs[0].shape();
+Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Make make) {
+  const ir::OpCall& call = given.call;
+  const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
+  const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
+                       static_cast<double>(transposed ? w.in_count() : w.out_count());
+  const MatchCall m = with_threads_for(given, flops);
   Geometry g;
-  if (!geometry_of(w, g)) return Match::no("an output beyond the reach of the windows");
+  if (!geometry_of(w, g)) return Match::no("sizes or paddings that oneDNN has not");
   const bool constant = m.is_constant("weight");
   const Desc plain = plain_weights(weight, w.groups, transposed);
   const bool bias = call.has("bias");
@@ -115,8 +121,6 @@ Match match_window(const MatchCall& m, const Window& w, std::string_view name, b
       c.in = in_layouts(m, "x", f.in);
       c.out = {f.out};
       c.epilogues = f.fused ? m.epilogue.size() : 0;
-      const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
-                           static_cast<double>(transposed ? w.in_count() : w.out_count());
       c.cost = cost_of(m, flops, traffic(m));
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
@@ -156,12 +160,14 @@ Match match_conv_transpose(const MatchCall& m) {
                       });
 }
 
-Match match_pool(const MatchCall& m, algorithm a, std::string_view name) {
-  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
-  auto w = ops::pool_window(m.call);
+Match match_pool(const MatchCall& given, algorithm a) {
+  if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
+  auto w = ops::pool_window(given.call);
   if (!w.ok()) return Match::no("an invalid window");
+  const double flops = static_cast<double>(given.outputs[0].shape().count()) * static_cast<double>(w->taps());
+  const MatchCall m = with_threads_for(given, flops);
   Geometry g;
-  if (!geometry_of(*w, g)) return Match::no("an input tail that no window reads");
+  if (!geometry_of(*w, g)) return Match::no("sizes or paddings that oneDNN has not");
   // oneDNN walks the whole window, padding included.
   for (int i = 0; i < w->rank; i++)
     if (w->kernel[i] > 2 * w->in[i] + 64) return Match::no("windows mostly of padding");
@@ -183,11 +189,11 @@ Match match_pool(const MatchCall& m, algorithm a, std::string_view name) {
       Launch launch;
       launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"));
       launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose(name, pd, m);
+      KernelChoice c = launch.choose("cpu.avg_pool.onednn", pd, m);
       c.in = in_layouts(m, "x", l);
       c.out = {l};
       c.epilogues = fused ? m.epilogue.size() : 0;
-      c.cost = cost_of(m, static_cast<double>(y.count() * w->taps()) * 2, traffic(m));
+      c.cost = cost_of(m, flops, traffic(m));
       return Match::yes(std::move(c));
     } catch (const dnnl::error&) {
     }
@@ -195,11 +201,10 @@ Match match_pool(const MatchCall& m, algorithm a, std::string_view name) {
   return Match::no("no oneDNN implementation");
 }
 
-Match match_max_pool(const MatchCall& m) { return match_pool(m, algorithm::pooling_max, "cpu.max_pool.onednn"); }
 Match match_avg_pool(const MatchCall& m) {
   auto exclude = m.call.flag("exclude_padding_from_average");
   const bool e = exclude.ok() && *exclude;
-  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding, "cpu.avg_pool.onednn");
+  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding);
 }
 
 }  // namespace
@@ -207,7 +212,6 @@ Match match_avg_pool(const MatchCall& m) {
 std::span<const KernelDef> conv_kernels() {
   static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv},
                                    {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
-                                   {"cpu.max_pool.onednn", {"max_pool"}, match_max_pool},
                                    {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;
 }

@@ -9,9 +9,11 @@ using namespace onednn;
 using dnnl::prop_kind;
 
 /// x [rows, depth] times constant weights [made, depth], read through `weights`.
-Match inner_product(const MatchCall& m, std::string_view x, std::string_view y, const Desc& weights, bool bias, std::string_view name) {
+Match inner_product(const MatchCall& given, std::string_view x, std::string_view y, const Desc& weights, bool bias, std::string_view name) {
   const int64_t made = weights.dims()[0], depth = weights.dims()[1];
-  const int64_t rows = m.outputs[0].shape().count() / made;
+  const int64_t rows = given.outputs[0].shape().count() / made;
+  const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth);
+  const MatchCall m = with_threads_for(given, flops);
   ThreadScope scope(m.threads);
   dnnl::post_ops post;
   const size_t fused = append_epilogues(m.epilogue, post);
@@ -30,7 +32,7 @@ Match inner_product(const MatchCall& m, std::string_view x, std::string_view y, 
       launch.out(DNNL_ARG_DST, pd.dst_desc());
       KernelChoice c = launch.choose(name, pd, m);
       c.epilogues = with_post ? fused : 0;
-      c.cost = cost_of(m, 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth), traffic(m));
+      c.cost = cost_of(m, flops, traffic(m));
       return Match::yes(std::move(c));
     }
   } catch (const dnnl::error& e) {
@@ -39,8 +41,10 @@ Match inner_product(const MatchCall& m, std::string_view x, std::string_view y, 
   return Match::no("no oneDNN implementation");
 }
 
-Match general(const MatchCall& m, const Desc& x, const Desc& y, const Desc& bias, const Desc& out, std::string_view px, std::string_view py,
+Match general(const MatchCall& given, const Desc& x, const Desc& y, const Desc& bias, const Desc& out, std::string_view px, std::string_view py,
               double depth, std::string_view name) {
+  const double flops = 2.0 * static_cast<double>(given.outputs[0].shape().count()) * depth;
+  const MatchCall m = with_threads_for(given, flops);
   ThreadScope scope(m.threads);
   dnnl::post_ops post;
   const size_t fused = append_epilogues(m.epilogue, post);
@@ -61,7 +65,7 @@ Match general(const MatchCall& m, const Desc& x, const Desc& y, const Desc& bias
       launch.out(DNNL_ARG_DST, pd.dst_desc());
       KernelChoice c = launch.choose(name, pd, m);
       c.epilogues = with_post ? fused : 0;
-      c.cost = cost_of(m, 2.0 * static_cast<double>(m.outputs[0].shape().count()) * depth, traffic(m));
+      c.cost = cost_of(m, flops, traffic(m));
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
       slow = e.what();

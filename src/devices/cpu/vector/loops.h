@@ -29,12 +29,19 @@ struct Loops {
   double (*reduce)(Reduce f, const float* x, int64_t n);
   /// acc[i] = f(acc[i], x[i]).
   void (*accumulate)(Reduce f, float* acc, const float* x, int64_t n);
+  /// Sum of x[i] - shift.
+  double (*sum_from)(const float* x, int64_t n, float shift);
   /// Sum of (x[i] - mean)^2.
   double (*deviation)(const float* x, int64_t n, double mean);
+  /// Maxima of windows of `taps` pixels of `lanes` (1, 8 or 16) values: y[o] of x[o * stride - pad ...], o in [0, outs). NaN
+  /// wins. Every window has a pixel inside [0, pixels).
+  void (*max_slide)(const float* x, int64_t pixels, int lanes, int64_t outs, int64_t stride, int64_t pad, int64_t taps, float* y);
   /// y[i] = e^(x[i] - shift[i * step]); returns the sum of all.
   double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
   /// y[i] = (x[i] - mean) * scale.
   void (*center)(const float* x, double mean, float scale, float* y, int64_t n);
+  /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).
+  void (*add_product)(const float* w, int64_t rows, int64_t n, const float* x, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 

@@ -1,0 +1,50 @@
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/onednn.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using namespace onednn;
+
+Match match_lrn(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  auto size = m.call.integer("size");
+  auto alpha = m.call.number("alpha"), beta = m.call.number("beta"), k = m.call.number("k");
+  if (!size.ok() || !alpha.ok() || !beta.ok() || !k.ok()) return Match::no("settings that are not constant");
+  if (*size % 2 == 0) return Match::no("a window of even size");  // oneDNN's lies the other way
+  const ir::Shape& x = m.call.shape("x");
+  if (x.rank() != 4) return Match::no(cat("rank ", x.rank()));
+  ThreadScope scope(m.threads);
+  for (Layout l : {layout_of(m, "x"), Layout{}}) {
+    try {
+      const dnnl::lrn_forward::desc d(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, describe(x, l), *size,
+                                      static_cast<float>(*alpha), static_cast<float>(*beta), static_cast<float>(*k));
+      const dnnl::lrn_forward::primitive_desc pd(d, attributes(), engine(), true);
+      if (pd.get(true) == nullptr || (is_plain_loops(pd) && !l.is_row_major())) continue;
+      Launch launch;
+      launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"));
+      launch.out(DNNL_ARG_DST, pd.dst_desc());
+      KernelChoice c = launch.choose("cpu.local_response_norm.onednn", pd, m);
+      c.in = in_layouts(m, "x", l);
+      if (m.epilogue.empty()) {
+        c.out = {l};
+      } else if (!l.is_row_major()) {
+        continue;
+      }
+      c.cost = cost_of(m, 20.0 * static_cast<double>(x.count()), traffic(m));
+      return Match::yes(std::move(c));
+    } catch (const dnnl::error&) {
+    }
+  }
+  return Match::no("no oneDNN implementation");
+}
+
+}  // namespace
+
+std::span<const KernelDef> lrn_kernels() {
+  static const KernelDef defs[] = {{"cpu.local_response_norm.onednn", {"local_response_norm"}, match_lrn}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

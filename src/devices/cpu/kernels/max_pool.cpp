@@ -1,0 +1,75 @@
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "ops/common/window.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Window;
+using vector::loops;
+using vector::Reduce;
+
+/// Own loops, as oneDNN's lose NaN. Rows under a window first, then along the row.
+Match match_max_pool(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  auto window = ops::pool_window(m.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const Window w = window->as_3d();
+  for (int i = 0; i < 3; i++) {
+    if (w.pads_begin[i] >= w.kernel[i] || w.pads_end[i] >= w.kernel[i]) return Match::no("windows of padding alone");
+  }
+  const ir::Shape x = m.call.shape("x"), out = m.outputs[0].shape();
+  const Layout arrives = layout_of(m, "x");
+  const Layout layout = arrives == Layout::blocked(8) || arrives == Layout::blocked(16) ? arrives : Layout{};
+  const int lanes = layout.is_row_major() ? 1 : layout.block;
+  const int64_t groups = (x[1] + lanes - 1) / lanes, row = w.in[2] * lanes, to_row = w.out[2] * lanes;
+  const bool flat = w.kernel[0] == 1 && w.kernel[1] == 1;
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.max_pool";
+  c.in = in_layouts(m, "x", layout);
+  c.out = {layout};
+  c.tiles = x[0] * groups;
+  c.scratch = flat ? 0 : static_cast<size_t>(c.tiles * row) * sizeof(float);
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, static_cast<double>(out.count()) * static_cast<double>(w.taps()), traffic(m));
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const float* plane = args.in[in].as<float>() + t * w.in[0] * w.in[1] * row;
+      float* y = args.out[0].as<float>() + t * w.out[0] * w.out[1] * to_row;
+      float* best = reinterpret_cast<float*>(args.scratch) + (flat ? 0 : t * row);
+      for (int64_t od = 0; od < w.out[0]; od++)
+        for (int64_t oh = 0; oh < w.out[1]; oh++, y += to_row) {
+          const int64_t d = od * w.strides[0] - w.pads_begin[0], h = oh * w.strides[1] - w.pads_begin[1];
+          const float* from = nullptr;
+          for (int64_t i = std::max<int64_t>(d, 0); i < std::min(d + w.kernel[0], w.in[0]); i++)
+            for (int64_t j = std::max<int64_t>(h, 0); j < std::min(h + w.kernel[1], w.in[1]); j++) {
+              const float* line = plane + (i * w.in[1] + j) * row;
+              if (from == nullptr) {
+                from = line;
+              } else {
+                if (from != best) std::copy_n(from, row, best);
+                loops().accumulate(Reduce::max, best, line, row);
+                from = best;
+              }
+            }
+          loops().max_slide(from, w.in[2], lanes, w.out[2], w.strides[2], w.pads_begin[2], w.kernel[2], y);
+          apply_all(after, y, to_row);
+        }
+    }
+    const int64_t plane = w.out[0] * w.out[1] * to_row;
+    clear_padding(out, layout, args.out[0].as<float>(), args.begin * plane, args.end * plane);
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> max_pool_kernels() {
+  static const KernelDef defs[] = {{"cpu.max_pool", {"max_pool"}, match_max_pool}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,64 @@
+#include <cstring>
+
+#include "base/half.h"
+#include "ops/common/common.h"
+
+namespace moka::ops {
+
+namespace {
+
+struct Plan {
+  Shape shape;
+  bool half = false;
+};
+
+Result<Plan> plan(const OpCall& call) {
+  Plan p;
+  Ints dims = MOKA_TRY(call.ints("shape"));
+  p.shape = MOKA_TRY(Shape::make(dims.span()));
+  p.half = MOKA_TRY(call.text("dtype")) == "fp16";
+  size_t bytes = MOKA_TRY(storage_bytes(p.half ? DType::fp16 : DType::fp32, p.shape));
+  if (call.rank("data") != 1 || call.shape("data")[0] != static_cast<int64_t>(bytes))
+    return call.error("data", cat(bytes, " bytes"), cat(call.type("data")));
+  return p;
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) { return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape)); }
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  Plan p = MOKA_TRY(plan(call));
+  const auto* from = call.in("data").as<const std::byte>();
+  auto* to = out[0].as<float>();
+  int64_t n = p.shape.count();
+  if (n == 0) return {};
+  if (!p.half) {
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
+    return {};
+  }
+  constexpr int64_t kBlock = 256;
+  uint16_t block[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    auto count = static_cast<size_t>(std::min(kBlock, n - i));
+    std::memcpy(block, from + i * 2, count * 2);
+    half_to_float(block, to + i, count);
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_nn_weight_bytes() {
+  return OpBuilder("nn_weight_bytes",
+                   "A neural network's fp32 or fp16 weight whose bytes lie unaligned in the model file, as fp32: so that they "
+                   "need no copy until a kernel packs them.")
+      .constant("data", only(DType::uint8))
+      .constant("shape", kI32)
+      .constant("dtype", kString)
+      .one_of({"fp32", "fp16"})
+      .infer(infer)
+      .reference(reference)
+      .traits(Trait::constexpr_weight)
+      .build();
+}
+
+}  // namespace moka::ops

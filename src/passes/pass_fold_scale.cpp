@@ -1,0 +1,325 @@
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+/// Products and sums by channel around a convolution or a linear layer go into its weights and bias, a zero border in
+/// front of a convolution into its padding. In float32 and float64 only: elsewhere it would round other numbers.
+namespace moka::passes {
+
+namespace {
+
+using namespace ir;
+
+constexpr size_t kMaxWeights = size_t{64} << 20;  ///< bytes of weights that are expanded for it
+constexpr size_t kMaxExpanded = size_t{1} << 20;  ///< the same, of compressed weights
+
+/// y = scale * x + shift by channel; one entry stands for all channels.
+struct Affine {
+  std::vector<double> scale{1}, shift{0};
+
+  static double at(const std::vector<double>& v, size_t i) { return v[v.size() == 1 ? 0 : i]; }
+  bool scales() const {
+    return std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1; });
+  }
+  bool shifts() const {
+    return std::any_of(shift.begin(), shift.end(), [](double s) { return s != 0; });
+  }
+  bool finite() const {
+    auto ok = [](double v) { return std::isfinite(v); };
+    return std::all_of(scale.begin(), scale.end(), ok) && std::all_of(shift.begin(), shift.end(), ok);
+  }
+  /// First this, then `next`.
+  Affine then(const Affine& next) const {
+    const size_t n = std::max({scale.size(), shift.size(), next.scale.size(), next.shift.size()});
+    Affine out{std::vector<double>(n), std::vector<double>(n)};
+    for (size_t i = 0; i < n; i++) {
+      out.scale[i] = at(scale, i) * at(next.scale, i);
+      out.shift[i] = at(shift, i) * at(next.scale, i) + at(next.shift, i);
+    }
+    return out;
+  }
+};
+
+bool is_wide_float(const Type& t) { return t.is_tensor() && (t.dtype() == DType::fp32 || t.dtype() == DType::fp64); }
+
+/// The entries of a constant that varies along dimension `axis` of a tensor of rank `rank` at most.
+std::optional<std::vector<double>> per_channel(const Value* v, int rank, int axis, int64_t channels) {
+  const Tensor* t = tensor_constant(v);
+  if (t == nullptr || !is_float(t->dtype()) || t->shape().rank() > rank) return std::nullopt;
+  for (int i = 0; i < t->shape().rank(); i++) {
+    const int64_t d = t->shape()[i];
+    if (d != 1 && (i + rank - t->shape().rank() != axis || d != channels)) return std::nullopt;
+  }
+  return as_doubles(*t);
+}
+
+std::optional<std::vector<double>> vector_of(const Op& op, std::string_view param, size_t channels, double missing) {
+  const Value* v = op.input(param);
+  if (v == nullptr) return std::vector<double>(channels, missing);
+  const auto t = constant_value(*v, kMaxWeights);
+  if (!t || static_cast<size_t>(t->count()) != channels) return std::nullopt;
+  return as_doubles(*t);
+}
+
+std::optional<Affine> batch_norm(const Op& op, int64_t channels) {
+  const auto n = static_cast<size_t>(channels);
+  const auto mean = vector_of(op, "mean", n, 0), variance = vector_of(op, "variance", n, 1), gamma = vector_of(op, "gamma", n, 1),
+             beta = vector_of(op, "beta", n, 0);
+  const auto epsilon = number_of(op, "epsilon");
+  if (!mean || !variance || !gamma || !beta || !epsilon) return std::nullopt;
+  Affine a{std::vector<double>(n), std::vector<double>(n)};
+  for (size_t i = 0; i < n; i++) {
+    a.scale[i] = (*gamma)[i] / std::sqrt((*variance)[i] + *epsilon);
+    a.shift[i] = (*beta)[i] - (*mean)[i] * a.scale[i];
+  }
+  return a;
+}
+
+/// What `op` does to `x`, its operand, along dimension `axis` of size `channels`.
+std::optional<Affine> affine_of(const Op& op, const Value& x, int axis, int64_t channels) {
+  const std::string& type = op.type_name();
+  const int rank = x.type.rank();
+  if (!op.epilogue.empty()) return std::nullopt;
+  if (type == "batch_norm") return axis == 1 && op.input("x") == &x ? batch_norm(op, channels) : std::nullopt;
+  if (type == "linear_activation") {
+    const auto alpha = number_of(op, "alpha"), beta = number_of(op, "beta");
+    if (!alpha || !beta) return std::nullopt;
+    return Affine{{*alpha}, {*beta}};
+  }
+  if (type != "add" && type != "mul" && type != "sub" && type != "real_div") return std::nullopt;
+  const bool first = op.input("x") == &x;
+  if (op.input("x") == nullptr || op.input("y") == nullptr) return std::nullopt;
+  const Value* other = op.input(first ? "y" : "x");
+  if (other == &x || (!first && type == "real_div")) return std::nullopt;
+  auto c = per_channel(other, rank, axis, channels);
+  if (!c || (c->size() > 1 && x.type.shape()[axis] != channels)) return std::nullopt;
+  if (type == "mul") return Affine{std::move(*c), {0}};
+  if (type == "real_div") {
+    for (double& v : *c) v = 1 / v;
+    return Affine{std::move(*c), {0}};
+  }
+  if (type == "sub" && first)
+    for (double& v : *c) v = -v;
+  return Affine{{type == "sub" && !first ? -1.0 : 1.0}, std::move(*c)};
+}
+
+/// A convolution or a linear layer.
+struct Layer {
+  Op& op;
+  bool linear, transposed;
+  int64_t groups = 1, made = 0, taken = 0;  ///< channels
+
+  static std::optional<Layer> of(Op& op) {
+    const std::string& type = op.type_name();
+    Layer l{op, type == "linear", type == "conv_transpose"};
+    if (!l.linear && !l.transposed && type != "conv") return std::nullopt;
+    const Type &x = op.input("x")->type, &w = op.input("weight")->type;
+    if (!is_wide_float(x) || !x.is_ranked() || !is_wide_float(w) || !w.is_concrete() || w.rank() < 2 || !op.epilogue.empty()) return std::nullopt;
+    if (!l.linear) {
+      const auto groups = number_of(op, "groups");
+      if (!groups || *groups < 1) return std::nullopt;
+      l.groups = static_cast<int64_t>(*groups);
+    }
+    l.made = l.transposed ? w.shape()[1] * l.groups : w.shape()[0];
+    l.taken = l.transposed ? w.shape()[0] : w.shape()[1] * l.groups;
+    if (l.made % l.groups != 0 || l.taken % l.groups != 0) return std::nullopt;
+    return l;
+  }
+
+  int axis() const { return linear ? op.output()->type.rank() - 1 : 1; }
+
+  /// Calls fn(weight, output channel, input channel).
+  template <class F>
+  void each_weight(std::span<double> w, F fn) const {
+    const Shape& s = op.input("weight")->type.shape();
+    const int64_t rows = s[0], columns = s[1], taps = s.count(2, s.rank());
+    const int64_t group_rows = rows / groups;
+    size_t at = 0;
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < columns; j++) {
+        const int64_t across = i / group_rows * columns + j;  // the channel of the other side, groups counted
+        const auto out = static_cast<size_t>(transposed ? across : i), in = static_cast<size_t>(transposed ? i : across);
+        for (int64_t t = 0; t < taps; t++) fn(w[at++], out, in);
+      }
+  }
+};
+
+class Folder {
+ public:
+  explicit Folder(PassContext& c) : c_(c) {}
+  Status run() { return block(c_.function.body()); }
+
+ private:
+  Status block(Block& b) {
+    for (auto it = b.ops().begin(); it != b.ops().end();) {
+      Op& op = **it;
+      for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
+      if (op.type_name() == "conv") border(op);
+      if (const auto layer = Layer::of(op)) MOKA_TRY(fold(*layer));
+      ++it;  // behind what was erased
+    }
+    return {};
+  }
+
+  /// A border of zeros becomes padding where every window still touches the input.
+  void border(Op& conv) {
+    Value* x = conv.input("x");
+    if (!has_one_use(*x) || !x->type.is_ranked()) return;
+    Op& p = *x->producer();
+    const Type& weight = conv.input("weight")->type;
+    if (p.type_name() != "pad" || text_of(p, "mode") != "constant" || number_of(p, "constant_val") != 0.0 || !weight.is_concrete()) return;
+    const auto margins = ints_of(p, "pad");
+    const int rank = x->type.rank(), spatial = rank - 2;
+    if (!margins || margins->size() % 2 != 0 || margins->size() > 2 * static_cast<size_t>(rank) || weight.rank() != rank) return;
+    std::vector<int64_t> pad(2 * static_cast<size_t>(spatial), 0);
+    if (const std::string_view kind = text_of(conv, "pad_type"); kind == "custom") {
+      const auto own = ints_of(conv, "pad");
+      if (own && own->size() == pad.size()) pad = *own;
+      else if (own || conv.input("pad") != nullptr) return;
+    } else if (kind != "valid") {
+      return;
+    }
+    const auto dilations = ints_of(conv, "dilations");
+    for (size_t i = 0; i < margins->size(); i++) {
+      const int64_t m = (*margins)[i];
+      const int axis = rank - static_cast<int>(margins->size() / 2) + static_cast<int>(i / 2) - 2;
+      if (m < 0 || (axis < 0 && m != 0)) return;
+      if (m == 0) continue;
+      const auto d = static_cast<size_t>(axis);
+      const int64_t extent = (weight.shape()[axis + 2] - 1) * (dilations && d < dilations->size() ? (*dilations)[d] : 1) + 1;
+      pad[2 * d + i % 2] += m;
+      if (pad[2 * d + i % 2] >= extent) return;
+    }
+    conv.set_constant("pad_type", Tensor::text("custom"));
+    conv.set_constant("pad", Tensor::i32(pad));
+    conv.replace_input(x, p.input("x"));
+    c_.remark(cat(p.name, " into the padding of ", conv.name));
+  }
+
+  Status fold(const Layer& layer) {
+    Op& op = layer.op;
+    const auto bias = vector_of(op, "bias", static_cast<size_t>(layer.made), 0);
+    if (!bias) return {};
+    Affine before, after;
+    std::vector<Op*> followers;
+    std::string names;
+    Value* input = op.input("x");
+    while (has_one_use(*input)) {
+      Op& p = *input->producer();
+      Value* x = source_of(p);
+      if (x == nullptr || !same_sizes(x->type, input->type)) break;
+      const auto a = affine_of(p, *x, layer.linear ? input->type.rank() - 1 : 1, layer.taken);
+      if (!a || !a->finite() || (a->shifts() && !sees_only_input(layer))) break;
+      before = a->then(before);
+      names += cat(names.empty() ? "" : ", ", p.name);
+      input = x;
+    }
+    Value* output = op.output();
+    while (has_one_use(*output)) {
+      Op& next = *output->users()[0];
+      if (next.output_count() != 1 || !same_sizes(output->type, next.output()->type)) break;
+      const auto a = affine_of(next, *output, layer.axis(), layer.made);
+      if (!a || !a->finite()) break;
+      after = after.then(*a);
+      names += cat(names.empty() ? "" : ", ", next.name);
+      followers.push_back(&next);
+      output = next.output();
+    }
+    if (names.empty() || !MOKA_TRY(apply(layer, *bias, before, after, names))) return {};
+    if (input != op.input("x")) op.replace_input(op.input("x"), input);
+    if (output != op.output()) {
+      take_name(*op.output(), *output);
+      Function::replace_all_uses(output, op.output());
+      for (auto f = followers.rbegin(); f != followers.rend(); ++f) op.parent()->erase(*f);
+    }
+    return {};
+  }
+
+  /// The operand of a candidate that is not a constant.
+  static Value* source_of(const Op& p) {
+    if (p.output_count() != 1) return nullptr;
+    Value* x = p.input("x");
+    if (x != nullptr && x->constant() != nullptr) x = p.version().param_index("y") >= 0 ? p.input("y") : nullptr;
+    return x;
+  }
+
+  static bool same_sizes(const Type& a, const Type& b) {
+    if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return false;
+    for (int i = 0; i < a.rank(); i++)
+      if (a.shape()[i] != b.shape()[i] && a.shape()[i] >= 0 && b.shape()[i] >= 0) return false;
+    return true;
+  }
+
+  /// No output reads a border.
+  static bool sees_only_input(const Layer& layer) {
+    if (layer.linear) return true;
+    if (layer.transposed) return false;
+    const std::string_view pad = text_of(layer.op, "pad_type");
+    if (pad == "valid") return true;
+    const auto sizes = ints_of(layer.op, "pad");
+    return pad == "custom" && sizes && std::all_of(sizes->begin(), sizes->end(), [](int64_t p) { return p == 0; });
+  }
+
+  /// Compressed weights stay compressed unless they are small.
+  static bool may_expand(const Value& weight) {
+    const auto bytes = storage_bytes(DType::fp32, weight.type.shape());
+    if (!bytes || *bytes > kMaxWeights) return false;
+    const Value* v = &weight;
+    for (int depth = 0; v->constant() == nullptr && depth < 8; depth++) {
+      const Op* p = v->producer();
+      if (p == nullptr) return false;
+      if (p->has_trait(Trait::constexpr_weight) && p->type_name() != "constexpr_cast") return *bytes <= kMaxExpanded;
+      if (p->operands().empty()) return false;
+      v = p->operands()[0].values[0];
+    }
+    return v->constant() != nullptr;
+  }
+
+  /// false: the weights cannot be changed.
+  Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after, std::string_view names) {
+    Op& op = layer.op;
+    const bool reweigh = before.scales() || after.scales();
+    if (reweigh || before.shifts()) {
+      if (!may_expand(*op.input("weight"))) return false;
+      const auto old = constant_value(*op.input("weight"), kMaxWeights);
+      if (!old) return false;
+      std::vector<double> w = as_doubles(*old);
+      layer.each_weight(w, [&](double& v, size_t out, size_t in) {
+        bias[out] += v * Affine::at(before.shift, in);
+        v *= Affine::at(before.scale, in) * Affine::at(after.scale, out);
+      });
+      if (reweigh) op.set_constant("weight", MOKA_TRY(rounded(w, old->dtype(), old->shape())));
+    }
+    for (size_t i = 0; i < bias.size(); i++) bias[i] = bias[i] * Affine::at(after.scale, i) + Affine::at(after.shift, i);
+    const bool had_bias = op.input("bias") != nullptr;
+    if (had_bias || std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; })) {
+      const DType dtype = op.input(had_bias ? "bias" : "weight")->type.dtype();
+      op.set_constant("bias", MOKA_TRY(rounded(bias, dtype, Shape{layer.made})));
+    }
+    c_.remark(cat(names, reweigh ? " into the weights of " : " into the bias of ", op.name));
+    return true;
+  }
+
+  static Result<Tensor> rounded(const std::vector<double>& v, DType dtype, const Shape& shape) {
+    Tensor t = MOKA_TRY(Tensor::zeros(dtype, shape));
+    if (dtype == DType::fp32) {
+      std::transform(v.begin(), v.end(), t.mut<float>().begin(), [](double x) { return static_cast<float>(x); });
+    } else {
+      for (size_t i = 0; i < v.size(); i++) store_f64(t.view(), static_cast<int64_t>(i), v[i]);
+    }
+    return t;
+  }
+
+  PassContext& c_;
+};
+
+Status run(PassContext& c) { return Folder(c).run(); }
+
+}  // namespace
+
+Pass pass_fold_scale() { return {"fold_scale", run}; }
+
+}  // namespace moka::passes

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+/// Operations that give their input on unchanged, and pairs that undo each other.
+namespace moka::passes {
+
+namespace {
+
+using namespace ir;
+
+constexpr int kMaxChain = 16;          ///< reshapes in a row that are looked through
+constexpr int64_t kMaxElements = 4096; ///< of constants that are compared with 0 or 1
+
+/// Every value of `from` is one of `to`.
+bool keeps_all(DType from, DType to) {
+  if (from == to) return true;
+  struct Range {
+    int digits;  ///< of integers that are all there
+    bool negative;
+  };
+  const auto range = [](DType t) -> Range {
+    switch (t) {
+      case DType::boolean: return {1, false};
+      case DType::fp16: return {11, true};
+      case DType::bf16: return {8, true};
+      case DType::fp32: return {24, true};
+      case DType::fp64: return {53, true};
+      default: return is_integer(t) ? Range{bits(t) - is_signed_integer(t), is_signed_integer(t)} : Range{0, false};
+    }
+  };
+  if (to == DType::boolean) return false;
+  if (is_float(from)) return to == DType::fp64 || (to == DType::fp32 && (from == DType::fp16 || from == DType::bf16));
+  const Range a = range(from), b = range(to);
+  return a.digits > 0 && a.digits <= b.digits && (b.negative || !a.negative);
+}
+
+/// Equal as far as it can be known: sizes, or the same symbols.
+bool same_dim(int64_t a, int64_t b) { return a == b && a != kAnyDim; }
+
+/// Equal for certain, given that both have the same number of elements: all dimensions but one are equal and not 0.
+bool same_shape(const Type& a, const Type& b) {
+  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return false;
+  int open = 0;
+  bool others_hold_elements = true;
+  for (int i = 0; i < a.rank(); i++) {
+    if (!same_dim(a.shape()[i], b.shape()[i])) open++;
+    else others_hold_elements &= a.shape()[i] > 0;
+  }
+  return open == 0 || (open == 1 && others_hold_elements);
+}
+
+/// Surely the same sizes.
+bool same_type(const Type& a, const Type& b) {
+  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); i++)
+    if (!same_dim(a.shape()[i], b.shape()[i])) return false;
+  return true;
+}
+
+bool all_equal(const Value* v, double wanted) {
+  const Tensor* t = tensor_constant(v);
+  if (t == nullptr || t->dtype() == DType::string || t->dtype() == DType::boolean || t->count() > kMaxElements || t->count() == 0) return false;
+  for (int64_t i = 0; i < t->count(); i++)
+    if (load_f64(t->view(), i) != wanted) return false;
+  return true;
+}
+
+bool all_zero(const std::optional<std::vector<int64_t>>& v) {
+  return v && std::all_of(v->begin(), v->end(), [](int64_t x) { return x == 0; });
+}
+
+std::optional<std::vector<int64_t>> perm_of(const Op& op) {
+  auto perm = ints_of(op, "perm");
+  if (!perm) return perm;
+  const auto rank = static_cast<int64_t>(perm->size());
+  for (int64_t& p : *perm) {
+    if (p < 0) p += rank;
+    if (p < 0 || p >= rank) return std::nullopt;
+  }
+  return perm;
+}
+
+/// Looks through at most kMaxChain reshapes for a value with the shape of the output.
+Value* before_reshapes(Op& op) {
+  Value* x = op.input(op.version().params[0].name);
+  for (int i = 0; i < kMaxChain && x != nullptr; i++) {
+    if (same_shape(x->type, op.output()->type)) return x;
+    Op* p = x->producer();
+    if (p == nullptr || !p->has_trait(Trait::alias) || !p->epilogue.empty()) return nullptr;
+    x = p->input(p->version().params[0].name);
+  }
+  return nullptr;
+}
+
+/// x, when the other operand of a commutative operation is a constant of nothing but `neutral`.
+Value* without_neutral(Op& op, double neutral, bool either_side) {
+  for (auto [value, other] : {std::array{"x", "y"}, std::array{"y", "x"}}) {
+    Value* v = op.input(value);
+    if (all_equal(op.input(other), neutral) && same_type(v->type, op.output()->type)) return v;
+    if (!either_side) break;
+  }
+  return nullptr;
+}
+
+Value* scalar_neutral(Op& op, std::string_view type) {
+  if (type == "add") return without_neutral(op, 0, true);
+  if (type == "mul") return without_neutral(op, 1, true);
+  if (type == "sub") return without_neutral(op, 0, false);
+  if ((type == "real_div" || type == "pow") && is_float(op.output()->type.dtype())) return without_neutral(op, 1, false);
+  if (type == "linear_activation" && number_of(op, "alpha") == 1.0 && number_of(op, "beta") == 0.0) return op.input("x");
+  return nullptr;
+}
+
+Value* moved_nothing(Op& op, std::string_view type) {
+  Value* x = op.input("x");
+  if (type == "slice_by_index") {
+    if (!same_type(x->type, op.output()->type)) return nullptr;
+    if (op.input("stride") == nullptr) return x;
+    const auto stride = ints_of(op, "stride");
+    return stride && std::all_of(stride->begin(), stride->end(), [](int64_t s) { return s > 0; }) ? x : nullptr;
+  }
+  if (type == "slice_by_size") return same_type(x->type, op.output()->type) ? x : nullptr;
+  if (type == "pad") return all_zero(ints_of(op, "pad")) ? x : nullptr;
+  if (type == "tile") return all_equal(op.input("reps"), 1) ? x : nullptr;
+  if (type == "concat") {
+    const auto values = op.inputs("values");
+    return values.size() == 1 && values[0]->type.is_ranked() && values[0]->type.rank() > 0 ? values[0] : nullptr;
+  }
+  if (type == "split") return op.output_count() == 1 ? x : nullptr;
+  return nullptr;
+}
+
+class Remover {
+ public:
+  explicit Remover(PassContext& c) : c_(c) {}
+
+  Status run() {
+    MOKA_TRY(block(c_.function.body()));
+    return {};
+  }
+
+ private:
+  Status block(Block& b) {
+    for (auto it = b.ops().begin(); it != b.ops().end();) {
+      Op& op = **it++;
+      for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
+      if (op.output_count() != 1 || !op.epilogue.empty()) continue;
+      if (op.has_trait(Trait::constant) || op.has_trait(Trait::stateful)) continue;
+      if (Value* same = unchanged(op)) {
+        c_.remark(cat(op.name, " (", op.type_name(), ")"));
+        replace_and_erase(op, same);
+      }
+    }
+    return {};
+  }
+
+  /// The value that the output of `op` equals; may simplify the operation instead.
+  Value* unchanged(Op& op) {
+    const std::string_view type = op.type_name();
+    if (type == "identity") return op.input("x");
+    if (op.has_trait(Trait::alias)) return before_reshapes(op);
+    if (!op.output()->type.is_tensor()) return nullptr;
+    if (type == "cast") return cast(op);
+    if (type == "transpose") return transpose(op);
+    if (type == "relu" || type == "relu6" || type == "abs") {
+      const Op* p = op.input("x")->producer();
+      return p != nullptr && p->type_name() == type && p->epilogue.empty() ? op.input("x") : nullptr;
+    }
+    if (Value* v = moved_nothing(op, type)) return v;
+    return scalar_neutral(op, type);
+  }
+
+  Value* cast(Op& op) {
+    Value* x = op.input("x");
+    const DType to = op.output()->type.dtype();
+    if (x->type.dtype() == to) return x;
+    Op* p = x->producer();
+    if (p == nullptr || p->type_name() != "cast" || !p->epilogue.empty()) return nullptr;
+    Value* source = p->input("x");
+    if (!keeps_all(source->type.dtype(), x->type.dtype())) return nullptr;
+    if (source->type.dtype() == to) return source;
+    op.replace_input(x, source);
+    c_.remark(cat(p->name, " before ", op.name));
+    return nullptr;
+  }
+
+  Value* transpose(Op& op) {
+    auto perm = perm_of(op);
+    if (!perm) return nullptr;
+    Op* p = op.input("x")->producer();
+    Value* source = op.input("x");
+    if (p != nullptr && p->type_name() == "transpose" && p->epilogue.empty()) {
+      const auto inner = perm_of(*p);
+      if (inner && inner->size() == perm->size()) {
+        for (int64_t& axis : *perm) axis = (*inner)[static_cast<size_t>(axis)];
+        source = p->input("x");
+      }
+    }
+    if (std::is_sorted(perm->begin(), perm->end())) return source;
+    if (Value* v = as_reshape(op, *source, *perm)) return v;
+    if (source != op.input("x")) {
+      op.replace_input(op.input("x"), source);
+      op.set_constant("perm", Tensor::i32(*perm));
+      c_.remark(cat(p->name, " into ", op.name));
+    }
+    return nullptr;
+  }
+
+  /// A transpose that moves only dimensions of size 1 moves no element.
+  Value* as_reshape(Op& op, Value& source, const std::vector<int64_t>& perm) {
+    const Type& x = source.type;
+    if (!x.is_ranked() || x.rank() != static_cast<int>(perm.size())) return nullptr;
+    int64_t last = -1;
+    int unknown = 0;
+    std::vector<int64_t> shape;
+    for (int64_t axis : perm) {
+      const int64_t size = x.shape()[static_cast<int>(axis)];
+      if (size == 0 || (size != 1 && axis < last)) return nullptr;
+      if (size != 1) last = axis;
+      unknown += size < 0;
+      shape.push_back(size < 0 ? -1 : size);
+    }
+    if (unknown > 1) return nullptr;
+    auto made = Builder::before(c_.table, op).append({"reshape", {{"x", &source}, {"shape", Tensor::i32(shape)}}, op.name, {}, {op.output()->type}});
+    if (!made) return nullptr;
+    Value* v = (*made)->output();
+    Value* before = before_reshapes(**made);
+    if (before == nullptr) take_name(*v, *op.output());
+    return before != nullptr ? before : v;
+  }
+
+  PassContext& c_;
+};
+
+Status run(PassContext& c) { return Remover(c).run(); }
+
+}  // namespace
+
+Pass pass_remove_identities() { return {"remove_identities", run}; }
+
+}  // namespace moka::passes

@@ -1,0 +1,9 @@
+# The C file proves that the header is C99 and that a C program links.
+target_sources(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c)
+set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors")
+target_link_libraries(${name} PRIVATE moka)
+target_compile_definitions(${name} PRIVATE MOKA_TEST_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+if(TARGET example_c_predict)
+  add_test(NAME test_c_example COMMAND example_c_predict ${CMAKE_CURRENT_SOURCE_DIR}/golden/classic/decision_tree_classifier.mlmodel)
+  set_tests_properties(test_c_example PROPERTIES PASS_REGULAR_EXPRESSION "classProbability: 3 entries")
+endif()

@@ -1,0 +1,308 @@
+"""The command line from outside: what it prints, what it writes and what it ends with."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from model_files import FLOAT16, array_feature, field, read_npy, write_npy, write_program
+
+PROGRAM = os.environ["MOKA_PROGRAM"]
+EXAMPLES = Path(os.environ.get("MOKA_EXAMPLES", "."))
+MODELS = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", "models"))
+
+AFFINE = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x, tensor<fp32, [1, 4]> y) {
+        tensor<fp32, [1, 4]> doubled = add(x = x, y = x)[name = string("doubled")];
+        tensor<fp32, [1, 4]> sum = add(x = doubled, y = y)[name = string("sum")];
+        tensor<fp32, [1, 4]> z = relu(x = sum)[name = string("z")];
+    } -> (z);
+}
+"""
+
+ACCUMULATOR = """program(1.3)
+{
+    func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {
+        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
+        tensor<fp16, [3]> sum = add(x = before, y = x)[name = string("sum")];
+        write_state(data = sum, input = total)[name = string("after")];
+    } -> (sum);
+}
+"""
+
+
+def moka(*arguments, program=PROGRAM):
+    return subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True, timeout=600)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        keeper = tempfile.TemporaryDirectory()
+        self.addCleanup(keeper.cleanup)
+        self.folder = Path(keeper.name)
+
+    def ends(self, code, *arguments):
+        done = moka(*arguments)
+        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        if code:
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertTrue(done.stderr.startswith("moka"), done.stderr)
+        return done
+
+    def answer(self, *arguments):
+        return json.loads(self.ends(0, *arguments, "--json").stdout)
+
+    def affine(self):
+        metadata = field(1, "Twice x and y, never below 0") + field(3, "Someone")
+        features = [array_feature("x", [1, 4]), array_feature("y", [1, 4])]
+        return write_program(self.folder / "affine.mlmodelc", AFFINE, features, [array_feature("z", [1, 4])], metadata=metadata)
+
+    def accumulator(self):
+        return write_program(self.folder / "sum.mlmodelc", ACCUMULATOR, [array_feature("x", [3], FLOAT16)],
+                             [array_feature("sum", [3], FLOAT16)], [array_feature("total", [3], FLOAT16, state=True)])
+
+
+class General(Case):
+    def test_overview_version_help(self):
+        overview = self.ends(0).stdout
+        for command in ("inspect", "predict", "explain", "bench"):
+            self.assertIn(f"$ moka {command}", overview)
+            self.assertIn("Example", self.ends(0, command, "--help").stdout)
+        self.assertRegex(self.ends(0, "--version").stdout, r"^moka \d+\.\d+\.\d+\n$")
+
+    def test_wrong_use(self):
+        self.assertIn("did you mean 'inspect'", self.ends(2, "inspct").stderr)
+        self.ends(2, "--bogus")
+        self.ends(2, "inspect")
+        self.ends(2, "bench", "x.mlmodel", "--iterations", "0")
+        self.ends(2, "predict", "x.mlmodel", "--compute-units", "some")
+
+    def test_files_at_fault(self):
+        self.ends(3, "inspect", self.folder / "absent.mlmodel")
+        self.ends(3, "inspect", self.folder)
+        (self.folder / "noise.mlmodel").write_bytes(bytes(range(256)) * 8)
+        self.ends(3, "predict", self.folder / "noise.mlmodel", "--input", "random")
+
+    def test_no_colour_in_a_pipe(self):
+        self.assertNotIn("\x1b", self.ends(0, "inspect", self.affine()).stdout)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full on this system")
+    def test_full_disk(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 3, done.stderr)
+
+
+class Inspect(Case):
+    def test_for_people(self):
+        shown = self.ends(0, "inspect", self.affine(), "--layers").stdout
+        for text in ("mlProgram", "iOS 18, macOS 15", "Someone", "MultiArray (Float32 1 x 4)", "3 operations", "doubled"):
+            self.assertIn(text, shown)
+
+    def test_json(self):
+        model = self.affine()
+        facts = self.answer("inspect", model, "--layers", "--weights")
+        self.assertEqual(facts["specificationVersion"], 9)
+        self.assertEqual(facts["bytes"], sum(f.stat().st_size for f in Path(model).rglob("*") if f.is_file()))
+        self.assertEqual([i["name"] for i in facts["functions"][0]["inputs"]], ["x", "y"])
+        self.assertEqual(facts["functions"][0]["inputs"][0]["shape"], [1, 4])
+        self.assertEqual(facts["operations"]["byType"], {"add": 2, "relu": 1})
+        self.assertEqual([o["name"] for o in facts["operations"]["list"]], ["doubled", "sum", "z"])
+
+    def test_mil(self):
+        shown = self.ends(0, "inspect", self.affine(), "--mil").stdout
+        self.assertTrue(shown.startswith("program("))
+        self.assertIn("relu(", shown)
+        self.ends(0, "inspect", self.affine_again(), "--mil", "--optimized")
+        self.ends(2, "inspect", self.affine_again(), "--optimized")
+
+    def affine_again(self):
+        return str(self.folder / "affine.mlmodelc")
+
+
+class Predict(Case):
+    def values(self, *arguments, output="z"):
+        return self.answer("predict", *arguments)["outputs"][output]["values"]
+
+    def test_numbers(self):
+        model = self.affine()
+        self.assertEqual(self.values(model, "--input", "x=1,2,3,4", "--input", "y=[[0.5,0,-10,1]]"), [[2.5, 4, 0, 9]])
+
+    def test_npy_in_and_out(self):
+        model = self.affine()
+        write_npy(self.folder / "x.npy", [1, 4], [1, -2, 3, 0.25])
+        out = self.folder / "out"
+        self.ends(0, "predict", model, "-i", f"x=@{self.folder}/x.npy", "-i", "y=0,0,0,0", "-o", out)
+        self.assertEqual(read_npy(out / "z.npy"), ((1, 4), [2, 0, 6, 0.5]))
+
+    def test_json_file_by_names(self):
+        model = self.affine()
+        (self.folder / "in.json").write_text('{"x": [1, 2, 3, 4], "y": [[1, 1, 1, 1]]}')
+        self.assertEqual(self.values(model, "-i", f"@{self.folder}/in.json"), [[3, 5, 7, 9]])
+
+    def test_batch(self):
+        model = self.affine()
+        (self.folder / "in.csv").write_text('x,y\n"1,2,3,4","0,0,0,0"\n"[1,1,1,1]","1,2,3,4"\n')
+        rows = self.answer("predict", model, "-i", f"@{self.folder}/in.csv")["batch"]
+        self.assertEqual([r["z"]["values"] for r in rows], [[[2, 4, 6, 8]], [[3, 4, 5, 6]]])
+        self.ends(0, "predict", model, "-i", f"@{self.folder}/in.csv", "-o", self.folder / "rows")
+        self.assertEqual(read_npy(self.folder / "rows" / "z_002.npy")[1], [3, 4, 5, 6])
+
+    def test_random_is_reproducible(self):
+        model = self.affine()
+        first = self.values(model, "-i", "random")
+        self.assertEqual(first, self.values(model, "-i", "random"))
+        self.assertNotEqual(first, self.values(model, "-i", "random", "--seed", "2"))
+
+    def test_options_give_the_same_numbers(self):
+        model = self.affine()
+        plain = self.values(model, "-i", "random")
+        for options in (["--device", "reference"], ["--compute-units", "cpuOnly"], ["--threads", "1"], ["--precision", "exact"], ["--repeat", "3"]):
+            self.assertEqual(plain, self.values(model, "-i", "random", *options), options)
+
+    def test_mistakes(self):
+        model = self.affine()
+        self.assertIn("no inputs given", self.ends(2, "predict", model).stderr)
+        self.assertIn("no value for input 'y'", self.ends(2, "predict", model, "-i", "x=1,2,3,4").stderr)
+        self.assertIn("no input 'X'; did you mean 'x'?", self.ends(2, "predict", model, "-i", "X=1,2,3,4").stderr)
+        self.assertIn("got 2 numbers", self.ends(2, "predict", model, "-i", "x=1,2", "-i", "y=random").stderr)
+        self.ends(3, "predict", model, "-i", f"x=@{self.folder}/absent.npy", "-i", "y=random")
+        self.ends(2, "predict", model, "-i", "random", "--state")
+        self.ends(2, "predict", model, "-i", "random", "--function", "other")
+        self.ends(2, "predict", model, "-i", "random", "--device", "abacus")
+
+    def test_a_wrong_shape_in_a_file(self):
+        model = self.affine()
+        write_npy(self.folder / "x.npy", [2, 4], [0] * 8)
+        self.assertIn("'x'", self.ends(2, "predict", model, "-i", f"x=@{self.folder}/x.npy", "-i", "y=random").stderr)
+
+    def test_state(self):
+        model = self.accumulator()
+        arguments = (model, "-i", "x=1,2,3", "--repeat", "3")
+        self.assertEqual(self.values(*arguments, "--state", output="sum"), [3, 6, 9])
+        self.assertEqual(self.values(*arguments, output="sum"), [1, 2, 3])
+
+
+class Explain(Case):
+    def test_json(self):
+        plan = self.answer("explain", self.affine(), "--measure", "--device", "reference")
+        self.assertEqual(plan["operationsInSource"], 3)
+        self.assertGreaterEqual(plan["measuredSeconds"], 0)
+        self.assertGreaterEqual(plan["memory"]["unsharedBytes"], plan["memory"]["arenaBytes"])
+        named = {name for o in plan["operations"] for name in [o["name"], *o["fused"]]}
+        self.assertLessEqual({"z"}, named)
+        self.assertEqual({o["device"] for o in plan["operations"] if o["type"] in ("add", "relu")}, {"reference"})
+
+    def test_for_people(self):
+        model = self.affine()
+        for options in ([], ["--all"], ["--measure"], ["--measure", "--input", "random"]):
+            shown = self.ends(0, "explain", model, *options).stdout
+            self.assertIn("device", shown)
+            self.assertIn("operation", shown)
+
+    def test_state(self):
+        plan = self.answer("explain", self.accumulator(), "--measure")
+        self.assertLessEqual({"read_state", "write_state"}, {o["type"] for o in plan["operations"]})
+
+
+class Bench(Case):
+    def test_json(self):
+        times = self.answer("bench", self.affine(), "--iterations", "20", "--threads", "1")
+        self.assertEqual(times["predictions"], 20)
+        steady = times["steady"]
+        self.assertLessEqual(steady["min"], steady["p50"])
+        self.assertLessEqual(steady["p50"], steady["p90"])
+        self.assertLessEqual(steady["p99"], steady["max"])
+        self.assertLessEqual(times["load"]["open"] + times["load"]["import"], times["load"]["total"])
+
+    def test_state_and_time_limit(self):
+        shown = self.ends(0, "bench", self.accumulator(), "--seconds", "0.05").stdout
+        for row in ("open file", "first", "p90", "peak memory"):
+            self.assertIn(row, shown)
+
+
+class Examples(Case):
+    def run_example(self, name, *arguments):
+        program = EXAMPLES / f"example_{name}"
+        if not program.exists():
+            self.skipTest(f"{program.name} is not built")
+        done = moka(*arguments, program=program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_load_and_predict(self):
+        line = [l for l in self.run_example("load_and_predict").splitlines() if l.startswith("probabilities")][0]
+        self.assertAlmostEqual(sum(map(float, line.split(")")[1].split())), 1, places=4)
+        self.assertIn("z: MultiArray (Float32 1 x 4)", self.run_example("load_and_predict", self.affine()))
+
+    def test_batch(self):
+        self.assertIn("32 predictions at once", self.run_example("batch"))
+
+    def test_flexible_shape(self):
+        shown = self.run_example("flexible_shape")
+        for line in ("1 x 4 gives sums: MultiArray (Float32 1)", "5 x 4 gives sums: MultiArray (Float32 5)"):
+            self.assertIn(line, shown)
+
+    def test_state(self):
+        lines = [l.split(":") for l in self.run_example("state").splitlines()]
+        self.assertEqual([name for name, _ in lines], ["sum", "sum", "sum", "state total"])
+        self.assertEqual(lines[2][1], lines[3][1])
+
+    def test_image_in(self):
+        if not MODELS.is_dir():
+            self.skipTest("models folder absent")
+        shown = self.run_example("image_in", MODELS / "card_detector/SSDOcr.mlmodel", MODELS / "card_detector/quickread.jpg")
+        self.assertIn("scores: MultiArray", shown)
+
+
+@unittest.skipUnless(MODELS.is_dir(), "models folder absent")
+class RealModels(Case):
+    def test_sleep_from_a_table(self):
+        (self.folder / "nights.csv").write_text("wake,estimatedSleep,coffee\n6,8,2\n7,7,1\n")
+        model = MODELS / "glm_sleep/SleepCalculator.mlmodel"
+        rows = self.answer("predict", model, "-i", f"@{self.folder}/nights.csv")["batch"]
+        one = self.answer("predict", model, "-i", "wake=6", "-i", "estimatedSleep=8", "-i", "coffee=2")["outputs"]
+        self.assertEqual(rows[0]["actualSleep"], one["actualSleep"])
+
+    def test_words_from_json(self):
+        model = MODELS / "sentiment_glm/SentimentPolarity.mlmodel"
+        good = self.answer("predict", model, "-i", 'input={"excellent": 3, "wonderful": 2}')["outputs"]
+        self.assertEqual(good["classLabel"]["value"], "Pos")
+        self.assertAlmostEqual(sum(good["classProbability"]["value"].values()), 1, places=6)
+
+    def test_sound_wants_the_right_length(self):
+        model, sound = MODELS / "basic_pitch/nmp.mlpackage", MODELS / "basic_pitch/vocadito_10.wav"
+        message = self.ends(2, "predict", model, "-i", f"input_2=@{sound}").stderr
+        self.assertIn("expected 43844 samples", message)
+        done = self.ends(0, "predict", model, "-i", f"@{sound}", "--rate", "22050", "--pad", "-o", self.folder)
+        self.assertIn("using the first 43844", done.stderr)
+        self.assertEqual(read_npy(self.folder / "Identity_1.npy")[0], (1, 172, 88))
+
+    def test_picture_in_and_out(self):
+        model, picture = MODELS / "custom_and_image_io/Image2Image.mlmodel", MODELS / "card_detector/quickread.jpg"
+        for fit in ("scaleFill", "scaleFit", "centerCrop"):
+            self.ends(0, "predict", model, "-i", picture, "--fit", fit, "-o", self.folder / fit)
+            written = (self.folder / fit / "generatedImage.png").read_bytes()
+            self.assertEqual(written[16:24], (256).to_bytes(4, "big") * 2)
+
+    def test_what_cannot_run_says_so(self):
+        for name, word in (("nsfw_visionfeatureprint/NSFW.mlmodel", "visionFeaturePrint"), ("rules_apple_samples/sample.mlmodel", "textClassifier")):
+            self.assertIn(word, self.ends(3, "predict", MODELS / name, "-i", "random").stderr)
+
+    def test_every_command_on_every_small_model(self):
+        for name in ("silero_vad/unified_int8.mlmodelc", "random_forest/RandomForest.mlmodel", "rnn_forecast/MyModel.mlpackage",
+                     "dtln_aec/DTLN_AEC_128_Part1.mlpackage", "compiled_weightless/add_model.mlmodelc"):
+            with self.subTest(name):
+                self.answer("inspect", MODELS / name, "--layers", "--weights", "--mil")
+                self.answer("predict", MODELS / name, "-i", "random")
+                self.answer("explain", MODELS / name, "--measure")
+                self.answer("bench", MODELS / name, "-n", "2")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+"""Writes small compiled models: MIL text and the binary description beside it."""
+
+import struct
+from pathlib import Path
+
+FLOAT16, FLOAT32 = 0x10000 | 16, 0x10000 | 32
+
+
+def varint(n):
+    out = b""
+    while n >= 128:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, payload):
+    """A protobuf field: a number as varint, bytes or text with their length."""
+    if isinstance(payload, int):
+        return varint(number << 3) + varint(payload)
+    if isinstance(payload, str):
+        payload = payload.encode()
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def array_feature(name, shape, kind=FLOAT32, state=False):
+    array = field(1, b"".join(varint(d) for d in shape)) + field(2, kind)
+    kind_field = field(8, field(1, array)) if state else field(5, array)
+    return field(1, name) + field(3, kind_field)
+
+
+def text(s):
+    return struct.pack("<Q", len(s)) + s.encode()
+
+
+def write_program(folder, mil, inputs, outputs, states=(), spec_version=9, metadata=b""):
+    """An .mlmodelc of type mlProgram with one function."""
+    folder = Path(folder)
+    folder.mkdir(parents=True)
+    description = b"".join(field(1, f) for f in inputs)
+    description += b"".join(field(10, f) for f in outputs)
+    description += b"".join(field(13, f) for f in states)
+    if metadata:
+        description += field(100, metadata)
+    data = struct.pack("<IQQQ", 502, 5, 0, 0) + text("generic") + struct.pack("<I", spec_version) + bytes(28)
+    data += struct.pack("<Q", len(description)) + description + struct.pack("<QQ", 502, 0)
+    (folder / "coremldata.bin").write_bytes(data)
+    (folder / "model.mil").write_text(mil)
+    return str(folder)
+
+
+def read_npy(path):
+    """Shape and float32 numbers of a .npy file in C order."""
+    raw = Path(path).read_bytes()
+    length = struct.unpack_from("<H", raw, 8)[0]
+    header = eval(raw[10 : 10 + length], {})
+    assert header["descr"] == "<f4" and not header["fortran_order"], header
+    data = raw[10 + length :]
+    return header["shape"], list(struct.unpack(f"<{len(data) // 4}f", data))
+
+
+def write_npy(path, shape, numbers):
+    header = repr({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+                           + struct.pack(f"<{len(numbers)}f", *numbers))

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# exports_test.sh LIBRARY: it exports the two interfaces and nothing of its inside.
+set -euo pipefail
+symbols=$(nm -DC --defined-only "$1" | cut -d' ' -f3-)
+inside=$(grep -vE '^(moka_[a-z0-9_]+|(vtable for |typeinfo for |typeinfo name for )?moka::[A-Za-z_]+(::|\(|$|\[).*|(vtable for |typeinfo for |typeinfo name for )moka::[A-Za-z]+)$' <<<"$symbols" || true)
+inside+=$(grep -E '^[^(]*(moka::(ir|ops|format|import|passes|kernel|devices|plan|runtime|api|proto)::|::Impl::)' <<<"$symbols" || true)
+if [ -n "$inside" ]; then
+  echo "exported, but not part of the interface:" >&2
+  echo "$inside" >&2
+  exit 1
+fi
+grep -q '^moka_model_predict$' <<<"$symbols" && grep -q '^moka::Model::load(' <<<"$symbols" || { echo "the interface is not exported" >&2; exit 1; }
+echo "$(wc -l <<<"$symbols") symbols, all of the interface"

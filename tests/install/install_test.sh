@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# install_test.sh BUILD CXX CC SANITIZERS: the library installed from BUILD serves find_package and pkg-config.
+set -euo pipefail
+build=$1 cxx=$2 cc=$3 sanitize=$4
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+flags=(-O1)
+[ -z "$sanitize" ] || flags+=("-fsanitize=$sanitize")
+export ASAN_OPTIONS=detect_leaks=0
+
+expect() {  # WHAT EXPECTED GOT
+  [ "$2" = "$3" ] || { echo "$1: expected '$2', got '$3'" >&2; exit 1; }
+  echo "$1: $3"
+}
+
+cmake --install "$build" --prefix "$folder/first" --component library >/dev/null
+[ ! -x "$build/bin/moka" ] || cmake --install "$build" --prefix "$folder/first" >/dev/null
+# Moved after installing: nothing may remember the first place.
+mv "$folder/first" "$folder/prefix"
+
+cmake -S "$here/consumer" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
+cmake --build "$folder/cmake" >/dev/null
+expect "find_package" 3 "$("$folder/cmake/consumer")"
+
+pc=$(find "$folder/prefix" -name moka.pc)
+export PKG_CONFIG_PATH=${pc%/*}
+libraries=$(pkg-config --variable=libdir moka)
+# shellcheck disable=SC2046
+"$cc" -std=c99 -pedantic-errors "${flags[@]}" "$here/consumer/consumer.c" -o "$folder/c" $(pkg-config --cflags --libs moka)
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 "${flags[@]}" "$here/consumer/consumer.cpp" -o "$folder/cxx" $(pkg-config --cflags --libs moka)
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+expect "pkg-config, C" "$(pkg-config --modversion moka) not found" "$("$folder/c")"
+expect "pkg-config, C++" 3 "$("$folder/cxx")"
+
+if [ -x "$folder/prefix/bin/moka" ]; then
+  unset LD_LIBRARY_PATH
+  expect "program" "moka $(pkg-config --modversion moka)" "$("$folder/prefix/bin/moka" --version)"
+fi

@@ -1,0 +1,162 @@
+#include "passes/pass.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/evaluate.h"
+#include "ir/text_printer.h"
+#include "ir/text_reader.h"
+#include "ir/verifier.h"
+
+/// A case is two programs, tests/passes/<pass>/<case>.in.mil and .out.mil: before the pass, and after it and the removal
+/// of dead code. With MOKA_WRITE_CASES set in the environment, the second one is written instead of compared.
+namespace moka::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace ir;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+/// Multiples of 1/64 from -2 to 2, which every floating-point type holds; integers from 0 to 3.
+RuntimeValue random_value(const Type& type, RandomSource& random) {
+  const Type& t = type.is_state() ? type.element() : type;
+  Shape shape = t.shape();
+  for (int i = 0; i < shape.rank(); i++)
+    if (shape[i] < 0) shape[i] = 3;
+  auto tensor = Tensor::zeros(t.dtype(), shape);
+  EXPECT_TRUE(tensor.ok());
+  for (int64_t i = 0; i < tensor->count(); i++) {
+    const auto r = random.next();
+    if (is_float(t.dtype())) store_f64(tensor->view(), i, (static_cast<double>(r % 257) - 128) / 64);
+    else store_i64(tensor->view(), i, static_cast<int64_t>(t.dtype() == DType::boolean ? r % 2 : r % 4));
+  }
+  return RuntimeValue(*tensor);
+}
+
+struct Outcome {
+  std::vector<RuntimeValue> outputs, states;
+};
+
+Outcome evaluate(const Function& f, uint64_t seed) {
+  RandomSource random{seed};
+  std::vector<RuntimeValue> inputs;
+  Outcome out;
+  for (const auto& v : f.body().inputs()) {
+    inputs.push_back(random_value(v->type, random));
+    if (v->type.is_state()) out.states.push_back(inputs.back());
+  }
+  EvaluateOptions options;
+  options.table = &ops::table();
+  auto outputs = ir::evaluate(f, inputs, options);
+  EXPECT_TRUE(outputs.ok()) << (outputs.ok() ? "" : outputs.error().to_string());
+  if (outputs) out.outputs = std::move(*outputs);
+  return out;
+}
+
+void expect_close(const std::vector<RuntimeValue>& a, const std::vector<RuntimeValue>& b, double tolerance, std::string_view what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (size_t k = 0; k < a.size(); k++) {
+    const TensorView x = a[k].tensor.view(), y = b[k].tensor.view();
+    ASSERT_TRUE(x.shape == y.shape) << what << " " << k;
+    for (int64_t i = 0; i < x.count(); i++) {
+      const double p = load_f64(x, i), q = load_f64(y, i);
+      if (p == q || (std::isnan(p) && std::isnan(q))) continue;
+      ASSERT_LE(std::fabs(p - q), tolerance * std::max(1.0, std::fabs(p))) << what << " " << k << ", element " << i << ": " << p << " became " << q;
+    }
+  }
+}
+
+Status run_pass(Program& program, std::string_view name, std::vector<passes::Remark>& remarks) {
+  for (std::string_view n : {name, std::string_view("remove_dead_code")}) {
+    const passes::Pass* pass = passes::find(n);
+    EXPECT_NE(pass, nullptr) << n;
+    for (const auto& f : program.functions) {
+      passes::PassContext context{*f, ops::table(), remarks, pass->name};
+      MOKA_TRY(pass->run(context));
+    }
+  }
+  return verify(program);
+}
+
+struct Case {
+  std::string pass, name;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.pass << "/" << c.name; }
+
+std::vector<Case> all_cases() {
+  std::vector<Case> out;
+  for (const auto& e : fs::recursive_directory_iterator(MOKA_PASS_CASES)) {
+    std::string name = e.path().filename().string();
+    if (!name.ends_with(".in.mil")) continue;
+    out.push_back({e.path().parent_path().filename().string(), name.substr(0, name.size() - 7)});
+  }
+  std::sort(out.begin(), out.end(), [](const Case& a, const Case& b) { return std::tie(a.pass, a.name) < std::tie(b.pass, b.name); });
+  return out;
+}
+
+class PassCase : public testing::TestWithParam<Case> {};
+
+TEST_P(PassCase, RewritesAndComputesTheSame) {
+  const Case& c = GetParam();
+  const fs::path folder = fs::path(MOKA_PASS_CASES) / c.pass;
+  const std::string source = read(folder / (c.name + ".in.mil"));
+  auto before = read_text(source, ops::table());
+  ASSERT_TRUE(before.ok()) << before.error().to_string();
+  auto after = read_text(source, ops::table());
+  ASSERT_TRUE(after.ok());
+  std::vector<passes::Remark> remarks;
+  const Status status = run_pass(*after, c.pass, remarks);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  const std::string text = print_text(*after);
+
+  const fs::path expected = folder / (c.name + ".out.mil");
+  if (std::getenv("MOKA_WRITE_CASES") != nullptr) std::ofstream(expected, std::ios::binary) << text;
+  EXPECT_EQ(text, read(expected));
+  auto again = read_text(text, ops::table());
+  ASSERT_TRUE(again.ok()) << again.error().to_string();
+  EXPECT_EQ(print_text(*again), text);
+
+  const double tolerance = c.pass == "widen_float16" ? 2e-3 : 1e-5;
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    const Outcome a = evaluate(*before->functions[0], seed), b = evaluate(*after->functions[0], seed);
+    expect_close(a.outputs, b.outputs, tolerance, "output");
+    expect_close(a.states, b.states, tolerance, "state");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, PassCase, testing::ValuesIn(all_cases()), [](const auto& info) { return info.param.pass + "_" + info.param.name; });
+
+TEST(Pipeline, EveryPassOfTheOrderExists) {
+  for (std::string_view name : {"widen_float16", "remove_identities", "fold_constants", "fold_scale", "fuse_activations", "remove_dead_code"})
+    EXPECT_NE(passes::find(name), nullptr) << name;
+}
+
+TEST(Pipeline, ReportsWhatItDid) {
+  auto program = read_text(R"(program(1.3) { func main<ios17>(tensor<fp32, [1, 2]> x) {
+    tensor<fp32, [1, 2]> a = linear(x = x, weight = tensor<fp32, [2, 2]>([[1.0, 2.0], [3.0, 4.0]]))[name = string("dense")];
+    tensor<fp32, [1, 2]> b = mul(x = a, y = fp32(2.0))[name = string("twice")];
+    tensor<fp32, [1, 2]> c = relu(x = b)[name = string("relu_1")];
+    } -> (c); })", ops::table());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  std::vector<passes::Remark> remarks;
+  ASSERT_TRUE(passes::run_pipeline(*program, ops::table(), {}, remarks).ok());
+  std::vector<std::string> texts;
+  for (const auto& r : remarks) texts.push_back(std::string(r.pass) + ": " + r.text);
+  EXPECT_EQ(texts, (std::vector<std::string>{"fold_scale: twice into the weights of dense", "fuse_activations: relu_1 into dense"}));
+}
+
+}  // namespace
+}  // namespace moka::test

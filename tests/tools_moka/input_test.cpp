@@ -1,0 +1,277 @@
+#include "input.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "io/io_error.h"
+#include "io/npy.h"
+#include "io/picture.h"
+#include "io/wav.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+FeatureDescription array_input(std::string name, DataType type, std::vector<int64_t> shape,
+                               std::vector<SizeRange> ranges = {}) {
+  FeatureDescription d;
+  d.name = std::move(name);
+  d.array = {type, std::move(shape), std::move(ranges), {}};
+  return d;
+}
+
+FeatureDescription plain_input(std::string name, FeatureType type, bool optional = false) {
+  FeatureDescription d;
+  d.name = std::move(name);
+  d.type = type;
+  d.optional = optional;
+  return d;
+}
+
+std::vector<double> numbers_of(const FeatureValue& value) {
+  const auto& array = std::get<MultiArray>(value);
+  std::vector<double> out;
+  for (int64_t i = 0; i < array.count(); ++i) out.push_back(array.at(i));
+  return out;
+}
+
+std::string message_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "no UsageError";
+}
+
+class InputFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("moka_input_" + std::to_string(::getpid()) + "_" +
+                                           testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string text_file(const std::string& name, const std::string& content) const {
+    std::ofstream(path(name), std::ios::binary) << content;
+    return path(name);
+  }
+  static Inputs read(std::vector<FeatureDescription> inputs, std::vector<std::string> arguments,
+                     InputOptions options = {}) {
+    FunctionDescription function;
+    function.inputs = std::move(inputs);
+    options.inputs = std::move(arguments);
+    return read_inputs(function, options);
+  }
+
+  fs::path folder_;
+};
+
+TEST(InputValue, NumbersTextAndLists) {
+  EXPECT_EQ(std::get<double>(value_from_text(plain_input("x", FeatureType::float64), " 2.5 ", "x")), 2.5);
+  EXPECT_EQ(std::get<int64_t>(value_from_text(plain_input("x", FeatureType::int64), "-3", "x")), -3);
+  EXPECT_EQ(std::get<std::string>(value_from_text(plain_input("x", FeatureType::string), " a=b", "x")), " a=b");
+  const auto list = value_from_text(array_input("x", DataType::float32, {2, 2}), "1, 2 3,4", "x");
+  EXPECT_EQ(std::get<MultiArray>(list).shape(), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(numbers_of(list), (std::vector<double>{1, 2, 3, 4}));
+}
+
+TEST(InputValue, NestedListsGiveTheShape) {
+  const auto flexible = array_input("x", DataType::float32, {1, 2}, {{1, -1}, {2, 2}});
+  const auto value = value_from_text(flexible, "[[1,2],[3,4],[5,6]]", "x");
+  EXPECT_EQ(std::get<MultiArray>(value).shape(), (std::vector<int64_t>{3, 2}));
+  EXPECT_THROW(value_from_text(flexible, "[[1,2],[3]]", "x"), UsageError);
+  EXPECT_THROW(value_from_text(flexible, "[[1,2],3]", "x"), UsageError);
+  EXPECT_THROW(value_from_text(flexible, "[1,[2,3]]", "x"), UsageError);
+  EXPECT_THROW(value_from_text(flexible, "[[1,\"a\"]]", "x"), UsageError);
+  EXPECT_THROW(value_from_text(flexible, std::string(5000, '['), "x"), UsageError);
+}
+
+TEST(InputValue, WrongCountsAndTypesSayWhatWasExpected) {
+  const auto fixed = array_input("x", DataType::int32, {1, 4});
+  EXPECT_EQ(message_of([&] { value_from_text(fixed, "1,2,3", "input 'x'"); }),
+            "input 'x': expected MultiArray (Int32 1 x 4), got 3 numbers");
+  EXPECT_EQ(message_of([&] { value_from_text(fixed, "1,2,3,4.5", "input 'x'"); }),
+            "input 'x': expected whole numbers of type int32, got '4.5'");
+  EXPECT_THROW(value_from_text(fixed, "1,2,3,3000000000", "x"), UsageError);
+  EXPECT_THROW(value_from_text(fixed, "1,2,,4", "x"), UsageError);
+}
+
+TEST(InputValue, DictionariesAndSequences) {
+  auto dictionary = plain_input("d", FeatureType::dictionary);
+  EXPECT_EQ(std::get<Dictionary>(value_from_text(dictionary, R"({"a": 2})", "d")).strings.at("a"), 2);
+  EXPECT_THROW(value_from_text(dictionary, R"({"a": "b"})", "d"), UsageError);
+  EXPECT_THROW(value_from_text(dictionary, "[1]", "d"), UsageError);
+  dictionary.string_keys = false;
+  EXPECT_EQ(std::get<Dictionary>(value_from_text(dictionary, R"({"7": 2})", "d")).ints.at(7), 2);
+  EXPECT_THROW(value_from_text(dictionary, R"({"a": 2})", "d"), UsageError);
+  auto sequence = plain_input("s", FeatureType::sequence);
+  EXPECT_EQ(std::get<StringSequence>(value_from_text(sequence, R"(["a","b"])", "s")), (StringSequence{"a", "b"}));
+  sequence.string_keys = false;
+  EXPECT_EQ(std::get<Int64Sequence>(value_from_text(sequence, "[1,2]", "s")), (Int64Sequence{1, 2}));
+  EXPECT_THROW(value_from_text(sequence, "[1.5]", "s"), UsageError);
+}
+
+TEST(InputShape, OneOpenDimensionTakesTheRest) {
+  const MultiArrayConstraint rows{DataType::float32, {1, 3}, {{1, 8}, {3, 3}}, {}};
+  EXPECT_EQ(shape_for_count(rows, 6), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(shape_for_count(rows, 7), std::nullopt);
+  EXPECT_EQ(shape_for_count(rows, 27), std::nullopt);
+  const MultiArrayConstraint listed{DataType::float32, {2}, {}, {{2}, {5}}};
+  EXPECT_EQ(shape_for_count(listed, 5), (std::vector<int64_t>{5}));
+  EXPECT_EQ(shape_for_count(listed, 4), std::nullopt);
+  EXPECT_EQ(shape_for_count({DataType::float32, {}, {}, {}}, 4), (std::vector<int64_t>{4}));
+}
+
+TEST(InputShape, SampleAxis) {
+  EXPECT_EQ(sample_axis({DataType::float32, {1, 43844, 1}, {}, {}}), 1u);
+  EXPECT_EQ(sample_axis({DataType::float32, {1, 576}, {}, {}}), 1u);
+  EXPECT_EQ(sample_axis({DataType::float32, {1, 1}, {{1, 1}, {1, -1}}, {}}), 1u);
+  EXPECT_EQ(sample_axis({DataType::float32, {1, 100}, {{1, -1}, {100, 100}}, {}}), 1u);
+  EXPECT_EQ(sample_axis({DataType::float32, {80, 3000}, {}, {}}), std::nullopt);
+}
+
+TEST(InputShape, PictureSize) {
+  ImageConstraint c;
+  c.width = 28;
+  c.height = 20;
+  EXPECT_EQ(picture_size(c, 100, 50), (std::pair<int64_t, int64_t>(28, 20)));
+  c.width_range = SizeRange{10, 64};
+  EXPECT_EQ(picture_size(c, 100, 50), (std::pair<int64_t, int64_t>(64, 20)));
+  c.height_range = SizeRange{10, -1};
+  EXPECT_EQ(picture_size(c, 40, 5000), (std::pair<int64_t, int64_t>(40, 5000)));
+  c.enumerated = {{28, 20}, {56, 40}};
+  EXPECT_EQ(picture_size(c, 56, 40), (std::pair<int64_t, int64_t>(56, 40)));
+  EXPECT_EQ(picture_size(c, 57, 40), (std::pair<int64_t, int64_t>(28, 20)));
+}
+
+TEST(InputReference, Parts) {
+  EXPECT_EQ(parse_reference("a/b.NPZ").extension, "npz");
+  EXPECT_EQ(parse_reference("a:b/c.npz:x:y").path, "a:b/c.npz:x:y");
+  EXPECT_EQ(parse_reference("c.npz:x").member, "x");
+  EXPECT_EQ(parse_reference("c.npz:x").path, "c.npz");
+  EXPECT_EQ(parse_reference("a:b.png").extension, "png");
+}
+
+TEST_F(InputFiles, NamesAndMistakes) {
+  const std::vector<FeatureDescription> sleep{plain_input("wake", FeatureType::float64),
+                                              plain_input("coffee", FeatureType::float64),
+                                              plain_input("note", FeatureType::string, true)};
+  const Inputs good = read(sleep, {"wake=6", "coffee=2"});
+  ASSERT_EQ(good.rows.size(), 1u);
+  EXPECT_EQ(good.rows[0].size(), 2u);
+  EXPECT_EQ(message_of([&] { read(sleep, {"wak=6"}); }),
+            "the model has no input 'wak'; did you mean 'wake'? It takes wake: Double; coffee: Double; note: String, "
+            "optional");
+  EXPECT_EQ(message_of([&] { read(sleep, {"wake=6"}); }),
+            "no value for input 'coffee'; expected wake: Double; coffee: Double; note: String, optional");
+  EXPECT_EQ(message_of([&] { read(sleep, {"wake=6", "wake=7"}); }), "input 'wake': given twice");
+  EXPECT_THROW(read(sleep, {}), UsageError);
+  EXPECT_THROW(read(sleep, {"6"}), UsageError);
+}
+
+TEST_F(InputFiles, NamesMayContainEqualsSigns) {
+  const Inputs in =
+      read({plain_input("a", FeatureType::string, true), plain_input("a=b", FeatureType::string)}, {"a=b=c"});
+  EXPECT_EQ(std::get<std::string>(in.rows[0].at("a=b")), "c");
+}
+
+TEST_F(InputFiles, ArraysFromNpyAndNpz) {
+  io::write_npy(path("x.npy"), io::Array::of<double>({4}, {1, 2, 3, 4}));
+  const auto x = array_input("x", DataType::float32, {1, 4});
+  const Inputs npy = read({x}, {"x=@" + path("x.npy")});
+  EXPECT_EQ(std::get<MultiArray>(npy.rows[0].at("x")).shape(), (std::vector<int64_t>{1, 4}));
+  EXPECT_EQ(std::get<MultiArray>(npy.rows[0].at("x")).type(), DataType::float32);
+  const std::vector<io::NamedArray> members{{"y", io::Array::of<float>({1, 4}, {5, 6, 7, 8})},
+                                            {"x", io::Array::of<float>({1, 4}, {1, 2, 3, 4})}};
+  io::write_npz(path("xy.npz"), members);
+  const Inputs npz = read({x, array_input("y", DataType::float32, {1, 4})}, {"@" + path("xy.npz")});
+  EXPECT_EQ(numbers_of(npz.rows[0].at("y")), (std::vector<double>{5, 6, 7, 8}));
+  const Inputs member = read({x}, {"x=@" + path("xy.npz") + ":y"});
+  EXPECT_EQ(numbers_of(member.rows[0].at("x")), (std::vector<double>{5, 6, 7, 8}));
+  EXPECT_THROW(read({x}, {"x=@" + path("xy.npz") + ":z"}), io::IoError);
+  EXPECT_THROW(read({x}, {"x=@" + path("absent.npy")}), io::IoError);
+  EXPECT_THROW(read({x}, {"x=@" + text_file("x.exe", "")}), UsageError);
+}
+
+TEST_F(InputFiles, JsonByName) {
+  const std::string file = text_file("in.json", R"({"x": [[1, 2]], "s": "hi", "d": {"a": 1}})");
+  const Inputs in = read({array_input("x", DataType::float32, {1, 2}), plain_input("s", FeatureType::string),
+                          plain_input("d", FeatureType::dictionary)},
+                         {"@" + file});
+  EXPECT_EQ(numbers_of(in.rows[0].at("x")), (std::vector<double>{1, 2}));
+  EXPECT_EQ(std::get<std::string>(in.rows[0].at("s")), "hi");
+  EXPECT_EQ(std::get<Dictionary>(in.rows[0].at("d")).strings.at("a"), 1);
+  const Inputs whole = read({plain_input("d", FeatureType::dictionary)}, {"@" + text_file("d.json", R"({"word": 3})")});
+  EXPECT_EQ(std::get<Dictionary>(whole.rows[0].at("d")).strings.at("word"), 3);
+}
+
+TEST_F(InputFiles, TablesAreBatches) {
+  const std::string file = text_file("in.csv", "wake,truth,x\n6,9,\"1,2\"\n7,9,\"[3,4]\"\n");
+  const Inputs in = read({plain_input("wake", FeatureType::float64), array_input("x", DataType::float32, {2}),
+                          plain_input("coffee", FeatureType::int64)},
+                         {"@" + file, "coffee=2"});
+  EXPECT_TRUE(in.batch);
+  ASSERT_EQ(in.rows.size(), 2u);
+  EXPECT_EQ(std::get<double>(in.rows[1].at("wake")), 7);
+  EXPECT_EQ(numbers_of(in.rows[1].at("x")), (std::vector<double>{3, 4}));
+  EXPECT_EQ(std::get<int64_t>(in.rows[1].at("coffee")), 2);
+  ASSERT_EQ(in.notes.size(), 1u);
+  EXPECT_NE(in.notes[0].find("'truth'"), std::string::npos);
+  const std::string bad = text_file("bad.csv", "wake\n6\nsix\n");
+  EXPECT_EQ(message_of([&] { read({plain_input("wake", FeatureType::float64)}, {"@" + bad}); }),
+            bad + ": row 2: input 'wake': expected a number, got 'six'");
+}
+
+TEST_F(InputFiles, ChannelsAreMixed) {
+  io::write_wav(path("s.wav"), {8000, 2, {0.5f, -0.5f, 0.25f, 0.25f, 0.75f, 0.25f}});
+  const Inputs in = read({array_input("audio", DataType::float32, {1, 3})}, {"@" + path("s.wav")});
+  EXPECT_EQ(numbers_of(in.rows[0].at("audio")), (std::vector<double>{0, 0.25, 0.5}));
+}
+
+TEST_F(InputFiles, SoundIsPaddedOrCutOnDemand) {
+  io::write_wav(path("s.wav"), {8000, 1, {0.5f, 0.25f, -0.5f}});
+  const auto longer = array_input("audio", DataType::float32, {1, 5, 1});
+  const std::string message = message_of([&] { read({longer}, {"audio=@" + path("s.wav")}); });
+  EXPECT_NE(message.find("expected 5 samples, got 3"), std::string::npos) << message;
+  InputOptions options;
+  options.pad = true;
+  EXPECT_EQ(numbers_of(read({longer}, {"audio=@" + path("s.wav")}, options).rows[0].at("audio")),
+            (std::vector<double>{0.5, 0.25, -0.5, 0, 0}));
+  const Inputs cut = read({array_input("audio", DataType::float32, {2})}, {"audio=@" + path("s.wav")}, options);
+  EXPECT_EQ(numbers_of(cut.rows[0].at("audio")), (std::vector<double>{0.5, 0.25}));
+  EXPECT_EQ(cut.notes.size(), 1u);
+  const Inputs free =
+      read({array_input("audio", DataType::float32, {1, 1}, {{1, 1}, {1, -1}})}, {"audio=@" + path("s.wav")});
+  EXPECT_EQ(std::get<MultiArray>(free.rows[0].at("audio")).shape(), (std::vector<int64_t>{1, 3}));
+}
+
+TEST_F(InputFiles, PicturesBecomeTheImageTheModelWants) {
+  io::Picture picture = io::Picture::blank(4, 2, 3);
+  for (size_t x = 0; x < 4; ++x)
+    for (size_t y = 0; y < 2; ++y) picture.at(x, y)[0] = 255;
+  io::write_png(path("red.png"), picture);
+  auto input = plain_input("image", FeatureType::image);
+  input.image.width = 2;
+  input.image.height = 2;
+  const Inputs rgb = read({input}, {path("red.png")});
+  const auto& image = std::get<Image>(rgb.rows[0].at("image"));
+  EXPECT_EQ(image.width, 2);
+  EXPECT_EQ(image.format, PixelFormat::rgb8);
+  EXPECT_EQ(image.pixels.get()[0], 255);
+  EXPECT_EQ(image.pixels.get()[1], 0);
+  input.image.color = ColorSpace::grayscale;
+  const Inputs gray = read({input}, {"image=@" + path("red.png")});
+  EXPECT_EQ(std::get<Image>(gray.rows[0].at("image")).pixels.get()[0], 76);  // 0.299 * 255
+  EXPECT_THROW(read({input}, {"image=@" + text_file("not.png", "hello")}), io::IoError);
+  EXPECT_THROW(read({input}, {"image=3"}), UsageError);
+}
+
+}  // namespace
+}  // namespace moka::cli

@@ -1,0 +1,2 @@
+find_package(fmt REQUIRED)
+target_link_libraries(test_tools_moka PRIVATE moka_cli fmt::fmt)

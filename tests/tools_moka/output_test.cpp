@@ -1,0 +1,106 @@
+#include "output.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "convert.h"
+#include "io/npy.h"
+
+namespace moka::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Output, FactsLeaveOutWhatIsNoNumber) {
+  const ArrayFacts facts = facts_of(MultiArray::of(std::vector<float>{1, NAN, 3, INFINITY, -2, 2}, {6}));
+  EXPECT_EQ(facts.least, -2);
+  EXPECT_EQ(facts.most, 3);
+  EXPECT_EQ(facts.mean, 1);
+  EXPECT_EQ(facts.nan, 1);
+  EXPECT_EQ(facts.infinite, 1);
+}
+
+TEST(Output, ClassesAsTopFive) {
+  FunctionDescription function;
+  function.predicted_feature_name = "label";
+  Dictionary classes;
+  classes.strings = {{"cat", 0.5}, {"dog", 0.25}, {"cow", 0.125}, {"eel", 0.0625}, {"ant", 0.0625}, {"bee", 0}};
+  Features outputs;
+  outputs["label"] = std::string("cat");
+  outputs["probabilities"] = classes;
+  const std::string text = shown(outputs, function, false);
+  EXPECT_NE(text.find("label  cat\n"), std::string::npos) << text;
+  EXPECT_LT(text.find("50.0%"), text.find("25.0%"));
+  EXPECT_EQ(text.find("bee"), std::string::npos);
+  EXPECT_NE(text.find("and 1 more"), std::string::npos);
+}
+
+TEST(Output, FileNames) {
+  EXPECT_EQ(safe_file_name("a/b c"), "a_b_c");
+  EXPECT_EQ(safe_file_name("../x"), "_.._x");
+  EXPECT_EQ(safe_file_name(""), "_");
+}
+
+TEST(Output, WritesEveryKind) {
+  const fs::path folder = fs::temp_directory_path() / ("moka_output_" + std::to_string(::getpid()));
+  Features outputs;
+  outputs["a/b"] = MultiArray::of(std::vector<float>{1, 2}, {1, 2});
+  outputs["a_b"] = MultiArray::of(std::vector<float>{3}, {1});
+  outputs["score"] = 0.5;
+  outputs["picture"] = Image(3, 2, PixelFormat::bgra8);
+  Dictionary d;
+  d.strings["x"] = 1;
+  outputs["values"] = d;
+  const auto files = write_outputs({outputs}, false, folder);
+  EXPECT_EQ(files.size(), 5u);
+  EXPECT_EQ(io::read_npy(folder / "a_b.npy").shape, (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(io::read_npy(folder / "a_b_2.npy").as<float>()[0], 3);
+  EXPECT_EQ(io::read_picture(folder / "picture.png").width, 3u);
+  std::ifstream values(folder / "values.json");
+  EXPECT_EQ(Json::parse(values)["score"], 0.5);
+  EXPECT_TRUE(fs::exists(folder / "values_2.json"));
+  write_outputs({outputs, outputs}, true, folder);
+  EXPECT_TRUE(fs::exists(folder / "a_b_001.npy"));
+  std::ifstream table(folder / "predictions.csv");
+  std::string header;
+  std::getline(table, header);
+  EXPECT_EQ(header, "row,a/b,a_b,score,picture,values\r");
+  fs::remove_all(folder);
+}
+
+TEST(Convert, ColoursAndAlpha) {
+  Image image(1, 1, PixelFormat::bgra8);
+  for (int i = 0; i < 4; ++i) image.pixels.get()[i] = static_cast<uint8_t>(i == 3 ? 255 : 10 * i);
+  EXPECT_EQ(to_picture(image).pixels, (std::vector<uint8_t>{20, 10, 0}));
+  image.pixels.get()[3] = 7;
+  EXPECT_EQ(to_picture(image).pixels, (std::vector<uint8_t>{20, 10, 0, 7}));
+}
+
+TEST(Convert, ShortestNumbers) {
+  EXPECT_EQ(shortest(static_cast<double>(0.1f), DataType::float32), 0.1);
+  EXPECT_EQ(shortest(0.0999755859375, DataType::float16), 0.099976);
+  EXPECT_EQ(shortest(65504, DataType::float16), 65504);
+  EXPECT_EQ(shortest(1.0 / 3, DataType::float64), 1.0 / 3);
+}
+
+TEST(JsonForm, ArraysNestAsTheirShape) {
+  const Json json = to_json(FeatureValue(MultiArray::of(std::vector<float>{1, 2, 0.1f, NAN}, {2, 2})));
+  EXPECT_EQ(json["shape"], Json::array({2, 2}));
+  EXPECT_EQ(json["values"][1][0], 0.1);
+  const std::string text = rendered(json);
+  EXPECT_EQ(Json::parse(text)["values"][0], Json::array({1.0, 2.0}));
+  EXPECT_TRUE(Json::parse(text)["values"][1][1].is_null());
+}
+
+TEST(JsonForm, BrokenUtf8IsReplaced) {
+  const std::string text = rendered(Json{{"a", "x\xff"}});
+  EXPECT_EQ(Json::parse(text)["a"], "x\xEF\xBF\xBD");
+}
+
+}  // namespace
+}  // namespace moka::cli

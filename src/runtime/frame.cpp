@@ -324,7 +324,9 @@ Status Frame::run_pending() {
       }
     }
   } else {
-    types = MOKA_TRY(step.op->version().infer(*pending_.call));
+    auto inferred = step.op->version().infer(*pending_.call);
+    if (!inferred.ok()) return locate(std::move(inferred).error(), step);
+    types = std::move(inferred).value();
     for (const ir::Type& t : types) {
       if (!t.is_tensor()) continue;
       if (!t.is_concrete())

@@ -109,7 +109,7 @@ TEST(Features, OutputBackings) {
   Features small{{"y", MultiArray(DataType::float32, {3, 2})}};
   expect_error(ErrorKind::invalid_argument, {"'y'", "2 x 3", "3 x 2"}, [&] { m.predict({{"x", x}}, small); });
   Features half{{"y", MultiArray(DataType::float16, {2, 3})}};
-  expect_error(ErrorKind::invalid_argument, {"'y'", "float32", "float16"}, [&] { m.predict({{"x", x}}, half); });
+  expect_error(ErrorKind::invalid_argument, {"'y'", "Float32", "Float16"}, [&] { m.predict({{"x", x}}, half); });
   Features text{{"y", std::string()}};
   expect_error(ErrorKind::invalid_argument, {"'y'", "MultiArray", "String"}, [&] { m.predict({{"x", x}}, text); });
   Features none{{"y", FeatureValue{}}};

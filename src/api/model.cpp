@@ -192,8 +192,9 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       void* data = nullptr;
       if (types[i].is_state()) {
         for (auto& [name, buffer] : options.state->impl().buffers)
-          if (name == x.name) data = buffer.mutable_data();
-        if (data == nullptr) return fail(ErrorCode::invalid_argument, "state '", x.name, "' is not in the given state");
+          if (name == x.name && buffer.dtype() == types[i].element().dtype() && buffer.shape() == types[i].element().shape())
+            data = buffer.mutable_data();
+        if (data == nullptr) return fail(ErrorCode::invalid_argument, "state '", x.name, "': expected ", types[i].element(), ", which the given state does not have: states are made by new_state of the same model");
       } else if (const FeatureValue* value = inputs.find(x.name); value != nullptr && !std::holds_alternative<std::monostate>(*value)) {
         data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
       } else {

@@ -23,12 +23,16 @@
 #define MOKA_API
 #endif
 
+/* Callers in C may pass any number as an enumerator; it is checked. */
 #ifdef __cplusplus
+#define MOKA_ENUM(name) enum name : int
 extern "C" {
+#else
+#define MOKA_ENUM(name) enum name
 #endif
 
 /* Numbers of moka::ErrorKind; docs/errors.md describes each. */
-typedef enum moka_status {
+typedef MOKA_ENUM(moka_status) {
   MOKA_OK = 0,
   MOKA_INVALID_ARGUMENT = 1, /* a value, name, shape or type given by the caller does not fit */
   MOKA_MALFORMED = 2,        /* the model's bytes contradict themselves or their format */
@@ -40,7 +44,7 @@ typedef enum moka_status {
   MOKA_INTERNAL = 8          /* a bug in Moka */
 } moka_status;
 
-typedef enum moka_data_type {
+typedef MOKA_ENUM(moka_data_type) {
   MOKA_FLOAT16 = 0, /* IEEE half, as uint16_t */
   MOKA_FLOAT32 = 1,
   MOKA_FLOAT64 = 2,
@@ -55,7 +59,7 @@ typedef enum moka_data_type {
   MOKA_BOOLEAN = 11 /* one byte, 0 or 1 */
 } moka_data_type;
 
-typedef enum moka_pixel_format {
+typedef MOKA_ENUM(moka_pixel_format) {
   MOKA_GRAY8 = 0,
   MOKA_RGB8 = 1,
   MOKA_RGBA8 = 2,
@@ -63,7 +67,7 @@ typedef enum moka_pixel_format {
   MOKA_GRAY_FLOAT32 = 4
 } moka_pixel_format;
 
-typedef enum moka_feature_type {
+typedef MOKA_ENUM(moka_feature_type) {
   MOKA_TYPE_INT64 = 0,
   MOKA_TYPE_DOUBLE = 1,
   MOKA_TYPE_STRING = 2,
@@ -75,7 +79,7 @@ typedef enum moka_feature_type {
   MOKA_TYPE_NONE = -1 /* of a value that is not there */
 } moka_feature_type;
 
-typedef enum moka_compute_units {
+typedef MOKA_ENUM(moka_compute_units) {
   MOKA_ALL = 0,
   MOKA_CPU_ONLY = 1,
   MOKA_CPU_AND_GPU = 2,
@@ -130,7 +134,7 @@ MOKA_API void moka_model_free(moka_model *model);
 
 /* ---- Description ---- */
 
-typedef enum moka_role { MOKA_INPUT = 0, MOKA_OUTPUT = 1, MOKA_STATE = 2 } moka_role;
+typedef MOKA_ENUM(moka_role) { MOKA_INPUT = 0, MOKA_OUTPUT = 1, MOKA_STATE = 2 } moka_role;
 
 /* Allowed sizes of one dimension; upper is -1 when unbounded. */
 typedef struct moka_size_range {
@@ -157,7 +161,7 @@ typedef struct moka_feature_info {
 MOKA_API size_t moka_model_feature_count(const moka_model *model, moka_role role);
 MOKA_API moka_status moka_model_feature(const moka_model *model, moka_role role, size_t index, moka_feature_info *info);
 
-typedef enum moka_text {
+typedef MOKA_ENUM(moka_text) {
   MOKA_MODEL_TYPE = 0,                 /* "mlProgram", "neuralNetwork", "pipelineClassifier", ... */
   MOKA_FUNCTION_NAME = 1,              /* of the loaded function */
   MOKA_SHORT_DESCRIPTION = 2,

@@ -84,6 +84,14 @@ std::optional<std::vector<int64_t>> perm_of(const Op& op) {
   return perm;
 }
 
+/// Values that are known only while running may be wrong for it: an error that must stay.
+bool checks_while_running(const Op& op) {
+  for (const Operand& o : op.operands())
+    for (const Value* v : o.values)
+      if (o.param != 0 && v->constant() == nullptr) return true;
+  return false;
+}
+
 /// Looks through at most kMaxChain reshapes for a value with the shape of the output.
 Value* before_reshapes(Op& op) {
   Value* x = op.input(op.version().params[0].name);
@@ -162,7 +170,7 @@ class Remover {
   Value* unchanged(Op& op) {
     const std::string_view type = op.type_name();
     if (type == "identity") return op.input("x");
-    if (op.has_trait(Trait::alias)) return before_reshapes(op);
+    if (op.has_trait(Trait::alias)) return checks_while_running(op) ? nullptr : before_reshapes(op);
     if (!op.output()->type.is_tensor()) return nullptr;
     if (type == "cast") return cast(op);
     if (type == "transpose") return transpose(op);
@@ -170,7 +178,7 @@ class Remover {
       const Op* p = op.input("x")->producer();
       return p != nullptr && p->type_name() == type && p->epilogue.empty() ? op.input("x") : nullptr;
     }
-    if (Value* v = moved_nothing(op, type)) return v;
+    if (Value* v = checks_while_running(op) ? nullptr : moved_nothing(op, type)) return v;
     return scalar_neutral(op, type);
   }
 

@@ -240,7 +240,7 @@ CallArgs Planner::call_args(std::span<const int> in) {
     c.args.push_back({&p.type, view});
     c.constant[i] = p.storage == Storage::constant;
     c.all_known &= view != nullptr;
-    c.all_constant &= c.constant[i];
+    c.all_constant &= c.constant[i] && p.type.is_tensor();  // only tensors are folded
     c.layouts.push_back(p.layout);
   }
   return c;

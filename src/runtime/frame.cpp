@@ -62,7 +62,14 @@ Status Frame::set_up() {
     }
     switch (p.storage) {
       case Storage::arena: v.data = arena_ + p.offset; break;
-      case Storage::constant: v.data = const_cast<void*>(p.constant.data()); break;
+      case Storage::constant:
+        if (t.is_tensor()) {
+          v.data = const_cast<void*>(p.constant.data());
+        } else {
+          constants_.push_back(MOKA_TRY(ir::runtime_value(*p.value->constant())));
+          v.data = constants_.back().view().data;
+        }
+        break;
       case Storage::object: v.data = object_data(p.type, objects_[static_cast<size_t>(p.object)]); break;
       case Storage::external: patches_[static_cast<size_t>(p.root)].push_back(&v); break;
       case Storage::prepared: break;

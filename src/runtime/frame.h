@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/evaluate.h"
 #include "plan/plan.h"
 
 namespace moka::runtime {
@@ -87,6 +88,7 @@ class Frame {
   size_t charged_ = 0;
   std::vector<ir::TensorView> views_;
   std::vector<Object> objects_;
+  std::vector<ir::RuntimeValue> constants_;  ///< lists and dictionaries
   std::vector<StepData> steps_;
   StepData pending_;
   std::vector<std::vector<ir::TensorView*>> patches_;  ///< by root place

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "ir/program.h"
 #include "ops/common/common.h"
 #include "ops/common/product.h"
 #include "ops/common/ranks.h"
@@ -41,6 +42,13 @@ Result<DType> result_dtype(const OpCall& call) {
   const bool x_known = call.is_known("x"), y_known = call.is_known("y");
   if (!x_known && !y_known) {
     return call.error("y", cat("the element type of x (", x, ") as neither is constant"), to_string(y));
+  }
+  if (x_known && y_known) {
+    // While running all is known: the result keeps the type that the program was built with.
+    if (call.op == nullptr || call.op->output_count() == 0) {
+      return call.error("y", cat("the element type of x (", x, ") as both are constant"), to_string(y));
+    }
+    return call.op->output()->type.dtype();
   }
   return y_known ? x : y;
 }

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -33,10 +31,14 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int seq = MOKA_TRY(axis_of(call, "seq_axis", rank)), batch = MOKA_TRY(axis_of(call, "batch_axis", rank));
   const auto strides = x.shape.strides();
   const auto s = static_cast<size_t>(seq), b = static_cast<size_t>(batch);
+  for (int64_t i = 0; i < lengths.count(); i++) {
+    const int64_t n = load_i64(lengths, i);
+    if (n < 0 || n > x.shape[seq]) return call.error("lengths", cat("lengths from 0 to ", x.shape[seq]), cat(n));
+  }
   copy_all(out[0], x);
   if (x.count() == 0 || seq == batch) return {};
   for (int64_t i = 0; i < x.shape[batch]; i++) {
-    const int64_t n = std::clamp<int64_t>(load_i64(lengths, i), 0, x.shape[seq]);
+    const int64_t n = load_i64(lengths, i);
     if (n < 2) continue;
     StridedCopy copy;
     for (int k = 0; k < rank; k++) {

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "conformance/grid_util.h"
+
+namespace moka::conformance {
+namespace {
+
+using namespace ir;
+
+constexpr int kCandidates = 60;  // of each version
+constexpr int kAttempts = 30;    // to mend one
+constexpr int kEnough = 12;      // accepted ones of a version
+
+/// Accepted programs of one operation.
+std::map<std::string, int>& accepted() {
+  static std::map<std::string, int> counts;
+  return counts;
+}
+
+/// Why an operation is left out; empty: it is not.
+std::string left_out(const OpVersion& v) {
+  if (!v.reference) return "no reference kernel: run by the executor, or a constant";
+  if (has(v.traits, Trait::random)) return "each draw is another one";
+  static const std::map<std::string, std::string> kOthers = {
+      {"make_list", "its only result is a list"},
+      {"list_write", "its only result is a list"},
+      {"list_scatter", "its only result is a list"},
+  };
+  const auto it = kOthers.find(v.def->name);
+  return it == kOthers.end() ? "" : it->second;
+}
+
+std::vector<const OpVersion*> versions() {
+  std::vector<const OpVersion*> out;
+  for (const OpDef& def : ops::table().defs())
+    for (const OpVersion& v : def.versions)
+      if (left_out(v).empty()) out.push_back(&v);
+  return out;
+}
+
+std::string name_of(const OpVersion& v) { return cat(v.def->name, "_", to_string(v.since)); }
+
+class Grid : public testing::TestWithParam<const OpVersion*> {};
+
+/// Random programs of the operation give the same in every column.
+TEST_P(Grid, ColumnsAgree) {
+  const OpVersion& v = *GetParam();
+  int made = 0, ran = 0, wrong = 0;
+  for (int i = 0; i < kCandidates && ran < kEnough && wrong < 3; ++i) {
+    SeededChoices choices(cat(name_of(v), " ", i));
+    const auto c = random_case(v, choices, kAttempts);
+    if (!c.ok()) {
+      EXPECT_NE(c.error().code(), ErrorCode::internal) << c.error().to_string();
+      continue;
+    }
+    ++made;
+    bool failed = false;
+    const std::string differs = disagreement(v, *c, failed);
+    EXPECT_EQ(differs, "") << "candidate " << i << "\n" << c->program;
+    wrong += !differs.empty();
+    ran += !failed;
+  }
+  accepted()[v.def->name] += ran;
+  RecordProperty("programs", made);
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, Grid, testing::ValuesIn(versions()), [](const auto& info) { return name_of(*info.param); });
+
+/// Runs last: environments are torn down after all tests.
+class Coverage : public testing::Environment {
+ public:
+  void TearDown() override {
+    size_t all = 0, reached = 0;
+    std::string below;
+    for (const auto& [op, count] : accepted()) {
+      ++all;
+      if (count >= 5)
+        ++reached;
+      else
+        below += cat(" ", op, "(", count, ")");
+    }
+    if (all < 100) return;  // a filter chose some
+    std::printf("%zu of %zu operations have at least 5 random programs; below:%s\n", reached, all, below.c_str());
+    EXPECT_GE(static_cast<double>(reached), 0.85 * static_cast<double>(all));
+  }
+};
+const auto* const kCoverage = testing::AddGlobalTestEnvironment(new Coverage);
+
+}  // namespace
+}  // namespace moka::conformance

@@ -2,6 +2,8 @@
 // by `make test-tsan`.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +14,8 @@ namespace moka {
 namespace {
 
 constexpr int kThreads = 4, kRounds = 6;
+/// Height and width of the pictures: large enough that the planner spreads steps over threads.
+constexpr int64_t kSide = 64;
 
 /// Convolution, pooling, a matrix product and a softmax over a batch of any size.
 Model network(const ModelConfiguration& configuration) {
@@ -22,12 +26,12 @@ Model network(const ModelConfiguration& configuration) {
     return a;
   };
   ProgramBuilder b;
-  auto x = b.input("x", DataType::float32, {-1, 3, 16, 16});
+  auto x = b.input("x", DataType::float32, {-1, 3, kSide, kSide});
   auto c = b.op("conv", {{"x", x}, {"weight", weights({16, 3, 3, 3}, 5)}, {"pad_type", "same"}});
-  auto p = b.op("max_pool", {{"x", b.op("relu", {{"x", c}})},
-                             {"kernel_sizes", std::vector<int>{2, 2}},
-                             {"pad_type", "valid"},
-                             {"strides", std::vector<int>{2, 2}}});
+  auto s = b.op("sigmoid", {{"x", b.op("exp", {{"x", b.op("tanh", {{"x", c}})}})}});
+  auto p = b.op(
+      "max_pool",
+      {{"x", s}, {"kernel_sizes", std::vector<int>{2, 2}}, {"pad_type", "valid"}, {"strides", std::vector<int>{2, 2}}});
   auto m = b.op("reduce_mean", {{"x", p}, {"axes", std::vector<int>{2, 3}}, {"keep_dims", false}});
   auto l = b.op("linear", {{"x", m}, {"weight", weights({10, 16}, 3)}, {"bias", weights({10}, 7)}});
   b.output(b.op("softmax", {{"x", l}, {"axis", -1}}, "y"));
@@ -62,7 +66,7 @@ void on_threads(const Body& body) {
 }
 
 MultiArray batch(int64_t n) {
-  MultiArray x(DataType::float32, {n, 3, 16, 16});
+  MultiArray x(DataType::float32, {n, 3, kSide, kSide});
   for (int64_t i = 0; i < x.count(); i++)
     x.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 7 + n) % 23) / 23;
   return x;
@@ -71,6 +75,32 @@ MultiArray batch(int64_t n) {
 void expect_equal(const MultiArray& got, const MultiArray& expected) {
   ASSERT_EQ(got.shape(), expected.shape());
   for (int64_t i = 0; i < got.count(); i++) ASSERT_EQ(got.at(i), expected.at(i)) << "element " << i;
+}
+
+size_t threads_of_this_process() {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+// Without this the others could pass with every step on one thread. OpenMP keeps the workers of a parallel region for
+// the thread that started it.
+TEST(ThreadsOfOnePrediction, AreStarted) {
+  size_t begun[2];
+  for (int threads = 1; threads <= 2; threads++) {
+    ModelConfiguration configuration;
+    configuration.threads = threads;
+    ProgramBuilder b;
+    auto x = b.input("x", DataType::float32, {1 << 20});
+    b.output(b.op("tanh", {{"x", x}}, "y"));
+    const Model model = b.build(configuration);
+    std::thread([&] {
+      const MultiArray x(DataType::float32, {1 << 20});
+      const size_t before = threads_of_this_process();
+      model.predict({{"x", x}});
+      begun[threads - 1] = threads_of_this_process() - before;
+    }).join();
+  }
+  EXPECT_EQ(begun[0], 0u);
+  EXPECT_EQ(begun[1], 1u);
 }
 
 class Threads : public testing::TestWithParam<int> {};

@@ -21,9 +21,9 @@ constexpr bool kSanitized = false;
 
 /// Models that need what only Apple's systems have; each error names the thing.
 const std::map<std::string, std::string> kRefused = {
-    {"NSFW.mlmodel", "visionFeaturePrint"},    {"sample.mlmodel", "textClassifier"},
-    {"sample.mlpackage", "textClassifier"},    {"NeuralMcNeuralNet.mlmodel", "custom layer 'Swish'"},
-    {"SSDOcr.mlmodelc", "neural network"}, {"ImageQualityCP20.mlmodelc", "neural network"},
+    {"NSFW.mlmodel", "visionFeaturePrint"}, {"sample.mlmodel", "textClassifier"},
+    {"sample.mlpackage", "textClassifier"}, {"NeuralMcNeuralNet.mlmodel", "custom layer 'Swish'"},
+    {"SSDOcr.mlmodelc", "neural network"},  {"ImageQualityCP20.mlmodelc", "neural network"},
 };
 
 std::vector<fs::path> models() {
@@ -111,7 +111,8 @@ std::map<std::string, std::vector<std::byte>> weights_of(const fs::path& model) 
     std::ifstream in(e.path(), std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(in)), {});
     auto* data = reinterpret_cast<const std::byte*>(bytes.data());
-    for (const char* name : {"weights/weight.bin", "@model_path/weights/weight.bin"}) out[name].assign(data, data + bytes.size());
+    for (const char* name : {"weights/weight.bin", "@model_path/weights/weight.bin"})
+      out[name].assign(data, data + bytes.size());
   }
   return out;
 }
@@ -120,7 +121,8 @@ std::map<std::string, std::vector<std::byte>> weights_of(const fs::path& model) 
 TEST_P(EveryModel, TextRoundTrip) {
   if (refused(GetParam())) GTEST_SKIP() << "refused when loading";
   Model m = Model::load(GetParam().string());
-  if (m.description().type != "mlProgram") GTEST_SKIP() << m.description().type << ": its features are not those of a program";
+  if (m.description().type != "mlProgram")
+    GTEST_SKIP() << m.description().type << ": its features are not those of a program";
   Model again = Model::from_mil(m.mil(), {}, weights_of(GetParam()));
   EXPECT_EQ(again.mil(), m.mil());
   Features in = sample_inputs(m, 3), expected = m.predict(in), typed, got;

@@ -28,6 +28,7 @@ std::string left_out(const OpVersion& v) {
       {"make_list", "its only result is a list"},
       {"list_write", "its only result is a list"},
       {"list_scatter", "its only result is a list"},
+      {"write_state", "it has no result"},
   };
   const auto it = kOthers.find(v.def->name);
   return it == kOthers.end() ? "" : it->second;

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int report(const char *what) {
+static int report(const char* what) {
   fprintf(stderr, "%s: %s\n", what, moka_last_error());
   return 3;
 }
 
-static void print_array(const char *name, const moka_array *a) {
+static void print_array(const char* name, const moka_array* a) {
   int64_t count = 1;
   printf("%s: array", name);
   for (size_t d = 0; d < a->rank; d++) {
@@ -17,15 +17,15 @@ static void print_array(const char *name, const moka_array *a) {
     count *= a->shape[d];
   }
   if (a->type == MOKA_FLOAT32)
-    for (int64_t i = 0; i < count && i < 4; i++) printf("%s %g", i == 0 ? ":" : "", ((const float *)a->data)[i]);
+    for (int64_t i = 0; i < count && i < 4; i++) printf("%s %g", i == 0 ? ":" : "", ((const float*)a->data)[i]);
   printf("%s\n", count > 4 ? " ..." : "");
 }
 
-static int print_output(const moka_features *outputs, const char *name) {
+static int print_output(const moka_features* outputs, const char* name) {
   moka_array array;
   moka_image image;
   moka_dictionary dictionary;
-  const char *text;
+  const char* text;
   double number;
   int64_t integer;
   switch (moka_features_type(outputs, name)) {
@@ -64,11 +64,11 @@ static int print_output(const moka_features *outputs, const char *name) {
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   moka_configuration configuration = MOKA_CONFIGURATION_INIT;
-  moka_model *model = NULL;
+  moka_model* model = NULL;
   moka_features *inputs = NULL, *outputs = NULL;
-  moka_state *state = NULL;
+  moka_state* state = NULL;
   int result = 0;
   if (argc < 2) {
     fprintf(stderr, "usage: %s MODEL [SEED]\n", argv[0]);
@@ -82,7 +82,8 @@ int main(int argc, char **argv) {
     if (moka_model_feature(model, MOKA_INPUT, i, &info) != MOKA_OK) return report(argv[1]);
     printf("input %s: %s\n", info.name, info.type_text);
   }
-  if (moka_model_feature_count(model, MOKA_STATE) > 0 && moka_state_new(model, &state) != MOKA_OK) result = report("state");
+  if (moka_model_feature_count(model, MOKA_STATE) > 0 && moka_state_new(model, &state) != MOKA_OK)
+    result = report("state");
   if (result == 0 && (moka_features_new(&inputs) != MOKA_OK || moka_features_new(&outputs) != MOKA_OK ||
                       moka_features_set_random(inputs, model, argc > 2 ? strtoull(argv[2], NULL, 10) : 1) != MOKA_OK))
     result = report("inputs");

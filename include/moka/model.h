@@ -85,6 +85,9 @@ class MOKA_EXPORT Model {
   static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},
                         std::map<std::string, std::vector<std::byte>> weights = {});
 
+  /// What a model says of itself, without loading it; also of models that Moka refuses to run.
+  static ModelDescription describe(const std::string& path);
+
   const ModelDescription& description() const;
   /// Inputs, outputs and states of the loaded function.
   const FunctionDescription& function() const;

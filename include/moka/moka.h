@@ -23,12 +23,16 @@
 #define MOKA_API
 #endif
 
+/* Callers in C may pass any number as an enumerator; it is checked. */
 #ifdef __cplusplus
+#define MOKA_INT : int
 extern "C" {
+#else
+#define MOKA_INT
 #endif
 
 /* Numbers of moka::ErrorKind; docs/errors.md describes each. */
-typedef enum moka_status {
+typedef enum moka_status MOKA_INT {
   MOKA_OK = 0,
   MOKA_INVALID_ARGUMENT = 1, /* a value, name, shape or type given by the caller does not fit */
   MOKA_MALFORMED = 2,        /* the model's bytes contradict themselves or their format */
@@ -40,7 +44,7 @@ typedef enum moka_status {
   MOKA_INTERNAL = 8          /* a bug in Moka */
 } moka_status;
 
-typedef enum moka_data_type {
+typedef enum moka_data_type MOKA_INT {
   MOKA_FLOAT16 = 0, /* IEEE half, as uint16_t */
   MOKA_FLOAT32 = 1,
   MOKA_FLOAT64 = 2,
@@ -55,7 +59,7 @@ typedef enum moka_data_type {
   MOKA_BOOLEAN = 11 /* one byte, 0 or 1 */
 } moka_data_type;
 
-typedef enum moka_pixel_format {
+typedef enum moka_pixel_format MOKA_INT {
   MOKA_GRAY8 = 0,
   MOKA_RGB8 = 1,
   MOKA_RGBA8 = 2,
@@ -63,7 +67,7 @@ typedef enum moka_pixel_format {
   MOKA_GRAY_FLOAT32 = 4
 } moka_pixel_format;
 
-typedef enum moka_feature_type {
+typedef enum moka_feature_type MOKA_INT {
   MOKA_TYPE_INT64 = 0,
   MOKA_TYPE_DOUBLE = 1,
   MOKA_TYPE_STRING = 2,
@@ -75,7 +79,7 @@ typedef enum moka_feature_type {
   MOKA_TYPE_NONE = -1 /* of a value that is not there */
 } moka_feature_type;
 
-typedef enum moka_compute_units {
+typedef enum moka_compute_units MOKA_INT {
   MOKA_ALL = 0,
   MOKA_CPU_ONLY = 1,
   MOKA_CPU_AND_GPU = 2,
@@ -88,10 +92,10 @@ typedef struct moka_state moka_state;
 
 /* ---- The library ---- */
 
-MOKA_API const char *moka_version(void);                    /* "0.1.0" */
-MOKA_API const char *moka_status_name(moka_status status);  /* "unsupported" */
+MOKA_API const char* moka_version(void);                   /* "0.1.0" */
+MOKA_API const char* moka_status_name(moka_status status); /* "unsupported" */
 /* What the last failing call of this thread said; "" when none failed yet. Valid until its next failing call. */
-MOKA_API const char *moka_last_error(void);
+MOKA_API const char* moka_last_error(void);
 
 /* ---- Loading ---- */
 
@@ -106,31 +110,32 @@ typedef struct moka_configuration {
   size_t memory_budget;      /* bytes that a model may make Moka allocate; 0: no limit */
   int64_t loop_limit;        /* iterations of one loop */
   size_t cached_shapes;      /* plans kept for different input shapes */
-  const char *function_name; /* NULL: the default function */
-  const char *device;        /* only this device and "reference"; NULL: by compute_units */
+  const char* function_name; /* NULL: the default function */
+  const char* device;        /* only this device and "reference"; NULL: by compute_units */
 } moka_configuration;
-#define MOKA_CONFIGURATION_INIT {sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL}
+#define MOKA_CONFIGURATION_INIT \
+  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL }
 
 /* A file beside the specification: "weights/weight.bin". */
 typedef struct moka_blob {
-  const char *name;
-  const void *data;
+  const char* name;
+  const void* data;
   size_t size;
 } moka_blob;
 
 /* An .mlmodel file, an .mlpackage or an .mlmodelc folder. `configuration` may be NULL here and below. */
-MOKA_API moka_status moka_model_load(const char *path, const moka_configuration *configuration, moka_model **model);
+MOKA_API moka_status moka_model_load(const char* path, const moka_configuration* configuration, moka_model** model);
 /* The bytes of an .mlmodel and of its `blob_count` weight files. They are copied. */
-MOKA_API moka_status moka_model_load_memory(const void *specification, size_t size, const moka_blob *blobs,
-                                            size_t blob_count, const moka_configuration *configuration,
-                                            moka_model **model);
+MOKA_API moka_status moka_model_load_memory(const void* specification, size_t size, const moka_blob* blobs,
+                                            size_t blob_count, const moka_configuration* configuration,
+                                            moka_model** model);
 /* A program in the text form of MIL (docs/mil-text.md) without weight files. */
-MOKA_API moka_status moka_model_load_mil(const char *text, const moka_configuration *configuration, moka_model **model);
-MOKA_API void moka_model_free(moka_model *model);
+MOKA_API moka_status moka_model_load_mil(const char* text, const moka_configuration* configuration, moka_model** model);
+MOKA_API void moka_model_free(moka_model* model);
 
 /* ---- Description ---- */
 
-typedef enum moka_role { MOKA_INPUT = 0, MOKA_OUTPUT = 1, MOKA_STATE = 2 } moka_role;
+typedef enum moka_role MOKA_INT { MOKA_INPUT = 0, MOKA_OUTPUT = 1, MOKA_STATE = 2 } moka_role;
 
 /* Allowed sizes of one dimension; upper is -1 when unbounded. */
 typedef struct moka_size_range {
@@ -139,57 +144,57 @@ typedef struct moka_size_range {
 
 /* One input, output or state of the loaded function. */
 typedef struct moka_feature_info {
-  const char *name;
-  const char *description;
-  const char *type_text; /* "MultiArray (Float32 1 x 10)", "Image (RGB 224 x 224)" */
+  const char* name;
+  const char* description;
+  const char* type_text; /* "MultiArray (Float32 1 x 10)", "Image (RGB 224 x 224)" */
   moka_feature_type type;
   int optional;
   moka_data_type data_type;      /* of multi-arrays and states */
   size_t rank;                   /* entries of shape */
-  const int64_t *shape;          /* the default shape */
+  const int64_t* shape;          /* the default shape */
   size_t range_count;            /* 0, or one range for each dimension */
-  const moka_size_range *ranges; /* allowed sizes of each dimension */
+  const moka_size_range* ranges; /* allowed sizes of each dimension */
   int64_t width, height;         /* of images, by default */
   int is_gray;                   /* of images */
   int string_keys;               /* of dictionaries and sequences: strings, else int64 */
 } moka_feature_info;
 
-MOKA_API size_t moka_model_feature_count(const moka_model *model, moka_role role);
-MOKA_API moka_status moka_model_feature(const moka_model *model, moka_role role, size_t index, moka_feature_info *info);
+MOKA_API size_t moka_model_feature_count(const moka_model* model, moka_role role);
+MOKA_API moka_status moka_model_feature(const moka_model* model, moka_role role, size_t index, moka_feature_info* info);
 
-typedef enum moka_text {
-  MOKA_MODEL_TYPE = 0,                 /* "mlProgram", "neuralNetwork", "pipelineClassifier", ... */
-  MOKA_FUNCTION_NAME = 1,              /* of the loaded function */
+typedef enum moka_text MOKA_INT {
+  MOKA_MODEL_TYPE = 0,    /* "mlProgram", "neuralNetwork", "pipelineClassifier", ... */
+  MOKA_FUNCTION_NAME = 1, /* of the loaded function */
   MOKA_SHORT_DESCRIPTION = 2,
   MOKA_AUTHOR = 3,
   MOKA_LICENSE = 4,
   MOKA_MODEL_VERSION = 5,
-  MOKA_PREDICTED_FEATURE_NAME = 6,     /* of classifiers */
+  MOKA_PREDICTED_FEATURE_NAME = 6, /* of classifiers */
   MOKA_PREDICTED_PROBABILITIES_NAME = 7
 } moka_text;
 
 /* "" when the model does not say, NULL for a NULL model. */
-MOKA_API const char *moka_model_text(const moka_model *model, moka_text text);
+MOKA_API const char* moka_model_text(const moka_model* model, moka_text text);
 /* User-defined metadata; NULL when there is none of that name. */
-MOKA_API const char *moka_model_metadata(const moka_model *model, const char *key);
-MOKA_API size_t moka_model_class_label_count(const moka_model *model);
+MOKA_API const char* moka_model_metadata(const moka_model* model, const char* key);
+MOKA_API size_t moka_model_class_label_count(const moka_model* model);
 /* NULL when out of range; int64 labels as text. */
-MOKA_API const char *moka_model_class_label(const moka_model *model, size_t index);
+MOKA_API const char* moka_model_class_label(const moka_model* model, size_t index);
 
 /* ---- Values ---- */
 
 /* An n-dimensional array. `strides` count elements; NULL means row-major. */
 typedef struct moka_array {
-  void *data;
+  void* data;
   moka_data_type type;
   size_t rank;
-  const int64_t *shape;
-  const int64_t *strides;
+  const int64_t* shape;
+  const int64_t* strides;
 } moka_array;
 
 /* Rows from top to bottom, `row_bytes` apart; 0 means without gaps. */
 typedef struct moka_image {
-  void *pixels;
+  void* pixels;
   int64_t width, height, row_bytes;
   moka_pixel_format format;
 } moka_image;
@@ -197,71 +202,71 @@ typedef struct moka_image {
 /* `count` entries; one of the key arrays is NULL. */
 typedef struct moka_dictionary {
   size_t count;
-  const char *const *string_keys;
-  const int64_t *int64_keys;
-  const double *values;
+  const char* const* string_keys;
+  const int64_t* int64_keys;
+  const double* values;
 } moka_dictionary;
 
 /* `count` strings or integers; the other pointer is NULL. */
 typedef struct moka_sequence {
   size_t count;
-  const char *const *strings;
-  const int64_t *int64s;
+  const char* const* strings;
+  const int64_t* int64s;
 } moka_sequence;
 
 /* Named values: the inputs or the outputs of a prediction. */
-MOKA_API moka_status moka_features_new(moka_features **features);
-MOKA_API void moka_features_free(moka_features *features);
-MOKA_API void moka_features_clear(moka_features *features);
+MOKA_API moka_status moka_features_new(moka_features** features);
+MOKA_API void moka_features_free(moka_features* features);
+MOKA_API void moka_features_clear(moka_features* features);
 
 /* Setting a name again replaces its value. Arrays and images are borrowed, not copied: their memory must outlive the
  * predictions that use it (shape and strides are copied). Everything else is copied.
  * On the features that receive outputs, an array or image set before is an output backing: the prediction writes into
  * its memory; it must have the type and the shape that the prediction gives. */
-MOKA_API moka_status moka_features_set_array(moka_features *features, const char *name, const moka_array *array);
-MOKA_API moka_status moka_features_set_image(moka_features *features, const char *name, const moka_image *image);
-MOKA_API moka_status moka_features_set_int64(moka_features *features, const char *name, int64_t value);
-MOKA_API moka_status moka_features_set_double(moka_features *features, const char *name, double value);
-MOKA_API moka_status moka_features_set_string(moka_features *features, const char *name, const char *value);
-MOKA_API moka_status moka_features_set_dictionary(moka_features *features, const char *name,
-                                                  const moka_dictionary *dictionary);
-MOKA_API moka_status moka_features_set_sequence(moka_features *features, const char *name,
-                                                const moka_sequence *sequence);
+MOKA_API moka_status moka_features_set_array(moka_features* features, const char* name, const moka_array* array);
+MOKA_API moka_status moka_features_set_image(moka_features* features, const char* name, const moka_image* image);
+MOKA_API moka_status moka_features_set_int64(moka_features* features, const char* name, int64_t value);
+MOKA_API moka_status moka_features_set_double(moka_features* features, const char* name, double value);
+MOKA_API moka_status moka_features_set_string(moka_features* features, const char* name, const char* value);
+MOKA_API moka_status moka_features_set_dictionary(moka_features* features, const char* name,
+                                                  const moka_dictionary* dictionary);
+MOKA_API moka_status moka_features_set_sequence(moka_features* features, const char* name,
+                                                const moka_sequence* sequence);
 /* Sets every input of the model to reproducible numbers. */
-MOKA_API moka_status moka_features_set_random(moka_features *features, const moka_model *model, uint64_t seed);
+MOKA_API moka_status moka_features_set_random(moka_features* features, const moka_model* model, uint64_t seed);
 
-MOKA_API size_t moka_features_count(const moka_features *features);
+MOKA_API size_t moka_features_count(const moka_features* features);
 /* NULL when out of range. */
-MOKA_API const char *moka_features_name(const moka_features *features, size_t index);
+MOKA_API const char* moka_features_name(const moka_features* features, size_t index);
 /* MOKA_TYPE_NONE when there is no value of that name. */
-MOKA_API moka_feature_type moka_features_type(const moka_features *features, const char *name);
+MOKA_API moka_feature_type moka_features_type(const moka_features* features, const char* name);
 
 /* MOKA_NOT_FOUND when there is no value of that name, MOKA_INVALID_ARGUMENT when it is of another kind. */
-MOKA_API moka_status moka_features_get_array(const moka_features *features, const char *name, moka_array *array);
-MOKA_API moka_status moka_features_get_image(const moka_features *features, const char *name, moka_image *image);
-MOKA_API moka_status moka_features_get_int64(const moka_features *features, const char *name, int64_t *value);
-MOKA_API moka_status moka_features_get_double(const moka_features *features, const char *name, double *value);
-MOKA_API moka_status moka_features_get_string(const moka_features *features, const char *name, const char **value);
-MOKA_API moka_status moka_features_get_dictionary(const moka_features *features, const char *name,
-                                                  moka_dictionary *dictionary);
-MOKA_API moka_status moka_features_get_sequence(const moka_features *features, const char *name,
-                                                moka_sequence *sequence);
+MOKA_API moka_status moka_features_get_array(const moka_features* features, const char* name, moka_array* array);
+MOKA_API moka_status moka_features_get_image(const moka_features* features, const char* name, moka_image* image);
+MOKA_API moka_status moka_features_get_int64(const moka_features* features, const char* name, int64_t* value);
+MOKA_API moka_status moka_features_get_double(const moka_features* features, const char* name, double* value);
+MOKA_API moka_status moka_features_get_string(const moka_features* features, const char* name, const char** value);
+MOKA_API moka_status moka_features_get_dictionary(const moka_features* features, const char* name,
+                                                  moka_dictionary* dictionary);
+MOKA_API moka_status moka_features_get_sequence(const moka_features* features, const char* name,
+                                                moka_sequence* sequence);
 
 /* ---- Predicting ---- */
 
 /* Reads every input of the function from `inputs` and sets every output in `outputs`, which are different handles.
  * `outputs` may hold the results of a prediction before: they are written over, in place. When shapes change from one
  * prediction to the next, call moka_features_clear in between. `state`: NULL, unless the model keeps states. */
-MOKA_API moka_status moka_model_predict(const moka_model *model, const moka_features *inputs, moka_features *outputs,
-                                        moka_state *state);
+MOKA_API moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
+                                        moka_state* state);
 
 /* The mutable buffers of a stateful model, filled with zeros. The model must outlive it. */
-MOKA_API moka_status moka_state_new(const moka_model *model, moka_state **state);
-MOKA_API void moka_state_free(moka_state *state);
+MOKA_API moka_status moka_state_new(const moka_model* model, moka_state** state);
+MOKA_API void moka_state_free(moka_state* state);
 /* A copy of one buffer, valid until the next moka_state_read or moka_state_free. */
-MOKA_API moka_status moka_state_read(moka_state *state, const char *name, moka_array *array);
+MOKA_API moka_status moka_state_read(moka_state* state, const char* name, moka_array* array);
 /* Copies and converts; the shape must be the buffer's. */
-MOKA_API moka_status moka_state_write(moka_state *state, const char *name, const moka_array *array);
+MOKA_API moka_status moka_state_write(moka_state* state, const char* name, const moka_array* array);
 
 #ifdef __cplusplus
 }

@@ -86,7 +86,9 @@ To enumerator(int value, int count, const char* what) {
   return static_cast<To>(value);
 }
 
-moka::DataType data_type(moka_data_type type) { return enumerator<moka::DataType>(type, MOKA_BOOLEAN + 1, "element type"); }
+moka::DataType data_type(moka_data_type type) {
+  return enumerator<moka::DataType>(type, MOKA_BOOLEAN + 1, "element type");
+}
 
 moka::MultiArray to_array(const moka_array& a) {
   if (a.rank > 0 && a.shape == nullptr) wrong("array: expected a shape, got NULL");
@@ -99,7 +101,8 @@ moka::MultiArray to_array(const moka_array& a) {
 }
 
 moka_array from_array(const moka::MultiArray& a) {
-  return {const_cast<void*>(a.data()), static_cast<moka_data_type>(a.type()), a.shape().size(), a.shape().data(), a.strides().data()};
+  return {const_cast<void*>(a.data()), static_cast<moka_data_type>(a.type()), a.shape().size(), a.shape().data(),
+          a.strides().data()};
 }
 
 FeatureInfo info_of(const moka::FeatureDescription& d) {
@@ -212,7 +215,8 @@ moka_status moka_model_load_memory(const void* specification, size_t size, const
     asset.specification = copy_bytes(specification, size, "specification");
     if (blob_count > 0) need(blobs, "blobs");
     for (size_t i = 0; i < blob_count; i++)
-      asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] = copy_bytes(blobs[i].data, blobs[i].size, "blob");
+      asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] =
+          copy_bytes(blobs[i].data, blobs[i].size, "blob");
     hand_out(moka::Model::load(std::move(asset), to_configuration(configuration)), model);
   });
 }
@@ -316,7 +320,8 @@ moka_status moka_features_set_dictionary(moka_features* features, const char* na
     const moka_dictionary& d = need(dictionary, "dictionary");
     moka::Dictionary out;
     out.string_keys = d.int64_keys == nullptr;
-    if (d.count > 0 && (d.string_keys == nullptr) == (d.int64_keys == nullptr)) wrong("dictionary: expected one of two arrays of keys");
+    if (d.count > 0 && (d.string_keys == nullptr) == (d.int64_keys == nullptr))
+      wrong("dictionary: expected one of two arrays of keys");
     if (d.count > 0) need(d.values, "values");
     for (size_t i = 0; i < d.count; i++) {
       if (out.string_keys)
@@ -352,15 +357,18 @@ moka_status moka_features_set_random(moka_features* features, const moka_model* 
 size_t moka_features_count(const moka_features* features) { return features == nullptr ? 0 : features->values.size(); }
 
 const char* moka_features_name(const moka_features* features, size_t index) {
-  return index < moka_features_count(features) ? (features->values.begin() + static_cast<ptrdiff_t>(index))->first.c_str() : nullptr;
+  return index < moka_features_count(features)
+             ? (features->values.begin() + static_cast<ptrdiff_t>(index))->first.c_str()
+             : nullptr;
 }
 
 moka_feature_type moka_features_type(const moka_features* features, const char* name) {
   if (features == nullptr || name == nullptr) return MOKA_TYPE_NONE;
   const moka::FeatureValue* v = features->values.find(name);
   if (v == nullptr) return MOKA_TYPE_NONE;
-  constexpr moka_feature_type types[] = {MOKA_TYPE_NONE,  MOKA_TYPE_INT64,      MOKA_TYPE_DOUBLE,   MOKA_TYPE_STRING,  MOKA_TYPE_MULTI_ARRAY,
-                                         MOKA_TYPE_IMAGE, MOKA_TYPE_DICTIONARY, MOKA_TYPE_SEQUENCE, MOKA_TYPE_SEQUENCE};
+  constexpr moka_feature_type types[] = {MOKA_TYPE_NONE,       MOKA_TYPE_INT64,       MOKA_TYPE_DOUBLE,
+                                         MOKA_TYPE_STRING,     MOKA_TYPE_MULTI_ARRAY, MOKA_TYPE_IMAGE,
+                                         MOKA_TYPE_DICTIONARY, MOKA_TYPE_SEQUENCE,    MOKA_TYPE_SEQUENCE};
   static_assert(std::size(types) == std::variant_size_v<moka::FeatureValue>);
   return types[v->index()];
 }
@@ -401,7 +409,8 @@ moka_status moka_features_get_dictionary(const moka_features* features, const ch
       view.ints.push_back(k);
       view.values.push_back(v);
     }
-    out = {view.values.size(), d.string_keys ? view.strings.data() : nullptr, d.string_keys ? nullptr : view.ints.data(), view.values.data()};
+    out = {view.values.size(), d.string_keys ? view.strings.data() : nullptr,
+           d.string_keys ? nullptr : view.ints.data(), view.values.data()};
   });
 }
 
@@ -420,7 +429,8 @@ moka_status moka_features_get_sequence(const moka_features* features, const char
   });
 }
 
-moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs, moka_state* state) {
+moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
+                               moka_state* state) {
   return guarded([&] {
     const moka_model& m = need(model, "model");
     const moka_features& in = need(inputs, "inputs");

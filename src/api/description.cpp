@@ -37,7 +37,7 @@ namespace {
 
 std::string range_text(const SizeRange& r) {
   if (r.lower == r.upper) return cat(r.lower);
-  return r.upper < 0 ? cat(r.lower, "...") : cat(r.lower, "...", r.upper);
+  return r.upper < 0 ? cat(r.lower, "..∞") : cat(r.lower, "..", r.upper);
 }
 
 std::string joined(const std::vector<int64_t>& shape) {

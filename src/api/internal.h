@@ -75,7 +75,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::function<Result<std::string>()> mil;  ///< the program as imported
 
   static std::shared_ptr<const Impl> make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
-                                          std::shared_ptr<MemoryBudget> budget, LoadTimes times);
+                                          std::shared_ptr<MemoryBudget> budget, LoadTimes times,
+                                          std::function<Result<std::string>()> mil);
+  static std::shared_ptr<const Impl> from_file(const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
+                                               const ModelConfiguration& configuration);
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
                  std::shared_ptr<const plan::Plan>* plan) const;
 };

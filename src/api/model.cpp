@@ -37,8 +37,10 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
 }  // namespace
 
 std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
-                                                     std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
+                                                     std::shared_ptr<MemoryBudget> budget, LoadTimes times,
+                                                     std::function<Result<std::string>()> mil) {
   auto impl = std::make_shared<Impl>();
+  impl->mil = std::move(mil);
   import::ImportedModel m = api::unwrap(std::move(imported));
   impl->configuration = configuration;
   impl->description = api::to_public(m.description);
@@ -81,61 +83,57 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedMode
   return impl;
 }
 
-Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
+namespace {
+
+Bytes hold(std::vector<std::byte> v) {
+  auto owner = std::make_shared<std::vector<std::byte>>(std::move(v));
+  return {*owner, owner};
+}
+
+std::map<std::string, Bytes> hold(std::map<std::string, std::vector<std::byte>> files) {
+  std::map<std::string, Bytes> out;
+  for (auto& [name, data] : files) out.emplace(name, hold(std::move(data)));
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model::Impl> Model::Impl::from_file(const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
+                                                          const ModelConfiguration& configuration) {
   auto budget = budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
-  format::ModelFile file = api::unwrap(format::open_model(path, {budget}));
+  format::ModelFile file = api::unwrap(open({budget}));
   times.open = seconds_since(start);
   start = Clock::now();
   auto imported = import::import_model(file, {budget});
   times.import = seconds_since(start);
-  auto impl = Impl::make(std::move(imported), configuration, budget, times);
-  std::const_pointer_cast<Impl>(impl)->mil = [file]() -> Result<std::string> {
-    auto again = MOKA_TRY(import::import_model(file, {}));
-    return ir::print_text(again.program);
-  };
-  return Model(impl);
+  auto mil = [file]() -> Result<std::string> { return ir::print_text(MOKA_TRY(import::import_model(file, {})).program); };
+  return make(std::move(imported), configuration, budget, times, mil);
+}
+
+Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
+  return Model(Impl::from_file([&](const auto& options) { return format::open_model(path, options); }, configuration));
 }
 
 Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
-  auto budget = budget_of(configuration);
-  auto hold = [](std::vector<std::byte> v) {
-    auto owner = std::make_shared<std::vector<std::byte>>(std::move(v));
-    return Bytes{*owner, owner};
-  };
-  std::map<std::string, Bytes> blobs;
-  for (auto& [name, data] : asset.blobs) blobs.emplace(name, hold(std::move(data)));
-  LoadTimes times;
-  auto start = Clock::now();
-  format::ModelFile file = api::unwrap(format::open_model_bytes(hold(std::move(asset.specification)), std::move(blobs), {budget}));
-  times.open = seconds_since(start);
-  start = Clock::now();
-  auto imported = import::import_model(file, {budget});
-  times.import = seconds_since(start);
-  auto impl = Impl::make(std::move(imported), configuration, budget, times);
-  std::const_pointer_cast<Impl>(impl)->mil = [file]() -> Result<std::string> {
-    auto again = MOKA_TRY(import::import_model(file, {}));
-    return ir::print_text(again.program);
-  };
-  return Model(impl);
+  Bytes specification = hold(std::move(asset.specification));
+  auto blobs = hold(std::move(asset.blobs));
+  return Model(Impl::from_file([&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
 }
 
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
                       std::map<std::string, std::vector<std::byte>> weights) {
   auto budget = budget_of(configuration);
-  std::map<std::string, Bytes> blobs;
-  for (auto& [name, data] : weights) {
-    auto owner = std::make_shared<std::vector<std::byte>>(std::move(data));
-    blobs.emplace(name, Bytes{*owner, owner});
-  }
   LoadTimes times;
   auto start = Clock::now();
-  auto imported = api::import_text(text, blobs, budget);
+  auto imported = api::import_text(text, hold(std::move(weights)), budget);
   times.import = seconds_since(start);
-  auto impl = Impl::make(std::move(imported), configuration, budget, times);
-  std::const_pointer_cast<Impl>(impl)->mil = [text]() -> Result<std::string> { return text; };
-  return Model(impl);
+  return Model(Impl::make(std::move(imported), configuration, budget, times, [text]() -> Result<std::string> { return text; }));
+}
+
+ModelDescription Model::describe(const std::string& path) {
+  return api::to_public(api::unwrap(import::describe_model(api::unwrap(format::open_model(path)))));
 }
 
 const ModelDescription& Model::description() const { return impl_->description; }
@@ -194,8 +192,9 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       void* data = nullptr;
       if (types[i].is_state()) {
         for (auto& [name, buffer] : options.state->impl().buffers)
-          if (name == x.name) data = buffer.mutable_data();
-        if (data == nullptr) return fail(ErrorCode::invalid_argument, "state '", x.name, "' is not in the given state");
+          if (name == x.name && buffer.dtype() == types[i].element().dtype() && buffer.shape() == types[i].element().shape())
+            data = buffer.mutable_data();
+        if (data == nullptr) return fail(ErrorCode::invalid_argument, "state '", x.name, "': expected ", types[i].element(), ", which the given state does not have: states are made by new_state of the same model");
       } else if (const FeatureValue* value = inputs.find(x.name); value != nullptr && !std::holds_alternative<std::monostate>(*value)) {
         data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
       } else {

@@ -11,14 +11,18 @@ struct ProgramBuilder::Impl {
   ir::Function* function;
   std::unique_ptr<ir::Builder> builder;
   std::vector<ir::Value*> outputs;
+
+  explicit Impl(ir::Opset opset) {
+    program.functions.push_back(std::make_unique<ir::Function>("main", opset));
+    function = program.functions[0].get();
+    builder = std::make_unique<ir::Builder>(ops::table(), function->body());
+  }
 };
 
-ProgramBuilder::ProgramBuilder(const std::string& opset) : impl_(std::make_unique<Impl>()) {
+ProgramBuilder::ProgramBuilder(const std::string& opset) {
   auto o = ir::opset_from_string(opset);
   if (!o) throw Exception(ErrorKind::invalid_argument, cat("opset: expected ios15 to ios26, got '", opset, "'"));
-  impl_->program.functions.push_back(std::make_unique<ir::Function>("main", *o));
-  impl_->function = impl_->program.functions[0].get();
-  impl_->builder = std::make_unique<ir::Builder>(ops::table(), impl_->function->body());
+  impl_ = std::make_unique<Impl>(*o);
 }
 
 ProgramBuilder::~ProgramBuilder() = default;
@@ -58,6 +62,8 @@ ir::NamedArg argument(const ProgramBuilder::Argument& a) {
 }  // namespace
 
 ProgramBuilder::Value ProgramBuilder::input(const std::string& name, DataType type, const std::vector<int64_t>& shape) {
+  for (int64_t d : shape)
+    if (d < -1) throw Exception(ErrorKind::invalid_argument, cat("input '", name, "': expected dimensions of 0 or more, or -1 for any size, got ", d));
   ir::Shape s = api::unwrap(ir::Shape::make(shape));
   return {impl_->function->body().add_input(impl_->function->unique_name(name), ir::Type::tensor(api::to_ir(type), s))};
 }
@@ -84,6 +90,10 @@ void ProgramBuilder::output(Value value) {
 
 std::string ProgramBuilder::mil() const { return ir::print_text(impl_->program); }
 
-Model ProgramBuilder::build(const ModelConfiguration& configuration) { return Model::from_mil(mil(), configuration); }
+Model ProgramBuilder::build(const ModelConfiguration& configuration) {
+  Model model = Model::from_mil(mil(), configuration);
+  impl_ = std::make_unique<Impl>(impl_->function->opset);
+  return model;
+}
 
 }  // namespace moka

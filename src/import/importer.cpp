@@ -105,6 +105,13 @@ Status import_into(const proto::Model& model, const ImportContext& context, ir::
   return fail(ErrorCode::unsupported, "models of type ", type_text(type), " are not supported");
 }
 
+Result<ModelDescription> describe_model(const format::ModelFile& file) {
+  ModelDescription out = MOKA_TRY_IN(describe(file.spec()), "model description");
+  out.type_name = model_type_name(model_type(file.spec(), file));
+  if (auto labels = class_labels(file.spec(), &file); labels.ok()) out.class_labels = std::move(labels).value();
+  return out;
+}
+
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options) {
   ImportedModel out;
   const int type = model_type(file.spec(), file);

@@ -59,6 +59,9 @@ struct ModelImporter {
 /// Imports `model` into `builder`, whatever its type; what pipelines call for each of their models.
 Status import_into(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
 
+/// The description of any model, also of one that cannot be imported; class labels where they can be read.
+Result<ModelDescription> describe_model(const format::ModelFile& file);
+
 /// Decodes ModelDescription of the specification (import/description.cpp).
 Result<ModelDescription> describe(const proto::Model& model);
 /// The IR type of a feature at the boundary of a function (see ImportedModel).

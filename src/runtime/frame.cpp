@@ -331,10 +331,15 @@ Status Frame::run_pending() {
       }
     }
   } else {
-    types = MOKA_TRY(step.op->version().infer(*pending_.call));
-    for (const ir::Type& t : types)
-      if (!t.is_concrete() && t.is_tensor())
+    auto inferred = step.op->version().infer(*pending_.call);
+    if (!inferred.ok()) return locate(std::move(inferred).error(), step);
+    types = std::move(inferred).value();
+    for (const ir::Type& t : types) {
+      if (!t.is_tensor()) continue;
+      if (!t.is_concrete())
         return locate(fail(ErrorCode::internal, "its result ", t, " is not known even from its inputs' values"), step);
+      if (auto bytes = ir::storage_bytes(t.dtype(), t.shape()); !bytes.ok()) return locate(std::move(bytes).error(), step);
+    }
   }
   auto plan = MOKA_TRY(plan_->continuations->get(types, options.cached_shapes, [&] { return plan::plan_rest(*plan_, types, options); }));
   Frame* next = MOKA_TRY(child(plan));

@@ -134,7 +134,8 @@ TEST(CApi, KeepsStates) {
   moka_array x = array_of(data, shape);
   ASSERT_EQ(moka_features_set_array(in.get(), "x", &x), MOKA_OK);
   EXPECT_EQ(moka_model_predict(model.get(), in.get(), out.get(), nullptr), MOKA_INVALID_ARGUMENT);
-  for (int i = 0; i < 2; i++) ASSERT_EQ(moka_model_predict(model.get(), in.get(), out.get(), s), MOKA_OK) << moka_last_error();
+  for (int i = 0; i < 2; i++)
+    ASSERT_EQ(moka_model_predict(model.get(), in.get(), out.get(), s), MOKA_OK) << moka_last_error();
   moka_array total;
   ASSERT_EQ(moka_state_read(s, "total", &total), MOKA_OK);
   EXPECT_EQ(static_cast<float*>(total.data)[1], 20.0f);

@@ -12,7 +12,9 @@ namespace {
 bool has_small_inputs(const moka::FunctionDescription& function) {
   for (const auto* list : {&function.inputs, &function.states})
     for (const moka::FeatureDescription& f : *list) {
-      double count = f.type == moka::FeatureType::image ? static_cast<double>(f.image.width) * static_cast<double>(f.image.height) : 1;
+      double count = f.type == moka::FeatureType::image
+                         ? static_cast<double>(f.image.width) * static_cast<double>(f.image.height)
+                         : 1;
       for (int64_t d : f.array.shape) count *= static_cast<double>(d);
       if (!(count >= 0 && count <= 1e6)) return false;
     }

@@ -59,6 +59,34 @@ TEST(Translator, MatchesNumpy) {
   EXPECT_LE(worst, 1e-5);
 }
 
+/// Chunks of sound, states carried by hand, plain and with quantised weights, against tests/golden/silero_truth.py. The
+/// quantised models must give what their own quantised weights give, which says more than being near the plain one.
+TEST(VoiceDetector, MatchesNumpy) {
+  auto folder = models_folder();
+  if (!folder) GTEST_SKIP() << "models folder absent";
+  for (const char* name : {"silero-vad-unified-v6.0.0", "unified_int8", "unified_palette_4bit"}) {
+    Model m = Model::load((*folder / "silero_vad" / (std::string(name) + ".mlpackage")).string());
+    std::ifstream file(std::string(MOKA_GOLDEN) + "/silero/" + name + ".json");
+    const Json chunks = Json::parse(file);
+    FeatureValue h = MultiArray(DataType::float32, {1, 128}), c = MultiArray(DataType::float32, {1, 128});
+    double worst = 0;
+    constexpr double kLoudness[] = {0.02, 0.5, 0.1};
+    for (size_t k = 0; k < chunks.size(); k++) {
+      double a = kLoudness[k % 3];
+      Features out = m.predict({{"audio_input", MultiArray::of(draw(k, 576, -a, a), {1, 576})}, {"hidden_state", h}, {"cell_state", c}});
+      worst = std::max(worst, std::abs(out.array("vad_output").at(0) - chunks[k].at("vad").get<double>()));
+      for (int64_t i = 0; i < 16; i++) {
+        worst = std::max(worst, std::abs(out.array("new_hidden_state").at(8 * i) - chunks[k].at("hidden")[static_cast<size_t>(i)].get<double>()));
+        worst = std::max(worst, std::abs(out.array("new_cell_state").at(8 * i) - chunks[k].at("cell")[static_cast<size_t>(i)].get<double>()));
+      }
+      h = out.at("new_hidden_state");
+      c = out.at("new_cell_state");
+    }
+    std::cout << "  " << name << ": largest difference " << worst << "\n";
+    EXPECT_LE(worst, 1e-5) << name;
+  }
+}
+
 /// A loop over TensorLists: a sequence of frames with the states carried, on the usual devices and on the reference.
 TEST(EchoCanceller, StreamsAlikeOnEveryDevice) {
   auto folder = models_folder();

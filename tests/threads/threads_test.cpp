@@ -17,13 +17,16 @@ constexpr int kThreads = 4, kRounds = 6;
 Model network(const ModelConfiguration& configuration) {
   auto weights = [](std::vector<int64_t> shape, int step) {
     MultiArray a(DataType::float32, std::move(shape));
-    for (int64_t i = 0; i < a.count(); i++) a.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * step) % 17 - 8) / 16;
+    for (int64_t i = 0; i < a.count(); i++)
+      a.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * step) % 17 - 8) / 16;
     return a;
   };
   ProgramBuilder b;
   auto x = b.input("x", DataType::float32, {-1, 3, 16, 16});
   auto c = b.op("conv", {{"x", x}, {"weight", weights({16, 3, 3, 3}, 5)}, {"pad_type", "same"}});
-  auto p = b.op("max_pool", {{"x", b.op("relu", {{"x", c}})}, {"kernel_sizes", std::vector<int>{2, 2}}, {"pad_type", "valid"},
+  auto p = b.op("max_pool", {{"x", b.op("relu", {{"x", c}})},
+                             {"kernel_sizes", std::vector<int>{2, 2}},
+                             {"pad_type", "valid"},
                              {"strides", std::vector<int>{2, 2}}});
   auto m = b.op("reduce_mean", {{"x", p}, {"axes", std::vector<int>{2, 3}}, {"keep_dims", false}});
   auto l = b.op("linear", {{"x", m}, {"weight", weights({10, 16}, 3)}, {"bias", weights({10}, 7)}});
@@ -60,7 +63,8 @@ void on_threads(const Body& body) {
 
 MultiArray batch(int64_t n) {
   MultiArray x(DataType::float32, {n, 3, 16, 16});
-  for (int64_t i = 0; i < x.count(); i++) x.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 7 + n) % 23) / 23;
+  for (int64_t i = 0; i < x.count(); i++)
+    x.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 7 + n) % 23) / 23;
   return x;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "command.h"
@@ -163,9 +164,17 @@ std::string user_defined_text(const std::map<std::string, std::string>& entries)
   return "\n" + table.render(colour_output());
 }
 
-std::string human(const Model& model, const Options& options) {
-  const ModelDescription& d = model.description();
-  const ModelStructure structure = model.structure();
+/// What is known of a model; `model` is absent where Moka refuses to run it, and `refusal` says why.
+struct Subject {
+  ModelDescription description;
+  FunctionDescription function;
+  std::optional<Model> model;
+  std::string refusal;
+};
+
+std::string human(const Subject& subject, const Options& options) {
+  const ModelDescription& d = subject.description;
+  const FunctionDescription& shown = subject.function;
   std::string out = bold(file_name(options.load.path)) + "\n";
   out += fact("type", d.type + (d.updatable ? ", updatable" : ""));
   out += fact("size", format_bytes(static_cast<double>(size_on_disk(options.load.path))));
@@ -181,14 +190,17 @@ std::string human(const Model& model, const Options& options) {
     std::vector<std::string> names;
     for (const auto& function : d.functions)
       names.push_back(function.name + (function.name == d.default_function ? " (default)" : ""));
-    out += fact("functions", fmt::format("{}; shown: {}", fmt::join(names, ", "), model.function().name));
+    out += fact("functions", fmt::format("{}; shown: {}", fmt::join(names, ", "), shown.name));
   }
-  out += features_text("input", model.function().inputs);
-  out += features_text("output", model.function().outputs);
-  out += features_text("state", model.function().states);
+  if (!subject.model) out += fact("refused", subject.refusal);
+  out += features_text("input", shown.inputs);
+  out += features_text("output", shown.outputs);
+  out += features_text("state", shown.states);
   out += user_defined_text(d.user_defined);
+  if (!subject.model) return out;
+  const ModelStructure structure = subject.model->structure();
   out += operations_text(structure) + weights_text(structure);
-  if (options.layers) out += layers_text(structure, model.function());
+  if (options.layers) out += layers_text(structure, shown);
   if (options.weights) out += weight_list_text(structure);
   return out;
 }
@@ -242,9 +254,8 @@ Json operations_json(const ModelStructure& structure, bool list) {
   return json;
 }
 
-Json machine(const Model& model, const Options& options) {
-  const ModelDescription& d = model.description();
-  const ModelStructure structure = model.structure();
+Json machine(const Subject& subject, const Options& options) {
+  const ModelDescription& d = subject.description;
   Json json{
       {"path", options.load.path},
       {"type", d.type},
@@ -258,13 +269,18 @@ Json machine(const Model& model, const Options& options) {
   json["functions"] = Json::array();
   for (const auto& function : d.functions) json["functions"].push_back(to_json(function));
   json["defaultFunction"] = d.default_function;
-  json["function"] = model.function().name;
+  json["function"] = subject.function.name;
   if (!d.class_labels.empty())
     json["classLabels"] = {
         {"type", d.int64_labels ? "Int64" : "String"}, {"count", d.class_labels.size()}, {"labels", d.class_labels}};
+  if (!subject.model) {
+    json["refused"] = subject.refusal;
+    return json;
+  }
+  const ModelStructure structure = subject.model->structure();
   json["operations"] = operations_json(structure, options.layers);
   json["weights"] = weights_json(structure, options.weights);
-  if (options.mil) json["mil"] = model.mil(options.optimized);
+  if (options.mil) json["mil"] = subject.model->mil(options.optimized);
   return json;
 }
 
@@ -273,13 +289,24 @@ int inspect(const Options& options) {
   c.optimize = options.optimized;
   if (!options.optimized) c.precision = Precision::exact;  // the types that the model declares
   c.device = "reference";                                  // nothing runs here: kernels need not be prepared
-  const Model model = load(options.load, c);
+  Subject subject;
+  try {
+    subject.model = load(options.load, c);
+    subject.description = subject.model->description();
+    subject.function = subject.model->function();
+  } catch (const Exception& e) {
+    if (e.kind() != ErrorKind::unsupported || options.mil) throw;
+    subject.refusal = e.what();
+    subject.description = Model::describe(options.load.path);
+    for (const FunctionDescription& f : subject.description.functions)
+      if (f.name == subject.description.default_function) subject.function = f;
+  }
   if (options.json)
-    print(rendered(machine(model, options)));
+    print(rendered(machine(subject, options)));
   else if (options.mil)
-    print(model.mil(options.optimized));
+    print(subject.model->mil(options.optimized));
   else
-    print(human(model, options));
+    print(human(subject, options));
   return 0;
 }
 

@@ -1,0 +1,161 @@
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "api/api_util.h"
+#include "models_folder.h"
+#include "moka/program.h"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+
+// Every allocation of the process goes through these, the library's included.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+}
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<long> allocations{0}, of_onednn{0};
+thread_local bool looking = false;
+
+/// Whether the call comes from inside of oneDNN, which makes a small table of arguments each time a primitive runs.
+bool from_onednn() {
+  void* frames[12];
+  int n = backtrace(frames, 12);
+  for (int i = 0; i < n; i++) {
+    Dl_info info;
+    if (dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) continue;
+    if (std::strstr(info.dli_fname, "libmoka") != nullptr) return false;
+    if (std::strstr(info.dli_fname, "libdnnl") != nullptr) return true;
+  }
+  return false;
+}
+
+void note() {
+  if (!counting.load(std::memory_order_relaxed) || looking) return;
+  looking = true;
+  (from_onednn() ? of_onednn : allocations).fetch_add(1, std::memory_order_relaxed);
+  looking = false;
+}
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) void* malloc(size_t n) {
+  note();
+  return __libc_malloc(n);
+}
+__attribute__((visibility("default"))) void* calloc(size_t n, size_t m) {
+  note();
+  return __libc_calloc(n, m);
+}
+__attribute__((visibility("default"))) void* realloc(void* p, size_t n) {
+  note();
+  return __libc_realloc(p, n);
+}
+__attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t n) {
+  note();
+  return __libc_memalign(alignment, n);
+}
+__attribute__((visibility("default"))) void* memalign(size_t alignment, size_t n) {
+  note();
+  return __libc_memalign(alignment, n);
+}
+__attribute__((visibility("default"))) int posix_memalign(void** out, size_t alignment, size_t n) {
+  note();
+  *out = __libc_memalign(alignment, n);
+  return *out == nullptr ? 12 : 0;
+}
+}
+
+namespace moka::test {
+namespace {
+
+/// Allocations of one prediction into backings, after a first one of the same shape; oneDNN's own not counted.
+long count(const Model& m, const Features& in, Features& out) {
+  m.predict(in, out);
+  allocations = 0;
+  counting = true;
+  m.predict(in, out);
+  counting = false;
+  return allocations;
+}
+
+TEST(Allocation, TheCounterCounts) {
+  allocations = 0;
+  counting = true;
+  Features f{{"x", 1.0}};
+  MultiArray a(DataType::float32, {100});
+  counting = false;
+  EXPECT_GT(allocations, 2);
+  EXPECT_EQ(of_onednn, 0);
+}
+
+class Allocation : public testing::TestWithParam<int> {};
+
+void expect_none(const std::string& path, int threads) {
+  ModelConfiguration c;
+  c.threads = threads;
+  Model m = Model::load(path, c);
+  Features in = random_inputs(m.function()), out;
+  of_onednn = 0;
+  EXPECT_EQ(count(m, in, out), 0) << path;
+  std::cout << "  " << path.substr(path.rfind('/') + 1) << ": " << of_onednn << " of oneDNN's own\n";
+}
+
+TEST_P(Allocation, NoneForModels) {
+  auto folder = models_folder();
+  if (!folder) GTEST_SKIP() << "models folder absent";
+  for (const char* name : {"image_nn/MNIST.mlmodel", "image_nn/TinyDrawingEmbedding.mlmodel", "pose/cpm_pose.mlmodel", "basic_pitch/nmp.mlpackage",
+                           "silero_vad/silero-vad-unified-v6.0.0.mlpackage", "silero_vad/unified_palette_4bit.mlpackage",
+                           "seq2seq_lstm/Es2EnCharEncoder.mlmodel", "seq2seq_lstm/Es2EnCharDecoder.mlmodel", "custom_and_image_io/Image2Image.mlmodel"})
+    expect_none((*folder / name).string(), GetParam());
+}
+
+/// Several shapes, one after the other and again.
+TEST_P(Allocation, NoneForShapesSeenBefore) {
+  ModelConfiguration c;
+  c.threads = GetParam();
+  Model m = Model::load(MOKA_GOLDEN "/flexible/range.mlmodel", c);
+  std::vector<Features> in, out(3);
+  for (int64_t n : {2, 30, 5000}) in.push_back({{"x", MultiArray(DataType::float32, {3, n})}});
+  for (size_t i = 0; i < 3; i++) m.predict(in[i], out[i]);
+  allocations = 0;
+  counting = true;
+  for (int round = 0; round < 3; round++)
+    for (size_t i = 0; i < 3; i++) m.predict(in[i], out[i]);
+  counting = false;
+  EXPECT_EQ(allocations, 0);
+}
+
+/// Inputs that have to be converted, strided ones, and a state.
+TEST_P(Allocation, NoneForConvertedInputs) {
+  ModelConfiguration c;
+  c.threads = GetParam();
+  Model m = Model::from_mil(program("state<tensor<fp16, [64]>> kept, tensor<fp16, [64]> x", R"(tensor<fp16, [64]> a = read_state(input = kept)[name = string("a")];
+    tensor<fp16, [64]> b = add(x = a, y = x)[name = string("b")];
+    tensor<fp16, [64]> y = coreml_update_state(state = kept, value = b)[name = string("y")];)", "y"), c);
+  State s = m.new_state();
+  PredictionOptions options{&s};
+  std::vector<double> data(128, 1);
+  Features in{{"x", MultiArray(data.data(), DataType::float64, {64}, {2})}}, out;
+  m.predict(in, out, options);
+  allocations = 0;
+  counting = true;
+  m.predict(in, out, options);
+  counting = false;
+  EXPECT_EQ(allocations, 0);
+  EXPECT_EQ(out.array("y").at(63), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(ThreadCounts, Allocation, testing::Values(1, 2), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace moka::test
+
+#endif

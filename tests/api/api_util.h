@@ -1,0 +1,34 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "moka/model.h"
+
+namespace moka::test {
+
+/// Checks that `act` throws an Exception of this kind whose message contains every one of `parts`.
+template <class Act>
+void expect_error(ErrorKind kind, std::initializer_list<const char*> parts, Act act) {
+  try {
+    act();
+    ADD_FAILURE() << "expected an error";
+  } catch (const Exception& e) {
+    EXPECT_EQ(static_cast<int>(e.kind()), static_cast<int>(kind)) << e.what();
+    for (const char* part : parts) EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << "'" << part << "' is not in: " << e.what();
+  }
+}
+
+inline std::vector<double> values(const MultiArray& a) {
+  std::vector<double> v;
+  for (int64_t i = 0; i < a.count(); i++) v.push_back(a.at(i));
+  return v;
+}
+
+/// A program of one function `main` with opset ios18.
+inline std::string program(const std::string& inputs, const std::string& body, const std::string& outputs) {
+  return "program(1.0)\n{\n func main<ios18>(" + inputs + ") {\n" + body + "\n } -> (" + outputs + ");\n}\n";
+}
+
+}  // namespace moka::test

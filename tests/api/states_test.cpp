@@ -1,0 +1,143 @@
+#include <cmath>
+#include <fstream>
+
+#include "api/api_util.h"
+#include "models_folder.h"
+#include "moka/program.h"
+
+namespace moka::test {
+namespace {
+
+/// total += x; gives the total.
+Model accumulator(const char* type = "fp32") {
+  std::string t = std::string("tensor<") + type + ", [2]>";
+  return Model::from_mil(program("state<" + t + "> total, " + t + " x",
+                                 t + " before = read_state(input = total)[name = string(\"before\")];\n" + t +
+                                     " sum = add(x = before, y = x)[name = string(\"sum\")];\n" + t +
+                                     " y = coreml_update_state(state = total, value = sum)[name = string(\"update\")];",
+                                 "y"));
+}
+
+MultiArray pair_of(float a, float b) { return MultiArray::of(std::vector<float>{a, b}, {2}); }
+
+TEST(States, AreKeptBetweenPredictions) {
+  for (const char* type : {"fp32", "fp16"}) {
+    Model m = accumulator(type);
+    ASSERT_EQ(m.function().states.size(), 1u);
+    ASSERT_EQ(m.function().inputs.size(), 1u);
+    State a = m.new_state(), b = m.new_state();
+    PredictionOptions with_a{&a}, with_b{&b};
+    EXPECT_EQ(values(m.predict({{"x", pair_of(1, 2)}}, with_a).array("y")), (std::vector<double>{1, 2}));
+    EXPECT_EQ(values(m.predict({{"x", pair_of(1, 2)}}, with_a).array("y")), (std::vector<double>{2, 4}));
+    EXPECT_EQ(values(m.predict({{"x", pair_of(5, 5)}}, with_b).array("y")), (std::vector<double>{5, 5}));
+    EXPECT_EQ(values(a.read("total")), (std::vector<double>{2, 4}));
+    a.write("total", pair_of(10, 20));
+    EXPECT_EQ(values(m.predict({{"x", pair_of(1, 1)}}, with_a).array("y")), (std::vector<double>{11, 21}));
+    EXPECT_EQ(values(b.read("total")), (std::vector<double>{5, 5}));
+    EXPECT_EQ(a.names(), (std::vector<std::string>{"total"}));
+    MultiArray copy = a.read("total");
+    m.predict({{"x", pair_of(1, 1)}}, with_a);
+    EXPECT_EQ(values(copy), (std::vector<double>{11, 21}));
+  }
+}
+
+TEST(States, Errors) {
+  Model m = accumulator();
+  expect_error(ErrorKind::invalid_argument, {"state"}, [&] { m.predict({{"x", pair_of(1, 2)}}); });
+  State s = m.new_state();
+  expect_error(ErrorKind::not_found, {"'other'"}, [&] { s.read("other"); });
+  expect_error(ErrorKind::not_found, {"'other'"}, [&] { s.write("other", pair_of(1, 2)); });
+  expect_error(ErrorKind::invalid_argument, {"'total'", "3"}, [&] { s.write("total", MultiArray(DataType::float32, {3})); });
+  // A state of another model.
+  Model other = Model::from_mil(program("state<tensor<fp32, [1]>> memory, tensor<fp32, [2]> x", "tensor<fp32, [1]> m = read_state(input = memory)[name = string(\"r\")]; tensor<fp32, [2]> y = add(x = x, y = m)[name = string(\"a\")];", "y"));
+  State wrong = other.new_state();
+  PredictionOptions options{&wrong};
+  expect_error(ErrorKind::invalid_argument, {"'total'"}, [&] { m.predict({{"x", pair_of(1, 2)}}, options); });
+  // Of the same name and another shape.
+  Model wide = Model::from_mil(program("state<tensor<fp32, [4]>> total, tensor<fp32, [4]> x", "tensor<fp32, [4]> m = read_state(input = total)[name = string(\"r\")]; tensor<fp32, [4]> y = add(x = x, y = m)[name = string(\"a\")];", "y"));
+  PredictionOptions narrow{&s};
+  expect_error(ErrorKind::invalid_argument, {"'total'"}, [&] { wide.predict({{"x", MultiArray(DataType::float32, {4})}}, narrow); });
+}
+
+TEST(Intermediates, ShowEveryOperation) {
+  Model m = Model::from_mil(program("tensor<fp32, [2]> x", R"(tensor<fp32, [2]> a = add(x = x, y = x)[name = string("first")];
+    tensor<fp32, [2]> b = exp(x = a)[name = string("second")];
+    tensor<fp32, [2]> y = mul(x = b, y = a)[name = string("third")];)", "y"));
+  std::map<std::string, std::vector<double>> seen;
+  Features out = m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view operation, std::string_view, const MultiArray& a) { seen[std::string(operation)] = values(a); });
+  ASSERT_TRUE(seen.contains("third"));
+  EXPECT_EQ(seen["third"], values(out.array("y")));
+  if (seen.contains("first")) {
+    EXPECT_EQ(seen["first"], (std::vector<double>{0, 2}));
+  }
+  // Another prediction from within.
+  int inner = 0;
+  m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view, std::string_view, const MultiArray&) { inner += m.predict({{"x", pair_of(1, 1)}}).size() == 1; });
+  EXPECT_GT(inner, 0);
+}
+
+TEST(ComputePlan, NamesEveryOperationOnce) {
+  auto folder = models_folder();
+  if (!folder) GTEST_SKIP() << "models folder absent";
+  Model m = Model::load((*folder / "basic_pitch/nmp.mlpackage").string());
+  ComputePlan p = m.compute_plan({}, true);
+  EXPECT_FALSE(p.operations.empty());
+  EXPECT_GT(p.operations_in_source, p.operations.size() / 2);
+  EXPECT_GT(p.arena_bytes, 0u);
+  EXPECT_LE(p.arena_bytes, p.unshared_bytes);
+  double sum = 0;
+  for (const auto& o : p.operations) {
+    EXPECT_FALSE(o.device.empty()) << o.name;
+    if (o.measured_seconds > 0) sum += o.measured_seconds;
+  }
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, p.measured_seconds);
+  ModelStructure s = m.structure();
+  EXPECT_FALSE(s.operations.empty());
+  EXPECT_FALSE(s.weights.empty());
+}
+
+TEST(Builder, ComputesAndRoundTrips) {
+  ProgramBuilder b("ios17");
+  auto x = b.input("x", DataType::float32, {1, 2, 4, 4});
+  MultiArray weight(DataType::float32, {3, 2, 1, 1});
+  for (size_t i = 0; i < 6; i++) weight.as<float>()[i] = static_cast<float>(i);
+  auto c = b.op("conv", {{"x", x}, {"weight", weight}, {"pad_type", "valid"}}, "conv");
+  auto r = b.op("relu", {{"x", c}}, "relu");
+  auto parts = b.ops("split", {{"x", r}, {"num_splits", 3}, {"axis", 1}}, "split");
+  ASSERT_EQ(parts.size(), 3u);
+  auto y = b.op("concat", {{"values", std::vector<ProgramBuilder::Value>{parts[2], parts[0]}}, {"axis", 1}}, "y");
+  b.output(y);
+  std::string text = b.mil();
+  Model m = b.build();
+  MultiArray in(DataType::float32, {1, 2, 4, 4});
+  for (size_t i = 0; i < 32; i++) in.as<float>()[i] = static_cast<float>(i);
+  Features out = m.predict({{"x", in}});
+  const MultiArray& a = std::get<MultiArray>(out.begin()->second);
+  ASSERT_EQ(a.shape(), (std::vector<int64_t>{1, 2, 4, 4}));
+  for (int64_t i = 0; i < 16; i++) {
+    EXPECT_EQ(a.at(i), 4.0 * static_cast<double>(i) + 5.0 * static_cast<double>(16 + i));
+    EXPECT_EQ(a.at(16 + i), static_cast<double>(16 + i));
+  }
+  EXPECT_EQ(values(std::get<MultiArray>(Model::from_mil(text).predict({{"x", in}}).begin()->second)), values(a));
+}
+
+TEST(Builder, Errors) {
+  expect_error(ErrorKind::invalid_argument, {"ios99"}, [] { ProgramBuilder("ios99"); });
+  ProgramBuilder b;
+  auto x = b.input("x", DataType::float32, {2, 3});
+  EXPECT_THROW(b.op("no_such_operation", {{"x", x}}), Exception);
+  EXPECT_THROW(b.op("relu", {}), Exception);
+  EXPECT_THROW(b.op("relu", {{"x", x}, {"what", 1}}), Exception);
+  EXPECT_THROW(b.op("matmul", {{"x", x}, {"y", x}}), Exception);
+  EXPECT_THROW(b.op("relu", {{"x", ProgramBuilder::Value{}}}), Exception);
+  EXPECT_THROW(b.op("split", {{"x", x}, {"num_splits", 3}, {"axis", 1}}), Exception);
+  EXPECT_THROW(b.input("huge", DataType::float32, std::vector<int64_t>(40, 2)), Exception);
+  EXPECT_THROW(b.input("negative", DataType::float32, {-7}), Exception);
+  b.output(b.op("relu", {{"x", x}}));
+  Model m = b.build();
+  EXPECT_EQ(b.mil().find("relu"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace moka::test

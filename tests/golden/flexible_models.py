@@ -1,0 +1,30 @@
+"""Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them."""
+import pathlib
+
+from coremltools.proto import FeatureTypes_pb2, Model_pb2
+
+folder = pathlib.Path(__file__).parent / "flexible"
+
+
+def model(shape):
+    m = Model_pb2.Model(specificationVersion=4)
+    for features, name in ((m.description.input, "x"), (m.description.output, "y")):
+        f = features.add(name=name)
+        f.type.multiArrayType.dataType = FeatureTypes_pb2.ArrayFeatureType.FLOAT32
+        if name == "x":
+            f.type.multiArrayType.shape.extend(shape)
+    layer = m.neuralNetwork.layers.add(name="rectify", input=["x"], output=["y"])
+    layer.activation.ReLU.SetInParent()
+    m.neuralNetwork.arrayInputShapeMapping = 1
+    return m
+
+
+ranged = model([3, 2])
+for low, high in ((3, 5), (2, -1)):
+    ranged.description.input[0].type.multiArrayType.shapeRange.sizeRanges.add(lowerBound=low, upperBound=high)
+(folder / "range.mlmodel").write_bytes(ranged.SerializeToString())
+
+listed = model([1, 3, 28, 28])
+for size in (28, 56, 112):
+    listed.description.input[0].type.multiArrayType.enumeratedShapes.shapes.add(shape=[1, 3, size, size])
+(folder / "enumerated.mlmodel").write_bytes(listed.SerializeToString())

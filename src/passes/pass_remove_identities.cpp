@@ -138,7 +138,7 @@ Value* moved_nothing(Op& op, std::string_view type) {
     const auto values = op.inputs("values");
     return values.size() == 1 && values[0]->type.is_ranked() && values[0]->type.rank() > 0 ? values[0] : nullptr;
   }
-  if (type == "split") return op.output_count() == 1 ? x : nullptr;
+  if (type == "split") return op.output_count() == 1 && same_type(x->type, op.output()->type) ? x : nullptr;
   return nullptr;
 }
 

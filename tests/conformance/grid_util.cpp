@@ -1,6 +1,7 @@
 #include "conformance/grid_util.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <map>
 #include <memory>
@@ -94,6 +95,28 @@ class Generator {
       hints_.push_back(v);
       if (in_list) dims.push_back(v);
     }
+    for (size_t from = message.find('\''); from != std::string::npos; from = message.find('\'', from + 1)) {
+      const size_t to = message.find('\'', from + 1);
+      if (to == std::string::npos) break;
+      const std::string word = message.substr(from + 1, to - from - 1);
+      if (version_.param(word) == nullptr && word.size() < 30) words_.push_back(word);
+      from = to;
+    }
+    if (const size_t at = message.find("expected "); at != std::string::npos) {
+      const std::string expected = message.substr(at, message.find(", got", at) - at);
+      const auto says = [&](std::string_view what) { return expected.find(what) != std::string::npos; };
+      if (const size_t r = expected.find("rank "); r != std::string::npos && r + 5 < expected.size())
+        if (const int rank = expected[r + 5] - '0'; rank >= 0 && rank <= 5) hint_shapes_.assign(1, random_shape(rank, rank));
+      if (says("a vector")) hint_shapes_.assign(1, Shape{related_size()});
+      if (says("a matrix")) hint_shapes_.assign(1, Shape{related_size(), related_size()});
+      if (says("one number") || says("one integer")) hint_shapes_.assign(1, Shape{});
+      for (size_t i = 9; i < expected.size();) {
+        size_t end = i;
+        while (end < expected.size() && (std::isalnum(static_cast<unsigned char>(expected[end])) || expected[end] == '_')) ++end;
+        if (end > i + 3) words_.push_back(expected.substr(i, end - i));
+        i = end + 1;
+      }
+    }
     std::vector<size_t> named;
     for (size_t i = 0; i < version_.params.size(); ++i)
       if (message.find(cat("'", version_.params[i].name, "'")) != std::string::npos) named.push_back(i);
@@ -168,6 +191,7 @@ class Generator {
   }
 
   Shape shape_of(const ParamDef& p, DTypes domain, bool constant) {
+    if (!hint_shapes_.empty() && c_.one_in(2)) return c_.pick(hint_shapes_);
     if (p.has_default() && p.default_value.type.is_tensor() && !c_.one_in(6)) return p.default_value.tensor.shape();
     const bool whole = (domain & ~(kInts | kBool | kSubByte)) == 0;
     if (constant && (domain & ~kString) == 0) return c_.one_in(20) ? Shape{1} : Shape{};
@@ -202,7 +226,9 @@ class Generator {
     if (dtype == DType::string) {
       std::vector<std::string> texts;
       static const std::vector<std::string> kWords = {"a", "b", "", "fp32"};
-      for (int64_t i = 0; i < shape.count(); ++i) texts.push_back(p != nullptr && !p->allowed.empty() ? c_.pick(p->allowed) : c_.pick(kWords));
+      for (int64_t i = 0; i < shape.count(); ++i) texts.push_back(p != nullptr && !p->allowed.empty() ? c_.pick(p->allowed)
+                        : !words_.empty() && !c_.one_in(4)        ? c_.pick(words_)
+                                                                  : c_.pick(kWords));
       return Tensor::strings(shape, std::move(texts));
     }
     Result<Tensor> made = Tensor::zeros(dtype, shape);
@@ -326,6 +352,7 @@ class Generator {
   Shape base_;
   std::vector<int64_t> hints_;
   std::vector<Shape> hint_shapes_;
+  std::vector<std::string> words_;  ///< of all refusals
   std::vector<Given> given_;
 };
 

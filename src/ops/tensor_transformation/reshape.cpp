@@ -58,6 +58,10 @@ Result<std::vector<Type>> infer(const OpCall& call, bool zeros_from_right) {
     if (rank > kMaxRank) return call.error("shape", cat("at most ", kMaxRank, " dimensions"), cat(rank));
     Shape out;
     for (int64_t i = 0; i < rank; i++) out.push_back(kAnyDim);
+    if (rank == 0 && x.is_ranked() && x.shape().is_concrete()) {
+      const int64_t n = MOKA_TRY(x.shape().checked_count());
+      if (n != 1) return call.error("shape", cat("a shape of ", n, " elements, as x has"), cat(out));
+    }
     return tensor_result(x.dtype(), out);
   }
   const int64_t rank = wanted->count();

@@ -105,7 +105,8 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
 
 Result<int> normalize_axis(int64_t axis, int rank, std::string_view what) {
   if (axis < -rank || axis >= rank)
-    return fail(ErrorCode::invalid_argument, what, ": expected ", -rank, " to ", rank - 1, " for rank ", rank, ", got ", axis);
+    return fail(ErrorCode::invalid_argument, what, ": expected ", -rank, " to ", rank - 1, " for rank ", rank, ", got ",
+                axis);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

@@ -11,7 +11,7 @@ namespace {
 using namespace ir;
 
 constexpr int kCandidates = 60;  // of each version
-constexpr int kAttempts = 120;    // to mend one
+constexpr int kAttempts = 120;   // to mend one
 constexpr int kEnough = 12;      // accepted ones of a version
 
 /// Accepted programs of one operation.
@@ -68,7 +68,8 @@ TEST_P(Grid, ColumnsAgree) {
   RecordProperty("programs", made);
 }
 
-INSTANTIATE_TEST_SUITE_P(Operations, Grid, testing::ValuesIn(versions()), [](const auto& info) { return name_of(*info.param); });
+INSTANTIATE_TEST_SUITE_P(Operations, Grid, testing::ValuesIn(versions()),
+                         [](const auto& info) { return name_of(*info.param); });
 
 /// Runs last: environments are torn down after all tests.
 class Coverage : public testing::Environment {

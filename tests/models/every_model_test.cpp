@@ -91,7 +91,8 @@ TEST_P(EveryModel, ColumnsAgree) {
   ModelConfiguration unoptimised;
   unoptimised.optimize = false;
   double operations = 0;  // of the column with the most
-  for (const auto& op : Model::load(GetParam().string(), unoptimised).structure().operations) operations += op.type != "const";
+  for (const auto& op : Model::load(GetParam().string(), unoptimised).structure().operations)
+    operations += op.type != "const";
   const double bound = std::max(1e-5, operations * std::ldexp(1, -23));
   for (const Column& column : kColumns) {
     if (kSanitized && std::string(column.name) == "reference") continue;  // plain loops take minutes there

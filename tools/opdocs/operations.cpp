@@ -96,12 +96,16 @@ std::string line(const std::vector<std::string>& cells) {
 }
 
 std::string traits_text(Trait set) {
-  static constexpr std::pair<Trait, const char*> kNames[] = {
-      {Trait::elementwise, "elementwise"},     {Trait::moves_data_only, "moves data only"},
-      {Trait::alias, "no copy"},               {Trait::stateful, "keeps its order"},
-      {Trait::random, "random"},               {Trait::control, "has blocks"},
-      {Trait::constexpr_weight, "expands weights"}, {Trait::constant, "a constant"},
-      {Trait::commutative, "commutative"},     {Trait::types_only, "reads types only"}};
+  static constexpr std::pair<Trait, const char*> kNames[] = {{Trait::elementwise, "elementwise"},
+                                                             {Trait::moves_data_only, "moves data only"},
+                                                             {Trait::alias, "no copy"},
+                                                             {Trait::stateful, "keeps its order"},
+                                                             {Trait::random, "random"},
+                                                             {Trait::control, "has blocks"},
+                                                             {Trait::constexpr_weight, "expands weights"},
+                                                             {Trait::constant, "a constant"},
+                                                             {Trait::commutative, "commutative"},
+                                                             {Trait::types_only, "reads types only"}};
   std::string out;
   for (const auto& [t, name] : kNames)
     if (has(set, t)) out += (out.empty() ? "" : ", ") + std::string(name);
@@ -127,9 +131,12 @@ std::string parameters(const OpVersion& v, const OpVersion* before) {
 std::string operations_markdown() {
   std::string out =
       "# Operations\n\n<!-- Made by `make docs` from the definitions in src/ops; do not edit. -->\n\n"
-      "MIL has no attributes: every parameter is an input, some of them constants. Equal letters before element types are equal\n"
-      "types. A later operation set is shown by what it changes. Tolerances are relative to the larger of 1 and the expected\n"
-      "value, for fp32 / fp16 results. Names with `nn_` and `ml_` are Moka's own, for neural network layers and classic models.\n";
+      "MIL has no attributes: every parameter is an input, some of them constants. Equal letters before element types "
+      "are equal\n"
+      "types. A later operation set is shown by what it changes. Tolerances are relative to the larger of 1 and the "
+      "expected\n"
+      "value, for fp32 / fp16 results. Names with `nn_` and `ml_` are Moka's own, for neural network layers and "
+      "classic models.\n";
   for (const OpDef* d : sorted()) {
     out += "\n## " + d->name + "\n\n" + d->doc + "\n";
     const OpVersion* before = nullptr;

@@ -102,13 +102,17 @@ std::string support_markdown(const std::string& golden) {
     std::vector<const kernel::Device*> chain = {recorders.back().get()};
     if (d != last) chain.push_back(last);
     for (const conformance::Case& c : cases)
-      if (const Status s = ask(c, chain); !s.ok()) throw std::runtime_error(c.op + " " + c.name + ": " + s.error().to_string());
+      if (const Status s = ask(c, chain); !s.ok())
+        throw std::runtime_error(c.op + " " + c.name + ": " + s.error().to_string());
   }
 
   std::string out =
-      "# What runs where\n\n<!-- Made by `make docs` from the conformance cases and the devices' kernels; do not edit. -->\n\n"
-      "Of the operations in the cases of tests/conformance/golden, with their shapes and element types: how many each device\n"
-      "takes when it is asked first, and the reason given most often when it refuses. What all devices refuse runs on `reference`.\n"
+      "# What runs where\n\n<!-- Made by `make docs` from the conformance cases and the devices' kernels; do not edit. "
+      "-->\n\n"
+      "Of the operations in the cases of tests/conformance/golden, with their shapes and element types: how many each "
+      "device\n"
+      "takes when it is asked first, and the reason given most often when it refuses. What all devices refuse runs on "
+      "`reference`.\n"
       "Made with the instructions that every processor has; one with more may take more.\n\n| Operation |";
   std::string rule = "|---|";
   for (const kernel::Device* d : devices) {

@@ -11,6 +11,9 @@ namespace moka::plan {
 
 namespace {
 
+/// Bytes of one value; sums of a plan's values then stay far from overflow.
+constexpr size_t kLargestValue = size_t{1} << 48;
+
 using kernel::Layout;
 
 constexpr size_t kFoldBytes = 64 * 1024;
@@ -311,7 +314,7 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
     tensors &= t.is_tensor();
     if (t.is_tensor() && t.is_concrete()) {
       size_t b = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("operation '", op.name, "'"));
-      if (b > (size_t{1} << 48)) return fail(ErrorCode::out_of_budget, "operation '", op.name, "' makes a ", t);
+      if (b > kLargestValue) return fail(ErrorCode::out_of_budget, "operation '", op.name, "' makes a ", t);
       bytes += b;
     }
   }
@@ -671,6 +674,11 @@ Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span
   plan->parent = parent;
   plan->own_outputs = own_outputs;
   for (size_t i = 0; i < inputs.size(); i++) {
+    const ir::Type& t = inputs[i].is_state() ? inputs[i].element() : inputs[i];
+    if (t.is_tensor() && t.is_concrete()) {
+      size_t bytes = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("input '", block.inputs()[i]->name, "'"));
+      if (bytes > kLargestValue) return fail(ErrorCode::out_of_budget, "input '", block.inputs()[i]->name, "' is a ", t);
+    }
     Place p;
     p.value = block.inputs()[i].get();
     p.type = inputs[i];

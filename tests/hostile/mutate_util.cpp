@@ -283,7 +283,7 @@ std::string mutate_program(std::string s, Random& r) {
     switch (below(r, 6)) {
       case 0: text = std::to_string(static_cast<int32_t>(extreme(r, static_cast<uint64_t>(v)))); break;
       case 1: text = std::to_string(static_cast<int64_t>(extreme(r, static_cast<uint64_t>(v)))); break;
-      case 2: text = std::to_string(v + static_cast<int64_t>(below(r, 5)) - 2); break;
+      case 2: text = std::to_string(static_cast<int64_t>(static_cast<uint64_t>(v) + below(r, 5) - 2)); break;
       case 3: text = std::to_string(below(r, 12)); break;
       case 4: text = std::to_string(-1 - static_cast<int64_t>(below(r, 3))); break;
       default: text += ", " + text;

@@ -677,7 +677,8 @@ Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span
     const ir::Type& t = inputs[i].is_state() ? inputs[i].element() : inputs[i];
     if (t.is_tensor() && t.is_concrete()) {
       size_t bytes = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("input '", block.inputs()[i]->name, "'"));
-      if (bytes > kLargestValue) return fail(ErrorCode::out_of_budget, "input '", block.inputs()[i]->name, "' is a ", t);
+      if (bytes > kLargestValue)
+        return fail(ErrorCode::out_of_budget, "input '", block.inputs()[i]->name, "' is a ", t);
     }
     Place p;
     p.value = block.inputs()[i].get();

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check install golden clean
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check install golden docs check-ops clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -50,6 +50,18 @@ fuzz-smoke:
 check:
 	@tools/setup --format
 	@tools/check
+
+## The tables of operations and of what runs where, in docs/.
+docs: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_opdocs
+	$(BUILD)/tools/opdocs/moka_opdocs docs
+
+## The definitions of operations against those of coremltools; PYTHON is one that has it.
+PYTHON ?= python3
+check-ops: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_opdocs
+	$(BUILD)/tools/opdocs/moka_opdocs --json $(BUILD)/ops.json
+	$(PYTHON) tools/check_ops.py $(BUILD)/ops.json
 
 install: all
 	cmake --install $(BUILD)

@@ -17,7 +17,8 @@ std::vector<float> values(const moka::Features& outputs, const char* name) {
 
 }  // namespace
 
-std::vector<Note> transcribe(const moka::Model& model, std::span<const float> sound, const std::function<void(size_t, size_t)>& progress) {
+std::vector<Note> transcribe(const moka::Model& model, std::span<const float> sound,
+                             const std::function<void(size_t, size_t)>& progress) {
   const std::string& input = model.function().inputs[0].name;
   std::vector<std::vector<float>> notes, onsets;
   auto parts = windows(sound);

@@ -11,19 +11,19 @@ namespace moka {
 
 /// One step of a plan: an operation on a device, or work that the planner added (`type` "convert_layout").
 struct PlannedOperation {
-  std::string name;     ///< of the operation in the source model
-  std::string type;     ///< "conv"
-  std::string device;   ///< "cpu", "reference"; "executor" for control flow
-  std::string kernel;   ///< "cpu.conv.onednn"
-  std::string note;     ///< e.g. the library's implementation
+  std::string name;                   ///< of the operation in the source model
+  std::string type;                   ///< "conv"
+  std::string device;                 ///< "cpu", "reference"; "executor" for control flow
+  std::string kernel;                 ///< "cpu.conv.onednn"
+  std::string note;                   ///< e.g. the library's implementation
   std::vector<std::string> fused;     ///< names of the operations that it also computes
   std::vector<std::string> refusals;  ///< "device: reason" for each that was asked before and refused
   std::vector<std::string> outputs;   ///< types of its results, MIL text
   std::string layout;                 ///< of its first result
   double estimated_seconds = 0;
-  double measured_seconds = -1;       ///< -1: not measured
-  int64_t runs = 0;                   ///< how often it ran in the measured prediction
-  int depth = 0;                      ///< of nested blocks
+  double measured_seconds = -1;  ///< -1: not measured
+  int64_t runs = 0;              ///< how often it ran in the measured prediction
+  int depth = 0;                 ///< of nested blocks
 };
 
 /// What the passes did: "fuse_activations: relu_1 into conv_1".
@@ -52,9 +52,9 @@ struct ModelStructure {
     int depth = 0;
   };
   struct Weight {
-    std::string name, type;   ///< value and its type in MIL text
-    size_t bytes = 0;         ///< as stored
-    std::string storage;      ///< "file" or "inline"
+    std::string name, type;  ///< value and its type in MIL text
+    size_t bytes = 0;        ///< as stored
+    std::string storage;     ///< "file" or "inline"
   };
   std::string function, opset;
   std::vector<Operation> operations;

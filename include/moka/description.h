@@ -43,7 +43,7 @@ struct MOKA_EXPORT FeatureDescription {
   bool optional = false;
   MultiArrayConstraint array;  ///< of multi_array and state
   ImageConstraint image;
-  bool string_keys = true;     ///< of dictionary: string keys, else int64; of sequence: strings, else int64
+  bool string_keys = true;  ///< of dictionary: string keys, else int64; of sequence: strings, else int64
   /// "MultiArray (Float32 1 x 43844 x 1)", "Image (RGB 299 x 299)", flexible sizes as ranges.
   std::string formatted_type() const;
 };

@@ -39,7 +39,8 @@ using StringSequence = std::vector<std::string>;
 using Int64Sequence = std::vector<int64_t>;
 
 /// Core ML's MLFeatureValue. monostate: no value.
-using FeatureValue = std::variant<std::monostate, int64_t, double, std::string, MultiArray, Image, Dictionary, StringSequence, Int64Sequence>;
+using FeatureValue = std::variant<std::monostate, int64_t, double, std::string, MultiArray, Image, Dictionary,
+                                  StringSequence, Int64Sequence>;
 /// "Int64", "Double", "String", "MultiArray (Float32 1 x 10)", ...: what messages call the value.
 MOKA_EXPORT std::string describe(const FeatureValue& value);
 

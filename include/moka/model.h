@@ -28,7 +28,7 @@ struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
   std::string function_name;  ///< empty: the default function
   Precision precision = Precision::at_least;
-  int threads = 0;            ///< of one prediction; 0: one for each core
+  int threads = 0;  ///< of one prediction; 0: one for each core
   /// Bytes that a model's own numbers may make Moka allocate, weights in mapped files not counted; 0: no limit.
   size_t memory_budget = 0;
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
@@ -40,8 +40,8 @@ struct ModelConfiguration {
 
 /// Core ML's MLModelAsset: a model in memory.
 struct ModelAsset {
-  std::vector<std::byte> specification;                     ///< the bytes of an .mlmodel
-  std::map<std::string, std::vector<std::byte>> blobs;      ///< weight files by name, e.g. "weights/weight.bin"
+  std::vector<std::byte> specification;                 ///< the bytes of an .mlmodel
+  std::map<std::string, std::vector<std::byte>> blobs;  ///< weight files by name, e.g. "weights/weight.bin"
 };
 
 /// Core ML's MLState: the mutable buffers of a stateful model. Belongs to one prediction at a time.
@@ -96,8 +96,8 @@ class MOKA_EXPORT Model {
 
   /// Every input by its name. Missing inputs must be optional. Returns every output of the description.
   Features predict(const Features& inputs, const PredictionOptions& options = {}) const;
-  /// Writes into the values that `outputs` holds (output backings): multi-arrays of the declared element type and of the
-  /// shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,
+  /// Writes into the values that `outputs` holds (output backings): multi-arrays of the declared element type and of
+  /// the shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,
   /// predicting for a shape seen before allocates no memory.
   void predict(const Features& inputs, Features& outputs, const PredictionOptions& options = {}) const;
   std::vector<Features> predict_batch(std::span<const Features> inputs) const;
@@ -109,7 +109,8 @@ class MOKA_EXPORT Model {
   /// How a prediction of these inputs runs; empty inputs: of the default shapes. `measure`: also run it once, timed.
   ComputePlan compute_plan(const Features& inputs = {}, bool measure = false) const;
   /// Predicts once and hands over what every operation that runs computed.
-  Features intermediates(const Features& inputs, const Intermediate& observe, const PredictionOptions& options = {}) const;
+  Features intermediates(const Features& inputs, const Intermediate& observe,
+                         const PredictionOptions& options = {}) const;
   ModelStructure structure() const;
   /// The program as MIL text: as imported, or after the passes.
   std::string mil(bool optimized = false) const;
@@ -121,8 +122,8 @@ class MOKA_EXPORT Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Inputs of the description's default shapes filled with reproducible numbers: multi-arrays uniform in [0, 1) (integers
-/// 0 or 1), images of noise, numbers 1, empty strings and dictionaries.
+/// Inputs of the description's default shapes filled with reproducible numbers: multi-arrays uniform in [0, 1)
+/// (integers 0 or 1), images of noise, numbers 1, empty strings and dictionaries.
 MOKA_EXPORT Features random_inputs(const FunctionDescription& function, uint64_t seed = 1);
 
 }  // namespace moka

@@ -12,7 +12,20 @@
 namespace moka {
 
 /// Element types of multi-arrays. boolean: one byte, 0 or 1.
-enum class DataType : uint8_t { float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, boolean };
+enum class DataType : uint8_t {
+  float16,
+  float32,
+  float64,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  boolean
+};
 
 MOKA_EXPORT std::string_view to_string(DataType type);  ///< "float32"
 MOKA_EXPORT size_t size_of(DataType type);              ///< bytes
@@ -23,11 +36,12 @@ class MOKA_EXPORT MultiArray {
   MultiArray() = default;
   /// Owned, zero-filled, row-major. Throws invalid_argument (negative or too many dimensions).
   MultiArray(DataType type, std::vector<int64_t> shape);
-  /// Borrows `data`, which must outlive the array and every prediction that uses it. `strides`: in elements; empty means
-  /// row-major.
+  /// Borrows `data`, which must outlive the array and every prediction that uses it. `strides`: in elements; empty
+  /// means row-major.
   MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides = {});
   /// As above, keeping `owner` alive.
-  MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides, std::shared_ptr<const void> owner);
+  MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides,
+             std::shared_ptr<const void> owner);
   /// An owned copy of float32 values. Throws invalid_argument when the count differs from the shape's.
   static MultiArray of(std::span<const float> values, std::vector<int64_t> shape);
 

@@ -59,11 +59,15 @@ std::string array_text(const MultiArrayConstraint& a) {
 }
 
 std::string image_text(const ImageConstraint& i) {
-  std::string_view color = i.color == ColorSpace::rgb ? "RGB" : i.color == ColorSpace::bgr ? "BGR" : i.color == ColorSpace::grayscale ? "Grayscale" : "Grayscale16Half";
+  std::string_view color = i.color == ColorSpace::rgb         ? "RGB"
+                           : i.color == ColorSpace::bgr       ? "BGR"
+                           : i.color == ColorSpace::grayscale ? "Grayscale"
+                                                              : "Grayscale16Half";
   std::string size;
   for (const auto& [w, h] : i.enumerated) size += cat(size.empty() ? "" : " | ", w, " x ", h);
   if (size.empty())
-    size = cat(i.width_range ? range_text(*i.width_range) : cat(i.width), " x ", i.height_range ? range_text(*i.height_range) : cat(i.height));
+    size = cat(i.width_range ? range_text(*i.width_range) : cat(i.width), " x ",
+               i.height_range ? range_text(*i.height_range) : cat(i.height));
   return cat(color, " ", size);
 }
 
@@ -96,7 +100,8 @@ FeatureDescription to_public(const import::FeatureDescription& f) {
   out.image.height = f.image.height;
   out.image.color = static_cast<ColorSpace>(f.image.color);
   if (f.image.width_range) out.image.width_range = SizeRange{f.image.width_range->lower, f.image.width_range->upper};
-  if (f.image.height_range) out.image.height_range = SizeRange{f.image.height_range->lower, f.image.height_range->upper};
+  if (f.image.height_range)
+    out.image.height_range = SizeRange{f.image.height_range->lower, f.image.height_range->upper};
   out.image.enumerated = f.image.enumerated;
   out.string_keys = f.string_keys;
   return out;
@@ -121,7 +126,8 @@ ModelDescription to_public(const import::ModelDescription& d) {
     const ir::Tensor& labels = d.class_labels[0];
     out.int64_labels = labels.dtype() != ir::DType::string;
     for (int64_t i = 0; i < labels.count(); i++)
-      out.class_labels.push_back(out.int64_labels ? cat(ir::load_i64(labels.view(), i)) : labels.as<std::string>()[static_cast<size_t>(i)]);
+      out.class_labels.push_back(out.int64_labels ? cat(ir::load_i64(labels.view(), i))
+                                                  : labels.as<std::string>()[static_cast<size_t>(i)]);
   }
   out.short_description = d.short_description;
   out.author = d.author;

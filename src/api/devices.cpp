@@ -13,18 +13,24 @@ Result<std::vector<const kernel::Device*>> devices_for(const ModelConfiguration&
   auto allowed = [&](kernel::ComputeUnit unit) {
     switch (unit) {
       case kernel::ComputeUnit::cpu: return true;
-      case kernel::ComputeUnit::gpu: return configuration.compute_units == ComputeUnits::all || configuration.compute_units == ComputeUnits::cpu_and_gpu;
+      case kernel::ComputeUnit::gpu:
+        return configuration.compute_units == ComputeUnits::all ||
+               configuration.compute_units == ComputeUnits::cpu_and_gpu;
       case kernel::ComputeUnit::neural_engine:
-        return configuration.compute_units == ComputeUnits::all || configuration.compute_units == ComputeUnits::cpu_and_neural_engine;
+        return configuration.compute_units == ComputeUnits::all ||
+               configuration.compute_units == ComputeUnits::cpu_and_neural_engine;
     }
     return false;
   };
   std::vector<const kernel::Device*> out;
   for (const kernel::Device* d : all) {
     bool last = d == all.back();
-    if (configuration.device.empty() ? last || (d->rank() >= 0 && allowed(d->unit())) : last || d->name() == configuration.device) out.push_back(d);
+    if (configuration.device.empty() ? last || (d->rank() >= 0 && allowed(d->unit()))
+                                     : last || d->name() == configuration.device)
+      out.push_back(d);
   }
-  if (!configuration.device.empty() && std::none_of(out.begin(), out.end(), [&](const auto* d) { return d->name() == configuration.device; })) {
+  if (!configuration.device.empty() &&
+      std::none_of(out.begin(), out.end(), [&](const auto* d) { return d->name() == configuration.device; })) {
     std::string names;
     for (const kernel::Device* d : all) names += cat(names.empty() ? "'" : ", '", d->name(), "'");
     return fail(ErrorCode::not_found, "device: expected one of ", names, ", got '", configuration.device, "'");

@@ -28,22 +28,26 @@ size_t bytes_per_pixel(PixelFormat format) {
 namespace {
 void check_size(int64_t width, int64_t height) {
   if (width < 1 || height < 1 || width > 65536 || height > 65536)
-    throw Exception(ErrorKind::invalid_argument, cat("image: expected sizes of 1 to 65536, got ", width, " x ", height));
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("image: expected sizes of 1 to 65536, got ", width, " x ", height));
 }
 }  // namespace
 
 Image::Image(int64_t w, int64_t h, PixelFormat f) : width(w), height(h), format(f) {
   check_size(w, h);
   row_bytes = w * static_cast<int64_t>(bytes_per_pixel(f));
-  pixels = std::shared_ptr<uint8_t>(new uint8_t[static_cast<size_t>(row_bytes * h)](), std::default_delete<uint8_t[]>());
+  pixels =
+      std::shared_ptr<uint8_t>(new uint8_t[static_cast<size_t>(row_bytes * h)](), std::default_delete<uint8_t[]>());
 }
 
-Image::Image(void* p, int64_t w, int64_t h, PixelFormat f, int64_t stride) : width(w), height(h), format(f), row_bytes(stride) {
+Image::Image(void* p, int64_t w, int64_t h, PixelFormat f, int64_t stride)
+    : width(w), height(h), format(f), row_bytes(stride) {
   check_size(w, h);
   int64_t least = w * static_cast<int64_t>(bytes_per_pixel(f));
   if (row_bytes == 0) row_bytes = least;
   if (p == nullptr || row_bytes < least)
-    throw Exception(ErrorKind::invalid_argument, cat("image: expected rows of at least ", least, " bytes, got ", row_bytes));
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("image: expected rows of at least ", least, " bytes, got ", row_bytes));
   pixels = std::shared_ptr<uint8_t>(std::shared_ptr<uint8_t>(), static_cast<uint8_t*>(p));
 }
 
@@ -59,7 +63,9 @@ std::string describe(const FeatureValue& value) {
       return cat("MultiArray (", api::core_ml_name(a.type()), " ", s, ")");
     }
     std::string operator()(const Image& i) const { return cat("Image (", i.width, " x ", i.height, ")"); }
-    std::string operator()(const Dictionary& d) const { return d.string_keys ? "Dictionary (String -> Double)" : "Dictionary (Int64 -> Double)"; }
+    std::string operator()(const Dictionary& d) const {
+      return d.string_keys ? "Dictionary (String -> Double)" : "Dictionary (Int64 -> Double)";
+    }
     std::string operator()(const StringSequence& s) const { return cat("Sequence (", s.size(), " strings)"); }
     std::string operator()(const Int64Sequence& s) const { return cat("Sequence (", s.size(), " integers)"); }
   };
@@ -78,7 +84,9 @@ const FeatureValue* Features::find(std::string_view name) const {
   return nullptr;
 }
 
-FeatureValue* Features::find(std::string_view name) { return const_cast<FeatureValue*>(std::as_const(*this).find(name)); }
+FeatureValue* Features::find(std::string_view name) {
+  return const_cast<FeatureValue*>(std::as_const(*this).find(name));
+}
 
 const FeatureValue& Features::at(std::string_view name) const {
   if (const FeatureValue* v = find(name)) return *v;

@@ -50,7 +50,8 @@ Result<import::ImportedModel> import_text(const std::string& text, const std::ma
     d.name = f->name;
     for (const auto& v : f->body().inputs())
       (v->type.is_state() ? d.states : d.inputs).push_back(MOKA_TRY_IN(describe_value(v->name, v->type), "input"));
-    for (const ir::Value* v : f->body().outputs()) d.outputs.push_back(MOKA_TRY_IN(describe_value(v->name, v->type), "output"));
+    for (const ir::Value* v : f->body().outputs())
+      d.outputs.push_back(MOKA_TRY_IN(describe_value(v->name, v->type), "output"));
     m.description.functions.push_back(std::move(d));
     opset = std::max(opset, static_cast<int>(f->opset));
   }

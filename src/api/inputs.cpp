@@ -28,15 +28,17 @@ Status check_array_shape(const FeatureDescription& f, std::span<const int64_t> s
   if (!c.enumerated.empty()) {
     for (const auto& e : c.enumerated)
       if (std::equal(e.begin(), e.end(), shape.begin(), shape.end())) return {};
-    return mismatch(f, expected_text(f), cat("MultiArray Shape (", joined(shape), ") was not in enumerated set of allowed shapes"));
+    return mismatch(f, expected_text(f),
+                    cat("MultiArray Shape (", joined(shape), ") was not in enumerated set of allowed shapes"));
   }
   if (!c.ranges.empty()) {
     if (shape.size() != c.ranges.size()) return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
     for (size_t i = 0; i < shape.size(); i++) {
       const auto& r = c.ranges[i];
       if (shape[i] < r.lower || (r.upper >= 0 && shape[i] > r.upper))
-        return mismatch(f, expected_text(f), cat("Size (", shape[i], ") of dimension (", i, ") is not in allowed range (", r.lower, "..",
-                                                 r.upper < 0 ? std::string("inf") : cat(r.upper), ")"));
+        return mismatch(f, expected_text(f),
+                        cat("Size (", shape[i], ") of dimension (", i, ") is not in allowed range (", r.lower, "..",
+                            r.upper < 0 ? std::string("inf") : cat(r.upper), ")"));
     }
     return {};
   }
@@ -50,9 +52,11 @@ Status check_image_size(const FeatureDescription& f, int64_t w, int64_t h) {
   auto inside = [](int64_t n, const import::SizeRange& r) { return n >= r.lower && (r.upper < 0 || n <= r.upper); };
   bool ok;
   if (!c.enumerated.empty())
-    ok = (w == c.width && h == c.height) || std::find(c.enumerated.begin(), c.enumerated.end(), std::pair(w, h)) != c.enumerated.end();
+    ok = (w == c.width && h == c.height) ||
+         std::find(c.enumerated.begin(), c.enumerated.end(), std::pair(w, h)) != c.enumerated.end();
   else
-    ok = (c.width_range ? inside(w, *c.width_range) : w == c.width) && (c.height_range ? inside(h, *c.height_range) : h == c.height);
+    ok = (c.width_range ? inside(w, *c.width_range) : w == c.width) &&
+         (c.height_range ? inside(h, *c.height_range) : h == c.height);
   if (!ok) return mismatch(f, expected_text(f), cat("Image (", w, " x ", h, ")"));
   return {};
 }
@@ -64,9 +68,11 @@ Result<ir::Type> array_type(const FeatureDescription& f, const ir::Type& declare
   ir::Shape s = MOKA_TRY_IN(ir::Shape::make(shape), cat("input '", f.name, "'"));
   if (declared.is_ranked() && declared.rank() == s.rank()) {
     for (int i = 0; i < s.rank(); i++)
-      if (declared.shape()[i] >= 0 && declared.shape()[i] != s[i]) return mismatch(f, cat("shape ", declared.shape()), cat("shape ", s));
+      if (declared.shape()[i] >= 0 && declared.shape()[i] != s[i])
+        return mismatch(f, cat("shape ", declared.shape()), cat("shape ", s));
   } else if (declared.is_concrete()) {
-    if (declared.shape().count() != MOKA_TRY(s.checked_count())) return mismatch(f, cat("shape ", declared.shape()), cat("shape ", s));
+    if (declared.shape().count() != MOKA_TRY(s.checked_count()))
+      return mismatch(f, cat("shape ", declared.shape()), cat("shape ", s));
     return declared;
   } else if (declared.is_ranked()) {
     return mismatch(f, cat("rank ", declared.rank()), cat("shape ", s));
@@ -74,7 +80,9 @@ Result<ir::Type> array_type(const FeatureDescription& f, const ir::Type& declare
   return ir::Type::tensor(t.dtype(), s);
 }
 
-bool is_number(const FeatureValue& v) { return std::holds_alternative<int64_t>(v) || std::holds_alternative<double>(v); }
+bool is_number(const FeatureValue& v) {
+  return std::holds_alternative<int64_t>(v) || std::holds_alternative<double>(v);
+}
 
 /// Red, green, blue of pixel `p`.
 struct Rgb {
@@ -136,7 +144,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
     case FeatureKind::int64:
     case FeatureKind::float64: {
       const auto* a = std::get_if<MultiArray>(&value);
-      if (!is_number(value) && !(a != nullptr && a->count() == 1)) return mismatch(f, expected_text(f), describe(value));
+      if (!is_number(value) && !(a != nullptr && a->count() == 1))
+        return mismatch(f, expected_text(f), describe(value));
       return declared;
     }
     case FeatureKind::string:
@@ -145,13 +154,15 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
     case FeatureKind::dictionary: {
       const auto* d = std::get_if<Dictionary>(&value);
       bool empty = d != nullptr && d->strings.empty() && d->ints.empty();
-      if (d == nullptr || (d->string_keys != f.string_keys && !empty)) return mismatch(f, expected_text(f), describe(value));
+      if (d == nullptr || (d->string_keys != f.string_keys && !empty))
+        return mismatch(f, expected_text(f), describe(value));
       return declared;
     }
     case FeatureKind::sequence: {
       const auto* s = std::get_if<StringSequence>(&value);
       const auto* i = std::get_if<Int64Sequence>(&value);
-      if ((f.string_keys && s == nullptr) || (!f.string_keys && i == nullptr)) return mismatch(f, expected_text(f), describe(value));
+      if ((f.string_keys && s == nullptr) || (!f.string_keys && i == nullptr))
+        return mismatch(f, expected_text(f), describe(value));
       auto n = static_cast<int64_t>(s != nullptr ? s->size() : i->size());
       const auto& r = f.sequence_length;
       if (n < r.lower && r.lower > 1) return mismatch(f, cat("at least ", r.lower, " elements"), cat(n));
@@ -163,7 +174,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
       const auto* a = std::get_if<MultiArray>(&value);
       if (a == nullptr) return mismatch(f, expected_text(f), describe(value));
       if (a->data() == nullptr && a->count() > 0) return mismatch(f, expected_text(f), "a MultiArray without data");
-      bool same_count = declared.is_concrete() && declared.is_tensor() && declared.shape().count() == a->count() && declared.rank() == 0;
+      bool same_count = declared.is_concrete() && declared.is_tensor() && declared.shape().count() == a->count() &&
+                        declared.rank() == 0;
       if (!same_count) MOKA_TRY(check_array_shape(f, a->shape()));
       return array_type(f, declared, a->shape());
     }
@@ -171,7 +183,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
       const auto* i = std::get_if<Image>(&value);
       if (i == nullptr || i->pixels == nullptr) return mismatch(f, expected_text(f), describe(value));
       MOKA_TRY(check_image_size(f, i->width, i->height));
-      bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
+      bool gray =
+          f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
       ir::Shape s{1, gray ? 1 : 3, i->height, i->width};
       if (declared.rank() == 3) s.erase(0);
       return array_type(f, declared, s.dims());
@@ -195,7 +208,8 @@ Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& decla
   return declared;
 }
 
-Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s, size_t index) {
+Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s,
+                           size_t index) {
   if (type.is_dict()) {
     s.dict_staging[index] = {};
     s.dict_staging[index].string_keys = f.string_keys;
@@ -208,12 +222,15 @@ Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, ru
   std::byte* to = MOKA_TRY(staging(s, index, type));
   ir::TensorView view{type.dtype(), type.shape(), to};
   // Scalars have no default in the format: imputers take NaN for a missing number, recommenders a negative count.
-  double fill = f.kind == FeatureKind::float64 ? std::nan("") : f.kind == FeatureKind::int64 ? -1 : f.array.default_value.value_or(0);
+  double fill = f.kind == FeatureKind::float64 ? std::nan("")
+                : f.kind == FeatureKind::int64 ? -1
+                                               : f.array.default_value.value_or(0);
   for (int64_t i = 0; i < view.count(); i++) ir::store_f64(view, i, fill);
   return static_cast<void*>(to);
 }
 
-Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, const FeatureValue& value, runtime::Model::Session& s, size_t index) {
+Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
+                         runtime::Model::Session& s, size_t index) {
   if (const auto* d = std::get_if<Dictionary>(&value)) {
     ir::Dict& to = s.dict_staging[index];
     to.string_keys = f.string_keys;
@@ -231,7 +248,8 @@ Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, cons
     return static_cast<void*>(&to);
   }
   if (const auto* t = std::get_if<std::string>(&value)) return static_cast<void*>(const_cast<std::string*>(t));
-  if (const auto* t = std::get_if<StringSequence>(&value)) return static_cast<void*>(const_cast<std::string*>(t->data()));
+  if (const auto* t = std::get_if<StringSequence>(&value))
+    return static_cast<void*>(const_cast<std::string*>(t->data()));
   if (const auto* a = std::get_if<MultiArray>(&value)) {
     if (a->is_contiguous() && to_ir(a->type()) == type.dtype()) return const_cast<void*>(a->data());
   }

@@ -30,7 +30,8 @@ FeatureDescription to_public(const import::FeatureDescription& feature);
 
 /// The IR type that `value` has at the boundary of the function, whose input has type `declared`. Checks kind, shape
 /// and allowed sizes; errors name the feature, expected and got.
-Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir::Type& declared, const FeatureValue& value);
+Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir::Type& declared,
+                            const FeatureValue& value);
 /// The type of a missing optional input.
 Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared);
 
@@ -38,10 +39,12 @@ Result<ir::Type> default_type(const import::FeatureDescription& feature, const i
 /// memory of the session.
 Result<void*> bind_input(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
                          runtime::Model::Session& session, size_t index);
-Result<void*> bind_default(const import::FeatureDescription& feature, const ir::Type& type, runtime::Model::Session& session, size_t index);
+Result<void*> bind_default(const import::FeatureDescription& feature, const ir::Type& type,
+                           runtime::Model::Session& session, size_t index);
 
 /// Converts an output of the function into `value`: into its memory when it has a fitting one.
-Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view, FeatureValue& value);
+Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,
+                    FeatureValue& value);
 
 /// A row-major copy of a numeric tensor; rank 0 becomes shape [1].
 Result<MultiArray> to_array(const ir::TensorView& view);
@@ -74,11 +77,12 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::unique_ptr<runtime::Model> model;
   std::function<Result<std::string>()> mil;  ///< the program as imported
 
-  static std::shared_ptr<const Impl> make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
-                                          std::shared_ptr<MemoryBudget> budget, LoadTimes times,
-                                          std::function<Result<std::string>()> mil);
-  static std::shared_ptr<const Impl> from_file(const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
-                                               const ModelConfiguration& configuration);
+  static std::shared_ptr<const Impl> make(Result<import::ImportedModel> imported,
+                                          const ModelConfiguration& configuration, std::shared_ptr<MemoryBudget> budget,
+                                          LoadTimes times, std::function<Result<std::string>()> mil);
+  static std::shared_ptr<const Impl> from_file(
+      const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
+      const ModelConfiguration& configuration);
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
                  std::shared_ptr<const plan::Plan>* plan) const;
 };

@@ -36,7 +36,8 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
 
 }  // namespace
 
-std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedModel> imported, const ModelConfiguration& configuration,
+std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedModel> imported,
+                                                     const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times,
                                                      std::function<Result<std::string>()> mil) {
   auto impl = std::make_shared<Impl>();
@@ -98,8 +99,9 @@ std::map<std::string, Bytes> hold(std::map<std::string, std::vector<std::byte>> 
 
 }  // namespace
 
-std::shared_ptr<const Model::Impl> Model::Impl::from_file(const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
-                                                          const ModelConfiguration& configuration) {
+std::shared_ptr<const Model::Impl> Model::Impl::from_file(
+    const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
+    const ModelConfiguration& configuration) {
   auto budget = budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
@@ -108,7 +110,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(const std::function<Re
   start = Clock::now();
   auto imported = import::import_model(file, {budget});
   times.import = seconds_since(start);
-  auto mil = [file]() -> Result<std::string> { return ir::print_text(MOKA_TRY(import::import_model(file, {})).program); };
+  auto mil = [file]() -> Result<std::string> {
+    return ir::print_text(MOKA_TRY(import::import_model(file, {})).program);
+  };
   return make(std::move(imported), configuration, budget, times, mil);
 }
 
@@ -119,7 +123,8 @@ Model Model::load(const std::string& path, const ModelConfiguration& configurati
 Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
   Bytes specification = hold(std::move(asset.specification));
   auto blobs = hold(std::move(asset.blobs));
-  return Model(Impl::from_file([&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
+  return Model(Impl::from_file(
+      [&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
 }
 
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
@@ -129,7 +134,8 @@ Model Model::from_mil(const std::string& text, const ModelConfiguration& configu
   auto start = Clock::now();
   auto imported = api::import_text(text, hold(std::move(weights)), budget);
   times.import = seconds_since(start);
-  return Model(Impl::make(std::move(imported), configuration, budget, times, [text]() -> Result<std::string> { return text; }));
+  return Model(
+      Impl::make(std::move(imported), configuration, budget, times, [text]() -> Result<std::string> { return text; }));
 }
 
 ModelDescription Model::describe(const std::string& path) {
@@ -141,8 +147,8 @@ const FunctionDescription& Model::function() const { return impl_->function; }
 const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
 const LoadTimes& Model::load_times() const { return impl_->times; }
 
-Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
-                            std::shared_ptr<const plan::Plan>* plan) const {
+Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
+                            runtime::TraceSink* trace, std::shared_ptr<const plan::Plan>* plan) const {
   const import::FunctionDescription& f = model->function();
   for (const auto& [name, value] : inputs) {
     bool known = false;
@@ -164,7 +170,8 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     const FeatureValue* value = inputs.find(x.name);
     if (value == nullptr || std::holds_alternative<std::monostate>(*value)) {
       if (!x.optional)
-        return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(), ", got nothing");
+        return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
+                    ", got nothing");
       types.push_back(MOKA_TRY(api::default_type(x, v->type)));
     } else {
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
@@ -192,10 +199,14 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       void* data = nullptr;
       if (types[i].is_state()) {
         for (auto& [name, buffer] : options.state->impl().buffers)
-          if (name == x.name && buffer.dtype() == types[i].element().dtype() && buffer.shape() == types[i].element().shape())
+          if (name == x.name && buffer.dtype() == types[i].element().dtype() &&
+              buffer.shape() == types[i].element().shape())
             data = buffer.mutable_data();
-        if (data == nullptr) return fail(ErrorCode::invalid_argument, "state '", x.name, "': expected ", types[i].element(), ", which the given state does not have: states are made by new_state of the same model");
-      } else if (const FeatureValue* value = inputs.find(x.name); value != nullptr && !std::holds_alternative<std::monostate>(*value)) {
+        if (data == nullptr)
+          return fail(ErrorCode::invalid_argument, "state '", x.name, "': expected ", types[i].element(),
+                      ", which the given state does not have: states are made by new_state of the same model");
+      } else if (const FeatureValue* value = inputs.find(x.name);
+                 value != nullptr && !std::holds_alternative<std::monostate>(*value)) {
         data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
       } else {
         data = MOKA_TRY(api::bind_default(x, types[i], *session, i));
@@ -206,7 +217,8 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     if (plan != nullptr) *plan = session->plan;
     MOKA_TRY(session->frame->run());
     for (size_t i = 0; i < f.outputs.size(); i++)
-      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), session->frame->output(i), outputs[f.outputs[i].name]));
+      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), session->frame->output(i),
+                                 outputs[f.outputs[i].name]));
     return {};
   }();
   model->release(std::move(session));
@@ -247,7 +259,8 @@ State Model::new_state() const {
       const ir::Type& t = v->type.element();
       size_t bytes = api::unwrap(ir::storage_bytes(t.dtype(), t.shape())), limit = impl_->configuration.memory_budget;
       if (limit > 0 && bytes > limit)
-        throw Exception(ErrorKind::out_of_budget, cat("state '", v->name, "' needs ", bytes, " bytes; the memory budget is ", limit));
+        throw Exception(ErrorKind::out_of_budget,
+                        cat("state '", v->name, "' needs ", bytes, " bytes; the memory budget is ", limit));
       impl->buffers.emplace_back(v->name, api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape())));
     }
   return State(std::move(impl));
@@ -297,13 +310,15 @@ void check_default_sizes(const FunctionDescription& function, size_t limit) {
     for (int64_t d : f.array.shape)
       if (d < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(d), &bytes)) bytes = SIZE_MAX / 2;
     if (f.type == FeatureType::multi_array && bytes > limit)
-      throw Exception(ErrorKind::out_of_budget, cat("input '", f.name, "': ", f.formatted_type(), " is larger than the memory budget of ", limit, " bytes"));
+      throw Exception(ErrorKind::out_of_budget, cat("input '", f.name, "': ", f.formatted_type(),
+                                                    " is larger than the memory budget of ", limit, " bytes"));
   }
 }
 }  // namespace
 
 ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
-  if (inputs.empty() && impl_->configuration.memory_budget > 0) check_default_sizes(impl_->function, impl_->configuration.memory_budget);
+  if (inputs.empty() && impl_->configuration.memory_budget > 0)
+    check_default_sizes(impl_->function, impl_->configuration.memory_budget);
   Features given = inputs.empty() ? random_inputs(impl_->function) : inputs;
   Features outputs;
   std::optional<State> state;
@@ -327,7 +342,8 @@ ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
   return report;
 }
 
-Features Model::intermediates(const Features& inputs, const Intermediate& observe, const PredictionOptions& options) const {
+Features Model::intermediates(const Features& inputs, const Intermediate& observe,
+                              const PredictionOptions& options) const {
   Features outputs;
   Observer observer(observe);
   api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr));
@@ -351,7 +367,8 @@ void State::write(std::string_view name, const MultiArray& value) {
   for (auto& [n, t] : impl_->buffers)
     if (n == name) {
       if (ir::Shape(std::span<const int64_t>(value.shape())) == t.shape()) return api::copy_array(value, t.view());
-      throw Exception(ErrorKind::invalid_argument, cat("state '", name, "': expected shape ", t.shape(), ", got ", describe(value)));
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("state '", name, "': expected shape ", t.shape(), ", got ", describe(value)));
     }
   throw Exception(ErrorKind::not_found, cat("state '", name, "': not a state of the model"));
 }

@@ -33,11 +33,14 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
 int64_t checked_count(const std::vector<int64_t>& shape, DataType type) {
   int64_t n = static_cast<int64_t>(size_of(type));
   if (shape.size() > ir::kMaxRank)
-    throw Exception(ErrorKind::invalid_argument, cat("multi-array: expected at most ", ir::kMaxRank, " dimensions, got ", shape.size()));
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("multi-array: expected at most ", ir::kMaxRank, " dimensions, got ", shape.size()));
   for (int64_t d : shape)
     if (d < 0 || (d > 0 && __builtin_mul_overflow(n, d, &n)))
       throw Exception(ErrorKind::invalid_argument, cat("multi-array: impossible dimension ", d));
-  return std::any_of(shape.begin(), shape.end(), [](int64_t d) { return d == 0; }) ? 0 : n / static_cast<int64_t>(size_of(type));
+  return std::any_of(shape.begin(), shape.end(), [](int64_t d) { return d == 0; })
+             ? 0
+             : n / static_cast<int64_t>(size_of(type));
 }
 
 }  // namespace
@@ -58,11 +61,13 @@ Result<DataType> from_ir(ir::DType type) {
 }
 
 void copy_array(const MultiArray& from, const ir::TensorView& to) {
-  ir::TensorView source{to_ir(from.type()), ir::Shape(std::span<const int64_t>(from.shape())), const_cast<void*>(from.data())};
+  ir::TensorView source{to_ir(from.type()), ir::Shape(std::span<const int64_t>(from.shape())),
+                        const_cast<void*>(from.data())};
   int64_t n = from.count();
   if (from.is_contiguous()) {
     if (source.dtype == to.dtype) {
-      std::copy_n(static_cast<const std::byte*>(from.data()), static_cast<size_t>(n) * size_of(from.type()), to.as<std::byte>());
+      std::copy_n(static_cast<const std::byte*>(from.data()), static_cast<size_t>(n) * size_of(from.type()),
+                  to.as<std::byte>());
       return;
     }
     if (source.dtype == ir::DType::fp16 && to.dtype == ir::DType::fp32)
@@ -110,13 +115,15 @@ MultiArray::MultiArray(DataType type, std::vector<int64_t> shape) : type_(type),
 MultiArray::MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides)
     : MultiArray(data, type, std::move(shape), std::move(strides), nullptr) {}
 
-MultiArray::MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides, std::shared_ptr<const void> owner)
+MultiArray::MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides,
+                       std::shared_ptr<const void> owner)
     : type_(type), shape_(std::move(shape)), strides_(std::move(strides)), data_(data), owner_(std::move(owner)) {
   count_ = checked_count(shape_, type);
   std::vector<int64_t> dense = row_major(shape_);
   if (strides_.empty()) strides_ = dense;
   if (strides_.size() != shape_.size())
-    throw Exception(ErrorKind::invalid_argument, cat("multi-array: expected ", shape_.size(), " strides, got ", strides_.size()));
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("multi-array: expected ", shape_.size(), " strides, got ", strides_.size()));
   for (size_t i = 0; i < shape_.size(); i++) contiguous_ &= shape_[i] <= 1 || strides_[i] == dense[i];
   if (reinterpret_cast<uintptr_t>(data) % size_of(type) != 0)
     throw Exception(ErrorKind::invalid_argument, cat("multi-array: data is not aligned to ", size_of(type), " bytes"));
@@ -125,13 +132,15 @@ MultiArray::MultiArray(void* data, DataType type, std::vector<int64_t> shape, st
 MultiArray MultiArray::of(std::span<const float> values, std::vector<int64_t> shape) {
   MultiArray a(DataType::float32, std::move(shape));
   if (static_cast<size_t>(a.count()) != values.size())
-    throw Exception(ErrorKind::invalid_argument, cat("multi-array: its shape has ", a.count(), " elements, got ", values.size(), " values"));
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("multi-array: its shape has ", a.count(), " elements, got ", values.size(), " values"));
   std::copy(values.begin(), values.end(), a.as<float>().begin());
   return a;
 }
 
 double MultiArray::at(int64_t i) const {
-  if (i < 0 || i >= count_) throw Exception(ErrorKind::invalid_argument, cat("multi-array: expected an index below ", count_, ", got ", i));
+  if (i < 0 || i >= count_)
+    throw Exception(ErrorKind::invalid_argument, cat("multi-array: expected an index below ", count_, ", got ", i));
   int64_t offset = 0;
   for (size_t d = shape_.size(); d-- > 0;) {
     offset += i % shape_[d] * strides_[d];

@@ -19,7 +19,8 @@ Error mismatch(const FeatureDescription& f, std::string_view expected, std::stri
 void convert(const ir::TensorView& from, const ir::TensorView& to) {
   int64_t n = from.count();
   if (from.dtype == to.dtype) {
-    if (auto bytes = ir::storage_bytes(from.dtype, from.shape); bytes.ok() && *bytes > 0) std::memcpy(to.data, from.data, *bytes);
+    if (auto bytes = ir::storage_bytes(from.dtype, from.shape); bytes.ok() && *bytes > 0)
+      std::memcpy(to.data, from.data, *bytes);
   } else if (from.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp16) {
     float_to_half(from.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
   } else if (from.dtype == ir::DType::fp16 && to.dtype == ir::DType::fp32) {
@@ -33,7 +34,8 @@ void convert(const ir::TensorView& from, const ir::TensorView& to) {
 
 Status store_array(const FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
   DataType type = MOKA_TRY_IN(from_ir(f.array.dtype), cat("output '", f.name, "'"));
-  if (view.dtype == ir::DType::string) return fail(ErrorCode::unsupported, "output '", f.name, "': a multi-array of strings");
+  if (view.dtype == ir::DType::string)
+    return fail(ErrorCode::unsupported, "output '", f.name, "': a multi-array of strings");
   int64_t one = 1;
   std::span<const int64_t> shape = view.shape.rank() == 0 ? std::span<const int64_t>(&one, 1) : view.shape.dims();
   auto* backing = std::get_if<MultiArray>(&value);
@@ -43,7 +45,8 @@ Status store_array(const FeatureDescription& f, const ir::TensorView& view, Feat
     value = MultiArray(type, {shape.begin(), shape.end()});
     backing = &std::get<MultiArray>(value);
   }
-  if (backing->type() != type || !std::equal(shape.begin(), shape.end(), backing->shape().begin(), backing->shape().end())) {
+  if (backing->type() != type ||
+      !std::equal(shape.begin(), shape.end(), backing->shape().begin(), backing->shape().end())) {
     MultiArray wanted(nullptr, type, {shape.begin(), shape.end()});
     return mismatch(f, cat("room for ", describe(wanted)), describe(value));
   }
@@ -75,18 +78,26 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
   int64_t channels = gray ? 1 : 3;
   bool fits = rank >= 2 && (rank < 3 ? gray : view.shape[rank - 3] == channels);
   for (int i = 0; i < rank - 3; i++) fits &= view.shape[i] == 1;
-  if (!fits) return fail(ErrorCode::malformed, "output '", f.name, "': an image needs ", channels, " planes, the model computes ", view.shape);
+  if (!fits)
+    return fail(ErrorCode::malformed, "output '", f.name, "': an image needs ", channels,
+                " planes, the model computes ", view.shape);
   int64_t h = view.shape[rank - 2], w = view.shape[rank - 1];
-  if (h < 1 || w < 1 || h > 65536 || w > 65536) return fail(ErrorCode::malformed, "output '", f.name, "': an image of ", w, " x ", h);
-  PixelFormat format = f.image.color == import::ColorSpace::grayscale_float16 ? PixelFormat::gray_float32 : gray ? PixelFormat::gray8 : PixelFormat::rgba8;
+  if (h < 1 || w < 1 || h > 65536 || w > 65536)
+    return fail(ErrorCode::malformed, "output '", f.name, "': an image of ", w, " x ", h);
+  PixelFormat format = f.image.color == import::ColorSpace::grayscale_float16 ? PixelFormat::gray_float32
+                       : gray                                                 ? PixelFormat::gray8
+                                                                              : PixelFormat::rgba8;
   auto* backing = std::get_if<Image>(&value);
-  if (backing == nullptr && !std::holds_alternative<std::monostate>(value)) return mismatch(f, "an Image to write to", describe(value));
+  if (backing == nullptr && !std::holds_alternative<std::monostate>(value))
+    return mismatch(f, "an Image to write to", describe(value));
   if (backing == nullptr || backing->pixels == nullptr) {
     value = Image(w, h, format);
     backing = &std::get<Image>(value);
   }
-  if (backing->width != w || backing->height != h) return mismatch(f, cat("room for Image (", w, " x ", h, ")"), describe(value));
-  bool color_backing = backing->format == PixelFormat::rgba8 || backing->format == PixelFormat::bgra8 || backing->format == PixelFormat::rgb8;
+  if (backing->width != w || backing->height != h)
+    return mismatch(f, cat("room for Image (", w, " x ", h, ")"), describe(value));
+  bool color_backing = backing->format == PixelFormat::rgba8 || backing->format == PixelFormat::bgra8 ||
+                       backing->format == PixelFormat::rgb8;
   if (gray == color_backing || (!gray && !color_backing) || (gray && backing->format != format))
     return mismatch(f, "pixels of the image's colour space", "another pixel format");
   bool swap = (f.image.color == import::ColorSpace::bgr) != (backing->format == PixelFormat::bgra8);
@@ -118,8 +129,12 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
 
 }  // namespace
 
-Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view, FeatureValue& value) {
-  auto wrong = [&] { return fail(ErrorCode::malformed, "output '", f.name, "': described as ", to_public(f).formatted_type(), ", the model computes ", type); };
+Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,
+                    FeatureValue& value) {
+  auto wrong = [&] {
+    return fail(ErrorCode::malformed, "output '", f.name, "': described as ", to_public(f).formatted_type(),
+                ", the model computes ", type);
+  };
   switch (f.kind) {
     case FeatureKind::multi_array:
     case FeatureKind::state:

@@ -44,7 +44,8 @@ ir::NamedArg argument(const ProgramBuilder::Argument& a) {
       return {name, std::move(values)};
     }
     ir::NamedArg operator()(const MultiArray& a) const {
-      ir::Tensor t = api::unwrap(ir::Tensor::zeros(api::to_ir(a.type()), ir::Shape(std::span<const int64_t>(a.shape()))));
+      ir::Tensor t =
+          api::unwrap(ir::Tensor::zeros(api::to_ir(a.type()), ir::Shape(std::span<const int64_t>(a.shape()))));
       api::copy_array(a, t.view());
       return {name, std::move(t)};
     }
@@ -63,12 +64,15 @@ ir::NamedArg argument(const ProgramBuilder::Argument& a) {
 
 ProgramBuilder::Value ProgramBuilder::input(const std::string& name, DataType type, const std::vector<int64_t>& shape) {
   for (int64_t d : shape)
-    if (d < -1) throw Exception(ErrorKind::invalid_argument, cat("input '", name, "': expected dimensions of 0 or more, or -1 for any size, got ", d));
+    if (d < -1)
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("input '", name, "': expected dimensions of 0 or more, or -1 for any size, got ", d));
   ir::Shape s = api::unwrap(ir::Shape::make(shape));
   return {impl_->function->body().add_input(impl_->function->unique_name(name), ir::Type::tensor(api::to_ir(type), s))};
 }
 
-std::vector<ProgramBuilder::Value> ProgramBuilder::ops(const std::string& type, std::vector<Argument> arguments, const std::string& name) {
+std::vector<ProgramBuilder::Value> ProgramBuilder::ops(const std::string& type, std::vector<Argument> arguments,
+                                                       const std::string& name) {
   ir::OpSpec spec{type, {}, name, {}, {}};
   for (const Argument& a : arguments) spec.args.push_back(argument(a));
   ir::Op* op = api::unwrap(impl_->builder->append(std::move(spec)));
@@ -77,9 +81,11 @@ std::vector<ProgramBuilder::Value> ProgramBuilder::ops(const std::string& type, 
   return out;
 }
 
-ProgramBuilder::Value ProgramBuilder::op(const std::string& type, std::vector<Argument> arguments, const std::string& name) {
+ProgramBuilder::Value ProgramBuilder::op(const std::string& type, std::vector<Argument> arguments,
+                                         const std::string& name) {
   auto out = ops(type, std::move(arguments), name);
-  if (out.size() != 1) throw Exception(ErrorKind::invalid_argument, cat("operation ", type, " has ", out.size(), " outputs: use ops"));
+  if (out.size() != 1)
+    throw Exception(ErrorKind::invalid_argument, cat("operation ", type, " has ", out.size(), " outputs: use ops"));
   return out[0];
 }
 

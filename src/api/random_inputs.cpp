@@ -22,13 +22,15 @@ FeatureValue random_value(const FeatureDescription& f, ir::RandomSource& source)
     case FeatureType::image: {
       bool gray = f.image.color == ColorSpace::grayscale || f.image.color == ColorSpace::grayscale_float16;
       Image i(f.image.width, f.image.height, gray ? PixelFormat::gray8 : PixelFormat::rgba8);
-      for (int64_t n = 0; n < i.row_bytes * i.height; n++) i.pixels.get()[n] = static_cast<uint8_t>(source.next() >> 56);
+      for (int64_t n = 0; n < i.row_bytes * i.height; n++)
+        i.pixels.get()[n] = static_cast<uint8_t>(source.next() >> 56);
       return i;
     }
     case FeatureType::multi_array:
     case FeatureType::state: {
       MultiArray a(f.array.type, f.array.shape);
-      bool real = f.array.type == DataType::float16 || f.array.type == DataType::float32 || f.array.type == DataType::float64;
+      bool real =
+          f.array.type == DataType::float16 || f.array.type == DataType::float32 || f.array.type == DataType::float64;
       ir::TensorView view{api::to_ir(f.array.type), {}, a.data()};
       for (int64_t n = 0; n < a.count(); n++) {
         if (real)

@@ -26,7 +26,8 @@ class Reporter {
     for (const auto& op : plan.block->ops()) {
       if (op->has_trait(ir::Trait::constant) || op->output_count() == 0) continue;
       auto it = plan.place_of.find(op->output());
-      if (it != plan.place_of.end() && plan.places[static_cast<size_t>(it->second)].storage == plan::Storage::constant) out_.folded++;
+      if (it != plan.place_of.end() && plan.places[static_cast<size_t>(it->second)].storage == plan::Storage::constant)
+        out_.folded++;
     }
   }
 
@@ -40,7 +41,8 @@ class Reporter {
       const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
       const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
       p.name = from.value != nullptr ? from.value->name : "";
-      p.note = from.layout == to.layout ? "copy" : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
+      p.note =
+          from.layout == to.layout ? "copy" : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
     }
     if (s.choice) {
       p.kernel = s.choice->kernel;
@@ -70,7 +72,9 @@ class Reporter {
 
 void add_structure(const ir::Block& block, int depth, ModelStructure& out, std::set<const ir::Value*>& seen) {
   auto weight = [&](const ir::Value& v, const std::string& name) {
-    if (v.constant() == nullptr || !v.type.is_tensor() || v.type.dtype() == ir::DType::string || !seen.insert(&v).second) return;
+    if (v.constant() == nullptr || !v.type.is_tensor() || v.type.dtype() == ir::DType::string ||
+        !seen.insert(&v).second)
+      return;
     const ir::Constant& c = *v.constant();
     if (c.tensor.count() < 2 && c.blob_path.empty()) return;
     out.weights.push_back({name, cat(v.type), c.tensor.bytes(), c.blob_path.empty() ? "inline" : "file"});
@@ -91,7 +95,8 @@ void add_structure(const ir::Block& block, int depth, ModelStructure& out, std::
         o.inputs.emplace_back(param, v->is_inline_constant() ? cat(v->type) : v->name);
       }
     }
-    for (size_t i = 0; i < op->output_count(); i++) o.outputs.emplace_back(op->output(i)->name, cat(op->output(i)->type));
+    for (size_t i = 0; i < op->output_count(); i++)
+      o.outputs.emplace_back(op->output(i)->name, cat(op->output(i)->type));
     out.operations.push_back(std::move(o));
     for (size_t b = 0; b < op->block_count(); b++) add_structure(*op->block(b), depth + 1, out, seen);
   }

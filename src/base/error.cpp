@@ -19,8 +19,7 @@ std::string_view to_string(ErrorCode code) {
   return "unknown";
 }
 
-Error::Error(ErrorCode code, std::string message)
-    : rep_(std::make_unique<Rep>(Rep{code, std::move(message), {}})) {}
+Error::Error(ErrorCode code, std::string message) : rep_(std::make_unique<Rep>(Rep{code, std::move(message), {}})) {}
 
 std::string Error::to_string() const {
   return rep_->context.empty() ? rep_->message : rep_->context + ": " + rep_->message;

@@ -50,10 +50,10 @@ class [[nodiscard]] Result {
   using value_type = T;
   Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}
   template <class U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Error> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Result>)
-  Result(U&& value) : v_(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
+      Result(U&& value)
+      : v_(std::in_place_index<0>, std::forward<U>(value)) {}
   Result(Error error) : v_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return v_.index() == 0; }
@@ -125,17 +125,17 @@ Error fail(ErrorCode code, const Args&... args) {
 }  // namespace moka
 
 /// Evaluates to the value of a Result, or returns its Error from the enclosing function.
-#define MOKA_TRY(...)                                              \
-  ({                                                               \
-    auto moka_result_ = (__VA_ARGS__);                             \
+#define MOKA_TRY(...)                                               \
+  ({                                                                \
+    auto moka_result_ = (__VA_ARGS__);                              \
     if (!moka_result_.ok()) return std::move(moka_result_).error(); \
-    std::move(moka_result_).value();                               \
+    std::move(moka_result_).value();                                \
   })
 
 /// As MOKA_TRY, adding an outer place to the Error: `MOKA_TRY_IN(read(x), cat("weight '", n, "'"))`.
-#define MOKA_TRY_IN(expr, place)                                                    \
-  ({                                                                                \
-    auto moka_result_ = (expr);                                                     \
+#define MOKA_TRY_IN(expr, place)                                                         \
+  ({                                                                                     \
+    auto moka_result_ = (expr);                                                          \
     if (!moka_result_.ok()) return std::move(std::move(moka_result_).error()).in(place); \
-    std::move(moka_result_).value();                                                \
+    std::move(moka_result_).value();                                                     \
   })

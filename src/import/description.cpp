@@ -31,27 +31,23 @@ Result<SizeRange> range_of(const proto::SizeRange& r, std::string_view what) {
 
 Result<DType> dtype_of(const proto::ArrayFeatureType& array) {
   switch (array.datatype()) {
-    case proto::ArrayFeatureType::FLOAT16:
-      return DType::fp16;
-    case proto::ArrayFeatureType::FLOAT32:
-      return DType::fp32;
-    case proto::ArrayFeatureType::DOUBLE:
-      return DType::fp64;
-    case proto::ArrayFeatureType::INT32:
-      return DType::int32;
-    case proto::ArrayFeatureType::INT8:
-      return DType::int8;
-    default:
-      return fail(ErrorCode::malformed, "multi-array: unknown data type ", static_cast<int>(array.datatype()));
+    case proto::ArrayFeatureType::FLOAT16: return DType::fp16;
+    case proto::ArrayFeatureType::FLOAT32: return DType::fp32;
+    case proto::ArrayFeatureType::DOUBLE: return DType::fp64;
+    case proto::ArrayFeatureType::INT32: return DType::int32;
+    case proto::ArrayFeatureType::INT8: return DType::int8;
+    default: return fail(ErrorCode::malformed, "multi-array: unknown data type ", static_cast<int>(array.datatype()));
   }
 }
 
 template <class Sizes>
 Result<std::vector<int64_t>> sizes_of(const Sizes& sizes, std::string_view what) {
   std::vector<int64_t> out;
-  if (sizes.size() > ir::kMaxRank) return fail(ErrorCode::unsupported, what, ": ", sizes.size(), " dimensions, more than ", ir::kMaxRank);
+  if (sizes.size() > ir::kMaxRank)
+    return fail(ErrorCode::unsupported, what, ": ", sizes.size(), " dimensions, more than ", ir::kMaxRank);
   for (const int64_t d : sizes) {
-    if (d < 0 || d > kMaxSize) return fail(ErrorCode::malformed, what, ": expected dimensions from 0 to ", kMaxSize, ", got ", d);
+    if (d < 0 || d > kMaxSize)
+      return fail(ErrorCode::malformed, what, ": expected dimensions from 0 to ", kMaxSize, ", got ", d);
     out.push_back(d);
   }
   return out;
@@ -64,9 +60,11 @@ Result<MultiArrayConstraint> array_of(const proto::ArrayFeatureType& array) {
   if (array.has_shaperange()) {
     const auto& ranges = array.shaperange().sizeranges();
     if (!out.shape.empty() && ranges.size() != static_cast<int>(out.shape.size()))
-      return fail(ErrorCode::malformed, "shape range of a multi-array: expected ", out.shape.size(), " dimensions, got ", ranges.size());
+      return fail(ErrorCode::malformed, "shape range of a multi-array: expected ", out.shape.size(),
+                  " dimensions, got ", ranges.size());
     if (ranges.size() > ir::kMaxRank)
-      return fail(ErrorCode::unsupported, "shape range of a multi-array: ", ranges.size(), " dimensions, more than ", ir::kMaxRank);
+      return fail(ErrorCode::unsupported, "shape range of a multi-array: ", ranges.size(), " dimensions, more than ",
+                  ir::kMaxRank);
     for (const auto& r : ranges) out.ranges.push_back(MOKA_TRY(range_of(r, "shape range of a multi-array")));
   }
   if (array.has_enumeratedshapes()) {
@@ -74,17 +72,10 @@ Result<MultiArrayConstraint> array_of(const proto::ArrayFeatureType& array) {
       out.enumerated.push_back(MOKA_TRY(sizes_of(s.shape(), "enumerated shape of a multi-array")));
   }
   switch (array.defaultOptionalValue_case()) {
-    case proto::ArrayFeatureType::kIntDefaultValue:
-      out.default_value = array.intdefaultvalue();
-      break;
-    case proto::ArrayFeatureType::kFloatDefaultValue:
-      out.default_value = array.floatdefaultvalue();
-      break;
-    case proto::ArrayFeatureType::kDoubleDefaultValue:
-      out.default_value = array.doubledefaultvalue();
-      break;
-    default:
-      break;
+    case proto::ArrayFeatureType::kIntDefaultValue: out.default_value = array.intdefaultvalue(); break;
+    case proto::ArrayFeatureType::kFloatDefaultValue: out.default_value = array.floatdefaultvalue(); break;
+    case proto::ArrayFeatureType::kDoubleDefaultValue: out.default_value = array.doubledefaultvalue(); break;
+    default: break;
   }
   return out;
 }
@@ -92,7 +83,8 @@ Result<MultiArrayConstraint> array_of(const proto::ArrayFeatureType& array) {
 Result<ImageConstraint> image_of(const proto::ImageFeatureType& image) {
   ImageConstraint out;
   const auto check = [](int64_t size, std::string_view what) -> Status {
-    if (size < 0 || size > kMaxSize) return fail(ErrorCode::malformed, what, " of an image: expected 0 to ", kMaxSize, ", got ", size);
+    if (size < 0 || size > kMaxSize)
+      return fail(ErrorCode::malformed, what, " of an image: expected 0 to ", kMaxSize, ", got ", size);
     return {};
   };
   MOKA_TRY(check(image.width(), "width"));
@@ -100,20 +92,11 @@ Result<ImageConstraint> image_of(const proto::ImageFeatureType& image) {
   out.width = image.width();
   out.height = image.height();
   switch (image.colorspace()) {
-    case proto::ImageFeatureType::GRAYSCALE:
-      out.color = ColorSpace::grayscale;
-      break;
-    case proto::ImageFeatureType::RGB:
-      out.color = ColorSpace::rgb;
-      break;
-    case proto::ImageFeatureType::BGR:
-      out.color = ColorSpace::bgr;
-      break;
-    case proto::ImageFeatureType::GRAYSCALE_FLOAT16:
-      out.color = ColorSpace::grayscale_float16;
-      break;
-    default:
-      return fail(ErrorCode::malformed, "image: unknown colour space ", static_cast<int>(image.colorspace()));
+    case proto::ImageFeatureType::GRAYSCALE: out.color = ColorSpace::grayscale; break;
+    case proto::ImageFeatureType::RGB: out.color = ColorSpace::rgb; break;
+    case proto::ImageFeatureType::BGR: out.color = ColorSpace::bgr; break;
+    case proto::ImageFeatureType::GRAYSCALE_FLOAT16: out.color = ColorSpace::grayscale_float16; break;
+    default: return fail(ErrorCode::malformed, "image: unknown colour space ", static_cast<int>(image.colorspace()));
   }
   if (image.has_imagesizerange()) {
     out.width_range = MOKA_TRY(range_of(image.imagesizerange().widthrange(), "width range of an image"));
@@ -138,15 +121,9 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   const proto::FeatureType& type = f.type();
   out.optional = type.isoptional();
   switch (type.Type_case()) {
-    case proto::FeatureType::kInt64Type:
-      out.kind = FeatureKind::int64;
-      break;
-    case proto::FeatureType::kDoubleType:
-      out.kind = FeatureKind::float64;
-      break;
-    case proto::FeatureType::kStringType:
-      out.kind = FeatureKind::string;
-      break;
+    case proto::FeatureType::kInt64Type: out.kind = FeatureKind::int64; break;
+    case proto::FeatureType::kDoubleType: out.kind = FeatureKind::float64; break;
+    case proto::FeatureType::kStringType: out.kind = FeatureKind::string; break;
     case proto::FeatureType::kImageType:
       out.kind = FeatureKind::image;
       out.image = MOKA_TRY(image_of(type.imagetype()));
@@ -163,15 +140,16 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
       out.kind = FeatureKind::sequence;
       out.string_keys = !type.sequencetype().has_int64type();
       out.sequence_length = {0, -1};
-      if (type.sequencetype().has_sizerange()) out.sequence_length = MOKA_TRY(range_of(type.sequencetype().sizerange(), "sequence"));
+      if (type.sequencetype().has_sizerange())
+        out.sequence_length = MOKA_TRY(range_of(type.sequencetype().sizerange(), "sequence"));
       break;
     case proto::FeatureType::kStateType:
       out.kind = FeatureKind::state;
-      if (!type.statetype().has_arraytype()) return fail(ErrorCode::malformed, "state: expected a multi-array type, got none");
+      if (!type.statetype().has_arraytype())
+        return fail(ErrorCode::malformed, "state: expected a multi-array type, got none");
       out.array = MOKA_TRY(array_of(type.statetype().arraytype()));
       break;
-    default:
-      return fail(ErrorCode::malformed, "expected a feature type, got none");
+    default: return fail(ErrorCode::malformed, "expected a feature type, got none");
   }
   return out;
 }
@@ -206,7 +184,10 @@ int64_t common_size(const MultiArrayConstraint& a, size_t axis) {
 }
 
 Result<Type> array_type(const MultiArrayConstraint& a, DType dtype) {
-  const size_t rank = !a.ranges.empty() ? a.ranges.size() : !a.shape.empty() ? a.shape.size() : a.enumerated.empty() ? 0 : a.enumerated[0].size();
+  const size_t rank = !a.ranges.empty()      ? a.ranges.size()
+                      : !a.shape.empty()     ? a.shape.size()
+                      : a.enumerated.empty() ? 0
+                                             : a.enumerated[0].size();
   // A description that gives no shape at all says nothing of the rank.
   if (rank == 0) return Type::unranked(dtype);
   for (const auto& s : a.enumerated)
@@ -222,10 +203,13 @@ Result<Type> image_type(const ImageConstraint& image) {
     if (w != width) width = ir::kAnyDim;
     if (h != height) height = ir::kAnyDim;
   }
-  if (image.width_range) width = image.width_range->lower == image.width_range->upper ? image.width_range->lower : ir::kAnyDim;
-  if (image.height_range) height = image.height_range->lower == image.height_range->upper ? image.height_range->lower : ir::kAnyDim;
+  if (image.width_range)
+    width = image.width_range->lower == image.width_range->upper ? image.width_range->lower : ir::kAnyDim;
+  if (image.height_range)
+    height = image.height_range->lower == image.height_range->upper ? image.height_range->lower : ir::kAnyDim;
   const bool colour = image.color == ColorSpace::rgb || image.color == ColorSpace::bgr;
-  return Type::tensor(image.color == ColorSpace::grayscale_float16 ? DType::fp16 : DType::fp32, {1, colour ? 3 : 1, height, width});
+  return Type::tensor(image.color == ColorSpace::grayscale_float16 ? DType::fp16 : DType::fp32,
+                      {1, colour ? 3 : 1, height, width});
 }
 
 }  // namespace
@@ -246,13 +230,16 @@ Result<ModelDescription> describe(const proto::Model& model) {
     out.functions.push_back(MOKA_TRY(function_of(d, "main")));
   } else {
     for (const auto& f : d.functions()) {
-      if (out.function(f.name()) != nullptr) return fail(ErrorCode::malformed, "function '", f.name(), "' is described twice");
+      if (out.function(f.name()) != nullptr)
+        return fail(ErrorCode::malformed, "function '", f.name(), "' is described twice");
       out.functions.push_back(MOKA_TRY_IN(function_of(f, f.name()), cat("function '", f.name(), "'")));
     }
     out.default_function = d.defaultfunctionname();
-    if (out.default_function.empty()) out.default_function = out.function("main") != nullptr ? "main" : out.functions[0].name;
+    if (out.default_function.empty())
+      out.default_function = out.function("main") != nullptr ? "main" : out.functions[0].name;
     if (out.function(out.default_function) == nullptr)
-      return fail(ErrorCode::malformed, "default function '", out.default_function, "' is not among the ", out.functions.size(), " described ones");
+      return fail(ErrorCode::malformed, "default function '", out.default_function, "' is not among the ",
+                  out.functions.size(), " described ones");
   }
   out.class_labels = MOKA_TRY(class_labels(model, nullptr));
   return out;
@@ -260,23 +247,17 @@ Result<ModelDescription> describe(const proto::Model& model) {
 
 Result<Type> boundary_type(const FeatureDescription& f, bool classic) {
   switch (f.kind) {
-    case FeatureKind::int64:
-      return Type::scalar(DType::int64);
-    case FeatureKind::float64:
-      return Type::scalar(DType::fp64);
-    case FeatureKind::string:
-      return Type::scalar(DType::string);
-    case FeatureKind::multi_array:
-      return array_type(f.array, classic ? f.array.dtype : DType::fp32);
-    case FeatureKind::image:
-      return image_type(f.image);
+    case FeatureKind::int64: return Type::scalar(DType::int64);
+    case FeatureKind::float64: return Type::scalar(DType::fp64);
+    case FeatureKind::string: return Type::scalar(DType::string);
+    case FeatureKind::multi_array: return array_type(f.array, classic ? f.array.dtype : DType::fp32);
+    case FeatureKind::image: return image_type(f.image);
     case FeatureKind::dictionary:
       return Type::dict(Type::scalar(f.string_keys ? DType::string : DType::int64), Type::scalar(DType::fp64));
     case FeatureKind::sequence:
       return Type::tensor(f.string_keys ? DType::string : DType::int64,
                           {f.sequence_length.lower == f.sequence_length.upper ? f.sequence_length.lower : ir::kAnyDim});
-    case FeatureKind::state:
-      return Type::state(MOKA_TRY(array_type(f.array, f.array.dtype)));
+    case FeatureKind::state: return Type::state(MOKA_TRY(array_type(f.array, f.array.dtype)));
   }
   return fail(ErrorCode::internal, "feature '", f.name, "': unknown kind");
 }

@@ -24,9 +24,9 @@ struct SizeRange {
 struct MultiArrayConstraint {
   ir::DType dtype = ir::DType::fp32;  ///< fp16, fp32, fp64, int32, int8
   std::vector<int64_t> shape;
-  std::vector<SizeRange> ranges;                  ///< empty, or one per dimension
-  std::vector<std::vector<int64_t>> enumerated;   ///< empty, or the allowed shapes
-  std::optional<double> default_value;            ///< of an optional input
+  std::vector<SizeRange> ranges;                 ///< empty, or one per dimension
+  std::vector<std::vector<int64_t>> enumerated;  ///< empty, or the allowed shapes
+  std::optional<double> default_value;           ///< of an optional input
 };
 
 enum class ColorSpace : uint8_t { grayscale, rgb, bgr, grayscale_float16 };
@@ -46,8 +46,8 @@ struct FeatureDescription {
   bool optional = false;
   MultiArrayConstraint array;  ///< of multi_array and state
   ImageConstraint image;
-  bool string_keys = true;     ///< of dictionary: keys are strings, else int64; of sequence: elements are strings
-  SizeRange sequence_length;   ///< of sequence
+  bool string_keys = true;    ///< of dictionary: keys are strings, else int64; of sequence: elements are strings
+  SizeRange sequence_length;  ///< of sequence
 };
 
 /// Inputs, outputs and states of one function of a model.
@@ -63,7 +63,7 @@ struct ModelDescription {
   int specification_version = 1;
   std::vector<FunctionDescription> functions;  ///< at least one; the default one is named in default_function
   std::string default_function;
-  std::vector<ir::Tensor> class_labels;        ///< empty, or one string or int64 tensor of rank 1
+  std::vector<ir::Tensor> class_labels;  ///< empty, or one string or int64 tensor of rank 1
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;

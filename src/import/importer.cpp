@@ -39,7 +39,8 @@ void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
   if (name == feature) v.name = std::move(name);
 }
 
-Result<ir::Program> import_features(const format::ModelFile& file, const ImportOptions& options, const ModelDescription& description) {
+Result<ir::Program> import_features(const format::ModelFile& file, const ImportOptions& options,
+                                    const ModelDescription& description) {
   ir::Program program;
   const FunctionDescription& described = description.functions[0];
   program.functions.push_back(std::make_unique<ir::Function>(described.name, kOwnOpset));
@@ -50,7 +51,8 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   int64_t symbol = ir::kAnyDim - 1;
   for (const auto* list : {&described.inputs, &described.states})
     for (const FeatureDescription& input : *list) {
-      if (features.contains(input.name)) return fail(ErrorCode::malformed, "input '", input.name, "' is described twice");
+      if (features.contains(input.name))
+        return fail(ErrorCode::malformed, "input '", input.name, "' is described twice");
       ir::Type t = with_symbols(MOKA_TRY_IN(boundary_type(input, !network), cat("input '", input.name, "'")), symbol);
       features[input.name] = f.body().add_input(f.unique_name(input.name), std::move(t));
     }
@@ -59,7 +61,8 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   std::vector<ir::Value*> outputs;
   for (const FeatureDescription& output : described.outputs) {
     const auto it = features.find(output.name);
-    if (it == features.end()) return fail(ErrorCode::malformed, "output '", output.name, "' is described, but the model does not compute it");
+    if (it == features.end())
+      return fail(ErrorCode::malformed, "output '", output.name, "' is described, but the model does not compute it");
     name_like(f, *it->second, output.name);
     outputs.push_back(it->second);
   }
@@ -87,7 +90,8 @@ void find_labels(const ir::Program& program, ModelDescription& description) {
       for (const auto& part : value.parts) labels.push_back(part.tensor.text());
       description.class_labels = {ir::Tensor::strings(shape, std::move(labels))};
     } else if (auto labels = ir::Tensor::zeros(ir::DType::int64, shape); labels.ok()) {
-      for (size_t i = 0; i < value.parts.size(); ++i) labels->mut<int64_t>()[i] = load_i64(value.parts[i].tensor.view(), 0);
+      for (size_t i = 0; i < value.parts.size(); ++i)
+        labels->mut<int64_t>()[i] = load_i64(value.parts[i].tensor.view(), 0);
       description.class_labels = {std::move(*labels)};
     }
   }

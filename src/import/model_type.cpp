@@ -73,31 +73,23 @@ std::vector<ir::Tensor> labels_of(const M& m) {
 
 Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const format::ModelFile* file, int depth) {
   std::vector<ir::Tensor> out;
-  if (depth > kMaxPipelineDepth) return fail(ErrorCode::malformed, "pipelines nested more than ", kMaxPipelineDepth, " deep");
+  if (depth > kMaxPipelineDepth)
+    return fail(ErrorCode::malformed, "pipelines nested more than ", kMaxPipelineDepth, " deep");
   const proto::Pipeline* pipeline = nullptr;
   switch (model.Type_case()) {
-    case proto::Model::kGlmClassifier:
-      return labels_of(model.glmclassifier());
-    case proto::Model::kSupportVectorClassifier:
-      return labels_of(model.supportvectorclassifier());
-    case proto::Model::kTreeEnsembleClassifier:
-      return labels_of(model.treeensembleclassifier());
-    case proto::Model::kNeuralNetworkClassifier:
-      return labels_of(model.neuralnetworkclassifier());
-    case proto::Model::kKNearestNeighborsClassifier:
-      return labels_of(model.knearestneighborsclassifier());
-    case proto::Model::kPipelineClassifier:
-      pipeline = &model.pipelineclassifier().pipeline();
-      break;
-    case proto::Model::kPipeline:
-      pipeline = &model.pipeline();
-      break;
-    default:
-      return out;
+    case proto::Model::kGlmClassifier: return labels_of(model.glmclassifier());
+    case proto::Model::kSupportVectorClassifier: return labels_of(model.supportvectorclassifier());
+    case proto::Model::kTreeEnsembleClassifier: return labels_of(model.treeensembleclassifier());
+    case proto::Model::kNeuralNetworkClassifier: return labels_of(model.neuralnetworkclassifier());
+    case proto::Model::kKNearestNeighborsClassifier: return labels_of(model.knearestneighborsclassifier());
+    case proto::Model::kPipelineClassifier: pipeline = &model.pipelineclassifier().pipeline(); break;
+    case proto::Model::kPipeline: pipeline = &model.pipeline(); break;
+    default: return out;
   }
   if (file != nullptr) {
     for (const auto& stage : file->stages(model))
-      if (auto labels = MOKA_TRY(find_labels(*stage.model, &stage.file, depth + 1)); !labels.empty()) out = std::move(labels);
+      if (auto labels = MOKA_TRY(find_labels(*stage.model, &stage.file, depth + 1)); !labels.empty())
+        out = std::move(labels);
   } else {
     for (const proto::Model& stage : pipeline->models())
       if (auto labels = MOKA_TRY(find_labels(stage, nullptr, depth + 1)); !labels.empty()) out = std::move(labels);

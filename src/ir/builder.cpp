@@ -54,13 +54,15 @@ Status check_operands(const Op& op) {
       if (!v->type.is_tensor()) continue;
       DType t = v->type.dtype();
       DTypes domain = version.domain(p);
-      if ((domain & only(t)) == 0) return arg_error(version, op.name, p.name, cat("element type ", to_string(domain)), cat(v->type));
+      if ((domain & only(t)) == 0)
+        return arg_error(version, op.name, p.name, cat("element type ", to_string(domain)), cat(v->type));
       if (!p.type_var.empty()) {
         for (size_t k = 0; k < version.type_vars.size(); k++) {
           if (version.type_vars[k].first != p.type_var) continue;
           if (bound[k] == DType::none) bound[k] = t;
           if (bound[k] != t)
-            return arg_error(version, op.name, p.name, cat("element type ", bound[k], " like the other inputs"), cat(v->type));
+            return arg_error(version, op.name, p.name, cat("element type ", bound[k], " like the other inputs"),
+                             cat(v->type));
         }
       }
       if (p.constant && v->constant() == nullptr &&
@@ -83,7 +85,8 @@ Status check_operands(const Op& op) {
 
 /// The inferred type, with unknown dimensions taken from the declared one.
 Type refine(const Type& inferred, const Type& declared) {
-  if (!inferred.is_tensor() || !declared.is_tensor()) return inferred.is_concrete() || !declared.is_concrete() ? inferred : declared;
+  if (!inferred.is_tensor() || !declared.is_tensor())
+    return inferred.is_concrete() || !declared.is_concrete() ? inferred : declared;
   if (!inferred.is_ranked()) return declared;
   if (!declared.is_ranked()) return inferred;
   Type t = inferred;
@@ -104,9 +107,12 @@ Builder Builder::before(const OpTable& table, Op& op) {
 }
 
 Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
-                            std::span<const std::vector<std::pair<std::string, Type>>> block_inputs, const BlockFn* fill) {
+                            std::span<const std::vector<std::pair<std::string, Type>>> block_inputs,
+                            const BlockFn* fill) {
   std::unique_ptr<Op> op(new Op(version));
-  std::string base = !spec.name.empty() ? spec.name : !spec.output_names.empty() ? spec.output_names[0] : std::string(spec.op);
+  std::string base = !spec.name.empty()           ? spec.name
+                     : !spec.output_names.empty() ? spec.output_names[0]
+                                                  : std::string(spec.op);
   op->name = base;
   op->parent_ = block_;
   for (NamedArg& a : spec.args) {
@@ -116,7 +122,8 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
                   ": unknown parameter '", a.name, "'");
     for (const Operand& o : op->operands_)
       if (o.param == p)
-        return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): parameter '", a.name, "' is given twice");
+        return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): parameter '", a.name,
+                    "' is given twice");
     if (a.constant)
       op->set_constant(a.name, std::move(*a.constant));
     else
@@ -140,18 +147,18 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
   }
   if (!spec.declared.empty()) {
     if (spec.declared.size() != types.size())
-      return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): expected ", types.size(), " outputs, got ",
-                  spec.declared.size());
+      return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): expected ", types.size(),
+                  " outputs, got ", spec.declared.size());
     for (size_t i = 0; i < types.size(); i++) {
       if (!is_compatible(types[i], spec.declared[i]))
-        return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "), output ", i, ": declared ", spec.declared[i],
-                    ", but its inputs give ", types[i]);
+        return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "), output ", i, ": declared ",
+                    spec.declared[i], ", but its inputs give ", types[i]);
       types[i] = refine(types[i], spec.declared[i]);
     }
   }
   if (!spec.output_names.empty() && spec.output_names.size() != types.size())
-    return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): expected ", types.size(), " outputs, got ",
-                spec.output_names.size());
+    return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): expected ", types.size(),
+                " outputs, got ", spec.output_names.size());
   for (size_t i = 0; i < types.size(); i++) {
     std::string n = !spec.output_names.empty() ? spec.output_names[i] : types.size() == 1 ? base : cat(base, "_", i);
     op->add_output(function().unique_name(n), std::move(types[i]));
@@ -177,7 +184,8 @@ Result<Value*> Builder::op(std::string_view op, std::vector<NamedArg> args, std:
   OpSpec spec{op, std::move(args), std::move(name), {}, {}};
   Op* o = MOKA_TRY(append(std::move(spec)));
   if (o->output_count() != 1)
-    return fail(ErrorCode::internal, "operation '", o->name, "' (", op, ") has ", o->output_count(), " outputs, not one");
+    return fail(ErrorCode::internal, "operation '", o->name, "' (", op, ") has ", o->output_count(),
+                " outputs, not one");
   return o->output();
 }
 

@@ -8,9 +8,10 @@ struct Row {
   int bits;
 };
 constexpr Row kRows[] = {
-    {"none", 0},   {"fp16", 16},  {"fp32", 32},  {"fp64", 64},   {"bf16", 16},   {"fp8e4m3fn", 8}, {"fp8e5m2", 8}, {"int4", 4},
-    {"int8", 8},   {"int16", 16}, {"int32", 32}, {"int64", 64},  {"uint1", 1},   {"uint2", 2},     {"uint3", 3},   {"uint4", 4},
-    {"uint6", 6},  {"uint8", 8},  {"uint16", 16}, {"uint32", 32}, {"uint64", 64}, {"bool", 8},      {"string", 0},
+    {"none", 0},    {"fp16", 16},   {"fp32", 32},   {"fp64", 64},  {"bf16", 16},  {"fp8e4m3fn", 8},
+    {"fp8e5m2", 8}, {"int4", 4},    {"int8", 8},    {"int16", 16}, {"int32", 32}, {"int64", 64},
+    {"uint1", 1},   {"uint2", 2},   {"uint3", 3},   {"uint4", 4},  {"uint6", 6},  {"uint8", 8},
+    {"uint16", 16}, {"uint32", 32}, {"uint64", 64}, {"bool", 8},   {"string", 0},
 };
 static_assert(sizeof kRows / sizeof kRows[0] == static_cast<size_t>(DType::string) + 1);
 const Row& row(DType t) { return kRows[static_cast<size_t>(t)]; }

@@ -28,7 +28,10 @@ Type RuntimeValue::type(const Type& declared) const {
       for (int i = 0; i < t.rank() && t.rank() == element->rank(); ++i)
         if (element->shape()[i] != t.shape()[i]) element->shape()[i] = kAnyDim;
     }
-    return Type::list(element ? *element : declared.is_list() ? declared.element() : Type(), static_cast<int64_t>(list->items.size()));
+    return Type::list(element              ? *element
+                      : declared.is_list() ? declared.element()
+                                           : Type(),
+                      static_cast<int64_t>(list->items.size()));
   }
   Type t = Type::tensor(tensor.dtype(), tensor.shape());
   return declared.is_state() ? Type::state(std::move(t)) : t;
@@ -39,7 +42,8 @@ Result<RuntimeValue> runtime_value(const Constant& constant) {
   if (constant.type.is_list()) {
     List list;
     for (const Constant& part : constant.parts) {
-      if (!part.type.is_tensor()) return fail(ErrorCode::unsupported, "a constant of type ", constant.type, " while running");
+      if (!part.type.is_tensor())
+        return fail(ErrorCode::unsupported, "a constant of type ", constant.type, " while running");
       list.items.push_back(part.tensor);
     }
     return RuntimeValue(std::move(list));
@@ -90,7 +94,8 @@ Result<std::vector<RuntimeValue>> run(const OpCall& call, const EvaluateOptions&
   std::vector<RuntimeValue> out;
   std::vector<TensorView> views;
   for (const Type& type : types) {
-    out.push_back(MOKA_TRY_IN(make_output(type, options), cat("operation '", call.name(), "' (", version.def->name, ")")));
+    out.push_back(
+        MOKA_TRY_IN(make_output(type, options), cat("operation '", call.name(), "' (", version.def->name, ")")));
     views.push_back(out.back().view());
   }
   MOKA_TRY(version.reference(call, views));
@@ -99,7 +104,8 @@ Result<std::vector<RuntimeValue>> run(const OpCall& call, const EvaluateOptions&
 
 /// `alpha` and `beta` go to the parameters of those names, where the operation has them.
 Result<RuntimeValue> apply(const Epilogue& epilogue, RuntimeValue x, Opset opset, const EvaluateOptions& options) {
-  if (options.table == nullptr) return fail(ErrorCode::internal, "epilogue ", epilogue.op, " without an operation table");
+  if (options.table == nullptr)
+    return fail(ErrorCode::internal, "epilogue ", epilogue.op, " without an operation table");
   const OpVersion& version = *MOKA_TRY(options.table->resolve(epilogue.op, opset));
   const DType dtype = x.tensor.dtype();
   const RuntimeValue alpha(Tensor::scalar(dtype, static_cast<double>(epilogue.alpha)));
@@ -154,7 +160,8 @@ class Interpreter {
     if (op.has_trait(Trait::constant)) return {};
     std::vector<RuntimeValue> inputs;
     for (const Operand& o : op.operands())
-      for (const Value* v : o.values) inputs.push_back(MOKA_TRY_IN(value_of(*v), cat("operation '", op.name, "' (", op.type_name(), ")")));
+      for (const Value* v : o.values)
+        inputs.push_back(MOKA_TRY_IN(value_of(*v), cat("operation '", op.name, "' (", op.type_name(), ")")));
     std::vector<RuntimeValue> outputs;
     if (op.type_name() == "cond")
       outputs = MOKA_TRY(run_cond(op, inputs));
@@ -163,11 +170,13 @@ class Interpreter {
     else
       outputs = MOKA_TRY(evaluate_op(op, inputs, options_));
     if (outputs.size() != op.output_count())
-      return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), "): expected ", op.output_count(), " outputs, got ", outputs.size());
+      return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), "): expected ", op.output_count(),
+                  " outputs, got ", outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Type& declared = op.output(i)->type;
       if (declared.is_tensor() && !is_compatible(outputs[i].type(declared), declared))
-        return fail(ErrorCode::data, "operation '", op.name, "' (", op.type_name(), "), output ", i, ": expected ", declared, ", got ", outputs[i].type(declared));
+        return fail(ErrorCode::data, "operation '", op.name, "' (", op.type_name(), "), output ", i, ": expected ",
+                    declared, ", got ", outputs[i].type(declared));
       if (op.output(i)->is_used()) values_[op.output(i)] = std::move(outputs[i]);
     }
     return {};
@@ -176,7 +185,8 @@ class Interpreter {
   Result<std::vector<RuntimeValue>> run_cond(const Op& op, std::span<const RuntimeValue> inputs) {
     const Tensor& pred = inputs[0].tensor;
     if (pred.dtype() != DType::boolean || pred.count() != 1)
-      return fail(ErrorCode::data, "operation '", op.name, "' (cond): expected a bool scalar, got ", inputs[0].type({}));
+      return fail(ErrorCode::data, "operation '", op.name, "' (cond): expected a bool scalar, got ",
+                  inputs[0].type({}));
     return run_block(*op.block(pred.as<uint8_t>()[0] != 0 ? 0 : 1), {});
   }
 
@@ -185,10 +195,12 @@ class Interpreter {
       const auto go_on = MOKA_TRY(run_block(*op.block(0), vars));
       const Tensor& flag = go_on[0].tensor;
       if (flag.dtype() != DType::boolean || flag.count() != 1)
-        return fail(ErrorCode::data, "operation '", op.name, "' (while_loop): expected a bool scalar from its condition, got ", go_on[0].type({}));
+        return fail(ErrorCode::data, "operation '", op.name,
+                    "' (while_loop): expected a bool scalar from its condition, got ", go_on[0].type({}));
       if (flag.as<uint8_t>()[0] == 0) return vars;
       if (n == options_.max_iterations)
-        return fail(ErrorCode::out_of_budget, "operation '", op.name, "' (while_loop): expected at most ", options_.max_iterations, " iterations");
+        return fail(ErrorCode::out_of_budget, "operation '", op.name, "' (while_loop): expected at most ",
+                    options_.max_iterations, " iterations");
       vars = MOKA_TRY(run_block(*op.block(1), vars));
     }
   }
@@ -230,7 +242,8 @@ class Interpreter {
 
 }  // namespace
 
-Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const RuntimeValue> inputs, const EvaluateOptions& options) {
+Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const RuntimeValue> inputs,
+                                              const EvaluateOptions& options) {
   const OpVersion& version = op.version();
   CallStorage s;
   s.types.reserve(inputs.size());
@@ -242,7 +255,8 @@ Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const Runt
     for (const Value* v : operand->values) {
       const size_t i = s.args.size();
       if (i == inputs.size())
-        return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), "): got only ", inputs.size(), " inputs");
+        return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), "): got only ", inputs.size(),
+                    " inputs");
       s.types.push_back(inputs[i].type(v->type));
       s.views.push_back(inputs[i].view());
       s.args.push_back({&s.types[i], &s.views[i]});
@@ -260,14 +274,17 @@ Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const Runt
   return out;
 }
 
-Result<std::vector<RuntimeValue>> evaluate(const Function& function, std::span<const RuntimeValue> inputs, const EvaluateOptions& options) {
+Result<std::vector<RuntimeValue>> evaluate(const Function& function, std::span<const RuntimeValue> inputs,
+                                           const EvaluateOptions& options) {
   const auto declared = function.body().inputs();
   if (inputs.size() != declared.size())
-    return fail(ErrorCode::invalid_argument, "function '", function.name, "': expected ", declared.size(), " inputs, got ", inputs.size());
+    return fail(ErrorCode::invalid_argument, "function '", function.name, "': expected ", declared.size(),
+                " inputs, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Type& type = declared[i]->type;
     if (const Type got = inputs[i].type(type); !is_compatible(got, type))
-      return fail(ErrorCode::invalid_argument, "function '", function.name, "', input '", declared[i]->name, "': expected ", type, ", got ", got);
+      return fail(ErrorCode::invalid_argument, "function '", function.name, "', input '", declared[i]->name,
+                  "': expected ", type, ", got ", got);
   }
   RandomSource fixed;
   EvaluateOptions own = options;

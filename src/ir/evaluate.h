@@ -38,7 +38,8 @@ struct EvaluateOptions {
 
 /// Runs one operation other than `const` and control flow with its reference kernel. `inputs` are those of all operands
 /// in order. Errors: unsupported (no reference kernel), those of inference and of the kernel.
-Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const RuntimeValue> inputs, const EvaluateOptions& options = {});
+Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const RuntimeValue> inputs,
+                                              const EvaluateOptions& options = {});
 
 /// Runs a function operation by operation. `inputs` are in the order of its inputs. States are written in place.
 /// Errors: invalid_argument (inputs), data, and those of evaluate_op; they name the operation.

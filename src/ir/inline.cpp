@@ -72,7 +72,8 @@ class Inliner {
       const Builder::BlockFn fill = [&](size_t b, Builder& inner) -> Result<std::vector<Value*>> {
         const Block& source = *op.block(b);
         inner.block().name = source.name;
-        for (size_t i = 0; i < source.inputs().size(); ++i) map(source.inputs()[i].get(), inner.block().inputs()[i].get());
+        for (size_t i = 0; i < source.inputs().size(); ++i)
+          map(source.inputs()[i].get(), inner.block().inputs()[i].get());
         return block(inner, source);
       };
       made = MOKA_TRY(builder.append_with_blocks(std::move(spec), inputs, fill));
@@ -95,12 +96,13 @@ Result<std::vector<Value*>> inline_function(Builder& builder, const Function& fu
                                             std::string_view prefix) {
   const auto declared = function.body().inputs();
   if (inputs.size() != declared.size())
-    return fail(ErrorCode::invalid_argument, "function '", function.name, "': expected ", declared.size(), " inputs, got ", inputs.size());
+    return fail(ErrorCode::invalid_argument, "function '", function.name, "': expected ", declared.size(),
+                " inputs, got ", inputs.size());
   Inliner inliner(prefix, function.opset);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!is_compatible(inputs[i]->type, declared[i]->type))
-      return fail(ErrorCode::invalid_argument, "function '", function.name, "', input '", declared[i]->name, "': expected ", declared[i]->type,
-                  ", got ", inputs[i]->type);
+      return fail(ErrorCode::invalid_argument, "function '", function.name, "', input '", declared[i]->name,
+                  "': expected ", declared[i]->type, ", got ", inputs[i]->type);
     inliner.map(declared[i].get(), inputs[i]);
   }
   return inliner.block(builder, function.body());

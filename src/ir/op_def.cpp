@@ -29,8 +29,8 @@ std::optional<Opset> opset_from_string(std::string_view s) {
                                    {"os17", "CoreML7", Opset::ios17}, {"os18", "CoreML8", Opset::ios18},
                                    {"os26", "CoreML9", Opset::ios26}};
   for (const Name& n : names)
-    if (s == n.core_ml || (s.size() == 5 && s[0] == 'i' && (s[1] == 'o' || s[1] == 'O') && (s[2] == 's' || s[2] == 'S') &&
-                           s.substr(3) == n.ios.substr(2)))
+    if (s == n.core_ml || (s.size() == 5 && s[0] == 'i' && (s[1] == 'o' || s[1] == 'O') &&
+                           (s[2] == 's' || s[2] == 'S') && s.substr(3) == n.ios.substr(2)))
       return n.opset;
   return std::nullopt;
 }
@@ -57,7 +57,8 @@ uint64_t RandomSource::next() {
 std::span<const Arg> OpCall::args(std::string_view param) const {
   int p = version_->param_index(param);
   if (p < 0) {
-    std::fprintf(stderr, "%s has no parameter '%.*s'\n", version_->def->name.c_str(), static_cast<int>(param.size()), param.data());
+    std::fprintf(stderr, "%s has no parameter '%.*s'\n", version_->def->name.c_str(), static_cast<int>(param.size()),
+                 param.data());
     std::abort();
   }
   auto i = static_cast<size_t>(p);
@@ -84,14 +85,16 @@ std::string describe_value(const TensorView& v) { return cat("a tensor<", v.dtyp
 Result<int64_t> OpCall::integer(std::string_view param) const {
   const TensorView* v = value(param);
   if (v == nullptr) return error(param, "a known integer", "a value that is not known before running");
-  if ((!is_integer(v->dtype) && v->dtype != DType::boolean) || v->count() != 1) return error(param, "one integer", describe_value(*v));
+  if ((!is_integer(v->dtype) && v->dtype != DType::boolean) || v->count() != 1)
+    return error(param, "one integer", describe_value(*v));
   return load_i64(*v, 0);
 }
 
 Result<double> OpCall::number(std::string_view param) const {
   const TensorView* v = value(param);
   if (v == nullptr) return error(param, "a known number", "a value that is not known before running");
-  if ((!is_integer(v->dtype) && !is_float(v->dtype)) || v->count() != 1) return error(param, "one number", describe_value(*v));
+  if ((!is_integer(v->dtype) && !is_float(v->dtype)) || v->count() != 1)
+    return error(param, "one number", describe_value(*v));
   return load_f64(*v, 0);
 }
 
@@ -277,7 +280,8 @@ OpTable::OpTable(std::span<const OpDef> defs) : defs_(defs) {
 }
 
 const OpDef* OpTable::find(std::string_view name) const {
-  auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name, [](const OpDef* d, std::string_view n) { return d->name < n; });
+  auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name,
+                             [](const OpDef* d, std::string_view n) { return d->name < n; });
   return it != sorted_.end() && (*it)->name == name ? *it : nullptr;
 }
 

@@ -50,9 +50,9 @@ struct ParamDef {
   std::string type_var;         ///< equal variables have equal element types
   bool constant = false;        ///< must be known when the program is built
   bool optional = false;
-  bool variadic = false;   ///< takes a tuple of values
-  bool attribute = false;  ///< written in the brackets after the call (constexpr operations of iOS16)
-  Constant default_value;  ///< type none: no default
+  bool variadic = false;             ///< takes a tuple of values
+  bool attribute = false;            ///< written in the brackets after the call (constexpr operations of iOS16)
+  Constant default_value;            ///< type none: no default
   std::vector<std::string> allowed;  ///< of string parameters; empty: any
 
   bool has_default() const { return !default_value.type.is_none(); }
@@ -63,18 +63,20 @@ struct ParamDef {
 
 enum class Trait : uint32_t {
   none = 0,
-  elementwise = 1,       ///< every output element depends on the matching (broadcast) input elements alone
-  moves_data_only = 2,   ///< values are copied, never computed
-  alias = 4,             ///< output 0 has the bytes of the first input in the same row-major order
-  stateful = 8,          ///< reads or writes a state: keeps its order
-  random = 16,           ///< a new draw each time: never folded
-  control = 32,          ///< has blocks; run by the executor
-  constexpr_weight = 64, ///< expands compressed weights; all inputs are constants
-  constant = 128,        ///< `const`
+  elementwise = 1,        ///< every output element depends on the matching (broadcast) input elements alone
+  moves_data_only = 2,    ///< values are copied, never computed
+  alias = 4,              ///< output 0 has the bytes of the first input in the same row-major order
+  stateful = 8,           ///< reads or writes a state: keeps its order
+  random = 16,            ///< a new draw each time: never folded
+  control = 32,           ///< has blocks; run by the executor
+  constexpr_weight = 64,  ///< expands compressed weights; all inputs are constants
+  constant = 128,         ///< `const`
   commutative = 256,
-  types_only = 512,      ///< the reference kernel reads only the types of its inputs (shape)
+  types_only = 512,  ///< the reference kernel reads only the types of its inputs (shape)
 };
-constexpr Trait operator|(Trait a, Trait b) { return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
+constexpr Trait operator|(Trait a, Trait b) {
+  return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
+}
 constexpr bool has(Trait set, Trait t) { return (static_cast<uint32_t>(set) & static_cast<uint32_t>(t)) != 0; }
 
 /// Up to 16 integers without allocation: axes, strides, paddings.
@@ -154,8 +156,8 @@ class OpCall {
   Error error(std::string_view param, std::string_view expected, std::string_view got) const;
   Error error(std::string_view what) const;
 
-  const Op* op = nullptr;           ///< for operations with blocks
-  RandomSource* random = nullptr;   ///< while running
+  const Op* op = nullptr;          ///< for operations with blocks
+  RandomSource* random = nullptr;  ///< while running
 
  private:
   const OpVersion* version_;
@@ -202,8 +204,8 @@ struct OpVersion {
 
 /// The single description of an operation across opsets.
 struct OpDef {
-  std::string name;  ///< MIL's; own operations start with "nn_" or "ml_"
-  std::string doc;   ///< one or two sentences
+  std::string name;                 ///< MIL's; own operations start with "nn_" or "ml_"
+  std::string doc;                  ///< one or two sentences
   std::vector<OpVersion> versions;  ///< ascending
 
   /// The newest version not newer than `opset`; nullptr when the operation came later.

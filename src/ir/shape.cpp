@@ -36,9 +36,9 @@ bool Shape::is_concrete() const {
 int64_t Shape::count() const { return count(0, rank_); }
 
 int64_t Shape::count(int from, int to) const {
-  int64_t n = 1;
-  for (int i = from; i < to; i++) n *= (*this)[i];
-  return n;
+  uint64_t n = 1;
+  for (int i = from; i < to; i++) n *= static_cast<uint64_t>((*this)[i]);
+  return static_cast<int64_t>(n);
 }
 
 Result<int64_t> Shape::checked_count() const {
@@ -55,10 +55,10 @@ Result<int64_t> Shape::checked_count() const {
 
 std::array<int64_t, kMaxRank> Shape::strides() const {
   std::array<int64_t, kMaxRank> s{};
-  int64_t n = 1;
+  uint64_t n = 1;
   for (int i = rank_ - 1; i >= 0; i--) {
-    s[static_cast<size_t>(i)] = n;
-    n *= (*this)[i];
+    s[static_cast<size_t>(i)] = static_cast<int64_t>(n);
+    n *= static_cast<uint64_t>((*this)[i]);
   }
   return s;
 }
@@ -105,7 +105,8 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
 
 Result<int> normalize_axis(int64_t axis, int rank, std::string_view what) {
   if (axis < -rank || axis >= rank)
-    return fail(ErrorCode::invalid_argument, what, ": expected ", -rank, " to ", rank - 1, " for rank ", rank, ", got ", axis);
+    return fail(ErrorCode::invalid_argument, what, ": expected ", -rank, " to ", rank - 1, " for rank ", rank, ", got ",
+                axis);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

@@ -39,7 +39,8 @@ float fp8_to_float(uint8_t v, int exponent_bits, int bias, bool has_inf) {
   int m = v & ((1 << mantissa_bits) - 1);
   int all = (1 << exponent_bits) - 1;
   float s = v & 0x80 ? -1.0f : 1.0f;
-  if (has_inf && e == all) return m == 0 ? s * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+  if (has_inf && e == all)
+    return m == 0 ? s * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
   if (!has_inf && e == all && m == (1 << mantissa_bits) - 1) return std::numeric_limits<float>::quiet_NaN();
   if (e == 0) return s * std::ldexp(static_cast<float>(m), 1 - bias - mantissa_bits);
   return s * std::ldexp(static_cast<float>(m | (1 << mantissa_bits)), e - bias - mantissa_bits);
@@ -142,7 +143,9 @@ void store_f64(const TensorView& t, int64_t i, double v) {
     case DType::fp8e4m3fn: t.as<uint8_t>()[i] = float_to_fp8(v, 4, 7, false); return;
     case DType::fp8e5m2: t.as<uint8_t>()[i] = float_to_fp8(v, 5, 15, true); return;
     case DType::boolean: t.as<uint8_t>()[i] = v != 0; return;
-    case DType::int4: store_packed(t, i, 4, static_cast<uint64_t>(std::clamp(saturate<int64_t>(v), int64_t{-8}, int64_t{7}))); return;
+    case DType::int4:
+      store_packed(t, i, 4, static_cast<uint64_t>(std::clamp(saturate<int64_t>(v), int64_t{-8}, int64_t{7})));
+      return;
     case DType::uint1:
     case DType::uint2:
     case DType::uint3:
@@ -186,7 +189,8 @@ Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
     t.owner_ = v;
   } else {
     void* p = std::calloc(1, (n + 64 + 63) / 64 * 64);
-    if (p == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", n, " bytes of tensor<", dtype, ", ", shape, ">");
+    if (p == nullptr)
+      return fail(ErrorCode::out_of_budget, "no memory for ", n, " bytes of tensor<", dtype, ", ", shape, ">");
     auto* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
     t.owner_ = std::shared_ptr<const void>(p, [](const void* q) { std::free(const_cast<void*>(q)); });
     t.data_ = aligned;

@@ -48,17 +48,12 @@ std::string describe(const Token& token) {
   std::string text(token.text.substr(0, kShown));
   if (token.text.size() > kShown) text += "...";
   switch (token.kind) {
-    case Token::Kind::identifier:
-      return "'" + text + "'";
-    case Token::Kind::number:
-      return "number " + text;
-    case Token::Kind::string:
-      return "string \"" + text + "\"";
+    case Token::Kind::identifier: return "'" + text + "'";
+    case Token::Kind::number: return "number " + text;
+    case Token::Kind::string: return "string \"" + text + "\"";
     case Token::Kind::punctuation:
-    case Token::Kind::arrow:
-      return "'" + text + "'";
-    case Token::Kind::end:
-      break;
+    case Token::Kind::arrow: return "'" + text + "'";
+    case Token::Kind::end: break;
   }
   return "the end";
 }
@@ -75,21 +70,11 @@ Result<std::string> unescape(std::string_view text) {
     switch (text[i]) {
       case '"':
       case '\\':
-      case '/':
-        out += text[i];
-        break;
-      case 'n':
-        out += '\n';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case '0':
-        out += '\0';
-        break;
+      case '/': out += text[i]; break;
+      case 'n': out += '\n'; break;
+      case 'r': out += '\r'; break;
+      case 't': out += '\t'; break;
+      case '0': out += '\0'; break;
       case 'u': {
         const int unit = code_unit(text, i + 1);
         if (unit < 0) return fail(ErrorCode::malformed, "expected four hexadecimal digits after \\u");
@@ -113,8 +98,7 @@ Result<std::string> unescape(std::string_view text) {
         i += 2;
         break;
       }
-      default:
-        return fail(ErrorCode::malformed, "unknown escape \\", text[i]);
+      default: return fail(ErrorCode::malformed, "unknown escape \\", text[i]);
     }
   }
   return out;
@@ -206,8 +190,9 @@ void Lexer::scan() {
     current_.kind = Token::Kind::punctuation;
   } else {
     const auto byte = static_cast<unsigned char>(c);
-    status_ = error_at(at_, ErrorCode::malformed,
-                       byte >= 0x20 && byte < 0x7f ? cat("unexpected character '", c, "'") : cat("unexpected byte ", int{byte}));
+    status_ = error_at(
+        at_, ErrorCode::malformed,
+        byte >= 0x20 && byte < 0x7f ? cat("unexpected character '", c, "'") : cat("unexpected byte ", int{byte}));
     return;
   }
   current_.text = text_.substr(start, at_ - start);

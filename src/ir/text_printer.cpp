@@ -44,17 +44,10 @@ void append_type(std::string& out, const Type& type, Dialect dialect) {
     return;
   }
   switch (type.kind()) {
-    case Type::Kind::list:
-      out += "list<";
-      break;
-    case Type::Kind::tuple:
-      out += "tuple<";
-      break;
-    case Type::Kind::dict:
-      out += "dict<";
-      break;
-    default:
-      out += "state<";
+    case Type::Kind::list: out += "list<"; break;
+    case Type::Kind::tuple: out += "tuple<"; break;
+    case Type::Kind::dict: out += "dict<"; break;
+    default: out += "state<";
   }
   bool first = true;
   for (const Type& element : type.elements()) {
@@ -146,8 +139,9 @@ Constant epilogue_value(const std::vector<Epilogue>& epilogue) {
   const Type entry = Type::tuple({text, number, number, text});
   std::vector<Constant> parts;
   for (const Epilogue& e : epilogue)
-    parts.emplace_back(entry, std::vector<Constant>{Tensor::text(e.op), Tensor::scalar(DType::fp32, static_cast<double>(e.alpha)),
-                                                    Tensor::scalar(DType::fp32, static_cast<double>(e.beta)), Tensor::text(e.origin)});
+    parts.emplace_back(
+        entry, std::vector<Constant>{Tensor::text(e.op), Tensor::scalar(DType::fp32, static_cast<double>(e.alpha)),
+                                     Tensor::scalar(DType::fp32, static_cast<double>(e.beta)), Tensor::text(e.origin)});
   return {Type::list(entry, static_cast<int64_t>(parts.size())), std::move(parts)};
 }
 

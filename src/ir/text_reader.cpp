@@ -29,7 +29,8 @@ struct Statement {
 
 class Reader {
  public:
-  Reader(std::string_view text, const OpTable& table, const TextOptions& options) : lexer_(text), table_(table), options_(options) {}
+  Reader(std::string_view text, const OpTable& table, const TextOptions& options)
+      : lexer_(text), table_(table), options_(options) {}
 
   Result<Program> read() {
     Program program;
@@ -73,7 +74,8 @@ class Reader {
   }
 
   Result<Opset> opset() {
-    const auto found = lexer_.peek().kind == Token::Kind::identifier ? opset_from_string(lexer_.peek().text) : std::nullopt;
+    const auto found =
+        lexer_.peek().kind == Token::Kind::identifier ? opset_from_string(lexer_.peek().text) : std::nullopt;
     if (!found) return lexer_.error("an opset such as ios15");
     lexer_.next();
     return *found;
@@ -135,8 +137,10 @@ class Reader {
     const size_t start = lexer_.position();
     const Token first = lexer_.next();
     const Token& second = lexer_.peek();
-    const bool compound = first.text == "tensor" || first.text == "list" || first.text == "tuple" || first.text == "dict" || first.text == "state";
-    const bool output = second.kind == Token::Kind::identifier || second.kind == Token::Kind::string || (compound && second.is('<'));
+    const bool compound = first.text == "tensor" || first.text == "list" || first.text == "tuple" ||
+                          first.text == "dict" || first.text == "state";
+    const bool output =
+        second.kind == Token::Kind::identifier || second.kind == Token::Kind::string || (compound && second.is('<'));
     lexer_.seek(start);
     return output;
   }
@@ -149,7 +153,8 @@ class Reader {
         Type type = MOKA_TRY(read_type(lexer_));
         const size_t at = lexer_.position();
         std::string name = MOKA_TRY(lexer_.name("the name of an output"));
-        if (scope.find(name) != nullptr) return lexer_.error_at(at, ErrorCode::malformed, cat("'", name, "' is defined twice"));
+        if (scope.find(name) != nullptr)
+          return lexer_.error_at(at, ErrorCode::malformed, cat("'", name, "' is defined twice"));
         s.outputs.emplace_back(std::move(name), std::move(type));
       } while (lexer_.accept(','));
       MOKA_TRY(lexer_.expect('='));
@@ -176,7 +181,8 @@ class Reader {
     MOKA_TRY(lexer_.expect(';'));
     if (op->output_count() != s.outputs.size())
       return lexer_.error_at(s.start, ErrorCode::malformed,
-                             cat("operation '", op->name, "' (", s.op, "): expected ", op->output_count(), " outputs, got ", s.outputs.size()));
+                             cat("operation '", op->name, "' (", s.op, "): expected ", op->output_count(),
+                                 " outputs, got ", s.outputs.size()));
     op->attributes = std::move(s.attributes);
     op->epilogue = std::move(s.epilogue);
     for (size_t i = 0; i < s.outputs.size(); ++i) {
@@ -243,7 +249,8 @@ class Reader {
     for (auto& [key, value] : given) {
       if (key == "name") {
         if (!value.type.is_tensor() || value.tensor.dtype() != DType::string || value.tensor.count() != 1)
-          return lexer_.error_at(start, ErrorCode::malformed, cat("attribute name: expected a string, got ", value.type));
+          return lexer_.error_at(start, ErrorCode::malformed,
+                                 cat("attribute name: expected a string, got ", value.type));
         s.name = value.tensor.text();
       } else if (s.op == "const" && key == "val") {
         s.value = std::move(value);
@@ -263,19 +270,24 @@ class Reader {
     const Type number = Type::scalar(DType::fp32);
     const Type entry = Type::tuple({text, number, number, text});
     if (!value.type.is_list() || value.type.element() != entry)
-      return lexer_.error_at(start, ErrorCode::malformed, cat("attribute epilogue: expected a list of ", entry, ", got ", value.type));
+      return lexer_.error_at(start, ErrorCode::malformed,
+                             cat("attribute epilogue: expected a list of ", entry, ", got ", value.type));
     for (const Constant& e : value.parts)
-      s.epilogue.push_back({e.parts[0].tensor.text(), e.parts[1].tensor.as<float>()[0], e.parts[2].tensor.as<float>()[0], e.parts[3].tensor.text()});
+      s.epilogue.push_back({e.parts[0].tensor.text(), e.parts[1].tensor.as<float>()[0],
+                            e.parts[2].tensor.as<float>()[0], e.parts[3].tensor.text()});
     return {};
   }
 
   Result<Op*> constant(Builder& builder, Statement& s) {
     if (!s.value) return lexer_.error_at(s.start, ErrorCode::malformed, "const: expected the attribute val");
     if (s.outputs.size() != 1 || !s.args.empty())
-      return lexer_.error_at(s.start, ErrorCode::malformed, cat("const: expected one output and no inputs, got ", s.outputs.size(), " and ", s.args.size()));
+      return lexer_.error_at(
+          s.start, ErrorCode::malformed,
+          cat("const: expected one output and no inputs, got ", s.outputs.size(), " and ", s.args.size()));
     const auto& [name, type] = s.outputs[0];
     if (!is_compatible(s.value->type, type))
-      return lexer_.error_at(s.start, ErrorCode::malformed, cat("const '", name, "': expected a value of ", type, ", got ", s.value->type));
+      return lexer_.error_at(s.start, ErrorCode::malformed,
+                             cat("const '", name, "': expected a value of ", type, ", got ", s.value->type));
     Value* v = MOKA_TRY_IN(builder.constant(name, std::move(*s.value)), lexer_.place(s.start));
     if (!s.name.empty()) v->producer()->name = s.name;
     return v->producer();

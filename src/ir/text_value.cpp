@@ -172,7 +172,8 @@ class Elements {
   }
 
   Status read_float(const Token& token) {
-    if (token.kind != Token::Kind::number && !token.is_word("inf") && !token.is_word("nan") && !token.is_word("infinity"))
+    if (token.kind != Token::Kind::number && !token.is_word("inf") && !token.is_word("nan") &&
+        !token.is_word("infinity"))
       return lexer_.error(cat("a number of type ", dtype_));
     if (dtype_ == DType::fp32) {
       const auto v = parse<float>(token.text);
@@ -198,7 +199,8 @@ class Elements {
     if (dtype_ == DType::uint64) {
       uint64_t v = 0;
       const auto [at, error] = std::from_chars(begin, end, v);
-      if (token.kind != Token::Kind::number || error != std::errc() || at != end) return lexer_.error("a number of type uint64");
+      if (token.kind != Token::Kind::number || error != std::errc() || at != end)
+        return lexer_.error("a number of type uint64");
       push(v);
     } else {
       int64_t v = 0;
@@ -206,23 +208,15 @@ class Elements {
       const bool is_signed = is_signed_integer(dtype_);
       const int width = bits(dtype_) - (is_signed ? 1 : 0);
       const int64_t top = width >= 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << width) - 1;
-      if (token.kind != Token::Kind::number || error != std::errc() || at != end || v > top || v < (is_signed ? -top - 1 : 0))
+      if (token.kind != Token::Kind::number || error != std::errc() || at != end || v > top ||
+          v < (is_signed ? -top - 1 : 0))
         return lexer_.error(cat("a number of type ", dtype_));
       switch (bits(dtype_)) {
-        case 8:
-          push(static_cast<uint8_t>(v));
-          break;
-        case 16:
-          push(static_cast<uint16_t>(v));
-          break;
-        case 32:
-          push(static_cast<uint32_t>(v));
-          break;
-        case 64:
-          push(v);
-          break;
-        default:
-          push(static_cast<double>(v));
+        case 8: push(static_cast<uint8_t>(v)); break;
+        case 16: push(static_cast<uint16_t>(v)); break;
+        case 32: push(static_cast<uint32_t>(v)); break;
+        case 64: push(v); break;
+        default: push(static_cast<double>(v));
       }
     }
     lexer_.next();
@@ -272,7 +266,8 @@ Result<Constant> read_tensor_literal(Lexer& lexer, const Type& type, const TextO
   }
   // Levels below an empty one are not written.
   if (!fits && !(elements.count() == 0 && declared_empty))
-    return lexer.error_at(start, ErrorCode::malformed, cat("expected entries for ", type, ", got ", elements.count(), " elements"));
+    return lexer.error_at(start, ErrorCode::malformed,
+                          cat("expected entries for ", type, ", got ", elements.count(), " elements"));
   MOKA_TRY_IN(shape.checked_count(), lexer.place(start));
   if (options.budget != nullptr) MOKA_TRY(options.budget->take(elements.bytes(), "literals of MIL text"));
   return Constant(MOKA_TRY_IN(elements.finish(shape), lexer.place(start)));
@@ -294,18 +289,22 @@ Result<Constant> read_blob(Lexer& lexer, const Type& type, const TextOptions& op
     else if (key == "offset" && !offset && scalar && is_integer(value.tensor.dtype()))
       offset = std::move(value);
     else
-      return lexer.error_at(at, ErrorCode::malformed, cat("expected path (a string) and offset (an integer), got '", key, "' of ", value.type));
+      return lexer.error_at(at, ErrorCode::malformed,
+                            cat("expected path (a string) and offset (an integer), got '", key, "' of ", value.type));
   } while (lexer.accept(','));
   MOKA_TRY(lexer.expect(')'));
   if (!path || !offset) return lexer.error_at(start, ErrorCode::malformed, "expected path and offset in BLOBFILE");
   const std::string& name = path->tensor.text();
   const auto at = static_cast<uint64_t>(load_i64(offset->tensor.view(), 0));
-  if (!type.is_concrete()) return lexer.error_at(start, ErrorCode::malformed, cat("expected a concrete type for BLOBFILE, got ", type));
+  if (!type.is_concrete())
+    return lexer.error_at(start, ErrorCode::malformed, cat("expected a concrete type for BLOBFILE, got ", type));
   if (!options.blob)
-    return lexer.error_at(start, ErrorCode::not_found, cat("the text refers to weights in '", name, "', but no weights came with it"));
+    return lexer.error_at(start, ErrorCode::not_found,
+                          cat("the text refers to weights in '", name, "', but no weights came with it"));
   Constant value(MOKA_TRY_IN(options.blob(name, at, type), lexer.place(start)));
   if (value.type != type)
-    return lexer.error_at(start, ErrorCode::malformed, cat("weights in '", name, "' at offset ", at, ": expected ", type, ", got ", value.type));
+    return lexer.error_at(start, ErrorCode::malformed,
+                          cat("weights in '", name, "' at offset ", at, ": expected ", type, ", got ", value.type));
   value.blob_path = name;
   value.blob_offset = at;
   return value;
@@ -326,7 +325,8 @@ Result<Constant> read_literal(Lexer& lexer, const Type& type, const TextOptions&
       }
       MOKA_TRY(lexer.expect(']'));
       if (type.length() >= 0 && type.length() != static_cast<int64_t>(parts.size()))
-        return lexer.error_at(start, ErrorCode::malformed, cat("expected ", type.length(), " entries of a list, got ", parts.size()));
+        return lexer.error_at(start, ErrorCode::malformed,
+                              cat("expected ", type.length(), " entries of a list, got ", parts.size()));
       return Constant(type, std::move(parts));
     }
     case Type::Kind::tuple: {
@@ -354,8 +354,7 @@ Result<Constant> read_literal(Lexer& lexer, const Type& type, const TextOptions&
       MOKA_TRY(lexer.expect('}'));
       return Constant(type, std::move(parts));
     }
-    default:
-      return lexer.error(cat("a value that has a literal, not a ", type));
+    default: return lexer.error(cat("a value that has a literal, not a ", type));
   }
 }
 

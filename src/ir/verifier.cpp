@@ -12,10 +12,12 @@ namespace {
 class FunctionVerifier {
  public:
   Status run(const Function& f) {
-    if (f.body().function() != &f || f.body().parent_op() != nullptr) return error("its body belongs to another function");
+    if (f.body().function() != &f || f.body().parent_op() != nullptr)
+      return error("its body belongs to another function");
     MOKA_TRY(block(f.body(), f));
     for (const auto& [v, n] : uses_)
-      if (n.users != 0 || n.returns != 0) return error(cat("value '", v->name, "' has a list of users that does not match its uses"));
+      if (n.users != 0 || n.returns != 0)
+        return error(cat("value '", v->name, "' has a list of users that does not match its uses"));
     return {};
   }
 
@@ -40,7 +42,8 @@ class FunctionVerifier {
     std::vector<const Value*> own;
     int index = 0;
     for (const auto& v : b.inputs()) {
-      if (v->block() != &b || v->producer() != nullptr || v->index() != index++) return error(cat("block input '", v->name, "' belongs elsewhere"));
+      if (v->block() != &b || v->producer() != nullptr || v->index() != index++)
+        return error(cat("block input '", v->name, "' belongs elsewhere"));
       MOKA_TRY(define(*v));
       own.push_back(v.get());
     }
@@ -49,7 +52,8 @@ class FunctionVerifier {
       MOKA_TRY_IN(operation(*op, f), cat("operation '", op->name, "' (", op->type_name(), ")"));
       for (size_t i = 0; i < op->output_count(); ++i) {
         const Value& v = *op->output(i);
-        if (v.producer() != op.get() || v.index() != static_cast<int>(i)) return error(cat("output '", v.name, "' belongs elsewhere"));
+        if (v.producer() != op.get() || v.index() != static_cast<int>(i))
+          return error(cat("output '", v.name, "' belongs elsewhere"));
         MOKA_TRY(define(v));
         own.push_back(&v);
       }
@@ -69,19 +73,23 @@ class FunctionVerifier {
     int last = -1;
     std::unordered_set<int> given;
     for (const Operand& o : op.operands()) {
-      if (o.param <= last || o.param >= static_cast<int>(version.params.size())) return error("its operands are not in the order of the parameters");
+      if (o.param <= last || o.param >= static_cast<int>(version.params.size()))
+        return error("its operands are not in the order of the parameters");
       last = o.param;
       given.insert(o.param);
       const ParamDef& p = version.params[static_cast<size_t>(o.param)];
       if (o.values.empty()) return error(cat("parameter '", p.name, "' holds nothing"));
-      if (!p.variadic && o.values.size() != 1) return error(cat("parameter '", p.name, "': expected one value, got ", o.values.size()));
+      if (!p.variadic && o.values.size() != 1)
+        return error(cat("parameter '", p.name, "': expected one value, got ", o.values.size()));
       for (const Value* v : o.values) MOKA_TRY(operand(op, p, v));
     }
     for (size_t i = 0; i < version.params.size(); ++i)
-      if (!version.params[i].optional && !given.contains(static_cast<int>(i))) return error(cat("parameter '", version.params[i].name, "' is missing"));
+      if (!version.params[i].optional && !given.contains(static_cast<int>(i)))
+        return error(cat("parameter '", version.params[i].name, "' is missing"));
     const bool is_const = op.has_trait(Trait::constant);
     for (size_t i = 0; i < op.output_count(); ++i)
-      if ((op.output(i)->constant() != nullptr) != is_const) return error(is_const ? "it has no value" : "it has a value although it is computed");
+      if ((op.output(i)->constant() != nullptr) != is_const)
+        return error(is_const ? "it has no value" : "it has a value although it is computed");
     return blocks(op, f);
   }
 
@@ -94,7 +102,8 @@ class FunctionVerifier {
         if (user != &op) return error(cat("parameter '", p.name, "' is a constant of another operation"));
       return {};
     }
-    if (!visible_.contains(v)) return error(cat("parameter '", p.name, "': value '", v->name, "' is not defined before"));
+    if (!visible_.contains(v))
+      return error(cat("parameter '", p.name, "': value '", v->name, "' is not defined before"));
     --uses_[v].users;
     return {};
   }

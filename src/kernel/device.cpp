@@ -1,6 +1,6 @@
-#include "kernel/kernel.h"
-
 #include <algorithm>
+
+#include "kernel/kernel.h"
 
 namespace moka::kernel {
 

@@ -35,9 +35,9 @@ Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout lay
 
 /// What a kernel is given at run time. Shapes are logical; data is in the layouts that its choice asked for.
 struct KernelArgs {
-  std::span<const ir::TensorView> in;   ///< parallel to OpCall::all_args; data null where the choice took it in prepare
+  std::span<const ir::TensorView> in;  ///< parallel to OpCall::all_args; data null where the choice took it in prepare
   std::span<const ir::TensorView> out;
-  std::byte* scratch = nullptr;  ///< KernelChoice::scratch bytes, 64-byte aligned
+  std::byte* scratch = nullptr;      ///< KernelChoice::scratch bytes, 64-byte aligned
   const ir::OpCall* call = nullptr;  ///< for kernels that look values up by name
   int64_t begin = 0, end = 0;        ///< range of tiles
 };
@@ -50,23 +50,24 @@ class PrepareContext {
   /// `prepare` only, unless the kernel also reads it at run time.
   virtual Result<ir::TensorView> constant(int arg) = 0;
   /// Packed bytes shared by all plans of a model: `fill` runs once for each (input, key).
-  virtual Result<std::shared_ptr<const std::byte>> pack(int arg, std::string_view key, size_t bytes,
-                                                        const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
+  virtual Result<std::shared_ptr<const std::byte>> pack(
+      int arg, std::string_view key, size_t bytes,
+      const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
 };
 
 /// A kernel that will run one operation: all that the planner needs to know of it.
 struct KernelChoice {
-  std::string_view kernel;           ///< "cpu.conv.onednn"; static storage
-  std::string note;                  ///< what the user may want to know of this choice, e.g. the implementation's name
-  std::vector<Layout> in;            ///< per input in all_args; empty: all row-major
-  std::vector<Layout> out;           ///< per output; empty: all row-major
-  std::vector<bool> in_prepare_only; ///< inputs that only `prepare` reads; empty: none
-  size_t scratch = 0;                ///< bytes
-  double cost = 0;                   ///< estimated seconds
-  int in_place = -1;                 ///< input whose storage output 0 may take over (same bytes, same element order of access)
-  int64_t tiles = 1;                 ///< run may be called for disjoint ranges of [0, tiles) at the same time
-  bool own_threads = false;          ///< runs its own parallel region (oneDNN); called once with the whole range
-  size_t epilogues = 0;              ///< how many of Op::epilogue it applies itself, from the first
+  std::string_view kernel;            ///< "cpu.conv.onednn"; static storage
+  std::string note;                   ///< what the user may want to know of this choice, e.g. the implementation's name
+  std::vector<Layout> in;             ///< per input in all_args; empty: all row-major
+  std::vector<Layout> out;            ///< per output; empty: all row-major
+  std::vector<bool> in_prepare_only;  ///< inputs that only `prepare` reads; empty: none
+  size_t scratch = 0;                 ///< bytes
+  double cost = 0;                    ///< estimated seconds
+  int in_place = -1;         ///< input whose storage output 0 may take over (same bytes, same element order of access)
+  int64_t tiles = 1;         ///< run may be called for disjoint ranges of [0, tiles) at the same time
+  bool own_threads = false;  ///< runs its own parallel region (oneDNN); called once with the whole range
+  size_t epilogues = 0;      ///< how many of Op::epilogue it applies itself, from the first
   std::function<Status(PrepareContext&)> prepare;  ///< optional, once, before the first run
   /// Const, reentrant: called by many sessions at once. Must not allocate, log or start threads.
   std::function<Status(const KernelArgs&)> run;
@@ -79,7 +80,9 @@ struct MatchCall {
   std::span<const Layout> layouts;  ///< in which each input of all_args arrives unless converted
   std::span<const ir::Epilogue> epilogue;
   int threads = 1;
-  bool is_constant(std::string_view param) const { return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))]; }
+  bool is_constant(std::string_view param) const {
+    return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
+  }
   std::span<const bool> constant_args;  ///< per input: known before running (its value may need expansion: use prepare)
 };
 
@@ -106,8 +109,8 @@ enum class ComputeUnit : uint8_t { cpu, gpu, neural_engine };
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string_view name() const = 0;         ///< "cpu", "reference"
-  virtual std::string description() const = 0;       ///< the hardware, for people
+  virtual std::string_view name() const = 0;    ///< "cpu", "reference"
+  virtual std::string description() const = 0;  ///< the hardware, for people
   virtual ComputeUnit unit() const = 0;
   /// The order in which devices are asked, lowest first; negative: only when named. `reference` is last.
   virtual int rank() const = 0;

@@ -63,7 +63,8 @@ void convert(const T* in, const Steps& from, T* out, const Steps& to, int64_t ch
 
 }  // namespace
 
-void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin, int64_t end) {
+void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
+                    int64_t end) {
   int64_t each = ir::bits(in.dtype) / 8;
   if (in.shape.rank() < 3) {
     std::memcpy(out.data, in.data, static_cast<size_t>(in.count() * each));
@@ -72,7 +73,9 @@ void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView&
   Steps a = steps_of(in.shape, from), b = steps_of(in.shape, to);
   int64_t channels = in.shape[1], pixels = in.shape.count(2, in.shape.rank());
   for (int64_t n = begin; n < end; n++) {
-    auto run = [&]<class T>(T*) { convert(in.as<T>() + n * a.image, a, out.as<T>() + n * b.image, b, channels, pixels); };
+    auto run = [&]<class T>(T*) {
+      convert(in.as<T>() + n * a.image, a, out.as<T>() + n * b.image, b, channels, pixels);
+    };
     switch (each) {
       case 1: run(static_cast<uint8_t*>(nullptr)); break;
       case 2: run(static_cast<uint16_t*>(nullptr)); break;

@@ -39,7 +39,8 @@ struct PipelineOptions {
 };
 
 /// Runs the passes in their order (pipeline.cpp) on every function, verifying before and after.
-Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options, std::vector<Remark>& remarks);
+Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options,
+                    std::vector<Remark>& remarks);
 
 /// Calls `fn` for every operation of the function, nested blocks included, in order. `fn` may erase the operation it is
 /// given and insert before it.

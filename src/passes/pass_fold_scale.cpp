@@ -66,8 +66,8 @@ std::optional<std::vector<double>> vector_of(const Op& op, std::string_view para
 
 std::optional<Affine> batch_norm(const Op& op, int64_t channels) {
   const auto n = static_cast<size_t>(channels);
-  const auto mean = vector_of(op, "mean", n, 0), variance = vector_of(op, "variance", n, 1), gamma = vector_of(op, "gamma", n, 1),
-             beta = vector_of(op, "beta", n, 0);
+  const auto mean = vector_of(op, "mean", n, 0), variance = vector_of(op, "variance", n, 1),
+             gamma = vector_of(op, "gamma", n, 1), beta = vector_of(op, "beta", n, 0);
   const auto epsilon = number_of(op, "epsilon");
   if (!mean || !variance || !gamma || !beta || !epsilon) return std::nullopt;
   Affine a{std::vector<double>(n), std::vector<double>(n)};
@@ -117,7 +117,9 @@ struct Layer {
     Layer l{op, type == "linear", type == "conv_transpose"};
     if (!l.linear && !l.transposed && type != "conv") return std::nullopt;
     const Type &x = op.input("x")->type, &w = op.input("weight")->type;
-    if (!is_wide_float(x) || !x.is_ranked() || !is_wide_float(w) || !w.is_concrete() || w.rank() < 2 || !op.epilogue.empty()) return std::nullopt;
+    if (!is_wide_float(x) || !x.is_ranked() || !is_wide_float(w) || !w.is_concrete() || w.rank() < 2 ||
+        !op.epilogue.empty())
+      return std::nullopt;
     if (!l.linear) {
       const auto groups = number_of(op, "groups");
       if (!groups || *groups < 1) return std::nullopt;
@@ -141,7 +143,8 @@ struct Layer {
     for (int64_t i = 0; i < rows; i++)
       for (int64_t j = 0; j < columns; j++) {
         const int64_t across = i / group_rows * columns + j;  // the channel of the other side, groups counted
-        const auto out = static_cast<size_t>(transposed ? across : i), in = static_cast<size_t>(transposed ? i : across);
+        const auto out = static_cast<size_t>(transposed ? across : i),
+                   in = static_cast<size_t>(transposed ? i : across);
         for (int64_t t = 0; t < taps; t++) fn(w[at++], out, in);
       }
   }
@@ -170,15 +173,21 @@ class Folder {
     if (!has_one_use(*x) || !x->type.is_ranked()) return;
     Op& p = *x->producer();
     const Type& weight = conv.input("weight")->type;
-    if (p.type_name() != "pad" || text_of(p, "mode") != "constant" || number_of(p, "constant_val") != 0.0 || !weight.is_concrete()) return;
+    if (p.type_name() != "pad" || text_of(p, "mode") != "constant" || number_of(p, "constant_val") != 0.0 ||
+        !weight.is_concrete())
+      return;
     const auto margins = ints_of(p, "pad");
     const int rank = x->type.rank(), spatial = rank - 2;
-    if (!margins || margins->size() % 2 != 0 || margins->size() > 2 * static_cast<size_t>(rank) || weight.rank() != rank) return;
+    if (!margins || margins->size() % 2 != 0 || margins->size() > 2 * static_cast<size_t>(rank) ||
+        weight.rank() != rank)
+      return;
     std::vector<int64_t> pad(2 * static_cast<size_t>(spatial), 0);
     if (const std::string_view kind = text_of(conv, "pad_type"); kind == "custom") {
       const auto own = ints_of(conv, "pad");
-      if (own && own->size() == pad.size()) pad = *own;
-      else if (own || conv.input("pad") != nullptr) return;
+      if (own && own->size() == pad.size())
+        pad = *own;
+      else if (own || conv.input("pad") != nullptr)
+        return;
     } else if (kind != "valid") {
       return;
     }
@@ -189,7 +198,8 @@ class Folder {
       if (m < 0 || (axis < 0 && m != 0)) return;
       if (m == 0) continue;
       const auto d = static_cast<size_t>(axis);
-      const int64_t extent = (weight.shape()[axis + 2] - 1) * (dilations && d < dilations->size() ? (*dilations)[d] : 1) + 1;
+      const int64_t extent =
+          (weight.shape()[axis + 2] - 1) * (dilations && d < dilations->size() ? (*dilations)[d] : 1) + 1;
       pad[2 * d + i % 2] += m;
       if (pad[2 * d + i % 2] >= extent) return;
     }
@@ -247,7 +257,9 @@ class Folder {
   }
 
   static bool same_sizes(const Type& a, const Type& b) {
-    if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return false;
+    if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() ||
+        a.rank() != b.rank())
+      return false;
     for (int i = 0; i < a.rank(); i++)
       if (a.shape()[i] != b.shape()[i] && a.shape()[i] >= 0 && b.shape()[i] >= 0) return false;
     return true;
@@ -279,7 +291,8 @@ class Folder {
   }
 
   /// false: the weights cannot be changed.
-  Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after, std::string_view names) {
+  Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after,
+                     std::string_view names) {
     Op& op = layer.op;
     const bool reweigh = before.scales() || after.scales();
     if (reweigh || before.shifts()) {
@@ -293,7 +306,8 @@ class Folder {
       });
       if (reweigh) op.set_constant("weight", MOKA_TRY(rounded(w, old->dtype(), old->shape())));
     }
-    for (size_t i = 0; i < bias.size(); i++) bias[i] = bias[i] * Affine::at(after.scale, i) + Affine::at(after.shift, i);
+    for (size_t i = 0; i < bias.size(); i++)
+      bias[i] = bias[i] * Affine::at(after.scale, i) + Affine::at(after.shift, i);
     const bool had_bias = op.input("bias") != nullptr;
     if (had_bias || std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; })) {
       const DType dtype = op.input(had_bias ? "bias" : "weight")->type.dtype();

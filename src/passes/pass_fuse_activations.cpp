@@ -16,8 +16,9 @@ namespace {
 using namespace ir;
 
 constexpr size_t kMaxEpilogues = 8;
-constexpr std::string_view kProducers[] = {"conv", "conv_transpose", "linear", "matmul", "batch_norm", "layer_norm", "instance_norm",
-                                           "add", "mul", "sub", "real_div", "maximum", "minimum"};
+constexpr std::string_view kProducers[] = {"conv",       "conv_transpose", "linear", "matmul", "batch_norm",
+                                           "layer_norm", "instance_norm",  "add",    "mul",    "sub",
+                                           "real_div",   "maximum",        "minimum"};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool takes_epilogue(const Op& op) {
@@ -36,7 +37,8 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   e.origin = op.name;
   const bool clamped = e.op == "clamped_relu";
   if (!clamped && !kernel::is_epilogue(e.op)) return std::nullopt;
-  if (!op.has_trait(Trait::elementwise) || !op.epilogue.empty() || op.output_count() != 1 || op.input("x") == nullptr) return std::nullopt;
+  if (!op.has_trait(Trait::elementwise) || !op.epilogue.empty() || op.output_count() != 1 || op.input("x") == nullptr)
+    return std::nullopt;
   if (e.op == "gelu" && text_of(op, "mode") != "EXACT") return std::nullopt;
   for (auto [param, to] : {std::pair{"alpha", &e.alpha}, std::pair{"beta", &e.beta}}) {
     if (op.version().param_index(param) < 0) continue;
@@ -114,13 +116,13 @@ class Fuser {
     for (auto [a, b] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
       Value *x = mul.input(a), *gate = mul.input(b);
       Op* sigmoid = gate->producer();
-      if (sigmoid == nullptr || sigmoid->type_name() != "sigmoid" || sigmoid->input("x") != x || !sigmoid->epilogue.empty() ||
-          !has_one_use(*gate) || !mul.epilogue.empty())
+      if (sigmoid == nullptr || sigmoid->type_name() != "sigmoid" || sigmoid->input("x") != x ||
+          !sigmoid->epilogue.empty() || !has_one_use(*gate) || !mul.epilogue.empty())
         continue;
       if (x->type.dtype() != DType::fp32) return {};
       Op* producer = x->producer();
-      if (producer != nullptr && x->users().size() == 2 && x->returned_by().empty() && producer->parent() == mul.parent() &&
-          sigmoid->parent() == mul.parent() && takes_epilogue(*producer)) {
+      if (producer != nullptr && x->users().size() == 2 && x->returned_by().empty() &&
+          producer->parent() == mul.parent() && sigmoid->parent() == mul.parent() && takes_epilogue(*producer)) {
         mul.replace_input(gate, x);
         sigmoid->parent()->erase(sigmoid);
         fuse(*producer, mul, {"silu", 0, 0, mul.name});

@@ -12,8 +12,8 @@ namespace {
 
 using namespace ir;
 
-constexpr int kMaxChain = 16;          ///< reshapes in a row that are looked through
-constexpr int64_t kMaxElements = 4096; ///< of constants that are compared with 0 or 1
+constexpr int kMaxChain = 16;           ///< reshapes in a row that are looked through
+constexpr int64_t kMaxElements = 4096;  ///< of constants that are compared with 0 or 1
 
 /// Every value of `from` is one of `to`.
 bool keeps_all(DType from, DType to) {
@@ -43,19 +43,25 @@ bool same_dim(int64_t a, int64_t b) { return a == b && a != kAnyDim; }
 
 /// Equal for certain, given that both have the same number of elements: all dimensions but one are equal and not 0.
 bool same_shape(const Type& a, const Type& b) {
-  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return false;
+  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() ||
+      a.rank() != b.rank())
+    return false;
   int open = 0;
   bool others_hold_elements = true;
   for (int i = 0; i < a.rank(); i++) {
-    if (!same_dim(a.shape()[i], b.shape()[i])) open++;
-    else others_hold_elements &= a.shape()[i] > 0;
+    if (!same_dim(a.shape()[i], b.shape()[i]))
+      open++;
+    else
+      others_hold_elements &= a.shape()[i] > 0;
   }
   return open == 0 || (open == 1 && others_hold_elements);
 }
 
 /// Surely the same sizes.
 bool same_type(const Type& a, const Type& b) {
-  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return false;
+  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() ||
+      a.rank() != b.rank())
+    return false;
   for (int i = 0; i < a.rank(); i++)
     if (!same_dim(a.shape()[i], b.shape()[i])) return false;
   return true;
@@ -63,7 +69,9 @@ bool same_type(const Type& a, const Type& b) {
 
 bool all_equal(const Value* v, double wanted) {
   const Tensor* t = tensor_constant(v);
-  if (t == nullptr || t->dtype() == DType::string || t->dtype() == DType::boolean || t->count() > kMaxElements || t->count() == 0) return false;
+  if (t == nullptr || t->dtype() == DType::string || t->dtype() == DType::boolean || t->count() > kMaxElements ||
+      t->count() == 0)
+    return false;
   for (int64_t i = 0; i < t->count(); i++)
     if (load_f64(t->view(), i) != wanted) return false;
   return true;
@@ -118,8 +126,10 @@ Value* scalar_neutral(Op& op, std::string_view type) {
   if (type == "add") return without_neutral(op, 0, true);
   if (type == "mul") return without_neutral(op, 1, true);
   if (type == "sub") return without_neutral(op, 0, false);
-  if ((type == "real_div" || type == "pow") && is_float(op.output()->type.dtype())) return without_neutral(op, 1, false);
-  if (type == "linear_activation" && number_of(op, "alpha") == 1.0 && number_of(op, "beta") == 0.0) return op.input("x");
+  if ((type == "real_div" || type == "pow") && is_float(op.output()->type.dtype()))
+    return without_neutral(op, 1, false);
+  if (type == "linear_activation" && number_of(op, "alpha") == 1.0 && number_of(op, "beta") == 0.0)
+    return op.input("x");
   return nullptr;
 }
 
@@ -138,7 +148,7 @@ Value* moved_nothing(Op& op, std::string_view type) {
     const auto values = op.inputs("values");
     return values.size() == 1 && values[0]->type.is_ranked() && values[0]->type.rank() > 0 ? values[0] : nullptr;
   }
-  if (type == "split") return op.output_count() == 1 ? x : nullptr;
+  if (type == "split") return op.output_count() == 1 && same_type(x->type, op.output()->type) ? x : nullptr;
   return nullptr;
 }
 
@@ -233,7 +243,9 @@ class Remover {
       shape.push_back(size < 0 ? -1 : size);
     }
     if (unknown > 1) return nullptr;
-    auto made = Builder::before(c_.table, op).append({"reshape", {{"x", &source}, {"shape", Tensor::i32(shape)}}, op.name, {}, {op.output()->type}});
+    auto made =
+        Builder::before(c_.table, op)
+            .append({"reshape", {{"x", &source}, {"shape", Tensor::i32(shape)}}, op.name, {}, {op.output()->type}});
     if (!made) return nullptr;
     Value* v = (*made)->output();
     Value* before = before_reshapes(**made);

@@ -81,7 +81,8 @@ class Widener {
 
   Status expand_later(Value& v, Builder& after) {
     after.opset = Opset::ios18;
-    twins_[&v] = MOKA_TRY(after.op("constexpr_cast", {{"source_val", &v}, {"output_dtype", "fp32"}}, cat(v.name, "_fp32")));
+    twins_[&v] =
+        MOKA_TRY(after.op("constexpr_cast", {{"source_val", &v}, {"output_dtype", "fp32"}}, cat(v.name, "_fp32")));
     return {};
   }
 
@@ -96,15 +97,18 @@ class Widener {
     for (const Operand& o : op.operands()) {
       const ParamDef& p = op.version().params[static_cast<size_t>(o.param)];
       for (const Value* v : o.values)
-        if (v->type.is_tensor() && (is_half(v->type) || v->type.dtype() == DType::fp32) && (op.version().domain(p) & only(DType::fp32)) == 0)
+        if (v->type.is_tensor() && (is_half(v->type) || v->type.dtype() == DType::fp32) &&
+            (op.version().domain(p) & only(DType::fp32)) == 0)
           return true;
     }
     return false;
   }
 
   Status operation(Op& op, Builder& after) {
-    if (op.has_trait(Trait::constant)) return is_half(op.output()->type) ? widen_constant(*op.output(), after) : Status{};
-    if (op.has_trait(Trait::constexpr_weight)) return is_half(op.output()->type) ? expand_later(*op.output(), after) : Status{};
+    if (op.has_trait(Trait::constant))
+      return is_half(op.output()->type) ? widen_constant(*op.output(), after) : Status{};
+    if (op.has_trait(Trait::constexpr_weight))
+      return is_half(op.output()->type) ? expand_later(*op.output(), after) : Status{};
     if (stays_half(op)) {
       MOKA_TRY(narrow_operands(op));
     } else {
@@ -143,7 +147,8 @@ class Widener {
     std::vector<Change> changes;
     for (const Operand& o : op.operands())
       for (Value* v : o.values)
-        if (twins_.contains(v) || (v->is_inline_constant() && is_half(v->type))) changes.push_back({o.param, v, o.tuple});
+        if (twins_.contains(v) || (v->is_inline_constant() && is_half(v->type)))
+          changes.push_back({o.param, v, o.tuple});
     for (const Change& ch : changes) {
       if (auto twin = twins_.find(ch.from); twin != twins_.end()) {
         op.replace_input(ch.from, twin->second);
@@ -179,8 +184,10 @@ class Widener {
   Status results(Op& op, Builder& after) {
     if (!op.version().infer) return {};
     StaticCall call(op);
-    const auto types = MOKA_TRY_IN(op.version().infer(call.call()), cat("operation '", op.name, "' (", op.type_name(), ") in float32"));
-    if (types.size() != op.output_count()) return fail(ErrorCode::internal, "operation '", op.name, "' changed its number of outputs");
+    const auto types = MOKA_TRY_IN(op.version().infer(call.call()),
+                                   cat("operation '", op.name, "' (", op.type_name(), ") in float32"));
+    if (types.size() != op.output_count())
+      return fail(ErrorCode::internal, "operation '", op.name, "' changed its number of outputs");
     for (size_t i = 0; i < types.size(); i++) {
       Value& v = *op.output(i);
       if (is_compatible(types[i], widen(v.type))) {

@@ -8,7 +8,8 @@ namespace moka::passes {
 namespace {
 /// Each pass appears once; dead code is removed after each. Folded constants show which operations do nothing, and what
 /// does nothing stands between layers and their scales and activations.
-constexpr std::string_view kOrder[] = {"widen_float16", "fold_constants", "remove_identities", "fold_scale", "fuse_activations"};
+constexpr std::string_view kOrder[] = {"widen_float16", "fold_constants", "remove_identities", "fold_scale",
+                                       "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {
@@ -25,7 +26,8 @@ void for_each_op(ir::Block& block, const std::function<void(ir::Op&)>& fn) {
   }
 }
 
-Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options, std::vector<Remark>& remarks) {
+Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options,
+                    std::vector<Remark>& remarks) {
   auto run = [&](ir::Function& f, std::string_view name) -> Status {
     const Pass* p = find(name);
     if (p == nullptr) return {};

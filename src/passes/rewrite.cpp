@@ -44,7 +44,8 @@ std::optional<double> number_of(const Op& op, std::string_view param) {
 
 std::optional<std::vector<int64_t>> ints_of(const Op& op, std::string_view param) {
   const Tensor* t = tensor_constant(op.input(param));
-  if (t == nullptr || (!is_integer(t->dtype()) && t->dtype() != DType::boolean) || t->count() > 4096) return std::nullopt;
+  if (t == nullptr || (!is_integer(t->dtype()) && t->dtype() != DType::boolean) || t->count() > 4096)
+    return std::nullopt;
   std::vector<int64_t> out;
   for (int64_t i = 0; i < t->count(); i++) out.push_back(load_i64(t->view(), i));
   return out;
@@ -65,8 +66,8 @@ std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) 
     return t == nullptr || t->bytes() > max_bytes ? std::nullopt : std::optional(*t);
   }
   const Op* op = v.producer();
-  if (op == nullptr || depth == 0 || !op->version().reference || op->has_trait(Trait::random) || op->has_trait(Trait::stateful) ||
-      !op->epilogue.empty())
+  if (op == nullptr || depth == 0 || !op->version().reference || op->has_trait(Trait::random) ||
+      op->has_trait(Trait::stateful) || !op->epilogue.empty())
     return std::nullopt;
   // Decided by types before anything is computed.
   for (const Operand& o : op->operands())
@@ -106,8 +107,10 @@ std::vector<double> as_doubles(const Tensor& t) {
 Result<bool> refresh_types(Op& op) {
   if (!op.version().infer || op.has_trait(Trait::constant)) return false;
   StaticCall call(op);
-  const std::vector<Type> types = MOKA_TRY_IN(op.version().infer(call.call()), cat("operation '", op.name, "' (", op.type_name(), ")"));
-  if (types.size() != op.output_count()) return fail(ErrorCode::internal, "operation '", op.name, "' changed its number of outputs");
+  const std::vector<Type> types =
+      MOKA_TRY_IN(op.version().infer(call.call()), cat("operation '", op.name, "' (", op.type_name(), ")"));
+  if (types.size() != op.output_count())
+    return fail(ErrorCode::internal, "operation '", op.name, "' changed its number of outputs");
   bool changed = false;
   for (size_t i = 0; i < types.size(); i++) {
     Type& t = op.output(i)->type;

@@ -63,7 +63,8 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& val
   ir::Tensor t = MOKA_TRY(evaluate(value, kMaxDepth));
   if (budget_) MOKA_TRY(budget_->take(bytes, cat("packed constant '", value.name, "'")));
   auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
-  if (raw == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of packed constant '", value.name, "'");
+  if (raw == nullptr)
+    return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of packed constant '", value.name, "'");
   std::shared_ptr<const std::byte> p(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
   MOKA_TRY(fill(t.view(), raw));
   pack_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -24,7 +24,8 @@ class ConstantPool {
   Result<ir::Tensor> get(const ir::Value& value, bool keep);
 
   using Fill = std::function<Status(const ir::TensorView& value, std::byte* to)>;
-  Result<std::shared_ptr<const std::byte>> pack(const ir::Value& value, std::string_view key, size_t bytes, const Fill& fill);
+  Result<std::shared_ptr<const std::byte>> pack(const ir::Value& value, std::string_view key, size_t bytes,
+                                                const Fill& fill);
 
   /// Seconds and bytes spent on packing so far.
   double pack_seconds() const;

@@ -29,11 +29,13 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
   for (size_t i = 0; i < plan.places.size(); i++) {
     Place& p = plan.places[i];
     if (p.storage == Storage::arena && p.root == static_cast<int>(i) && p.last >= 0)
-      blocks.push_back({align(p.bytes), options.reuse_buffers ? p.first : 0, options.reuse_buffers ? p.last : end, &p.offset});
+      blocks.push_back(
+          {align(p.bytes), options.reuse_buffers ? p.first : 0, options.reuse_buffers ? p.last : end, &p.offset});
   }
   for (size_t s = 0; s < scratch_bytes.size(); s++)
     if (scratch_bytes[s] > 0)
-      blocks.push_back({align(scratch_bytes[s]), static_cast<int>(s), static_cast<int>(s), &plan.steps[s].scratch_offset});
+      blocks.push_back(
+          {align(scratch_bytes[s]), static_cast<int>(s), static_cast<int>(s), &plan.steps[s].scratch_offset});
 
   // Largest first, each at the lowest offset free during its life.
   std::vector<size_t> order(blocks.size());
@@ -56,7 +58,9 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
     }
     *b.offset = at;
     total = std::max(total, at + b.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), at, [&](size_t v, size_t i) { return v < *blocks[i].offset; }), k);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), at, [&](size_t v, size_t i) { return v < *blocks[i].offset; }),
+        k);
   }
   plan.arena_bytes = total;
   for (Place& p : plan.places) {
@@ -65,7 +69,8 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
     if (p.storage == Storage::arena && r.storage != Storage::arena) p.storage = r.storage;
   }
   if (options.budget && total > options.budget->limit())
-    return fail(ErrorCode::out_of_budget, "the plan needs an arena of ", total, " bytes; the memory budget is ", options.budget->limit());
+    return fail(ErrorCode::out_of_budget, "the plan needs an arena of ", total, " bytes; the memory budget is ",
+                options.budget->limit());
   return {};
 }
 
@@ -79,20 +84,23 @@ Status check(const Plan& plan) {
     const Place& p = plan.places[i];
     if (p.storage != Storage::arena || p.root != static_cast<int>(i) || p.last < 0 || p.bytes == 0) continue;
     if (p.offset % kAlignment != 0 || p.offset + p.bytes > plan.arena_bytes)
-      return fail(ErrorCode::internal, "place ", i, " at ", p.offset, " + ", p.bytes, " is outside of the arena of ", plan.arena_bytes);
+      return fail(ErrorCode::internal, "place ", i, " at ", p.offset, " + ", p.bytes, " is outside of the arena of ",
+                  plan.arena_bytes);
     live.push_back({p.offset, p.offset + p.bytes, p.first, p.last, static_cast<int>(i)});
   }
   for (size_t s = 0; s < plan.steps.size(); s++) {
     const Step& step = plan.steps[s];
     if (step.choice && step.choice->scratch > 0)
-      live.push_back({step.scratch_offset, step.scratch_offset + step.choice->scratch, static_cast<int>(s), static_cast<int>(s), -1});
+      live.push_back({step.scratch_offset, step.scratch_offset + step.choice->scratch, static_cast<int>(s),
+                      static_cast<int>(s), -1});
   }
   std::sort(live.begin(), live.end(), [](const Live& a, const Live& b) { return a.begin < b.begin; });
   for (size_t i = 0; i < live.size(); i++)
     for (size_t j = i + 1; j < live.size() && live[j].begin < live[i].end; j++)
       if (live[i].first <= live[j].last && live[j].first <= live[i].last)
-        return fail(ErrorCode::internal, "places ", live[i].place, " and ", live[j].place, " overlap in the arena during steps ",
-                    std::max(live[i].first, live[j].first), " to ", std::min(live[i].last, live[j].last));
+        return fail(ErrorCode::internal, "places ", live[i].place, " and ", live[j].place,
+                    " overlap in the arena during steps ", std::max(live[i].first, live[j].first), " to ",
+                    std::min(live[i].last, live[j].last));
 
   std::vector<bool> written(plan.places.size());
   for (size_t i = 0; i < plan.places.size(); i++) {

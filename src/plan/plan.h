@@ -95,19 +95,19 @@ struct Step {
 class Plan {
  public:
   const ir::Block* block = nullptr;
-  const Plan* parent = nullptr;            ///< the enclosing or preceding plan; alive as long as this one is used
+  const Plan* parent = nullptr;  ///< the enclosing or preceding plan; alive as long as this one is used
   std::vector<Place> places;
   std::vector<Step> steps;
-  std::vector<int> inputs;                 ///< place of each block input; first segments only
+  std::vector<int> inputs;                   ///< place of each block input; first segments only
   std::vector<std::pair<int, int>> imports;  ///< (place, place of the parent) patched before running
-  std::vector<int> outputs;                ///< place of each block output; complete plans only
-  bool own_outputs = false;                ///< see plan_block
+  std::vector<int> outputs;                  ///< place of each block output; complete plans only
+  bool own_outputs = false;                  ///< see plan_block
   size_t arena_bytes = 0, objects = 0;
-  size_t largest_unshared_bytes = 0;       ///< arena bytes if nothing shared memory, for reports
+  size_t largest_unshared_bytes = 0;  ///< arena bytes if nothing shared memory, for reports
 
-  const ir::Op* pending = nullptr;         ///< the operation whose output types are not known yet
-  bool pending_runs_first = false;         ///< control flow: run it to learn its types
-  Step pending_step;                       ///< its inputs (and blocks)
+  const ir::Op* pending = nullptr;  ///< the operation whose output types are not known yet
+  bool pending_runs_first = false;  ///< control flow: run it to learn its types
+  Step pending_step;                ///< its inputs (and blocks)
   std::unique_ptr<PlanCache> continuations;
   bool is_complete() const { return pending == nullptr; }
   std::vector<ir::Type> output_types() const;
@@ -117,10 +117,12 @@ class Plan {
 
 /// Plans `block` for inputs of these types. `parent`: the plan of the enclosing block, nullptr for a function.
 /// `own_outputs`: outputs are never block inputs themselves but copies (loop bodies need it).
-Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent,
-                                               const PlanOptions& options, bool own_outputs = false);
+Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs,
+                                               const Plan* parent, const PlanOptions& options,
+                                               bool own_outputs = false);
 /// Goes on behind plan.pending, whose outputs have these types.
-Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs, const PlanOptions& options);
+Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs,
+                                              const PlanOptions& options);
 
 /// Offsets for all arena places and scratch of `plan`; sets arena_bytes. Errors: out_of_budget.
 Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options);

@@ -11,6 +11,9 @@ namespace moka::plan {
 
 namespace {
 
+/// Bytes of one value; sums of a plan's values then stay far from overflow.
+constexpr size_t kLargestValue = size_t{1} << 48;
+
 using kernel::Layout;
 
 constexpr size_t kFoldBytes = 64 * 1024;
@@ -77,7 +80,9 @@ class Planner {
   Place& place(int i) { return plan_->places[static_cast<size_t>(i)]; }
   int add_place(Place p);
   int add_result(const ir::Value* v, const ir::Type& type, Layout layout);
-  Result<size_t> bytes_of(const ir::Type& type, Layout layout) { return kernel::storage_bytes(type.dtype(), type.shape(), layout); }
+  Result<size_t> bytes_of(const ir::Type& type, Layout layout) {
+    return kernel::storage_bytes(type.dtype(), type.shape(), layout);
+  }
   Result<int> find(const ir::Value* v);
   Result<int> in_layout(int p, Layout layout);
   Status materialize(int p);
@@ -284,7 +289,8 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
   const ir::OpVersion& version = op.version();
   std::vector<uint32_t> first;
   std::vector<int> in = MOKA_TRY(operands(op, first));
-  bool foldable = version.reference && op.output_count() > 0 && !op.has_trait(ir::Trait::random) && !op.has_trait(ir::Trait::stateful);
+  bool foldable = version.reference && op.output_count() > 0 && !op.has_trait(ir::Trait::random) &&
+                  !op.has_trait(ir::Trait::stateful);
   std::vector<ir::Type> types;
   bool all_known, all_constant;
   {
@@ -300,20 +306,21 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
     }
   }
   if (types.size() != op.output_count())
-    return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), ") infers ", types.size(), " outputs, has ",
-                op.output_count());
+    return fail(ErrorCode::internal, "operation '", op.name, "' (", op.type_name(), ") infers ", types.size(),
+                " outputs, has ", op.output_count());
   size_t bytes = 0;
   bool tensors = true;
   for (const ir::Type& t : types) {
     tensors &= t.is_tensor();
     if (t.is_tensor() && t.is_concrete()) {
       size_t b = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("operation '", op.name, "'"));
-      if (b > (size_t{1} << 48)) return fail(ErrorCode::out_of_budget, "operation '", op.name, "' makes a ", t);
+      if (b > kLargestValue) return fail(ErrorCode::out_of_budget, "operation '", op.name, "' makes a ", t);
       bytes += b;
     }
   }
 
-  if (foldable && all_constant && all_plannable(types) && tensors && op.epilogue.empty() && ConstantPool::is_constant(*op.output())) {
+  if (foldable && all_constant && all_plannable(types) && tensors && op.epilogue.empty() &&
+      ConstantPool::is_constant(*op.output())) {
     for (size_t i = 0; i < types.size(); i++) {
       Place p;
       p.value = op.output(i);
@@ -343,7 +350,8 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
   return true;
 }
 
-Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types) {
+Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first,
+                     const std::vector<ir::Type>& types) {
   if (op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 && place(in[0]).type.is_tensor() &&
       types[0].dtype() == place(in[0]).type.dtype() && types[0].shape().count() == place(in[0]).type.shape().count()) {
     int from = MOKA_TRY(in_layout(in[0], {}));
@@ -395,19 +403,23 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
       std::vector<ir::Tensor> held;
       Result<ir::TensorView> constant(int arg) override {
         const Place& p = planner.place(in[static_cast<size_t>(arg)]);
-        if (p.storage != Storage::constant) return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
-        held.push_back(p.constant.empty_handle() ? MOKA_TRY(planner.options_.constants->get(*p.value, false)) : p.constant);
+        if (p.storage != Storage::constant)
+          return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
+        held.push_back(p.constant.empty_handle() ? MOKA_TRY(planner.options_.constants->get(*p.value, false))
+                                                 : p.constant);
         return held.back().view();
       }
-      Result<std::shared_ptr<const std::byte>> pack(int arg, std::string_view key, size_t bytes,
-                                                    const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+      Result<std::shared_ptr<const std::byte>> pack(
+          int arg, std::string_view key, size_t bytes,
+          const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
         const Place& p = planner.place(in[static_cast<size_t>(arg)]);
         if (p.value != nullptr && ConstantPool::is_constant(*p.value))
           return planner.options_.constants->pack(*p.value, key, bytes, fill);
         ir::TensorView v = MOKA_TRY(constant(arg));
         if (planner.options_.budget) MOKA_TRY(planner.options_.budget->take(bytes, "a packed constant"));
         auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
-        if (raw == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a packed constant");
+        if (raw == nullptr)
+          return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a packed constant");
         std::shared_ptr<const std::byte> out(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
         MOKA_TRY(fill(v, raw));
         return out;
@@ -430,7 +442,8 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
   for (size_t i = 0; i < types.size(); i++)
     step.out.push_back(add_result(op.output(i), types[i], i < choice->out.size() ? choice->out[i] : Layout{}));
   if (choice->epilogues < op.epilogue.size() && !choice->out.empty() && !choice->out[0].is_row_major())
-    return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ", to_string(choice->out[0]));
+    return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ",
+                to_string(choice->out[0]));
   scratch_.push_back(choice->scratch);
   step.in = std::move(in);
   step.first_arg = std::move(first);
@@ -445,7 +458,8 @@ Result<bool> Planner::plan_control(const ir::Op& op) {
   for (int& i : in)
     if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
   bool loop = op.type_name() == "while_loop";
-  if (op.block_count() != 2) return fail(ErrorCode::malformed, "operation '", op.name, "' needs two blocks, has ", op.block_count());
+  if (op.block_count() != 2)
+    return fail(ErrorCode::malformed, "operation '", op.name, "' needs two blocks, has ", op.block_count());
 
   Step step;
   step.kind = loop ? Step::Kind::loop : Step::Kind::cond;
@@ -465,9 +479,11 @@ Result<bool> Planner::plan_control(const ir::Op& op) {
   bool fixed = true;
   for (size_t b = 0; b < 2 && fixed; b++) {
     if (op.block(b)->inputs().size() != vars.size())
-      return fail(ErrorCode::malformed, "operation '", op.name, "' (", op.type_name(), "): block ", b, " expected ", vars.size(),
-                  " inputs, has ", op.block(b)->inputs().size());
-    auto made = step.blocks[b]->get(vars, options_.cached_shapes, [&] { return plan_block(*op.block(b), vars, plan_.get(), options_, loop && b == 1); });
+      return fail(ErrorCode::malformed, "operation '", op.name, "' (", op.type_name(), "): block ", b, " expected ",
+                  vars.size(), " inputs, has ", op.block(b)->inputs().size());
+    auto made = step.blocks[b]->get(vars, options_.cached_shapes, [&] {
+      return plan_block(*op.block(b), vars, plan_.get(), options_, loop && b == 1);
+    });
     if (!made.ok()) {
       if (made.error().code() == ErrorCode::out_of_budget || loop) return std::move(made).error();
       fixed = false;
@@ -508,7 +524,8 @@ Status Planner::finish_outputs() {
     int i = MOKA_TRY(find(v));
     if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
     const Place& root = place(place(i).root);
-    if (own_outputs_ && !is_object(place(i).type) && (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
+    if (own_outputs_ && !is_object(place(i).type) &&
+        (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
       Place copy;
       copy.type = place(i).type;
       Step s;
@@ -571,7 +588,9 @@ void Planner::share_in_place() {
     int in = root_of(step.in[static_cast<size_t>(step.choice->in_place)]), out = step.out[0];
     if (root_of(out) != out) continue;
     Place &a = places[static_cast<size_t>(in)], &b = places[static_cast<size_t>(out)];
-    if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) || a.bytes < b.bytes) continue;
+    if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) ||
+        a.bytes < b.bytes)
+      continue;
     b.root = in;
     a.last = std::max(a.last, b.last);
     changed = true;
@@ -644,16 +663,23 @@ std::vector<ir::Type> Plan::output_types() const {
   return t;
 }
 
-Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent,
-                                               const PlanOptions& options, bool own_outputs) {
+Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs,
+                                               const Plan* parent, const PlanOptions& options, bool own_outputs) {
   if (inputs.size() != block.inputs().size())
     return fail(ErrorCode::internal, "a block of ", block.inputs().size(), " inputs is planned for ", inputs.size());
-  if (depth_of(parent) > kMaxBlockDepth) return fail(ErrorCode::unsupported, "blocks are nested more than ", kMaxBlockDepth, " deep");
+  if (depth_of(parent) > kMaxBlockDepth)
+    return fail(ErrorCode::unsupported, "blocks are nested more than ", kMaxBlockDepth, " deep");
   auto plan = std::make_shared<Plan>();
   plan->block = &block;
   plan->parent = parent;
   plan->own_outputs = own_outputs;
   for (size_t i = 0; i < inputs.size(); i++) {
+    const ir::Type& t = inputs[i].is_state() ? inputs[i].element() : inputs[i];
+    if (t.is_tensor() && t.is_concrete()) {
+      size_t bytes = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("input '", block.inputs()[i]->name, "'"));
+      if (bytes > kLargestValue)
+        return fail(ErrorCode::out_of_budget, "input '", block.inputs()[i]->name, "' is a ", t);
+    }
     Place p;
     p.value = block.inputs()[i].get();
     p.type = inputs[i];
@@ -668,7 +694,8 @@ Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span
   return planner.run(nullptr, {});
 }
 
-Result<std::shared_ptr<const Plan>> plan_rest(const Plan& before, std::span<const ir::Type> outputs, const PlanOptions& options) {
+Result<std::shared_ptr<const Plan>> plan_rest(const Plan& before, std::span<const ir::Type> outputs,
+                                              const PlanOptions& options) {
   auto plan = std::make_shared<Plan>();
   plan->block = before.block;
   plan->parent = &before;

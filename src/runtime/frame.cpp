@@ -148,7 +148,8 @@ Status Frame::run_step(size_t s) {
       if (from.layout == to.layout)
         copy_value(to.type, data.in[0], data.out[0]);
       else
-        kernel::convert_layout(data.in[0], from.layout, data.out[0], to.layout, 0, kernel::convert_tiles(from.type.shape()));
+        kernel::convert_layout(data.in[0], from.layout, data.out[0], to.layout, 0,
+                               kernel::convert_tiles(from.type.shape()));
       break;
     }
     case Step::Kind::cond: status = run_cond(step, data); break;
@@ -156,7 +157,8 @@ Status Frame::run_step(size_t s) {
   }
   if (!status.ok()) return status;
   if (context_.trace != nullptr)
-    context_.trace->step(*plan_, step, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), data.out);
+    context_.trace->step(*plan_, step, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+                         data.out);
   return {};
 }
 
@@ -232,7 +234,9 @@ Status Frame::check_lists(const Step& step, const StepData& data) const {
       if (!t.empty_handle()) bytes += t.bytes();
     }
     if (bytes > limit)
-      return locate(fail(ErrorCode::out_of_budget, "a list of ", list.items.size(), " tensors takes more than the memory budget of ", limit, " bytes"), step);
+      return locate(fail(ErrorCode::out_of_budget, "a list of ", list.items.size(),
+                         " tensors takes more than the memory budget of ", limit, " bytes"),
+                    step);
   }
   return {};
 }
@@ -259,7 +263,8 @@ Status Frame::run_loop(const Step& step, StepData& data) {
     MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
     if (ir::load_i64(test->output(0), 0) == 0) return {};
     if (n >= context_.loop_limit)
-      return locate(fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+      return locate(
+          fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
     for (size_t i = 0; i < data.out.size(); i++) body->set_input(i, data.out[i].data);
     MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
     for (size_t i = 0; i < data.out.size(); i++) copy_value(key_[i], body->output(i), data.out[i]);
@@ -297,7 +302,8 @@ Status Frame::run_loose_loop() {
     MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
     if (ir::load_i64(test->output(0), 0) == 0) return {};
     if (n >= context_.loop_limit)
-      return locate(fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+      return locate(
+          fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
     Frame* body = MOKA_TRY(branch(step, 1, key_));
     for (size_t i = 0; i < count; i++) body->set_input(i, loose_[i].view.data);
     MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
@@ -338,10 +344,12 @@ Status Frame::run_pending() {
       if (!t.is_tensor()) continue;
       if (!t.is_concrete())
         return locate(fail(ErrorCode::internal, "its result ", t, " is not known even from its inputs' values"), step);
-      if (auto bytes = ir::storage_bytes(t.dtype(), t.shape()); !bytes.ok()) return locate(std::move(bytes).error(), step);
+      if (auto bytes = ir::storage_bytes(t.dtype(), t.shape()); !bytes.ok())
+        return locate(std::move(bytes).error(), step);
     }
   }
-  auto plan = MOKA_TRY(plan_->continuations->get(types, options.cached_shapes, [&] { return plan::plan_rest(*plan_, types, options); }));
+  auto plan = MOKA_TRY(
+      plan_->continuations->get(types, options.cached_shapes, [&] { return plan::plan_rest(*plan_, types, options); }));
   Frame* next = MOKA_TRY(child(plan));
   for (size_t i = 0; i < results.size(); i++) next->set_input(i, results[i]);
   MOKA_TRY(next->run());

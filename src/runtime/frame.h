@@ -13,7 +13,8 @@ namespace moka::runtime {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  virtual void step(const plan::Plan& plan, const plan::Step& step, double seconds, std::span<const ir::TensorView> out) = 0;
+  virtual void step(const plan::Plan& plan, const plan::Step& step, double seconds,
+                    std::span<const ir::TensorView> out) = 0;
 };
 
 /// What the frames of one session share.
@@ -29,7 +30,8 @@ struct ExecContext {
 class Frame {
  public:
   /// `parent`: the frame of plan->parent. Errors: out_of_budget.
-  static Result<std::unique_ptr<Frame>> make(std::shared_ptr<const plan::Plan> plan, Frame* parent, ExecContext& context);
+  static Result<std::unique_ptr<Frame>> make(std::shared_ptr<const plan::Plan> plan, Frame* parent,
+                                             ExecContext& context);
   ~Frame();
   Frame(const Frame&) = delete;
 

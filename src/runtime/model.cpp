@@ -31,8 +31,9 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   }
   std::erase_if(m->imported_.program.functions, [&](const auto& f) { return f.get() != m->ir_; });
   if (m->ir_->body().inputs().size() != m->function_->inputs.size() + m->function_->states.size())
-    return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->inputs.size(), " inputs and ",
-                m->function_->states.size(), " states, the program takes ", m->ir_->body().inputs().size());
+    return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->inputs.size(),
+                " inputs and ", m->function_->states.size(), " states, the program takes ",
+                m->ir_->body().inputs().size());
   if (m->ir_->body().outputs().size() != m->function_->outputs.size())
     return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->outputs.size(),
                 " outputs, the program returns ", m->ir_->body().outputs().size());

@@ -16,7 +16,7 @@ struct CompileOptions {
   bool optimize = true;
   bool exact_precision = false;
   int64_t loop_limit = 1'000'000;
-  plan::PlanOptions plan;     ///< devices, threads, budget; `constants` is set by compile
+  plan::PlanOptions plan;  ///< devices, threads, budget; `constants` is set by compile
 };
 
 /// One function of a model, ready to be planned for input types and run. Immutable but for its caches; thread-safe.
@@ -38,7 +38,7 @@ class Model {
     std::shared_ptr<const plan::Plan> plan;
     ExecContext context;
     std::unique_ptr<Frame> frame;
-    std::vector<std::vector<std::byte>> staging;          ///< by input: what had to be converted
+    std::vector<std::vector<std::byte>> staging;  ///< by input: what had to be converted
     std::vector<std::vector<std::string>> string_staging;
     std::vector<ir::Dict> dict_staging;
   };
@@ -49,7 +49,8 @@ class Model {
   void release(std::unique_ptr<Session> session) const;
 
  private:
-  Model(import::ImportedModel imported, const CompileOptions& options) : imported_(std::move(imported)), options_(options) {}
+  Model(import::ImportedModel imported, const CompileOptions& options)
+      : imported_(std::move(imported)), options_(options) {}
 
   import::ImportedModel imported_;
   CompileOptions options_;

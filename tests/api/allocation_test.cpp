@@ -111,9 +111,10 @@ void expect_none(const std::string& path, int threads) {
 TEST_P(Allocation, NoneForModels) {
   auto folder = models_folder();
   if (!folder) GTEST_SKIP() << "models folder absent";
-  for (const char* name : {"image_nn/MNIST.mlmodel", "image_nn/TinyDrawingEmbedding.mlmodel", "pose/cpm_pose.mlmodel", "basic_pitch/nmp.mlpackage",
-                           "silero_vad/silero-vad-unified-v6.0.0.mlpackage", "silero_vad/unified_palette_4bit.mlpackage",
-                           "seq2seq_lstm/Es2EnCharEncoder.mlmodel", "seq2seq_lstm/Es2EnCharDecoder.mlmodel", "custom_and_image_io/Image2Image.mlmodel"})
+  for (const char* name : {"image_nn/MNIST.mlmodel", "image_nn/TinyDrawingEmbedding.mlmodel", "pose/cpm_pose.mlmodel",
+                           "basic_pitch/nmp.mlpackage", "silero_vad/silero-vad-unified-v6.0.0.mlpackage",
+                           "silero_vad/unified_palette_4bit.mlpackage", "seq2seq_lstm/Es2EnCharEncoder.mlmodel",
+                           "seq2seq_lstm/Es2EnCharDecoder.mlmodel", "custom_and_image_io/Image2Image.mlmodel"})
     expect_none((*folder / name).string(), GetParam());
 }
 
@@ -137,9 +138,12 @@ TEST_P(Allocation, NoneForShapesSeenBefore) {
 TEST_P(Allocation, NoneForConvertedInputs) {
   ModelConfiguration c;
   c.threads = GetParam();
-  Model m = Model::from_mil(program("state<tensor<fp16, [64]>> kept, tensor<fp16, [64]> x", R"(tensor<fp16, [64]> a = read_state(input = kept)[name = string("a")];
+  Model m = Model::from_mil(program("state<tensor<fp16, [64]>> kept, tensor<fp16, [64]> x",
+                                    R"(tensor<fp16, [64]> a = read_state(input = kept)[name = string("a")];
     tensor<fp16, [64]> b = add(x = a, y = x)[name = string("b")];
-    tensor<fp16, [64]> y = coreml_update_state(state = kept, value = b)[name = string("y")];)", "y"), c);
+    tensor<fp16, [64]> y = coreml_update_state(state = kept, value = b)[name = string("y")];)",
+                                    "y"),
+                            c);
   State s = m.new_state();
   PredictionOptions options{&s};
   std::vector<double> data(128, 1);

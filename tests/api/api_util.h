@@ -16,7 +16,8 @@ void expect_error(ErrorKind kind, std::initializer_list<const char*> parts, Act 
     ADD_FAILURE() << "expected an error";
   } catch (const Exception& e) {
     EXPECT_EQ(static_cast<int>(e.kind()), static_cast<int>(kind)) << e.what();
-    for (const char* part : parts) EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << "'" << part << "' is not in: " << e.what();
+    for (const char* part : parts)
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << "'" << part << "' is not in: " << e.what();
   }
 }
 

@@ -12,7 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 Model doubled() {
-  return Model::from_mil(program("tensor<fp32, [2, 3]> x", "tensor<fp32, [2, 3]> y = add(x = x, y = x)[name = string(\"twice\")];", "y"));
+  return Model::from_mil(
+      program("tensor<fp32, [2, 3]> x", "tensor<fp32, [2, 3]> y = add(x = x, y = x)[name = string(\"twice\")];", "y"));
 }
 
 TEST(Features, MissingNamesTheFeature) {
@@ -29,7 +30,8 @@ TEST(Features, ExtraNamesTheInputs) {
 
 TEST(Features, WrongShape) {
   Model m = doubled();
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3, 2}, {6}, {2, 3, 1}, {}, {2, 0}, {1 << 20, 1 << 10}}) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{3, 2}, {6}, {2, 3, 1}, {}, {2, 0}, {1 << 20, 1 << 10}}) {
     // The elements are never read: the shape is refused first.
     float one = 0;
     MultiArray x(&one, DataType::float32, shape);
@@ -39,16 +41,21 @@ TEST(Features, WrongShape) {
 
 TEST(Features, WrongKind) {
   Model m = doubled();
-  for (const FeatureValue& v : {FeatureValue(std::string("text")), FeatureValue(Image(2, 3, PixelFormat::rgba8)), FeatureValue(Dictionary{}),
-                                FeatureValue(StringSequence{"a"}), FeatureValue(Int64Sequence{1}), FeatureValue(1.5)})
+  for (const FeatureValue& v :
+       {FeatureValue(std::string("text")), FeatureValue(Image(2, 3, PixelFormat::rgba8)), FeatureValue(Dictionary{}),
+        FeatureValue(StringSequence{"a"}), FeatureValue(Int64Sequence{1}), FeatureValue(1.5)})
     expect_error(ErrorKind::invalid_argument, {"'x'", "expected"}, [&] { m.predict({{"x", v}}); });
 }
 
 TEST(Features, ImpossibleArrays) {
   expect_error(ErrorKind::invalid_argument, {"-1"}, [] { MultiArray(DataType::float32, {2, -1}); });
-  expect_error(ErrorKind::invalid_argument, {}, [] { MultiArray(DataType::float32, {std::numeric_limits<int64_t>::min()}); });
-  expect_error(ErrorKind::invalid_argument, {}, [] { MultiArray(DataType::float32, {int64_t{1} << 40, int64_t{1} << 40}); });
-  expect_error(ErrorKind::invalid_argument, {"dimensions"}, [] { MultiArray(DataType::float32, std::vector<int64_t>(50, 1)); });
+  expect_error(ErrorKind::invalid_argument, {},
+               [] { MultiArray(DataType::float32, {std::numeric_limits<int64_t>::min()}); });
+  expect_error(ErrorKind::invalid_argument, {}, [] {
+    MultiArray(DataType::float32, {int64_t{1} << 40, int64_t{1} << 40});
+  });
+  expect_error(ErrorKind::invalid_argument, {"dimensions"},
+               [] { MultiArray(DataType::float32, std::vector<int64_t>(50, 1)); });
   expect_error(ErrorKind::invalid_argument, {"strides"}, [] {
     float x[4];
     MultiArray(x, DataType::float32, {2, 2}, {1});
@@ -81,8 +88,9 @@ TEST(Features, WrongOutputsAskedFor) {
 /// Element types of the caller are converted to those of the model.
 TEST(Features, EveryElementType) {
   Model m = doubled();
-  for (DataType t : {DataType::float16, DataType::float32, DataType::float64, DataType::int8, DataType::int16, DataType::int32,
-                     DataType::int64, DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64}) {
+  for (DataType t :
+       {DataType::float16, DataType::float32, DataType::float64, DataType::int8, DataType::int16, DataType::int32,
+        DataType::int64, DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64}) {
     MultiArray x = MultiArray::of(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}).converted(t);
     EXPECT_EQ(values(m.predict({{"x", x}}).array("y")), (std::vector<double>{2, 4, 6, 8, 10, 12})) << to_string(t);
   }
@@ -90,13 +98,17 @@ TEST(Features, EveryElementType) {
 
 TEST(Features, Strides) {
   Model m = doubled();
-  float columns[6] = {1, 4, 2, 5, 3, 6}, padded[8] = {1, 2, 3, 99, 4, 5, 6, 99}, backwards[6] = {6, 5, 4, 3, 2, 1}, row[3] = {1, 2, 3};
+  float columns[6] = {1, 4, 2, 5, 3, 6}, padded[8] = {1, 2, 3, 99, 4, 5, 6, 99}, backwards[6] = {6, 5, 4, 3, 2, 1},
+        row[3] = {1, 2, 3};
   const std::vector<double> expected{2, 4, 6, 8, 10, 12};
   EXPECT_EQ(values(m.predict({{"x", MultiArray(columns, DataType::float32, {2, 3}, {1, 2})}}).array("y")), expected);
   EXPECT_EQ(values(m.predict({{"x", MultiArray(padded, DataType::float32, {2, 3}, {4, 1})}}).array("y")), expected);
-  EXPECT_EQ(values(m.predict({{"x", MultiArray(backwards + 5, DataType::float32, {2, 3}, {-3, -1})}}).array("y")), expected);
-  EXPECT_EQ(values(m.predict({{"x", MultiArray(row, DataType::float32, {2, 3}, {0, 1})}}).array("y")), (std::vector<double>{2, 4, 6, 2, 4, 6}));
-  EXPECT_EQ(values(MultiArray(columns, DataType::float32, {2, 3}, {1, 2}).converted(DataType::int32)), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values(m.predict({{"x", MultiArray(backwards + 5, DataType::float32, {2, 3}, {-3, -1})}}).array("y")),
+            expected);
+  EXPECT_EQ(values(m.predict({{"x", MultiArray(row, DataType::float32, {2, 3}, {0, 1})}}).array("y")),
+            (std::vector<double>{2, 4, 6, 2, 4, 6}));
+  EXPECT_EQ(values(MultiArray(columns, DataType::float32, {2, 3}, {1, 2}).converted(DataType::int32)),
+            (std::vector<double>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Features, OutputBackings) {
@@ -153,7 +165,8 @@ TEST(Load, SaysWhatIsWrongWithThePath) {
   std::ofstream(folder / "broken.mlpackage") << "a file";
   std::ofstream(folder / "escape.mlpackage/Manifest.json")
       << R"({"fileFormatVersion":"1.0.0","rootModelIdentifier":"A","itemInfoEntries":{"A":{"path":"../../text.mlmodel","name":"m","author":"a","description":""}}})";
-  for (const char* name : {"absent.mlmodel", "empty.mlpackage", "empty.mlmodelc", "empty.mlmodel", "text.mlmodel", "broken.mlpackage", "escape.mlpackage"}) {
+  for (const char* name : {"absent.mlmodel", "empty.mlpackage", "empty.mlmodelc", "empty.mlmodel", "text.mlmodel",
+                           "broken.mlpackage", "escape.mlpackage"}) {
     try {
       Model::load((folder / name).string());
       ADD_FAILURE() << name << " loaded";
@@ -195,8 +208,13 @@ TEST(Load, UnknownFunctionAndDevice) {
   }
   c = {};
   c.memory_budget = 16;
-  std::string big = program("tensor<fp32, [100]> x", "tensor<fp32, [100]> z = exp(x = x)[name = string(\"e\")]; tensor<fp32, [100]> y = relu(x = z)[name = string(\"r\")];", "y");
-  expect_error(ErrorKind::out_of_budget, {"16"}, [&] { Model::from_mil(big, c).predict({{"x", MultiArray(DataType::float32, {100})}}); });
+  std::string big = program("tensor<fp32, [100]> x",
+                            "tensor<fp32, [100]> z = exp(x = x)[name = string(\"e\")]; tensor<fp32, [100]> y = relu(x "
+                            "= z)[name = string(\"r\")];",
+                            "y");
+  expect_error(ErrorKind::out_of_budget, {"16"}, [&] {
+    Model::from_mil(big, c).predict({{"x", MultiArray(DataType::float32, {100})}});
+  });
 }
 
 TEST(Load, LoopLimit) {

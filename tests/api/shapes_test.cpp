@@ -15,18 +15,26 @@ TEST(FlexibleShapes, RangeIsKeptTo) {
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3, 2}, {5, 2}, {4, 1000}})
     EXPECT_EQ(m.predict({{"x", counted(shape)}}).array("y").shape(), shape);
   auto with = [&](std::vector<int64_t> shape) { return [&m, shape] { m.predict({{"x", counted(shape)}}); }; };
-  expect_error(ErrorKind::invalid_argument, {"'x'", "Size (99) of dimension (0) is not in allowed range (3..5)"}, with({99, 2}));
-  expect_error(ErrorKind::invalid_argument, {"'x'", "Size (2) of dimension (0) is not in allowed range (3..5)"}, with({2, 2}));
-  expect_error(ErrorKind::invalid_argument, {"'x'", "Size (1) of dimension (1) is not in allowed range (2.."}, with({3, 1}));
+  expect_error(ErrorKind::invalid_argument, {"'x'", "Size (99) of dimension (0) is not in allowed range (3..5)"},
+               with({99, 2}));
+  expect_error(ErrorKind::invalid_argument, {"'x'", "Size (2) of dimension (0) is not in allowed range (3..5)"},
+               with({2, 2}));
+  expect_error(ErrorKind::invalid_argument, {"'x'", "Size (1) of dimension (1) is not in allowed range (2.."},
+               with({3, 1}));
   expect_error(ErrorKind::invalid_argument, {"'x'", "3 x 2 x 1"}, with({3, 2, 1}));
 }
 
 TEST(FlexibleShapes, EnumeratedAreKeptTo) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/enumerated.mlmodel");
-  for (int64_t n : {28, 56, 112}) EXPECT_EQ(m.predict({{"x", counted({1, 3, n, n})}}).array("y").shape(), (std::vector<int64_t>{1, 3, n, n}));
-  expect_error(ErrorKind::invalid_argument, {"'x'", "MultiArray Shape (1 x 3 x 29 x 29) was not in enumerated set of allowed shapes"},
-               [&] { m.predict({{"x", counted({1, 3, 29, 29})}}); });
-  expect_error(ErrorKind::invalid_argument, {"'x'", "was not in enumerated set of allowed shapes"}, [&] { m.predict({{"x", counted({1, 3, 28, 56})}}); });
+  for (int64_t n : {28, 56, 112})
+    EXPECT_EQ(m.predict({{"x", counted({1, 3, n, n})}}).array("y").shape(), (std::vector<int64_t>{1, 3, n, n}));
+  expect_error(ErrorKind::invalid_argument,
+               {"'x'", "MultiArray Shape (1 x 3 x 29 x 29) was not in enumerated set of allowed shapes"}, [&] {
+                 m.predict({{"x", counted({1, 3, 29, 29})}});
+               });
+  expect_error(ErrorKind::invalid_argument, {"'x'", "was not in enumerated set of allowed shapes"}, [&] {
+    m.predict({{"x", counted({1, 3, 28, 56})}});
+  });
 }
 
 /// More shapes than plans are kept, forwards and backwards.
@@ -76,7 +84,9 @@ TEST(DynamicShapes, RangeFeedsOtherOperations) {
 }
 
 TEST(DynamicShapes, ReshapeByARuntimeTensor) {
-  Model m = Model::from_mil(program("tensor<fp32, [2, 6]> x, tensor<int32, [3]> s", R"(tensor<fp32, [?, ?, ?]> y = reshape(x = x, shape = s)[name = string("reshape")];)", "y"));
+  Model m = Model::from_mil(
+      program("tensor<fp32, [2, 6]> x, tensor<int32, [3]> s",
+              R"(tensor<fp32, [?, ?, ?]> y = reshape(x = x, shape = s)[name = string("reshape")];)", "y"));
   auto run = [&](std::vector<int32_t> s) {
     MultiArray shape(DataType::int32, {3});
     std::copy(s.begin(), s.end(), shape.as<int32_t>().begin());
@@ -85,7 +95,8 @@ TEST(DynamicShapes, ReshapeByARuntimeTensor) {
   EXPECT_EQ(run({1, 3, 4}).shape(), (std::vector<int64_t>{1, 3, 4}));
   EXPECT_EQ(run({-1, 3, 2}).shape(), (std::vector<int64_t>{2, 3, 2}));
   EXPECT_EQ(values(run({12, 1, 1})), values(counted({2, 6})));
-  for (std::vector<int32_t> wrong : {std::vector<int32_t>{5, 1, 1}, {-1, -1, 1}, {-2, 1, 1}, {2147483647, 2147483647, 2147483647}}) {
+  for (std::vector<int32_t> wrong :
+       {std::vector<int32_t>{5, 1, 1}, {-1, -1, 1}, {-2, 1, 1}, {2147483647, 2147483647, 2147483647}}) {
     try {
       run(wrong);
       ADD_FAILURE() << wrong[0];
@@ -138,7 +149,8 @@ TEST(DynamicShapes, ControlFlow) {
   MultiArray times(DataType::int32, {1});
   times.as<int32_t>()[0] = 60;
   expect_error(ErrorKind::out_of_budget, {"1048576"}, [&] {
-    Model::from_mil(program("int32 n, tensor<fp32, [?]> x", loop, "y"), small).predict({{"n", times}, {"x", counted({3})}});
+    Model::from_mil(program("int32 n, tensor<fp32, [?]> x", loop, "y"), small)
+        .predict({{"n", times}, {"x", counted({3})}});
   });
 }
 

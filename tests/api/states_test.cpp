@@ -47,24 +47,38 @@ TEST(States, Errors) {
   State s = m.new_state();
   expect_error(ErrorKind::not_found, {"'other'"}, [&] { s.read("other"); });
   expect_error(ErrorKind::not_found, {"'other'"}, [&] { s.write("other", pair_of(1, 2)); });
-  expect_error(ErrorKind::invalid_argument, {"'total'", "3"}, [&] { s.write("total", MultiArray(DataType::float32, {3})); });
+  expect_error(ErrorKind::invalid_argument, {"'total'", "3"},
+               [&] { s.write("total", MultiArray(DataType::float32, {3})); });
   // A state of another model.
-  Model other = Model::from_mil(program("state<tensor<fp32, [1]>> memory, tensor<fp32, [2]> x", "tensor<fp32, [1]> m = read_state(input = memory)[name = string(\"r\")]; tensor<fp32, [2]> y = add(x = x, y = m)[name = string(\"a\")];", "y"));
+  Model other = Model::from_mil(program("state<tensor<fp32, [1]>> memory, tensor<fp32, [2]> x",
+                                        "tensor<fp32, [1]> m = read_state(input = memory)[name = string(\"r\")]; "
+                                        "tensor<fp32, [2]> y = add(x = x, y = m)[name = string(\"a\")];",
+                                        "y"));
   State wrong = other.new_state();
   PredictionOptions options{&wrong};
   expect_error(ErrorKind::invalid_argument, {"'total'"}, [&] { m.predict({{"x", pair_of(1, 2)}}, options); });
   // Of the same name and another shape.
-  Model wide = Model::from_mil(program("state<tensor<fp32, [4]>> total, tensor<fp32, [4]> x", "tensor<fp32, [4]> m = read_state(input = total)[name = string(\"r\")]; tensor<fp32, [4]> y = add(x = x, y = m)[name = string(\"a\")];", "y"));
+  Model wide = Model::from_mil(program("state<tensor<fp32, [4]>> total, tensor<fp32, [4]> x",
+                                       "tensor<fp32, [4]> m = read_state(input = total)[name = string(\"r\")]; "
+                                       "tensor<fp32, [4]> y = add(x = x, y = m)[name = string(\"a\")];",
+                                       "y"));
   PredictionOptions narrow{&s};
-  expect_error(ErrorKind::invalid_argument, {"'total'"}, [&] { wide.predict({{"x", MultiArray(DataType::float32, {4})}}, narrow); });
+  expect_error(ErrorKind::invalid_argument, {"'total'"}, [&] {
+    wide.predict({{"x", MultiArray(DataType::float32, {4})}}, narrow);
+  });
 }
 
 TEST(Intermediates, ShowEveryOperation) {
-  Model m = Model::from_mil(program("tensor<fp32, [2]> x", R"(tensor<fp32, [2]> a = add(x = x, y = x)[name = string("first")];
+  Model m =
+      Model::from_mil(program("tensor<fp32, [2]> x", R"(tensor<fp32, [2]> a = add(x = x, y = x)[name = string("first")];
     tensor<fp32, [2]> b = exp(x = a)[name = string("second")];
-    tensor<fp32, [2]> y = mul(x = b, y = a)[name = string("third")];)", "y"));
+    tensor<fp32, [2]> y = mul(x = b, y = a)[name = string("third")];)",
+                              "y"));
   std::map<std::string, std::vector<double>> seen;
-  Features out = m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view operation, std::string_view, const MultiArray& a) { seen[std::string(operation)] = values(a); });
+  Features out =
+      m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view operation, std::string_view, const MultiArray& a) {
+        seen[std::string(operation)] = values(a);
+      });
   ASSERT_TRUE(seen.contains("third"));
   EXPECT_EQ(seen["third"], values(out.array("y")));
   if (seen.contains("first")) {
@@ -72,7 +86,9 @@ TEST(Intermediates, ShowEveryOperation) {
   }
   // Another prediction from within.
   int inner = 0;
-  m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view, std::string_view, const MultiArray&) { inner += m.predict({{"x", pair_of(1, 1)}}).size() == 1; });
+  m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view, std::string_view, const MultiArray&) {
+    inner += m.predict({{"x", pair_of(1, 1)}}).size() == 1;
+  });
   EXPECT_GT(inner, 0);
 }
 

@@ -11,7 +11,9 @@ namespace {
 bool same_bytes(const Features& a, const Features& b) {
   for (const auto& [name, value] : b) {
     const MultiArray &x = a.array(name), &y = std::get<MultiArray>(value);
-    if (x.shape() != y.shape() || std::memcmp(x.data(), y.data(), static_cast<size_t>(y.count()) * size_of(y.type())) != 0) return false;
+    if (x.shape() != y.shape() ||
+        std::memcmp(x.data(), y.data(), static_cast<size_t>(y.count()) * size_of(y.type())) != 0)
+      return false;
   }
   return a.size() == b.size();
 }
@@ -30,7 +32,8 @@ Task task(const std::string& path, int threads, std::vector<std::vector<int64_t>
     Features in = random_inputs(t.model.function(), seed);
     if (!shapes.empty()) {
       MultiArray a(DataType::float32, shapes[seed % shapes.size()]);
-      for (int64_t i = 0; i < a.count(); i++) a.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 37 + static_cast<int64_t>(seed)) % 11) - 5;
+      for (int64_t i = 0; i < a.count(); i++)
+        a.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 37 + static_cast<int64_t>(seed)) % 11) - 5;
       in.begin()->second = a;
     }
     t.expected.push_back(t.model.predict(in));
@@ -75,7 +78,8 @@ TEST(Threads, SeveralModelsAtOnce) {
   auto folder = models_folder();
   if (!folder) GTEST_SKIP() << "models folder absent";
   std::vector<Task> tasks;
-  for (const char* name : {"silero_vad/silero-vad-unified-v6.0.0.mlpackage", "image_nn/MNIST.mlmodel", "dtln_aec/DTLN_AEC_128_Part1.mlpackage", "image_nn/TinyDrawingEmbedding.mlmodel"})
+  for (const char* name : {"silero_vad/silero-vad-unified-v6.0.0.mlpackage", "image_nn/MNIST.mlmodel",
+                           "dtln_aec/DTLN_AEC_128_Part1.mlpackage", "image_nn/TinyDrawingEmbedding.mlmodel"})
     tasks.push_back(task((*folder / name).string(), 2));
   run(tasks, 8, 20);
 }
@@ -91,7 +95,9 @@ TEST(Threads, PlansWhileOthersPredict) {
   std::vector<Task> tasks;
   tasks.push_back(task(MOKA_GOLDEN "/flexible/range.mlmodel", 1, {{3, 2}, {4, 50}, {5, 3000}, {3, 7}}));
   std::thread other([&] {
-    for (int n = 0; n < 100; n++) EXPECT_FALSE(tasks[0].model.compute_plan(tasks[0].inputs[static_cast<size_t>(n) % 4], n % 2 == 0).operations.empty());
+    for (int n = 0; n < 100; n++)
+      EXPECT_FALSE(
+          tasks[0].model.compute_plan(tasks[0].inputs[static_cast<size_t>(n) % 4], n % 2 == 0).operations.empty());
   });
   run(tasks, 3, 100);
   other.join();
@@ -100,11 +106,12 @@ TEST(Threads, PlansWhileOthersPredict) {
 /// A state belongs to one prediction at a time: the others are told so, and no update is lost.
 TEST(Threads, OneStateAtATime) {
   std::string t = "tensor<fp32, [1]>";
-  Model m = Model::from_mil(program("state<" + t + "> total, " + t + " x",
-                                    t + " before = read_state(input = total)[name = string(\"before\")];\n" + t +
-                                        " sum = add(x = before, y = x)[name = string(\"sum\")];\n" + t +
-                                        " y = coreml_update_state(state = total, value = sum)[name = string(\"update\")];",
-                                    "y"));
+  Model m =
+      Model::from_mil(program("state<" + t + "> total, " + t + " x",
+                              t + " before = read_state(input = total)[name = string(\"before\")];\n" + t +
+                                  " sum = add(x = before, y = x)[name = string(\"sum\")];\n" + t +
+                                  " y = coreml_update_state(state = total, value = sum)[name = string(\"update\")];",
+                              "y"));
   State s = m.new_state();
   std::atomic<int> done{0};
   std::vector<std::thread> threads;

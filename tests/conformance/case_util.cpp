@@ -31,7 +31,8 @@ Tensor tensor_of(const json& j, const std::string& where) {
   const auto dims = j.at("shape").get<std::vector<int64_t>>();
   const Shape shape = take(Shape::make(dims), where);
   const json& data = j.at("data");
-  if (static_cast<int64_t>(data.size()) != shape.count()) throw std::runtime_error(where + ": data does not fit its shape");
+  if (static_cast<int64_t>(data.size()) != shape.count())
+    throw std::runtime_error(where + ": data does not fit its shape");
   if (dtype == DType::string) return Tensor::strings(shape, data.get<std::vector<std::string>>());
   Tensor t = take(Tensor::zeros(dtype, shape), where);
   const TensorView view = t.view();
@@ -72,7 +73,8 @@ std::vector<Case> load_cases(const std::string& folder) {
       c.name = j.at("name").get<std::string>();
       c.program = j.at("program").get<std::string>();
       const std::string where = c.op + " " + c.name;
-      for (const auto& [name, value] : j.at("inputs").items()) c.inputs.push_back({name, tensor_of(value, where + ", input " + name)});
+      for (const auto& [name, value] : j.at("inputs").items())
+        c.inputs.push_back({name, tensor_of(value, where + ", input " + name)});
       for (const json& value : j.at("outputs")) {
         const auto name = value.at("name").get<std::string>();
         c.outputs.push_back({name, tensor_of(value, where + ", output " + name)});
@@ -125,7 +127,8 @@ std::string difference(const Tensor& got, const Tensor& expected, double toleran
       if (g.as<std::string>()[i] != e.as<std::string>()[i])
         return cat("element ", i, ": expected '", e.as<std::string>()[i], "', got '", g.as<std::string>()[i], "'");
     } else if (!is_float(e.dtype)) {
-      if (load_i64(g, i) != load_i64(e, i)) return cat("element ", i, ": expected ", load_i64(e, i), ", got ", load_i64(g, i));
+      if (load_i64(g, i) != load_i64(e, i))
+        return cat("element ", i, ": expected ", load_i64(e, i), ", got ", load_i64(g, i));
     } else {
       const double x = load_f64(g, i), y = load_f64(e, i);
       if (std::isnan(x) && std::isnan(y)) continue;

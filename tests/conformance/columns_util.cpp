@@ -23,7 +23,8 @@ Result<std::vector<Tensor>> interpret(const Case& c, const Program& program) {
   EvaluateOptions options;
   options.table = &ops::table();
   std::vector<Tensor> out;
-  for (RuntimeValue& v : MOKA_TRY(evaluate(f, MOKA_TRY(ordered_inputs(c, f)), options))) out.push_back(std::move(v.tensor));
+  for (RuntimeValue& v : MOKA_TRY(evaluate(f, MOKA_TRY(ordered_inputs(c, f)), options)))
+    out.push_back(std::move(v.tensor));
   return out;
 }
 
@@ -72,7 +73,8 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
   plan::PlanOptions options;
   for (const kernel::Device* d : api::all_devices())
     if (d->rank() >= 0 && (how.every_device || d->name() == "reference")) options.devices.push_back(d);
-  std::sort(options.devices.begin(), options.devices.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
+  std::sort(options.devices.begin(), options.devices.end(),
+            [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   options.threads = how.threads;
   options.reuse_buffers = how.reuse_buffers;
   options.constants = std::make_shared<plan::ConstantPool>(nullptr);
@@ -109,8 +111,9 @@ Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optim
 }  // namespace
 
 std::vector<Column> columns() {
-  return {{"reference", reference}, {"text", text, true},   {"planned", planned_reference, true}, {"devices", devices},
-          {"threads", threads},     {"no_reuse", no_reuse}, {"optimized", optimized}};
+  return {{"reference", reference}, {"text", text, true}, {"planned", planned_reference, true},
+          {"devices", devices},     {"threads", threads}, {"no_reuse", no_reuse},
+          {"optimized", optimized}};
 }
 
 }  // namespace moka::conformance

@@ -53,10 +53,12 @@ TEST_P(Conformance, Matches) {
   const auto reference = columns()[0].run(c);
   ASSERT_TRUE(reference.ok()) << reference.error().to_string();
   for (size_t i = 0; i < c.outputs.size(); ++i)
-    EXPECT_TRUE(got.value()[i] == reference.value()[i]) << "output '" << c.outputs[i].name << "' has other bits than the reference column";
+    EXPECT_TRUE(got.value()[i] == reference.value()[i])
+        << "output '" << c.outputs[i].name << "' has other bits than the reference column";
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Conformance, testing::ValuesIn(params()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Golden, Conformance, testing::ValuesIn(params()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace moka::conformance

@@ -1,6 +1,7 @@
 #include "conformance/grid_util.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <map>
 #include <memory>
@@ -20,7 +21,8 @@ SeededChoices::SeededChoices(std::string_view seed) {
 
 uint32_t ByteChoices::below(uint32_t n) {
   uint32_t v = 0;
-  for (uint32_t width = n - 1; width > 0 && !bytes_.empty(); width >>= 8, bytes_ = bytes_.subspan(1)) v = v << 8 | bytes_[0];
+  for (uint32_t width = n - 1; width > 0 && !bytes_.empty(); width >>= 8, bytes_ = bytes_.subspan(1))
+    v = v << 8 | bytes_[0];
   return v % n;
 }
 
@@ -32,9 +34,9 @@ constexpr int64_t kMaxHint = 16;
 /// What one parameter is given.
 struct Given {
   bool present = false;
-  bool constant = false;   ///< else an input of the program
-  bool const_op = false;   ///< written as a `const` operation
-  bool unknown = false;    ///< an input declared without sizes
+  bool constant = false;  ///< else an input of the program
+  bool const_op = false;  ///< written as a `const` operation
+  bool unknown = false;   ///< an input declared without sizes
   std::vector<Constant> values;
 };
 
@@ -88,11 +90,37 @@ class Generator {
       }
       if (!std::isdigit(static_cast<unsigned char>(ch)) || !starts) continue;
       int64_t v = 0;
-      for (; i < message.size() && std::isdigit(static_cast<unsigned char>(message[i])); ++i) v = std::min<int64_t>(v * 10 + (message[i] - '0'), 1000);
+      for (; i < message.size() && std::isdigit(static_cast<unsigned char>(message[i])); ++i)
+        v = std::min<int64_t>(v * 10 + (message[i] - '0'), 1000);
       --i;
       if (v > kMaxHint) continue;
       hints_.push_back(v);
       if (in_list) dims.push_back(v);
+    }
+    for (size_t from = message.find('\''); from != std::string::npos; from = message.find('\'', from + 1)) {
+      const size_t to = message.find('\'', from + 1);
+      if (to == std::string::npos) break;
+      const std::string word = message.substr(from + 1, to - from - 1);
+      if (version_.param(word) == nullptr && word.size() < 30) words_.push_back(word);
+      from = to;
+    }
+    if (const size_t at = message.find("expected "); at != std::string::npos) {
+      const std::string expected = message.substr(at, message.find(", got", at) - at);
+      const auto says = [&](std::string_view what) { return expected.find(what) != std::string::npos; };
+      if (const size_t r = expected.find("rank "); r != std::string::npos && r + 5 < expected.size())
+        if (const int rank = expected[r + 5] - '0'; rank >= 0 && rank <= 5)
+          hint_shapes_.assign(1, random_shape(rank, rank));
+      if (says("a vector")) hint_shapes_.assign(1, Shape{related_size()});
+      if (says("a matrix")) hint_shapes_.assign(1, Shape{related_size(), related_size()});
+      if (says("one number") || says("one integer")) hint_shapes_.assign(1, Shape{});
+      for (size_t i = 9; i < expected.size();) {
+        size_t end = i;
+        while (end < expected.size() &&
+               (std::isalnum(static_cast<unsigned char>(expected[end])) || expected[end] == '_'))
+          ++end;
+        if (end > i + 3) words_.push_back(expected.substr(i, end - i));
+        i = end + 1;
+      }
     }
     std::vector<size_t> named;
     for (size_t i = 0; i < version_.params.size(); ++i)
@@ -122,13 +150,15 @@ class Generator {
 
   Shape random_shape(int least, int most) {
     Shape s;
-    for (auto n = least + static_cast<int>(c_.below(static_cast<uint32_t>(most - least + 1))); n > 0; --n) s.push_back(size());
+    for (auto n = least + static_cast<int>(c_.below(static_cast<uint32_t>(most - least + 1))); n > 0; --n)
+      s.push_back(size());
     return s;
   }
 
   int64_t related_size() {
     if (!hints_.empty() && c_.one_in(2)) return c_.pick(hints_);
-    if (base_.rank() > 0 && !c_.one_in(4)) return base_[static_cast<int>(c_.below(static_cast<uint32_t>(base_.rank())))];
+    if (base_.rank() > 0 && !c_.one_in(4))
+      return base_[static_cast<int>(c_.below(static_cast<uint32_t>(base_.rank())))];
     return size();
   }
 
@@ -168,6 +198,7 @@ class Generator {
   }
 
   Shape shape_of(const ParamDef& p, DTypes domain, bool constant) {
+    if (!hint_shapes_.empty() && c_.one_in(2)) return c_.pick(hint_shapes_);
     if (p.has_default() && p.default_value.type.is_tensor() && !c_.one_in(6)) return p.default_value.tensor.shape();
     const bool whole = (domain & ~(kInts | kBool | kSubByte)) == 0;
     if (constant && (domain & ~kString) == 0) return c_.one_in(20) ? Shape{1} : Shape{};
@@ -182,7 +213,9 @@ class Generator {
     switch (c_.below(8)) {
       case 0: return -1;
       case 1: return 1;
-      case 2: return base_.rank() > 0 ? static_cast<int64_t>(c_.below(static_cast<uint32_t>(2 * base_.rank()))) - base_.rank() : 0;
+      case 2:
+        return base_.rank() > 0 ? static_cast<int64_t>(c_.below(static_cast<uint32_t>(2 * base_.rank()))) - base_.rank()
+                                : 0;
       case 3: return related_size();
       case 4: return c_.one_in(12) ? static_cast<int64_t>(c_.below(100)) - 50 : 2;
       default: return c_.below(4);
@@ -192,7 +225,8 @@ class Generator {
   double real(bool special) {
     if (special && c_.one_in(6)) {
       static constexpr double kInf = std::numeric_limits<double>::infinity();
-      static constexpr double kSpecial[] = {kInf, -kInf, -0.0, 0.0, std::numeric_limits<double>::quiet_NaN(), 6e-8, 1e3, -1e3};
+      static constexpr double kSpecial[] = {kInf, -kInf, -0.0, 0.0, std::numeric_limits<double>::quiet_NaN(),
+                                            6e-8, 1e3,   -1e3};
       return kSpecial[c_.below(8)];
     }
     return (static_cast<double>(c_.below(4096)) - 2048) / 1024;
@@ -202,7 +236,10 @@ class Generator {
     if (dtype == DType::string) {
       std::vector<std::string> texts;
       static const std::vector<std::string> kWords = {"a", "b", "", "fp32"};
-      for (int64_t i = 0; i < shape.count(); ++i) texts.push_back(p != nullptr && !p->allowed.empty() ? c_.pick(p->allowed) : c_.pick(kWords));
+      for (int64_t i = 0; i < shape.count(); ++i)
+        texts.push_back(p != nullptr && !p->allowed.empty() ? c_.pick(p->allowed)
+                        : !words_.empty() && !c_.one_in(4)  ? c_.pick(words_)
+                                                            : c_.pick(kWords));
       return Tensor::strings(shape, std::move(texts));
     }
     Result<Tensor> made = Tensor::zeros(dtype, shape);
@@ -216,9 +253,14 @@ class Generator {
       if (dtype == DType::boolean)
         store_i64(v, i, c_.below(2));
       else if (is_float(dtype))
-        store_f64(v, i, positive ? 0.25 + c_.below(8) * 0.25 : real(special_ && p != nullptr && p == &version_.params[0]));
+        store_f64(v, i,
+                  positive ? 0.25 + c_.below(8) * 0.25 : real(special_ && p != nullptr && p == &version_.params[0]));
       else
-        store_i64(v, i, pattern == 0 && constant ? same : pattern == 1 ? i : pattern == 2 && constant ? t.count() - 1 - i : integer());
+        store_i64(v, i,
+                  pattern == 0 && constant   ? same
+                  : pattern == 1             ? i
+                  : pattern == 2 && constant ? t.count() - 1 - i
+                                             : integer());
     }
     return t;
   }
@@ -237,7 +279,8 @@ class Generator {
       std::vector<Constant> parts;
       const bool texts = c_.one_in(2);
       for (int64_t n = 0; n < 3; ++n) {
-        parts.emplace_back(texts ? Tensor::text(std::string(1, static_cast<char>('a' + n))) : Tensor::scalar_i64(DType::int64, n));
+        parts.emplace_back(texts ? Tensor::text(std::string(1, static_cast<char>('a' + n)))
+                                 : Tensor::scalar_i64(DType::int64, n));
         parts.emplace_back(Tensor::scalar(DType::fp64, real(false)));
       }
       return {Type::dict(texts ? text : Type::scalar(DType::int64), Type::scalar(DType::fp64)), std::move(parts)};
@@ -264,7 +307,8 @@ class Generator {
     for (uint32_t n = p.variadic ? 1 + c_.below(3) : 1; n > 0; --n) g.values.push_back(value(p, g.constant));
     if (p.variadic && c_.one_in(2))
       for (Constant& v : g.values)
-        if (v.type.is_tensor() && g.values[0].type.is_tensor()) v = tensor(&p, v.type.dtype(), g.values[0].type.shape(), g.constant);
+        if (v.type.is_tensor() && g.values[0].type.is_tensor())
+          v = tensor(&p, v.type.dtype(), g.values[0].type.shape(), g.constant);
   }
 
   Result<Case> build() {
@@ -326,12 +370,15 @@ class Generator {
   Shape base_;
   std::vector<int64_t> hints_;
   std::vector<Shape> hint_shapes_;
+  std::vector<std::string> words_;  ///< of all refusals
   std::vector<Given> given_;
 };
 
 }  // namespace
 
-Result<Case> random_case(const OpVersion& version, Choices& choices, int attempts) { return Generator(version, choices).run(attempts); }
+Result<Case> random_case(const OpVersion& version, Choices& choices, int attempts) {
+  return Generator(version, choices).run(attempts);
+}
 
 std::string disagreement(const OpVersion& version, const Case& c, bool& failed) {
   const std::vector<Column> all = columns();
@@ -341,12 +388,14 @@ std::string disagreement(const OpVersion& version, const Case& c, bool& failed) 
   for (size_t k = 1; k < all.size(); ++k) {
     const auto got = all[k].run(c);
     if (got.ok() != expected.ok())
-      return cat(all[k].name, got.ok() ? cat(": a result, but reference fails: ", expected.error().to_string()) : cat(": ", got.error().to_string()));
+      return cat(all[k].name, got.ok() ? cat(": a result, but reference fails: ", expected.error().to_string())
+                                       : cat(": ", got.error().to_string()));
     if (!got.ok()) {
       if (got.error().code() == ErrorCode::internal) return cat(all[k].name, ": ", got.error().to_string());
       continue;
     }
-    if (got->size() != expected->size()) return cat(all[k].name, ": ", got->size(), " results, expected ", expected->size());
+    if (got->size() != expected->size())
+      return cat(all[k].name, ": ", got->size(), " results, expected ", expected->size());
     for (size_t i = 0; i < got->size(); ++i) {
       const Tensor &g = (*got)[i], &e = (*expected)[i];
       const bool low = e.dtype() == DType::fp16 || e.dtype() == DType::bf16;

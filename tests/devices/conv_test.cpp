@@ -26,8 +26,11 @@ Run check(const ConvCase& c, bool transposed = false, bool constant = true, bool
   Graph g;
   Value* x = g.input(shape_of(c.n, c.in, c.size));
   const Shape w = transposed ? shape_of(c.in, c.out / c.groups, c.kernel) : shape_of(c.out, c.in / c.groups, c.kernel);
-  std::vector<NamedArg> args{{"x", x}, {"pad_type", c.pad_type}, {"groups", static_cast<int>(c.groups)},
-                             {"strides", ints(c.strides)}, {"dilations", ints(c.dilations)}};
+  std::vector<NamedArg> args{{"x", x},
+                             {"pad_type", c.pad_type},
+                             {"groups", static_cast<int>(c.groups)},
+                             {"strides", ints(c.strides)},
+                             {"dilations", ints(c.dilations)}};
   if (constant)
     args.emplace_back("weight", g.random(w));
   else
@@ -99,25 +102,51 @@ TEST(CpuConv, VariableWeights) {
 }
 
 TEST(CpuConv, Epilogues) {
-  for (const char* op : {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "gelu_tanh", "softplus", "abs", "square", "exp"}) {
+  for (const char* op :
+       {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "gelu_tanh", "softplus", "abs", "square", "exp"}) {
     SCOPED_TRACE(op);
     check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{op}}});
     check({1, 8, 5, 1, {5, 5}, {2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, "custom", {{op}}}, true);
   }
-  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}});
+  check({1,
+         17,
+         33,
+         1,
+         {9, 9},
+         {3, 3},
+         {1, 1},
+         {1, 1},
+         {1, 1, 1, 1},
+         "custom",
+         {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}});
   check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"sigmoid_hard", 0.2f, 0.5f}}});
-  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"elu", 0.7f}, {"linear_activation", 2, 3}}, false});
+  check({1,
+         17,
+         33,
+         1,
+         {9, 9},
+         {3, 3},
+         {1, 1},
+         {1, 1},
+         {1, 1, 1, 1},
+         "custom",
+         {{"elu", 0.7f}, {"linear_activation", 2, 3}},
+         false});
 }
 
 /// A padded channel must stay zero for the convolution that reads it next.
 TEST(CpuConv, Chains) {
   Graph g;
   Value* x = g.input({1, 3, 23, 25});
-  Value* a = g.op("conv", {{"x", x}, {"weight", g.random({33, 3, 3, 3})}, {"bias", g.random({33})}, {"pad_type", "same"}});
+  Value* a =
+      g.op("conv", {{"x", x}, {"weight", g.random({33, 3, 3, 3})}, {"bias", g.random({33})}, {"pad_type", "same"}});
   a->producer()->epilogue = {{"sigmoid"}};
   Value* b = g.op("conv", {{"x", a}, {"weight", g.random({33, 1, 3, 3})}, {"groups", 33}, {"pad_type", "same"}});
   b->producer()->epilogue = {{"exp"}};
-  Value* c = g.op("max_pool", {{"x", b}, {"kernel_sizes", Tensor::i32({3, 3})}, {"strides", Tensor::i32({2, 2})}, {"pad_type", "custom"},
+  Value* c = g.op("max_pool", {{"x", b},
+                               {"kernel_sizes", Tensor::i32({3, 3})},
+                               {"strides", Tensor::i32({2, 2})},
+                               {"pad_type", "custom"},
                                {"pad", Tensor::i32({1, 1, 1, 1})}});
   Value* d = g.op("conv", {{"x", c}, {"weight", g.random({17, 33, 1, 1})}, {"pad_type", "valid"}});
   expect_same(g, {d});
@@ -130,15 +159,18 @@ TEST(CpuPool, WindowsAndPads) {
         for (bool exclude : {false, true}) {
           SCOPED_TRACE(cat(op, " ", ch, " ", ceil, " ", exclude));
           Graph g;
-          std::vector<NamedArg> args{{"x", g.input({2, ch, 12, 15})}, {"kernel_sizes", Tensor::i32({3, 2})}, {"strides", Tensor::i32({2, 2})},
-                                     {"pad_type", "custom"}, {"pad", Tensor::i32({1, 1, 0, 0})}, {"ceil_mode", ceil}};
+          std::vector<NamedArg> args{{"x", g.input({2, ch, 12, 15})},    {"kernel_sizes", Tensor::i32({3, 2})},
+                                     {"strides", Tensor::i32({2, 2})},   {"pad_type", "custom"},
+                                     {"pad", Tensor::i32({1, 1, 0, 0})}, {"ceil_mode", ceil}};
           if (std::string_view(op) == "avg_pool") args.emplace_back("exclude_padding_from_average", exclude);
           expect_same(g, {g.op(op, args)});
         }
   Graph g;
   Value* x = g.input({1, 20, 31});
-  expect_same(g, {g.op("max_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"strides", Tensor::i32({2})}, {"pad_type", "same"}}),
-                  g.op("avg_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"pad_type", "valid"}})});
+  expect_same(
+      g, {g.op("max_pool",
+               {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"strides", Tensor::i32({2})}, {"pad_type", "same"}}),
+          g.op("avg_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"pad_type", "valid"}})});
 }
 
 }  // namespace

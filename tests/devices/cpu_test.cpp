@@ -37,7 +37,9 @@ TEST(Cpu, GoldenCases) {
     on_cpu++;
     for (size_t i = 0; i < c.outputs.size(); i++) {
       const Tensor& e = c.outputs[i].tensor;
-      EXPECT_EQ(conformance::difference(got->outputs[i], e, conformance::tolerance_of(c, e.dtype())), "") << got->kernels << "\n" << c.program;
+      EXPECT_EQ(conformance::difference(got->outputs[i], e, conformance::tolerance_of(c, e.dtype())), "")
+          << got->kernels << "\n"
+          << c.program;
     }
   }
   EXPECT_GT(on_cpu, 50);
@@ -46,9 +48,15 @@ TEST(Cpu, GoldenCases) {
 Tensor ints(std::initializer_list<int64_t> v) { return Tensor::i32(v); }
 
 TEST(CpuElementwise, BroadcastShapes) {
-  const std::pair<Shape, Shape> pairs[] = {{{2, 3, 4, 5}, {2, 3, 4, 5}}, {{2, 3, 4, 5}, {5}},       {{2, 3, 4, 5}, {3, 1, 1}},
-                                           {{2, 1, 4, 1}, {3, 1, 5}},    {{1, 7}, {6, 1}},          {{}, {3, 4}},
-                                           {{40000}, {1}},               {{1, 17, 1, 1}, {2, 17, 9, 9}}, {{3, 100, 70}, {100, 1}}};
+  const std::pair<Shape, Shape> pairs[] = {{{2, 3, 4, 5}, {2, 3, 4, 5}},
+                                           {{2, 3, 4, 5}, {5}},
+                                           {{2, 3, 4, 5}, {3, 1, 1}},
+                                           {{2, 1, 4, 1}, {3, 1, 5}},
+                                           {{1, 7}, {6, 1}},
+                                           {{}, {3, 4}},
+                                           {{40000}, {1}},
+                                           {{1, 17, 1, 1}, {2, 17, 9, 9}},
+                                           {{3, 100, 70}, {100, 1}}};
   for (const auto& [a, b] : pairs)
     for (const char* op : {"add", "sub", "mul", "real_div", "maximum", "minimum", "less", "greater_equal", "equal"}) {
       SCOPED_TRACE(cat(op, " ", a, " ", b));
@@ -62,12 +70,24 @@ TEST(CpuElementwise, BroadcastShapes) {
 }
 
 TEST(CpuElementwise, Activations) {
-  const std::pair<const char*, std::vector<NamedArg>> all[] = {
-      {"elu", {{"alpha", 0.7f}}},  {"leaky_relu", {{"alpha", 0.1f}}}, {"clip", {{"alpha", -0.5f}, {"beta", 0.4f}}},
-      {"gelu", {{"mode", "EXACT"}}}, {"gelu", {{"mode", "TANH_APPROXIMATION"}}}, {"gelu", {{"mode", "SIGMOID_APPROXIMATION"}}},
-      {"scaled_tanh", {{"alpha", 1.2f}, {"beta", 0.6f}}}, {"sigmoid_hard", {{"alpha", 0.2f}, {"beta", 0.5f}}}, {"softsign", {}},
-      {"clamped_relu", {{"alpha", 0.2f}, {"beta", 1.0f}}}, {"silu", {}}, {"softplus", {}}, {"relu6", {}}, {"erf", {}},
-      {"sign", {}}, {"inverse", {{"epsilon", 0.1f}}}, {"threshold", {{"alpha", 0.2f}}}, {"thresholded_relu", {{"alpha", 0.2f}}}};
+  const std::pair<const char*, std::vector<NamedArg>> all[] = {{"elu", {{"alpha", 0.7f}}},
+                                                               {"leaky_relu", {{"alpha", 0.1f}}},
+                                                               {"clip", {{"alpha", -0.5f}, {"beta", 0.4f}}},
+                                                               {"gelu", {{"mode", "EXACT"}}},
+                                                               {"gelu", {{"mode", "TANH_APPROXIMATION"}}},
+                                                               {"gelu", {{"mode", "SIGMOID_APPROXIMATION"}}},
+                                                               {"scaled_tanh", {{"alpha", 1.2f}, {"beta", 0.6f}}},
+                                                               {"sigmoid_hard", {{"alpha", 0.2f}, {"beta", 0.5f}}},
+                                                               {"softsign", {}},
+                                                               {"clamped_relu", {{"alpha", 0.2f}, {"beta", 1.0f}}},
+                                                               {"silu", {}},
+                                                               {"softplus", {}},
+                                                               {"relu6", {}},
+                                                               {"erf", {}},
+                                                               {"sign", {}},
+                                                               {"inverse", {{"epsilon", 0.1f}}},
+                                                               {"threshold", {{"alpha", 0.2f}}},
+                                                               {"thresholded_relu", {{"alpha", 0.2f}}}};
   for (const auto& [op, extra] : all) {
     SCOPED_TRACE(op);
     Graph g;
@@ -83,7 +103,9 @@ TEST(CpuElementwise, BlockedLayouts) {
     SCOPED_TRACE(ch);
     Graph g;
     Value* x = g.input({2, ch, 9, 10});
-    auto conv = [&](Value* v) { return g.op("conv", {{"x", v}, {"weight", g.random({ch, ch, 1, 1}, -0.3f, 0.3f)}, {"pad_type", "valid"}}); };
+    auto conv = [&](Value* v) {
+      return g.op("conv", {{"x", v}, {"weight", g.random({ch, ch, 1, 1}, -0.3f, 0.3f)}, {"pad_type", "valid"}});
+    };
     Value* a = conv(x);
     Value* b = conv(x);
     Value* gate = g.op("reduce_mean", {{"x", a}, {"axes", ints({2, 3})}, {"keep_dims", true}});
@@ -99,10 +121,16 @@ TEST(CpuElementwise, BlockedLayouts) {
     c = g.op("mul", {{"x", c}, {"y", g.input({2, 1, 9, 10})}});
     c = g.op("sub", {{"x", c}, {"y", 0.5f}});
     c = g.op("prelu", {{"x", c}, {"alpha", g.random({ch})}});
-    c = g.op("batch_norm", {{"x", c}, {"mean", g.random({ch})}, {"variance", g.random({ch}, 0.5f, 1)}, {"gamma", g.random({ch})}, {"beta", g.random({ch})}});
+    c = g.op("batch_norm", {{"x", c},
+                            {"mean", g.random({ch})},
+                            {"variance", g.random({ch}, 0.5f, 1)},
+                            {"gamma", g.random({ch})},
+                            {"beta", g.random({ch})}});
     Value* d = conv(c);
-    expect_same(g, {d, g.op("reduce_max", {{"x", a}, {"axes", ints({2, 3})}, {"keep_dims", false}}),
-                    g.op("reduce_l2_norm", {{"x", b}, {"axes", ints({-1, -2})}, {"keep_dims", true}})}, 2e-5);
+    expect_same(g,
+                {d, g.op("reduce_max", {{"x", a}, {"axes", ints({2, 3})}, {"keep_dims", false}}),
+                 g.op("reduce_l2_norm", {{"x", b}, {"axes", ints({-1, -2})}, {"keep_dims", true}})},
+                2e-5);
   }
 }
 
@@ -111,11 +139,13 @@ TEST(CpuElementwise, Select) {
   Value* x = g.input({4, 5, 33});
   Value* y = g.input({5, 1});
   Value* c = g.op("less", {{"x", x}, {"y", y}});
-  expect_same(g, {g.op("select", {{"cond", c}, {"a", x}, {"b", y}}), g.op("select", {{"cond", c}, {"a", y}, {"b", 0.0f}})});
+  expect_same(
+      g, {g.op("select", {{"cond", c}, {"a", x}, {"b", y}}), g.op("select", {{"cond", c}, {"a", y}, {"b", 0.0f}})});
 }
 
 TEST(CpuReduce, Axes) {
-  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_sum_square", "reduce_l2_norm", "reduce_l1_norm"})
+  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_sum_square", "reduce_l2_norm",
+                         "reduce_l1_norm"})
     for (auto axes : {ints({0}), ints({1}), ints({3}), ints({2, 3}), ints({1, 2}), ints({0, 1, 2, 3})}) {
       SCOPED_TRACE(op);
       Graph g;
@@ -134,12 +164,16 @@ TEST(CpuNorm, SoftmaxAndNorms) {
   Graph g;
   Value* x = g.input({4, 30, 70}, 3, 5);
   Value* image = g.input({2, 17, 9, 11}, -3, 5);
-  expect_same(g, {g.op("layer_norm", {{"x", x}, {"axes", ints({-1})}, {"gamma", g.random({70})}, {"beta", g.random({70})}}),
-                  g.op("layer_norm", {{"x", x}, {"axes", ints({1, 2})}, {"gamma", g.random({30, 70})}}),
-                  g.op("layer_norm", {{"x", x}, {"axes", ints({2})}, {"beta", g.random({70})}}),
-                  g.op("instance_norm", {{"x", image}, {"gamma", g.random({17})}, {"beta", g.random({17})}}),
-                  g.op("l2_norm", {{"x", image}}),
-                  g.op("batch_norm", {{"x", image}, {"mean", g.random({17})}, {"variance", g.random({17}, 0.5f, 2)}, {"beta", g.random({17})}})});
+  expect_same(
+      g,
+      {g.op("layer_norm", {{"x", x}, {"axes", ints({-1})}, {"gamma", g.random({70})}, {"beta", g.random({70})}}),
+       g.op("layer_norm", {{"x", x}, {"axes", ints({1, 2})}, {"gamma", g.random({30, 70})}}),
+       g.op("layer_norm", {{"x", x}, {"axes", ints({2})}, {"beta", g.random({70})}}),
+       g.op("instance_norm", {{"x", image}, {"gamma", g.random({17})}, {"beta", g.random({17})}}),
+       g.op("l2_norm", {{"x", image}}),
+       g.op(
+           "batch_norm",
+           {{"x", image}, {"mean", g.random({17})}, {"variance", g.random({17}, 0.5f, 2)}, {"beta", g.random({17})}})});
 }
 
 TEST(CpuMatmul, ShapesAndTransposes) {
@@ -147,10 +181,21 @@ TEST(CpuMatmul, ShapesAndTransposes) {
     Shape x, y;
     bool tx = false, ty = false;
   };
-  const Case cases[] = {{{5, 7}, {7, 9}}, {{7, 5}, {7, 9}, true}, {{5, 7}, {9, 7}, false, true}, {{7, 5}, {9, 7}, true, true},
-                        {{2, 3, 5, 7}, {2, 3, 7, 9}}, {{2, 3, 5, 7}, {2, 3, 9, 7}, false, true}, {{2, 3, 5, 7}, {7, 9}},
-                        {{5, 7}, {2, 3, 7, 9}}, {{2, 1, 5, 7}, {1, 3, 7, 9}}, {{7}, {7, 9}}, {{5, 7}, {7}}, {{7}, {7}}, {{3, 7}, {2, 7, 4}},
-                        {{1, 512}, {512, 1000}}, {{4, 33, 65}, {65, 17}}};
+  const Case cases[] = {{{5, 7}, {7, 9}},
+                        {{7, 5}, {7, 9}, true},
+                        {{5, 7}, {9, 7}, false, true},
+                        {{7, 5}, {9, 7}, true, true},
+                        {{2, 3, 5, 7}, {2, 3, 7, 9}},
+                        {{2, 3, 5, 7}, {2, 3, 9, 7}, false, true},
+                        {{2, 3, 5, 7}, {7, 9}},
+                        {{5, 7}, {2, 3, 7, 9}},
+                        {{2, 1, 5, 7}, {1, 3, 7, 9}},
+                        {{7}, {7, 9}},
+                        {{5, 7}, {7}},
+                        {{7}, {7}},
+                        {{3, 7}, {2, 7, 4}},
+                        {{1, 512}, {512, 1000}},
+                        {{4, 33, 65}, {65, 17}}};
   for (const Case& c : cases)
     for (bool constant : {false, true}) {
       SCOPED_TRACE(cat(c.x, " ", c.y, " ", c.tx, c.ty, constant));
@@ -186,9 +231,14 @@ TEST(CpuRecurrent, Lstm) {
           Graph g;
           const bool both = std::string_view(direction) == "bidirectional";
           const int64_t in = 19, h = 21, width = both ? 2 * h : h;
-          std::vector<NamedArg> args{{"x", g.input({7, batch, in})}, {"initial_h", g.input({batch, width})}, {"initial_c", g.input({batch, width})},
-                                     {"weight_ih", g.random({4 * h, in})}, {"weight_hh", g.random({4 * h, h})}, {"bias", g.random({4 * h})},
-                                     {"direction", direction}, {"output_sequence", sequence}};
+          std::vector<NamedArg> args{{"x", g.input({7, batch, in})},
+                                     {"initial_h", g.input({batch, width})},
+                                     {"initial_c", g.input({batch, width})},
+                                     {"weight_ih", g.random({4 * h, in})},
+                                     {"weight_hh", g.random({4 * h, h})},
+                                     {"bias", g.random({4 * h})},
+                                     {"direction", direction},
+                                     {"output_sequence", sequence}};
           if (both) {
             args.emplace_back("weight_ih_back", g.random({4 * h, in}));
             args.emplace_back("weight_hh_back", g.random({4 * h, h}));
@@ -210,9 +260,15 @@ TEST(CpuRecurrent, Gru) {
         SCOPED_TRACE(cat(direction, sequence, after));
         Graph g(Opset::ios18);
         const int64_t in = 19, h = 21, batch = 2;
-        expect_same(g, g.ops("gru", {{"x", g.input({7, batch, in})}, {"initial_h", g.input({batch, h})}, {"weight_ih", g.random({3 * h, in})},
-                                     {"weight_hh", g.random({3 * h, h})}, {"bias", g.random({3 * h})}, {"input_bias", g.random({3 * h})},
-                                     {"direction", direction}, {"output_sequence", sequence}, {"reset_after", after}}));
+        expect_same(g, g.ops("gru", {{"x", g.input({7, batch, in})},
+                                     {"initial_h", g.input({batch, h})},
+                                     {"weight_ih", g.random({3 * h, in})},
+                                     {"weight_hh", g.random({3 * h, h})},
+                                     {"bias", g.random({3 * h})},
+                                     {"input_bias", g.random({3 * h})},
+                                     {"direction", direction},
+                                     {"output_sequence", sequence},
+                                     {"reset_after", after}}));
       }
 }
 
@@ -230,21 +286,27 @@ TEST(CpuAttention, MasksAndBroadcasts) {
     expect_same(g, {g.op("scaled_dot_product_attention", args)});
   }
   Graph g(Opset::ios18);
-  expect_same(g, {g.op("scaled_dot_product_attention", {{"query", g.input({4, 1, 16})}, {"key", g.input({4, 300, 16})}, {"value", g.input({4, 300, 8})}})});
+  expect_same(
+      g, {g.op("scaled_dot_product_attention",
+               {{"query", g.input({4, 1, 16})}, {"key", g.input({4, 300, 16})}, {"value", g.input({4, 300, 8})}})});
 }
 
 TEST(CpuLocalResponseNorm, Layouts) {
   for (int64_t ch : {7, 32}) {
     Graph g;
-    Value* x = g.op("conv", {{"x", g.input({2, 3, 9, 9}, -3, 3)}, {"weight", g.random({ch, 3, 3, 3})}, {"pad_type", "same"}});
-    expect_same(g, {g.op("local_response_norm", {{"x", x}, {"size", 5}, {"alpha", 0.3f}, {"beta", 0.75f}, {"k", 2.0f}})});
+    Value* x =
+        g.op("conv", {{"x", g.input({2, 3, 9, 9}, -3, 3)}, {"weight", g.random({ch, 3, 3, 3})}, {"pad_type", "same"}});
+    expect_same(g,
+                {g.op("local_response_norm", {{"x", x}, {"size", 5}, {"alpha", 0.3f}, {"beta", 0.75f}, {"k", 2.0f}})});
   }
 }
 
 TEST(CpuConcat, BlockedChannels) {
   Graph g;
   Value* x = g.input({2, 32, 5, 6});
-  auto conv = [&](int64_t out) { return g.op("conv", {{"x", x}, {"weight", g.random({out, 32, 1, 1})}, {"pad_type", "valid"}}); };
+  auto conv = [&](int64_t out) {
+    return g.op("conv", {{"x", x}, {"weight", g.random({out, 32, 1, 1})}, {"pad_type", "valid"}});
+  };
   Value* joined = g.op("concat", {{"values", std::vector<Value*>{conv(16), conv(48), x}}, {"axis", 1}});
   Value* y = g.op("conv", {{"x", joined}, {"weight", g.random({16, 96, 3, 3})}, {"pad_type", "same"}});
   const auto r = expect_same(g, {y});

@@ -12,7 +12,8 @@ namespace moka::devices_test {
 
 using namespace ir;
 
-Graph::Graph(Opset opset, unsigned seed) : function_("main", opset), builder_(ops::table(), function_.body()), random_(seed) {}
+Graph::Graph(Opset opset, unsigned seed)
+    : function_("main", opset), builder_(ops::table(), function_.body()), random_(seed) {}
 
 Tensor Graph::random(const Shape& shape, float low, float high) {
   std::uniform_real_distribution<float> draw(low, high);
@@ -78,7 +79,8 @@ Result<Run> run(const Function& f, std::span<const Tensor> inputs, bool cpu, int
   for (const plan::Step& s : r.plan->steps) {
     if (!r.kernels.empty()) r.kernels += ' ';
     if (s.kind == plan::Step::Kind::run)
-      r.kernels += cat(s.choice->kernel, s.choice->note.empty() ? "" : "(", s.choice->note, s.choice->note.empty() ? "" : ")");
+      r.kernels +=
+          cat(s.choice->kernel, s.choice->note.empty() ? "" : "(", s.choice->note, s.choice->note.empty() ? "" : ")");
     else
       r.kernels += s.kind == plan::Step::Kind::convert ? "convert" : "control";
   }
@@ -114,7 +116,8 @@ Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool an
       if (std::isnan(y) && std::isnan(x)) continue;
       if (std::isinf(y) && x == y) continue;
       if (!(std::fabs(x - y) <= tolerance * scale)) {
-        ADD_FAILURE() << "output " << i << " [" << k << "] expected " << y << ", got " << x << "; kernels " << got->kernels;
+        ADD_FAILURE() << "output " << i << " [" << k << "] expected " << y << ", got " << x << "; kernels "
+                      << got->kernels;
         break;
       }
     }

@@ -1,6 +1,5 @@
-#include "devices/null/device.h"
-
 #include "devices/graph_util.h"
+#include "devices/null/device.h"
 #include "devices/reference/device.h"
 
 namespace moka::devices_test {

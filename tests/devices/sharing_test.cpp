@@ -25,9 +25,14 @@ using namespace ir;
 Graph network(int64_t channels) {
   Graph g;
   Value* x = g.input({1, 3, 21, 23});
-  Value* a = g.op("conv", {{"x", x}, {"weight", g.random({channels, 3, 3, 3})}, {"strides", Tensor::i32({2, 2})}, {"pad_type", "same"}});
+  Value* a = g.op(
+      "conv",
+      {{"x", x}, {"weight", g.random({channels, 3, 3, 3})}, {"strides", Tensor::i32({2, 2})}, {"pad_type", "same"}});
   a = g.op("silu", {{"x", a}});
-  Value* b = g.op("conv", {{"x", a}, {"weight", g.random({channels, 1, 3, 3})}, {"groups", static_cast<int>(channels)}, {"pad_type", "same"}});
+  Value* b = g.op("conv", {{"x", a},
+                           {"weight", g.random({channels, 1, 3, 3})},
+                           {"groups", static_cast<int>(channels)},
+                           {"pad_type", "same"}});
   b = g.op("add", {{"x", a}, {"y", b}});
   b = g.op("reduce_mean", {{"x", b}, {"axes", Tensor::i32({2, 3})}, {"keep_dims", false}});
   b = g.op("linear", {{"x", b}, {"weight", g.random({10, channels})}, {"bias", g.random({10})}});
@@ -55,7 +60,8 @@ TEST(CpuSharing, ManySessions) {
       (*frame)->set_input(0, const_cast<void*>(g.inputs()[0].data()));
       for (int n = 0; n < 50; n++) {
         if (!(*frame)->run().ok()) wrong++;
-        for (int64_t i = 0; i < 10; i++) wrong += (*frame)->output(0).as<float>()[i] != expected->outputs[0].as<float>()[i];
+        for (int64_t i = 0; i < 10; i++)
+          wrong += (*frame)->output(0).as<float>()[i] != expected->outputs[0].as<float>()[i];
       }
     });
   for (std::thread& t : threads) t.join();

@@ -1,5 +1,3 @@
-#include "devices/cpu/vector/loops.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "devices/cpu/isa.h"
+#include "devices/cpu/vector/loops.h"
 
 namespace moka::devices::cpu::vector {
 namespace {
@@ -37,7 +36,8 @@ std::vector<float> all_floats() {
     v.push_back(f);
   }
   const float inf = std::numeric_limits<float>::infinity();
-  for (float f : {0.0f, -0.0f, inf, -inf, std::nanf(""), 1.0f, -1.0f, 88.7228f, 88.7229f, -103.9f, -87.4f}) v.push_back(f);
+  for (float f : {0.0f, -0.0f, inf, -inf, std::nanf(""), 1.0f, -1.0f, 88.7228f, 88.7229f, -103.9f, -87.4f})
+    v.push_back(f);
   for (float f = -12; f < 12; f += 1.3e-5f) v.push_back(f);
   return v;
 }
@@ -73,17 +73,42 @@ void expect_close(Unary f, double (*truth)(double), double ulps) {
   }
 }
 
-TEST(Loops, Exp) { expect_close(Unary::exp, [](double v) { return std::exp(v); }, 2); }
-TEST(Loops, Exp2) { expect_close(Unary::exp2, [](double v) { return std::exp2(v); }, 2); }
-TEST(Loops, Log) { expect_close(Unary::log, [](double v) { return std::log(v); }, 2); }
-TEST(Loops, Tanh) { expect_close(Unary::tanh, [](double v) { return std::tanh(v); }, 3); }
-TEST(Loops, Erf) { expect_close(Unary::erf, [](double v) { return std::erf(v); }, 3); }
-TEST(Loops, Softplus) {
-  expect_close(Unary::softplus, [](double v) { return std::log1p(std::exp(-std::fabs(v))) + (v < 0 ? 0 : v); }, 4);
+TEST(Loops, Exp) {
+  expect_close(
+      Unary::exp, [](double v) { return std::exp(v); }, 2);
 }
-TEST(Loops, Sigmoid) { expect_close(Unary::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, 4); }
-TEST(Loops, Round) { expect_close(Unary::round, [](double v) { return std::nearbyint(v); }, 0); }
-TEST(Loops, Sqrt) { expect_close(Unary::sqrt, [](double v) { return std::sqrt(v); }, 0.5); }
+TEST(Loops, Exp2) {
+  expect_close(
+      Unary::exp2, [](double v) { return std::exp2(v); }, 2);
+}
+TEST(Loops, Log) {
+  expect_close(
+      Unary::log, [](double v) { return std::log(v); }, 2);
+}
+TEST(Loops, Tanh) {
+  expect_close(
+      Unary::tanh, [](double v) { return std::tanh(v); }, 3);
+}
+TEST(Loops, Erf) {
+  expect_close(
+      Unary::erf, [](double v) { return std::erf(v); }, 3);
+}
+TEST(Loops, Softplus) {
+  expect_close(
+      Unary::softplus, [](double v) { return std::log1p(std::exp(-std::fabs(v))) + (v < 0 ? 0 : v); }, 4);
+}
+TEST(Loops, Sigmoid) {
+  expect_close(
+      Unary::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, 4);
+}
+TEST(Loops, Round) {
+  expect_close(
+      Unary::round, [](double v) { return std::nearbyint(v); }, 0);
+}
+TEST(Loops, Sqrt) {
+  expect_close(
+      Unary::sqrt, [](double v) { return std::sqrt(v); }, 0.5);
+}
 
 TEST(Loops, SumsOfManyLengths) {
   std::mt19937 random(3);

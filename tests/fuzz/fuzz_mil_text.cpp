@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.budget = &budget;
   // Files hold zeros, small ones only.
   options.blob = [](std::string_view, uint64_t, const Type& type) -> moka::Result<Tensor> {
-    if (MOKA_TRY(storage_bytes(type.dtype(), type.shape())) > 4096) return moka::fail(moka::ErrorCode::out_of_budget, "too large");
+    if (MOKA_TRY(storage_bytes(type.dtype(), type.shape())) > 4096)
+      return moka::fail(moka::ErrorCode::out_of_budget, "too large");
     return Tensor::zeros(type.dtype(), type.shape());
   };
   const auto program = read_text({reinterpret_cast<const char*>(data), size}, moka::ops::table(), options);

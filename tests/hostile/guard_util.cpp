@@ -18,7 +18,8 @@
 #if defined(__SANITIZE_ADDRESS__)
 // An allocation far beyond the budget fails, as the address space limit makes it fail in plain builds.
 extern "C" const char* __asan_default_options() {
-  return "max_allocation_size_mb=1024:allocator_may_return_null=1:hard_rss_limit_mb=6144:detect_leaks=0:detect_odr_violation=0";
+  return "max_allocation_size_mb=1024:allocator_may_return_null=1:hard_rss_limit_mb=6144:detect_leaks=0:detect_odr_"
+         "violation=0";
 }
 #endif
 
@@ -37,7 +38,8 @@ struct Progress {
 };
 
 Progress& progress() {
-  static auto* p = static_cast<Progress*>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  static auto* p = static_cast<Progress*>(
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   return *p;
 }
 
@@ -92,7 +94,8 @@ std::string keep_bytes(const std::string& name, const std::string& bytes) {
   return p.string();
 }
 
-void guarded(const std::string& name, int count, const std::function<void(int)>& body, const std::function<std::string(int)>& keep) {
+void guarded(const std::string& name, int count, const std::function<void(int)>& body,
+             const std::function<std::string(int)>& keep) {
   ASSERT_NE(&progress(), MAP_FAILED);
   progress() = {};
   int next = 0, end = count;
@@ -107,14 +110,16 @@ void guarded(const std::string& name, int count, const std::function<void(int)>&
     ASSERT_EQ(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
     int number = progress().current;
-    std::string how = !WIFSIGNALED(status) ? "ended with " + std::to_string(WEXITSTATUS(status))
+    std::string how = !WIFSIGNALED(status)          ? "ended with " + std::to_string(WEXITSTATUS(status))
                       : WTERMSIG(status) == SIGALRM ? "took more than " + std::to_string(kSeconds) + " s"
                                                     : std::string("died: ") + strsignal(WTERMSIG(status));
-    ADD_FAILURE() << name << ", change " << number << ": " << how << " " << progress().what << "\n  kept as " << keep(number);
+    ADD_FAILURE() << name << ", change " << number << ": " << how << " " << progress().what << "\n  kept as "
+                  << keep(number);
     progress().what[0] = 0;
     next = number + 1;
   }
-  std::cout << "  " << name << ": " << end << " changes, " << progress().loaded << " loaded, " << progress().predicted << " predicted\n";
+  std::cout << "  " << name << ": " << end << " changes, " << progress().loaded << " loaded, " << progress().predicted
+            << " predicted\n";
 }
 
 }  // namespace moka::test

@@ -19,7 +19,8 @@ constexpr int64_t kLoopLimit = 1000;
 /// each (longer under a sanitizer). Adds a test failure for every one that dies, hangs, or throws anything but an
 /// ordinary moka::Exception; `keep(i)` then says where its bytes were put. MOKA_HOSTILE_ONLY picks one i, without the
 /// time limit.
-void guarded(const std::string& name, int count, const std::function<void(int)>& body, const std::function<std::string(int)>& keep);
+void guarded(const std::string& name, int count, const std::function<void(int)>& body,
+             const std::function<std::string(int)>& keep);
 
 /// Counted over all children of one `guarded`, for its summary line.
 void count_loaded();

@@ -7,8 +7,8 @@
 
 #include "hostile/guard_util.h"
 #include "hostile/mutate_util.h"
-#include "moka/model.h"
 #include "models_folder.h"
+#include "moka/model.h"
 
 namespace moka::test {
 namespace {
@@ -111,7 +111,9 @@ TEST_P(HostileModels, AnswerOrRefuse) {
   fs::create_directories(folder);
   if (!s.part.empty()) fs::copy(s.root, root, fs::copy_options::recursive);
   fs::path changed = s.part.empty() ? root : root / s.part;
-  auto version = [&](int i) { return mutate(bytes, layout_of(changed.filename().string()), seed_of(s.name, static_cast<uint64_t>(i))); };
+  auto version = [&](int i) {
+    return mutate(bytes, layout_of(changed.filename().string()), seed_of(s.name, static_cast<uint64_t>(i)));
+  };
   guarded(
       s.name, case_count(60),
       [&](int i) {

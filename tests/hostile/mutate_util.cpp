@@ -36,8 +36,8 @@ uint64_t extreme(Random& r, uint64_t value) {
 /// A message in protobuf's wire format, cut into fields; bytes that read as a message are cut further.
 struct Field {
   uint64_t tag = 0;
-  uint64_t number = 0;     ///< of varints
-  std::string bytes;       ///< of fixed and length-delimited fields
+  uint64_t number = 0;  ///< of varints
+  std::string bytes;    ///< of fixed and length-delimited fields
   std::vector<Field> fields;
   bool message = false;
 };
@@ -234,7 +234,9 @@ std::string mutate_text(std::string s, Random& r) {
       }
       case 4: {  // a word put in place of another
         auto word = [&](size_t p) {
-          auto inside = [&](size_t i) { return i < s.size() && (std::isalnum(static_cast<unsigned char>(s[i])) || s[i] == '_'); };
+          auto inside = [&](size_t i) {
+            return i < s.size() && (std::isalnum(static_cast<unsigned char>(s[i])) || s[i] == '_');
+          };
           while (p < s.size() && !inside(p)) p++;
           size_t e = p;
           while (inside(e)) e++;
@@ -260,7 +262,8 @@ std::string mutate_program(std::string s, Random& r) {
   if (below(r, 6) == 0) {
     constexpr const char* kTypes[] = {"fp16", "fp32", "int32", "bool", "int8", "uint8", "int16", "string"};
     std::string from = kTypes[below(r, 4)], to = kTypes[below(r, 8)];
-    for (size_t at = body; (at = s.find(from, at)) != std::string::npos; at += to.size()) s.replace(at, from.size(), to);
+    for (size_t at = body; (at = s.find(from, at)) != std::string::npos; at += to.size())
+      s.replace(at, from.size(), to);
   }
   for (size_t n = 1 + below(r, 3); n-- > 0;) {
     std::vector<std::pair<size_t, size_t>> numbers;
@@ -268,7 +271,8 @@ std::string mutate_program(std::string s, Random& r) {
       if (!is_digit(s[i]) || is_word(s[i - 1]) || s[i - 1] == '.') continue;
       size_t end = i;
       while (end < s.size() && is_word(s[end])) end++;
-      bool whole = std::all_of(s.begin() + static_cast<std::ptrdiff_t>(i), s.begin() + static_cast<std::ptrdiff_t>(end), is_digit);
+      bool whole = std::all_of(s.begin() + static_cast<std::ptrdiff_t>(i), s.begin() + static_cast<std::ptrdiff_t>(end),
+                               is_digit);
       if (whole && s[end] != '.') numbers.emplace_back(s[i - 1] == '-' ? i - 1 : i, end);
       i = end;
     }
@@ -279,7 +283,7 @@ std::string mutate_program(std::string s, Random& r) {
     switch (below(r, 6)) {
       case 0: text = std::to_string(static_cast<int32_t>(extreme(r, static_cast<uint64_t>(v)))); break;
       case 1: text = std::to_string(static_cast<int64_t>(extreme(r, static_cast<uint64_t>(v)))); break;
-      case 2: text = std::to_string(v + static_cast<int64_t>(below(r, 5)) - 2); break;
+      case 2: text = std::to_string(static_cast<int64_t>(static_cast<uint64_t>(v) + below(r, 5) - 2)); break;
       case 3: text = std::to_string(below(r, 12)); break;
       case 4: text = std::to_string(-1 - static_cast<int64_t>(below(r, 3))); break;
       default: text += ", " + text;

@@ -30,15 +30,18 @@ std::vector<std::string> operations() {
 /// Numbers of the case, some of them replaced by the worst of their kind.
 MultiArray numbers(const FeatureDescription& f, const std::vector<double>& given, bool worst, Random& r) {
   MultiArray a(DataType::float64, f.array.shape);
-  bool real = f.array.type == DataType::float16 || f.array.type == DataType::float32 || f.array.type == DataType::float64;
+  bool real =
+      f.array.type == DataType::float16 || f.array.type == DataType::float32 || f.array.type == DataType::float64;
   auto out = a.as<double>();
-  for (size_t i = 0; i < out.size(); i++) out[i] = given.empty() ? static_cast<double>(r() % 5) : given[i % given.size()];
+  for (size_t i = 0; i < out.size(); i++)
+    out[i] = given.empty() ? static_cast<double>(r() % 5) : given[i % given.size()];
   if (worst && !out.empty()) {
     constexpr double kWorst[] = {-1, 1e9, -2147483648.0, 2147483647.0, 0, 1, -2, 65536};
     for (size_t n = 1 + r() % 3; n-- > 0;) {
       double& x = out[r() % out.size()];
       x = kWorst[r() % std::size(kWorst)];
-      if (real && r() % 3 == 0) x = r() & 1 ? std::numeric_limits<double>::quiet_NaN() : -std::numeric_limits<double>::infinity();
+      if (real && r() % 3 == 0)
+        x = r() & 1 ? std::numeric_limits<double>::quiet_NaN() : -std::numeric_limits<double>::infinity();
     }
   }
   if (!real) {
@@ -102,7 +105,9 @@ TEST_P(HostileOperations, AnswerOrRefuse) {
           for (const auto& [name, value] : pick(i).at("inputs").items())
             if (name == f.name)
               for (const auto& x : value.at("data"))
-                given.push_back(x.is_number() ? x.get<double>() : x.is_boolean() ? static_cast<double>(x.get<bool>()) : 0.0);
+                given.push_back(x.is_number()    ? x.get<double>()
+                                : x.is_boolean() ? static_cast<double>(x.get<bool>())
+                                                 : 0.0);
           double n = 1;
           for (int64_t d : f.array.shape) n *= static_cast<double>(d);
           if (n > 1e6) return;
@@ -120,7 +125,8 @@ TEST_P(HostileOperations, AnswerOrRefuse) {
       [&](int i) { return keep_bytes(op + "." + std::to_string(i) + ".mil", text(i)); });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostileOperations, testing::ValuesIn(operations()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, HostileOperations, testing::ValuesIn(operations()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace moka::test

@@ -19,7 +19,8 @@ TEST_P(ClassicGolden, PredictsAsTheSourceFramework) {
   auto text = read_file(golden_folder() + "/" + GetParam() + ".json");
   ASSERT_TRUE(text.ok()) << text.error().to_string();
   Json golden = Json::parse(*text);
-  if (golden.contains("model") && !std::filesystem::exists(models_folder())) GTEST_SKIP() << "models folder absent: " << models_folder();
+  if (golden.contains("model") && !std::filesystem::exists(models_folder()))
+    GTEST_SKIP() << "models folder absent: " << models_folder();
   auto bytes = model_bytes(GetParam(), golden);
   ASSERT_TRUE(bytes.ok()) << bytes.error().to_string();
   auto model = import_bytes(*bytes);
@@ -45,7 +46,8 @@ std::vector<std::string> golden_names() {
   return {names.begin(), names.end()};
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClassicGolden, testing::ValuesIn(golden_names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, ClassicGolden, testing::ValuesIn(golden_names()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace moka::test

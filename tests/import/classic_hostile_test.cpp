@@ -74,12 +74,19 @@ TEST(ClassicHostile, TreeShapes) {
   expect_refused(trees([](auto* p) { node(p, 0, 1), node(p, 0, 1); }), bad, "used twice");
   expect_refused(trees([](auto* p) { node(p, 0, 1), node(p, 0, 2); }), bad, "second root");
   expect_refused(trees([](auto* p) { branch(p, 0, 0, 1), node(p, 0, 1); }), bad, "cycle");
-  expect_refused(trees([](auto* p) { branch(p, 0, 1, 2), branch(p, 1, 3, 3), branch(p, 2, 3, 3), node(p, 0, 3); }), bad, "two parents");
-  expect_refused(trees([](auto* p) { node(p, 0, 9), branch(p, 0, 1, 2), branch(p, 1, 0, 3), node(p, 0, 2), node(p, 0, 3); }), bad, "cycle");
-  expect_refused(trees([](auto* p) { node(p, 0, 1)->add_evaluationinfo()->set_evaluationindex(uint64_t{1} << 40); }), bad, "evaluation index");
-  expect_refused(trees([](auto* p) { p->set_numpredictiondimensions(uint64_t{1} << 62), node(p, 0, 1); }), bad, "base prediction");
-  expect_refused(trees([](auto* p) { branch(p, 0, 1, 2, ~uint64_t{0}), node(p, 0, 1), node(p, 0, 2); }), bad, "feature index");
-  auto m = import_bytes(trees([](auto* p) { branch(p, 0, 1, 2, 2), node(p, 0, 1), node(p, 0, 2); }).SerializeAsString());
+  expect_refused(trees([](auto* p) { branch(p, 0, 1, 2), branch(p, 1, 3, 3), branch(p, 2, 3, 3), node(p, 0, 3); }), bad,
+                 "two parents");
+  expect_refused(
+      trees([](auto* p) { node(p, 0, 9), branch(p, 0, 1, 2), branch(p, 1, 0, 3), node(p, 0, 2), node(p, 0, 3); }), bad,
+      "cycle");
+  expect_refused(trees([](auto* p) { node(p, 0, 1)->add_evaluationinfo()->set_evaluationindex(uint64_t{1} << 40); }),
+                 bad, "evaluation index");
+  expect_refused(trees([](auto* p) { p->set_numpredictiondimensions(uint64_t{1} << 62), node(p, 0, 1); }), bad,
+                 "base prediction");
+  expect_refused(trees([](auto* p) { branch(p, 0, 1, 2, ~uint64_t{0}), node(p, 0, 1), node(p, 0, 2); }), bad,
+                 "feature index");
+  auto m =
+      import_bytes(trees([](auto* p) { branch(p, 0, 1, 2, 2), node(p, 0, 1), node(p, 0, 2); }).SerializeAsString());
   ASSERT_FALSE(m.ok());
   EXPECT_NE(m.error().to_string().find("feature 2 of 2"), std::string::npos) << m.error().to_string();
 }
@@ -218,8 +225,12 @@ TEST(ClassicHostile, RefusesUnsupportedTypesByName) {
   };
   refused([](Model& m) { m.mutable_bayesianprobitregressor(); }, "bayesianProbitRegressor");
   refused([](Model& m) { m.mutable_custommodel()->set_classname("Mine"); }, "customModel 'Mine'");
-  refused([](Model& m) { m.mutable_linkedmodel()->mutable_linkedmodelfile()->mutable_linkedmodelfilename()->set_defaultvalue("other.mlmodelc"); },
-          "other.mlmodelc");
+  refused(
+      [](Model& m) {
+        m.mutable_linkedmodel()->mutable_linkedmodelfile()->mutable_linkedmodelfilename()->set_defaultvalue(
+            "other.mlmodelc");
+      },
+      "other.mlmodelc");
   refused([](Model& m) { m.mutable_wordtagger(); }, "wordTagger");
   refused([](Model& m) { m.mutable_gazetteer(); }, "gazetteer");
   refused([](Model& m) { m.mutable_wordembedding(); }, "wordEmbedding");
@@ -239,7 +250,8 @@ TEST(ClassicHostile, MutatedModelsAreErrorsOrModels) {
     Json golden = Json::parse(*read_file(e.path().parent_path() / (e.path().stem().string() + ".json")));
     for (int i = 0; i < 60; ++i) {
       std::string bytes = good;
-      for (unsigned k = 0; k < 1 + random() % 3; ++k) bytes[random() % bytes.size()] ^= static_cast<char>(1u << (random() % 8));
+      for (unsigned k = 0; k < 1 + random() % 3; ++k)
+        bytes[random() % bytes.size()] ^= static_cast<char>(1u << (random() % 8));
       if (random() % 8 == 0) bytes.resize(random() % bytes.size());
       auto model = import_bytes(bytes);
       if (!model.ok()) {

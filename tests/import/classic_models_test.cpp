@@ -42,7 +42,8 @@ TEST_F(ClassicModels, SleepCalculatorIsItsLinearForm) {
     auto y = predict(model, {{"wake", wake}, {"estimatedSleep", sleep}, {"coffee", coffee}});
     ASSERT_TRUE(y.ok()) << y.error().to_string();
     const auto& w = glm.weights(0).value();
-    expect_value(y->at("actualSleep"), w[0] * wake + w[1] * sleep + w[2] * coffee + glm.offset(0), 1e-14, "actualSleep");
+    expect_value(y->at("actualSleep"), w[0] * wake + w[1] * sleep + w[2] * coffee + glm.offset(0), 1e-14,
+                 "actualSleep");
   }
 }
 
@@ -65,7 +66,8 @@ TEST_F(ClassicModels, SentimentPolarityIsItsLinearForm) {
     auto y = predict(model, {{"input", input}});
     ASSERT_TRUE(y.ok()) << y.error().to_string();
     expect_value(y->at("classLabel"), p > 0.5 ? second : first, 0, "classLabel");
-    expect_value(y->at("classProbability"), {{"keys", {first, second}}, {"values", {1 - p, p}}}, 1e-12, "classProbability");
+    expect_value(y->at("classProbability"), {{"keys", {first, second}}, {"values", {1 - p, p}}}, 1e-12,
+                 "classProbability");
   }
 }
 
@@ -107,14 +109,16 @@ TEST_F(ClassicModels, RandomForestIsItsTrees) {
     std::vector<double> x;
     for (const auto& c : columns) {
       bool flag = c.inputcolumn().find("color") == 0;
-      x.push_back(flag ? (i + static_cast<int>(x.size())) % 4 == 0 : 0.37 * ((i * 31 + 7 * static_cast<int>(x.size())) % 120));
+      x.push_back(flag ? (i + static_cast<int>(x.size())) % 4 == 0
+                       : 0.37 * ((i * 31 + 7 * static_cast<int>(x.size())) % 120));
       inputs[c.inputcolumn()] = x.back();
     }
     double p = walk(forest.treeensemble(), x);
     auto y = predict(model, inputs);
     ASSERT_TRUE(y.ok()) << y.error().to_string();
     int best = p > 1 - p ? 1 : 0;
-    Json expected = forest.has_stringclasslabels() ? Json(forest.stringclasslabels().vector(best)) : Json(forest.int64classlabels().vector(best));
+    Json expected = forest.has_stringclasslabels() ? Json(forest.stringclasslabels().vector(best))
+                                                   : Json(forest.int64classlabels().vector(best));
     expect_value(y->at(label), expected, 0, "row " + std::to_string(i));
   }
 }
@@ -142,7 +146,8 @@ TEST_F(ClassicModels, OneHotSimpleIsItsTable) {
 
 /// Scores recorded by the library that trained them; features as it encodes numbers.
 TEST_F(ClassicModels, BoostedTreesGiveTheRecordedScores) {
-  for (const std::string name : {"1000_numeric_items_no_context_small_binary_reward", "2_numeric_items_no_context_binary_reward"}) {
+  for (const std::string name :
+       {"1000_numeric_items_no_context_small_binary_reward", "2_numeric_items_no_context_binary_reward"}) {
     std::string folder = models_folder() + "/boosted_trees/synthetic_models/" + name;
     auto bytes = gunzip(folder + "/model.mlmodel.gz");
     ASSERT_TRUE(bytes.ok());
@@ -154,7 +159,8 @@ TEST_F(ClassicModels, BoostedTreesGiveTheRecordedScores) {
     const Json& scores = test["expected_output"][0]["scores"];
     ASSERT_EQ(items.size(), scores.size());
     for (size_t i = 0; i < items.size(); ++i) {
-      double x = static_cast<float>((items[i].get<double>() + noise * std::ldexp(1, -142)) * (1 + noise * std::ldexp(1, -17)));
+      double x =
+          static_cast<float>((items[i].get<double>() + noise * std::ldexp(1, -142)) * (1 + noise * std::ldexp(1, -17)));
       auto y = predict(*model, {{"item", x}});
       ASSERT_TRUE(y.ok()) << y.error().to_string();
       worst = std::max(worst, std::abs(load_f64(y->begin()->second.tensor.view(), 0) - scores[i].get<double>()));

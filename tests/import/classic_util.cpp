@@ -61,7 +61,9 @@ Result<import::ImportedModel> import_bytes(std::string bytes) {
 
 namespace {
 
-double number(const Json& v) { return v.is_string() ? std::strtod(v.get<std::string>().c_str(), nullptr) : v.get<double>(); }
+double number(const Json& v) {
+  return v.is_string() ? std::strtod(v.get<std::string>().c_str(), nullptr) : v.get<double>();
+}
 
 Result<RuntimeValue> value(const Type& type, const Json& v) {
   if (type.is_dict()) {
@@ -117,7 +119,8 @@ void expect_dict(const RuntimeValue& actual, const Json& expected, double tolera
     Json key = d.string_keys ? Json(d.text_keys[i]) : Json(d.int_keys[i]);
     auto it = std::find(expected["keys"].begin(), expected["keys"].end(), key);
     ASSERT_NE(it, expected["keys"].end()) << what << " has no key " << key;
-    expect_number(d.values[i], expected["values"][static_cast<size_t>(it - expected["keys"].begin())], tolerance, what + "[" + key.dump() + "]");
+    expect_number(d.values[i], expected["values"][static_cast<size_t>(it - expected["keys"].begin())], tolerance,
+                  what + "[" + key.dump() + "]");
   }
 }
 
@@ -129,7 +132,8 @@ Result<std::map<std::string, RuntimeValue>> predict(const import::ImportedModel&
   std::vector<RuntimeValue> values;
   for (size_t i = 0; i < description.inputs.size(); ++i) {
     auto it = inputs.find(description.inputs[i].name);
-    if (it == inputs.end()) return fail(ErrorCode::invalid_argument, "input '", description.inputs[i].name, "' is absent");
+    if (it == inputs.end())
+      return fail(ErrorCode::invalid_argument, "input '", description.inputs[i].name, "' is absent");
     values.push_back(MOKA_TRY(value(f.body().inputs()[i]->type, *it)));
   }
   ir::EvaluateOptions options;

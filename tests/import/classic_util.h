@@ -1,9 +1,8 @@
 #pragma once
 
 #include <map>
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "import/importer.h"
 #include "ir/evaluate.h"

@@ -26,11 +26,15 @@ fs::path models() {
 #define SKIP_WITHOUT_MODELS() \
   if (!fs::is_directory(models())) GTEST_SKIP() << "the folder of models is absent"
 
-Result<ImportedModel> load(const std::string& name) { return import_model(MOKA_TRY(format::open_model((models() / name).string())), {}); }
+Result<ImportedModel> load(const std::string& name) {
+  return import_model(MOKA_TRY(format::open_model((models() / name).string())), {});
+}
 
 TextOptions with_weights(const format::ModelFile& file) {
   TextOptions options;
-  options.blob = [&file](std::string_view path, uint64_t offset, const Type& type) { return import_blob(file.weights(), path, offset, type); };
+  options.blob = [&file](std::string_view path, uint64_t offset, const Type& type) {
+    return import_blob(file.weights(), path, offset, type);
+  };
   return options;
 }
 
@@ -73,7 +77,9 @@ std::map<std::string, RuntimeValue> some_inputs(const Function& f, int64_t unkno
     for (int i = 0; i < shape.rank(); ++i)
       if (shape[i] < 0) shape[i] = unknown;
     Tensor t = Tensor::zeros(v->type.dtype(), shape).value();
-    for (int64_t i = 0; i < t.count(); ++i) store_f64(t.view(), i, 0.1 + 0.5 * std::fabs(std::sin(0.37 * static_cast<double>(i) + static_cast<double>(v->name.size()))));
+    for (int64_t i = 0; i < t.count(); ++i)
+      store_f64(t.view(), i,
+                0.1 + 0.5 * std::fabs(std::sin(0.37 * static_cast<double>(i) + static_cast<double>(v->name.size()))));
     out[v->name] = std::move(t);
   }
   return out;
@@ -134,8 +140,9 @@ TEST(MLProgram, LoopsAndListsRun) {
     std::vector<double> values;  ///< elements 0, 1, 2, 100, 200 and the last
     double sum;
   };
-  const Expected expected[] = {{"Identity", {0.005958557, 0.131103516, 0.032592773, 0.173828125, 0.026611328, 0.006744385}, 23.2101},
-                               {"Identity_1", {0.024719238, 0.073791504, 0.295898438, -0.221679688, 0.116088867, -0.447509766}, 88.75614}};
+  const Expected expected[] = {
+      {"Identity", {0.005958557, 0.131103516, 0.032592773, 0.173828125, 0.026611328, 0.006744385}, 23.2101},
+      {"Identity_1", {0.024719238, 0.073791504, 0.295898438, -0.221679688, 0.116088867, -0.447509766}, 88.75614}};
   for (const Expected& e : expected)
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].name != e.name) continue;

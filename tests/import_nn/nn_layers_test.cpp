@@ -28,7 +28,8 @@ void expect_tensor(const ir::RuntimeValue& actual, const Json& expected, double 
   ASSERT_EQ(static_cast<size_t>(actual.tensor.count()), data.size()) << name;
   for (size_t i = 0; i < data.size(); i++) {
     double want = data[i], got = ir::load_f64(actual.tensor.view(), static_cast<int64_t>(i));
-    ASSERT_LE(std::abs(got - want), tolerance * std::max(1.0, std::abs(want))) << name << "[" << i << "]: " << got << ", expected " << want;
+    ASSERT_LE(std::abs(got - want), tolerance * std::max(1.0, std::abs(want)))
+        << name << "[" << i << "]: " << got << ", expected " << want;
   }
 }
 
@@ -54,15 +55,17 @@ TEST_P(NnLayers, MatchesNumPy) {
     } else if (!want.contains("shape")) {
       ASSERT_NE(got.dict, nullptr);
       ASSERT_EQ(got.dict->size(), want.size());
-      for (size_t i = 0; i < got.dict->size(); i++) EXPECT_NEAR(got.dict->values[i], want.at(got.dict->text_keys[i]).get<double>(), 1e-5);
+      for (size_t i = 0; i < got.dict->size(); i++)
+        EXPECT_NEAR(got.dict->values[i], want.at(got.dict->text_keys[i]).get<double>(), 1e-5);
     } else {
       expect_tensor(got, want, c.at("tolerance"), name);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, NnLayers, testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param.group + "_" + info.param.data.at("name").template get<std::string>(); });
+INSTANTIATE_TEST_SUITE_P(Golden, NnLayers, testing::ValuesIn(cases()), [](const auto& info) {
+  return info.param.group + "_" + info.param.data.at("name").template get<std::string>();
+});
 
 }  // namespace
 

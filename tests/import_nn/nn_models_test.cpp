@@ -47,13 +47,15 @@ TEST_P(NnModels, MatchesOnnxRuntime) {
       double expected = want.at("value")[k], value = ir::load_f64(got.view(), i);
       double unit = std::max({scale, std::abs(expected), 1e-30});
       worst = std::max(worst, std::abs(value - expected) / unit);
-      EXPECT_LE(std::abs(value - expected), tolerance * unit) << name << "[" << i << "]: " << value << ", expected " << expected;
+      EXPECT_LE(std::abs(value - expected), tolerance * unit)
+          << name << "[" << i << "]: " << value << ", expected " << expected;
     }
   }
   RecordProperty("worst_difference", cat(worst));
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, NnModels, testing::ValuesIn(models()), [](const auto& info) { return info.param.first; });
+INSTANTIATE_TEST_SUITE_P(Golden, NnModels, testing::ValuesIn(models()),
+                         [](const auto& info) { return info.param.first; });
 
 TEST(NnModels, CustomLayerIsNamed) {
   if (!std::filesystem::is_directory(models_folder())) GTEST_SKIP() << "models folder absent";
@@ -79,7 +81,8 @@ TEST(NnModels, ImportAsDescribed) {
     ASSERT_EQ(f->body().outputs().size(), described.size());
     for (size_t i = 0; i < described.size(); i++) {
       if (described[i].array.shape.empty()) continue;
-      EXPECT_EQ(f->body().outputs()[i]->type.shape().to_vector(), described[i].array.shape) << name << ", " << described[i].name;
+      EXPECT_EQ(f->body().outputs()[i]->type.shape().to_vector(), described[i].array.shape)
+          << name << ", " << described[i].name;
     }
   }
 }

@@ -49,7 +49,8 @@ Result<Network> import_network(const format::ModelFile& file, const std::map<std
   for (const auto& input : file.spec().description().input()) {
     auto it = shapes.find(input.name());
     if (it == shapes.end()) return fail(ErrorCode::not_found, "shape of '", input.name(), "'");
-    features[input.name()] = n.function->body().add_input(n.function->unique_name(input.name()), ir::Type::tensor(ir::DType::fp32, it->second));
+    features[input.name()] = n.function->body().add_input(n.function->unique_name(input.name()),
+                                                          ir::Type::tensor(ir::DType::fp32, it->second));
   }
   ir::Builder builder(ops::table(), n.function->body());
   import::ImportOptions options;
@@ -65,7 +66,8 @@ Result<Network> import_network(const format::ModelFile& file, const std::map<std
   return n;
 }
 
-Result<std::map<std::string, ir::RuntimeValue>> run(const Network& network, const std::map<std::string, ir::Tensor>& inputs) {
+Result<std::map<std::string, ir::RuntimeValue>> run(const Network& network,
+                                                    const std::map<std::string, ir::Tensor>& inputs) {
   std::vector<ir::RuntimeValue> values;
   for (const auto& input : network.function->body().inputs()) {
     auto it = inputs.find(input->name);

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "format/model_file.h"
 #include "import/importer.h"
@@ -27,7 +26,8 @@ struct Network {
 Result<Network> import_network(const format::ModelFile& file, const std::map<std::string, ir::Shape>& shapes);
 
 /// Predicts by the reference kernels.
-Result<std::map<std::string, ir::RuntimeValue>> run(const Network& network, const std::map<std::string, ir::Tensor>& inputs);
+Result<std::map<std::string, ir::RuntimeValue>> run(const Network& network,
+                                                    const std::map<std::string, ir::Tensor>& inputs);
 
 /// Uniform fp32 numbers, as `draw` of tests/golden/nn_truth.py makes them.
 ir::Tensor draw(uint64_t seed, const ir::Shape& shape, double low, double high);

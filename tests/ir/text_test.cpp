@@ -9,7 +9,9 @@
 namespace moka::ir {
 namespace {
 
-Result<Program> read(std::string_view text, const TextOptions& options = {}) { return read_text(text, ops::table(), options); }
+Result<Program> read(std::string_view text, const TextOptions& options = {}) {
+  return read_text(text, ops::table(), options);
+}
 
 std::string error_of(std::string_view text) {
   const auto r = read(text);
@@ -17,7 +19,8 @@ std::string error_of(std::string_view text) {
 }
 
 std::string in_main(std::string_view statements, std::string_view outputs = "x") {
-  return cat("program(1.0)\n{\n    func main<ios15>(tensor<fp32, [2]> x) {\n", statements, "        } -> (", outputs, ");\n}");
+  return cat("program(1.0)\n{\n    func main<ios15>(tensor<fp32, [2]> x) {\n", statements, "        } -> (", outputs,
+             ");\n}");
 }
 
 // The forms that Apple's compiler writes, as described in the public notes on compiled models.
@@ -107,19 +110,29 @@ TEST(Text, ErrorsTellLineAndColumn) {
   expect("program(1.0)\n{\n  fun", "3:3: expected 'func' or '}', got 'fun'");
   expect("program(1.0) { # }", "1:16: unexpected character '#'");
   expect("program(1.0)[a = tensor<string, []>(\"x)] {}", "1:37: string without an end");
-  expect(in_main("            tensor<fp32, [2]> y = add(x = x, y = z)[name = string(\"y\")];\n"), "4:50: expected a value defined before, got 'z'");
+  expect(in_main("            tensor<fp32, [2]> y = add(x = x, y = z)[name = string(\"y\")];\n"),
+         "4:50: expected a value defined before, got 'z'");
   expect(in_main("            tensor<fp32, [2]> x = add(x = x, y = x);\n"), "4:31: 'x' is defined twice");
   expect(in_main("            tensor<fp32, [3]> y = add(x = x, y = x);\n"), "declared tensor<fp32, [3]>");
   expect(in_main("            tensor<fp32, [2]> y = no_such(x = x);\n"), "no_such");
   expect(in_main("            tensor<fp32, [2]> y = add(x = x, y = x, z = x);\n"), "unknown parameter 'z'");
-  expect(in_main("            tensor<int8, [1]> y = const()[val = tensor<int8, [1]>([128])];\n"), "expected a number of type int8, got number 128");
-  expect(in_main("            tensor<uint8, []> y = const()[val = tensor<uint8, []>(-1)];\n"), "expected a number of type uint8");
-  expect(in_main("            tensor<fp32, [2]> y = const()[val = tensor<fp32, [2]>([0x1p+0])];\n"), "expected entries for tensor<fp32, [2]>, got 1 elements");
-  expect(in_main("            tensor<fp32, [1]> y = const()[val = tensor<fp32, [1]>([0x1p+0, 0x1p+0])];\n"), "expected ']' after 1 entries");
-  expect(in_main("            tensor<fp32, [2, 2]> y = const()[val = tensor<fp32, [?, ?]>([[0x1p+0], [0x1p+0, 0x1p+0]])];\n"), "rows before");
-  expect(in_main("            tensor<fp32, [1]> y = const()[val = tensor<fp32, [1]>(BLOBFILE(path = string(\"w\"), offset = uint64(64)))];\n"),
+  expect(in_main("            tensor<int8, [1]> y = const()[val = tensor<int8, [1]>([128])];\n"),
+         "expected a number of type int8, got number 128");
+  expect(in_main("            tensor<uint8, []> y = const()[val = tensor<uint8, []>(-1)];\n"),
+         "expected a number of type uint8");
+  expect(in_main("            tensor<fp32, [2]> y = const()[val = tensor<fp32, [2]>([0x1p+0])];\n"),
+         "expected entries for tensor<fp32, [2]>, got 1 elements");
+  expect(in_main("            tensor<fp32, [1]> y = const()[val = tensor<fp32, [1]>([0x1p+0, 0x1p+0])];\n"),
+         "expected ']' after 1 entries");
+  expect(
+      in_main(
+          "            tensor<fp32, [2, 2]> y = const()[val = tensor<fp32, [?, ?]>([[0x1p+0], [0x1p+0, 0x1p+0]])];\n"),
+      "rows before");
+  expect(in_main("            tensor<fp32, [1]> y = const()[val = tensor<fp32, [1]>(BLOBFILE(path = string(\"w\"), "
+                 "offset = uint64(64)))];\n"),
          "no weights came with it");
-  expect(in_main("            tensor<fp32, [1, 1, 1, 1, 1, 1, 1, 1, 1]> y = add(x = x, y = x);\n"), "at most 8 dimensions");
+  expect(in_main("            tensor<fp32, [1, 1, 1, 1, 1, 1, 1, 1, 1]> y = add(x = x, y = x);\n"),
+         "at most 8 dimensions");
   expect(in_main("", "nothing"), "expected a value defined before, got 'nothing'");
   expect(in_main("            add(x = x, y = x);\n"), "expected 1 outputs, got 0");
 }
@@ -129,7 +142,10 @@ TEST(Text, HostileNestingAndSizesAreErrors) {
   for (int i = 0; i < 100000; ++i) type += "list<", closing += ">";
   EXPECT_NE(error_of("program(1.0)[a = " + type).find("nested at most"), std::string::npos);
   // Declared sizes decide no allocation.
-  EXPECT_NE(error_of(in_main("tensor<fp32, [1000000000000]> y = const()[val = tensor<fp32, [1000000000000]>([0x1p+0])];")).find("got 1 elements"), std::string::npos);
+  EXPECT_NE(
+      error_of(in_main("tensor<fp32, [1000000000000]> y = const()[val = tensor<fp32, [1000000000000]>([0x1p+0])];"))
+          .find("got 1 elements"),
+      std::string::npos);
   std::string blocks = "program(1.0) { func f<ios15>(tensor<bool, []> p) {";
   for (int i = 0; i < 40; ++i) blocks += cat("tensor<bool, []> y", i, " = cond(pred = p) { block() {");
   EXPECT_NE(error_of(blocks), "no error");
@@ -175,10 +191,12 @@ TEST(Text, FloatsKeepTheirBits) {
 }
 
 TEST(Text, SubByteElementsComeBack) {
-  for (const DType t : {DType::int4, DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::fp8e4m3fn, DType::bf16}) {
+  for (const DType t : {DType::int4, DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6,
+                        DType::fp8e4m3fn, DType::bf16}) {
     auto v = Tensor::zeros(t, {3, 7});
     ASSERT_TRUE(v.ok());
-    for (int64_t i = 0; i < 21; ++i) store_i64(v->view(), i, is_float(t) ? i % 8 : (i * 5) % (t == DType::int4 ? 8 : int64_t{1} << bits(t)));
+    for (int64_t i = 0; i < 21; ++i)
+      store_i64(v->view(), i, is_float(t) ? i % 8 : (i * 5) % (t == DType::int4 ? 8 : int64_t{1} << bits(t)));
     Program program;
     program.functions.push_back(std::make_unique<Function>("main", Opset::ios18));
     Block& body = program.functions[0]->body();

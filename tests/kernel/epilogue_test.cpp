@@ -1,10 +1,10 @@
+#include "kernel/epilogue.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <vector>
-
-#include "kernel/epilogue.h"
 
 namespace moka::kernel {
 namespace {
@@ -44,14 +44,16 @@ const Known kKnown[] = {
 
 Tensor ramp(DType t, int64_t n) {
   Tensor x = Tensor::zeros(t, {n}).value();
-  for (int64_t i = 0; i < n; i++) ir::store_f64(x.view(), i, -7 + 14.0 * static_cast<double>(i) / static_cast<double>(n));
+  for (int64_t i = 0; i < n; i++)
+    ir::store_f64(x.view(), i, -7 + 14.0 * static_cast<double>(i) / static_cast<double>(n));
   return x;
 }
 
 TEST(Epilogue, EveryFunctionInEveryFloatType) {
   for (const Known& k : kKnown) {
     ASSERT_TRUE(is_epilogue(k.op));
-    for (auto [t, tolerance] : {std::pair{DType::fp32, 1e-6}, {DType::fp16, 1e-3}, {DType::bf16, 8e-3}, {DType::fp64, 1e-12}}) {
+    for (auto [t, tolerance] :
+         {std::pair{DType::fp32, 1e-6}, {DType::fp16, 1e-3}, {DType::bf16, 8e-3}, {DType::fp64, 1e-12}}) {
       const Tensor before = ramp(t, 2051), after = ramp(t, 2051);
       const Epilogue e{k.op, static_cast<float>(kAlpha), static_cast<float>(kBeta), ""};
       apply_epilogues({&e, 1}, after.view());
@@ -60,7 +62,8 @@ TEST(Epilogue, EveryFunctionInEveryFloatType) {
         if (std::isnan(expected)) {
           EXPECT_TRUE(std::isnan(got)) << k.op;
         } else {
-          ASSERT_NEAR(got, expected, tolerance * std::fmax(1, std::fabs(expected))) << k.op << " of " << ir::load_f64(before.view(), i);
+          ASSERT_NEAR(got, expected, tolerance * std::fmax(1, std::fabs(expected)))
+              << k.op << " of " << ir::load_f64(before.view(), i);
         }
       }
     }

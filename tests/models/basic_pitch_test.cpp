@@ -25,7 +25,9 @@ class BasicPitch : public testing::Test {
     folder_ = *folder / "basic_pitch";
     model_.emplace(Model::load((folder_ / "nmp.mlpackage").string()));
   }
-  Features predict(std::span<const float> window) { return model_->predict({{"input_2", MultiArray::of(window, {1, 43844, 1})}}); }
+  Features predict(std::span<const float> window) {
+    return model_->predict({{"input_2", MultiArray::of(window, {1, 43844, 1})}});
+  }
 
   fs::path folder_;
   std::optional<Model> model_;
@@ -50,7 +52,8 @@ TEST_F(BasicPitch, MatchesOnnxRuntime) {
     double worst = 0;
     for (const char* output : kOutputs) {
       auto values = out.array(output).as<float>();
-      for (size_t i = 0; i < values.size(); i += 7) worst = std::max(worst, static_cast<double>(std::abs(values[i] - truth[at++])));
+      for (size_t i = 0; i < values.size(); i += 7)
+        worst = std::max(worst, static_cast<double>(std::abs(values[i] - truth[at++])));
     }
     EXPECT_EQ(at, truth.size());
     std::cout << "  " << name << ": largest difference " << worst << "\n";
@@ -76,7 +79,8 @@ TEST_F(BasicPitch, MatchesUpstreamsRecording) {
     ASSERT_EQ(got.rows, expected.shape[0]) << kNames[k];
     std::vector<double> truth = expected.to_doubles();
     double worst = 0;
-    for (size_t i = 0; i < truth.size(); i++) worst = std::max(worst, std::abs(truth[i] - static_cast<double>(got.values[i])));
+    for (size_t i = 0; i < truth.size(); i++)
+      worst = std::max(worst, std::abs(truth[i] - static_cast<double>(got.values[i])));
     std::cout << "  " << kNames[k] << ": largest difference " << worst << "\n";
     EXPECT_LE(worst, 1e-4) << kNames[k];
   }

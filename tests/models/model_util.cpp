@@ -98,7 +98,8 @@ bool identical(const Features& a, const Features& b) {
 Features sample_inputs(const Model& model, uint64_t seed) {
   Features in = random_inputs(model.function(), seed);
   for (auto& [name, value] : in)
-    if (auto* d = std::get_if<Dictionary>(&value); d != nullptr && d->string_keys) d->strings = {{"good", 2}, {"terrible", 1}, {"movie", 1}};
+    if (auto* d = std::get_if<Dictionary>(&value); d != nullptr && d->string_keys)
+      d->strings = {{"good", 2}, {"terrible", 1}, {"movie", 1}};
   return in;
 }
 

@@ -8,7 +8,8 @@
 
 namespace moka::test {
 
-/// Element i is that of splitmix64's state seed + (i + 1) * golden gamma, as `draw` of tests/golden/nn_truth.py makes it.
+/// Element i is that of splitmix64's state seed + (i + 1) * golden gamma, as `draw` of tests/golden/nn_truth.py makes
+/// it.
 std::vector<float> draw(uint64_t seed, size_t count, double low, double high);
 
 /// The largest difference of two multi-arrays, dictionaries or numbers relative to max(1, largest magnitude of `b`);

@@ -40,13 +40,16 @@ TEST(Translator, MatchesNumpy) {
       state = encoder.predict(in);
     }
     for (size_t k = 0; k < 16; k++) {
-      worst = std::max(worst, std::abs(state.array("encoder_lstm_h_out").at(static_cast<int64_t>(16 * k)) - c.at("encoder_h")[k].get<double>()));
-      worst = std::max(worst, std::abs(state.array("encoder_lstm_c_out").at(static_cast<int64_t>(16 * k)) - c.at("encoder_c")[k].get<double>()));
+      worst = std::max(worst, std::abs(state.array("encoder_lstm_h_out").at(static_cast<int64_t>(16 * k)) -
+                                       c.at("encoder_h")[k].get<double>()));
+      worst = std::max(worst, std::abs(state.array("encoder_lstm_c_out").at(static_cast<int64_t>(16 * k)) -
+                                       c.at("encoder_c")[k].get<double>()));
     }
     FeatureValue h = state.at("encoder_lstm_h_out"), cell = state.at("encoder_lstm_c_out");
     size_t index = 0, n = 0;
     for (const auto& expected : c.at("output")) {
-      Features out = decoder.predict({{"encodedChar", one_hot(index, 87)}, {"decoder_lstm_h_in", h}, {"decoder_lstm_c_in", cell}});
+      Features out =
+          decoder.predict({{"encodedChar", one_hot(index, 87)}, {"decoder_lstm_h_in", h}, {"decoder_lstm_c_in", cell}});
       auto p = out.array("nextCharProbs").as<double>();
       index = static_cast<size_t>(std::max_element(p.begin(), p.end()) - p.begin());
       ASSERT_EQ(index, expected.get<size_t>()) << "character " << n;
@@ -73,11 +76,14 @@ TEST(VoiceDetector, MatchesNumpy) {
     constexpr double kLoudness[] = {0.02, 0.5, 0.1};
     for (size_t k = 0; k < chunks.size(); k++) {
       double a = kLoudness[k % 3];
-      Features out = m.predict({{"audio_input", MultiArray::of(draw(k, 576, -a, a), {1, 576})}, {"hidden_state", h}, {"cell_state", c}});
+      Features out = m.predict(
+          {{"audio_input", MultiArray::of(draw(k, 576, -a, a), {1, 576})}, {"hidden_state", h}, {"cell_state", c}});
       worst = std::max(worst, std::abs(out.array("vad_output").at(0) - chunks[k].at("vad").get<double>()));
       for (int64_t i = 0; i < 16; i++) {
-        worst = std::max(worst, std::abs(out.array("new_hidden_state").at(8 * i) - chunks[k].at("hidden")[static_cast<size_t>(i)].get<double>()));
-        worst = std::max(worst, std::abs(out.array("new_cell_state").at(8 * i) - chunks[k].at("cell")[static_cast<size_t>(i)].get<double>()));
+        worst = std::max(worst, std::abs(out.array("new_hidden_state").at(8 * i) -
+                                         chunks[k].at("hidden")[static_cast<size_t>(i)].get<double>()));
+        worst = std::max(worst, std::abs(out.array("new_cell_state").at(8 * i) -
+                                         chunks[k].at("cell")[static_cast<size_t>(i)].get<double>()));
       }
       h = out.at("new_hidden_state");
       c = out.at("new_cell_state");
@@ -98,8 +104,11 @@ TEST(EchoCanceller, StreamsAlikeOnEveryDevice) {
     FeatureValue states = MultiArray(DataType::float32, {1, 2, 128, 2});
     for (uint64_t n = 0; n < 12; n++) {
       std::vector<float> lpb = draw(n, 257, 0, 2), mic = draw(n + 100, 257, 0, 2);
-      Features out = m.predict({{"lpb_magnitude", MultiArray::of(lpb, {1, 1, 257})}, {"mic_magnitude", MultiArray::of(mic, {1, 1, 257})}, {"states_in", states}});
-      const MultiArray& next = out.array("Identity_1").shape().size() == 4 ? out.array("Identity_1") : out.array("Identity");
+      Features out = m.predict({{"lpb_magnitude", MultiArray::of(lpb, {1, 1, 257})},
+                                {"mic_magnitude", MultiArray::of(mic, {1, 1, 257})},
+                                {"states_in", states}});
+      const MultiArray& next =
+          out.array("Identity_1").shape().size() == 4 ? out.array("Identity_1") : out.array("Identity");
       states = next;
       frames.push_back(out);
     }

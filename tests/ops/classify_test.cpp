@@ -15,8 +15,9 @@ Constant list_of(const std::vector<Tensor>& items) {
 Tensor probabilities() { return Tensor::f32({1, 3}, std::vector<float>{0.25f, 0.5f, 0.25f}); }
 
 TEST(Classify, StringLabels) {
-  auto out = test::evaluate("classify", {{"probabilities", probabilities()},
-                                         {"classes", list_of({Tensor::text("cat"), Tensor::text("dog"), Tensor::text("owl")})}});
+  auto out = test::evaluate("classify",
+                            {{"probabilities", probabilities()},
+                             {"classes", list_of({Tensor::text("cat"), Tensor::text("dog"), Tensor::text("owl")})}});
   ASSERT_TRUE(out.ok()) << out.error().to_string();
   ASSERT_EQ(out->size(), 2u);
   EXPECT_EQ((*out)[0].tensor.dtype(), DType::string);
@@ -30,7 +31,8 @@ TEST(Classify, StringLabels) {
 
 TEST(Classify, IntegerLabelsAndTies) {
   auto labels = list_of({Tensor::scalar_i64(DType::int64, int64_t{1} << 40), Tensor::scalar_i64(DType::int64, -7)});
-  auto out = test::evaluate("classify", {{"probabilities", Tensor::f32({2}, std::vector<float>{0.5f, 0.5f})}, {"classes", labels}});
+  auto out = test::evaluate("classify",
+                            {{"probabilities", Tensor::f32({2}, std::vector<float>{0.5f, 0.5f})}, {"classes", labels}});
   ASSERT_TRUE(out.ok()) << out.error().to_string();
   EXPECT_EQ(load_i64((*out)[0].tensor.view(), 0), int64_t{1} << 40);
   const Dict& d = *(*out)[1].dict;
@@ -39,9 +41,12 @@ TEST(Classify, IntegerLabelsAndTies) {
 }
 
 TEST(Classify, RefusesWrongLabels) {
-  EXPECT_TRUE(test::refuses("classify", {{"probabilities", probabilities()}, {"classes", list_of({Tensor::text("cat")})}}, "classes"));
-  EXPECT_TRUE(test::refuses("classify", {{"probabilities", Tensor::f32({1}, std::vector<float>{1})},
-                                         {"classes", list_of({Tensor::scalar(DType::fp32, 1)})}}, "classes"));
+  EXPECT_TRUE(test::refuses(
+      "classify", {{"probabilities", probabilities()}, {"classes", list_of({Tensor::text("cat")})}}, "classes"));
+  EXPECT_TRUE(test::refuses("classify",
+                            {{"probabilities", Tensor::f32({1}, std::vector<float>{1})},
+                             {"classes", list_of({Tensor::scalar(DType::fp32, 1)})}},
+                            "classes"));
 }
 
 }  // namespace

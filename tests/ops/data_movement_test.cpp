@@ -19,8 +19,10 @@ Tensor zeros(DType dtype, const Shape& shape) { return Tensor::zeros(dtype, shap
 void expect_transposed(DType dtype, int64_t rows, int64_t columns) {
   Tensor from = zeros(dtype, {rows, columns}), to = zeros(dtype, {columns, rows});
   for (int64_t i = 0; i < rows * columns; i++) {
-    if (dtype == DType::string) from.mut<std::string>()[static_cast<size_t>(i)] = std::to_string(i);
-    else store_i64(from.view(), i, i % 7);
+    if (dtype == DType::string)
+      from.mut<std::string>()[static_cast<size_t>(i)] = std::to_string(i);
+    else
+      store_i64(from.view(), i, i % 7);
   }
   StridedCopy copy;
   copy.add(columns, rows, 1);
@@ -90,7 +92,8 @@ TEST(Packed, CountsAndVisitsSetBits) {
 
 TEST(Packed, BlockRunsCoverEveryElementWithItsBlock) {
   const Shape shape{4, 6, 2};
-  for (const Shape& groups : {Shape{1, 1, 1}, Shape{4, 1, 1}, Shape{1, 3, 1}, Shape{2, 3, 1}, Shape{2, 2, 2}, Shape{1, 1, 2}, Shape{4, 6, 2}}) {
+  for (const Shape& groups : {Shape{1, 1, 1}, Shape{4, 1, 1}, Shape{1, 3, 1}, Shape{2, 3, 1}, Shape{2, 2, 2},
+                              Shape{1, 1, 2}, Shape{4, 6, 2}}) {
     BlockRuns runs(shape, groups);
     for (int64_t i = 0; i < shape.count(); i++) {
       const int64_t at[3] = {i / 12, i / 2 % 6, i % 2};
@@ -104,16 +107,19 @@ TEST(Packed, BlockRunsCoverEveryElementWithItsBlock) {
 }
 
 /// A function of one operation, run with what the text's constants say.
-Result<std::vector<RuntimeValue>> run(const std::string& params, const std::string& statements, const std::string& outputs,
-                                      std::vector<RuntimeValue> inputs, const char* opset = "ios17") {
-  const std::string text = "program(1.0)\n{ func main<" + std::string(opset) + ">(" + params + ") { " + statements + " } -> (" + outputs + "); }";
+Result<std::vector<RuntimeValue>> run(const std::string& params, const std::string& statements,
+                                      const std::string& outputs, std::vector<RuntimeValue> inputs,
+                                      const char* opset = "ios17") {
+  const std::string text = "program(1.0)\n{ func main<" + std::string(opset) + ">(" + params + ") { " + statements +
+                           " } -> (" + outputs + "); }";
   const Program program = MOKA_TRY(read_text(text, table()));
   EvaluateOptions options;
   options.table = &table();
   return evaluate(*program.functions[0], inputs, options);
 }
 
-std::string rejected(const std::string& params, const std::string& statements, std::vector<RuntimeValue> inputs, const char* opset = "ios17") {
+std::string rejected(const std::string& params, const std::string& statements, std::vector<RuntimeValue> inputs,
+                     const char* opset = "ios17") {
   auto r = run(params, statements, "y", std::move(inputs), opset);
   return r.ok() ? "" : r.error().to_string();
 }
@@ -125,41 +131,50 @@ TEST(Indices, OutsideReadTheNearestUnlessForbidden) {
   auto r = run(params, free, "y", {x, ix});
   ASSERT_TRUE(r.ok()) << r.error().to_string();
   EXPECT_TRUE(r.value()[0].tensor == Tensor::i32({30, 10, 30}));
-  const std::string checked = "tensor<bool, []> t = const()[name = tensor<string, []>(\"t\"), val = tensor<bool, []>(true)]; "
-                              "tensor<int32, [3]> y = gather(x = x, indices = i, validate_indices = t)[name = tensor<string, []>(\"g\")];";
+  const std::string checked =
+      "tensor<bool, []> t = const()[name = tensor<string, []>(\"t\"), val = tensor<bool, []>(true)]; "
+      "tensor<int32, [3]> y = gather(x = x, indices = i, validate_indices = t)[name = tensor<string, []>(\"g\")];";
   EXPECT_NE(rejected(params, checked, {x, ix}).find("expected indices from 0 to 2, got 7"), std::string::npos);
 }
 
 TEST(Indices, OutsideAreNotWritten) {
   const Tensor x = Tensor::i32({10, 20, 30}), ix = Tensor::i32({7, -7, 1}), u = Tensor::i32({1, 2, 3});
   auto r = run("tensor<int32, [3]> x, tensor<int32, [3]> i, tensor<int32, [3]> u",
-               "tensor<int32, [3]> y = scatter(data = x, indices = i, updates = u)[name = tensor<string, []>(\"s\")];", "y", {x, ix, u});
+               "tensor<int32, [3]> y = scatter(data = x, indices = i, updates = u)[name = tensor<string, []>(\"s\")];",
+               "y", {x, ix, u});
   ASSERT_TRUE(r.ok()) << r.error().to_string();
   EXPECT_TRUE(r.value()[0].tensor == Tensor::i32({10, 23, 30}));
 }
 
 TEST(Lists, DoNotGrowWhenFixedNorWithoutBound) {
   auto list = [](bool dynamic) {
-    return std::string("tensor<int32, []> n = const()[name = tensor<string, []>(\"n\"), val = tensor<int32, []>(2)]; "
-                       "tensor<bool, []> d = const()[name = tensor<string, []>(\"d\"), val = tensor<bool, []>(") +
+    return std::string(
+               "tensor<int32, []> n = const()[name = tensor<string, []>(\"n\"), val = tensor<int32, []>(2)]; "
+               "tensor<bool, []> d = const()[name = tensor<string, []>(\"d\"), val = tensor<bool, []>(") +
            (dynamic ? "true" : "false") + ")]; list<tensor<fp32, [2]>, " + (dynamic ? "?" : "2") +
            "> l = make_list(init_length = n, dynamic_length = d, elem_shape = (n))[name = tensor<string, []>(\"l\")]; "
-           "list<tensor<fp32, [2]>, " + (dynamic ? "?" : "2") +
+           "list<tensor<fp32, [2]>, " +
+           (dynamic ? "?" : "2") +
            "> w = list_write(ls = l, index = i, value = x)[name = tensor<string, []>(\"w\")]; "
            "tensor<int32, []> y = list_length(ls = w)[name = tensor<string, []>(\"y\")];";
   };
   const std::string params = "tensor<fp32, [2]> x, tensor<int32, []> i";
   const Tensor x = Tensor::zeros(DType::fp32, {2}).value();
   EXPECT_EQ(rejected(params, list(true), {x, Tensor::scalar_i64(DType::int32, 9)}), "");
-  EXPECT_NE(rejected(params, list(false), {x, Tensor::scalar_i64(DType::int32, 2)}).find("outside of a list of length 2"), std::string::npos);
-  EXPECT_NE(rejected(params, list(true), {x, Tensor::scalar_i64(DType::int32, 2147483647)}).find("outside of a list"), std::string::npos);
-  EXPECT_NE(rejected(params, list(true), {x, Tensor::scalar_i64(DType::int32, -1)}).find("outside of a list"), std::string::npos);
+  EXPECT_NE(
+      rejected(params, list(false), {x, Tensor::scalar_i64(DType::int32, 2)}).find("outside of a list of length 2"),
+      std::string::npos);
+  EXPECT_NE(rejected(params, list(true), {x, Tensor::scalar_i64(DType::int32, 2147483647)}).find("outside of a list"),
+            std::string::npos);
+  EXPECT_NE(rejected(params, list(true), {x, Tensor::scalar_i64(DType::int32, -1)}).find("outside of a list"),
+            std::string::npos);
 }
 
 TEST(Slices, RuntimeBoundsThatDoNotFitAreAnError) {
   const Tensor x = Tensor::i32({10, 20, 30}), begin = Tensor::i32({2});
-  const std::string text = "tensor<int32, [1]> n = const()[name = tensor<string, []>(\"n\"), val = tensor<int32, [1]>([2])]; "
-                           "tensor<int32, [2]> y = slice_by_size(x = x, begin = b, size = n)[name = tensor<string, []>(\"s\")];";
+  const std::string text =
+      "tensor<int32, [1]> n = const()[name = tensor<string, []>(\"n\"), val = tensor<int32, [1]>([2])]; "
+      "tensor<int32, [2]> y = slice_by_size(x = x, begin = b, size = n)[name = tensor<string, []>(\"s\")];";
   EXPECT_NE(rejected("tensor<int32, [3]> x, tensor<int32, [1]> b", text, {x, begin}), "");
 }
 
@@ -167,8 +182,11 @@ TEST(Hostile, HugeShapesAreRefused) {
   for (const char* statement :
        {"tensor<fp32, [?, ?, ?]> y = fill(shape = s)[name = tensor<string, []>(\"y\")];",
         "tensor<fp32, [?, ?, ?]> y = tile(x = x, reps = s)[name = tensor<string, []>(\"y\")];"}) {
-    const std::string s = "tensor<int32, [3]> s = const()[name = tensor<string, []>(\"s\"), val = tensor<int32, [3]>([2147483647, 2147483647, 2147483647])]; ";
-    EXPECT_NE(rejected("tensor<fp32, [2, 2, 2]> x", s + statement, {Tensor::zeros(DType::fp32, {2, 2, 2}).value()}), "");
+    const std::string s =
+        "tensor<int32, [3]> s = const()[name = tensor<string, []>(\"s\"), val = tensor<int32, [3]>([2147483647, "
+        "2147483647, 2147483647])]; ";
+    EXPECT_NE(rejected("tensor<fp32, [2, 2, 2]> x", s + statement, {Tensor::zeros(DType::fp32, {2, 2, 2}).value()}),
+              "");
   }
 }
 

@@ -19,11 +19,14 @@ TEST(Inference, Shapes) {
   EXPECT_TRUE(refuses("add", {{"x", zeros({2})}, {"y", zeros({2}, DType::int32)}}, "fp32"));
   EXPECT_TRUE(refuses("select", {{"cond", zeros({3}, DType::boolean)}, {"a", zeros({2})}, {"b", zeros({2})}}, "cond"));
   EXPECT_TRUE(refuses("prelu", {{"x", zeros({1, 3, 2})}, {"alpha", zeros({2})}}, "alpha"));
-  EXPECT_TRUE(refuses("softplus_parametric", {{"x", zeros({1, 3})}, {"alpha", zeros({3})}, {"beta", zeros({3})}}, "rank 3"));
-  EXPECT_TRUE(refuses("batch_norm", {{"x", zeros({1, 3, 2})}, {"mean", zeros({3})}, {"variance", zeros({3, 1})}}, "variance"));
+  EXPECT_TRUE(
+      refuses("softplus_parametric", {{"x", zeros({1, 3})}, {"alpha", zeros({3})}, {"beta", zeros({3})}}, "rank 3"));
+  EXPECT_TRUE(
+      refuses("batch_norm", {{"x", zeros({1, 3, 2})}, {"mean", zeros({3})}, {"variance", zeros({3, 1})}}, "variance"));
   EXPECT_TRUE(refuses("instance_norm", {{"x", zeros({1, 3, 2})}, {"gamma", zeros({4})}}, "gamma"));
   EXPECT_TRUE(refuses("l2_norm", {{"x", zeros({3, 2})}}, "rank 3"));
-  EXPECT_TRUE(refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({1})}, {"gamma", zeros({3})}}, "gamma"));
+  EXPECT_TRUE(
+      refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({1})}, {"gamma", zeros({3})}}, "gamma"));
   EXPECT_TRUE(refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({1})}, {"beta", zeros({3})}}, "beta"));
 }
 

@@ -13,7 +13,8 @@
 namespace moka::test {
 
 /// The outputs; `stream` starts the random numbers of unseeded draws.
-Result<std::vector<ir::RuntimeValue>> evaluate(std::string_view op, std::vector<ir::NamedArg> args, uint64_t stream = 1);
+Result<std::vector<ir::RuntimeValue>> evaluate(std::string_view op, std::vector<ir::NamedArg> args,
+                                               uint64_t stream = 1);
 
 /// The first output, a tensor; an empty tensor and a failed test when the operation fails.
 ir::Tensor call(std::string_view op, std::vector<ir::NamedArg> args, uint64_t stream = 1);

@@ -37,8 +37,8 @@ Moments moments(const Tensor& t) {
   return m;
 }
 
-// Standard errors of the estimates: mean sd/sqrt(n), variance var*sqrt((k-1)/n), skew sqrt(6/n), kurtosis sqrt(24/n) for a
-// normal distribution. Five of them are allowed.
+// Standard errors of the estimates: mean sd/sqrt(n), variance var*sqrt((k-1)/n), skew sqrt(6/n), kurtosis sqrt(24/n)
+// for a normal distribution. Five of them are allowed.
 TEST(Random, UniformIsUniform) {
   const Tensor t = draw("random_uniform", {{"low", -2.0f}, {"high", 4.0f}, {"seed", 5}});
   const Moments m = moments(t);
@@ -57,7 +57,9 @@ TEST(Random, UniformIsUniform) {
 }
 
 TEST(Random, UniformHalfStaysBelowHigh) {
-  const Tensor t = draw("random_uniform", {{"low", Tensor::scalar(DType::fp16, 1)}, {"high", Tensor::scalar(DType::fp16, 1.01)}, {"seed", 5}});
+  const Tensor t =
+      draw("random_uniform",
+           {{"low", Tensor::scalar(DType::fp16, 1)}, {"high", Tensor::scalar(DType::fp16, 1.01)}, {"seed", 5}});
   ASSERT_EQ(t.dtype(), DType::fp16);
   const double high = load_f64(Tensor::scalar(DType::fp16, 1.01).view(), 0);
   for (int64_t i = 0; i < t.count(); i++) {
@@ -102,12 +104,14 @@ TEST(Random, CategoricalFollowsWeights) {
   float logits[4];
   for (int i = 0; i < 4; i++) logits[i] = std::log(probabilities[i]) + 30;
   for (const char* mode : {"probs", "logits"}) {
-    const Tensor x = Tensor::f32({4}, mode[0] == 'p' ? std::span<const float>(probabilities) : std::span<const float>(logits));
+    const Tensor x =
+        Tensor::f32({4}, mode[0] == 'p' ? std::span<const float>(probabilities) : std::span<const float>(logits));
     const Tensor t = call("random_categorical", {{"x", x}, {"mode", mode}, {"size", int{kDraws}}, {"seed", 5}}, 1);
     double counts[4] = {};
     for (float v : t.as<float>()) counts[static_cast<int>(v)]++;
     for (int i = 0; i < 4; i++) {
-      EXPECT_NEAR(counts[i] / kDraws, expected[i], 5 * std::sqrt(expected[i] * (1 - expected[i]) / kDraws)) << mode << i;
+      EXPECT_NEAR(counts[i] / kDraws, expected[i], 5 * std::sqrt(expected[i] * (1 - expected[i]) / kDraws))
+          << mode << i;
     }
   }
 }
@@ -128,8 +132,10 @@ TEST(Random, RefusesBadParameters) {
   EXPECT_TRUE(test::refuses("random_normal", {{"shape", Tensor::i32({2})}, {"stddev", -1.0f}}, "stddev"));
   EXPECT_TRUE(test::refuses("random_normal", {{"shape", Tensor::i32({2, -3})}}, "shape"));
   EXPECT_TRUE(test::refuses("random_normal", {{"shape", Tensor::i32({1 << 30, 1 << 30, 1 << 30})}}, ""));
-  EXPECT_TRUE(test::refuses("random_categorical", {{"x", Tensor::f32({2}, std::vector<float>{0, 0})}, {"mode", "probs"}}, "no distribution"));
-  EXPECT_TRUE(test::refuses("random_categorical", {{"x", Tensor::f32({2}, std::vector<float>{1, 0})}, {"size", 0}}, "size"));
+  EXPECT_TRUE(test::refuses("random_categorical",
+                            {{"x", Tensor::f32({2}, std::vector<float>{0, 0})}, {"mode", "probs"}}, "no distribution"));
+  EXPECT_TRUE(
+      test::refuses("random_categorical", {{"x", Tensor::f32({2}, std::vector<float>{1, 0})}, {"size", 0}}, "size"));
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "passes/pass.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,9 +11,10 @@
 #include "ir/text_printer.h"
 #include "ir/text_reader.h"
 #include "ir/verifier.h"
+#include "passes/pass.h"
 
-/// A case is two programs, tests/passes/<pass>/<case>.in.mil and .out.mil: before the pass, and after it and the removal
-/// of dead code. With MOKA_WRITE_CASES set in the environment, the second one is written instead of compared.
+/// A case is two programs, tests/passes/<pass>/<case>.in.mil and .out.mil: before the pass, and after it and the
+/// removal of dead code. With MOKA_WRITE_CASES set in the environment, the second one is written instead of compared.
 namespace moka::test {
 namespace {
 
@@ -39,8 +38,10 @@ RuntimeValue random_value(const Type& type, RandomSource& random) {
   EXPECT_TRUE(tensor.ok());
   for (int64_t i = 0; i < tensor->count(); i++) {
     const auto r = random.next();
-    if (is_float(t.dtype())) store_f64(tensor->view(), i, (static_cast<double>(r % 257) - 128) / 64);
-    else store_i64(tensor->view(), i, static_cast<int64_t>(t.dtype() == DType::boolean ? r % 2 : r % 4));
+    if (is_float(t.dtype()))
+      store_f64(tensor->view(), i, (static_cast<double>(r % 257) - 128) / 64);
+    else
+      store_i64(tensor->view(), i, static_cast<int64_t>(t.dtype() == DType::boolean ? r % 2 : r % 4));
   }
   return RuntimeValue(*tensor);
 }
@@ -65,7 +66,8 @@ Outcome evaluate(const Function& f, uint64_t seed) {
   return out;
 }
 
-void expect_close(const std::vector<RuntimeValue>& a, const std::vector<RuntimeValue>& b, double tolerance, std::string_view what) {
+void expect_close(const std::vector<RuntimeValue>& a, const std::vector<RuntimeValue>& b, double tolerance,
+                  std::string_view what) {
   ASSERT_EQ(a.size(), b.size()) << what;
   for (size_t k = 0; k < a.size(); k++) {
     const TensorView x = a[k].tensor.view(), y = b[k].tensor.view();
@@ -73,7 +75,8 @@ void expect_close(const std::vector<RuntimeValue>& a, const std::vector<RuntimeV
     for (int64_t i = 0; i < x.count(); i++) {
       const double p = load_f64(x, i), q = load_f64(y, i);
       if (p == q || (std::isnan(p) && std::isnan(q))) continue;
-      ASSERT_LE(std::fabs(p - q), tolerance * std::max(1.0, std::fabs(p))) << what << " " << k << ", element " << i << ": " << p << " became " << q;
+      ASSERT_LE(std::fabs(p - q), tolerance * std::max(1.0, std::fabs(p)))
+          << what << " " << k << ", element " << i << ": " << p << " became " << q;
     }
   }
 }
@@ -103,7 +106,8 @@ std::vector<Case> all_cases() {
     if (!name.ends_with(".in.mil")) continue;
     out.push_back({e.path().parent_path().filename().string(), name.substr(0, name.size() - 7)});
   }
-  std::sort(out.begin(), out.end(), [](const Case& a, const Case& b) { return std::tie(a.pass, a.name) < std::tie(b.pass, b.name); });
+  std::sort(out.begin(), out.end(),
+            [](const Case& a, const Case& b) { return std::tie(a.pass, a.name) < std::tie(b.pass, b.name); });
   return out;
 }
 
@@ -137,10 +141,12 @@ TEST_P(PassCase, RewritesAndComputesTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, PassCase, testing::ValuesIn(all_cases()), [](const auto& info) { return info.param.pass + "_" + info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Passes, PassCase, testing::ValuesIn(all_cases()),
+                         [](const auto& info) { return info.param.pass + "_" + info.param.name; });
 
 TEST(Pipeline, EveryPassOfTheOrderExists) {
-  for (std::string_view name : {"widen_float16", "remove_identities", "fold_constants", "fold_scale", "fuse_activations", "remove_dead_code"})
+  for (std::string_view name :
+       {"widen_float16", "remove_identities", "fold_constants", "fold_scale", "fuse_activations", "remove_dead_code"})
     EXPECT_NE(passes::find(name), nullptr) << name;
 }
 
@@ -149,13 +155,15 @@ TEST(Pipeline, ReportsWhatItDid) {
     tensor<fp32, [1, 2]> a = linear(x = x, weight = tensor<fp32, [2, 2]>([[1.0, 2.0], [3.0, 4.0]]))[name = string("dense")];
     tensor<fp32, [1, 2]> b = mul(x = a, y = fp32(2.0))[name = string("twice")];
     tensor<fp32, [1, 2]> c = relu(x = b)[name = string("relu_1")];
-    } -> (c); })", ops::table());
+    } -> (c); })",
+                           ops::table());
   ASSERT_TRUE(program.ok()) << program.error().to_string();
   std::vector<passes::Remark> remarks;
   ASSERT_TRUE(passes::run_pipeline(*program, ops::table(), {}, remarks).ok());
   std::vector<std::string> texts;
   for (const auto& r : remarks) texts.push_back(std::string(r.pass) + ": " + r.text);
-  EXPECT_EQ(texts, (std::vector<std::string>{"fold_scale: twice into the weights of dense", "fuse_activations: relu_1 into dense"}));
+  EXPECT_EQ(texts, (std::vector<std::string>{"fold_scale: twice into the weights of dense",
+                                             "fuse_activations: relu_1 into dense"}));
 }
 
 }  // namespace

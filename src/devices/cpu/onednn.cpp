@@ -25,7 +25,8 @@ std::string key_of(const Desc& plain, const Desc& packed) {
     const dnnl_memory_desc_t& m = d.data;
     std::string s;
     for (int i = 0; i < m.ndims; i++)
-      s += cat(m.dims[i], "/", m.padded_dims[i], "/", m.format_kind == dnnl_blocked ? m.format_desc.blocking.strides[i] : -1, ",");
+      s += cat(m.dims[i], "/", m.padded_dims[i], "/",
+               m.format_kind == dnnl_blocked ? m.format_desc.blocking.strides[i] : -1, ",");
     if (m.format_kind == dnnl_blocked) {
       const auto& b = m.format_desc.blocking;
       for (int i = 0; i < b.inner_nblks; i++) s += cat(b.inner_idxs[i], "b", b.inner_blks[i], ",");
@@ -80,7 +81,8 @@ class Shared {
     }
     if (status == dnnl_success) {
       ThreadScope scope(threads);
-      status = dnnl_primitive_execute(primitive.get(), slot->stream.get(), static_cast<int>(arguments.size()), slot->arguments.data());
+      status = dnnl_primitive_execute(primitive.get(), slot->stream.get(), static_cast<int>(arguments.size()),
+                                      slot->arguments.data());
     }
     give_back(std::move(slot));
     if (status != dnnl_success) return failed("execution", status);
@@ -155,7 +157,8 @@ Desc describe(const ir::Shape& shape, Layout layout) {
   const Dims dims = dims_of(shape);
   const int rank = shape.rank();
   if (layout.is_row_major() || rank < 3) return row_major(dims);
-  if (layout.kind == Layout::Kind::channels_last) return {dims, kF32, rank == 3 ? tag::nwc : rank == 4 ? tag::nhwc : tag::ndhwc};
+  if (layout.kind == Layout::Kind::channels_last)
+    return {dims, kF32, rank == 3 ? tag::nwc : rank == 4 ? tag::nhwc : tag::ndhwc};
   if (layout.block == 16) return {dims, kF32, rank == 3 ? tag::nCw16c : rank == 4 ? tag::nChw16c : tag::nCdhw16c};
   return {dims, kF32, rank == 3 ? tag::nCw8c : rank == 4 ? tag::nChw8c : tag::nCdhw8c};
 }
@@ -164,25 +167,41 @@ size_t append_epilogues(std::span<const ir::Epilogue> epilogues, dnnl::post_ops&
   size_t n = 0;
   for (const ir::Epilogue& e : epilogues) {
     auto add = [&](algorithm a, float alpha = 0, float beta = 0) { to.append_eltwise(1, a, alpha, beta); };
-    if (e.op == "relu") add(algorithm::eltwise_relu);
-    else if (e.op == "relu6") add(algorithm::eltwise_clip, 0, 6);
-    else if (e.op == "clip") add(algorithm::eltwise_clip, e.alpha, e.beta);
-    else if (e.op == "sigmoid") add(algorithm::eltwise_logistic);
-    else if (e.op == "tanh") add(algorithm::eltwise_tanh);
-    else if (e.op == "silu") add(algorithm::eltwise_swish, 1);
-    else if (e.op == "leaky_relu") add(algorithm::eltwise_relu, e.alpha);
-    else if (e.op == "elu") add(algorithm::eltwise_elu, e.alpha);
-    else if (e.op == "gelu") add(algorithm::eltwise_gelu_erf);
-    else if (e.op == "gelu_tanh") add(algorithm::eltwise_gelu_tanh);
-    else if (e.op == "linear_activation") add(algorithm::eltwise_linear, e.alpha, e.beta);
-    else if (e.op == "abs") add(algorithm::eltwise_abs);
-    else if (e.op == "sqrt") add(algorithm::eltwise_sqrt);
-    else if (e.op == "square") add(algorithm::eltwise_square);
-    else if (e.op == "exp") add(algorithm::eltwise_exp);
+    if (e.op == "relu")
+      add(algorithm::eltwise_relu);
+    else if (e.op == "relu6")
+      add(algorithm::eltwise_clip, 0, 6);
+    else if (e.op == "clip")
+      add(algorithm::eltwise_clip, e.alpha, e.beta);
+    else if (e.op == "sigmoid")
+      add(algorithm::eltwise_logistic);
+    else if (e.op == "tanh")
+      add(algorithm::eltwise_tanh);
+    else if (e.op == "silu")
+      add(algorithm::eltwise_swish, 1);
+    else if (e.op == "leaky_relu")
+      add(algorithm::eltwise_relu, e.alpha);
+    else if (e.op == "elu")
+      add(algorithm::eltwise_elu, e.alpha);
+    else if (e.op == "gelu")
+      add(algorithm::eltwise_gelu_erf);
+    else if (e.op == "gelu_tanh")
+      add(algorithm::eltwise_gelu_tanh);
+    else if (e.op == "linear_activation")
+      add(algorithm::eltwise_linear, e.alpha, e.beta);
+    else if (e.op == "abs")
+      add(algorithm::eltwise_abs);
+    else if (e.op == "sqrt")
+      add(algorithm::eltwise_sqrt);
+    else if (e.op == "square")
+      add(algorithm::eltwise_square);
+    else if (e.op == "exp")
+      add(algorithm::eltwise_exp);
     else if (e.op == "sigmoid_hard") {
       add(algorithm::eltwise_linear, e.alpha, e.beta);
       add(algorithm::eltwise_clip, 0, 1);
-    } else break;
+    } else
+      break;
     n++;
   }
   return n;
@@ -208,7 +227,8 @@ void Launch::packed(int id, const Desc& desc, int arg, const Desc& plain) {
     arguments_.push_back({id, desc, From::packed, arg, plain});
 }
 
-kernel::KernelChoice Launch::choose(std::string_view kernel, const dnnl::primitive_desc_base& pd, const kernel::MatchCall& call) const {
+kernel::KernelChoice Launch::choose(std::string_view kernel, const dnnl::primitive_desc_base& pd,
+                                    const kernel::MatchCall& call) const {
   kernel::KernelChoice c;
   c.kernel = kernel;
   c.note = pd.impl_info_str();
@@ -217,7 +237,8 @@ kernel::KernelChoice Launch::choose(std::string_view kernel, const dnnl::primiti
   shared->arguments = arguments_;
   shared->threads = call.threads;
   const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
-  if ((c.scratch = scratch.get_size()) > 0) shared->arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, From::scratch, 0, {}});
+  if ((c.scratch = scratch.get_size()) > 0)
+    shared->arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, From::scratch, 0, {}});
   for (const Argument& a : arguments_) {
     if (a.from != From::packed) continue;
     c.in_prepare_only.resize(call.call.all_args().size());
@@ -233,7 +254,8 @@ kernel::KernelChoice Launch::choose(std::string_view kernel, const dnnl::primiti
         if (a.from != From::packed) continue;
         shared->packed[i] = MOKA_TRY(context.pack(a.index, key_of(a.plain, a.desc), a.desc.get_size(),
                                                   [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                                    dnnl::memory from(a.plain, engine(), value.data), into(a.desc, engine(), to);
+                                                    dnnl::memory from(a.plain, engine(), value.data),
+                                                        into(a.desc, engine(), to);
                                                     dnnl::stream stream(engine());
                                                     dnnl::reorder(from, into).execute(stream, from, into);
                                                     stream.wait();

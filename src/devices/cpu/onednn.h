@@ -50,7 +50,8 @@ class Launch {
   /// A constant input, reordered once from `plain` (how its row-major bytes are to be read) to `desc`.
   void packed(int id, const Desc& desc, int arg, const Desc& plain);
   /// A choice with kernel, note, scratch, in_prepare_only, own_threads, prepare and run set.
-  kernel::KernelChoice choose(std::string_view kernel, const dnnl::primitive_desc_base& pd, const kernel::MatchCall& call) const;
+  kernel::KernelChoice choose(std::string_view kernel, const dnnl::primitive_desc_base& pd,
+                              const kernel::MatchCall& call) const;
 
   enum class From : uint8_t { in, out, packed, scratch };
   struct Argument {

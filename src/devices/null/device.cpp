@@ -29,8 +29,8 @@ Match match_identity(const MatchCall& call) {
   // Inputs are numbered over all parameters; keep the number, so that running needs no lookup.
   const auto x = static_cast<size_t>(call.call.arg_index("x"));
 
-  // Layouts: inputs and outputs are row-major unless asked for otherwise. This kernel takes what comes and gives the same,
-  // which saves conversions; `in` has one entry for each input, `out` one for each output.
+  // Layouts: inputs and outputs are row-major unless asked for otherwise. This kernel takes what comes and gives the
+  // same, which saves conversions; `in` has one entry for each input, `out` one for each output.
   const Layout layout = call.layouts[x];
   choice.in.resize(call.call.all_args().size());
   choice.in[x] = layout;
@@ -42,9 +42,9 @@ Match match_identity(const MatchCall& call) {
   choice.cost = 2.0 * static_cast<double>(*stored) / 8e9;
 
   // What else a choice can say, none of which a copy needs: `scratch` bytes of working memory; `in_prepare_only` for
-  // inputs that `prepare` reads and repacks once (weights); `in_place` for an input whose memory the output may take over;
-  // `tiles` so that threads can share the work; `own_threads` for libraries that have theirs; `epilogues` for the fused
-  // activation functions that the kernel applies itself (the executor applies those left over).
+  // inputs that `prepare` reads and repacks once (weights); `in_place` for an input whose memory the output may take
+  // over; `tiles` so that threads can share the work; `own_threads` for libraries that have theirs; `epilogues` for the
+  // fused activation functions that the kernel applies itself (the executor applies those left over).
 
   // Runs in many sessions at once: only constants may be captured, and nothing may be allocated.
   choice.run = [x, n = *stored](const KernelArgs& args) -> Status {
@@ -70,7 +70,8 @@ class Null final : public Device {
   int rank() const override { return -1; }
   // Best first: the first kernel that matches an operation runs it.
   std::span<const KernelDef> kernels() const override {
-    static const KernelDef defs[] = {{"null.identity", {"identity"}, match_identity}, {"null.anything", {}, match_anything}};
+    static const KernelDef defs[] = {{"null.identity", {"identity"}, match_identity},
+                                     {"null.anything", {}, match_anything}};
     return defs;
   }
 };

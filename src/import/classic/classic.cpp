@@ -13,7 +13,8 @@ using ir::Tensor;
 using ir::Type;
 using ir::Value;
 
-Result<Site> Site::open(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Result<Site> Site::open(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                        Features& features) {
   Site s;
   s.context_ = &context;
   s.builder_ = &builder;
@@ -63,7 +64,8 @@ Result<Value*> Site::vector(int64_t expected) const {
     Value* v = MOKA_TRY(input(f));
     if (v == nullptr) {
       if (f.kind != FeatureKind::float64)
-        return fail(ErrorCode::unsupported, type_name_, " model: optional input '", f.name, "' without a value is not a double");
+        return fail(ErrorCode::unsupported, type_name_, " model: optional input '", f.name,
+                    "' without a value is not a double");
       v = MOKA_TRY(builder_->constant(name(f.name), Tensor::scalar(DType::fp64, NAN)));
     }
     int64_t n = -1;
@@ -71,7 +73,9 @@ Result<Value*> Site::vector(int64_t expected) const {
       n = MOKA_TRY(v->type.shape().checked_count());
     else if (description_.inputs.size() == 1)
       n = expected;
-    if (n < 0) return fail(ErrorCode::unsupported, type_name_, " model: input '", f.name, "' of type ", v->type, " does not say its size");
+    if (n < 0)
+      return fail(ErrorCode::unsupported, type_name_, " model: input '", f.name, "' of type ", v->type,
+                  " does not say its size");
     values.push_back(v);
     dimensions.push_back(n);
   }
@@ -87,9 +91,11 @@ Status Site::output(const FeatureDescription& feature, Value* value) const {
   bool text = t.is_tensor() && t.dtype() == DType::string;
   if (declared.is_dict() || t.is_dict() || !declared.is_tensor() || !t.is_tensor()) {
     if (!is_compatible(t, declared))
-      return fail(ErrorCode::malformed, type_name_, " model: output '", feature.name, "' is declared as ", declared, ", but is ", t);
+      return fail(ErrorCode::malformed, type_name_, " model: output '", feature.name, "' is declared as ", declared,
+                  ", but is ", t);
   } else if (text != (declared.dtype() == DType::string)) {
-    return fail(ErrorCode::malformed, type_name_, " model: output '", feature.name, "' is declared as ", declared, ", but is ", t);
+    return fail(ErrorCode::malformed, type_name_, " model: output '", feature.name, "' is declared as ", declared,
+                ", but is ", t);
   } else {
     bool reshape = declared.is_ranked() && declared.is_concrete() && t.is_ranked() && !(declared.shape() == t.shape());
     if (reshape || declared.dtype() != t.dtype()) {
@@ -103,21 +109,26 @@ Status Site::output(const FeatureDescription& feature, Value* value) const {
 }
 
 Status Site::classify(Value* scores, Tensor classes) const {
-  ir::Op* op = MOKA_TRY(builder_->append({"ml_classify", {{"x", scores}, {"classes", std::move(classes)}}, name("classify"),
-                                          {name("label"), name("scores")}, {}}));
+  ir::Op* op = MOKA_TRY(builder_->append({"ml_classify",
+                                          {{"x", scores}, {"classes", std::move(classes)}},
+                                          name("classify"),
+                                          {name("label"), name("scores")},
+                                          {}}));
   const std::string& label = description_.predicted_feature_name;
   const std::string& probabilities = description_.predicted_probabilities_name;
   for (const FeatureDescription& f : description_.outputs) {
     bool is_label = f.name == label || (label.empty() && f.kind != FeatureKind::dictionary);
     if (!is_label && f.name != probabilities && (!probabilities.empty() || f.kind != FeatureKind::dictionary))
-      return fail(ErrorCode::malformed, type_name_, " model: output '", f.name, "' is neither the predicted class nor its probabilities");
+      return fail(ErrorCode::malformed, type_name_, " model: output '", f.name,
+                  "' is neither the predicted class nor its probabilities");
     MOKA_TRY(output(f, op->output(is_label ? 0 : 1)));
   }
   return {};
 }
 
 Result<Tensor> Site::copy(DType dtype, const ir::Shape& shape, const void* data, size_t bytes) const {
-  if (context_->options.budget) MOKA_TRY(context_->options.budget->take(bytes, cat("numbers of a ", type_name_, " model")));
+  if (context_->options.budget)
+    MOKA_TRY(context_->options.budget->take(bytes, cat("numbers of a ", type_name_, " model")));
   Tensor t = MOKA_TRY(Tensor::zeros(dtype, shape));
   if (bytes > 0) std::memcpy(t.mutable_data(), data, bytes);
   return t;
@@ -145,7 +156,8 @@ template <class Keys>
 std::vector<int64_t> order_of(const Keys& keys) {
   std::vector<int64_t> order(static_cast<size_t>(keys.size()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return keys[static_cast<int>(a)] < keys[static_cast<int>(b)]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return keys[static_cast<int>(a)] < keys[static_cast<int>(b)]; });
   return order;
 }
 

@@ -14,7 +14,8 @@ namespace moka::import::classic {
 /// One model being imported: its description, its features and where its operations go.
 class Site {
  public:
-  static Result<Site> open(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+  static Result<Site> open(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                           Features& features);
 
   const FunctionDescription& description() const { return description_; }
   ir::Builder& builder() const { return *builder_; }
@@ -30,8 +31,8 @@ class Site {
   Result<ir::Value*> input(const FeatureDescription& feature) const;
   /// The value of the input of that name, nullptr when the name is empty or as above.
   Result<ir::Value*> input(std::string_view feature) const;
-  /// All inputs, one behind the other, as a vector of doubles. `expected`: elements of an input that does not declare its
-  /// shape, -1 where that is an error.
+  /// All inputs, one behind the other, as a vector of doubles. `expected`: elements of an input that does not declare
+  /// its shape, -1 where that is an error.
   Result<ir::Value*> vector(int64_t expected) const;
 
   /// Converts `value` to the declared type of `feature` and adds it to the outputs.
@@ -76,8 +77,10 @@ ir::Tensor strings(const google::protobuf::RepeatedPtrField<std::string>& values
 /// The class labels of a classifier: a vector of strings or int64. Error malformed when there are none.
 template <class Message>
 Result<ir::Tensor> class_labels(const Site& site, const Message& m) {
-  if (m.has_stringclasslabels() && m.stringclasslabels().vector_size() > 0) return strings(m.stringclasslabels().vector());
-  if (m.has_int64classlabels() && m.int64classlabels().vector_size() > 0) return site.tensor(span_of(m.int64classlabels().vector()));
+  if (m.has_stringclasslabels() && m.stringclasslabels().vector_size() > 0)
+    return strings(m.stringclasslabels().vector());
+  if (m.has_int64classlabels() && m.int64classlabels().vector_size() > 0)
+    return site.tensor(span_of(m.int64classlabels().vector()));
   return fail(ErrorCode::malformed, "classifier without class labels");
 }
 
@@ -88,7 +91,8 @@ Result<ir::Tensor> matrix(const Site& site, const Rows& rows, std::string_view w
   int columns = rows.empty() ? 0 : rows[0].value_size();
   for (int i = 0; i < rows.size(); ++i) {
     if (rows[i].value_size() != columns)
-      return fail(ErrorCode::malformed, what, ", row ", i, ": expected ", columns, " numbers as in row 0, got ", rows[i].value_size());
+      return fail(ErrorCode::malformed, what, ", row ", i, ": expected ", columns, " numbers as in row 0, got ",
+                  rows[i].value_size());
     flat.insert(flat.end(), rows[i].value().begin(), rows[i].value().end());
   }
   return site.tensor(flat, {rows.size(), columns});

@@ -10,9 +10,11 @@ using ir::Value;
 /// weights * x + offset.
 template <class Glm>
 Result<Value*> linear(const Site& site, const Glm& glm) {
-  if (glm.weights_size() == 0 || glm.weights(0).value_size() == 0) return fail(ErrorCode::malformed, "linear model without weights");
+  if (glm.weights_size() == 0 || glm.weights(0).value_size() == 0)
+    return fail(ErrorCode::malformed, "linear model without weights");
   if (glm.offset_size() != 0 && glm.offset_size() != glm.weights_size())
-    return fail(ErrorCode::malformed, "linear model: expected ", glm.weights_size(), " offsets, as rows of weights, got ", glm.offset_size());
+    return fail(ErrorCode::malformed, "linear model: expected ", glm.weights_size(),
+                " offsets, as rows of weights, got ", glm.offset_size());
   Tensor weights = MOKA_TRY(classic::matrix(site, glm.weights(), "weights"));
   std::vector<double> offsets(glm.offset().begin(), glm.offset().end());
   offsets.resize(static_cast<size_t>(glm.weights_size()), 0.0);
@@ -28,7 +30,8 @@ Status import_regressor(const Site& site, const proto::GLMRegressor& glm) {
     case proto::GLMRegressor::Logit: y = MOKA_TRY(site.op("ml_link", {{"x", y}, {"mode", "logit"}}, "logit")); break;
     case proto::GLMRegressor::Probit: y = MOKA_TRY(site.op("ml_link", {{"x", y}, {"mode", "probit"}}, "probit")); break;
     default:
-      return fail(ErrorCode::unsupported, "glmRegressor: unknown post-evaluation transform ", static_cast<int>(glm.postevaluationtransform()));
+      return fail(ErrorCode::unsupported, "glmRegressor: unknown post-evaluation transform ",
+                  static_cast<int>(glm.postevaluationtransform()));
   }
   return site.output(*MOKA_TRY(site.only_output()), y);
 }
@@ -46,7 +49,8 @@ Status import_classifier(const Site& site, const proto::GLMClassifier& glm) {
   bool binary = count == 2 && rows == 1;
   int64_t expected = one_vs_rest ? count : count - 1;
   if (!binary && (rows != expected || count < 2))
-    return fail(ErrorCode::malformed, "glmClassifier: expected ", expected, " rows of weights for ", count, " classes, got ", rows);
+    return fail(ErrorCode::malformed, "glmClassifier: expected ", expected, " rows of weights for ", count,
+                " classes, got ", rows);
   Value* y = MOKA_TRY(linear(site, glm));
   const char* link = transform == proto::GLMClassifier::Logit ? "logit" : "probit";
   if (binary || one_vs_rest) {

@@ -23,7 +23,8 @@ Result<classic::SortedKeys> items_of(const Site& site, const Recommender& m) {
     for (const auto& c : row.similaritemlist()) count = std::max(count, c.itemid() + 1);
   }
   if (count > mentioned)
-    return fail(ErrorCode::malformed, "itemSimilarityRecommender: item number ", count - 1, ", but only ", mentioned, " entries");
+    return fail(ErrorCode::malformed, "itemSimilarityRecommender: item number ", count - 1, ", but only ", mentioned,
+                " entries");
   proto::Int64Vector numbers;
   for (uint64_t i = 0; i < count; ++i) numbers.add_vector(static_cast<int64_t>(i));
   return classic::sorted_keys(site, numbers);
@@ -42,9 +43,11 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   std::vector<double> shift(n, 0.0), similarity;
   for (const auto& row : m.itemitemsimilarities()) {
     if (row.itemid() >= n)
-      return fail(ErrorCode::malformed, "itemSimilarityRecommender: expected an item number below ", n, ", got ", row.itemid());
+      return fail(ErrorCode::malformed, "itemSimilarityRecommender: expected an item number below ", n, ", got ",
+                  row.itemid());
     auto at = static_cast<size_t>(rank[row.itemid()]);
-    if (rows[at] != nullptr) return fail(ErrorCode::malformed, "itemSimilarityRecommender: item ", row.itemid(), " is described twice");
+    if (rows[at] != nullptr)
+      return fail(ErrorCode::malformed, "itemSimilarityRecommender: item ", row.itemid(), " is described twice");
     rows[at] = &row;
     shift[at] = row.itemscoreadjustment();
   }
@@ -53,7 +56,8 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
     if (row != nullptr)
       for (const auto& c : row->similaritemlist()) {
         if (c.itemid() >= n)
-          return fail(ErrorCode::malformed, "itemSimilarityRecommender: expected an item number below ", n, ", got ", c.itemid());
+          return fail(ErrorCode::malformed, "itemSimilarityRecommender: expected an item number below ", n, ", got ",
+                      c.itemid());
         similar.push_back(rank[c.itemid()]);
         similarity.push_back(c.similarityscore());
       }
@@ -71,11 +75,13 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   args.emplace_back("similar", MOKA_TRY(site.tensor(similar)));
   args.emplace_back("similarity", MOKA_TRY(site.tensor(similarity)));
   args.emplace_back("shift", MOKA_TRY(site.tensor(shift)));
-  ir::Op* op = MOKA_TRY(builder.append({"ml_recommend", std::move(args), site.name("recommend"), {site.name("items"), site.name("scores")}, {}}));
+  ir::Op* op = MOKA_TRY(builder.append(
+      {"ml_recommend", std::move(args), site.name("recommend"), {site.name("items"), site.name("scores")}, {}}));
   for (const FeatureDescription& f : site.description().outputs) {
     bool list = f.name == m.recommendeditemlistoutputfeaturename();
     if (!list && f.name != m.recommendeditemscoreoutputfeaturename())
-      return fail(ErrorCode::malformed, "itemSimilarityRecommender: output '", f.name, "' is neither the items nor their scores");
+      return fail(ErrorCode::malformed, "itemSimilarityRecommender: output '", f.name,
+                  "' is neither the items nor their scores");
     MOKA_TRY(site.output(f, op->output(list ? 0 : 1)));
   }
   return {};

@@ -61,12 +61,14 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   Labels labels = MOKA_TRY(read_labels(site, knn));
   int64_t n = index.floatsamples_size(), d = index.numberofdimensions();
   if (static_cast<int64_t>(labels.samples.size()) != n)
-    return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected a class label for each of ", n, " samples, got ", labels.samples.size());
+    return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected a class label for each of ", n,
+                " samples, got ", labels.samples.size());
   std::vector<float> samples;
   for (int i = 0; i < n; ++i) {
     const auto& row = index.floatsamples(i).vector();
     if (row.size() != d)
-      return fail(ErrorCode::malformed, "kNearestNeighborsClassifier, sample ", i, ": expected ", d, " dimensions, got ", row.size());
+      return fail(ErrorCode::malformed, "kNearestNeighborsClassifier, sample ", i, ": expected ", d,
+                  " dimensions, got ", row.size());
     samples.insert(samples.end(), row.begin(), row.end());
   }
   int64_t k = knn.numberofneighbors().defaultvalue();
@@ -77,7 +79,8 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   args.emplace_back("labels", MOKA_TRY(site.tensor(labels.samples)));
   args.emplace_back("classes", Tensor::scalar_i64(ir::DType::int64, labels.classes.count()));
   args.emplace_back("k", Tensor::scalar_i64(ir::DType::int64, k));
-  return site.classify(MOKA_TRY(site.op("ml_nearest_neighbors", std::move(args), "neighbors")), std::move(labels.classes));
+  return site.classify(MOKA_TRY(site.op("ml_nearest_neighbors", std::move(args), "neighbors")),
+                       std::move(labels.classes));
 }
 
 }  // namespace

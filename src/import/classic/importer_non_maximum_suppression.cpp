@@ -21,7 +21,8 @@ const FeatureDescription* find(const std::vector<FeatureDescription>& features, 
 Result<Value*> floats(const Site& site, const std::string& name, std::string_view what) {
   Value* v = MOKA_TRY(site.input(name));
   if (v == nullptr) return fail(ErrorCode::malformed, "nonMaximumSuppression without an input for ", what);
-  if (!v->type.is_tensor()) return fail(ErrorCode::malformed, "nonMaximumSuppression, input '", name, "': expected an array, got ", v->type);
+  if (!v->type.is_tensor())
+    return fail(ErrorCode::malformed, "nonMaximumSuppression, input '", name, "': expected an array, got ", v->type);
   if (is_float(v->type.dtype())) return v;
   return site.op("ml_convert", {{"x", v}, {"dtype", "fp64"}}, name);
 }
@@ -45,7 +46,8 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   args.emplace_back("coordinates", MOKA_TRY(floats(site, m.coordinatesinputfeaturename(), "coordinates")));
   args.emplace_back("confidence", MOKA_TRY(floats(site, m.confidenceinputfeaturename(), "confidence")));
   if (Value* v = MOKA_TRY(site.input(m.iouthresholdinputfeaturename()))) args.emplace_back("iou_threshold", v);
-  if (Value* v = MOKA_TRY(site.input(m.confidencethresholdinputfeaturename()))) args.emplace_back("confidence_threshold", v);
+  if (Value* v = MOKA_TRY(site.input(m.confidencethresholdinputfeaturename())))
+    args.emplace_back("confidence_threshold", v);
   args.emplace_back("default_iou_threshold", Tensor::scalar(DType::fp64, m.iouthreshold()));
   args.emplace_back("default_confidence_threshold", Tensor::scalar(DType::fp64, m.confidencethreshold()));
   args.emplace_back("per_class", m.picktop().perclass());
@@ -56,11 +58,15 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   narrow(coordinates, least, most);
   args.emplace_back("min_boxes", Tensor::scalar_i64(DType::int64, least));
   args.emplace_back("max_boxes", Tensor::scalar_i64(DType::int64, most));
-  ir::Op* op = MOKA_TRY(builder.append({"ml_non_maximum_suppression", std::move(args), site.name("suppress"),
-                                        {site.name("coordinates"), site.name("confidence")}, {}}));
+  ir::Op* op = MOKA_TRY(builder.append({"ml_non_maximum_suppression",
+                                        std::move(args),
+                                        site.name("suppress"),
+                                        {site.name("coordinates"), site.name("confidence")},
+                                        {}}));
   for (const FeatureDescription& f : site.description().outputs) {
     if (&f != confidence && &f != coordinates)
-      return fail(ErrorCode::malformed, "nonMaximumSuppression: output '", f.name, "' is neither confidence nor coordinates");
+      return fail(ErrorCode::malformed, "nonMaximumSuppression: output '", f.name,
+                  "' is neither confidence nor coordinates");
     MOKA_TRY(site.output(f, op->output(&f == coordinates ? 0 : 1)));
   }
   return {};

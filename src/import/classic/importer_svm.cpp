@@ -25,7 +25,8 @@ Result<Vectors> read(const proto::SparseSupportVectors& v) {
     int32_t previous = 0;
     for (const auto& node : row.nodes()) {
       if (node.index() <= previous)
-        return fail(ErrorCode::malformed, "support vector ", out.count(), ": expected an index above ", previous, ", got ", node.index());
+        return fail(ErrorCode::malformed, "support vector ", out.count(), ": expected an index above ", previous,
+                    ", got ", node.index());
       previous = node.index();
       out.columns.push_back(previous - 1);
       out.values.push_back(node.value());
@@ -40,7 +41,8 @@ Result<Vectors> read(const proto::DenseSupportVectors& v) {
   Vectors out;
   for (const auto& row : v.vectors()) {
     if (out.count() > 0 && row.values_size() != out.width)
-      return fail(ErrorCode::malformed, "support vector ", out.count(), ": expected ", out.width, " numbers, got ", row.values_size());
+      return fail(ErrorCode::malformed, "support vector ", out.count(), ": expected ", out.width, " numbers, got ",
+                  row.values_size());
     out.width = row.values_size();
     for (int i = 0; i < row.values_size(); ++i) {
       if (row.values(i) == 0) continue;
@@ -54,7 +56,8 @@ Result<Vectors> read(const proto::DenseSupportVectors& v) {
 
 template <class Svm>
 Result<Vectors> vectors_of(const Svm& svm) {
-  Vectors v = MOKA_TRY(svm.has_sparsesupportvectors() ? read(svm.sparsesupportvectors()) : read(svm.densesupportvectors()));
+  Vectors v =
+      MOKA_TRY(svm.has_sparsesupportvectors() ? read(svm.sparsesupportvectors()) : read(svm.densesupportvectors()));
   if (v.count() == 0) return fail(ErrorCode::malformed, "support vector machine without support vectors");
   return v;
 }
@@ -92,7 +95,8 @@ Result<Value*> kernel(const Site& site, const proto::Kernel& k, const Vectors& v
 Status import_regressor(const Site& site, const proto::SupportVectorRegressor& svm) {
   Vectors v = MOKA_TRY(vectors_of(svm));
   if (svm.coefficients().alpha_size() != v.count())
-    return fail(ErrorCode::malformed, "supportVectorRegressor: expected ", v.count(), " coefficients, got ", svm.coefficients().alpha_size());
+    return fail(ErrorCode::malformed, "supportVectorRegressor: expected ", v.count(), " coefficients, got ",
+                svm.coefficients().alpha_size());
   Value* k = MOKA_TRY(kernel(site, svm.kernel(), v));
   Tensor alpha = MOKA_TRY(site.tensor(classic::span_of(svm.coefficients().alpha()), {1, v.count()}));
   const double offset[] = {-svm.rho()};
@@ -107,7 +111,8 @@ Status import_classifier(const Site& site, const proto::SupportVectorClassifier&
   std::vector<int64_t> counts(svm.numberofsupportvectorsperclass().begin(), svm.numberofsupportvectorsperclass().end());
   int64_t n = classes.count(), pairs = n * (n - 1) / 2;
   if (n < 2 || static_cast<int64_t>(counts.size()) != n)
-    return fail(ErrorCode::malformed, "supportVectorClassifier: expected numbers of support vectors for ", n, " classes, got ", counts.size());
+    return fail(ErrorCode::malformed, "supportVectorClassifier: expected numbers of support vectors for ", n,
+                " classes, got ", counts.size());
   int64_t sum = 0;
   for (int64_t c : counts) {
     if (c < 0) return fail(ErrorCode::malformed, "supportVectorClassifier: a class with ", c, " support vectors");
@@ -116,11 +121,13 @@ Status import_classifier(const Site& site, const proto::SupportVectorClassifier&
   if (sum != v.count())
     return fail(ErrorCode::malformed, "supportVectorClassifier: expected ", sum, " support vectors, got ", v.count());
   if (svm.coefficients_size() != n - 1)
-    return fail(ErrorCode::malformed, "supportVectorClassifier: expected ", n - 1, " rows of coefficients, got ", svm.coefficients_size());
+    return fail(ErrorCode::malformed, "supportVectorClassifier: expected ", n - 1, " rows of coefficients, got ",
+                svm.coefficients_size());
   std::vector<double> alpha;
   for (const auto& row : svm.coefficients()) {
     if (row.alpha_size() != sum)
-      return fail(ErrorCode::malformed, "supportVectorClassifier: expected ", sum, " coefficients in each row, got ", row.alpha_size());
+      return fail(ErrorCode::malformed, "supportVectorClassifier: expected ", sum, " coefficients in each row, got ",
+                  row.alpha_size());
     alpha.insert(alpha.end(), row.alpha().begin(), row.alpha().end());
   }
   auto check = [&](const char* what, int64_t size) -> Status {
@@ -144,8 +151,9 @@ Status import_classifier(const Site& site, const proto::SupportVectorClassifier&
 
 Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
-  return model.Type_case() == proto::Model::kSupportVectorRegressor ? import_regressor(site, model.supportvectorregressor())
-                                                                    : import_classifier(site, model.supportvectorclassifier());
+  return model.Type_case() == proto::Model::kSupportVectorRegressor
+             ? import_regressor(site, model.supportvectorregressor())
+             : import_classifier(site, model.supportvectorclassifier());
 }
 
 }  // namespace

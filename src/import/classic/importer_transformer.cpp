@@ -27,11 +27,13 @@ Result<Value*> as(const Site& site, Value* x, DType dtype, std::string_view mode
 
 Status import_scaler(const Site& site, const proto::Scaler& m) {
   Value* x = MOKA_TRY(as(site, MOKA_TRY(given(site)), DType::fp64, "scaler"));
-  std::vector<double> shift(m.shiftvalue().begin(), m.shiftvalue().end()), scale(m.scalevalue().begin(), m.scalevalue().end());
+  std::vector<double> shift(m.shiftvalue().begin(), m.shiftvalue().end()),
+      scale(m.scalevalue().begin(), m.scalevalue().end());
   if (shift.empty()) shift = {0};
   if (scale.empty()) scale = {1};
   Tensor a = MOKA_TRY(site.tensor(shift)), b = MOKA_TRY(site.tensor(scale));
-  return site.output(*MOKA_TRY(site.only_output()), MOKA_TRY(site.op("ml_scale", {{"x", x}, {"shift", a}, {"scale", b}}, "scale")));
+  return site.output(*MOKA_TRY(site.only_output()),
+                     MOKA_TRY(site.op("ml_scale", {{"x", x}, {"shift", a}, {"scale", b}}, "scale")));
 }
 
 Status import_normalizer(const Site& site, const proto::Normalizer& m) {
@@ -68,7 +70,8 @@ Status import_mapping(const Site& site, const proto::CategoricalMapping& m) {
   auto unknown = m.ValueOnUnknown_case();
   if (unknown != proto::CategoricalMapping::VALUEONUNKNOWN_NOT_SET) {
     if (from_text != (unknown == proto::CategoricalMapping::kInt64Value))
-      return fail(ErrorCode::malformed, "categoricalMapping: the value for unknown categories has not the type of the mapped values");
+      return fail(ErrorCode::malformed,
+                  "categoricalMapping: the value for unknown categories has not the type of the mapped values");
     const int64_t number[] = {m.int64value()};
     args.emplace_back("unknown", from_text ? MOKA_TRY(site.tensor(number)) : Tensor::strings({1}, {m.strvalue()}));
   }
@@ -118,13 +121,15 @@ Status import_imputer(const Site& site, const proto::Imputer& m) {
   auto what = m.ImputedValue_case();
   auto missing = m.ReplaceValue_case();
   bool integers = what == Imputer::kImputedInt64Value || what == Imputer::kImputedInt64Array;
-  auto expected = integers ? Imputer::kReplaceInt64Value
-                           : (what == Imputer::kImputedStringValue ? Imputer::kReplaceStringValue : Imputer::kReplaceDoubleValue);
+  auto expected =
+      integers ? Imputer::kReplaceInt64Value
+               : (what == Imputer::kImputedStringValue ? Imputer::kReplaceStringValue : Imputer::kReplaceDoubleValue);
   bool given_value = missing != Imputer::REPLACEVALUE_NOT_SET;
   if (given_value && missing != expected)
     return fail(ErrorCode::malformed, "imputer: the imputed value and the value to replace are of different types");
   if (!given_value && (integers || what == Imputer::kImputedStringValue))
-    return fail(ErrorCode::unsupported, "imputer of integers or strings that does not say which value is a missing one");
+    return fail(ErrorCode::unsupported,
+                "imputer of integers or strings that does not say which value is a missing one");
   double replaced = given_value ? m.replacedoublevalue() : NAN;
   const double number[] = {m.imputeddoublevalue()};
   const int64_t integer[] = {m.imputedint64value()};
@@ -139,10 +144,15 @@ Status import_imputer(const Site& site, const proto::Imputer& m) {
       y = MOKA_TRY(impute_integers(site, x, classic::span_of(m.imputedint64array().vector()), m.replaceint64value()));
       break;
     case Imputer::kImputedStringValue:
-      y = MOKA_TRY(impute(site, x, DType::string, Tensor::strings({1}, {m.imputedstringvalue()}), Tensor::strings({1}, {m.replacestringvalue()})));
+      y = MOKA_TRY(impute(site, x, DType::string, Tensor::strings({1}, {m.imputedstringvalue()}),
+                          Tensor::strings({1}, {m.replacestringvalue()})));
       break;
-    case Imputer::kImputedStringDictionary: y = MOKA_TRY(impute_dictionary(site, x, m.imputedstringdictionary().map(), replaced)); break;
-    case Imputer::kImputedInt64Dictionary: y = MOKA_TRY(impute_dictionary(site, x, m.imputedint64dictionary().map(), replaced)); break;
+    case Imputer::kImputedStringDictionary:
+      y = MOKA_TRY(impute_dictionary(site, x, m.imputedstringdictionary().map(), replaced));
+      break;
+    case Imputer::kImputedInt64Dictionary:
+      y = MOKA_TRY(impute_dictionary(site, x, m.imputedint64dictionary().map(), replaced));
+      break;
     default: return fail(ErrorCode::malformed, "imputer without an imputed value");
   }
   return site.output(*MOKA_TRY(site.only_output()), y);
@@ -168,7 +178,8 @@ Status import_thresholding(const Site& site, const proto::ClassConfidenceThresho
     const auto& c = m.precisionrecallcurves(i);
     if (c.precisionvalues().vector_size() != c.precisionconfidencethresholds().vector_size() ||
         c.recallvalues().vector_size() != c.recallconfidencethresholds().vector_size())
-      return fail(ErrorCode::malformed, "classConfidenceThresholding, curve ", i, ": expected as many thresholds as values");
+      return fail(ErrorCode::malformed, "classConfidenceThresholding, curve ", i,
+                  ": expected as many thresholds as values");
   }
   return import_identity(site, "classConfidenceThresholding");
 }
@@ -180,7 +191,8 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
     case proto::Model::kNormalizer: return import_normalizer(site, model.normalizer());
     case proto::Model::kCategoricalMapping: return import_mapping(site, model.categoricalmapping());
     case proto::Model::kImputer: return import_imputer(site, model.imputer());
-    case proto::Model::kClassConfidenceThresholding: return import_thresholding(site, model.classconfidencethresholding());
+    case proto::Model::kClassConfidenceThresholding:
+      return import_thresholding(site, model.classconfidencethresholding());
     default: return import_identity(site, "identity");
   }
 }
@@ -188,8 +200,9 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 }  // namespace
 
 ModelImporter importer_transformer() {
-  static constexpr int types[] = {proto::Model::kScaler,  proto::Model::kNormalizer, proto::Model::kCategoricalMapping,
-                                  proto::Model::kImputer, proto::Model::kIdentity,   proto::Model::kClassConfidenceThresholding};
+  static constexpr int types[] = {
+      proto::Model::kScaler,  proto::Model::kNormalizer, proto::Model::kCategoricalMapping,
+      proto::Model::kImputer, proto::Model::kIdentity,   proto::Model::kClassConfidenceThresholding};
   return {types, import};
 }
 

@@ -15,8 +15,8 @@ using Node = TreeEnsembleParameters::TreeNode;
 
 std::string place(const Node& n) { return cat("tree ", n.treeid(), ", node ", n.nodeid()); }
 bool is_leaf(const Node& n) { return n.nodebehavior() == TreeEnsembleParameters::TreeNode::LeafNode; }
-/// A threshold that is a float32 comes from training on float32 features (xgboost, scikit-learn): features are compared as
-/// such. xgboost and scikit-learn round them so before they predict.
+/// A threshold that is a float32 comes from training on float32 features (xgboost, scikit-learn): features are compared
+/// as such. xgboost and scikit-learn round them so before they predict.
 bool fits_float(double v) { return v != v || static_cast<double>(static_cast<float>(v)) == v; }
 
 /// The nodes by tree and number.
@@ -56,7 +56,8 @@ struct Links {
 };
 
 Status adopt(const TreeEnsembleParameters& p, int child, std::vector<bool>& has_parent) {
-  if (has_parent[static_cast<size_t>(child)]) return fail(ErrorCode::malformed, place(p.nodes(child)), ": it has two parents");
+  if (has_parent[static_cast<size_t>(child)])
+    return fail(ErrorCode::malformed, place(p.nodes(child)), ": it has two parents");
   has_parent[static_cast<size_t>(child)] = true;
   return {};
 }
@@ -80,7 +81,8 @@ Result<Links> link(const TreeEnsembleParameters& p) {
     int i = index.order()[k];
     if (has_parent[static_cast<size_t>(i)]) continue;
     if (!links.roots.empty() && p.nodes(links.roots.back()).treeid() == p.nodes(i).treeid())
-      return fail(ErrorCode::malformed, place(p.nodes(i)), ": a second root beside node ", p.nodes(links.roots.back()).nodeid());
+      return fail(ErrorCode::malformed, place(p.nodes(i)), ": a second root beside node ",
+                  p.nodes(links.roots.back()).nodeid());
     links.roots.push_back(i);
   }
   return links;
@@ -97,7 +99,8 @@ Status add_leaf(const Node& node, uint64_t dimensions, Flat& out) {
   out.on_true.back() = static_cast<int32_t>(out.leaf_index.size());
   for (const auto& e : node.evaluationinfo()) {
     if (e.evaluationindex() >= dimensions)
-      return fail(ErrorCode::malformed, place(node), ": expected an evaluation index below ", dimensions, ", got ", e.evaluationindex());
+      return fail(ErrorCode::malformed, place(node), ": expected an evaluation index below ", dimensions, ", got ",
+                  e.evaluationindex());
     out.leaf_index.push_back(static_cast<int32_t>(e.evaluationindex()));
     out.leaf_value.push_back(e.evaluationvalue());
   }
@@ -137,7 +140,8 @@ Result<Flat> flatten(const TreeEnsembleParameters& p, uint64_t dimensions) {
         continue;
       }
       if (node.branchfeatureindex() >= (uint64_t{1} << 31))
-        return fail(ErrorCode::malformed, place(node), ": expected a feature index below 2^31, got ", node.branchfeatureindex());
+        return fail(ErrorCode::malformed, place(node), ": expected a feature index below 2^31, got ",
+                    node.branchfeatureindex());
       out.feature.back() = static_cast<int32_t>(node.branchfeatureindex());
       out.features = std::max(out.features, static_cast<int64_t>(node.branchfeatureindex()) + 1);
       int t = links.on_true[static_cast<size_t>(next.node)], f = links.on_false[static_cast<size_t>(next.node)];
@@ -146,8 +150,8 @@ Result<Flat> flatten(const TreeEnsembleParameters& p, uint64_t dimensions) {
     }
   }
   if (out.mode.size() != static_cast<size_t>(p.nodes_size()))
-    return fail(ErrorCode::malformed, "tree ensemble: ", static_cast<size_t>(p.nodes_size()) - out.mode.size(), " of ", p.nodes_size(),
-                " nodes belong to a cycle");
+    return fail(ErrorCode::malformed, "tree ensemble: ", static_cast<size_t>(p.nodes_size()) - out.mode.size(), " of ",
+                p.nodes_size(), " nodes belong to a cycle");
   return out;
 }
 
@@ -155,8 +159,10 @@ Result<Value*> evaluate(const Site& site, const TreeEnsembleParameters& p) {
   if (p.nodes_size() == 0) return fail(ErrorCode::malformed, "tree ensemble without nodes");
   uint64_t dimensions = p.numpredictiondimensions();
   if (dimensions == 0) dimensions = static_cast<uint64_t>(std::max(1, p.basepredictionvalue_size()));
-  if (p.basepredictionvalue_size() == 0 ? dimensions > 65536 : static_cast<uint64_t>(p.basepredictionvalue_size()) != dimensions)
-    return fail(ErrorCode::malformed, "tree ensemble: expected ", dimensions, " base prediction values, got ", p.basepredictionvalue_size());
+  if (p.basepredictionvalue_size() == 0 ? dimensions > 65536
+                                        : static_cast<uint64_t>(p.basepredictionvalue_size()) != dimensions)
+    return fail(ErrorCode::malformed, "tree ensemble: expected ", dimensions, " base prediction values, got ",
+                p.basepredictionvalue_size());
   Flat flat = MOKA_TRY(flatten(p, dimensions));
   if (flat.leaf_index.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
     return fail(ErrorCode::unsupported, "tree ensemble with ", flat.leaf_index.size(), " leaf values");
@@ -170,8 +176,11 @@ Result<Value*> evaluate(const Site& site, const TreeEnsembleParameters& p) {
   args.emplace_back("threshold", MOKA_TRY(site.tensor(flat.threshold)));
   args.emplace_back("leaf_value", MOKA_TRY(site.tensor(flat.leaf_value)));
   args.emplace_back("base", MOKA_TRY(site.tensor(base)));
-  for (auto& [name, values] : {std::pair{"feature", &flat.feature}, {"on_true", &flat.on_true}, {"on_false", &flat.on_false},
-                               {"roots", &flat.roots}, {"leaf_index", &flat.leaf_index}})
+  for (auto& [name, values] : {std::pair{"feature", &flat.feature},
+                               {"on_true", &flat.on_true},
+                               {"on_false", &flat.on_false},
+                               {"roots", &flat.roots},
+                               {"leaf_index", &flat.leaf_index}})
     args.emplace_back(name, MOKA_TRY(site.tensor(*values)));
   return site.op("ml_tree_ensemble", std::move(args), "trees");
 }
@@ -185,7 +194,8 @@ Status import_regressor(const Site& site, const proto::TreeEnsembleRegressor& m)
     case proto::Classification_SoftMax: mode = "softmax"; break;
     case proto::Classification_SoftMaxWithZeroClassReference: mode = "softmax_with_reference"; break;
     default:
-      return fail(ErrorCode::unsupported, "treeEnsembleRegressor: unknown post-evaluation transform ", static_cast<int>(m.postevaluationtransform()));
+      return fail(ErrorCode::unsupported, "treeEnsembleRegressor: unknown post-evaluation transform ",
+                  static_cast<int>(m.postevaluationtransform()));
   }
   if (mode != nullptr) y = MOKA_TRY(site.op("ml_link", {{"x", y}, {"mode", mode}}, "transform"));
   return site.output(*MOKA_TRY(site.only_output()), y);
@@ -201,14 +211,19 @@ Status import_classifier(const Site& site, const proto::TreeEnsembleClassifier& 
                    (transform == proto::Classification_SoftMax && binary);
   int64_t expected = transform == proto::Classification_SoftMaxWithZeroClassReference ? count - 1 : count;
   if (!binary && dimensions != expected)
-    return fail(ErrorCode::malformed, "treeEnsembleClassifier: expected ", expected, " prediction dimensions for ", count, " classes, got ", dimensions);
+    return fail(ErrorCode::malformed, "treeEnsembleClassifier: expected ", expected, " prediction dimensions for ",
+                count, " classes, got ", dimensions);
   const char* mode = nullptr;
   switch (transform) {
     case proto::NoTransform: break;
     case proto::Regression_Logistic: mode = "logit"; break;
     case proto::Classification_SoftMax:
-    case proto::Classification_SoftMaxWithZeroClassReference: mode = reference ? "softmax_with_reference" : "softmax"; break;
-    default: return fail(ErrorCode::unsupported, "treeEnsembleClassifier: unknown post-evaluation transform ", static_cast<int>(transform));
+    case proto::Classification_SoftMaxWithZeroClassReference:
+      mode = reference ? "softmax_with_reference" : "softmax";
+      break;
+    default:
+      return fail(ErrorCode::unsupported, "treeEnsembleClassifier: unknown post-evaluation transform ",
+                  static_cast<int>(transform));
   }
   if (mode != nullptr) y = MOKA_TRY(site.op("ml_link", {{"x", y}, {"mode", mode}}, "transform"));
   if (binary && !reference) y = MOKA_TRY(site.op("ml_link", {{"x", y}, {"mode", "complement"}}, "complement"));
@@ -217,8 +232,9 @@ Status import_classifier(const Site& site, const proto::TreeEnsembleClassifier& 
 
 Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
-  return model.Type_case() == proto::Model::kTreeEnsembleRegressor ? import_regressor(site, model.treeensembleregressor())
-                                                                   : import_classifier(site, model.treeensembleclassifier());
+  return model.Type_case() == proto::Model::kTreeEnsembleRegressor
+             ? import_regressor(site, model.treeensembleregressor())
+             : import_classifier(site, model.treeensembleclassifier());
 }
 
 }  // namespace

@@ -11,10 +11,12 @@ Status import(const Model& model, const ImportContext&, ir::Builder&, Features&)
   switch (model.Type_case()) {
     case Model::kBayesianProbitRegressor:
       return refuse("bayesianProbitRegressor: the file does not hold the scale of its link function");
-    case Model::kCustomModel: return refuse(cat("customModel '", model.custommodel().classname(), "': it is code of the application"));
+    case Model::kCustomModel:
+      return refuse(cat("customModel '", model.custommodel().classname(), "': it is code of the application"));
     case Model::kLinkedModel:
-      return refuse(cat("linkedModel: it is the file '", model.linkedmodel().linkedmodelfile().linkedmodelfilename().defaultvalue(),
-                        "' in '", model.linkedmodel().linkedmodelfile().linkedmodelsearchpath().defaultvalue(), "'"));
+      return refuse(cat("linkedModel: it is the file '",
+                        model.linkedmodel().linkedmodelfile().linkedmodelfilename().defaultvalue(), "' in '",
+                        model.linkedmodel().linkedmodelfile().linkedmodelsearchpath().defaultvalue(), "'"));
     case Model::kTextClassifier: return refuse("textClassifier: it needs Apple's Natural Language framework");
     case Model::kWordTagger: return refuse("wordTagger: it needs Apple's Natural Language framework");
     case Model::kGazetteer: return refuse("gazetteer: it needs Apple's Natural Language framework");
@@ -29,10 +31,17 @@ Status import(const Model& model, const ImportContext&, ir::Builder&, Features&)
 }  // namespace
 
 ModelImporter importer_unsupported() {
-  static constexpr int types[] = {
-      Model::kBayesianProbitRegressor, Model::kCustomModel,         Model::kLinkedModel,       Model::kTextClassifier,
-      Model::kWordTagger,              Model::kGazetteer,           Model::kWordEmbedding,     Model::kVisionFeaturePrint,
-      Model::kAudioFeaturePrint,       Model::kSoundAnalysisPreprocessing, Model::kSerializedModel};
+  static constexpr int types[] = {Model::kBayesianProbitRegressor,
+                                  Model::kCustomModel,
+                                  Model::kLinkedModel,
+                                  Model::kTextClassifier,
+                                  Model::kWordTagger,
+                                  Model::kGazetteer,
+                                  Model::kWordEmbedding,
+                                  Model::kVisionFeaturePrint,
+                                  Model::kAudioFeaturePrint,
+                                  Model::kSoundAnalysisPreprocessing,
+                                  Model::kSerializedModel};
   return {types, import};
 }
 

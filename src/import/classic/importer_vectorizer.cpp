@@ -16,8 +16,8 @@ Status import_features(const Site& site, const proto::FeatureVectorizer& m) {
     if (v == nullptr)
       return fail(ErrorCode::malformed, "featureVectorizer: input column '", column.inputcolumn(), "' has no value");
     if (column.inputdimensions() > (uint64_t{1} << 31))
-      return fail(ErrorCode::malformed, "featureVectorizer, column '", column.inputcolumn(), "': expected at most 2^31 dimensions, got ",
-                  column.inputdimensions());
+      return fail(ErrorCode::malformed, "featureVectorizer, column '", column.inputcolumn(),
+                  "': expected at most 2^31 dimensions, got ", column.inputdimensions());
     values.push_back(v);
     dimensions.push_back(static_cast<int64_t>(column.inputdimensions()));
   }
@@ -28,7 +28,8 @@ Status import_features(const Site& site, const proto::FeatureVectorizer& m) {
 }
 
 /// The one input, turned by `op` into a dictionary or, where the output is none, a vector.
-Status import_keyed(const Site& site, std::string_view op, const char* parameter, const SortedKeys& keys, std::vector<NamedArg> args) {
+Status import_keyed(const Site& site, std::string_view op, const char* parameter, const SortedKeys& keys,
+                    std::vector<NamedArg> args) {
   const FeatureDescription& output = *MOKA_TRY(site.only_output());
   const FeatureDescription& input = *MOKA_TRY(site.only_input());
   Value* x = MOKA_TRY(site.input(input));
@@ -60,7 +61,8 @@ Status import_one_hot(const Site& site, const proto::OneHotEncoder& m) {
   else
     return fail(ErrorCode::malformed, "oneHotEncoder without categories");
   if (!proto::OneHotEncoder::HandleUnknown_IsValid(m.handleunknown()))
-    return fail(ErrorCode::unsupported, "oneHotEncoder: unknown way to handle unknown categories: ", static_cast<int>(m.handleunknown()));
+    return fail(ErrorCode::unsupported,
+                "oneHotEncoder: unknown way to handle unknown categories: ", static_cast<int>(m.handleunknown()));
   const char* unknown = m.handleunknown() == proto::OneHotEncoder::IgnoreUnknown ? "ignore" : "error";
   return import_keyed(site, "ml_one_hot", "categories", keys, {{"handle_unknown", unknown}});
 }
@@ -68,7 +70,8 @@ Status import_one_hot(const Site& site, const proto::OneHotEncoder& m) {
 Status import_extractor(const Site& site, const proto::ArrayFeatureExtractor& m) {
   std::vector<int64_t> indices;
   for (uint64_t i : m.extractindex()) {
-    if (i >= (uint64_t{1} << 31)) return fail(ErrorCode::malformed, "arrayFeatureExtractor: expected an index below 2^31, got ", i);
+    if (i >= (uint64_t{1} << 31))
+      return fail(ErrorCode::malformed, "arrayFeatureExtractor: expected an index below 2^31, got ", i);
     indices.push_back(static_cast<int64_t>(i));
   }
   if (indices.empty()) return fail(ErrorCode::malformed, "arrayFeatureExtractor without indices");
@@ -93,8 +96,8 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 }  // namespace
 
 ModelImporter importer_vectorizer() {
-  static constexpr int types[] = {proto::Model::kFeatureVectorizer, proto::Model::kDictVectorizer, proto::Model::kOneHotEncoder,
-                                  proto::Model::kArrayFeatureExtractor};
+  static constexpr int types[] = {proto::Model::kFeatureVectorizer, proto::Model::kDictVectorizer,
+                                  proto::Model::kOneHotEncoder, proto::Model::kArrayFeatureExtractor};
   return {types, import};
 }
 

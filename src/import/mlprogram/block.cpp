@@ -19,7 +19,8 @@ namespace {
 constexpr int kMaxDepth = 16;
 using TypedNames = std::vector<std::pair<std::string, Type>>;
 
-Result<TypedNames> typed_names(const google::protobuf::RepeatedPtrField<mil::NamedValueType>& values, std::string_view what) {
+Result<TypedNames> typed_names(const google::protobuf::RepeatedPtrField<mil::NamedValueType>& values,
+                               std::string_view what) {
   TypedNames out;
   for (const auto& v : values) {
     Type type = MOKA_TRY_IN(import_type(v.type()), cat(what, " '", v.name(), "'"));
@@ -43,7 +44,8 @@ class OpImporter {
       return fail(ErrorCode::malformed, "expected ", made->output_count(), " outputs, got ", outputs_.size());
     made->attributes = std::move(attributes_);
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      if (scope_.find(outputs_[i].first) != nullptr) return fail(ErrorCode::malformed, "value '", outputs_[i].first, "' is defined twice");
+      if (scope_.find(outputs_[i].first) != nullptr)
+        return fail(ErrorCode::malformed, "value '", outputs_[i].first, "' is defined twice");
       scope_.add(outputs_[i].first, made->output(i));
     }
     return {};
@@ -78,11 +80,13 @@ class OpImporter {
   Result<Op*> constant() {
     if (outputs_.size() != 1) return fail(ErrorCode::malformed, "expected one output, got ", outputs_.size());
     // Some writers give the value as an argument.
-    if (const auto it = op_.inputs().find("val"); !value_ && it != op_.inputs().end() && it->second.arguments_size() == 1 && it->second.arguments(0).has_value())
+    if (const auto it = op_.inputs().find("val");
+        !value_ && it != op_.inputs().end() && it->second.arguments_size() == 1 && it->second.arguments(0).has_value())
       value_ = MOKA_TRY(import_value(it->second.arguments(0).value(), source_.file, source_.budget));
     if (!value_) return fail(ErrorCode::malformed, "expected the attribute 'val', got none");
     const auto& [name, type] = outputs_[0];
-    if (!is_compatible(value_->type, type)) return fail(ErrorCode::malformed, "expected a value of type ", type, ", got ", value_->type);
+    if (!is_compatible(value_->type, type))
+      return fail(ErrorCode::malformed, "expected a value of type ", type, ", got ", value_->type);
     Value* v = MOKA_TRY(builder_.constant(name, std::move(*value_)));
     if (!name_.empty()) v->producer()->name = name_;
     return v->producer();
@@ -109,12 +113,15 @@ class OpImporter {
           values.push_back(MOKA_TRY_IN(known(binding.name()), cat("input '", key, "'")));
           continue;
         }
-        if (!binding.has_value()) return fail(ErrorCode::malformed, "input '", key, "': expected a name or a value, got none");
-        Constant value = MOKA_TRY_IN(import_value(binding.value(), source_.file, source_.budget), cat("input '", key, "'"));
+        if (!binding.has_value())
+          return fail(ErrorCode::malformed, "input '", key, "': expected a name or a value, got none");
+        Constant value =
+            MOKA_TRY_IN(import_value(binding.value(), source_.file, source_.budget), cat("input '", key, "'"));
         if (!tuple)
           args_.emplace_back(key, std::move(value));
         else  // Only a whole parameter can be an inline constant.
-          values.push_back(MOKA_TRY(builder_.constant(cat(outputs_.empty() ? op_.type() : outputs_[0].first, "_", key, "_", values.size()), std::move(value))));
+          values.push_back(MOKA_TRY(builder_.constant(
+              cat(outputs_.empty() ? op_.type() : outputs_[0].first, "_", key, "_", values.size()), std::move(value))));
       }
       if (tuple)
         args_.emplace_back(key, std::move(values));
@@ -140,7 +147,8 @@ class OpImporter {
     for (const auto& b : op_.blocks()) inputs.push_back(MOKA_TRY(typed_names(b.inputs(), "block input")));
     const Builder::BlockFn fill = [&](size_t i, Builder& inner) -> Result<std::vector<Value*>> {
       Scope inner_scope(&scope_);
-      for (size_t k = 0; k < inputs[i].size(); ++k) inner_scope.add(inputs[i][k].first, inner.block().inputs()[k].get());
+      for (size_t k = 0; k < inputs[i].size(); ++k)
+        inner_scope.add(inputs[i][k].first, inner.block().inputs()[k].get());
       return import_block(op_.blocks(static_cast<int>(i)), source_, inner, inner_scope, depth_ + 1);
     };
     return builder_.append_with_blocks(std::move(spec), inputs, fill);
@@ -160,7 +168,8 @@ class OpImporter {
 
 }  // namespace
 
-Result<std::vector<Value*>> import_block(const mil::Block& block, const ProgramSource& source, Builder& builder, Scope& scope, int depth) {
+Result<std::vector<Value*>> import_block(const mil::Block& block, const ProgramSource& source, Builder& builder,
+                                         Scope& scope, int depth) {
   for (const auto& op : block.operations()) {
     const std::string_view output = op.outputs_size() > 0 ? std::string_view(op.outputs(0).name()) : std::string_view();
     MOKA_TRY_IN(OpImporter(op, source, builder, scope, depth).run(), cat("operation '", output, "' (", op.type(), ")"));

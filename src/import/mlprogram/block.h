@@ -19,7 +19,7 @@ struct ProgramSource {
 };
 
 /// Appends the operations of `block`, whose inputs `scope` knows, and returns its outputs.
-Result<std::vector<ir::Value*>> import_block(const proto::MILSpec::Block& block, const ProgramSource& source, ir::Builder& builder,
-                                             ir::Scope& scope, int depth = 0);
+Result<std::vector<ir::Value*>> import_block(const proto::MILSpec::Block& block, const ProgramSource& source,
+                                             ir::Builder& builder, ir::Scope& scope, int depth = 0);
 
 }  // namespace moka::import

@@ -24,7 +24,8 @@ Status import_stage(const proto::Model& model, const ImportContext& context, ir:
   std::vector<ir::Value*> inputs;
   for (const auto& input : f.body().inputs()) {
     const auto it = features.find(input->name);
-    if (it == features.end()) return fail(ErrorCode::malformed, "ML program: its input '", input->name, "' is computed by nothing");
+    if (it == features.end())
+      return fail(ErrorCode::malformed, "ML program: its input '", input->name, "' is computed by nothing");
     inputs.push_back(MOKA_TRY(convert(builder, it->second, input->type, cat(context.prefix, input->name, "_cast"))));
   }
   const auto outputs = MOKA_TRY(ir::inline_function(builder, f, inputs, context.prefix));

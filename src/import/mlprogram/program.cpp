@@ -31,7 +31,8 @@ Status import_function(const mil::Function& function, const ProgramSource& sourc
   int64_t symbol = kAnyDim - 1;
   for (const auto& input : function.inputs()) {
     Type type = MOKA_TRY_IN(import_type(input.type()), cat("input '", input.name(), "'"));
-    if (scope.find(input.name()) != nullptr) return fail(ErrorCode::malformed, "input '", input.name(), "' is declared twice");
+    if (scope.find(input.name()) != nullptr)
+      return fail(ErrorCode::malformed, "input '", input.name(), "' is declared twice");
     if (type.is_tensor() && type.is_ranked())
       for (int i = 0; i < type.rank(); ++i)
         if (type.shape()[i] == kAnyDim) type.shape()[i] = symbol--;
@@ -50,7 +51,8 @@ Result<Program> from_messages(const mil::Program& message, const ProgramSource& 
   for (const auto& [name, function] : message.functions()) functions.emplace(name, &function);
   for (const auto& [name, function] : functions) {
     const auto opset = opset_from_string(function->opset());
-    if (!opset) return fail(ErrorCode::unsupported, "function '", name, "': opset '", function->opset(), "' is not known");
+    if (!opset)
+      return fail(ErrorCode::unsupported, "function '", name, "': opset '", function->opset(), "' is not known");
     program.functions.push_back(std::make_unique<Function>(name, *opset));
     MOKA_TRY_IN(import_function(*function, source, *program.functions.back()), cat("function '", name, "'"));
   }
@@ -60,7 +62,9 @@ Result<Program> from_messages(const mil::Program& message, const ProgramSource& 
 Result<Program> from_text(const format::ModelFile& file, MemoryBudget* budget) {
   TextOptions options;
   options.budget = budget;
-  options.blob = [&](std::string_view path, uint64_t offset, const Type& type) { return import_blob(file.weights(), path, offset, type); };
+  options.blob = [&](std::string_view path, uint64_t offset, const Type& type) {
+    return import_blob(file.weights(), path, offset, type);
+  };
   return MOKA_TRY_IN(read_text(file.mil_text().text(), ops::table(), options), "model.mil");
 }
 
@@ -82,7 +86,8 @@ Status match_description(Function& f, const FunctionDescription& d) {
     return fail(ErrorCode::malformed, "expected ", d.outputs.size(), " outputs as described, got ", outputs.size());
   std::vector<Value*> ordered;
   for (const FeatureDescription& feature : d.outputs) {
-    const auto it = std::find_if(outputs.begin(), outputs.end(), [&](const Value* v) { return v->name == feature.name; });
+    const auto it =
+        std::find_if(outputs.begin(), outputs.end(), [&](const Value* v) { return v->name == feature.name; });
     if (it != outputs.end()) ordered.push_back(*it);
   }
   if (ordered.size() == outputs.size()) f.body().set_outputs(std::move(ordered));
@@ -103,13 +108,15 @@ Result<Program> import_program(const proto::Model& model, const format::ModelFil
     return fail(ErrorCode::malformed, "expected an ML program, got none");
   for (const FunctionDescription& d : description.functions) {
     Function* f = program.find(d.name);
-    if (f == nullptr) return fail(ErrorCode::malformed, "function '", d.name, "' is described, but the program does not have it");
+    if (f == nullptr)
+      return fail(ErrorCode::malformed, "function '", d.name, "' is described, but the program does not have it");
     MOKA_TRY_IN(match_description(*f, d), cat("function '", d.name, "'"));
   }
   return program;
 }
 
-Result<Program> import_program(const format::ModelFile& file, const ImportOptions& options, const ModelDescription& description) {
+Result<Program> import_program(const format::ModelFile& file, const ImportOptions& options,
+                               const ModelDescription& description) {
   return import_program(file.spec(), file, options, description);
 }
 

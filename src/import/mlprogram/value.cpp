@@ -75,7 +75,8 @@ DType dtype_of(format::BlobType t) {
 
 Result<int64_t> size_of(const mil::Dimension& d) {
   if (!d.has_constant()) return ir::kAnyDim;
-  if (d.constant().size() > kMaxSize) return fail(ErrorCode::malformed, "expected a dimension up to ", kMaxSize, ", got ", d.constant().size());
+  if (d.constant().size() > kMaxSize)
+    return fail(ErrorCode::malformed, "expected a dimension up to ", kMaxSize, ", got ", d.constant().size());
   return static_cast<int64_t>(d.constant().size());
 }
 
@@ -86,9 +87,11 @@ Result<Type> tensor_type(const mil::TensorType& t) {
   for (const auto& d : dims)
     if (d.has_unknown() && d.unknown().variadic()) return Type::unranked(dtype);
   if (t.rank() < 0) return Type::unranked(dtype);
-  if (t.rank() != dims.size()) return fail(ErrorCode::malformed, "tensor type of rank ", t.rank(), ": got ", dims.size(), " dimensions");
+  if (t.rank() != dims.size())
+    return fail(ErrorCode::malformed, "tensor type of rank ", t.rank(), ": got ", dims.size(), " dimensions");
   Shape shape;
-  if (dims.size() > ir::kMaxRank) return fail(ErrorCode::unsupported, "tensors of rank ", dims.size(), ", more than ", ir::kMaxRank);
+  if (dims.size() > ir::kMaxRank)
+    return fail(ErrorCode::unsupported, "tensors of rank ", dims.size(), ", more than ", ir::kMaxRank);
   for (const auto& d : dims) shape.push_back(MOKA_TRY(size_of(d)));
   return Type::tensor(dtype, shape);
 }
@@ -96,8 +99,7 @@ Result<Type> tensor_type(const mil::TensorType& t) {
 Result<Type> read_type(const mil::ValueType& type, int depth) {
   if (depth > kMaxDepth) return fail(ErrorCode::malformed, "types nested more than ", kMaxDepth, " deep");
   switch (type.type_case()) {
-    case mil::ValueType::kTensorType:
-      return tensor_type(type.tensortype());
+    case mil::ValueType::kTensorType: return tensor_type(type.tensortype());
     case mil::ValueType::kListType: {
       Type element = MOKA_TRY(read_type(type.listtype().type(), depth + 1));
       return Type::list(std::move(element), MOKA_TRY(size_of(type.listtype().length())));
@@ -111,10 +113,8 @@ Result<Type> read_type(const mil::ValueType& type, int depth) {
       Type key = MOKA_TRY(read_type(type.dictionarytype().keytype(), depth + 1));
       return Type::dict(std::move(key), MOKA_TRY(read_type(type.dictionarytype().valuetype(), depth + 1)));
     }
-    case mil::ValueType::kStateType:
-      return Type::state(MOKA_TRY(read_type(type.statetype().wrappedtype(), depth + 1)));
-    default:
-      return fail(ErrorCode::malformed, "expected a type, got none");
+    case mil::ValueType::kStateType: return Type::state(MOKA_TRY(read_type(type.statetype().wrappedtype(), depth + 1)));
+    default: return fail(ErrorCode::malformed, "expected a type, got none");
   }
 }
 
@@ -142,7 +142,8 @@ Status fits(int64_t v, DType dtype) {
   return {};
 }
 
-Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const format::ModelFile& file, MemoryBudget* budget) {
+Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const format::ModelFile& file,
+                                MemoryBudget* budget) {
   using Kind = format::TensorData::Kind;
   if (!type.is_ranked()) return fail(ErrorCode::malformed, "expected a value of known rank");
   const format::TensorData data = MOKA_TRY(file.tensor_data(value));
@@ -155,16 +156,19 @@ Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const 
     if (count != 0) return fail(ErrorCode::malformed, "expected ", count, " elements of ", type, ", got none");
     return Tensor::zeros(dtype, shape);
   }
-  if (data.kind != Kind::raw && data.count != count) return fail(ErrorCode::malformed, "expected ", count, " elements of ", type, ", got ", data.count);
+  if (data.kind != Kind::raw && data.count != count)
+    return fail(ErrorCode::malformed, "expected ", count, " elements of ", type, ", got ", data.count);
   if ((dtype == DType::string) != (data.kind == Kind::strings))
-    return fail(ErrorCode::malformed, "expected elements of type ", dtype, ", got ", data.kind == Kind::strings ? "strings" : "numbers");
+    return fail(ErrorCode::malformed, "expected elements of type ", dtype, ", got ",
+                data.kind == Kind::strings ? "strings" : "numbers");
   if (data.kind == Kind::strings) {
     const auto& v = value.strings().values();
     return Tensor::strings(shape, {v.begin(), v.end()});
   }
   if (same_storage(data.kind, dtype)) {
     const size_t size = MOKA_TRY(ir::storage_bytes(dtype, shape));
-    if (data.bytes.size() != size) return fail(ErrorCode::malformed, "expected ", size, " bytes of ", type, ", got ", data.bytes.size());
+    if (data.bytes.size() != size)
+      return fail(ErrorCode::malformed, "expected ", size, " bytes of ", type, ", got ", data.bytes.size());
     return Tensor::wrap(dtype, shape, data.bytes);
   }
   if (budget != nullptr) MOKA_TRY(budget->take(MOKA_TRY(ir::storage_bytes(dtype, shape)), cat("a ", type)));
@@ -176,11 +180,15 @@ Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const 
     switch (data.kind) {
       case Kind::floats:
       case Kind::doubles:
-        if (!to_float) return fail(ErrorCode::malformed, "expected elements of type ", dtype, ", got floating-point numbers");
-        store_f64(view, to, data.kind == Kind::floats ? static_cast<double>(at<float>(data.bytes, i)) : at<double>(data.bytes, i));
+        if (!to_float)
+          return fail(ErrorCode::malformed, "expected elements of type ", dtype, ", got floating-point numbers");
+        store_f64(
+            view, to,
+            data.kind == Kind::floats ? static_cast<double>(at<float>(data.bytes, i)) : at<double>(data.bytes, i));
         break;
       case Kind::bools:
-        if (dtype != DType::boolean) return fail(ErrorCode::malformed, "expected elements of type ", dtype, ", got booleans");
+        if (dtype != DType::boolean)
+          return fail(ErrorCode::malformed, "expected elements of type ", dtype, ", got booleans");
         store_i64(view, to, at<uint8_t>(data.bytes, i) != 0);
         break;
       default: {
@@ -194,10 +202,12 @@ Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const 
   return out;
 }
 
-Result<Constant> read_value(const mil::Value& value, const Type* expected, const format::ModelFile& file, MemoryBudget* budget, int depth);
+Result<Constant> read_value(const mil::Value& value, const Type* expected, const format::ModelFile& file,
+                            MemoryBudget* budget, int depth);
 
 template <class Values>
-Status read_parts(const Values& values, const Type& type, const format::ModelFile& file, MemoryBudget* budget, int depth, std::vector<Constant>& parts) {
+Status read_parts(const Values& values, const Type& type, const format::ModelFile& file, MemoryBudget* budget,
+                  int depth, std::vector<Constant>& parts) {
   for (const auto& v : values) {
     const size_t i = type.kind() == Type::Kind::tuple ? parts.size() : 0;
     if (i >= type.elements().size()) return fail(ErrorCode::malformed, "more values than ", type, " has");
@@ -206,14 +216,16 @@ Status read_parts(const Values& values, const Type& type, const format::ModelFil
   return {};
 }
 
-Result<Constant> read_value(const mil::Value& value, const Type* expected, const format::ModelFile& file, MemoryBudget* budget, int depth) {
+Result<Constant> read_value(const mil::Value& value, const Type* expected, const format::ModelFile& file,
+                            MemoryBudget* budget, int depth) {
   if (depth > kMaxDepth) return fail(ErrorCode::malformed, "values nested more than ", kMaxDepth, " deep");
   Type type;
   if (value.type().type_case() != mil::ValueType::TYPE_NOT_SET || expected == nullptr)
     type = MOKA_TRY(read_type(value.type(), depth));
   else
     type = *expected;
-  if (expected != nullptr && !ir::is_compatible(type, *expected)) return fail(ErrorCode::malformed, "expected a value of type ", *expected, ", got ", type);
+  if (expected != nullptr && !ir::is_compatible(type, *expected))
+    return fail(ErrorCode::malformed, "expected a value of type ", *expected, ", got ", type);
   if (value.has_blobfilevalue()) {
     const auto& blob = value.blobfilevalue();
     Constant out(MOKA_TRY(import_blob(file.weights(), blob.filename(), blob.offset(), type)));
@@ -223,7 +235,9 @@ Result<Constant> read_value(const mil::Value& value, const Type* expected, const
   }
   if (!value.has_immediatevalue()) return fail(ErrorCode::malformed, "expected a value of type ", type, ", got none");
   const auto& immediate = value.immediatevalue();
-  const auto wrong = [&](std::string_view got) { return fail(ErrorCode::malformed, "expected a value of type ", type, ", got ", got); };
+  const auto wrong = [&](std::string_view got) {
+    return fail(ErrorCode::malformed, "expected a value of type ", type, ", got ", got);
+  };
   std::vector<Constant> parts;
   switch (immediate.value_case()) {
     case mil::Value::ImmediateValue::kTensor:
@@ -237,7 +251,8 @@ Result<Constant> read_value(const mil::Value& value, const Type* expected, const
     case mil::Value::ImmediateValue::kList: {
       if (!type.is_list()) return wrong("a list");
       MOKA_TRY(read_parts(immediate.list().values(), type, file, budget, depth, parts));
-      if (type.length() >= 0 && type.length() != static_cast<int64_t>(parts.size())) return wrong(cat("a list of ", parts.size()));
+      if (type.length() >= 0 && type.length() != static_cast<int64_t>(parts.size()))
+        return wrong(cat("a list of ", parts.size()));
       return Constant(type, std::move(parts));
     }
     case mil::Value::ImmediateValue::kDictionary:
@@ -247,8 +262,7 @@ Result<Constant> read_value(const mil::Value& value, const Type* expected, const
         parts.push_back(MOKA_TRY(read_value(pair.value(), &type.element(1), file, budget, depth + 1)));
       }
       return Constant(type, std::move(parts));
-    default:
-      return wrong("none");
+    default: return wrong("none");
   }
 }
 
@@ -260,14 +274,17 @@ Result<Constant> import_value(const mil::Value& value, const format::ModelFile& 
   return read_value(value, nullptr, file, budget, 0);
 }
 
-Result<Tensor> import_blob(const format::WeightStore& weights, std::string_view name, uint64_t offset, const Type& type) {
-  if (!type.is_tensor() || !type.is_concrete()) return fail(ErrorCode::malformed, "expected a tensor type of known shape for weights, got ", type);
+Result<Tensor> import_blob(const format::WeightStore& weights, std::string_view name, uint64_t offset,
+                           const Type& type) {
+  if (!type.is_tensor() || !type.is_concrete())
+    return fail(ErrorCode::malformed, "expected a tensor type of known shape for weights, got ", type);
   const format::Blob blob = MOKA_TRY(weights.blob(name, offset));
   const DType got = dtype_of(blob.type);
   const bool as_bool = type.dtype() == DType::boolean && (got == DType::int8 || got == DType::uint8);
   const auto count = static_cast<uint64_t>(MOKA_TRY(type.shape().checked_count()));
   if ((got != type.dtype() && !as_bool) || blob.count != count)
-    return fail(ErrorCode::malformed, "weights '", name, "' at offset ", offset, ": expected ", type, ", got ", blob.count, " elements of type ", got);
+    return fail(ErrorCode::malformed, "weights '", name, "' at offset ", offset, ": expected ", type, ", got ",
+                blob.count, " elements of type ", got);
   if (!as_bool) return Tensor::wrap(type.dtype(), type.shape(), blob.data);
   Tensor out = MOKA_TRY(Tensor::zeros(DType::boolean, type.shape()));
   for (uint64_t i = 0; i < count; ++i) out.mut<uint8_t>()[i] = blob.data.span[i] != std::byte{0};

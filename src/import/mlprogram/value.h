@@ -7,7 +7,7 @@
 namespace moka::format {
 class ModelFile;
 class WeightStore;
-}
+}  // namespace moka::format
 namespace moka::proto::MILSpec {
 class Value;
 class ValueType;
@@ -20,9 +20,11 @@ Result<ir::Type> import_type(const proto::MILSpec::ValueType& type);
 
 /// A constant of an ML program: immediate, or in a weights file of `file`, in whose mapping it stays.
 /// `budget` (may be null) is charged for what is copied. Errors: malformed, and those of the weights.
-Result<ir::Constant> import_value(const proto::MILSpec::Value& value, const format::ModelFile& file, MemoryBudget* budget);
+Result<ir::Constant> import_value(const proto::MILSpec::Value& value, const format::ModelFile& file,
+                                  MemoryBudget* budget);
 
 /// The tensor of `type` at `offset` of the weights file `name`.
-Result<ir::Tensor> import_blob(const format::WeightStore& weights, std::string_view name, uint64_t offset, const ir::Type& type);
+Result<ir::Tensor> import_blob(const format::WeightStore& weights, std::string_view name, uint64_t offset,
+                               const ir::Type& type);
 
 }  // namespace moka::import

@@ -40,7 +40,8 @@ Parts parts_of(const T& n) {
 }
 
 /// scale * x + bias for each plane.
-Result<Value*> scale_image(Network& net, Value* x, const proto::NeuralNetworkImageScaler& s, const proto::ImageFeatureType& image, const std::string& name) {
+Result<Value*> scale_image(Network& net, Value* x, const proto::NeuralNetworkImageScaler& s,
+                           const proto::ImageFeatureType& image, const std::string& name) {
   int64_t channels = x->type.shape()[1];
   float scale = s.channelscale();
   Value* y = x;
@@ -58,14 +59,16 @@ Result<Value*> scale_image(Network& net, Value* x, const proto::NeuralNetworkIma
 Result<Value*> subtract_mean(Network& net, Value* x, const proto::NeuralNetworkMeanImage& m, const std::string& name) {
   Shape shape{1, x->type.shape()[1], x->type.shape()[2], x->type.shape()[3]};
   int64_t n = MOKA_TRY_IN(shape.checked_count(), "mean image for an image of flexible size");
-  if (m.meanimage_size() != n) return fail(ErrorCode::malformed, "mean image of '", name, "': expected ", n, " numbers, got ", m.meanimage_size());
+  if (m.meanimage_size() != n)
+    return fail(ErrorCode::malformed, "mean image of '", name, "': expected ", n, " numbers, got ", m.meanimage_size());
   Tensor mean = Tensor::f32(shape, std::span(m.meanimage().data(), static_cast<size_t>(n)));
   return net.op("sub", {{"x", x}, {"y", mean}}, cat(name, "_mean"));
 }
 
 Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription& feature, const Parts& parts) {
   const std::string& name = feature.name();
-  if (!x->type.is_tensor() || !x->type.is_ranked()) return fail(ErrorCode::unsupported, "an input of type ", x->type, " of a neural network");
+  if (!x->type.is_tensor() || !x->type.is_ranked())
+    return fail(ErrorCode::unsupported, "an input of type ", x->type, " of a neural network");
   if (x->type.dtype() != DType::fp32) x = MOKA_TRY(net.op("cast", {{"x", x}, {"dtype", "fp32"}}, name));
   int rank = x->type.rank();
   bool image = feature.type().has_imagetype();
@@ -80,20 +83,29 @@ Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription&
         return fail(ErrorCode::unsupported, "preprocessing of an input of type ", x->type);
       }
     }
-    if (p.has_scaler()) x = MOKA_TRY(scale_image(net, x, p.scaler(), feature.type().imagetype(), name));
-    else if (p.has_meanimage()) x = MOKA_TRY(subtract_mean(net, x, p.meanimage(), name));
+    if (p.has_scaler())
+      x = MOKA_TRY(scale_image(net, x, p.scaler(), feature.type().imagetype(), name));
+    else if (p.has_meanimage())
+      x = MOKA_TRY(subtract_mean(net, x, p.meanimage(), name));
   }
   if (image) {
     if (rank != 4) return fail(ErrorCode::malformed, "an image of type ", x->type);
-    return net.blob(x, Form::nchw, parts.rank4_images ? std::vector<Dim>{dims_of(x)[0]} : std::vector<Dim>{Dim{1}, dims_of(x)[0]});
+    return net.blob(x, Form::nchw,
+                    parts.rank4_images ? std::vector<Dim>{dims_of(x)[0]} : std::vector<Dim>{Dim{1}, dims_of(x)[0]});
   }
   if (parts.exact_arrays) return net.blob(x, Form::exact);
   std::vector<Dim> one{Dim{1}, Dim{1}};
   switch (rank) {
-    case 0: x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0, 1}}}, name)); return net.blob(x, Form::matrix, one);
-    case 1: x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name)); return net.blob(x, Form::matrix, one);
+    case 0:
+      x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0, 1}}}, name));
+      return net.blob(x, Form::matrix, one);
+    case 1:
+      x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name));
+      return net.blob(x, Form::matrix, one);
     case 2: return net.blob(x, Form::matrix, {dims_of(x)[0], Dim{1}});
-    case 3: x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name)); return net.blob(x, Form::nchw, one);
+    case 3:
+      x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name));
+      return net.blob(x, Form::nchw, one);
     case 4: return net.blob(x, Form::nchw, {Dim{1}, dims_of(x)[0]});
     case 5: return net.blob(x, Form::exact);
     default: return fail(ErrorCode::malformed, "expected an array of rank 1 or 3, got ", x->type);
@@ -153,7 +165,8 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
   auto it = net.blobs.find(c.labelprobabilitylayername());
   if (it == net.blobs.end() && c.layers_size() > 0 && c.layers(c.layers_size() - 1).output_size() > 0)
     it = net.blobs.find(c.layers(c.layers_size() - 1).output(0));
-  if (it == net.blobs.end()) return fail(ErrorCode::malformed, "no blob of class probabilities ('", c.labelprobabilitylayername(), "')");
+  if (it == net.blobs.end())
+    return fail(ErrorCode::malformed, "no blob of class probabilities ('", c.labelprobabilitylayername(), "')");
   Value* p = nullptr;
   for (Value* f : it->second.forms)
     if (f != nullptr && p == nullptr) p = f;
@@ -162,7 +175,8 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
   p = MOKA_TRY(net.reshape(p, std::vector<Dim>{classes}, "probabilities"));
   const std::string& predicted = model.description().predictedfeaturename();
   const std::string& probabilities = model.description().predictedprobabilitiesname();
-  ir::Op* op = MOKA_TRY(net.builder().append({"classify", {{"probabilities", p}, {"classes", std::move(labels)}}, net.context().prefix + "classify", {}, {}}));
+  ir::Op* op = MOKA_TRY(net.builder().append(
+      {"classify", {{"probabilities", p}, {"classes", std::move(labels)}}, net.context().prefix + "classify", {}, {}}));
   features[predicted.empty() ? "classLabel" : predicted] = op->output(0);
   if (!probabilities.empty()) features[probabilities] = op->output(1);
   return {};
@@ -170,24 +184,30 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
 
 }  // namespace
 
-Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                      Features& features) {
   Parts parts = model.has_neuralnetwork()             ? parts_of(model.neuralnetwork())
                 : model.has_neuralnetworkclassifier() ? parts_of(model.neuralnetworkclassifier())
                                                       : parts_of(model.neuralnetworkregressor());
   Network net(context, builder);
   for (const auto& feature : model.description().input()) {
     auto it = features.find(feature.name());
-    if (it == features.end()) return fail(ErrorCode::not_found, "input '", feature.name(), "' of a neural network is not given");
-    net.blobs[feature.name()] = MOKA_TRY_IN(input_blob(net, it->second, feature, parts), cat("input '", feature.name(), "'"));
+    if (it == features.end())
+      return fail(ErrorCode::not_found, "input '", feature.name(), "' of a neural network is not given");
+    net.blobs[feature.name()] =
+        MOKA_TRY_IN(input_blob(net, it->second, feature, parts), cat("input '", feature.name(), "'"));
   }
   MOKA_TRY(net.add(*parts.layers));
   bool classifier = model.has_neuralnetworkclassifier();
   if (classifier) MOKA_TRY_IN(classify(net, model, features), "neural network classifier");
   for (const auto& feature : model.description().output()) {
     const std::string& name = feature.name();
-    if (classifier && (name == model.description().predictedfeaturename() || name == model.description().predictedprobabilitiesname())) continue;
+    if (classifier && (name == model.description().predictedfeaturename() ||
+                       name == model.description().predictedprobabilitiesname()))
+      continue;
     auto it = net.blobs.find(name);
-    if (it == net.blobs.end()) return fail(ErrorCode::malformed, "output '", name, "' is described, but no layer gives it");
+    if (it == net.blobs.end())
+      return fail(ErrorCode::malformed, "output '", name, "' is described, but no layer gives it");
     features[name] = MOKA_TRY_IN(output_value(net, it->second, feature), cat("output '", name, "'"));
   }
   return {};

@@ -14,7 +14,8 @@ Error Layer::unsupported(std::string_view what) const { return fail(ErrorCode::u
 
 Status Layer::arity(int in_min, int in_max, int out_min, int out_max) const {
   auto range = [](int lo, int hi) { return lo == hi ? cat(lo) : cat(lo, " to ", hi); };
-  if (inputs() < in_min || inputs() > in_max) return malformed(cat("expected ", range(in_min, in_max), " inputs, got ", inputs()));
+  if (inputs() < in_min || inputs() > in_max)
+    return malformed(cat("expected ", range(in_min, in_max), " inputs, got ", inputs()));
   if (outputs() < out_min || outputs() > out_max)
     return malformed(cat("expected ", range(out_min, out_max), " outputs, got ", outputs()));
   return {};
@@ -24,7 +25,8 @@ Result<Blob*> Layer::blob(int i) {
   if (i >= inputs()) return malformed(cat("input ", i, " is missing"));
   auto it = net.blobs.find(p.input(i));
   if (it == net.blobs.end())
-    return malformed(cat("input '", p.input(i), "' is neither an input of the model nor an output of an earlier layer"));
+    return malformed(
+        cat("input '", p.input(i), "' is neither an input of the model nor an output of an earlier layer"));
   return &it->second;
 }
 
@@ -130,7 +132,8 @@ Result<Payload> payload(const Layer& l, const proto::WeightParams& w, const Shap
     case Kind::raw:
     case Kind::int8_raw: {
       uint64_t bits = p.data.kind == Kind::int8_raw ? 8 : w.quantization().numberofbits();
-      if (bits < 1 || bits > 8) return l.malformed(cat(what, ": expected 1 to 8 bits for a quantised weight, got ", bits));
+      if (bits < 1 || bits > 8)
+        return l.malformed(cat(what, ": expected 1 to 8 bits for a quantised weight, got ", bits));
       p.bits = static_cast<int>(bits);
       expected = (static_cast<uint64_t>(n) * bits + 7) / 8;
       break;
@@ -141,7 +144,8 @@ Result<Payload> payload(const Layer& l, const proto::WeightParams& w, const Shap
   return p;
 }
 
-Result<std::vector<float>> table(const Layer& l, const google::protobuf::RepeatedField<float>& f, int64_t channels, std::string_view what) {
+Result<std::vector<float>> table(const Layer& l, const google::protobuf::RepeatedField<float>& f, int64_t channels,
+                                 std::string_view what) {
   if (f.size() != 0 && f.size() != 1 && f.size() != channels)
     return l.malformed(cat(what, ": expected 1 or ", channels, " values of quantisation, got ", f.size()));
   return std::vector<float>(f.begin(), f.end());
@@ -151,12 +155,14 @@ struct Quantisation {
   std::vector<float> scale, bias, lut;
 };
 
-Result<Quantisation> quantisation(const Layer& l, const proto::WeightParams& w, int bits, int64_t channels, std::string_view what) {
+Result<Quantisation> quantisation(const Layer& l, const proto::WeightParams& w, int bits, int64_t channels,
+                                  std::string_view what) {
   Quantisation q;
   const auto& m = w.quantization();
   if (m.has_lookuptablequantization()) {
     const auto& f = m.lookuptablequantization().floatvalue();
-    if (f.size() != 1 << bits) return l.malformed(cat(what, ": expected a table of ", 1 << bits, " numbers, got ", f.size()));
+    if (f.size() != 1 << bits)
+      return l.malformed(cat(what, ": expected a table of ", 1 << bits, " numbers, got ", f.size()));
     q.lut.assign(f.begin(), f.end());
   } else if (m.has_linearquantization()) {
     q.scale = MOKA_TRY(table(l, m.linearquantization().scale(), channels, what));
@@ -190,18 +196,22 @@ Result<Tensor> tensor_of(const Layer& l, DType dtype, const Shape& shape, const 
 
 }  // namespace
 
-Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis) {
+Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, std::string_view what,
+                             int channel_axis) {
   using Kind = format::WeightData::Kind;
   Payload d = MOKA_TRY(payload(*this, w, shape, what));
   if (d.data.kind == Kind::float32 || d.data.kind == Kind::float16) {
     DType stored = d.data.kind == Kind::float32 ? DType::fp32 : DType::fp16;
     if (is_unaligned(d.data.bytes, stored) && d.data.bytes.size() > kSmallWeight && shape.count() > 0) {
-      Tensor t = MOKA_TRY(tensor_of(*this, DType::uint8, Shape{static_cast<int64_t>(d.data.bytes.size())}, d.data.bytes, what));
-      return net.op("nn_weight_bytes", {{"data", t}, {"shape", Tensor::i32(shape.dims())}, {"dtype", std::string(to_string(stored))}},
+      Tensor t = MOKA_TRY(
+          tensor_of(*this, DType::uint8, Shape{static_cast<int64_t>(d.data.bytes.size())}, d.data.bytes, what));
+      return net.op("nn_weight_bytes",
+                    {{"data", t}, {"shape", Tensor::i32(shape.dims())}, {"dtype", std::string(to_string(stored))}},
                     cat(p.name(), "_", what));
     }
   }
-  if (d.data.kind == Kind::float32) return constant(MOKA_TRY(tensor_of(*this, DType::fp32, shape, d.data.bytes, what)), what);
+  if (d.data.kind == Kind::float32)
+    return constant(MOKA_TRY(tensor_of(*this, DType::fp32, shape, d.data.bytes, what)), what);
   std::string name = cat(p.name(), "_", what);
   if (d.data.kind == Kind::float16) {
     Tensor t = MOKA_TRY(tensor_of(*this, DType::fp16, shape, d.data.bytes, what));
@@ -210,7 +220,8 @@ Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, s
   Quantisation q = MOKA_TRY(quantisation(*this, w, d.bits, shape[channel_axis], what));
   DType raw = d.data.kind == Kind::int8_raw ? DType::int8 : DType::uint8;
   Tensor t = MOKA_TRY(tensor_of(*this, raw, Shape{static_cast<int64_t>(d.data.bytes.size())}, d.data.bytes, what));
-  std::vector<NamedArg> args{{"data", t}, {"shape", Tensor::i32(shape.dims())}, {"bits", d.bits}, {"axis", channel_axis}};
+  std::vector<NamedArg> args{
+      {"data", t}, {"shape", Tensor::i32(shape.dims())}, {"bits", d.bits}, {"axis", channel_axis}};
   auto list = [](const std::vector<float>& v) { return Tensor::f32(Shape{static_cast<int64_t>(v.size())}, v); };
   if (!q.scale.empty()) args.emplace_back("scale", list(q.scale));
   if (!q.bias.empty()) args.emplace_back("bias", list(q.bias));
@@ -218,7 +229,8 @@ Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, s
   return net.op("nn_dequantize_weights", std::move(args), name);
 }
 
-Result<Tensor> Layer::numbers(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis) {
+Result<Tensor> Layer::numbers(const proto::WeightParams& w, const Shape& shape, std::string_view what,
+                              int channel_axis) {
   using Kind = format::WeightData::Kind;
   Payload d = MOKA_TRY(payload(*this, w, shape, what));
   if (d.data.kind == Kind::float32) return tensor_of(*this, DType::fp32, shape, d.data.bytes, what);

@@ -74,12 +74,14 @@ Result<Value*> Network::shape_value(std::span<const Dim> dims, std::string_view 
       parts.push_back(MOKA_TRY(constant(Tensor::i32(sizes), cat(name, "_dims"))));
     } else {
       for (j++; j < dims.size() && !dims[j].known() && dims[j].from == dims[i].from &&
-                dims[j].axis == dims[i].axis + static_cast<int>(j - i); j++) {
+                dims[j].axis == dims[i].axis + static_cast<int>(j - i);
+           j++) {
       }
       Value*& shape = shapes[dims[i].from];
       if (shape == nullptr) shape = MOKA_TRY(op("shape", {{"x", dims[i].from}}, name));
       int64_t n = static_cast<int64_t>(j - i);
-      parts.push_back(MOKA_TRY(op("slice_by_index", {{"x", shape}, {"begin", Ints{dims[i].axis}}, {"end", Ints{dims[i].axis + n}}}, name)));
+      parts.push_back(MOKA_TRY(
+          op("slice_by_index", {{"x", shape}, {"begin", Ints{dims[i].axis}}, {"end", Ints{dims[i].axis + n}}}, name)));
     }
     i = j;
   }
@@ -217,7 +219,8 @@ Status Network::add(const google::protobuf::RepeatedPtrField<proto::NeuralNetwor
 
 Status Network::add(const proto::NeuralNetworkLayer& layer) {
   int type = static_cast<int>(layer.layer_case());
-  if (type == 0) return fail(ErrorCode::unsupported, "layer '", layer.name(), "' has no type, or one that is not known");
+  if (type == 0)
+    return fail(ErrorCode::unsupported, "layer '", layer.name(), "' has no type, or one that is not known");
   const LayerImport* import = find_layer(type);
   if (import == nullptr)
     return fail(ErrorCode::unsupported, "layer '", layer.name(), "' has a type that is not supported (member ", type,

@@ -153,6 +153,7 @@ struct LayerImport {
 const LayerImport* find_layer(int type);
 
 /// Imports `model` (types neuralNetwork, neuralNetworkClassifier, neuralNetworkRegressor).
-Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                      Features& features);
 
 }  // namespace moka::import::nn

@@ -6,7 +6,8 @@ namespace {
 constexpr uint64_t kLargest = (uint64_t{1} << 31) - 1;
 }
 
-Result<Ints> pair(const Layer& l, const google::protobuf::RepeatedField<uint64_t>& f, std::string_view what, int64_t if_absent) {
+Result<Ints> pair(const Layer& l, const google::protobuf::RepeatedField<uint64_t>& f, std::string_view what,
+                  int64_t if_absent) {
   if (f.empty()) return Ints{if_absent, if_absent};
   if (f.size() != 2) return l.malformed(cat(what, ": expected 2 values, got ", f.size()));
   for (uint64_t v : f)
@@ -17,10 +18,12 @@ Result<Ints> pair(const Layer& l, const google::protobuf::RepeatedField<uint64_t
 Result<Ints> borders(const Layer& l, const proto::BorderAmounts& amounts, std::string_view what) {
   Ints out{0, 0, 0, 0};
   if (amounts.borderamounts_size() == 0) return out;
-  if (amounts.borderamounts_size() != 2) return l.malformed(cat(what, ": expected 2 borders, got ", amounts.borderamounts_size()));
+  if (amounts.borderamounts_size() != 2)
+    return l.malformed(cat(what, ": expected 2 borders, got ", amounts.borderamounts_size()));
   for (int i = 0; i < 2; i++) {
     const auto& edge = amounts.borderamounts(i);
-    if (edge.startedgesize() > kLargest || edge.endedgesize() > kLargest) return l.malformed(cat(what, ": larger than ", kLargest));
+    if (edge.startedgesize() > kLargest || edge.endedgesize() > kLargest)
+      return l.malformed(cat(what, ": larger than ", kLargest));
     out[2 * i] = static_cast<int64_t>(edge.startedgesize());
     out[2 * i + 1] = static_cast<int64_t>(edge.endedgesize());
   }

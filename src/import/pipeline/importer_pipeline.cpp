@@ -14,7 +14,8 @@ using proto::Model;
 constexpr int kMaxDepth = 16;
 
 bool is_pipeline(const Model& m) {
-  return m.Type_case() == Model::kPipeline || m.Type_case() == Model::kPipelineClassifier || m.Type_case() == Model::kPipelineRegressor;
+  return m.Type_case() == Model::kPipeline || m.Type_case() == Model::kPipelineClassifier ||
+         m.Type_case() == Model::kPipelineRegressor;
 }
 
 bool is_neural_network(const Model& m) {
@@ -22,22 +23,25 @@ bool is_neural_network(const Model& m) {
          m.Type_case() == Model::kNeuralNetworkRegressor;
 }
 
-/// A value as a stage expects it: pipelines and ML programs look after themselves, other models get arrays of the element
-/// type and shape that ImportedModel promises them.
-Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder, const std::string& prefix) {
-  if (is_pipeline(stage) || stage.Type_case() == Model::kMlProgram || stage.Type_case() == Model::TYPE_NOT_SET) return v;
+/// A value as a stage expects it: pipelines and ML programs look after themselves, other models get arrays of the
+/// element type and shape that ImportedModel promises them.
+Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder,
+                     const std::string& prefix) {
+  if (is_pipeline(stage) || stage.Type_case() == Model::kMlProgram || stage.Type_case() == Model::TYPE_NOT_SET)
+    return v;
   if (feature.kind == FeatureKind::image || !v->type.is_tensor() || v->type.dtype() == ir::DType::string) return v;
   Type wanted = MOKA_TRY(boundary_type(feature, !is_neural_network(stage)));
   if (!wanted.is_tensor() || wanted.dtype() == ir::DType::string) return v;
-  bool reshape = wanted.is_ranked() && wanted.is_concrete() && v->type.is_ranked() && !(wanted.shape() == v->type.shape());
+  bool reshape =
+      wanted.is_ranked() && wanted.is_concrete() && v->type.is_ranked() && !(wanted.shape() == v->type.shape());
   if (!reshape && wanted.dtype() == v->type.dtype()) return v;
   std::vector<NamedArg> args{{"x", v}, {"dtype", std::string(to_string(wanted.dtype()))}};
   if (reshape) args.emplace_back("shape", Tensor::i32(wanted.shape().dims()));
   return builder.op("ml_convert", std::move(args), cat(prefix, feature.name));
 }
 
-Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& outer, const std::string& prefix, ir::Builder& builder,
-                    Features& known) {
+Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& outer, const std::string& prefix,
+                    ir::Builder& builder, Features& known) {
   ModelDescription d = MOKA_TRY(describe(*stage.model));
   const FunctionDescription* f = d.function(d.default_function);
   if (f == nullptr) return fail(ErrorCode::malformed, "a ", d.type_name, " model without inputs and outputs");
@@ -45,9 +49,11 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
   for (const FeatureDescription& feature : f->inputs) {
     auto it = known.find(feature.name);
     if (it != known.end()) {
-      local[feature.name] = MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix), cat("input '", feature.name, "'"));
+      local[feature.name] =
+          MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix), cat("input '", feature.name, "'"));
     } else if (!feature.optional) {
-      return fail(ErrorCode::malformed, "a ", d.type_name, " model: no earlier model and no input of the pipeline gives '", feature.name, "'");
+      return fail(ErrorCode::malformed, "a ", d.type_name,
+                  " model: no earlier model and no input of the pipeline gives '", feature.name, "'");
     }
   }
   if (!f->states.empty()) return fail(ErrorCode::unsupported, "a ", d.type_name, " model with states in a pipeline");
@@ -56,14 +62,16 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
   MOKA_TRY_IN(import_into(*stage.model, context, builder, results), d.type_name);
   for (const FeatureDescription& feature : f->outputs) {
     auto it = results.find(feature.name);
-    if (it == results.end()) return fail(ErrorCode::internal, "a ", d.type_name, " model did not give its output '", feature.name, "'");
+    if (it == results.end())
+      return fail(ErrorCode::internal, "a ", d.type_name, " model did not give its output '", feature.name, "'");
     known[feature.name] = it->second;
   }
   return {};
 }
 
 Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
-  if (context.depth >= kMaxDepth) return fail(ErrorCode::unsupported, "pipelines nested more than ", kMaxDepth, " deep");
+  if (context.depth >= kMaxDepth)
+    return fail(ErrorCode::unsupported, "pipelines nested more than ", kMaxDepth, " deep");
   std::vector<format::ModelFile::Stage> stages = context.file.stages(model);
   if (stages.empty()) return fail(ErrorCode::malformed, "pipeline without models");
   ModelDescription d = MOKA_TRY(describe(model));
@@ -78,10 +86,12 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
       return fail(ErrorCode::not_found, "pipeline: input '", feature.name, "' has no value");
   }
   for (size_t i = 0; i < stages.size(); ++i)
-    MOKA_TRY_IN(import_stage(stages[i], context, cat(context.prefix, "model", i, "_"), builder, known), cat("model ", i, " of the pipeline"));
+    MOKA_TRY_IN(import_stage(stages[i], context, cat(context.prefix, "model", i, "_"), builder, known),
+                cat("model ", i, " of the pipeline"));
   for (const FeatureDescription& feature : f->outputs) {
     auto it = known.find(feature.name);
-    if (it == known.end()) return fail(ErrorCode::malformed, "pipeline: no model gives the output '", feature.name, "'");
+    if (it == known.end())
+      return fail(ErrorCode::malformed, "pipeline: no model gives the output '", feature.name, "'");
     features[feature.name] = it->second;
   }
   return {};

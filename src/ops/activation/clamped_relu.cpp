@@ -3,12 +3,16 @@
 namespace moka::ops {
 
 OpDef define_clamped_relu() {
-  return unary_with_alpha_beta("clamped_relu", "min(x, beta), or min(alpha * x, beta) where x is negative, elementwise.",
+  return unary_with_alpha_beta("clamped_relu",
+                               "min(x, beta), or min(alpha * x, beta) where x is negative, elementwise.",
                                [](auto x, auto alpha, auto beta) {
                                  auto y = x < 0 ? alpha * x : x;
                                  return y > beta ? beta : y;
                                })
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha", "beta"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"alpha", "beta"});
+          })
       .build();
 }
 

@@ -4,9 +4,7 @@
 namespace moka::ops {
 
 OpDef define_relu() {
-  return unary("relu", "max(x, 0), elementwise.",
-               [](auto x) { return scalar::relu(x); })
-      .build();
+  return unary("relu", "max(x, 0), elementwise.", [](auto x) { return scalar::relu(x); }).build();
 }
 
 }  // namespace moka::ops

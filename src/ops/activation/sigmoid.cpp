@@ -4,8 +4,7 @@
 namespace moka::ops {
 
 OpDef define_sigmoid() {
-  return unary("sigmoid", "Logistic function 1 / (1 + e^-x), elementwise.",
-               [](auto x) { return scalar::sigmoid(x); })
+  return unary("sigmoid", "Logistic function 1 / (1 + e^-x), elementwise.", [](auto x) { return scalar::sigmoid(x); })
       .build();
 }
 

@@ -6,7 +6,10 @@ namespace moka::ops {
 OpDef define_sigmoid_hard() {
   return unary_with_alpha_beta("sigmoid_hard", "alpha * x + beta limited to [0, 1], elementwise.",
                                [](auto x, auto alpha, auto beta) { return scalar::sigmoid_hard(x, alpha, beta); })
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha", "beta"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"alpha", "beta"});
+          })
       .build();
 }
 

@@ -4,9 +4,7 @@
 namespace moka::ops {
 
 OpDef define_silu() {
-  return unary("silu", "x times its logistic function, elementwise.",
-               [](auto x) { return scalar::silu(x); })
-      .build();
+  return unary("silu", "x times its logistic function, elementwise.", [](auto x) { return scalar::silu(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -33,7 +33,8 @@ void softmax_any(const TensorView& x, const TensorView& y, int64_t first, int64_
   for (int64_t i = 0; i < n; i++) top = std::fmax(top, load_f64(x, first + i * stride));
   double sum = 0;
   for (int64_t i = 0; i < n; i++) sum += std::exp(load_f64(x, first + i * stride) - top);
-  for (int64_t i = 0; i < n; i++) store_f64(y, first + i * stride, std::exp(load_f64(x, first + i * stride) - top) / sum);
+  for (int64_t i = 0; i < n; i++)
+    store_f64(y, first + i * stride, std::exp(load_f64(x, first + i * stride) - top) / sum);
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {

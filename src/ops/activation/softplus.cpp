@@ -4,9 +4,7 @@
 namespace moka::ops {
 
 OpDef define_softplus() {
-  return unary("softplus", "log(1 + e^x), elementwise.",
-               [](auto x) { return scalar::softplus(x); })
-      .build();
+  return unary("softplus", "log(1 + e^x), elementwise.", [](auto x) { return scalar::softplus(x); }).build();
 }
 
 }  // namespace moka::ops

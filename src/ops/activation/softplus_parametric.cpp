@@ -30,7 +30,10 @@ OpDef define_softplus_parametric() {
       .constant("beta", "T")
       .infer(infer)
       .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha", "beta"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"alpha", "beta"});
+          })
       .build();
 }
 

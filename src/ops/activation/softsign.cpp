@@ -5,8 +5,7 @@
 namespace moka::ops {
 
 OpDef define_softsign() {
-  return unary("softsign", "x / (1 + |x|), elementwise.",
-               [](auto x) { return x / (decltype(x)(1) + std::fabs(x)); })
+  return unary("softsign", "x / (1 + |x|), elementwise.", [](auto x) { return x / (decltype(x)(1) + std::fabs(x)); })
       .build();
 }
 

@@ -125,16 +125,18 @@ Status attention_reference(const OpCall& call, std::span<const TensorView> out) 
 }  // namespace
 
 OpDef define_scaled_dot_product_attention() {
-  return OpBuilder("scaled_dot_product_attention",
-                   "softmax(query key^T / sqrt(width) + mask) value. A boolean mask says which keys take part; rows without "
-                   "any are NaN.",
-                   Opset::ios18)
+  return OpBuilder(
+             "scaled_dot_product_attention",
+             "softmax(query key^T / sqrt(width) + mask) value. A boolean mask says which keys take part; rows without "
+             "any are NaN.",
+             Opset::ios18)
       .type_var("T", kF16F32)
       .type_var("M", any_of(DType::boolean, DType::fp16, DType::fp32))
       .in("query", "T")
       .in("key", "T")
       .in("value", "T")
-      .in("attn_mask", "M").optional()
+      .in("attn_mask", "M")
+      .optional()
       .infer(infer_attention)
       .reference(attention_reference)
       .build();

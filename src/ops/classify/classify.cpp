@@ -14,7 +14,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   }
   if (p.is_ranked() && p.shape().is_concrete() && classes.length() >= 0) {
     const int64_t n = MOKA_TRY(p.shape().checked_count());
-    if (n != classes.length()) return call.error("classes", cat("one label for each of ", n, " probabilities"), cat(classes.length()));
+    if (n != classes.length())
+      return call.error("classes", cat("one label for each of ", n, " probabilities"), cat(classes.length()));
     if (n == 0) return call.error("probabilities", "at least one value", cat("shape ", p.shape()));
   }
   const Type key = Type::scalar(label);
@@ -28,7 +29,9 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 struct Labels {
   const TensorView& v;
   int64_t size() const { return v.dtype == DType::none ? static_cast<int64_t>(v.list().items.size()) : v.count(); }
-  TensorView holder(int64_t i) const { return v.dtype == DType::none ? v.list().items[static_cast<size_t>(i)].view() : v; }
+  TensorView holder(int64_t i) const {
+    return v.dtype == DType::none ? v.list().items[static_cast<size_t>(i)].view() : v;
+  }
   int64_t index(int64_t i) const { return v.dtype == DType::none ? 0 : i; }
 };
 

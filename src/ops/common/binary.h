@@ -60,9 +60,12 @@ void map_pairs(const TensorView& x, const TensorView& y, const TensorView& z, F 
                              [f](float a, float b) { return static_cast<float>(f(a, b)); });
       return;
     case DType::fp16:
-      detail::broadcast_rows(walk, x.as<uint16_t>(), y.as<uint16_t>(), z.as<uint16_t>(), count, [f](uint16_t a, uint16_t b) {
-        return half(static_cast<double>(f(static_cast<double>(half::to_float(a)), static_cast<double>(half::to_float(b))))).bits;
-      });
+      detail::broadcast_rows(
+          walk, x.as<uint16_t>(), y.as<uint16_t>(), z.as<uint16_t>(), count, [f](uint16_t a, uint16_t b) {
+            return half(static_cast<double>(
+                            f(static_cast<double>(half::to_float(a)), static_cast<double>(half::to_float(b)))))
+                .bits;
+          });
       return;
     case DType::int32:
       detail::broadcast_rows(walk, x.as<int32_t>(), y.as<int32_t>(), z.as<int32_t>(), count, [g](int32_t a, int32_t b) {
@@ -71,13 +74,11 @@ void map_pairs(const TensorView& x, const TensorView& y, const TensorView& z, F 
       return;
     default:
       if (is_float(x.dtype)) {
-        detail::broadcast_each(walk, count, [&](int64_t o, int64_t a, int64_t b) {
-          store_f64(z, o, f(load_f64(x, a), load_f64(y, b)));
-        });
+        detail::broadcast_each(
+            walk, count, [&](int64_t o, int64_t a, int64_t b) { store_f64(z, o, f(load_f64(x, a), load_f64(y, b))); });
       } else {
-        detail::broadcast_each(walk, count, [&](int64_t o, int64_t a, int64_t b) {
-          store_i64(z, o, g(load_i64(x, a), load_i64(y, b)));
-        });
+        detail::broadcast_each(
+            walk, count, [&](int64_t o, int64_t a, int64_t b) { store_i64(z, o, g(load_i64(x, a), load_i64(y, b))); });
       }
   }
 }
@@ -128,7 +129,11 @@ OpBuilder binary(std::string name, std::string doc, F f, G g, Trait extra = Trai
 template <class F>
 OpBuilder comparison(std::string name, std::string doc, F f, Trait extra = Trait::none, DTypes domain = kArithmetic) {
   OpBuilder b(std::move(name), std::move(doc));
-  b.type_var("T", domain).in("x", "T").in("y", "T").infer(broadcast_xy(DType::boolean)).traits(Trait::elementwise | extra);
+  b.type_var("T", domain)
+      .in("x", "T")
+      .in("y", "T")
+      .infer(broadcast_xy(DType::boolean))
+      .traits(Trait::elementwise | extra);
   b.reference([f](const OpCall& call, std::span<const TensorView> out) -> Status {
     compare_pairs(call.in("x"), call.in("y"), out[0], f);
     return {};

@@ -5,7 +5,8 @@ namespace moka::ops {
 Status check_channel_params(const OpCall& call, int min_rank, std::initializer_list<std::string_view> params) {
   const Type& x = call.type("x");
   const bool ranked = x.is_ranked();
-  if (ranked && x.rank() < min_rank) return call.error("x", cat("rank ", min_rank, " or more"), cat("shape ", x.shape()));
+  if (ranked && x.rank() < min_rank)
+    return call.error("x", cat("rank ", min_rank, " or more"), cat("shape ", x.shape()));
   for (std::string_view name : params) {
     if (!call.has(name)) continue;
     const Type& p = call.type(name);

@@ -23,6 +23,8 @@ void each_channel_run(const Shape& x, F fn) {
 }
 
 /// An optional vector parameter's element, `missing` when it is absent.
-inline double channel_value(const TensorView* v, int64_t c, double missing) { return v == nullptr ? missing : load_f64(*v, c); }
+inline double channel_value(const TensorView* v, int64_t c, double missing) {
+  return v == nullptr ? missing : load_f64(*v, c);
+}
 
 }  // namespace moka::ops

@@ -7,7 +7,8 @@
 /// Reading an image at real coordinates: affine and resample.
 namespace moka::ops {
 
-/// Bilinear value at column `px`, row `py` of a `w` by `h` plane starting at element `base`; elements outside are `pad`.
+/// Bilinear value at column `px`, row `py` of a `w` by `h` plane starting at element `base`; elements outside are
+/// `pad`.
 template <class Read>
 double bilinear_or(const Read& read, int64_t base, int64_t h, int64_t w, double py, double px, double pad) {
   if (!(px > -1 && py > -1 && px < static_cast<double>(w) && py < static_cast<double>(h))) return pad;

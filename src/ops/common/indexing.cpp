@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-
 namespace moka::ops {
 
 namespace {
@@ -77,7 +76,8 @@ void combine_elements(Combine rule, const TensorView& dst, int64_t to, const Ten
   } else if (is_float(dst.dtype)) {
     for (int64_t i = 0; i < n; i++) store_f64(dst, to + i, apply(rule, load_f64(dst, to + i), load_f64(src, from + i)));
   } else {
-    for (int64_t i = 0; i < n; i++) store_i64(dst, to + i, apply_int(rule, load_i64(dst, to + i), load_i64(src, from + i)));
+    for (int64_t i = 0; i < n; i++)
+      store_i64(dst, to + i, apply_int(rule, load_i64(dst, to + i), load_i64(src, from + i)));
   }
 }
 

@@ -17,7 +17,8 @@ bool has_element_type(const Type& list) {
 
 Result<Type> list_with_element(const OpCall& call, const Type& list, const Type& value) {
   if (!has_element_type(list)) return Type::list(value, list.length());
-  if (!is_compatible(value, list.element())) return call.error("value", cat(list.element(), ", the elements' type"), cat(value));
+  if (!is_compatible(value, list.element()))
+    return call.error("value", cat(list.element(), ", the elements' type"), cat(value));
   return list;
 }
 
@@ -42,8 +43,8 @@ Result<size_t> make_room(const OpCall& call, int64_t index, List& list) {
 Status check_known(const OpCall& call, int64_t index) {
   const Type& list = call.type("ls");
   if (has_element_type(list) && list.element().is_concrete()) return {};
-  return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "): element ", index, " of ", list,
-              " was never written, so that its shape is not known");
+  return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "): element ", index,
+              " of ", list, " was never written, so that its shape is not known");
 }
 
 List& copy_list(const TensorView& out, const TensorView& in) {
@@ -59,8 +60,9 @@ Status copy_item(const OpCall& call, const Tensor& item, const TensorView& out, 
     return {};
   }
   if (item.dtype() != out.dtype || !(item.shape() == shape)) {
-    return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "): expected an element of type tensor<",
-                out.dtype, ", ", shape, ">, the list holds tensor<", item.dtype(), ", ", item.shape(), ">");
+    return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name,
+                "): expected an element of type tensor<", out.dtype, ", ", shape, ">, the list holds tensor<",
+                item.dtype(), ", ", item.shape(), ">");
   }
   copy_elements(out, at, item.view(), 0, n);
   return {};

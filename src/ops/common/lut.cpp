@@ -15,14 +15,16 @@ Result<Lut> check_lut(const OpCall& call, const Shape& indices, DType index_type
   const Type& t = call.type("lut");
   const int rank = indices.rank();
   if (rank < 1 || !indices.is_concrete()) return call.error("indices of known shape and rank 1 or more are needed");
-  if (!t.is_concrete() || t.rank() != rank + 2) return call.error("lut", cat("rank ", rank + 2, ", two more than the indices"), cat(t));
+  if (!t.is_concrete() || t.rank() != rank + 2)
+    return call.error("lut", cat("rank ", rank + 2, ", two more than the indices"), cat(t));
   Lut lut;
   for (int i = 0; i < rank; i++) lut.groups.push_back(t.shape()[i]);
   lut.entries = t.shape()[rank];
   lut.vector = t.shape()[rank + 1];
   MOKA_TRY(check_blocks(call, "lut", indices, lut.groups));
   if (lut.entries != int64_t{1} << bits(index_type)) {
-    return call.error("lut", cat(int64_t{1} << bits(index_type), " entries for indices of type ", index_type), cat(lut.entries));
+    return call.error("lut", cat(int64_t{1} << bits(index_type), " entries for indices of type ", index_type),
+                      cat(lut.entries));
   }
   if (lut.vector < 1) return call.error("lut", "vectors of at least 1 value", cat(lut.vector));
   lut.dense = indices;
@@ -36,8 +38,8 @@ Result<Lut> check_lut(const OpCall& call, const Shape& indices, DType index_type
   return lut;
 }
 
-void expand_lut(const TensorView& out, const uint8_t* packed, int bits, int64_t n, const TensorView& lut, int64_t entries,
-                BlockRuns& runs) {
+void expand_lut(const TensorView& out, const uint8_t* packed, int bits, int64_t n, const TensorView& lut,
+                int64_t entries, BlockRuns& runs) {
   uint8_t indices[kChunk];
   with_element_size(out, lut, [&](auto* to, const auto* values) {
     for (int64_t at = 0; at < n; at += kChunk) {

@@ -22,8 +22,8 @@ struct Lut {
 Result<Lut> check_lut(const OpCall& call, const Shape& indices, DType index_type);
 
 /// Expands `n` packed indices of `bits` bits with scalar tables, one per group of `runs`.
-void expand_lut(const TensorView& out, const uint8_t* packed, int bits, int64_t n, const TensorView& lut, int64_t entries,
-                BlockRuns& runs);
+void expand_lut(const TensorView& out, const uint8_t* packed, int bits, int64_t n, const TensorView& lut,
+                int64_t entries, BlockRuns& runs);
 /// Expands indices of shape `indices` with tables of vectors.
 void expand_vectors(const TensorView& out, const uint8_t* packed, int bits, const Shape& indices, const TensorView& lut,
                     const Lut& info);

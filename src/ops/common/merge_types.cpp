@@ -33,16 +33,11 @@ std::optional<Type> merge_types(const Type& a, const Type& b) {
     parts.push_back(std::move(*part));
   }
   switch (a.kind()) {
-    case Type::Kind::list:
-      return Type::list(std::move(parts[0]), a.length() == b.length() ? a.length() : ir::kAnyDim);
-    case Type::Kind::tuple:
-      return Type::tuple(std::move(parts));
-    case Type::Kind::dict:
-      return Type::dict(std::move(parts[0]), std::move(parts[1]));
-    case Type::Kind::state:
-      return Type::state(std::move(parts[0]));
-    default:
-      return std::nullopt;
+    case Type::Kind::list: return Type::list(std::move(parts[0]), a.length() == b.length() ? a.length() : ir::kAnyDim);
+    case Type::Kind::tuple: return Type::tuple(std::move(parts));
+    case Type::Kind::dict: return Type::dict(std::move(parts[0]), std::move(parts[1]));
+    case Type::Kind::state: return Type::state(std::move(parts[0]));
+    default: return std::nullopt;
   }
 }
 

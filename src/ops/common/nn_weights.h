@@ -12,9 +12,9 @@ struct QuantizedWeights {
   bool is_signed = false;         ///< codes of 8 bits are int8
   int bits = 8;                   ///< 1..8
   int64_t count = 0;
-  int64_t channels = 1, inner = 1;      ///< channel of element i: i / inner % channels
-  std::span<const float> scale, bias;   ///< empty, 1 or `channels` values; empty bias: 0
-  std::span<const float> lut;           ///< empty or 2^bits values
+  int64_t channels = 1, inner = 1;     ///< channel of element i: i / inner % channels
+  std::span<const float> scale, bias;  ///< empty, 1 or `channels` values; empty bias: 0
+  std::span<const float> lut;          ///< empty or 2^bits values
 };
 
 void dequantize(const QuantizedWeights& w, float* out);

@@ -9,8 +9,8 @@ namespace moka::ops {
 
 using namespace ir;
 
-/// Elements [first, first + n) of a stream of unsigned integers of 1, 2, 3, 4, 6 or 8 bits, lowest bits first, as bytes.
-/// Reads no byte behind the last element.
+/// Elements [first, first + n) of a stream of unsigned integers of 1, 2, 3, 4, 6 or 8 bits, lowest bits first, as
+/// bytes. Reads no byte behind the last element.
 void unpack_bits(const uint8_t* packed, int bits, int64_t first, int64_t n, uint8_t* out);
 
 /// Set bits among [first, first + n) of a mask, lowest bit first.
@@ -53,8 +53,8 @@ class BlockRuns {
 
  private:
   void next();
-  int rank_ = 0;      ///< axes up to the last that has several groups
-  int64_t run_ = 0;   ///< elements in a run
+  int rank_ = 0;     ///< axes up to the last that has several groups
+  int64_t run_ = 0;  ///< elements in a run
   int64_t left_ = 0, group_ = 0;
   int64_t size_[kMaxRank] = {}, block_[kMaxRank] = {}, step_[kMaxRank] = {}, at_[kMaxRank] = {};
 };
@@ -62,8 +62,8 @@ class BlockRuns {
 /// Checks that each entry of `groups` divides that of `shape`.
 Status check_blocks(const OpCall& call, std::string_view param, const Shape& shape, const Shape& groups);
 
-/// (element - offset) * scale in float for the elements of `runs`, `n` of them from its position on. Element i of `data`
-/// becomes element i of `out`, from `first` on. `offsets` may be null.
+/// (element - offset) * scale in float for the elements of `runs`, `n` of them from its position on. Element i of
+/// `data` becomes element i of `out`, from `first` on. `offsets` may be null.
 void shift_and_scale(const TensorView& out, const TensorView& data, int64_t first, int64_t n, BlockRuns& runs,
                      const float* scales, const float* offsets);
 

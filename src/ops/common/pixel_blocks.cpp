@@ -22,8 +22,9 @@ struct ChannelSteps {
 ChannelSteps channel_steps(const Shape& deep, int64_t block, BlockOrder order) {
   const int64_t plane = deep[2] * deep[3], channels = deep[1] / (block * block);
   const int64_t position = order == BlockOrder::position_first ? channels * plane : plane;
-  return {deep[1] * plane, position * block, position, order == BlockOrder::position_first ? plane : block * block * plane,
-          deep[3], 1};
+  return {deep[1] * plane, position * block,
+          position,        order == BlockOrder::position_first ? plane : block * block * plane,
+          deep[3],         1};
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ Result<BatchBlocks> batch_blocks(const OpCall& call, std::string_view margins) {
     if (block[i] < 1 || block[i] > (1 << 20)) return call.error("block_shape", "sizes of at least 1", cat(block[i]));
     for (int k = 0; k < 2; k++) {
       b.margin[i][k] = load_i64(*m, 2 * i + k);
-      if (b.margin[i][k] < 0 || b.margin[i][k] > (int64_t{1} << 31)) return call.error(margins, "entries of at least 0", cat(b.margin[i][k]));
+      if (b.margin[i][k] < 0 || b.margin[i][k] > (int64_t{1} << 31))
+        return call.error(margins, "entries of at least 0", cat(b.margin[i][k]));
     }
   }
   return b;

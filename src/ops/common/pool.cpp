@@ -6,10 +6,14 @@ OpBuilder& pool_params(OpBuilder& builder) {
   return builder.type_var("T", kF16F32)
       .in("x", "T")
       .constant("kernel_sizes", kI32)
-      .constant("strides", kI32).optional()
-      .constant("pad_type", kString).one_of({"valid", "same", "same_lower", "custom"})
-      .constant("pad", kI32).optional()
-      .constant("ceil_mode", kBool).or_else(Tensor::boolean(false));
+      .constant("strides", kI32)
+      .optional()
+      .constant("pad_type", kString)
+      .one_of({"valid", "same", "same_lower", "custom"})
+      .constant("pad", kI32)
+      .optional()
+      .constant("ceil_mode", kBool)
+      .or_else(Tensor::boolean(false));
 }
 
 InferFn infer_pool(int max_rank) {

@@ -16,10 +16,11 @@ ir::OpBuilder& pool_params(ir::OpBuilder& builder);
 /// Infers the output of a pool over at most `max_rank` spatial dimensions.
 ir::InferFn infer_pool(int max_rank);
 
-/// y = finish(fold(... fold(start, v0) ..., vn), n) for each output element, v0..vn the n elements of its window that lie
-/// inside the input.
+/// y = finish(fold(... fold(start, v0) ..., vn), n) for each output element, v0..vn the n elements of its window that
+/// lie inside the input.
 template <class Fold, class Finish>
-void pool_each(const ir::TensorView& x, const Window& window, const ir::TensorView& y, double start, Fold fold, Finish finish) {
+void pool_each(const ir::TensorView& x, const Window& window, const ir::TensorView& y, double start, Fold fold,
+               Finish finish) {
   const Window w = window.as_3d();
   const int64_t planes = x.shape[0] * x.shape[1], in_plane = w.in_count(), out_plane = w.out_count();
   with_reader(x, [&](auto read) {
@@ -42,7 +43,8 @@ void pool_each(const ir::TensorView& x, const Window& window, const ir::TensorVi
                 for (int64_t k = v0; k < v1; ++k) acc = fold(acc, read(row + k));
               }
             }
-            const int64_t inside = std::max<int64_t>(0, d1 - d0) * std::max<int64_t>(0, h1 - h0) * std::max<int64_t>(0, v1 - v0);
+            const int64_t inside =
+                std::max<int64_t>(0, d1 - d0) * std::max<int64_t>(0, h1 - h0) * std::max<int64_t>(0, v1 - v0);
             const double result = finish(acc, inside);
             store_run(y, at, 1, 1, &result);
           }

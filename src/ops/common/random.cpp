@@ -10,7 +10,8 @@ Result<std::vector<Type>> drawn_type(const OpCall& call, DType like) {
   const TensorView* value = call.value("shape");
   if (value == nullptr) {
     if (!given.is_ranked() || given.shape()[0] < 0) return one(Type::unranked(like));
-    if (given.shape()[0] > kMaxRank) return call.error("shape", cat("at most ", kMaxRank, " dimensions"), cat(given.shape()[0]));
+    if (given.shape()[0] > kMaxRank)
+      return call.error("shape", cat("at most ", kMaxRank, " dimensions"), cat(given.shape()[0]));
     Shape unknown;
     for (int64_t i = 0; i < given.shape()[0]; i++) unknown.push_back(kAnyDim);
     return one(Type::tensor(like, unknown));
@@ -29,7 +30,8 @@ Result<DType> float_type_of(const OpCall& call, std::initializer_list<std::strin
   for (std::string_view p : params) {
     if (!call.has(p)) continue;
     const DType t = call.dtype(p);
-    if (found != DType::none && t != found) return call.error(p, cat("the type of the other parameters, ", found), cat(t));
+    if (found != DType::none && t != found)
+      return call.error(p, cat("the type of the other parameters, ", found), cat(t));
     found = t;
   }
   if (found == DType::none) found = call.value(*params.begin())->dtype;

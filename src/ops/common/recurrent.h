@@ -9,8 +9,8 @@ namespace moka::ops {
 
 enum class Gate : uint8_t { tanh, scaled_tanh, sigmoid, hard_sigmoid, relu, linear };
 
-/// The activation a constant names, in any case; "sigmoid_hard" is another name of hard_sigmoid. The scaled and hard ones
-/// have Core ML's defaults: tanh(x), and 0.2 x + 0.5 within [0, 1].
+/// The activation a constant names, in any case; "sigmoid_hard" is another name of hard_sigmoid. The scaled and hard
+/// ones have Core ML's defaults: tanh(x), and 0.2 x + 0.5 within [0, 1].
 Result<Gate> gate_of(const ir::OpCall& call, std::string_view param);
 void apply_gate(Gate g, double* v, int64_t n);
 
@@ -29,7 +29,8 @@ Result<RecurrentSizes> recurrent_sizes(const ir::OpCall& call, int gates, bool& 
 Status check_shape(const ir::OpCall& call, std::string_view param, std::initializer_list<int64_t> want);
 
 /// Types of [steps or 1, batch, width] and `states` times [batch, width].
-Result<std::vector<ir::Type>> recurrent_outputs(const ir::OpCall& call, const RecurrentSizes& s, int64_t width, int states);
+Result<std::vector<ir::Type>> recurrent_outputs(const ir::OpCall& call, const RecurrentSizes& s, int64_t width,
+                                                int states);
 
 /// to[r] += sum of weight[r][k] * x[k], for the rows [first, first + rows) of a [*, n] matrix.
 void add_product(const ir::TensorView& weight, int64_t first, int64_t rows, int64_t n, const double* x, double* to);

@@ -39,7 +39,8 @@ InferFn reduced_type(bool needs_elements) {
   return [needs_elements](const OpCall& call) -> Result<std::vector<Type>> {
     const Type& x = call.type("x");
     const bool keep_dims = MOKA_TRY(call.flag("keep_dims"));
-    if (!x.is_ranked()) return one(!keep_dims && !call.has("axes") ? Type::scalar(x.dtype()) : Type::unranked(x.dtype()));
+    if (!x.is_ranked())
+      return one(!keep_dims && !call.has("axes") ? Type::scalar(x.dtype()) : Type::unranked(x.dtype()));
     const Ints axes = MOKA_TRY(reduced_axes(call, x.rank()));
     const Shape out = without(x.shape(), axes, keep_dims);
     if (needs_elements) MOKA_TRY(check_elements(call, x.shape(), axes, out));

@@ -17,7 +17,8 @@ Result<int64_t> multiply_dims(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return int64_t{0};
   if (a < 0 || b < 0) return kAnyDim;
   int64_t r = 0;
-  if (__builtin_mul_overflow(a, b, &r)) return fail(ErrorCode::unsupported, "a dimension of ", a, " x ", b, " elements");
+  if (__builtin_mul_overflow(a, b, &r))
+    return fail(ErrorCode::unsupported, "a dimension of ", a, " x ", b, " elements");
   return r;
 }
 
@@ -26,7 +27,8 @@ Result<int64_t> add_dims(int64_t a, int64_t b) {
   if (b == 0) return a;
   if (a < 0 || b < 0) return kAnyDim;
   int64_t r = 0;
-  if (__builtin_add_overflow(a, b, &r)) return fail(ErrorCode::unsupported, "a dimension of ", a, " + ", b, " elements");
+  if (__builtin_add_overflow(a, b, &r))
+    return fail(ErrorCode::unsupported, "a dimension of ", a, " + ", b, " elements");
   return r;
 }
 

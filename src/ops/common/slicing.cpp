@@ -21,7 +21,8 @@ Result<const TensorView*> checked_value(const OpCall& call, std::string_view par
   const int64_t n = length_of(call, param);
   if (n >= 0 && n != rank) return call.error(param, cat(rank, " entries, the rank of x"), cat(n));
   const TensorView* v = call.value(param);
-  if (v != nullptr && v->count() != rank) return call.error(param, cat(rank, " entries, the rank of x"), cat(v->count()));
+  if (v != nullptr && v->count() != rank)
+    return call.error(param, cat(rank, " entries, the rank of x"), cat(v->count()));
   return v;
 }
 
@@ -86,8 +87,8 @@ Result<Slice> resolve_slice(const OpCall& call, const Shape& x) {
       if (b.open || !b.known || dim < 0) continue;
       axis.start = b.at < 0 ? b.at + dim : b.at;
       if (axis.start < 0 || axis.start >= dim) {
-        return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "), parameter 'begin': index ",
-                    b.at, " is outside of axis ", i, " of size ", dim);
+        return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name,
+                    "), parameter 'begin': index ", b.at, " is outside of axis ", i, " of size ", dim);
       }
     } else if (dim < 0) {
       axis = {0, step, size_of_unknown(dim, b, e, step), false};

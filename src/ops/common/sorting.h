@@ -36,8 +36,10 @@ void for_each_sorted(const TensorView& x, int axis, int64_t k, bool ascending, F
     for (int64_t o = 0; o < outer; o++) {
       for (int64_t i = 0; i < inner; i++) {
         for (int64_t j = 0; j < n; j++) row[static_cast<size_t>(j)] = {load((o * n + j) * inner + i), j};
-        if (k < n) std::partial_sort(row.begin(), row.begin() + k, row.end(), before);
-        else std::sort(row.begin(), row.end(), before);
+        if (k < n)
+          std::partial_sort(row.begin(), row.begin() + k, row.end(), before);
+        else
+          std::sort(row.begin(), row.end(), before);
         for (int64_t j = 0; j < k; j++) {
           const int64_t index = row[static_cast<size_t>(j)].index;
           fn((o * k + j) * inner + i, (o * n + index) * inner + i, index);
@@ -45,9 +47,12 @@ void for_each_sorted(const TensorView& x, int axis, int64_t k, bool ascending, F
       }
     }
   };
-  if (x.dtype == DType::fp32) rows(float{}, [p = x.as<float>()](int64_t i) { return p[i]; });
-  else if (is_float(x.dtype)) rows(double{}, [&](int64_t i) { return load_f64(x, i); });
-  else rows(int64_t{}, [&](int64_t i) { return load_i64(x, i); });
+  if (x.dtype == DType::fp32)
+    rows(float{}, [p = x.as<float>()](int64_t i) { return p[i]; });
+  else if (is_float(x.dtype))
+    rows(double{}, [&](int64_t i) { return load_f64(x, i); });
+  else
+    rows(int64_t{}, [&](int64_t i) { return load_i64(x, i); });
 }
 
 }  // namespace moka::ops

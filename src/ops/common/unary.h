@@ -92,7 +92,11 @@ void own_float_type(OpVersion& v, std::initializer_list<const char*> params);
 template <class F>
 OpBuilder unary_with_param(std::string name, std::string doc, const char* param, F f) {
   OpBuilder b(std::move(name), std::move(doc));
-  b.type_var("T", kF16F32).in("x", "T").constant(param, "T").infer(same_as_x_with_scalars({param})).traits(Trait::elementwise);
+  b.type_var("T", kF16F32)
+      .in("x", "T")
+      .constant(param, "T")
+      .infer(same_as_x_with_scalars({param}))
+      .traits(Trait::elementwise);
   b.reference([f, param](const OpCall& call, std::span<const TensorView> out) -> Status {
     const double alpha = MOKA_TRY(scalar_param(call, param));
     auto g = [f, alpha](auto x) { return f(x, static_cast<decltype(x)>(alpha)); };

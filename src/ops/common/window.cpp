@@ -82,9 +82,10 @@ Status check_bias(const OpCall& call, int64_t channels) {
   if (!t.is_ranked()) return {};
   const Shape& s = t.shape();
   if (s.rank() != 1 || (s[0] >= 0 && channels >= 0 && s[0] != channels)) {
-    return call.error("bias", channels >= 0 ? cat("shape [", channels, "], one value per output channel")
-                                            : std::string("one dimension"),
-                      cat(s));
+    return call.error(
+        "bias",
+        channels >= 0 ? cat("shape [", channels, "], one value per output channel") : std::string("one dimension"),
+        cat(s));
   }
   return {};
 }
@@ -111,8 +112,8 @@ Status slide(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode, in
     out = room < 0 ? 0 : room / stride + 1;
   }
   if (out < 1) {
-    return call.error(cat("the window of ", extent, " does not fit in spatial dimension ", i, " of ", in, " elements and ",
-                          total, " of padding"));
+    return call.error(cat("the window of ", extent, " does not fit in spatial dimension ", i, " of ", in,
+                          " elements and ", total, " of padding"));
   }
   w.out[i] = out;
   w.pads_begin[i] = begin;
@@ -211,7 +212,8 @@ Result<Window> conv_transpose_window(const OpCall& call) {
   if (channels >= 0 && channels % w.groups != 0) {
     return call.error("groups", cat("a divisor of the ", channels, " input channels"), cat(w.groups));
   }
-  if (weight[1] > kLargest / w.groups) return call.error("weight", cat("up to ", kLargest, " output channels"), cat(weight));
+  if (weight[1] > kLargest / w.groups)
+    return call.error("weight", cat("up to ", kLargest, " output channels"), cat(weight));
   const int64_t made = weight[1] < 0 ? kAnyDim : weight[1] * w.groups;
   MOKA_TRY(check_bias(call, made));
   const Pad pad = MOKA_TRY(pad_type(call, false));
@@ -221,7 +223,8 @@ Result<Window> conv_transpose_window(const OpCall& call) {
   if (call.has("output_shape")) {
     wanted = MOKA_TRY(call.ints("output_shape"));
     if (wanted.size() != w.rank + 2 || (x[0] >= 0 && wanted[0] != x[0]) || (made >= 0 && wanted[1] != made)) {
-      return call.error("output_shape", cat(w.rank + 2, " sizes beginning with batch and output channels (", x[0], ", ", made, ")"),
+      return call.error("output_shape",
+                        cat(w.rank + 2, " sizes beginning with batch and output channels (", x[0], ", ", made, ")"),
                         cat(Shape(std::span<const int64_t>(wanted.begin(), std::min(wanted.size(), kMaxRank)))));
     }
   }
@@ -234,7 +237,8 @@ Result<Window> conv_transpose_window(const OpCall& call) {
       continue;
     }
     if (w.in[i] == 0) return call.error("x", "spatial sizes of at least 1", cat(x));
-    if (w.in[i] > kLargest / w.strides[i]) return call.error("x", cat("a result of at most ", kLargest, " elements"), cat(x));
+    if (w.in[i] > kLargest / w.strides[i])
+      return call.error("x", cat("a result of at most ", kLargest, " elements"), cat(x));
     const int64_t full = (w.in[i] - 1) * w.strides[i] + w.extent(i);
     if (wanted.empty()) {
       if (pad == Pad::same) w.out[i] = w.in[i] * w.strides[i];

@@ -8,12 +8,12 @@ namespace moka::ops {
 /// A window moving over the spatial dimensions (all after batch and channels), one entry per spatial dimension.
 /// Sizes that are not known yet are negative, as in ir::Shape; with concrete types everything is known.
 struct Window {
-  int rank = 0;              ///< spatial dimensions, 1 to 3
-  ir::Ints in;               ///< input sizes
-  ir::Ints out;              ///< output sizes, at least 1
-  ir::Ints kernel;           ///< at least 1
-  ir::Ints strides;          ///< at least 1
-  ir::Ints dilations;        ///< at least 1; 1 for pools
+  int rank = 0;        ///< spatial dimensions, 1 to 3
+  ir::Ints in;         ///< input sizes
+  ir::Ints out;        ///< output sizes, at least 1
+  ir::Ints kernel;     ///< at least 1
+  ir::Ints strides;    ///< at least 1
+  ir::Ints dilations;  ///< at least 1; 1 for pools
   /// Elements added before and after the input (conv, pools), or cut from the full result (conv_transpose). The end is
   /// the one that makes the sizes agree exactly, so it may be negative (the input's tail is not read; the result is
   /// extended by the bias alone) or larger than the model's (ceil mode).

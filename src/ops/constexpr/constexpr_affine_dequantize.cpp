@@ -25,8 +25,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_constexpr_affine_dequantize() {
-  return OpBuilder("constexpr_affine_dequantize", "Weights as scale * (quantized_data - zero_point), per tensor or per entry "
-                                                  "of an axis.",
+  return OpBuilder("constexpr_affine_dequantize",
+                   "Weights as scale * (quantized_data - zero_point), per tensor or per entry "
+                   "of an axis.",
                    Opset::ios16)
       .type_var("SrcT", any_of(DType::int8, DType::uint8))
       .type_var("ZeroPointT", any_of(DType::int8, DType::uint8, DType::fp32))

@@ -32,8 +32,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_constexpr_blockwise_shift_scale() {
-  return OpBuilder("constexpr_blockwise_shift_scale", "Weights as scale * (data - offset), with one scale and offset per block.",
-                   Opset::ios18)
+  return OpBuilder("constexpr_blockwise_shift_scale",
+                   "Weights as scale * (data - offset), with one scale and offset per block.", Opset::ios18)
       .type_var("SrcT", kBlockwiseData)
       .type_var("DstT", kF16F32)
       .type_var("OffsetT", kBlockwiseData)

@@ -23,7 +23,9 @@ Result<std::vector<Type>> infer_flat(const OpCall& call) {
   for (int64_t d : shape) MOKA_TRY(dim_from_value(call, "shape", d));
   const int64_t count = MOKA_TRY(shape.checked_count()), bits = std::countr_zero(static_cast<uint64_t>(entries));
   const int64_t need = count / 8 * bits + (count % 8 * bits + 7) / 8;
-  if (indices.shape()[0] != need) return call.error("indices", cat(need, " bytes for ", count, " indices of ", bits, " bits"), cat(indices.shape()[0]));
+  if (indices.shape()[0] != need)
+    return call.error("indices", cat(need, " bytes for ", count, " indices of ", bits, " bits"),
+                      cat(indices.shape()[0]));
   return tensor_result(lut.dtype(), shape);
 }
 
@@ -60,8 +62,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_constexpr_lut_to_dense() {
-  return OpBuilder("constexpr_lut_to_dense", "Weights looked up in a table of values; since iOS18 in a table per block, whose "
-                                             "entries may be vectors laid out along an axis.",
+  return OpBuilder("constexpr_lut_to_dense",
+                   "Weights looked up in a table of values; since iOS18 in a table per block, whose "
+                   "entries may be vectors laid out along an axis.",
                    Opset::ios16)
       .type_var("T", kLutValues)
       .constant("indices", only(DType::uint8))

@@ -13,7 +13,8 @@ namespace {
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type &mask = call.type("indices_mask"), &data = call.type("indices_nonzero_data");
   if (!mask.is_concrete()) return call.error("indices_mask", "a constant of known shape", cat(mask));
-  if (!data.is_concrete() || data.rank() != 1) return call.error("indices_nonzero_data", "a vector of known length", cat(data));
+  if (!data.is_concrete() || data.rank() != 1)
+    return call.error("indices_nonzero_data", "a vector of known length", cat(data));
   const Lut lut = MOKA_TRY(check_lut(call, mask.shape(), data.dtype()));
   return std::vector<Type>{Type::tensor(DType::uint1, lut.dense),
                            Type::tensor(call.dtype("lut"), {MOKA_TRY(multiply_dims(data.shape()[0], lut.vector))})};
@@ -43,8 +44,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const Lut info = MOKA_TRY(check_lut(call, mask.shape, data.dtype));
   // Vectors are laid out along the axis, so the values of one row follow each other before the next component does.
   const int64_t inner = info.vector == 1 ? n : mask.shape.count(info.axis + 1, mask.shape.rank());
-  if (info.vector == 1) copy_all(out[0], mask);
-  else repeat_mask(out[0], set, inner == 0 ? 0 : n / inner, inner, info.vector);
+  if (info.vector == 1)
+    copy_all(out[0], mask);
+  else
+    repeat_mask(out[0], set, inner == 0 ? 0 : n / inner, inner, info.vector);
   if (found == 0) return {};
 
   BlockRuns runs(mask.shape, info.groups);
@@ -89,8 +92,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_constexpr_lut_to_sparse() {
-  return OpBuilder("constexpr_lut_to_sparse", "The values of sparse weights looked up in tables per block of the dense tensor; "
-                                              "gives the mask and the values.",
+  return OpBuilder("constexpr_lut_to_sparse",
+                   "The values of sparse weights looked up in tables per block of the dense tensor; "
+                   "gives the mask and the values.",
                    Opset::ios18)
       .type_var("IndicesT", kLutIndices)
       .type_var("T", kLutValues)

@@ -22,7 +22,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &mask = call.in("data_mask"), &data = call.in("nonzero_data"), &scale = call.in("scale");
   const auto* set = mask.as<uint8_t>();
   const int64_t n = mask.count(), found = count_bits(set, 0, n);
-  if (found != data.count()) return call.error("data_mask", cat(data.count(), " set bits, one for each of nonzero_data"), cat(found));
+  if (found != data.count())
+    return call.error("data_mask", cat(data.count(), " set bits, one for each of nonzero_data"), cat(found));
   copy_all(out[0], mask);
   if (data.count() == 0) return {};
   std::vector<float> scales(static_cast<size_t>(scale.count())), offsets(scales.size());
@@ -46,7 +47,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_constexpr_sparse_blockwise_shift_scale() {
   return OpBuilder("constexpr_sparse_blockwise_shift_scale",
-                   "The values of sparse weights as scale * (value - offset), with one scale and offset per block of the dense "
+                   "The values of sparse weights as scale * (value - offset), with one scale and offset per block of "
+                   "the dense "
                    "tensor; gives the mask and the values.",
                    Opset::ios18)
       .type_var("SrcT", kBlockwiseData)

@@ -24,7 +24,8 @@ Result<std::vector<Type>> infer_flat(const OpCall& call) {
   const Shape shape = MOKA_TRY(Shape::make(dims.span()));
   for (int64_t d : shape) MOKA_TRY(dim_from_value(call, "shape", d));
   const int64_t count = MOKA_TRY(shape.checked_count()), need = count / 8 + (count % 8 != 0);
-  if (mask.shape()[0] != need) return call.error("mask", cat(need, " bytes for ", count, " elements"), cat(mask.shape()[0]));
+  if (mask.shape()[0] != need)
+    return call.error("mask", cat(need, " bytes for ", count, " elements"), cat(mask.shape()[0]));
   return tensor_result(call.dtype("nonzero_data"), shape);
 }
 
@@ -39,10 +40,13 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &data = call.in("nonzero_data"), &y = out[0];
   const auto* mask = call.in("mask").as<uint8_t>();
   const int64_t n = y.count(), set = count_bits(mask, 0, n);
-  if (set != data.count()) return call.error("mask", cat(data.count(), " set bits, one for each of nonzero_data"), cat(set));
+  if (set != data.count())
+    return call.error("mask", cat(data.count(), " set bits, one for each of nonzero_data"), cat(set));
   if (n == 0) return {};
   int64_t next = 0;
-  auto scatter = [&](auto* to, const auto* from) { for_each_set_bit(mask, 0, n, [&](int64_t i) { to[i] = from[next++]; }); };
+  auto scatter = [&](auto* to, const auto* from) {
+    for_each_set_bit(mask, 0, n, [&](int64_t i) { to[i] = from[next++]; });
+  };
   if (bits(data.dtype) == 4) {
     auto* to = y.as<uint8_t>();
     const auto* from = data.as<uint8_t>();
@@ -67,7 +71,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_constexpr_sparse_to_dense() {
-  return OpBuilder("constexpr_sparse_to_dense", "Weights that are zero except where a bit of the mask is set.", Opset::ios16)
+  return OpBuilder("constexpr_sparse_to_dense", "Weights that are zero except where a bit of the mask is set.",
+                   Opset::ios16)
       .type_var("T", any_of(DType::int8, DType::uint8, DType::fp16, DType::fp32))
       .constant("nonzero_data", "T")
       .attribute()

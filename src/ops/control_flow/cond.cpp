@@ -15,7 +15,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const Block& no = *call.op->block(1);
   if (!yes.inputs().empty() || !no.inputs().empty()) return call.error("expected blocks without inputs");
   if (yes.outputs().size() != no.outputs().size())
-    return call.error(cat("expected blocks with equally many outputs, got ", yes.outputs().size(), " and ", no.outputs().size()));
+    return call.error(
+        cat("expected blocks with equally many outputs, got ", yes.outputs().size(), " and ", no.outputs().size()));
   std::vector<Type> types;
   for (size_t i = 0; i < yes.outputs().size(); ++i) {
     const Type& a = yes.outputs()[i]->type;

@@ -15,7 +15,9 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 
 /// The value is not a parameter: it is Value::constant() of the output.
 OpDef define_const() {
-  return OpBuilder("const", "A value that the program holds: a number, a tensor, a text, a list, a tuple or a dictionary.", Opset::ios13)
+  return OpBuilder("const",
+                   "A value that the program holds: a number, a tensor, a text, a list, a tuple or a dictionary.",
+                   Opset::ios13)
       .infer(infer)
       .traits(Trait::constant)
       .build();

@@ -8,10 +8,12 @@ namespace {
 
 Status check_inputs(const OpCall& call, const Block& block, std::string_view what, std::span<const Arg> vars) {
   if (block.inputs().size() != vars.size())
-    return call.error(cat("expected ", vars.size(), " inputs of its ", what, " block, one for each of loop_vars, got ", block.inputs().size()));
+    return call.error(cat("expected ", vars.size(), " inputs of its ", what, " block, one for each of loop_vars, got ",
+                          block.inputs().size()));
   for (size_t i = 0; i < vars.size(); ++i)
     if (!is_compatible(*vars[i].type, block.inputs()[i]->type))
-      return call.error(cat("input ", i, " of its ", what, " block: expected ", *vars[i].type, " as in loop_vars, got ", block.inputs()[i]->type));
+      return call.error(cat("input ", i, " of its ", what, " block: expected ", *vars[i].type, " as in loop_vars, got ",
+                            block.inputs()[i]->type));
   return {};
 }
 
@@ -23,17 +25,20 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const Block& body = *call.op->block(1);
   MOKA_TRY(check_inputs(call, condition, "condition", vars));
   MOKA_TRY(check_inputs(call, body, "body", vars));
-  if (condition.outputs().size() != 1) return call.error(cat("expected one output of its condition block, got ", condition.outputs().size()));
+  if (condition.outputs().size() != 1)
+    return call.error(cat("expected one output of its condition block, got ", condition.outputs().size()));
   const Type& go_on = condition.outputs()[0]->type;
   if (!go_on.is_tensor() || go_on.dtype() != DType::boolean || (go_on.is_ranked() && go_on.rank() != 0))
     return call.error(cat("expected a bool scalar from its condition block, got ", go_on));
   if (body.outputs().size() != vars.size())
-    return call.error(cat("expected ", vars.size(), " outputs of its body block, one for each of loop_vars, got ", body.outputs().size()));
+    return call.error(cat("expected ", vars.size(), " outputs of its body block, one for each of loop_vars, got ",
+                          body.outputs().size()));
   std::vector<Type> types;
   for (size_t i = 0; i < vars.size(); ++i) {
     const Type& next = body.outputs()[i]->type;
     if (!is_compatible(next, body.inputs()[i]->type) || !is_compatible(next, condition.inputs()[i]->type))
-      return call.error(cat("output ", i, " of its body block: expected ", body.inputs()[i]->type, " as the block's input, got ", next));
+      return call.error(cat("output ", i, " of its body block: expected ", body.inputs()[i]->type,
+                            " as the block's input, got ", next));
     auto merged = merge_types(*vars[i].type, next);
     if (!merged) return call.error(cat("output ", i, " of its body block: expected ", *vars[i].type, ", got ", next));
     types.push_back(std::move(*merged));
@@ -44,7 +49,9 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }  // namespace
 
 OpDef define_while_loop() {
-  return OpBuilder("while_loop", "Repeats the second block, feeding its outputs back to its inputs, while the first block gives true.")
+  return OpBuilder(
+             "while_loop",
+             "Repeats the second block, feeding its outputs back to its inputs, while the first block gives true.")
       .variadic_any("loop_vars")
       .infer(infer)
       .traits(Trait::control)

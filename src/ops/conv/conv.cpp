@@ -91,18 +91,26 @@ Status conv_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_conv() {
-  return OpBuilder("conv",
-                   "Convolution of [batch, channels, spatial...] with [out channels, channels / groups, kernel...], one "
-                   "to three spatial dimensions.")
+  return OpBuilder(
+             "conv",
+             "Convolution of [batch, channels, spatial...] with [out channels, channels / groups, kernel...], one "
+             "to three spatial dimensions.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .in("weight", "T")
-      .constant("bias", "T").optional()
-      .constant("strides", kI32).optional()
-      .constant("pad_type", kString).one_of({"valid", "same", "same_lower", "custom"}).or_else(Tensor::text("valid"))
-      .constant("pad", kI32).optional()
-      .constant("dilations", kI32).optional()
-      .constant("groups", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("bias", "T")
+      .optional()
+      .constant("strides", kI32)
+      .optional()
+      .constant("pad_type", kString)
+      .one_of({"valid", "same", "same_lower", "custom"})
+      .or_else(Tensor::text("valid"))
+      .constant("pad", kI32)
+      .optional()
+      .constant("dilations", kI32)
+      .optional()
+      .constant("groups", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
       .infer(infer_conv)
       .reference(conv_reference)
       .at(Opset::ios17,

@@ -63,7 +63,8 @@ struct Phases {
 };
 
 /// One image and group, all outputs of one phase.
-void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group, const TensorView& out) {
+void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group,
+               const TensorView& out) {
   const TensorView& x = call.in("x");
   const TensorView& weight = call.in("weight");
   const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
@@ -79,7 +80,8 @@ void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t im
       const int64_t kd = pd.first_tap + t[0] * pd.tap_step, kh = ph1.first_tap + t[1] * ph1.tap_step,
                     kw = pw.first_tap + t[2] * pw.tap_step;
       const int64_t channel = group * channels + k / taps;
-      load_run(weight, (channel * made + i) * kernel + (kd * w.kernel[1] + kh) * w.kernel[2] + kw, pw.tap_step, run, to);
+      load_run(weight, (channel * made + i) * kernel + (kd * w.kernel[1] + kh) * w.kernel[2] + kw, pw.tap_step, run,
+               to);
       to += run;
       k += run;
       n -= run;
@@ -155,13 +157,21 @@ OpDef define_conv_transpose() {
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("weight", "T")
-      .constant("bias", "T").optional()
-      .constant("pad", kI32).optional()
-      .constant("output_shape", kI32).optional()
-      .constant("pad_type", kString).one_of({"valid", "same", "custom"}).or_else(Tensor::text("valid"))
-      .constant("strides", kI32).optional()
-      .constant("dilations", kI32).optional()
-      .constant("groups", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("bias", "T")
+      .optional()
+      .constant("pad", kI32)
+      .optional()
+      .constant("output_shape", kI32)
+      .optional()
+      .constant("pad_type", kString)
+      .one_of({"valid", "same", "custom"})
+      .or_else(Tensor::text("valid"))
+      .constant("strides", kI32)
+      .optional()
+      .constant("dilations", kI32)
+      .optional()
+      .constant("groups", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
       .infer(infer_conv_transpose)
       .reference(conv_transpose_reference)
       .at(Opset::ios17,

@@ -5,8 +5,7 @@
 namespace moka::ops {
 
 OpDef define_acos() {
-  return unary("acos", "Inverse cosine, elementwise; NaN outside [-1, 1].",
-               [](auto x) { return std::acos(x); })
+  return unary("acos", "Inverse cosine, elementwise; NaN outside [-1, 1].", [](auto x) { return std::acos(x); })
       .build();
 }
 

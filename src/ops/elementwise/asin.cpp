@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_asin() {
-  return unary("asin", "Inverse sine, elementwise; NaN outside [-1, 1].",
-               [](auto x) { return std::asin(x); })
-      .build();
+  return unary("asin", "Inverse sine, elementwise; NaN outside [-1, 1].", [](auto x) { return std::asin(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_atan() {
-  return unary("atan", "Inverse tangent, elementwise.",
-               [](auto x) { return std::atan(x); })
-      .build();
+  return unary("atan", "Inverse tangent, elementwise.", [](auto x) { return std::atan(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -6,8 +6,7 @@ namespace moka::ops {
 namespace {
 
 inline constexpr DTypes kCastable = kF16F32 | kI32 | kBool;
-inline constexpr DTypes kCastableIos17 =
-    kCastable | any_of(DType::int8, DType::uint8, DType::int16, DType::uint16);
+inline constexpr DTypes kCastableIos17 = kCastable | any_of(DType::int8, DType::uint8, DType::int16, DType::uint16);
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const std::string_view name = MOKA_TRY(call.text("dtype"));
@@ -45,9 +44,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_cast() {
-  return OpBuilder("cast",
-                   "Converts elements to another type. Floats become integers by truncation and saturate, integers wrap, "
-                   "anything but 0 becomes true.")
+  return OpBuilder(
+             "cast",
+             "Converts elements to another type. Floats become integers by truncation and saturate, integers wrap, "
+             "anything but 0 becomes true.")
       .type_var("T", kCastable)
       .in("x", "T")
       .constant("dtype", kString)

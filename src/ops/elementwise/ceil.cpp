@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_ceil() {
-  return unary("ceil", "Rounds up to an integer, elementwise.",
-               [](auto x) { return std::ceil(x); })
-      .build();
+  return unary("ceil", "Rounds up to an integer, elementwise.", [](auto x) { return std::ceil(x); }).build();
 }
 
 }  // namespace moka::ops

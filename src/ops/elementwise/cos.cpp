@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_cos() {
-  return unary("cos", "Cosine, elementwise.",
-               [](auto x) { return std::cos(x); })
-      .build();
+  return unary("cos", "Cosine, elementwise.", [](auto x) { return std::cos(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_cosh() {
-  return unary("cosh", "Hyperbolic cosine, elementwise.",
-               [](auto x) { return std::cosh(x); })
-      .build();
+  return unary("cosh", "Hyperbolic cosine, elementwise.", [](auto x) { return std::cosh(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -3,7 +3,8 @@
 namespace moka::ops {
 
 OpDef define_equal() {
-  return comparison("equal", "x == y with broadcasting.", [](auto a, auto b) { return a == b; }, Trait::commutative)
+  return comparison(
+             "equal", "x == y with broadcasting.", [](auto a, auto b) { return a == b; }, Trait::commutative)
       .build();
 }
 

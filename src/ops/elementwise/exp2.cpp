@@ -5,8 +5,9 @@
 namespace moka::ops {
 
 OpDef define_exp2() {
-  return unary("exp2", "2 to the power of x, elementwise; integer results are truncated and saturate.",
-               [](auto x) { return std::exp2(x); }, kF16F32 | kI32)
+  return unary(
+             "exp2", "2 to the power of x, elementwise; integer results are truncated and saturate.",
+             [](auto x) { return std::exp2(x); }, kF16F32 | kI32)
       .build();
 }
 

@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_floor() {
-  return unary("floor", "Rounds down to an integer, elementwise.",
-               [](auto x) { return std::floor(x); })
-      .build();
+  return unary("floor", "Rounds down to an integer, elementwise.", [](auto x) { return std::floor(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -28,8 +28,7 @@ int64_t divide_down(int64_t a, int64_t b) {
 OpDef define_floor_div() {
   return binary(
              "floor_div", "x / y rounded down, with broadcasting; integers give 0 for a zero divisor.",
-             [](auto a, auto b) { return floor_divide(a, b); },
-             divide_down)
+             [](auto a, auto b) { return floor_divide(a, b); }, divide_down)
       .build();
 }
 

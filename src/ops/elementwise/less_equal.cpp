@@ -3,8 +3,7 @@
 namespace moka::ops {
 
 OpDef define_less_equal() {
-  return comparison("less_equal", "x <= y with broadcasting.", [](auto a, auto b) { return a <= b; })
-      .build();
+  return comparison("less_equal", "x <= y with broadcasting.", [](auto a, auto b) { return a <= b; }).build();
 }
 
 }  // namespace moka::ops

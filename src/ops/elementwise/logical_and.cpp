@@ -3,7 +3,9 @@
 namespace moka::ops {
 
 OpDef define_logical_and() {
-  return comparison("logical_and", "x and y with broadcasting.", [](auto a, auto b) { return a != 0 && b != 0; }, Trait::commutative, kBool)
+  return comparison(
+             "logical_and", "x and y with broadcasting.", [](auto a, auto b) { return a != 0 && b != 0; },
+             Trait::commutative, kBool)
       .build();
 }
 

@@ -3,7 +3,9 @@
 namespace moka::ops {
 
 OpDef define_logical_or() {
-  return comparison("logical_or", "x or y with broadcasting.", [](auto a, auto b) { return a != 0 || b != 0; }, Trait::commutative, kBool)
+  return comparison(
+             "logical_or", "x or y with broadcasting.", [](auto a, auto b) { return a != 0 || b != 0; },
+             Trait::commutative, kBool)
       .build();
 }
 

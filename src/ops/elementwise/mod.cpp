@@ -23,9 +23,10 @@ int64_t whole_rest(int64_t a, int64_t b) {
 
 OpDef define_mod() {
   return binary(
-             "mod", "x - y * floor(x / y), the remainder with the sign of y, with broadcasting; integers give 0 for a zero divisor.",
-             [](auto a, auto b) { return floor_rest(a, b); },
-             whole_rest)
+             "mod",
+             "x - y * floor(x / y), the remainder with the sign of y, with broadcasting; integers give 0 for a zero "
+             "divisor.",
+             [](auto a, auto b) { return floor_rest(a, b); }, whole_rest)
       .build();
 }
 

@@ -4,9 +4,10 @@ namespace moka::ops {
 
 OpDef define_mul() {
   return binary(
-             "mul", "x * y with broadcasting; integers wrap.",
-             [](auto a, auto b) { return a * b; },
-             [](int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); },
+             "mul", "x * y with broadcasting; integers wrap.", [](auto a, auto b) { return a * b; },
+             [](int64_t a, int64_t b) {
+               return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+             },
              Trait::commutative)
       .build();
 }

@@ -3,7 +3,8 @@
 namespace moka::ops {
 
 OpDef define_not_equal() {
-  return comparison("not_equal", "x != y with broadcasting.", [](auto a, auto b) { return a != b; }, Trait::commutative)
+  return comparison(
+             "not_equal", "x != y with broadcasting.", [](auto a, auto b) { return a != b; }, Trait::commutative)
       .build();
 }
 

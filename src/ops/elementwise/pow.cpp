@@ -24,8 +24,7 @@ int64_t whole_power(int64_t base, int64_t exponent) {
 OpDef define_pow() {
   return binary(
              "pow", "x to the power of y with broadcasting; integers wrap, negative exponents round towards zero.",
-             [](auto a, auto b) { return std::pow(a, b); },
-             whole_power)
+             [](auto a, auto b) { return std::pow(a, b); }, whole_power)
       .build();
 }
 

@@ -6,7 +6,9 @@ OpDef define_real_div() {
   return binary(
              "real_div", "x / y with broadcasting; integers round towards zero, 0 for a zero divisor.",
              [](auto a, auto b) { return a / b; },
-             [](int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b; })
+             [](int64_t a, int64_t b) {
+               return b == 0 ? 0 : b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b;
+             })
       .build();
 }
 

@@ -15,7 +15,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   Result<Shape> values = broadcast(a.shape(), b.shape());
   if (!values) return call.error("b", cat("a shape that broadcasts with that of a, ", a.shape()), cat(b.shape()));
   Result<Shape> all = broadcast(*values, cond.shape());
-  if (!all) return call.error("cond", cat("a shape that broadcasts with that of a and b, ", *values), cat(cond.shape()));
+  if (!all)
+    return call.error("cond", cat("a shape that broadcasts with that of a and b, ", *values), cat(cond.shape()));
   return one(Type::tensor(a.dtype(), *all));
 }
 

@@ -5,7 +5,9 @@ namespace moka::ops {
 OpDef define_sign() {
   return unary_with_int(
              "sign", "-1, 0 or 1 by the sign of x, elementwise; NaN stays.",
-             [](auto x) { return x > 0 ? decltype(x)(1) : x < 0 ? decltype(x)(-1) : x; },
+             [](auto x) { return x > 0   ? decltype(x)(1)
+                                 : x < 0 ? decltype(x)(-1)
+                                         : x; },
              [](int64_t x) { return int64_t{x > 0} - int64_t{x < 0}; })
       .build();
 }

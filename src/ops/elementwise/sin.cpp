@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_sin() {
-  return unary("sin", "Sine, elementwise.",
-               [](auto x) { return std::sin(x); })
-      .build();
+  return unary("sin", "Sine, elementwise.", [](auto x) { return std::sin(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_sinh() {
-  return unary("sinh", "Hyperbolic sine, elementwise.",
-               [](auto x) { return std::sinh(x); })
-      .build();
+  return unary("sinh", "Hyperbolic sine, elementwise.", [](auto x) { return std::sinh(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -5,8 +5,7 @@
 namespace moka::ops {
 
 OpDef define_sqrt() {
-  return unary("sqrt", "Square root, elementwise; NaN for negative values.",
-               [](auto x) { return std::sqrt(x); })
+  return unary("sqrt", "Square root, elementwise; NaN for negative values.", [](auto x) { return std::sqrt(x); })
       .build();
 }
 

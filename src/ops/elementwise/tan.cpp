@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_tan() {
-  return unary("tan", "Tangent, elementwise.",
-               [](auto x) { return std::tan(x); })
-      .build();
+  return unary("tan", "Tangent, elementwise.", [](auto x) { return std::tan(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -5,9 +5,7 @@
 namespace moka::ops {
 
 OpDef define_tanh() {
-  return unary("tanh", "Hyperbolic tangent, elementwise.",
-               [](auto x) { return std::tanh(x); })
-      .build();
+  return unary("tanh", "Hyperbolic tangent, elementwise.", [](auto x) { return std::tanh(x); }).build();
 }
 
 }  // namespace moka::ops

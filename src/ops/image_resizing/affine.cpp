@@ -59,7 +59,8 @@ Status affine_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& y = out[0];
   const TensorView& matrix = call.in("transform_matrix");
   const bool align = MOKA_TRY(call.flag("align_corners"));
-  const int64_t batch = x.shape[0], channels = x.shape[1], ih = x.shape[2], iw = x.shape[3], oh = y.shape[2], ow = y.shape[3];
+  const int64_t batch = x.shape[0], channels = x.shape[1], ih = x.shape[2], iw = x.shape[3], oh = y.shape[2],
+                ow = y.shape[3];
   with_reader(x, [&](auto read) {
     for (int64_t b = 0; b < batch; ++b) {
       double m[6];
@@ -87,7 +88,8 @@ Status affine_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_affine() {
   return OpBuilder("affine",
-                   "Samples images at affinely transformed positions: rows [a0, a1, a2, b0, b1, b2] give x' = a0 x + a1 y + a2 "
+                   "Samples images at affinely transformed positions: rows [a0, a1, a2, b0, b1, b2] give x' = a0 x + "
+                   "a1 y + a2 "
                    "and y' = b0 x + b1 y + b2 in coordinates from -1 to 1; zero outside.")
       .type_var("T", kF16F32)
       .in("x", "T")

@@ -26,7 +26,8 @@ Result<std::vector<Type>> infer_crop(const OpCall& call) {
     const int64_t gone = (*cut[i])[0] + (*cut[i])[1];
     if (gone == 0) continue;
     if (d >= 0 && d < gone) {
-      return call.error(i == 0 ? "crop_height" : "crop_width", cat("at most the ", d, " elements of x (", call.shape("x"), ")"), cat(gone));
+      return call.error(i == 0 ? "crop_height" : "crop_width",
+                        cat("at most the ", d, " elements of x (", call.shape("x"), ")"), cat(gone));
     }
     d = d < 0 ? kAnyDim : d - gone;
   }
@@ -39,7 +40,8 @@ Status crop_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& y = out[0];
   const int64_t top = MOKA_TRY(cuts(call, "crop_height"))[0], left = MOKA_TRY(cuts(call, "crop_width"))[0];
   const int r = x.shape.rank();
-  const int64_t planes = x.shape.count(0, r - 2), ih = x.shape[r - 2], iw = x.shape[r - 1], oh = y.shape[r - 2], ow = y.shape[r - 1];
+  const int64_t planes = x.shape.count(0, r - 2), ih = x.shape[r - 2], iw = x.shape[r - 1], oh = y.shape[r - 2],
+                ow = y.shape[r - 1];
   for (int64_t p = 0; p < planes; ++p) {
     for (int64_t i = 0; i < oh; ++i) copy_elements(y, (p * oh + i) * ow, x, (p * ih + top + i) * iw + left, ow);
   }
@@ -49,7 +51,8 @@ Status crop_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_crop() {
-  return OpBuilder("crop", "Cuts rows off the top and bottom and columns off the left and right of the last two dimensions.")
+  return OpBuilder("crop",
+                   "Cuts rows off the top and bottom and columns off the left and right of the last two dimensions.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("crop_height", kI32)

@@ -59,7 +59,8 @@ Result<std::vector<Type>> infer_crop_resize(const OpCall& call) {
   if (call.has("box_indices")) {
     if (call.type("box_indices").is_ranked()) {
       const Shape& indices = call.shape("box_indices");
-      if (indices.rank() != 1 || !may_equal(indices[0], count)) return call.error("box_indices", cat("shape [", count, "]"), cat(indices));
+      if (indices.rank() != 1 || !may_equal(indices[0], count))
+        return call.error("box_indices", cat("shape [", count, "]"), cat(indices));
       count = known_of(count, indices[0]);
     }
   } else if (count >= 0 && x[0] >= 0 && count > x[0]) {
@@ -128,7 +129,9 @@ Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out
       const Side rows{h0, h1, ih, oh, sampling}, cols{w0, w1, iw, ow, sampling};
       int64_t image = 0, images = every_image ? batch : 1;
       if (!every_image) {
-        const double index = entries == 5 ? load_f64(boxes, n * entries) : indices != nullptr ? load_f64(*indices, n) : static_cast<double>(n);
+        const double index = entries == 5         ? load_f64(boxes, n * entries)
+                             : indices != nullptr ? load_f64(*indices, n)
+                                                  : static_cast<double>(n);
         if (!(index >= 0 && index < static_cast<double>(batch))) {
           return fail(ErrorCode::data, "operation '", call.name(), "' (crop_resize): box ", n, " is of image ", index,
                       ", expected 0 to ", batch - 1);
@@ -164,14 +167,19 @@ Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out
 
 OpDef define_crop_resize() {
   return OpBuilder("crop_resize",
-                   "Resizes boxes of images bilinearly to one size. Samples outside the image are pad_value (0 before ios16).")
+                   "Resizes boxes of images bilinearly to one size. Samples outside the image are pad_value (0 before "
+                   "ios16).")
       .type_var("T", kF16F32)
       .in("x", "T")
       .in("roi", "T")
-      .constant("target_height", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("target_width", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("normalized_coordinates", kBool).or_else(Tensor::boolean(false))
-      .constant("spatial_scale", only(DType::fp32)).or_else(Tensor::scalar(DType::fp32, 1))
+      .constant("target_height", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("target_width", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("normalized_coordinates", kBool)
+      .or_else(Tensor::boolean(false))
+      .constant("spatial_scale", only(DType::fp32))
+      .or_else(Tensor::scalar(DType::fp32, 1))
       .constant("box_coordinate_mode", kString)
       .one_of({"CORNERS_HEIGHT_FIRST", "CORNERS_WIDTH_FIRST", "CENTER_SIZE_HEIGHT_FIRST", "CENTER_SIZE_WIDTH_FIRST"})
       .or_else(Tensor::text("CORNERS_HEIGHT_FIRST"))

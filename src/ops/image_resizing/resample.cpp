@@ -23,19 +23,30 @@ struct Settings {
 Result<Settings> settings_of(const OpCall& call) {
   Settings s;
   const std::string_view sampling = MOKA_TRY(call.text("sampling_mode"));
-  if (sampling != "bilinear" && sampling != "nearest") return call.error("sampling_mode", "bilinear or nearest", cat("'", sampling, "'"));
+  if (sampling != "bilinear" && sampling != "nearest")
+    return call.error("sampling_mode", "bilinear or nearest", cat("'", sampling, "'"));
   s.bilinear = sampling == "bilinear";
   const std::string_view padding = MOKA_TRY(call.text("padding_mode"));
-  if (padding == "constant") s.padding = Padding::constant;
-  else if (padding == "border") s.padding = Padding::border;
-  else if (padding == "reflection") s.padding = Padding::reflection;
-  else if (padding == "symmetric") s.padding = Padding::symmetric;
-  else return call.error("padding_mode", "constant, border, reflection or symmetric", cat("'", padding, "'"));
+  if (padding == "constant")
+    s.padding = Padding::constant;
+  else if (padding == "border")
+    s.padding = Padding::border;
+  else if (padding == "reflection")
+    s.padding = Padding::reflection;
+  else if (padding == "symmetric")
+    s.padding = Padding::symmetric;
+  else
+    return call.error("padding_mode", "constant, border, reflection or symmetric", cat("'", padding, "'"));
   const std::string_view range = MOKA_TRY(call.text("coordinates_mode"));
-  if (range == "unnormalized") s.range = Range::pixels;
-  else if (range == "normalized_minus_one_to_one") s.range = Range::minus_one_to_one;
-  else if (range == "normalized_zero_to_one") s.range = Range::zero_to_one;
-  else return call.error("coordinates_mode", "unnormalized, normalized_minus_one_to_one or normalized_zero_to_one", cat("'", range, "'"));
+  if (range == "unnormalized")
+    s.range = Range::pixels;
+  else if (range == "normalized_minus_one_to_one")
+    s.range = Range::minus_one_to_one;
+  else if (range == "normalized_zero_to_one")
+    s.range = Range::zero_to_one;
+  else
+    return call.error("coordinates_mode", "unnormalized, normalized_minus_one_to_one or normalized_zero_to_one",
+                      cat("'", range, "'"));
   s.align = MOKA_TRY(call.flag("align_corners"));
   s.pad = MOKA_TRY(call.number("padding_value"));
   return s;
@@ -102,15 +113,18 @@ Status resample_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_resample() {
-  return OpBuilder("resample",
-                   "Samples images at given (x, y) positions; outside, the image is padded with a value, its border, or its "
-                   "reflection without (reflection) or with (symmetric) the border.")
+  return OpBuilder(
+             "resample",
+             "Samples images at given (x, y) positions; outside, the image is padded with a value, its border, or its "
+             "reflection without (reflection) or with (symmetric) the border.")
       .type_var("T", kF16F32)
       .type_var("U", any_of(DType::int32, DType::fp32))
       .in("x", "T")
       .in("coordinates", "U")
-      .constant("sampling_mode", kString).one_of({"bilinear", "nearest"})
-      .constant("padding_mode", kString).one_of({"constant", "border", "reflection", "symmetric"})
+      .constant("sampling_mode", kString)
+      .one_of({"bilinear", "nearest"})
+      .constant("padding_mode", kString)
+      .one_of({"constant", "border", "reflection", "symmetric"})
       .constant("padding_value", "T")
       .constant("coordinates_mode", kString)
       .one_of({"unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"})
@@ -120,7 +134,8 @@ OpDef define_resample() {
       .at(Opset::ios16, [](OpVersion& v) { v.set_domain("U", any_of(DType::int32, DType::fp16, DType::fp32)); })
       .at(Opset::ios17,
           [](OpVersion& v) {
-            v.set_domain("U", any_of(DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32, DType::fp16, DType::fp32));
+            v.set_domain("U", any_of(DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32, DType::fp16,
+                                     DType::fp32));
           })
       .build();
 }

@@ -24,7 +24,8 @@ Result<std::vector<Type>> infer_resize(const OpCall& call) {
   const DType dtype = call.dtype("x");
   if (any_unranked(call, {"x"})) return one(Type::unranked(dtype));
   Shape out = call.shape("x");
-  if (resized < 0 || resized > out.rank()) return call.error("resized_dims", cat("0 to ", out.rank(), ", the rank of x"), cat(resized));
+  if (resized < 0 || resized > out.rank())
+    return call.error("resized_dims", cat("0 to ", out.rank(), ", the rank of x"), cat(resized));
   const int from = out.rank() - static_cast<int>(resized);
   if (any_unranked(call, {"shape"})) {
     for (int i = from; i < out.rank(); ++i) out[i] = kAnyDim;
@@ -88,7 +89,8 @@ Status resize_reference(const OpCall& call, std::span<const TensorView> out) {
     g.out[k] = y.shape[i];
     g.step[k] = strides[k];
   }
-  const int64_t planes = x.shape.count(0, g.from), in_plane = x.shape.count(g.from, g.rank), out_plane = y.shape.count(g.from, g.rank);
+  const int64_t planes = x.shape.count(0, g.from), in_plane = x.shape.count(g.from, g.rank),
+                out_plane = y.shape.count(g.from, g.rank);
   with_reader(x, [&](auto read) {
     std::array<int64_t, kMaxRank> at{};
     for (int64_t o = 0; o < out_plane; ++o) {
@@ -120,7 +122,8 @@ Status resize_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_resize() {
   return OpBuilder("resize",
-                   "Resizes the last `resized_dims` dimensions to the last entries of `shape` (0: as in x), linearly along each "
+                   "Resizes the last `resized_dims` dimensions to the last entries of `shape` (0: as in x), linearly "
+                   "along each "
                    "dimension or by the nearest element.",
                    Opset::ios17)
       .type_var("T", any_of(DType::fp16, DType::fp32, DType::int32))
@@ -128,7 +131,9 @@ OpDef define_resize() {
       .in("x", "T")
       .in("shape", "U")
       .constant("resized_dims", only(DType::uint32))
-      .constant("interpolation_mode", kString).one_of({"LINEAR", "NEAREST_NEIGHBOR"}).or_else(Tensor::text("LINEAR"))
+      .constant("interpolation_mode", kString)
+      .one_of({"LINEAR", "NEAREST_NEIGHBOR"})
+      .or_else(Tensor::text("LINEAR"))
       .constant("sampling_mode", kString)
       .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
       .or_else(Tensor::text("DEFAULT"))

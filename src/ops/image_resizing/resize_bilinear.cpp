@@ -8,7 +8,8 @@ namespace {
 
 Result<std::vector<Type>> infer_resize_bilinear(const OpCall& call) {
   MOKA_TRY(sampling_of(call));
-  const int64_t height = MOKA_TRY(call.integer("target_size_height")), width = MOKA_TRY(call.integer("target_size_width"));
+  const int64_t height = MOKA_TRY(call.integer("target_size_height")),
+                width = MOKA_TRY(call.integer("target_size_width"));
   if (height < 1) return call.error("target_size_height", "1 or more", cat(height));
   if (width < 1) return call.error("target_size_width", "1 or more", cat(width));
   if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
@@ -24,11 +25,14 @@ Status resize_bilinear_reference(const OpCall& call, std::span<const TensorView>
 }  // namespace
 
 OpDef define_resize_bilinear() {
-  return OpBuilder("resize_bilinear", "Resizes the last two dimensions to a target size, bilinearly, on a sampling grid.")
+  return OpBuilder("resize_bilinear",
+                   "Resizes the last two dimensions to a target size, bilinearly, on a sampling grid.")
       .type_var("T", kF16F32)
       .in("x", "T")
-      .constant("target_size_height", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("target_size_width", kI32).or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("target_size_height", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("target_size_width", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("sampling_mode", kString)
       .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
       .or_else(Tensor::text("DEFAULT"))

@@ -7,7 +7,8 @@ namespace moka::ops {
 namespace {
 
 Result<std::vector<Type>> infer_resize_nearest_neighbor(const OpCall& call) {
-  const int64_t height = MOKA_TRY(call.integer("target_size_height")), width = MOKA_TRY(call.integer("target_size_width"));
+  const int64_t height = MOKA_TRY(call.integer("target_size_height")),
+                width = MOKA_TRY(call.integer("target_size_width"));
   if (height < 1) return call.error("target_size_height", "1 or more", cat(height));
   if (width < 1) return call.error("target_size_width", "1 or more", cat(width));
   if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));

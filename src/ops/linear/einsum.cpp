@@ -48,7 +48,9 @@ Result<Terms> split(const OpCall& call) {
   const std::string_view text = MOKA_TRY(call.text("equation"));
   Terms t;
   size_t part = 0;
-  auto bad = [&] { return call.error("equation", "two operands and a result, as 'nchw,nwhu->nchu'", cat("'", text, "'")); };
+  auto bad = [&] {
+    return call.error("equation", "two operands and a result, as 'nchw,nwhu->nchu'", cat("'", text, "'"));
+  };
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == ' ') continue;
@@ -198,15 +200,18 @@ void run_einsum(const Equation& e, const TensorView& x, const TensorView& y, con
         rows.size, cols.size, depth.size,
         [&](int64_t i, int64_t k, int64_t n, Acc* to) {
           const int64_t base = x0 + rows.offset(i, 0);
-          depth.runs(k, n, 0, [&](int64_t at, int64_t m, int64_t off) { load_run(x, base + off, depth.step(0), m, to + at); });
+          depth.runs(k, n, 0,
+                     [&](int64_t at, int64_t m, int64_t off) { load_run(x, base + off, depth.step(0), m, to + at); });
         },
         [&](int64_t k, int64_t j, int64_t n, Acc* to) {
           const int64_t base = y0 + depth.offset(k, 1);
-          cols.runs(j, n, 1, [&](int64_t at, int64_t m, int64_t off) { load_run(y, base + off, cols.step(1), m, to + at); });
+          cols.runs(j, n, 1,
+                    [&](int64_t at, int64_t m, int64_t off) { load_run(y, base + off, cols.step(1), m, to + at); });
         },
         [&](int64_t i, int64_t j, int64_t n, Acc* c) {
           const int64_t base = o0 + rows.offset(i, 2);
-          cols.runs(j, n, 2, [&](int64_t at, int64_t m, int64_t off) { store_run(out, base + off, cols.step(2), m, c + at); });
+          cols.runs(j, n, 2,
+                    [&](int64_t at, int64_t m, int64_t off) { store_run(out, base + off, cols.step(2), m, c + at); });
         });
   }
 }
@@ -228,9 +233,10 @@ Status einsum_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_einsum() {
-  return OpBuilder("einsum",
-                   "Sum of products of two tensors in Einstein's notation; letters of the result that have size 1 in one "
-                   "operand repeat.")
+  return OpBuilder(
+             "einsum",
+             "Sum of products of two tensors in Einstein's notation; letters of the result that have size 1 in one "
+             "operand repeat.")
       .variadic_any("values")
       .constant("equation", kString)
       .infer(infer_einsum)

@@ -21,7 +21,8 @@ Result<std::vector<Type>> infer_linear(const OpCall& call) {
   }
   if (call.has("bias") && call.type("bias").is_ranked()) {
     const Shape& bias = call.shape("bias");
-    if (bias.rank() != 1 || !may_equal(bias[0], weight[0])) return call.error("bias", cat("shape [", weight[0], "]"), cat(bias));
+    if (bias.rank() != 1 || !may_equal(bias[0], weight[0]))
+      return call.error("bias", cat("shape [", weight[0], "]"), cat(bias));
   }
   out[out.rank() - 1] = weight[0];
   return one(Type::tensor(dtype, out));
@@ -46,8 +47,7 @@ void run_linear(const OpCall& call, const TensorView& y) {
     }
   };
   blocked_product<Acc>(
-      made, rows, depth,
-      [&](int64_t i, int64_t k, int64_t n, Acc* to) { load_run(weight, i * depth + k, 1, n, to); },
+      made, rows, depth, [&](int64_t i, int64_t k, int64_t n, Acc* to) { load_run(weight, i * depth + k, 1, n, to); },
       [&](int64_t k, int64_t j, int64_t n, Acc* to) { load_run(x, j * depth + k, depth, n, to); },
       [&](int64_t i, int64_t j, int64_t n, Acc* c) {
         add_bias(i, n, c);
@@ -69,11 +69,13 @@ Status linear_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_linear() {
   constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
-  return OpBuilder("linear", "x times the transpose of weight, plus bias: the last dimension of x becomes weight's first.")
+  return OpBuilder("linear",
+                   "x times the transpose of weight, plus bias: the last dimension of x becomes weight's first.")
       .type_var("T", domain)
       .in("x", "T")
       .constant("weight", "T")
-      .constant("bias", "T").optional()
+      .constant("bias", "T")
+      .optional()
       .infer(infer_linear)
       .reference(linear_reference)
       .at(Opset::ios17,

@@ -80,8 +80,12 @@ void run_matmul(const TensorView& x, const TensorView& y, const Operand& a, cons
     const int64_t a0 = a_at * a_size, b0 = b_at * b_size, c0 = c_at * c_size;
     blocked_product<Acc>(
         a.rows, b.cols, a.cols,
-        [&](int64_t i, int64_t k, int64_t n, Acc* to) { load_run(x, a0 + i * a.row_step + k * a.col_step, a.col_step, n, to); },
-        [&](int64_t k, int64_t j, int64_t n, Acc* to) { load_run(y, b0 + k * b.row_step + j * b.col_step, b.col_step, n, to); },
+        [&](int64_t i, int64_t k, int64_t n, Acc* to) {
+          load_run(x, a0 + i * a.row_step + k * a.col_step, a.col_step, n, to);
+        },
+        [&](int64_t k, int64_t j, int64_t n, Acc* to) {
+          load_run(y, b0 + k * b.row_step + j * b.col_step, b.col_step, n, to);
+        },
         [&](int64_t i, int64_t j, int64_t n, Acc* c) { store_run(out, c0 + i * b.cols + j, 1, n, c); });
   };
   const Result<Shape> batch = broadcast(a.batch, b.batch);
@@ -106,12 +110,15 @@ Status matmul_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_matmul() {
   constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
-  return OpBuilder("matmul", "Matrix product over the last two dimensions, the others broadcast; vectors as NumPy takes them.")
+  return OpBuilder("matmul",
+                   "Matrix product over the last two dimensions, the others broadcast; vectors as NumPy takes them.")
       .type_var("T", domain)
       .in("x", "T")
       .in("y", "T")
-      .constant("transpose_x", kBool).or_else(Tensor::boolean(false))
-      .constant("transpose_y", kBool).or_else(Tensor::boolean(false))
+      .constant("transpose_x", kBool)
+      .or_else(Tensor::boolean(false))
+      .constant("transpose_y", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer_matmul)
       .reference(matmul_reference)
       .at(Opset::ios17,

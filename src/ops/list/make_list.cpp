@@ -41,8 +41,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_make_list() {
-  return OpBuilder("make_list", "A list of tensors of one type, not written yet; it grows when written behind its end unless "
-                                "its length is fixed.")
+  return OpBuilder("make_list",
+                   "A list of tensors of one type, not written yet; it grows when written behind its end unless "
+                   "its length is fixed.")
       .in("init_length", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("dynamic_length", kBool)

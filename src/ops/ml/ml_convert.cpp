@@ -7,7 +7,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   DType t = dtype_from_string(MOKA_TRY(call.text("dtype")));
   DType from = call.dtype("x");
   if (bits(t) < 8 && t != DType::string) return call.error("dtype", "a type of at least one byte", cat(t));
-  if ((t == DType::string) != (from == DType::string)) return call.error("x", cat("a value convertible to ", t), cat(from));
+  if ((t == DType::string) != (from == DType::string))
+    return call.error("x", cat("a value convertible to ", t), cat(from));
   const Type& x = call.type("x");
   if (!call.has("shape")) return one(x.is_ranked() ? Type::tensor(t, x.shape()) : Type::unranked(t));
   Ints dims = MOKA_TRY(call.ints("shape"));
@@ -36,7 +37,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_convert() {
-  return ml::define("ml_convert", "x with another element type and, where `shape` is given, another shape of equally many elements.")
+  return ml::define("ml_convert",
+                    "x with another element type and, where `shape` is given, another shape of equally many elements.")
       .in("x", kEverything)
       .constant("dtype", kString)
       .constant("shape", kI32)

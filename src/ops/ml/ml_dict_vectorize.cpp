@@ -42,9 +42,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_dict_vectorize() {
-  return ml::define("ml_dict_vectorize",
-                    "A vector from a dictionary: the value of keys[i] goes to element positions[i], unknown keys are left "
-                    "out. Sparse (a dictionary by position) unless `dense`.")
+  return ml::define(
+             "ml_dict_vectorize",
+             "A vector from a dictionary: the value of keys[i] goes to element positions[i], unknown keys are left "
+             "out. Sparse (a dictionary by position) unless `dense`.")
       .in_kind("x", ParamKind::dict)
       .constant("keys", ml::kKeys)
       .constant("positions", ml::kI64)

@@ -30,7 +30,8 @@ Status scatter(const OpCall& call, const Dict& dict, int64_t d, double* y) {
   for (size_t i = 0; i < dict.size(); ++i) {
     int64_t key = dict.string_keys ? -1 : dict.int_keys[i];
     if (key < 0 || key >= d)
-      return fail(ErrorCode::data, "operation '", call.name(), "': key ", key, " of a sparse vector is outside 0 to ", d - 1);
+      return fail(ErrorCode::data, "operation '", call.name(), "': key ", key, " of a sparse vector is outside 0 to ",
+                  d - 1);
     y[key] = dict.values[i];
   }
   return {};

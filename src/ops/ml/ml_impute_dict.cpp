@@ -39,9 +39,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_impute_dict() {
-  return ml::define("ml_impute_dict",
-                    "The dictionary with the imputed value for each of `keys` that is absent or whose value equals `replaced` "
-                    "(NaN equals NaN).")
+  return ml::define(
+             "ml_impute_dict",
+             "The dictionary with the imputed value for each of `keys` that is absent or whose value equals `replaced` "
+             "(NaN equals NaN).")
       .in_kind("x", ParamKind::dict)
       .constant("keys", ml::kKeys)
       .constant("imputed", ml::kF64)

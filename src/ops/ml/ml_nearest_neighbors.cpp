@@ -10,7 +10,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const TensorView& samples = *call.value("samples");
   if (samples.shape.rank() != 2) return call.error("samples", "a matrix", cat(samples.shape));
   int64_t classes = MOKA_TRY(call.integer("classes"));
-  if (classes < 1 || classes > samples.shape[0]) return call.error("classes", cat("1 to ", samples.shape[0]), cat(classes));
+  if (classes < 1 || classes > samples.shape[0])
+    return call.error("classes", cat("1 to ", samples.shape[0]), cat(classes));
   MOKA_TRY(ml::check_length(call, "labels", samples.shape[0]));
   for (int64_t l : ml::span_of<int64_t>(*call.value("labels")))
     if (l < 0 || l >= classes) return call.error("labels", cat("0 to ", classes - 1), cat(l));
@@ -54,9 +55,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_nearest_neighbors() {
-  return ml::define("ml_nearest_neighbors",
-                    "The share of each class among the k samples nearest to x by Euclidean distance, the first of equals; "
-                    "weighted by the inverse of the distance where asked, samples at distance 0 then counting alone.")
+  return ml::define(
+             "ml_nearest_neighbors",
+             "The share of each class among the k samples nearest to x by Euclidean distance, the first of equals; "
+             "weighted by the inverse of the distance where asked, samples at distance 0 then counting alone.")
       .in("x", ml::kF64)
       .constant("samples", only(DType::fp32))
       .constant("labels", ml::kI64)

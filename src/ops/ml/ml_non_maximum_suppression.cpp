@@ -60,8 +60,9 @@ std::vector<int64_t> select(const TensorView& boxes, const TensorView& scores, c
 
 Settings settings(const OpCall& call) {
   return {threshold(call, "iou_threshold", "default_iou_threshold"),
-          threshold(call, "confidence_threshold", "default_confidence_threshold"), load_i64(*call.value("per_class"), 0) != 0,
-          load_i64(*call.value("min_boxes"), 0), load_i64(*call.value("max_boxes"), 0)};
+          threshold(call, "confidence_threshold", "default_confidence_threshold"),
+          load_i64(*call.value("per_class"), 0) != 0, load_i64(*call.value("min_boxes"), 0),
+          load_i64(*call.value("max_boxes"), 0)};
 }
 
 Result<std::vector<Type>> infer(const OpCall& call) {
@@ -80,8 +81,10 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   int64_t most = MOKA_TRY(call.integer("max_boxes"));
   if (least < 0 || (most >= 0 && most < least) || least > (int64_t{1} << 24))
     return call.error("min_boxes", "0 to max_boxes, at most 2^24", cat(least));
-  if (!boxes.is_ranked() || !scores.is_ranked()) return std::vector<Type>{Type::unranked(t), Type::unranked(scores.dtype())};
-  if (boxes.rank() != 2 || (boxes.shape()[1] >= 0 && boxes.shape()[1] != 4)) return call.error("coordinates", "[N, 4]", cat(boxes));
+  if (!boxes.is_ranked() || !scores.is_ranked())
+    return std::vector<Type>{Type::unranked(t), Type::unranked(scores.dtype())};
+  if (boxes.rank() != 2 || (boxes.shape()[1] >= 0 && boxes.shape()[1] != 4))
+    return call.error("coordinates", "[N, 4]", cat(boxes));
   if (scores.rank() != 2 || scores.shape()[1] == 0) return call.error("confidence", "[N, classes]", cat(scores));
   int64_t n = boxes.shape()[0], m = scores.shape()[0];
   if (n >= 0 && m >= 0 && n != m) return call.error("confidence", cat(n, " rows"), cat(m));
@@ -89,8 +92,10 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (least == most)
     rows = least;
   else if (known)
-    rows = std::max(least, static_cast<int64_t>(select(*call.value("coordinates"), *call.value("confidence"), settings(call)).size()));
-  return std::vector<Type>{Type::tensor(t, Shape{rows, 4}), Type::tensor(scores.dtype(), Shape{rows, scores.shape()[1]})};
+    rows = std::max(least, static_cast<int64_t>(
+                               select(*call.value("coordinates"), *call.value("confidence"), settings(call)).size()));
+  return std::vector<Type>{Type::tensor(t, Shape{rows, 4}),
+                           Type::tensor(scores.dtype(), Shape{rows, scores.shape()[1]})};
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
@@ -111,10 +116,13 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_non_maximum_suppression() {
-  return ml::define("ml_non_maximum_suppression",
-                    "Boxes (centre x, centre y, width, height) and their class confidences without those below the confidence "
-                    "threshold or overlapping a better one by more than the IoU threshold; best first, padded with zero rows to "
-                    "min_boxes, at most max_boxes unless that is negative. A threshold that is NaN or absent takes its default.")
+  return ml::define(
+             "ml_non_maximum_suppression",
+             "Boxes (centre x, centre y, width, height) and their class confidences without those below the confidence "
+             "threshold or overlapping a better one by more than the IoU threshold; best first, padded with zero rows "
+             "to "
+             "min_boxes, at most max_boxes unless that is negative. A threshold that is NaN or absent takes its "
+             "default.")
       .in("coordinates", kFloats)
       .in("confidence", kFloats)
       .in("iou_threshold", ml::kNumeric)

@@ -33,7 +33,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_normalize() {
-  return ml::define("ml_normalize", "x over its norm: the sum of magnitudes, the Euclidean norm or the greatest magnitude.")
+  return ml::define("ml_normalize",
+                    "x over its norm: the sum of magnitudes, the Euclidean norm or the greatest magnitude.")
       .in("x", ml::kNumeric)
       .constant("norm", kString)
       .one_of({"max", "l1", "l2"})

@@ -43,9 +43,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_one_hot() {
-  return ml::define("ml_one_hot",
-                    "A vector with 1 at positions[i] where x equals categories[i]. Sparse (a dictionary by position) unless "
-                    "`dense`.")
+  return ml::define(
+             "ml_one_hot",
+             "A vector with 1 at positions[i] where x equals categories[i]. Sparse (a dictionary by position) unless "
+             "`dense`.")
       .in("x", kEverything)
       .constant("categories", ml::kKeys)
       .constant("positions", ml::kI64)

@@ -114,10 +114,12 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_recommend() {
-  return ml::define("ml_recommend",
-                    "Items ranked by the sum over the given items i of similarity(k, i) * (score(i) - shift(k)), and their "
-                    "scores. Items of a sequence score 1. Given items are left out unless `exclusion` says otherwise; an empty "
-                    "restriction or exclusion is none; a negative count means all. Equal scores rank by `order`.")
+  return ml::define(
+             "ml_recommend",
+             "Items ranked by the sum over the given items i of similarity(k, i) * (score(i) - shift(k)), and their "
+             "scores. Items of a sequence score 1. Given items are left out unless `exclusion` says otherwise; an "
+             "empty "
+             "restriction or exclusion is none; a negative count means all. Equal scores rank by `order`.")
       .in_kind("items", ParamKind::any)
       .in("count", ml::kNumeric)
       .optional()

@@ -35,8 +35,8 @@ double pair_probability(double decision, double a, double b) {
   return std::min(std::max(p, 1e-7), 1 - 1e-7);
 }
 
-/// Class probabilities from pairwise ones: the second method of Wu, Lin and Weng, "Probability Estimates for Multi-class
-/// Classification by Pairwise Coupling" (2004). `r` is k x k.
+/// Class probabilities from pairwise ones: the second method of Wu, Lin and Weng, "Probability Estimates for
+/// Multi-class Classification by Pairwise Coupling" (2004). `r` is k x k.
 void couple(const std::vector<double>& r, size_t k, double* p) {
   std::vector<double> q(k * k, 0.0), qp(k);
   for (size_t t = 0; t < k; ++t)
@@ -115,9 +115,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_svm_classify() {
-  return ml::define("ml_svm_classify",
-                    "Scores of classes from the kernel values of a one-against-one support vector machine: probabilities by "
-                    "pairwise coupling where prob_a and prob_b are given, else the share of votes.")
+  return ml::define(
+             "ml_svm_classify",
+             "Scores of classes from the kernel values of a one-against-one support vector machine: probabilities by "
+             "pairwise coupling where prob_a and prob_b are given, else the share of votes.")
       .in("x", ml::kF64)
       .constant("coefficients", ml::kF64)
       .constant("rho", ml::kF64)

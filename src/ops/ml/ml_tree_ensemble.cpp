@@ -8,7 +8,8 @@ enum Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal
 Result<std::vector<Type>> infer(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "mode"));
   int64_t dims = MOKA_TRY(ml::vector_length(call, "base"));
-  for (const char* p : {"feature", "threshold", "on_true", "on_false", "missing_true", "single"}) MOKA_TRY(ml::check_length(call, p, n));
+  for (const char* p : {"feature", "threshold", "on_true", "on_false", "missing_true", "single"})
+    MOKA_TRY(ml::check_length(call, p, n));
   MOKA_TRY(ml::vector_length(call, "roots"));
   int64_t leaves = MOKA_TRY(ml::vector_length(call, "leaf_index"));
   MOKA_TRY(ml::check_length(call, "leaf_value", leaves));
@@ -27,7 +28,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
       continue;
     }
     if (on_true[k] <= i || on_true[k] >= n || on_false[k] <= i || on_false[k] >= n)
-      return call.error(cat("node ", i, " has children ", on_true[k], " and ", on_false[k], ": expected ", i + 1, " to ", n - 1));
+      return call.error(
+          cat("node ", i, " has children ", on_true[k], " and ", on_false[k], ": expected ", i + 1, " to ", n - 1));
     if (feature[k] < 0 || (features >= 0 && feature[k] >= features))
       return call.error(cat("node ", i, " reads feature ", feature[k], " of ", features));
   }
@@ -79,10 +81,11 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_ml_tree_ensemble() {
   constexpr DTypes i32 = only(DType::int32);
-  return ml::define("ml_tree_ensemble",
-                    "Base values plus the values of the leaf that each tree reaches. Nodes of all trees are in one list, "
-                    "children behind their parent; a leaf (mode 6) adds leaf_value[on_true..on_false). Nodes marked "
-                    "`single` round their feature to float32 before they compare it.")
+  return ml::define(
+             "ml_tree_ensemble",
+             "Base values plus the values of the leaf that each tree reaches. Nodes of all trees are in one list, "
+             "children behind their parent; a leaf (mode 6) adds leaf_value[on_true..on_false). Nodes marked "
+             "`single` round their feature to float32 before they compare it.")
       .in("x", ml::kF64)
       .constant("mode", only(DType::uint8))
       .constant("feature", i32)

@@ -5,8 +5,7 @@
 namespace moka::ops {
 
 OpDef define_nn_asinh() {
-  return unary("nn_asinh", "Inverse hyperbolic sine, elementwise.", [](auto x) { return std::asinh(x); })
-      .build();
+  return unary("nn_asinh", "Inverse hyperbolic sine, elementwise.", [](auto x) { return std::asinh(x); }).build();
 }
 
 }  // namespace moka::ops

@@ -24,7 +24,8 @@ Result<Plan> plan(const OpCall& call) {
   if (n > (int64_t{1} << 58)) return call.error("shape", "fewer elements", cat(p.shape));
   if (call.dtype("data") == DType::int8 && bits != 8) return call.error("bits", "8 for int8 codes", cat(bits));
   int64_t bytes = (n * bits + 7) / 8;
-  if (call.rank("data") != 1 || call.shape("data")[0] != bytes) return call.error("data", cat(bytes, " bytes"), cat(call.type("data")));
+  if (call.rank("data") != 1 || call.shape("data")[0] != bytes)
+    return call.error("data", cat(bytes, " bytes"), cat(call.type("data")));
   p.axis = MOKA_TRY(axis_of(call, "axis", std::max(p.shape.rank(), 1)));
   int64_t channels = p.shape.rank() == 0 ? 1 : p.shape[p.axis];
   for (const char* name : {"scale", "bias"}) {
@@ -44,7 +45,9 @@ std::span<const float> floats(const OpCall& call, std::string_view name) {
   return {t.as<const float>(), static_cast<size_t>(t.count())};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) { return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape)); }
+Result<std::vector<Type>> infer(const OpCall& call) {
+  return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape));
+}
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   Plan p = MOKA_TRY(plan(call));
@@ -67,9 +70,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_nn_dequantize_weights() {
-  return OpBuilder("nn_dequantize_weights",
-                   "Expands a neural network's quantised weight: codes packed from the highest bit on, through a table or "
-                   "scale * code + bias, one for all or one per channel.")
+  return OpBuilder(
+             "nn_dequantize_weights",
+             "Expands a neural network's quantised weight: codes packed from the highest bit on, through a table or "
+             "scale * code + bias, one for all or one per channel.")
       .constant("data", any_of(DType::uint8, DType::int8))
       .constant("shape", kI32)
       .constant("bits", kI32)

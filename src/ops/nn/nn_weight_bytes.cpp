@@ -23,7 +23,9 @@ Result<Plan> plan(const OpCall& call) {
   return p;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) { return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape)); }
+Result<std::vector<Type>> infer(const OpCall& call) {
+  return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape));
+}
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   Plan p = MOKA_TRY(plan(call));
@@ -49,7 +51,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_nn_weight_bytes() {
   return OpBuilder("nn_weight_bytes",
-                   "A neural network's fp32 or fp16 weight whose bytes lie unaligned in the model file, as fp32: so that they "
+                   "A neural network's fp32 or fp16 weight whose bytes lie unaligned in the model file, as fp32: so "
+                   "that they "
                    "need no copy until a kernel packs them.")
       .constant("data", only(DType::uint8))
       .constant("shape", kI32)

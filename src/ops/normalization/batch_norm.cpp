@@ -23,7 +23,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     if (x.dtype == DType::fp32) {
       const float* from = x.as<float>() + first;
       float* to = y.as<float>() + first;
-      for (int64_t i = 0; i < n; i++) to[i] = static_cast<float>((static_cast<double>(from[i]) - center) * scale + shift);
+      for (int64_t i = 0; i < n; i++)
+        to[i] = static_cast<float>((static_cast<double>(from[i]) - center) * scale + shift);
     } else {
       for (int64_t i = first; i < first + n; i++) store_f64(y, i, (load_f64(x, i) - center) * scale + shift);
     }
@@ -47,7 +48,10 @@ OpDef define_batch_norm() {
       .or_else(Tensor::scalar(DType::fp32, 1e-5))
       .infer(infer)
       .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"});
+          })
       .build();
 }
 

@@ -47,7 +47,10 @@ OpDef define_instance_norm() {
       .or_else(Tensor::scalar(DType::fp32, 1e-5))
       .infer(infer)
       .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"gamma", "beta", "epsilon"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"gamma", "beta", "epsilon"});
+          })
       .build();
 }
 

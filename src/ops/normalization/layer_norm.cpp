@@ -64,7 +64,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_layer_norm() {
-  return OpBuilder("layer_norm", "gamma * (x - mean) / sqrt(variance + epsilon) + beta over the given axes, all by default.")
+  return OpBuilder("layer_norm",
+                   "gamma * (x - mean) / sqrt(variance + epsilon) + beta over the given axes, all by default.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("axes", kI32)
@@ -77,7 +78,10 @@ OpDef define_layer_norm() {
       .or_else(Tensor::scalar(DType::fp32, 1e-5))
       .infer(infer)
       .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"gamma", "beta", "epsilon"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"gamma", "beta", "epsilon"});
+          })
       .build();
 }
 

@@ -60,7 +60,10 @@ OpDef define_local_response_norm() {
       .or_else(Tensor::scalar(DType::fp32, 1))
       .infer(infer)
       .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha", "beta", "k"}); })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            own_float_type(v, {"alpha", "beta", "k"});
+          })
       .build();
 }
 

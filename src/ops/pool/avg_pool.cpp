@@ -27,7 +27,10 @@ OpDef define_avg_pool() {
               "exclude_padding_from_average is set.");
   b.constant("exclude_padding_from_average", kBool).or_else(Tensor::boolean(false));
   return pool_params(b)
-      .infer(infer_pool(3))
+      .infer([pool = infer_pool(3)](const OpCall& call) -> Result<std::vector<Type>> {
+        MOKA_TRY(call.flag("exclude_padding_from_average"));
+        return pool(call);
+      })
       .reference(avg_pool_reference)
       .build();
 }

@@ -13,7 +13,8 @@ namespace {
 Result<DType> output_type(const OpCall& call) {
   const std::string_view name = MOKA_TRY(call.text("output_dtype"));
   const DType t = dtype_from_string(name);
-  if (t != DType::int8 && t != DType::uint8) return call.error("output_dtype", "'int8' or 'uint8'", cat("'", name, "'"));
+  if (t != DType::int8 && t != DType::uint8)
+    return call.error("output_dtype", "'int8' or 'uint8'", cat("'", name, "'"));
   return t;
 }
 
@@ -49,8 +50,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
         if (narrow) q = half(q);
         q = std::nearbyint(q) + a.zeros[group];
         const float v = std::isnan(q) ? 0.0f : std::clamp(q, low, high);
-        if (is_signed) out[0].as<int8_t>()[at + k] = static_cast<int8_t>(v);
-        else out[0].as<uint8_t>()[at + k] = static_cast<uint8_t>(v);
+        if (is_signed)
+          out[0].as<int8_t>()[at + k] = static_cast<int8_t>(v);
+        else
+          out[0].as<uint8_t>()[at + k] = static_cast<uint8_t>(v);
       }
       runs.advance(m);
       i += m;
@@ -62,7 +65,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_quantize() {
-  return OpBuilder("quantize", "round(input / scale) + zero_point, saturated; per tensor or per entry of an axis.", Opset::ios17)
+  return OpBuilder("quantize", "round(input / scale) + zero_point, saturated; per tensor or per entry of an axis.",
+                   Opset::ios17)
       .type_var("SrcT", kF16F32)
       .type_var("DstT", any_of(DType::int8, DType::uint8))
       .in("input", "SrcT")

@@ -63,9 +63,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_categorical() {
-  return OpBuilder("random_categorical",
-                   "Random class numbers, `size` for each row of logits or probabilities along the last axis. A seed of 0 "
-                   "or more repeats its values.")
+  return OpBuilder(
+             "random_categorical",
+             "Random class numbers, `size` for each row of logits or probabilities along the last axis. A seed of 0 "
+             "or more repeats its values.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("mode", kString)

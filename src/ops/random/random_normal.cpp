@@ -32,8 +32,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_normal() {
-  return OpBuilder("random_normal",
-                   "Random values of a normal distribution. A seed of 0 or more repeats its values.")
+  return OpBuilder("random_normal", "Random values of a normal distribution. A seed of 0 or more repeats its values.")
       .type_var("T", kF16F32)
       .in("shape", kI32)
       .constant("mean", "T")

@@ -28,7 +28,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_uniform() {
-  return OpBuilder("random_uniform", "Random values, equally likely in [low, high). A seed of 0 or more repeats its values.")
+  return OpBuilder("random_uniform",
+                   "Random values, equally likely in [low, high). A seed of 0 or more repeats its values.")
       .type_var("T", kF16F32)
       .in("shape", kI32)
       .constant("low", "T")

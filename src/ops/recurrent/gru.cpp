@@ -43,7 +43,7 @@ Status gru_reference(const OpCall& call, std::span<const TensorView> out) {
   std::vector<double> work(static_cast<size_t>(inputs + 8 * hidden));
   double* const row = work.data();
   double* const h = row + inputs;
-  double* const from_x = h + hidden;          // reset, new, update
+  double* const from_x = h + hidden;           // reset, new, update
   double* const from_h = from_x + 3 * hidden;  // the same
   double* const kept = from_h + 3 * hidden;    // reset gate times state
   double* const reset = from_x;
@@ -87,19 +87,26 @@ Status gru_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gru() {
-  return OpBuilder("gru",
-                   "Gated recurrent unit over [steps, batch, inputs]; gate order reset, new, update. Outputs: the hidden "
-                   "states (each step's in the order of computation, or the final one) and the final hidden state.")
+  return OpBuilder(
+             "gru",
+             "Gated recurrent unit over [steps, batch, inputs]; gate order reset, new, update. Outputs: the hidden "
+             "states (each step's in the order of computation, or the final one) and the final hidden state.")
       .type_var("T", only(DType::fp32))
       .in("x", "T")
       .in("initial_h", "T")
       .constant("weight_ih", "T")
       .constant("weight_hh", "T")
-      .constant("bias", "T").optional()
-      .constant("direction", kString).one_of({"forward", "reverse"}).or_else(Tensor::text("forward"))
-      .constant("output_sequence", kBool).or_else(Tensor::boolean(false))
-      .constant("recurrent_activation", kString).or_else(Tensor::text("sigmoid"))
-      .constant("activation", kString).or_else(Tensor::text("tanh"))
+      .constant("bias", "T")
+      .optional()
+      .constant("direction", kString)
+      .one_of({"forward", "reverse"})
+      .or_else(Tensor::text("forward"))
+      .constant("output_sequence", kBool)
+      .or_else(Tensor::boolean(false))
+      .constant("recurrent_activation", kString)
+      .or_else(Tensor::text("sigmoid"))
+      .constant("activation", kString)
+      .or_else(Tensor::text("tanh"))
       .infer(infer_gru)
       .reference(gru_reference)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })

@@ -112,28 +112,42 @@ Status lstm_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_lstm() {
-  return OpBuilder("lstm",
-                   "Long short-term memory over [steps, batch, inputs]; gate order input, forget, output, cell. Outputs: the "
-                   "hidden states (each step's, or the final ones), the final hidden and cell state. Steps are in the order "
-                   "of computation (reverse: the last step of x first); bidirectional, in the order of x.")
+  return OpBuilder(
+             "lstm",
+             "Long short-term memory over [steps, batch, inputs]; gate order input, forget, output, cell. Outputs: the "
+             "hidden states (each step's, or the final ones), the final hidden and cell state. Steps are in the order "
+             "of computation (reverse: the last step of x first); bidirectional, in the order of x.")
       .type_var("T", only(DType::fp32))
       .in("x", "T")
       .in("initial_h", "T")
       .in("initial_c", "T")
       .constant("weight_ih", "T")
       .constant("weight_hh", "T")
-      .constant("bias", "T").optional()
-      .constant("peephole", "T").optional()
-      .constant("weight_ih_back", "T").optional()
-      .constant("weight_hh_back", "T").optional()
-      .constant("bias_back", "T").optional()
-      .constant("peephole_back", "T").optional()
-      .constant("direction", kString).one_of({"forward", "reverse", "bidirectional"}).or_else(Tensor::text("forward"))
-      .constant("output_sequence", kBool).or_else(Tensor::boolean(false))
-      .constant("recurrent_activation", kString).or_else(Tensor::text("sigmoid"))
-      .constant("cell_activation", kString).or_else(Tensor::text("tanh"))
-      .constant("activation", kString).or_else(Tensor::text("tanh"))
-      .constant("clip", "T").optional()
+      .constant("bias", "T")
+      .optional()
+      .constant("peephole", "T")
+      .optional()
+      .constant("weight_ih_back", "T")
+      .optional()
+      .constant("weight_hh_back", "T")
+      .optional()
+      .constant("bias_back", "T")
+      .optional()
+      .constant("peephole_back", "T")
+      .optional()
+      .constant("direction", kString)
+      .one_of({"forward", "reverse", "bidirectional"})
+      .or_else(Tensor::text("forward"))
+      .constant("output_sequence", kBool)
+      .or_else(Tensor::boolean(false))
+      .constant("recurrent_activation", kString)
+      .or_else(Tensor::text("sigmoid"))
+      .constant("cell_activation", kString)
+      .or_else(Tensor::text("tanh"))
+      .constant("activation", kString)
+      .or_else(Tensor::text("tanh"))
+      .constant("clip", "T")
+      .optional()
       .infer(infer_lstm)
       .reference(lstm_reference)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })

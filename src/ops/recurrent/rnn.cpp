@@ -53,18 +53,24 @@ Status rnn_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_rnn() {
-  return OpBuilder("rnn",
-                   "Plain recurrent layer over [steps, batch, inputs]. Outputs: the hidden states (each step's in the order "
-                   "of computation, or the final one) and the final hidden state.")
+  return OpBuilder(
+             "rnn",
+             "Plain recurrent layer over [steps, batch, inputs]. Outputs: the hidden states (each step's in the order "
+             "of computation, or the final one) and the final hidden state.")
       .type_var("T", only(DType::fp32))
       .in("x", "T")
       .in("initial_h", "T")
       .constant("weight_ih", "T")
       .constant("weight_hh", "T")
-      .constant("bias", "T").optional()
-      .constant("direction", kString).one_of({"forward", "reverse"}).or_else(Tensor::text("forward"))
-      .constant("output_sequence", kBool).or_else(Tensor::boolean(false))
-      .constant("activation", kString).or_else(Tensor::text("tanh"))
+      .constant("bias", "T")
+      .optional()
+      .constant("direction", kString)
+      .one_of({"forward", "reverse"})
+      .or_else(Tensor::text("forward"))
+      .constant("output_sequence", kBool)
+      .or_else(Tensor::boolean(false))
+      .constant("activation", kString)
+      .or_else(Tensor::text("tanh"))
       .infer(infer_rnn)
       .reference(rnn_reference)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })

@@ -3,7 +3,8 @@
 namespace moka::ops {
 
 OpDef define_reduce_argmax() {
-  return reduce_arg("reduce_argmax", "Index of the first largest element along an axis.", [](auto a, auto b) { return b > a; });
+  return reduce_arg("reduce_argmax", "Index of the first largest element along an axis.",
+                    [](auto a, auto b) { return b > a; });
 }
 
 }  // namespace moka::ops

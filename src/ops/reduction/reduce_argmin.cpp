@@ -3,7 +3,8 @@
 namespace moka::ops {
 
 OpDef define_reduce_argmin() {
-  return reduce_arg("reduce_argmin", "Index of the first smallest element along an axis.", [](auto a, auto b) { return b < a; });
+  return reduce_arg("reduce_argmin", "Index of the first smallest element along an axis.",
+                    [](auto a, auto b) { return b < a; });
 }
 
 }  // namespace moka::ops

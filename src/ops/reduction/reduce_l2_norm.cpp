@@ -15,7 +15,8 @@ struct Length {
 }  // namespace
 
 OpDef define_reduce_l2_norm() {
-  return reduction<AsReal<Length>>("reduce_l2_norm", "Square root of the sum of squares over axes; integers round towards zero.");
+  return reduction<AsReal<Length>>("reduce_l2_norm",
+                                   "Square root of the sum of squares over axes; integers round towards zero.");
 }
 
 }  // namespace moka::ops

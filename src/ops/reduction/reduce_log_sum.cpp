@@ -15,7 +15,8 @@ struct LogSum {
 }  // namespace
 
 OpDef define_reduce_log_sum() {
-  return reduction<AsReal<LogSum>>("reduce_log_sum", "Natural logarithm of the sum over axes; integers round towards zero.");
+  return reduction<AsReal<LogSum>>("reduce_log_sum",
+                                   "Natural logarithm of the sum over axes; integers round towards zero.");
 }
 
 }  // namespace moka::ops

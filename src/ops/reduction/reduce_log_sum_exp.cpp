@@ -26,7 +26,9 @@ struct LogSumExp {
 }  // namespace
 
 OpDef define_reduce_log_sum_exp() {
-  return reduction<AsReal<LogSumExp>>("reduce_log_sum_exp", "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.");
+  return reduction<AsReal<LogSumExp>>(
+      "reduce_log_sum_exp",
+      "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.");
 }
 
 }  // namespace moka::ops

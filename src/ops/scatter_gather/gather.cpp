@@ -22,9 +22,11 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (!x.is_ranked() || !indices.is_ranked()) return one(Type::unranked(x.dtype()));
   const int axis = MOKA_TRY(axis_of(call, "axis", x.rank()));
   if (batch > axis || batch > indices.rank()) {
-    return call.error("batch_dims", cat("at most ", std::min(axis, indices.rank()), " (axis and rank of indices)"), cat(batch));
+    return call.error("batch_dims", cat("at most ", std::min(axis, indices.rank()), " (axis and rank of indices)"),
+                      cat(batch));
   }
-  if (x.rank() - 1 + indices.rank() - batch > kMaxRank) return call.error("indices", cat("a result of at most rank ", kMaxRank), "more");
+  if (x.rank() - 1 + indices.rank() - batch > kMaxRank)
+    return call.error("indices", cat("a result of at most rank ", kMaxRank), "more");
   Shape out;
   for (int i = 0; i < axis; i++) out.push_back(x.shape()[i]);
   for (int i = 0; i < batch; i++) {
@@ -64,8 +66,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gather() {
-  return OpBuilder("gather", "Slices of x along an axis in the order of the indices. Negative indices count from the end; "
-                             "those outside read the nearest slice unless validate_indices forbids them.")
+  return OpBuilder("gather",
+                   "Slices of x along an axis in the order of the indices. Negative indices count from the end; "
+                   "those outside read the nearest slice unless validate_indices forbids them.")
       .type_var("T", kNumbers15)
       .in("x", "T")
       .in("indices", kI32)

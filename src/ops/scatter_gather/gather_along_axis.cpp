@@ -11,7 +11,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
   if (!indices.is_ranked()) return one(Type::unranked(x.dtype()));
   if (!x.is_ranked()) return one(Type::tensor(x.dtype(), indices.shape()));
-  if (x.rank() != indices.rank()) return call.error("indices", cat("rank ", x.rank(), " like x"), cat("rank ", indices.rank()));
+  if (x.rank() != indices.rank())
+    return call.error("indices", cat("rank ", x.rank(), " like x"), cat("rank ", indices.rank()));
   const int axis = MOKA_TRY(axis_of(call, "axis", x.rank()));
   Shape out = indices.shape();
   for (int i = 0; i < x.rank(); i++) {
@@ -47,8 +48,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gather_along_axis() {
-  return OpBuilder("gather_along_axis", "For each index the element of x at that place along the axis and at the index's own "
-                                        "place along the others.")
+  return OpBuilder("gather_along_axis",
+                   "For each index the element of x at that place along the axis and at the index's own "
+                   "place along the others.")
       .type_var("T", kNumbers15)
       .in("x", "T")
       .in("indices", kI32)

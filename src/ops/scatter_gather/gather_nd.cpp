@@ -23,10 +23,12 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const int64_t depth = indices.shape()[last];
   if (depth < 0) return one(Type::unranked(x.dtype()));
   if (batch > last || batch + depth > x.rank()) {
-    return call.error("indices", cat("at most ", x.rank() - batch, " components after ", batch, " batch dimensions"), cat(indices.shape()));
+    return call.error("indices", cat("at most ", x.rank() - batch, " components after ", batch, " batch dimensions"),
+                      cat(indices.shape()));
   }
   const int first = batch + static_cast<int>(depth);
-  if (last + x.rank() - first > kMaxRank) return call.error("indices", cat("a result of at most rank ", kMaxRank), "more");
+  if (last + x.rank() - first > kMaxRank)
+    return call.error("indices", cat("a result of at most rank ", kMaxRank), "more");
   Shape out;
   for (int i = 0; i < last; i++) out.push_back(indices.shape()[i]);
   for (int i = 0; i < batch; i++) {
@@ -35,7 +37,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     }
   }
   for (int i = first; i < x.rank(); i++) out.push_back(x.shape()[i]);
-  if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), batch, depth));
+  if (const TensorView* v = call.value("indices"); v != nullptr)
+    MOKA_TRY(indexer.check(call, *v, x.shape(), batch, depth));
   if (out.is_concrete() && MOKA_TRY(out.checked_count()) > 0) {
     for (int i = batch; i < first; i++)
       if (x.shape()[i] == 0) return call.error("x", cat("elements along axis ", i), cat(x.shape()));
@@ -57,7 +60,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     for (int64_t i = 0; i < n; i++, row++) {
       int64_t from = b * per_batch;
       for (int d = 0; d < depth; d++) {
-        from += Indexer::nearest(load_i64(indices, row * depth + d), x.shape[batch + d]) * steps[static_cast<size_t>(batch + d)];
+        from += Indexer::nearest(load_i64(indices, row * depth + d), x.shape[batch + d]) *
+                steps[static_cast<size_t>(batch + d)];
       }
       copy_elements(out[0], row * inner, x, from, inner);
     }
@@ -68,7 +72,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gather_nd() {
-  return OpBuilder("gather_nd", "For each index vector, the last axis of `indices`, the element or slice of x that it names.")
+  return OpBuilder("gather_nd",
+                   "For each index vector, the last axis of `indices`, the element or slice of x that it names.")
       .type_var("T", kNumbers15)
       .in("x", "T")
       .in("indices", kI32)

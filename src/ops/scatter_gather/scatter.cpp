@@ -15,7 +15,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const int axis = MOKA_TRY(axis_of(call, "axis", data.rank()));
   if (indices.is_ranked() && updates.is_ranked()) {
     Shape want;
-    if (data.rank() - 1 + indices.rank() > kMaxRank) return call.error("indices", cat("updates of at most rank ", kMaxRank), "more");
+    if (data.rank() - 1 + indices.rank() > kMaxRank)
+      return call.error("indices", cat("updates of at most rank ", kMaxRank), "more");
     for (int i = 0; i < axis; i++) want.push_back(data.shape()[i]);
     for (int64_t d : indices.shape()) want.push_back(d);
     for (int i = axis + 1; i < data.rank(); i++) want.push_back(data.shape()[i]);
@@ -46,8 +47,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter() {
-  return OpBuilder("scatter", "Combines slices of data along an axis, named by the indices, with the slices of `updates`, in "
-                              "order. Indices outside are left out unless validate_indices forbids them.")
+  return OpBuilder("scatter",
+                   "Combines slices of data along an axis, named by the indices, with the slices of `updates`, in "
+                   "order. Indices outside are left out unless validate_indices forbids them.")
       .type_var("T", kNumbers15)
       .in("data", "T")
       .in("indices", kI32)

@@ -17,11 +17,13 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (!data.is_ranked()) return one(data);
   const int axis = MOKA_TRY(axis_of(call, "axis", data.rank()));
   if (indices.is_ranked()) {
-    if (indices.rank() != data.rank()) return call.error("indices", cat("rank ", data.rank(), " like data"), cat("rank ", indices.rank()));
+    if (indices.rank() != data.rank())
+      return call.error("indices", cat("rank ", data.rank(), " like data"), cat("rank ", indices.rank()));
     int64_t d = 0;
     for (int i = 0; i < data.rank(); i++) {
       if (i != axis && !unify_dim(data.shape()[i], indices.shape()[i], d)) {
-        return call.error("indices", cat("the size of data at axis ", i, ", ", data.shape()[i]), cat(indices.shape()[i]));
+        return call.error("indices", cat("the size of data at axis ", i, ", ", data.shape()[i]),
+                          cat(indices.shape()[i]));
       }
     }
   }
@@ -52,8 +54,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter_along_axis() {
-  return OpBuilder("scatter_along_axis", "Combines the element of data at each index along the axis, and at the update's own "
-                                         "place along the others, with the update, in order.")
+  return OpBuilder("scatter_along_axis",
+                   "Combines the element of data at each index along the axis, and at the update's own "
+                   "place along the others, with the update, in order.")
       .type_var("T", kNumbers15)
       .in("data", "T")
       .in("indices", kI32)

@@ -18,12 +18,15 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (depth < 0) return one(data);
   if (depth > data.rank()) return call.error("indices", cat("at most ", data.rank(), " components"), cat(depth));
   const int first = static_cast<int>(depth);
-  if (last + data.rank() - first > kMaxRank) return call.error("indices", cat("updates of at most rank ", kMaxRank), "more");
+  if (last + data.rank() - first > kMaxRank)
+    return call.error("indices", cat("updates of at most rank ", kMaxRank), "more");
   Shape want;
   for (int i = 0; i < last; i++) want.push_back(indices.shape()[i]);
   for (int i = first; i < data.rank(); i++) want.push_back(data.shape()[i]);
-  if (updates.is_ranked() && !is_compatible(want, updates.shape())) return call.error("updates", cat("shape ", want), cat(updates.shape()));
-  if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, data.shape(), 0, depth));
+  if (updates.is_ranked() && !is_compatible(want, updates.shape()))
+    return call.error("updates", cat("shape ", want), cat(updates.shape()));
+  if (const TensorView* v = call.value("indices"); v != nullptr)
+    MOKA_TRY(indexer.check(call, *v, data.shape(), 0, depth));
   return one(data);
 }
 
@@ -52,8 +55,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter_nd() {
-  return OpBuilder("scatter_nd", "Combines the element or slice of data that each index vector names with its update, in order. "
-                                 "Indices outside are left out unless validate_indices forbids them.")
+  return OpBuilder("scatter_nd",
+                   "Combines the element or slice of data that each index vector names with its update, in order. "
+                   "Indices outside are left out unless validate_indices forbids them.")
       .type_var("T", kNumbers15)
       .in("data", "T")
       .in("indices", kI32)

@@ -8,8 +8,10 @@ namespace {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type &state = call.type("state"), &value = call.type("value");
-  if (!state.is_state() || !state.element().is_tensor()) return call.error("state", "a state that holds a tensor", cat(state));
-  if (!ir::is_compatible(value, state.element())) return call.error("value", cat(state.element(), ", which the state holds"), cat(value));
+  if (!state.is_state() || !state.element().is_tensor())
+    return call.error("state", "a state that holds a tensor", cat(state));
+  if (!ir::is_compatible(value, state.element()))
+    return call.error("value", cat(state.element(), ", which the state holds"), cat(value));
   return one(state.element());
 }
 

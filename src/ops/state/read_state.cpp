@@ -7,7 +7,8 @@ namespace {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type& state = call.type("input");
-  if (!state.is_state() || !state.element().is_tensor()) return call.error("input", "a state that holds a tensor", cat(state));
+  if (!state.is_state() || !state.element().is_tensor())
+    return call.error("input", "a state that holds a tensor", cat(state));
   return one(state.element());
 }
 

@@ -7,8 +7,10 @@ namespace {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type &state = call.type("input"), &data = call.type("data");
-  if (!state.is_state() || !state.element().is_tensor()) return call.error("input", "a state that holds a tensor", cat(state));
-  if (!ir::is_compatible(data, state.element())) return call.error("data", cat(state.element(), ", which the state holds"), cat(data));
+  if (!state.is_state() || !state.element().is_tensor())
+    return call.error("input", "a state that holds a tensor", cat(state));
+  if (!ir::is_compatible(data, state.element()))
+    return call.error("data", cat(state.element(), ", which the state holds"), cat(data));
   return std::vector<Type>{};
 }
 

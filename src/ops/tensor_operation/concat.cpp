@@ -22,7 +22,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     }
     all_ranked = all_ranked && a.type->is_ranked();
     if (!a.type->is_ranked()) continue;
-    if (rank >= 0 && a.type->rank() != rank) return call.error("values", "equal ranks", cat(rank, " and ", a.type->rank()));
+    if (rank >= 0 && a.type->rank() != rank)
+      return call.error("values", "equal ranks", cat(rank, " and ", a.type->rank()));
     rank = a.type->rank();
   }
   if (!all_ranked) return one(Type::unranked(dtype));

@@ -35,11 +35,13 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int axis = MOKA_TRY(axis_of(call, "axis", x.shape.rank()));
   const bool exclusive = MOKA_TRY(call.flag("exclusive")), reverse = MOKA_TRY(call.flag("reverse"));
   if (is_float(x.dtype)) {
-    sum_along<double>(x.shape, axis, exclusive, reverse, [&](int64_t i) { return load_f64(x, i); },
-                      [&](int64_t i, double v) { store_f64(y, i, v); });
+    sum_along<double>(
+        x.shape, axis, exclusive, reverse, [&](int64_t i) { return load_f64(x, i); },
+        [&](int64_t i, double v) { store_f64(y, i, v); });
   } else {
-    sum_along<uint64_t>(x.shape, axis, exclusive, reverse, [&](int64_t i) { return static_cast<uint64_t>(load_i64(x, i)); },
-                        [&](int64_t i, uint64_t v) { store_i64(y, i, static_cast<int64_t>(v)); });
+    sum_along<uint64_t>(
+        x.shape, axis, exclusive, reverse, [&](int64_t i) { return static_cast<uint64_t>(load_i64(x, i)); },
+        [&](int64_t i, uint64_t v) { store_i64(y, i, static_cast<int64_t>(v)); });
   }
   return {};
 }

@@ -21,7 +21,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_fill_like() {
-  return OpBuilder("fill_like", "A tensor of the shape of `ref_tensor` with all elements equal to `value`.", Opset::ios16)
+  return OpBuilder("fill_like", "A tensor of the shape of `ref_tensor` with all elements equal to `value`.",
+                   Opset::ios16)
       .type_var("T", kPlain15)
       .type_var("U", kPlain15)
       .in("ref_tensor", "T")

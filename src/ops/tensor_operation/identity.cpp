@@ -9,9 +9,12 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const Type& type = call.type("x");
   if (out[0].data == x.data) return {};
-  if (type.is_list()) out[0].list() = x.list();
-  else if (type.is_dict()) out[0].dict() = x.dict();
-  else copy_all(out[0], x);
+  if (type.is_list())
+    out[0].list() = x.list();
+  else if (type.is_dict())
+    out[0].dict() = x.dict();
+  else
+    copy_all(out[0], x);
   return {};
 }
 

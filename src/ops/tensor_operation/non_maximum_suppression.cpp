@@ -31,8 +31,10 @@ Result<std::vector<Type>> infer(const OpCall& call, Form form) {
     if (t->rank() != 3) return call.error(name, "rank 3", cat(*t));
     const Shape& s = t->shape();
     if (!unify_dim(batch, s[0], batch)) return call.error(name, "the same batch as the other input", cat(*t));
-    if (!unify_dim(count, s[form.box_axis()], count)) return call.error(name, "as many boxes as the other input", cat(*t));
-    if (is_boxes && s[form.item_axis()] >= 0 && s[form.item_axis()] != 4) return call.error("boxes", "4 coordinates", cat(*t));
+    if (!unify_dim(count, s[form.box_axis()], count))
+      return call.error(name, "as many boxes as the other input", cat(*t));
+    if (is_boxes && s[form.item_axis()] >= 0 && s[form.item_axis()] != 4)
+      return call.error("boxes", "4 coordinates", cat(*t));
     if (!is_boxes) classes = s[form.item_axis()];
   }
   auto shape = [&](int64_t items) { return form.boxes_last ? Shape{batch, items, most} : Shape{batch, most, items}; };
@@ -61,7 +63,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out, Form form)
   const auto threshold = static_cast<float>(MOKA_TRY(call.number("iou_threshold")));
   const bool per_class = MOKA_TRY(call.flag("per_class_suppression"));
   const auto least = form.boxes_last ? 0.0f : static_cast<float>(MOKA_TRY(call.number("score_threshold")));
-  const int64_t batch = scores.shape[0], count = scores.shape[form.box_axis()], classes = scores.shape[form.item_axis()];
+  const int64_t batch = scores.shape[0], count = scores.shape[form.box_axis()],
+                classes = scores.shape[form.item_axis()];
   const int64_t most = out[2].shape[1];
   for (const TensorView& o : out) zero_elements(o, 0, o.count());
   for (int64_t i = 0; i < out[2].count(); i++) store_i64(out[2], i, -1);
@@ -91,7 +94,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out, Form form)
       c.area = (c.x1 - c.x0) * (c.y1 - c.y0);
       found.push_back(c);
     }
-    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& o) { return a.score > o.score; });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Candidate& a, const Candidate& o) { return a.score > o.score; });
     for (const Candidate& c : found) {
       if (static_cast<int64_t>(kept.size()) == most) break;
       const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Candidate& k) {
@@ -103,7 +107,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out, Form form)
       const auto place = static_cast<int64_t>(n);
       const int64_t box = kept[n].box;
       for (int64_t k = 0; k < 4; k++) copy_element(out[0], at(b, place, k, 4, most), boxes, at(b, box, k, 4, count));
-      for (int64_t k = 0; k < classes; k++) copy_element(out[1], at(b, place, k, classes, most), scores, at(b, box, k, classes, count));
+      for (int64_t k = 0; k < classes; k++)
+        copy_element(out[1], at(b, place, k, classes, most), scores, at(b, box, k, classes, count));
       store_i64(out[2], b * most + place, box);
     }
     if (!form.boxes_last) store_i64(out[3], b, static_cast<int64_t>(kept.size()));
@@ -114,9 +119,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out, Form form)
 }  // namespace
 
 OpDef define_non_maximum_suppression() {
-  return OpBuilder("non_maximum_suppression",
-                   "Keeps boxes (centre x, y, width, height) by falling best score unless they overlap one kept before; "
-                   "unused places hold zeros and index -1.")
+  return OpBuilder(
+             "non_maximum_suppression",
+             "Keeps boxes (centre x, y, width, height) by falling best score unless they overlap one kept before; "
+             "unused places hold zeros and index -1.")
       .type_var("T", kF16F32)
       .in("boxes", "T")
       .in("scores", "T")

@@ -54,7 +54,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     row++;
   });
   if (row != rows) {
-    return fail(ErrorCode::data, "operation '", call.name(), "' (non_zero): ", row, " elements are not zero, planned were ", rows);
+    return fail(ErrorCode::data, "operation '", call.name(), "' (non_zero): ", row,
+                " elements are not zero, planned were ", rows);
   }
   return {};
 }

@@ -8,14 +8,16 @@ namespace {
 
 Result<int> new_axis(const OpCall& call, int rank) {
   const int64_t axis = MOKA_TRY(call.integer("axis"));
-  if (axis < -rank - 1 || axis > rank) return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
+  if (axis < -rank - 1 || axis > rank)
+    return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
   return static_cast<int>(axis < 0 ? axis + rank + 1 : axis);
 }
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const TensorView *on = call.value("on_value"), *off = call.value("off_value");
   for (const TensorView* v : {on, off}) {
-    if (v == nullptr || v->count() != 1) return call.error("on_value", "known scalars for on_value and off_value", "something else");
+    if (v == nullptr || v->count() != 1)
+      return call.error("on_value", "known scalars for on_value and off_value", "something else");
   }
   // A default of the other type follows the value that was given.
   const DType dtype = call.has("on_value") ? on->dtype : off->dtype;
@@ -53,7 +55,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_one_hot() {
-  return OpBuilder("one_hot", "A new axis that holds on_value at each index and off_value elsewhere; other indices set nothing.")
+  return OpBuilder("one_hot",
+                   "A new axis that holds on_value at each index and off_value elsewhere; other indices set nothing.")
       .type_var("T", kPlain15)
       .in("indices", kI32)
       .in("one_hot_vector_size", kI32)

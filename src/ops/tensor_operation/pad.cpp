@@ -15,14 +15,16 @@ struct Margins {
 /// Pairs (before, after) for the last axes of x.
 Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shape& x, bool reflect) {
   const int64_t n = pad.count();
-  if (n % 2 != 0 || n / 2 > x.rank()) return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
+  if (n % 2 != 0 || n / 2 > x.rank())
+    return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
   Margins m;
   const int first = x.rank() - static_cast<int>(n / 2);
   for (int64_t i = 0; i < n; i++) {
     const int axis = first + static_cast<int>(i / 2);
     const int64_t v = MOKA_TRY(dim_from_value(call, "pad", load_i64(pad, i)));
     if (reflect && x[axis] >= 0 && v > std::max<int64_t>(x[axis] - 1, 0)) {
-      return call.error("pad", cat("at most ", x[axis] - 1, " at axis ", axis, " of size ", x[axis], " to reflect"), cat(v));
+      return call.error("pad", cat("at most ", x[axis] - 1, " at axis ", axis, " of size ", x[axis], " to reflect"),
+                        cat(v));
     }
     (i % 2 == 0 ? m.before : m.after)[axis] = v;
   }
@@ -41,14 +43,16 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const TensorView* pad = call.value("pad");
   if (pad == nullptr) {
     const int64_t n = length_of(call, "pad");
-    if (n > 2 * x.rank() || (n >= 0 && n % 2 != 0)) return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
+    if (n > 2 * x.rank() || (n >= 0 && n % 2 != 0))
+      return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
     for (int i = n < 0 ? 0 : x.rank() - static_cast<int>(n / 2); i < x.rank(); i++) out[i] = kAnyDim;
     return one(Type::tensor(x.dtype(), out));
   }
   const Margins m = MOKA_TRY(margins_of(call, *pad, x.shape(), mode == "reflect"));
   for (int i = 0; i < out.rank(); i++) {
     const int64_t extra = MOKA_TRY(add_dims(m.before[i], m.after[i]));
-    if (mode == "replicate" && out[i] == 0 && extra > 0) return call.error("x", "elements to replicate", cat(x.shape()));
+    if (mode == "replicate" && out[i] == 0 && extra > 0)
+      return call.error("x", "elements to replicate", cat(x.shape()));
     out[i] = MOKA_TRY(add_dims(out[i], extra));
   }
   return tensor_result(x.dtype(), out);
@@ -64,7 +68,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   int64_t corner = 0;
   for (int i = 0; i < rank; i++) {
     if (x.shape[i] + m.before[i] + m.after[i] != y.shape[i]) {
-      return fail(ErrorCode::data, "operation '", call.name(), "' (pad): the padding does not lead to the planned shape ", y.shape);
+      return fail(ErrorCode::data, "operation '", call.name(),
+                  "' (pad): the padding does not lead to the planned shape ", y.shape);
     }
     corner += m.before[i] * to[static_cast<size_t>(i)];
   }

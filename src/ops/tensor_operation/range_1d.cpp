@@ -17,13 +17,15 @@ double rounded(DType dtype, double v) {
 }
 
 Result<int64_t> length(const OpCall& call, DType dtype) {
-  const double start = MOKA_TRY(call.number("start")), end = MOKA_TRY(call.number("end")), step = MOKA_TRY(call.number("step"));
+  const double start = MOKA_TRY(call.number("start")), end = MOKA_TRY(call.number("end")),
+               step = MOKA_TRY(call.number("step"));
   if (step == 0 || std::isnan(step)) return call.error("step", "a number other than 0", cat(step));
   double n = 0;
   if (is_float(dtype)) {
     n = std::ceil(rounded(dtype, rounded(dtype, end - start) / step));
   } else {
-    const int64_t a = MOKA_TRY(call.integer("start")), b = MOKA_TRY(call.integer("end")), s = MOKA_TRY(call.integer("step"));
+    const int64_t a = MOKA_TRY(call.integer("start")), b = MOKA_TRY(call.integer("end")),
+                  s = MOKA_TRY(call.integer("step"));
     n = std::ceil((static_cast<double>(b) - static_cast<double>(a)) / static_cast<double>(s));
   }
   if (std::isnan(n) || n > static_cast<double>(std::numeric_limits<int32_t>::max())) {

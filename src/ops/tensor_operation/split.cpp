@@ -11,7 +11,8 @@ constexpr int64_t kMostParts = 1 << 16;
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type& x = call.type("x");
   const TensorView* sizes = call.has("split_sizes") ? call.value("split_sizes") : nullptr;
-  if (!call.has("num_splits") && !call.has("split_sizes")) return call.error("one of num_splits and split_sizes must be given");
+  if (!call.has("num_splits") && !call.has("split_sizes"))
+    return call.error("one of num_splits and split_sizes must be given");
   int64_t parts = sizes != nullptr ? sizes->count() : kAnyDim;
   if (call.has("num_splits")) {
     const int64_t n = MOKA_TRY(call.integer("num_splits"));

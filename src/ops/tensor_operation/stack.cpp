@@ -8,7 +8,8 @@ namespace {
 
 Result<int> new_axis(const OpCall& call, int rank) {
   const int64_t axis = MOKA_TRY(call.integer("axis"));
-  if (axis < -rank - 1 || axis > rank) return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
+  if (axis < -rank - 1 || axis > rank)
+    return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
   return static_cast<int>(axis < 0 ? axis + rank + 1 : axis);
 }
 
@@ -24,7 +25,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     if (!a.type->is_ranked()) continue;
     if (!ranked) out = a.type->shape();
     ranked = true;
-    if (!is_compatible(out, a.type->shape())) return call.error("values", "equal shapes", cat(out, " and ", a.type->shape()));
+    if (!is_compatible(out, a.type->shape()))
+      return call.error("values", "equal shapes", cat(out, " and ", a.type->shape()));
     for (int i = 0; i < out.rank(); i++) unify_dim(out[i], a.type->shape()[i], out[i]);
   }
   if (!ranked) return one(Type::unranked(values[0].type->dtype()));

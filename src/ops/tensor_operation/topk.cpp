@@ -48,8 +48,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_topk() {
-  return OpBuilder("topk", "The k largest or smallest elements along an axis, best first, and their indices; of equal "
-                           "elements the one with the lower index comes first.")
+  return OpBuilder("topk",
+                   "The k largest or smallest elements along an axis, best first, and their indices; of equal "
+                   "elements the one with the lower index comes first.")
       .type_var("T", kNumbers15)
       .in("x", "T")
       .constant("k", kI32)

@@ -19,7 +19,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   Shape out{divide_dim(x.shape()[0], blocks), x.shape()[1], 0, 0};
   for (int i = 0; i < 2; i++) {
     const int64_t full = MOKA_TRY(multiply_dims(x.shape()[2 + i], b.block[i])), crop = b.margin[i][0] + b.margin[i][1];
-    if (full >= 0 && crop > full) return call.error("crops", cat("at most ", full, " in all at axis ", 2 + i), cat(crop));
+    if (full >= 0 && crop > full)
+      return call.error("crops", cat("at most ", full, " in all at axis ", 2 + i), cat(crop));
     out[2 + i] = full >= 0 ? full - crop : crop == 0 ? full : kAnyDim;
   }
   return tensor_result(x.dtype(), out);
@@ -55,7 +56,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_batch_to_space() {
-  return OpBuilder("batch_to_space", "Moves parts of the batch axis to positions inside blocks of pixels, then crops the margins.")
+  return OpBuilder("batch_to_space",
+                   "Moves parts of the batch axis to positions inside blocks of pixels, then crops the margins.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("block_shape", kI32)

@@ -11,13 +11,17 @@ Result<int64_t> fill_hole(const OpCall& call, const Shape& in, const Shape& out,
   int64_t in_known = 1, out_known = 1;
   Ints in_unknown, out_unknown;
   for (int64_t d : in) {
-    if (d < 0) in_unknown.push_back(d);
-    else in_known = MOKA_TRY(multiply_dims(in_known, d));
+    if (d < 0)
+      in_unknown.push_back(d);
+    else
+      in_known = MOKA_TRY(multiply_dims(in_known, d));
   }
   for (int i = 0; i < out.rank(); i++) {
     if (i == hole) continue;
-    if (out[i] < 0) out_unknown.push_back(out[i]);
-    else out_known = MOKA_TRY(multiply_dims(out_known, out[i]));
+    if (out[i] < 0)
+      out_unknown.push_back(out[i]);
+    else
+      out_known = MOKA_TRY(multiply_dims(out_known, out[i]));
   }
   // Equal symbols on both sides cancel.
   Ints left;
@@ -58,6 +62,10 @@ Result<std::vector<Type>> infer(const OpCall& call, bool zeros_from_right) {
     if (rank > kMaxRank) return call.error("shape", cat("at most ", kMaxRank, " dimensions"), cat(rank));
     Shape out;
     for (int64_t i = 0; i < rank; i++) out.push_back(kAnyDim);
+    if (rank == 0 && x.is_ranked() && x.shape().is_concrete()) {
+      const int64_t n = MOKA_TRY(x.shape().checked_count());
+      if (n != 1) return call.error("shape", cat("a shape of ", n, " elements, as x has"), cat(out));
+    }
     return tensor_result(x.dtype(), out);
   }
   const int64_t rank = wanted->count();
@@ -77,7 +85,8 @@ Result<std::vector<Type>> infer(const OpCall& call, bool zeros_from_right) {
       const int64_t at = x.rank() - (rank - i);
       out.push_back(at >= 0 ? x.shape()[static_cast<int>(at)] : 1);
     } else if (d == 0) {
-      if (x.rank() != rank) return call.error("shape", cat("as many entries as x has dimensions where 0 is used, ", x.rank()), cat(rank));
+      if (x.rank() != rank)
+        return call.error("shape", cat("as many entries as x has dimensions where 0 is used, ", x.rank()), cat(rank));
       out.push_back(x.shape()[i]);
     } else {
       out.push_back(d);

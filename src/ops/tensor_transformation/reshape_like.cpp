@@ -44,7 +44,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   }
   if (x.is_ranked() && x.shape().is_concrete() && out.is_concrete()) {
     const int64_t want = MOKA_TRY(out.checked_count()), have = MOKA_TRY(x.shape().checked_count());
-    if (want != have) return call.error("ref_tensors", cat("dimensions that make ", have, " elements, as x has"), cat(out));
+    if (want != have)
+      return call.error("ref_tensors", cat("dimensions that make ", have, " elements, as x has"), cat(out));
   }
   return tensor_result(x.dtype(), out);
 }

@@ -14,7 +14,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const int batch = MOKA_TRY(axis_of(call, "batch_axis", x.rank()));
   int64_t d = 0;
   if (!unify_dim(x.shape()[batch], length_of(call, "lengths"), d)) {
-    return call.error("lengths", cat(x.shape()[batch], " entries, the size of axis ", batch), cat(length_of(call, "lengths")));
+    return call.error("lengths", cat(x.shape()[batch], " entries, the size of axis ", batch),
+                      cat(length_of(call, "lengths")));
   }
   if (const TensorView* lengths = call.value("lengths"); lengths != nullptr && x.shape()[seq] >= 0) {
     for (int64_t i = 0; i < lengths->count(); i++) {
@@ -43,8 +44,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     StridedCopy copy;
     for (int k = 0; k < rank; k++) {
       const auto u = static_cast<size_t>(k);
-      if (k == seq) copy.add(n, strides[u], -strides[u]);
-      else if (k != batch) copy.add(x.shape[k], strides[u], strides[u]);
+      if (k == seq)
+        copy.add(n, strides[u], -strides[u]);
+      else if (k != batch)
+        copy.add(x.shape[k], strides[u], strides[u]);
     }
     copy.run(out[0], i * strides[b], x, i * strides[b] + (n - 1) * strides[s]);
   }
@@ -54,7 +57,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_reverse_sequence() {
-  return OpBuilder("reverse_sequence", "Reverses the first lengths[i] elements along seq_axis of entry i of batch_axis.")
+  return OpBuilder("reverse_sequence",
+                   "Reverses the first lengths[i] elements along seq_axis of entry i of batch_axis.")
       .type_var("T", kPlain15)
       .in("x", "T")
       .in("lengths", kI32)

@@ -13,7 +13,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   for (std::string_view p : {"begin", "size"}) {
     MOKA_TRY(expect_vector(call, p));
     const int64_t n = length_of(call, p);
-    if (x.is_ranked() && n >= 0 && n != x.rank()) return call.error(p, cat(x.rank(), " entries, the rank of x"), cat(n));
+    if (x.is_ranked() && n >= 0 && n != x.rank())
+      return call.error(p, cat(x.rank(), " entries, the rank of x"), cat(n));
   }
   const TensorView *begin = call.value("begin"), *size = call.value("size");
   if (!x.is_ranked()) return one(x);
@@ -24,7 +25,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     int64_t b = begin != nullptr ? load_i64(*begin, i) : 0;
     if (size != nullptr && n < -1) return call.error("size", "sizes of at least 0, or -1", cat(n));
     if (begin != nullptr && dim >= 0) {
-      if (b < -dim || b > dim) return call.error("begin", cat("entries from ", -dim, " to ", dim, " at axis ", i), cat(b));
+      if (b < -dim || b > dim)
+        return call.error("begin", cat("entries from ", -dim, " to ", dim, " at axis ", i), cat(b));
       if (b < 0) b += dim;
     }
     if (n >= 0) {
@@ -51,8 +53,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     int64_t b = load_i64(begin, i);
     if (b < 0) b += x.shape[i];
     if (b < 0 || b > x.shape[i] - out[0].shape[i]) {
-      return fail(ErrorCode::data, "operation '", call.name(), "' (slice_by_size): ", out[0].shape[i], " entries from ", b,
-                  " on do not fit in axis ", i, " of size ", x.shape[i]);
+      return fail(ErrorCode::data, "operation '", call.name(), "' (slice_by_size): ", out[0].shape[i], " entries from ",
+                  b, " on do not fit in axis ", i, " of size ", x.shape[i]);
     }
     start += b * from[static_cast<size_t>(i)];
   }

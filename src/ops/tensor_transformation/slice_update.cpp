@@ -42,7 +42,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_slice_update() {
-  return OpBuilder("slice_update", "x with the slice that slice_by_index would take replaced by `update`.", Opset::ios18)
+  return OpBuilder("slice_update", "x with the slice that slice_by_index would take replaced by `update`.",
+                   Opset::ios18)
       .type_var("T", kPlain17)
       .type_var("U", kSizes17)
       .in("x", "T")

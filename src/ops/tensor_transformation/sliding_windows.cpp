@@ -42,7 +42,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_sliding_windows() {
-  return OpBuilder("sliding_windows", "All windows of `size` entries along an axis, `stride` apart, as a new axis after it.")
+  return OpBuilder("sliding_windows",
+                   "All windows of `size` entries along an axis, `stride` apart, as a new axis after it.")
       .type_var("T", kNumbers15)
       .in("x", "T")
       .constant("axis", kI32)

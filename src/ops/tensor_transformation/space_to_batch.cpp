@@ -58,7 +58,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_space_to_batch() {
-  return OpBuilder("space_to_batch", "Pads height and width with zeros and moves the position inside each block to the batch axis.")
+  return OpBuilder("space_to_batch",
+                   "Pads height and width with zeros and moves the position inside each block to the batch axis.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("block_shape", kI32)

@@ -45,8 +45,10 @@ Match match_attention(const MatchCall& given) {
   const ir::OpCall& call = given.call;
   const bool masked = call.has("attn_mask");
   const ir::DType mask_type = masked ? call.dtype("attn_mask") : ir::DType::none;
-  if (masked && mask_type != ir::DType::fp32 && mask_type != ir::DType::boolean) return Match::no(cat("a mask of ", mask_type));
-  const ir::Shape &q = call.shape("query"), &k = call.shape("key"), &v = call.shape("value"), &out = given.outputs[0].shape();
+  if (masked && mask_type != ir::DType::fp32 && mask_type != ir::DType::boolean)
+    return Match::no(cat("a mask of ", mask_type));
+  const ir::Shape &q = call.shape("query"), &k = call.shape("key"), &v = call.shape("value"),
+                  &out = given.outputs[0].shape();
   const int r = q.rank();
   const int64_t rows = q[r - 2], width = q[r - 1], keys = k[r - 2], made = v[r - 1];
   std::vector<ir::Shape> operands{q, k, v};
@@ -58,9 +60,11 @@ Match match_attention(const MatchCall& given) {
     key_step = s[s.rank() - 1] == 1 ? 0 : 1;
     row_step = s.rank() < 2 || s[s.rank() - 2] == 1 ? 0 : s[s.rank() - 1];
   }
-  const double flops = 2.0 * static_cast<double>(out.count(0, r - 2)) * static_cast<double>(rows * keys) * static_cast<double>(width + made);
+  const double flops = 2.0 * static_cast<double>(out.count(0, r - 2)) * static_cast<double>(rows * keys) *
+                       static_cast<double>(width + made);
   const MatchCall m = with_threads_for(given, flops);
-  const int iq = call.arg_index("query"), ik = call.arg_index("key"), iv = call.arg_index("value"), im = masked ? call.arg_index("attn_mask") : -1;
+  const int iq = call.arg_index("query"), ik = call.arg_index("key"), iv = call.arg_index("value"),
+            im = masked ? call.arg_index("attn_mask") : -1;
   const int64_t parts = (rows + kRows - 1) / kRows, most = std::min(rows, kRows) * keys;
   KernelChoice c;
   c.kernel = "cpu.attention";
@@ -80,12 +84,14 @@ Match match_attention(const MatchCall& given) {
       const Starts& at = starts[static_cast<size_t>(u / parts)];
       const int64_t row = u % parts * kRows, some = std::min(kRows, rows - row);
       float* scores = reinterpret_cast<float*>(args.scratch) + omp_get_thread_num() * most;
-      dnnl_status_t s = dnnl_sgemm('N', 'T', some, keys, width, scale, in(iq) + at[0] + row * width, width, in(ik) + at[1], width, 0, scores, keys);
+      dnnl_status_t s = dnnl_sgemm('N', 'T', some, keys, width, scale, in(iq) + at[0] + row * width, width,
+                                   in(ik) + at[1], width, 0, scores, keys);
       for (int64_t i = 0; i < some; i++) {
         float* line = scores + i * keys;
         const int64_t first = at[3] + (row + i) * row_step;
         if (mask_type == ir::DType::boolean)
-          loops().select(args.in[static_cast<size_t>(im)].as<uint8_t>() + first, key_step, line, 1, &nothing, 0, line, keys);
+          loops().select(args.in[static_cast<size_t>(im)].as<uint8_t>() + first, key_step, line, 1, &nothing, 0, line,
+                         keys);
         else if (im >= 0)
           loops().binary(Binary::add, line, 1, in(im) + first, key_step, line, keys);
         const auto top = static_cast<float>(loops().reduce(Reduce::max, line, keys));
@@ -93,8 +99,8 @@ Match match_attention(const MatchCall& given) {
         loops().unary(Unary::linear, line, line, keys, static_cast<float>(1 / sum), 0);
       }
       if (s == dnnl_success)
-        s = dnnl_sgemm('N', 'N', some, made, keys, 1, scores, keys, in(iv) + at[2], made, 0, args.out[0].as<float>() + (u / parts * rows + row) * made,
-                       made);
+        s = dnnl_sgemm('N', 'N', some, made, keys, 1, scores, keys, in(iv) + at[2], made, 0,
+                       args.out[0].as<float>() + (u / parts * rows + row) * made, made);
       if (s != dnnl_success) failure = static_cast<int>(s);
     }
     if (failure != 0) return fail(ErrorCode::internal, "oneDNN sgemm: status ", failure.load());

@@ -17,7 +17,9 @@ class Broadcast {
   /// Row-major `in` against row-major `out`; up to kInputs.
   static Broadcast of(const ir::Shape& out, std::span<const ir::Shape> in);
 
-  int step(int input) const { return rank_ == 0 ? 1 : static_cast<int>(steps_[static_cast<size_t>(rank_ - 1)][static_cast<size_t>(input)]); }
+  int step(int input) const {
+    return rank_ == 0 ? 1 : static_cast<int>(steps_[static_cast<size_t>(rank_ - 1)][static_cast<size_t>(input)]);
+  }
   /// Calls f(first, {first of each input}, n) for runs that cover the output's elements [begin, end).
   template <class F>
   void each(int64_t begin, int64_t end, F f) const {

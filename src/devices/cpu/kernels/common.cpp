@@ -65,7 +65,8 @@ void clear_padding(const ir::Shape& shape, Layout layout, float* data, int64_t b
   const int64_t pixels = shape.count(2, shape.rank()) * block;  // elements of one group
   const auto bytes = static_cast<size_t>(block - used) * sizeof(float);
   for (int64_t image = begin / (pixels * groups); image * pixels * groups < end; image++) {
-    const int64_t first = std::max(begin, (image * groups + groups - 1) * pixels), last = std::min(end, (image + 1) * groups * pixels);
+    const int64_t first = std::max(begin, (image * groups + groups - 1) * pixels),
+                  last = std::min(end, (image + 1) * groups * pixels);
     for (int64_t i = first; i < last; i += block) std::memset(data + i + used, 0, bytes);
   }
 }

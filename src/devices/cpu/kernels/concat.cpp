@@ -14,7 +14,8 @@ Match match_concat(const MatchCall& m) {
   auto interleave = m.call.flag("interleave");
   if (m.outputs[0].dtype() != ir::DType::fp32) return Match::no(cat("element type ", m.outputs[0].dtype()));
   if (!axis.ok() || !interleave.ok() || *interleave) return Match::no("interleaving");
-  if (out.rank() < 3 || out.count() == 0 || (*axis != 1 && *axis + out.rank() != 1)) return Match::no("an axis other than channels");
+  if (out.rank() < 3 || out.count() == 0 || (*axis != 1 && *axis + out.rank() != 1))
+    return Match::no("an axis other than channels");
   const auto first = static_cast<size_t>(m.call.arg_index("values"));
   Layout layout;
   for (size_t i = 0; i < values.size(); i++)

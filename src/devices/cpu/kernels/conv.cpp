@@ -102,8 +102,8 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   ThreadScope scope(m.threads);
   for (const Format& f : formats(m, x[1], y[1], fused)) {
     try {
-      auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(), describe(y, f.out), g,
-                     attributes(f.fused ? post : dnnl::post_ops()));
+      auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
+                     describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));
       if (pd.get(true) == nullptr) continue;
       if (is_plain_loops(pd)) {
         slow = pd.impl_info_str();
@@ -134,30 +134,33 @@ Match match_conv(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
-  return match_window(m, *w, "cpu.conv.onednn", false,
-                      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
-                        dnnl::convolution_forward::desc d =
-                            b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct, x,
-                                                                          k, y, g.strides, g.dilations, g.begin, g.end)
-                                        : dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct, x,
-                                                                          k, b, y, g.strides, g.dilations, g.begin, g.end);
-                        return dnnl::convolution_forward::primitive_desc(d, a, engine(), true);
-                      });
+  return match_window(
+      m, *w, "cpu.conv.onednn", false,
+      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
+        dnnl::convolution_forward::desc d =
+            b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
+                                                          x, k, y, g.strides, g.dilations, g.begin, g.end)
+                        : dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
+                                                          x, k, b, y, g.strides, g.dilations, g.begin, g.end);
+        return dnnl::convolution_forward::primitive_desc(d, a, engine(), true);
+      });
 }
 
 Match match_conv_transpose(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_transpose_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
-  return match_window(m, *w, "cpu.conv_transpose.onednn", true,
-                      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
-                        dnnl::deconvolution_forward::desc d =
-                            b.is_zero() ? dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct,
-                                                                            x, k, y, g.strides, g.dilations, g.begin, g.end)
-                                        : dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct,
-                                                                            x, k, b, y, g.strides, g.dilations, g.begin, g.end);
-                        return dnnl::deconvolution_forward::primitive_desc(d, a, engine(), true);
-                      });
+  return match_window(
+      m, *w, "cpu.conv_transpose.onednn", true,
+      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
+        dnnl::deconvolution_forward::desc d =
+            b.is_zero()
+                ? dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct, x, k,
+                                                    y, g.strides, g.dilations, g.begin, g.end)
+                : dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct, x, k,
+                                                    b, y, g.strides, g.dilations, g.begin, g.end);
+        return dnnl::deconvolution_forward::primitive_desc(d, a, engine(), true);
+      });
 }
 
 Match match_pool(const MatchCall& given, algorithm a) {
@@ -172,7 +175,8 @@ Match match_pool(const MatchCall& given, algorithm a) {
   for (int i = 0; i < w->rank; i++)
     if (w->kernel[i] > 2 * w->in[i] + 64) return Match::no("windows mostly of padding");
   for (int i = 0; i < w->rank; i++)
-    if (w->pads_begin[i] >= w->kernel[i] || g.end[static_cast<size_t>(i)] >= w->kernel[i]) return Match::no("windows of padding alone");
+    if (w->pads_begin[i] >= w->kernel[i] || g.end[static_cast<size_t>(i)] >= w->kernel[i])
+      return Match::no("windows of padding alone");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
   const Layout layout = x[1] >= channel_block() && layout_of(m, "x") == blocked() ? blocked() : Layout{};
   dnnl::post_ops post;
@@ -183,7 +187,8 @@ Match match_pool(const MatchCall& given, algorithm a) {
     if (attempt > 0) fused = false;
     if (!fused && !l.is_row_major()) continue;
     try {
-      dnnl::pooling_forward::desc d(prop_kind::forward_inference, a, describe(x, l), describe(y, l), g.strides, dims_of(w->kernel), g.begin, g.end);
+      dnnl::pooling_forward::desc d(prop_kind::forward_inference, a, describe(x, l), describe(y, l), g.strides,
+                                    dims_of(w->kernel), g.begin, g.end);
       dnnl::pooling_forward::primitive_desc pd(d, attributes(fused ? post : dnnl::post_ops()), engine(), true);
       if (pd.get(true) == nullptr) continue;
       Launch launch;

@@ -44,11 +44,19 @@ struct BinaryEntry {
   bool compares = false;
 };
 
-constexpr BinaryEntry kBinary[] = {
-    {"add", Binary::add}, {"sub", Binary::sub}, {"mul", Binary::mul}, {"real_div", Binary::div},
-    {"maximum", Binary::max}, {"minimum", Binary::min}, {"pow", Binary::pow}, {"equal", Binary::equal, true},
-    {"not_equal", Binary::not_equal, true}, {"less", Binary::less, true}, {"less_equal", Binary::less_equal, true},
-    {"greater", Binary::greater, true}, {"greater_equal", Binary::greater_equal, true}};
+constexpr BinaryEntry kBinary[] = {{"add", Binary::add},
+                                   {"sub", Binary::sub},
+                                   {"mul", Binary::mul},
+                                   {"real_div", Binary::div},
+                                   {"maximum", Binary::max},
+                                   {"minimum", Binary::min},
+                                   {"pow", Binary::pow},
+                                   {"equal", Binary::equal, true},
+                                   {"not_equal", Binary::not_equal, true},
+                                   {"less", Binary::less, true},
+                                   {"less_equal", Binary::less_equal, true},
+                                   {"greater", Binary::greater, true},
+                                   {"greater_equal", Binary::greater_equal, true}};
 
 /// An input of a blocked output: the layout it is wanted in and its steps over (images, groups, pixels..., lanes).
 struct Operand {
@@ -96,7 +104,8 @@ Operand operand_of(const ir::Shape& in, const ir::Shape& out, Layout layout) {
 /// The blocked layout that a full-shape input arrives in; else row-major.
 Layout arriving(const MatchCall& m, std::initializer_list<std::string_view> params, const ir::Shape& out) {
   for (std::string_view p : params)
-    if (m.call.shape(p) == out && out.rank() >= 3 && layout_of(m, p).kind == Layout::Kind::channel_blocked) return layout_of(m, p);
+    if (m.call.shape(p) == out && out.rank() >= 3 && layout_of(m, p).kind == Layout::Kind::channel_blocked)
+      return layout_of(m, p);
   return {};
 }
 
@@ -119,7 +128,9 @@ Pair pair_of(const MatchCall& m, std::string_view a, std::string_view b, bool ma
       p.in[static_cast<size_t>(m.call.arg_index(b))] = second.layout;
       for (int i = 0; i <= out.rank(); i++) {
         const auto k = static_cast<size_t>(i);
-        const int64_t size = i == 1 ? (out[1] + layout.block - 1) / layout.block : i == out.rank() ? layout.block : out[i];
+        const int64_t size = i == 1            ? (out[1] + layout.block - 1) / layout.block
+                             : i == out.rank() ? layout.block
+                                               : out[i];
         p.walk.add(size, {first.steps[k], second.steps[k], 0});
       }
       return p;
@@ -130,7 +141,8 @@ Pair pair_of(const MatchCall& m, std::string_view a, std::string_view b, bool ma
   return p;
 }
 
-Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_view a, std::string_view b, Pair p, Binary f, bool compares) {
+Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_view a, std::string_view b, Pair p,
+                    Binary f, bool compares) {
   const ir::Shape out = m.outputs[0].shape();
   const Layout layout = p.out;
   const Chunks chunks{storage_count(out, layout)};
@@ -139,7 +151,8 @@ Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_vie
   c.kernel = kernel;
   c.in = std::move(p.in);
   c.out = {layout};
-  if (!compares) c.in_place = m.call.shape(a) == out ? static_cast<int>(x) : m.call.shape(b) == out ? static_cast<int>(y) : -1;
+  if (!compares)
+    c.in_place = m.call.shape(a) == out ? static_cast<int>(x) : m.call.shape(b) == out ? static_cast<int>(y) : -1;
   c.tiles = chunks.tiles();
   c.epilogues = compares ? 0 : m.epilogue.size();
   c.cost = cost_of(m, 0, traffic(m));
@@ -225,17 +238,44 @@ Match match_select(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> elementwise_kernels() {
-  static const KernelDef defs[] = {
-      {"cpu.unary",
-       {"abs", "ceil", "clamped_relu", "clip", "elu", "erf", "exp", "exp2", "floor", "gelu", "inverse", "leaky_relu",
-        "linear_activation", "log", "relu", "relu6", "round", "rsqrt", "scaled_tanh", "sigmoid", "sigmoid_hard", "sign", "silu",
-        "softplus", "softsign", "sqrt", "square", "tanh", "threshold", "thresholded_relu"},
-       match_unary},
-      {"cpu.binary",
-       {"add", "sub", "mul", "real_div", "maximum", "minimum", "pow", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"},
-       match_binary},
-      {"cpu.prelu", {"prelu"}, match_prelu},
-      {"cpu.select", {"select"}, match_select}};
+  static const KernelDef defs[] = {{"cpu.unary",
+                                    {"abs",
+                                     "ceil",
+                                     "clamped_relu",
+                                     "clip",
+                                     "elu",
+                                     "erf",
+                                     "exp",
+                                     "exp2",
+                                     "floor",
+                                     "gelu",
+                                     "inverse",
+                                     "leaky_relu",
+                                     "linear_activation",
+                                     "log",
+                                     "relu",
+                                     "relu6",
+                                     "round",
+                                     "rsqrt",
+                                     "scaled_tanh",
+                                     "sigmoid",
+                                     "sigmoid_hard",
+                                     "sign",
+                                     "silu",
+                                     "softplus",
+                                     "softsign",
+                                     "sqrt",
+                                     "square",
+                                     "tanh",
+                                     "threshold",
+                                     "thresholded_relu"},
+                                    match_unary},
+                                   {"cpu.binary",
+                                    {"add", "sub", "mul", "real_div", "maximum", "minimum", "pow", "equal", "not_equal",
+                                     "less", "less_equal", "greater", "greater_equal"},
+                                    match_binary},
+                                   {"cpu.prelu", {"prelu"}, match_prelu},
+                                   {"cpu.select", {"select"}, match_select}};
   return defs;
 }
 

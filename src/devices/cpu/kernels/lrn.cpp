@@ -18,8 +18,9 @@ Match match_lrn(const MatchCall& m) {
   ThreadScope scope(m.threads);
   for (Layout l : {layout_of(m, "x"), Layout{}}) {
     try {
-      const dnnl::lrn_forward::desc d(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, describe(x, l), *size,
-                                      static_cast<float>(*alpha), static_cast<float>(*beta), static_cast<float>(*k));
+      const dnnl::lrn_forward::desc d(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels,
+                                      describe(x, l), *size, static_cast<float>(*alpha), static_cast<float>(*beta),
+                                      static_cast<float>(*k));
       const dnnl::lrn_forward::primitive_desc pd(d, attributes(), engine(), true);
       if (pd.get(true) == nullptr || (is_plain_loops(pd) && !l.is_row_major())) continue;
       Launch launch;

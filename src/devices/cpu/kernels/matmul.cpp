@@ -9,7 +9,8 @@ using namespace onednn;
 using dnnl::prop_kind;
 
 /// x [rows, depth] times constant weights [made, depth], read through `weights`.
-Match inner_product(const MatchCall& given, std::string_view x, std::string_view y, const Desc& weights, bool bias, std::string_view name) {
+Match inner_product(const MatchCall& given, std::string_view x, std::string_view y, const Desc& weights, bool bias,
+                    std::string_view name) {
   const int64_t made = weights.dims()[0], depth = weights.dims()[1];
   const int64_t rows = given.outputs[0].shape().count() / made;
   const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth);
@@ -21,9 +22,11 @@ Match inner_product(const MatchCall& given, std::string_view x, std::string_view
     for (bool with_post : {true, false}) {
       const Desc from = row_major({rows, depth}), to = row_major({rows, made});
       const dnnl::inner_product_forward::desc d =
-          bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, from, any({made, depth}), row_major({made}), to)
+          bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, from, any({made, depth}),
+                                                   row_major({made}), to)
                : dnnl::inner_product_forward::desc(prop_kind::forward_inference, from, any({made, depth}), to);
-      dnnl::inner_product_forward::primitive_desc pd(d, attributes(with_post ? post : dnnl::post_ops()), engine(), true);
+      dnnl::inner_product_forward::primitive_desc pd(d, attributes(with_post ? post : dnnl::post_ops()), engine(),
+                                                     true);
       if (pd.get(true) == nullptr || is_plain_loops(pd)) continue;
       Launch launch;
       launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index(x));
@@ -41,8 +44,8 @@ Match inner_product(const MatchCall& given, std::string_view x, std::string_view
   return Match::no("no oneDNN implementation");
 }
 
-Match general(const MatchCall& given, const Desc& x, const Desc& y, const Desc& bias, const Desc& out, std::string_view px, std::string_view py,
-              double depth, std::string_view name) {
+Match general(const MatchCall& given, const Desc& x, const Desc& y, const Desc& bias, const Desc& out,
+              std::string_view px, std::string_view py, double depth, std::string_view name) {
   const double flops = 2.0 * static_cast<double>(given.outputs[0].shape().count()) * depth;
   const MatchCall m = with_threads_for(given, flops);
   ThreadScope scope(m.threads);
@@ -78,15 +81,17 @@ Match match_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   const ir::Shape& w = m.call.shape("weight");
   const bool bias = m.call.has("bias");
-  if (m.is_constant("weight")) return inner_product(m, "x", "weight", row_major({w[0], w[1]}), bias, "cpu.linear.onednn");
+  if (m.is_constant("weight"))
+    return inner_product(m, "x", "weight", row_major({w[0], w[1]}), bias, "cpu.linear.onednn");
   const int64_t rows = m.outputs[0].shape().count() / w[0];
-  return general(m, row_major({rows, w[1]}), strided({w[1], w[0]}, {1, w[1]}), bias ? row_major({1, w[0]}) : Desc(), row_major({rows, w[0]}), "x",
-                 "weight", static_cast<double>(w[1]), "cpu.linear.onednn");
+  return general(m, row_major({rows, w[1]}), strided({w[1], w[0]}, {1, w[1]}), bias ? row_major({1, w[0]}) : Desc(),
+                 row_major({rows, w[0]}), "x", "weight", static_cast<double>(w[1]), "cpu.linear.onednn");
 }
 
 /// Batch dimensions padded with ones to `rank`; a vector becomes a row (left) or a column.
 Desc operand(const ir::Shape& s, bool transposed, bool left, int rank) {
-  const int64_t rows = s.rank() == 1 ? (left ? 1 : s[0]) : s[s.rank() - 2], cols = s.rank() == 1 ? (left ? s[0] : 1) : s[s.rank() - 1];
+  const int64_t rows = s.rank() == 1 ? (left ? 1 : s[0]) : s[s.rank() - 2],
+                cols = s.rank() == 1 ? (left ? s[0] : 1) : s[s.rank() - 1];
   Dims dims(static_cast<size_t>(rank), 1), strides(static_cast<size_t>(rank));
   int64_t step = rows * cols;
   for (int i = rank - 3, j = s.rank() - 3; i >= 0; i--, j--) {
@@ -109,14 +114,15 @@ Match match_matmul(const MatchCall& m) {
   const ir::Shape &x = m.call.shape("x"), &y = m.call.shape("y");
   if (m.is_constant("y") && y.rank() == 2 && !*tx) {
     const int64_t made = *ty ? y[0] : y[1], depth = *ty ? y[1] : y[0];
-    Match fast = inner_product(m, "x", "y", strided({made, depth}, *ty ? Dims{depth, 1} : Dims{1, made}), false, "cpu.matmul.onednn");
+    Match fast = inner_product(m, "x", "y", strided({made, depth}, *ty ? Dims{depth, 1} : Dims{1, made}), false,
+                               "cpu.matmul.onednn");
     if (fast.choice) return fast;
   }
   // A stack of matrices times one matrix is one tall matrix.
   if (x.rank() > 2 && y.rank() == 2 && !*tx) {
     const int64_t depth = x[x.rank() - 1], rows = x.count() / depth, made = *ty ? y[0] : y[1];
-    return general(m, row_major({rows, depth}), operand(y, *ty, false, 2), Desc(), row_major({rows, made}), "x", "y", static_cast<double>(depth),
-                   "cpu.matmul.onednn");
+    return general(m, row_major({rows, depth}), operand(y, *ty, false, 2), Desc(), row_major({rows, made}), "x", "y",
+                   static_cast<double>(depth), "cpu.matmul.onednn");
   }
   const int rank = std::max({x.rank(), y.rank(), 2});
   const Desc a = operand(x, *tx, true, rank), b = operand(y, *ty, false, rank);
@@ -129,7 +135,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> matmul_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear}, {"cpu.matmul.onednn", {"matmul"}, match_matmul}};
+  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear},
+                                   {"cpu.matmul.onednn", {"matmul"}, match_matmul}};
   return defs;
 }
 

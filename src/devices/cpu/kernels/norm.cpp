@@ -16,7 +16,9 @@ using vector::Unary;
 constexpr int64_t kColumns = 256;
 
 int index_of(const MatchCall& m, std::string_view param) { return m.call.has(param) ? m.call.arg_index(param) : -1; }
-const float* data_of(const KernelArgs& args, int index) { return index < 0 ? nullptr : args.in[static_cast<size_t>(index)].as<float>(); }
+const float* data_of(const KernelArgs& args, int index) {
+  return index < 0 ? nullptr : args.in[static_cast<size_t>(index)].as<float>();
+}
 
 Match match_softmax(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
@@ -49,7 +51,8 @@ Match match_softmax(const MatchCall& m) {
   c.run = [=](const KernelArgs& args) -> Status {
     alignas(64) float top[kColumns], sum[kColumns];
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t first = t % parts * kColumns, columns = std::min(kColumns, inner - first), at = t / parts * n * inner + first;
+      const int64_t first = t % parts * kColumns, columns = std::min(kColumns, inner - first),
+                    at = t / parts * n * inner + first;
       const float* from = args.in[in].as<float>() + at;
       float* y = args.out[0].as<float>() + at;
       std::copy_n(from, columns, top);
@@ -66,8 +69,8 @@ Match match_softmax(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-/// y = (x - mean) / sqrt(variance + epsilon) of one row. Sums are of differences from the first element: those of numbers
-/// far from zero are small and nearly exact.
+/// y = (x - mean) / sqrt(variance + epsilon) of one row. Sums are of differences from the first element: those of
+/// numbers far from zero are small and nearly exact.
 void standardize(const float* x, float* y, int64_t n, double epsilon) {
   const double mean = static_cast<double>(x[0]) + loops().sum_from(x, n, x[0]) / static_cast<double>(n);
   const double variance = loops().deviation(x, n, mean) / static_cast<double>(n);
@@ -170,9 +173,9 @@ Match match_l2_norm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-
 Match match_batch_norm(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "mean", "variance", "gamma", "beta"}); !why.empty()) return Match::no(why);
+  if (std::string why = require_fp32(m, {"x", "mean", "variance", "gamma", "beta"}); !why.empty())
+    return Match::no(why);
   for (std::string_view p : {"mean", "variance", "gamma", "beta"})
     if (m.call.has(p) && !m.is_constant(p)) return Match::no(cat("a ", p, " that is not constant"));
   auto epsilon = m.call.number("epsilon");
@@ -183,7 +186,8 @@ Match match_batch_norm(const MatchCall& m) {
   const bool is_blocked = !layout.is_row_major();
   const int64_t channels = x[1], block = is_blocked ? layout.block : 1, groups = (channels + block - 1) / block;
   const int64_t pixels = x.count(2, x.rank()), padded = groups * block;
-  const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = index_of(m, "gamma"), beta = index_of(m, "beta");
+  const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = index_of(m, "gamma"),
+            beta = index_of(m, "beta");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   auto affine = std::make_shared<std::vector<float>>();
   KernelChoice c;
@@ -206,7 +210,8 @@ Match match_batch_norm(const MatchCall& m) {
     for (int64_t i = 0; i < channels; i++) {
       const double scale = (gamma >= 0 ? ir::load_f64(g, i) : 1) / std::sqrt(ir::load_f64(var, i) + e);
       (*affine)[static_cast<size_t>(i)] = static_cast<float>(scale);
-      (*affine)[static_cast<size_t>(padded + i)] = static_cast<float>((beta >= 0 ? ir::load_f64(b, i) : 0) - ir::load_f64(mu, i) * scale);
+      (*affine)[static_cast<size_t>(padded + i)] =
+          static_cast<float>((beta >= 0 ? ir::load_f64(b, i) : 0) - ir::load_f64(mu, i) * scale);
     }
     return {};
   };
@@ -218,7 +223,8 @@ Match match_batch_norm(const MatchCall& m) {
       const float* from = args.in[in].as<float>() + t * run;
       float* y = args.out[0].as<float>() + t * run;
       if (is_blocked)
-        for (int64_t p = 0; p < pixels; p++) loops().scale_shift(from + p * block, scale + first, shift + first, 1, y + p * block, block);
+        for (int64_t p = 0; p < pixels; p++)
+          loops().scale_shift(from + p * block, scale + first, shift + first, 1, y + p * block, block);
       else
         loops().scale_shift(from, scale + first, shift + first, 0, y, pixels);
       apply_all(after, y, run);

@@ -34,7 +34,8 @@ void apply(const std::optional<Activation>& f, float* v, int64_t n) {
 }
 
 /// y [rows, made] = x [rows, depth] times the transpose of w [made, depth], plus bias.
-Status project(const float* x, const float* w, const float* bias, int64_t rows, int64_t depth, int64_t made, float* y, int threads) {
+Status project(const float* x, const float* w, const float* bias, int64_t rows, int64_t depth, int64_t made, float* y,
+               int threads) {
   for (int64_t r = 0; r < rows; r++) {
     if (bias != nullptr)
       std::copy_n(bias, made, y + r * made);
@@ -56,7 +57,9 @@ struct Indices {
 };
 
 int index_of(const MatchCall& m, std::string_view p) { return m.call.has(p) ? m.call.arg_index(p) : -1; }
-const float* data_of(const KernelArgs& args, int i) { return i < 0 ? nullptr : args.in[static_cast<size_t>(i)].as<float>(); }
+const float* data_of(const KernelArgs& args, int i) {
+  return i < 0 ? nullptr : args.in[static_cast<size_t>(i)].as<float>();
+}
 
 KernelChoice choice(const MatchCall& m, std::string_view name, int64_t scratch_floats, double multiply_adds) {
   KernelChoice c;
@@ -68,13 +71,15 @@ KernelChoice choice(const MatchCall& m, std::string_view name, int64_t scratch_f
 }
 
 Match match_lstm(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "initial_h", "initial_c", "weight_ih", "weight_hh", "bias", "peephole"}); !why.empty())
+  if (std::string why = require_fp32(m, {"x", "initial_h", "initial_c", "weight_ih", "weight_hh", "bias", "peephole"});
+      !why.empty())
     return Match::no(why);
   auto direction = ops::direction_of(m.call, true);
   auto recurrent = ops::gate_of(m.call, "recurrent_activation"), cell = ops::gate_of(m.call, "cell_activation"),
        activation = ops::gate_of(m.call, "activation");
   auto all = m.call.flag("output_sequence");
-  if (!direction.ok() || !recurrent.ok() || !cell.ok() || !activation.ok() || !all.ok()) return Match::no("settings that are not constant");
+  if (!direction.ok() || !recurrent.ok() || !cell.ok() || !activation.ok() || !all.ok())
+    return Match::no("settings that are not constant");
   float clip = INFINITY;
   if (m.call.has("clip")) {
     auto v = m.call.number("clip");
@@ -85,14 +90,20 @@ Match match_lstm(const MatchCall& m) {
   const int64_t steps = x[0], batch = x[1], inputs = x[2], hidden = m.call.shape("weight_hh")[1];
   const bool both = *direction == Direction::bidirectional;
   std::vector<std::pair<Indices, bool>> passes{
-      {{index_of(m, "weight_ih"), index_of(m, "weight_hh"), index_of(m, "bias"), index_of(m, "peephole")}, *direction == Direction::reverse}};
+      {{index_of(m, "weight_ih"), index_of(m, "weight_hh"), index_of(m, "bias"), index_of(m, "peephole")},
+       *direction == Direction::reverse}};
   if (both)
-    passes.push_back({{index_of(m, "weight_ih_back"), index_of(m, "weight_hh_back"), index_of(m, "bias_back"), index_of(m, "peephole_back")}, true});
-  const int in = m.call.arg_index("x"), initial_h = m.call.arg_index("initial_h"), initial_c = m.call.arg_index("initial_c");
+    passes.push_back({{index_of(m, "weight_ih_back"), index_of(m, "weight_hh_back"), index_of(m, "bias_back"),
+                       index_of(m, "peephole_back")},
+                      true});
+  const int in = m.call.arg_index("x"), initial_h = m.call.arg_index("initial_h"),
+            initial_c = m.call.arg_index("initial_c");
   const int64_t width = hidden * (both ? 2 : 1);
   KernelChoice c = choice(m, "cpu.lstm", steps * batch * 4 * hidden + 3 * hidden,
-                          static_cast<double>(passes.size()) * static_cast<double>(steps * batch * 4 * hidden) * static_cast<double>(inputs + hidden));
-  c.run = [=, sequence = *all, threads = m.threads, recurrent = activation_of_gate(*recurrent), cell = activation_of_gate(*cell),
+                          static_cast<double>(passes.size()) * static_cast<double>(steps * batch * 4 * hidden) *
+                              static_cast<double>(inputs + hidden));
+  c.run = [=, sequence = *all, threads = m.threads, recurrent = activation_of_gate(*recurrent),
+           cell = activation_of_gate(*cell),
            activation = activation_of_gate(*activation)](const KernelArgs& args) -> Status {
     auto* gates = reinterpret_cast<float*>(args.scratch);
     float *h = gates + steps * batch * 4 * hidden, *s = h + hidden, *squashed = s + hidden;
@@ -100,8 +111,8 @@ Match match_lstm(const MatchCall& m) {
     for (size_t p = 0; p < passes.size(); p++) {
       const auto& [index, reverse] = passes[p];
       const float *w = data_of(args, index.weight_hh), *peep = data_of(args, index.peephole);
-      MOKA_TRY(project(data_of(args, in), data_of(args, index.weight_ih), data_of(args, index.bias), steps * batch, inputs, 4 * hidden, gates,
-                       threads));
+      MOKA_TRY(project(data_of(args, in), data_of(args, index.weight_ih), data_of(args, index.bias), steps * batch,
+                       inputs, 4 * hidden, gates, threads));
       for (int64_t b = 0; b < batch; b++) {
         const int64_t state = b * width + static_cast<int64_t>(p) * hidden;
         std::copy_n(data_of(args, initial_h) + state, hidden, h);
@@ -137,11 +148,13 @@ Match match_lstm(const MatchCall& m) {
 }
 
 Match match_gru(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "initial_h", "weight_ih", "weight_hh", "bias"}); !why.empty()) return Match::no(why);
+  if (std::string why = require_fp32(m, {"x", "initial_h", "weight_ih", "weight_hh", "bias"}); !why.empty())
+    return Match::no(why);
   auto direction = ops::direction_of(m.call, false);
   auto recurrent = ops::gate_of(m.call, "recurrent_activation"), activation = ops::gate_of(m.call, "activation");
   auto all = m.call.flag("output_sequence");
-  if (!direction.ok() || !recurrent.ok() || !activation.ok() || !all.ok()) return Match::no("settings that are not constant");
+  if (!direction.ok() || !recurrent.ok() || !activation.ok() || !all.ok())
+    return Match::no("settings that are not constant");
   const bool newer = m.call.version().param_index("reset_after") >= 0;
   bool after = false;
   if (newer) {
@@ -153,7 +166,8 @@ Match match_gru(const MatchCall& m) {
   const int64_t steps = x[0], batch = x[1], inputs = x[2], hidden = m.call.shape("weight_hh")[1];
   const bool reverse = *direction == Direction::reverse;
   const int in = m.call.arg_index("x"), initial_h = m.call.arg_index("initial_h"), ih = m.call.arg_index("weight_ih"),
-            hh = m.call.arg_index("weight_hh"), bias = index_of(m, "bias"), input_bias = newer ? index_of(m, "input_bias") : -1;
+            hh = m.call.arg_index("weight_hh"), bias = index_of(m, "bias"),
+            input_bias = newer ? index_of(m, "input_bias") : -1;
   KernelChoice c = choice(m, "cpu.gru", steps * batch * 3 * hidden + 5 * hidden,
                           static_cast<double>(steps * batch * 3 * hidden) * static_cast<double>(inputs + hidden));
   c.run = [=, sequence = *all, threads = m.threads, recurrent = activation_of_gate(*recurrent),
@@ -162,7 +176,8 @@ Match match_gru(const MatchCall& m) {
     float *h = gates + steps * batch * 3 * hidden, *from_h = h + hidden, *kept = from_h + 3 * hidden;
     const float *w = data_of(args, hh), *b_h = data_of(args, bias);
     float *y = args.out[0].as<float>(), *last = args.out[1].as<float>();
-    MOKA_TRY(project(data_of(args, in), data_of(args, ih), data_of(args, input_bias), steps * batch, inputs, 3 * hidden, gates, threads));
+    MOKA_TRY(project(data_of(args, in), data_of(args, ih), data_of(args, input_bias), steps * batch, inputs, 3 * hidden,
+                     gates, threads));
     for (int64_t b = 0; b < batch; b++) {
       std::copy_n(data_of(args, initial_h) + b * hidden, hidden, h);
       for (int64_t t = 0; t < steps; t++) {

@@ -19,11 +19,14 @@ struct Entry {
   Finish finish;
 };
 
-constexpr Entry kEntries[] = {
-    {"reduce_sum", Reduce::sum, Finish::none},        {"reduce_mean", Reduce::sum, Finish::mean},
-    {"reduce_max", Reduce::max, Finish::none},        {"reduce_min", Reduce::min, Finish::none},
-    {"reduce_l1_norm", Reduce::sum_abs, Finish::none}, {"reduce_l2_norm", Reduce::sum_square, Finish::root},
-    {"reduce_sum_square", Reduce::sum_square, Finish::none}, {"reduce_log_sum", Reduce::sum, Finish::log}};
+constexpr Entry kEntries[] = {{"reduce_sum", Reduce::sum, Finish::none},
+                              {"reduce_mean", Reduce::sum, Finish::mean},
+                              {"reduce_max", Reduce::max, Finish::none},
+                              {"reduce_min", Reduce::min, Finish::none},
+                              {"reduce_l1_norm", Reduce::sum_abs, Finish::none},
+                              {"reduce_l2_norm", Reduce::sum_square, Finish::root},
+                              {"reduce_sum_square", Reduce::sum_square, Finish::none},
+                              {"reduce_log_sum", Reduce::sum, Finish::log}};
 
 constexpr int64_t kColumns = 512;
 constexpr int64_t kBlock = 64;  // rows added in one go before they join the sum of blocks
@@ -59,7 +62,8 @@ void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t c
 /// All pixels of blocked channels: rows of whole pixels, folded at the end.
 Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) {
   const ir::Shape x = m.call.shape("x");
-  const int64_t block = layout.block, channels = x[1], groups = (channels + block - 1) / block, pixels = x.count(2, x.rank());
+  const int64_t block = layout.block, channels = x[1], groups = (channels + block - 1) / block,
+                pixels = x.count(2, x.rank());
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const bool blocked_out = keep && x.rank() >= 3;
   KernelChoice c;
@@ -80,9 +84,12 @@ Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) 
         double v = static_cast<double>(acc[lane]);
         auto take = [&](float w) {
           const auto d = static_cast<double>(w);
-          if (e.f == Reduce::max) v = v >= d || v != v ? v : d;
-          else if (e.f == Reduce::min) v = v <= d || v != v ? v : d;
-          else v += d;
+          if (e.f == Reduce::max)
+            v = v >= d || v != v ? v : d;
+          else if (e.f == Reduce::min)
+            v = v <= d || v != v ? v : d;
+          else
+            v += d;
         };
         for (int64_t p = 1; p < wide; p++) take(acc[p * block + lane]);
         for (int64_t p = rows * wide; p < pixels; p++) {
@@ -142,7 +149,8 @@ Match match_reduce(const MatchCall& m) {
     c.tiles = outer;
     c.run = [=](const KernelArgs& args) -> Status {
       float* y = args.out[0].as<float>();
-      for (int64_t t = args.begin; t < args.end; t++) y[t] = finish(e.finish, loops().reduce(e.f, args.in[in].as<float>() + t * n, n), n);
+      for (int64_t t = args.begin; t < args.end; t++)
+        y[t] = finish(e.finish, loops().reduce(e.f, args.in[in].as<float>() + t * n, n), n);
       apply_all(after, y + args.begin, args.end - args.begin);
       return {};
     };
@@ -195,8 +203,8 @@ Match match_argmax(const MatchCall& m) {
 
 std::span<const KernelDef> reduce_kernels() {
   static const KernelDef defs[] = {{"cpu.reduce",
-                                    {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1_norm", "reduce_l2_norm",
-                                     "reduce_sum_square", "reduce_log_sum"},
+                                    {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1_norm",
+                                     "reduce_l2_norm", "reduce_sum_square", "reduce_log_sum"},
                                     match_reduce},
                                    {"cpu.reduce_arg", {"reduce_argmax", "reduce_argmin"}, match_argmax}};
   return defs;

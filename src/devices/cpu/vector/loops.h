@@ -6,12 +6,56 @@
 namespace moka::devices::cpu::vector {
 
 enum class Unary : uint8_t {
-  abs, ceil, clamped_relu, clip, elu, erf, exp, exp2, floor, gelu, gelu_sigmoid, gelu_tanh, inverse, leaky_relu, linear, log,
-  relu, relu6, round, rsqrt, scaled_tanh, sigmoid, sigmoid_hard, sign, silu, softplus, softsign, sqrt, square, tanh, threshold,
+  abs,
+  ceil,
+  clamped_relu,
+  clip,
+  elu,
+  erf,
+  exp,
+  exp2,
+  floor,
+  gelu,
+  gelu_sigmoid,
+  gelu_tanh,
+  inverse,
+  leaky_relu,
+  linear,
+  log,
+  relu,
+  relu6,
+  round,
+  rsqrt,
+  scaled_tanh,
+  sigmoid,
+  sigmoid_hard,
+  sign,
+  silu,
+  softplus,
+  softsign,
+  sqrt,
+  square,
+  tanh,
+  threshold,
   thresholded_relu,
 };
 
-enum class Binary : uint8_t { add, div, max, min, mul, pow, prelu, sub, equal, not_equal, less, less_equal, greater, greater_equal };
+enum class Binary : uint8_t {
+  add,
+  div,
+  max,
+  min,
+  mul,
+  pow,
+  prelu,
+  sub,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal
+};
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
@@ -22,7 +66,8 @@ struct Loops {
   void (*unary)(Unary f, const float* x, float* y, int64_t n, float a, float b);
   /// y[i] = f(a[i], b[i]); a step of 0 repeats the first element. Comparisons write bytes of 0 and 1 to y.
   void (*binary)(Binary f, const float* a, int a_step, const float* b, int b_step, void* y, int64_t n);
-  void (*select)(const uint8_t* cond, int cond_step, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n);
+  void (*select)(const uint8_t* cond, int cond_step, const float* a, int a_step, const float* b, int b_step, float* y,
+                 int64_t n);
   /// y[i] = x[i] * scale[i] + shift[i]; a step of 0 repeats the first of both.
   void (*scale_shift)(const float* x, const float* scale, const float* shift, int step, float* y, int64_t n);
   /// n >= 1. Sums are kept in double from block to block. NaN wins over any maximum and minimum.
@@ -33,9 +78,10 @@ struct Loops {
   double (*sum_from)(const float* x, int64_t n, float shift);
   /// Sum of (x[i] - mean)^2.
   double (*deviation)(const float* x, int64_t n, double mean);
-  /// Maxima of windows of `taps` pixels of `lanes` (1, 8 or 16) values: y[o] of x[o * stride - pad ...], o in [0, outs). NaN
-  /// wins. Every window has a pixel inside [0, pixels).
-  void (*max_slide)(const float* x, int64_t pixels, int lanes, int64_t outs, int64_t stride, int64_t pad, int64_t taps, float* y);
+  /// Maxima of windows of `taps` pixels of `lanes` (1, 8 or 16) values: y[o] of x[o * stride - pad ...], o in [0,
+  /// outs). NaN wins. Every window has a pixel inside [0, pixels).
+  void (*max_slide)(const float* x, int64_t pixels, int lanes, int64_t outs, int64_t stride, int64_t pad, int64_t taps,
+                    float* y);
   /// y[i] = e^(x[i] - shift[i * step]); returns the sum of all.
   double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
   /// y[i] = (x[i] - mean) * scale.

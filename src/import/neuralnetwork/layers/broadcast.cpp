@@ -48,7 +48,9 @@ Status where(Layer& l) {
   MOKA_TRY(l.arity(3, 3));
   Form form = MOKA_TRY(l.common_form());
   Value* cond = MOKA_TRY(boolean(l, MOKA_TRY(l.in(0, form))));
-  return l.set(0, MOKA_TRY(l.op("select", {{"cond", cond}, {"a", MOKA_TRY(l.in(1, form))}, {"b", MOKA_TRY(l.in(2, form))}})), form);
+  return l.set(
+      0, MOKA_TRY(l.op("select", {{"cond", cond}, {"a", MOKA_TRY(l.in(1, form))}, {"b", MOKA_TRY(l.in(2, form))}})),
+      form);
 }
 
 Status mod(Layer& l) { return chain(l, "mod"); }

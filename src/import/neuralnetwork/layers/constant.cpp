@@ -52,7 +52,8 @@ Status fill_dynamic(Layer& l) {
 Status range_static(Layer& l) {
   MOKA_TRY(l.arity(0, 0));
   const auto& p = l.p.rangestatic();
-  return l.set(0, MOKA_TRY(l.op("range_1d", {{"end", p.endvalue()}, {"start", p.startvalue()}, {"step", p.stepsizevalue()}})));
+  return l.set(
+      0, MOKA_TRY(l.op("range_1d", {{"end", p.endvalue()}, {"start", p.startvalue()}, {"step", p.stepsizevalue()}})));
 }
 
 /// A number from an input with one element.
@@ -96,31 +97,43 @@ int seed_of(int64_t seed) { return seed < 0 ? -1 : static_cast<int>(seed & 0x7ff
 
 template <class P>
 Status normal(Layer& l, NamedArg shape, const P& p) {
-  return l.set(0, MOKA_TRY(l.op("random_normal", {std::move(shape), {"mean", p.mean()}, {"stddev", p.stddev()}, {"seed", seed_of(p.seed())}})));
+  return l.set(
+      0, MOKA_TRY(l.op("random_normal",
+                       {std::move(shape), {"mean", p.mean()}, {"stddev", p.stddev()}, {"seed", seed_of(p.seed())}})));
 }
 template <class P>
 Status uniform(Layer& l, NamedArg shape, const P& p) {
-  return l.set(0, MOKA_TRY(l.op("random_uniform", {std::move(shape), {"low", p.minval()}, {"high", p.maxval()}, {"seed", seed_of(p.seed())}})));
+  return l.set(
+      0, MOKA_TRY(l.op("random_uniform",
+                       {std::move(shape), {"low", p.minval()}, {"high", p.maxval()}, {"seed", seed_of(p.seed())}})));
 }
 template <class P>
 Status bernoulli(Layer& l, NamedArg shape, const P& p) {
-  return l.set(0, MOKA_TRY(l.op("random_bernoulli", {std::move(shape), {"prob", p.prob()}, {"seed", seed_of(p.seed())}})));
+  return l.set(0,
+               MOKA_TRY(l.op("random_bernoulli", {std::move(shape), {"prob", p.prob()}, {"seed", seed_of(p.seed())}})));
 }
 
 Status normal_like(Layer& l) { return normal(l, MOKA_TRY(like(l)), l.p.randomnormallike()); }
-Status normal_static(Layer& l) { return normal(l, MOKA_TRY(fixed(l, l.p.randomnormalstatic().outputshape())), l.p.randomnormalstatic()); }
+Status normal_static(Layer& l) {
+  return normal(l, MOKA_TRY(fixed(l, l.p.randomnormalstatic().outputshape())), l.p.randomnormalstatic());
+}
 Status normal_dynamic(Layer& l) { return normal(l, MOKA_TRY(dynamic(l)), l.p.randomnormaldynamic()); }
 Status uniform_like(Layer& l) { return uniform(l, MOKA_TRY(like(l)), l.p.randomuniformlike()); }
-Status uniform_static(Layer& l) { return uniform(l, MOKA_TRY(fixed(l, l.p.randomuniformstatic().outputshape())), l.p.randomuniformstatic()); }
+Status uniform_static(Layer& l) {
+  return uniform(l, MOKA_TRY(fixed(l, l.p.randomuniformstatic().outputshape())), l.p.randomuniformstatic());
+}
 Status uniform_dynamic(Layer& l) { return uniform(l, MOKA_TRY(dynamic(l)), l.p.randomuniformdynamic()); }
 Status bernoulli_like(Layer& l) { return bernoulli(l, MOKA_TRY(like(l)), l.p.randombernoullilike()); }
-Status bernoulli_static(Layer& l) { return bernoulli(l, MOKA_TRY(fixed(l, l.p.randombernoullistatic().outputshape())), l.p.randombernoullistatic()); }
+Status bernoulli_static(Layer& l) {
+  return bernoulli(l, MOKA_TRY(fixed(l, l.p.randombernoullistatic().outputshape())), l.p.randombernoullistatic());
+}
 Status bernoulli_dynamic(Layer& l) { return bernoulli(l, MOKA_TRY(dynamic(l)), l.p.randombernoullidynamic()); }
 
 Status categorical(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.categoricaldistribution();
-  if (p.numsamples() < 1 || p.numsamples() > (int64_t{1} << 31) - 1) return l.malformed(cat(p.numsamples(), " samples"));
+  if (p.numsamples() < 1 || p.numsamples() > (int64_t{1} << 31) - 1)
+    return l.malformed(cat(p.numsamples(), " samples"));
   Value* x = MOKA_TRY(l.in(0));
   float temperature = p.temperature() == 0 ? 1.0f : p.temperature();
   bool logits = p.islogits();
@@ -129,7 +142,10 @@ Status categorical(Layer& l) {
     x = MOKA_TRY(l.op("mul", {{"x", x}, {"y", 1 / temperature}}));
     logits = true;
   }
-  return l.set(0, MOKA_TRY(l.op("random_categorical", {{"x", x}, {"mode", logits ? "logits" : "probs"}, {"size", static_cast<int>(p.numsamples())}, {"seed", seed_of(p.seed())}})));
+  return l.set(0, MOKA_TRY(l.op("random_categorical", {{"x", x},
+                                                       {"mode", logits ? "logits" : "probs"},
+                                                       {"size", static_cast<int>(p.numsamples())},
+                                                       {"seed", seed_of(p.seed())}})));
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ bool has_jumps(const proto::NeuralNetwork& n, int depth = 0) {
   if (depth > 64) return false;
   for (const auto& layer : n.layers()) {
     if (layer.has_loopbreak() || layer.has_loopcontinue()) return true;
-    if (layer.has_branch() && (has_jumps(layer.branch().ifbranch(), depth + 1) || has_jumps(layer.branch().elsebranch(), depth + 1))) return true;
+    if (layer.has_branch() &&
+        (has_jumps(layer.branch().ifbranch(), depth + 1) || has_jumps(layer.branch().elsebranch(), depth + 1)))
+      return true;
   }
   return false;
 }
@@ -51,7 +53,8 @@ bool has_jumps(const proto::NeuralNetwork& n, int depth = 0) {
 constexpr int kMaxNesting = 8;
 
 Status check_depth(Layer& l) {
-  if (l.net.nesting >= kMaxNesting) return l.unsupported(cat("branches and loops nested more than ", kMaxNesting, " deep"));
+  if (l.net.nesting >= kMaxNesting)
+    return l.unsupported(cat("branches and loops nested more than ", kMaxNesting, " deep"));
   return {};
 }
 
@@ -98,7 +101,8 @@ Status branch(Layer& l) {
     return results;
   };
   std::vector<std::vector<std::pair<std::string, ir::Type>>> inputs(2);
-  ir::Op* op = MOKA_TRY(net.builder().append_with_blocks({"cond", {{"pred", pred}}, net.context().prefix + l.p.name(), {}, {}}, inputs, fill));
+  ir::Op* op = MOKA_TRY(net.builder().append_with_blocks(
+      {"cond", {{"pred", pred}}, net.context().prefix + l.p.name(), {}, {}}, inputs, fill));
   size_t i = 0;
   for (const std::string& n : out) net.blobs[n] = MOKA_TRY(net.blob(op->output(i++), Form::exact));
   return {};
@@ -140,7 +144,8 @@ Status loop(Layer& l) {
   auto enter = [&](ir::Builder& inner) -> Result<Network> {
     Network own = net.inside(inner);
     size_t i = 1;
-    for (const std::string& n : carried) own.blobs[n] = MOKA_TRY(own.blob(inner.block().inputs()[i++].get(), Form::exact));
+    for (const std::string& n : carried)
+      own.blobs[n] = MOKA_TRY(own.blob(inner.block().inputs()[i++].get(), Form::exact));
     return own;
   };
   auto fill = [&](size_t index, ir::Builder& inner) -> Result<std::vector<Value*>> {
@@ -152,7 +157,8 @@ Status loop(Layer& l) {
       if (conditional) {
         MOKA_TRY(own.add(p.conditionnetwork().layers()));
         auto it = own.blobs.find(p.conditionvar());
-        if (it == own.blobs.end()) return l.malformed(cat("the condition network does not give '", p.conditionvar(), "'"));
+        if (it == own.blobs.end())
+          return l.malformed(cat("the condition network does not give '", p.conditionvar(), "'"));
         Value* c = MOKA_TRY(condition(own, MOKA_TRY(own.as(it->second, Form::exact)), l.p.name()));
         go_on = go_on == nullptr ? c : MOKA_TRY(own.op("logical_and", {{"x", go_on}, {"y", c}}, l.p.name()));
       }
@@ -161,11 +167,14 @@ Status loop(Layer& l) {
     if (conditional && body_needs_condition) MOKA_TRY(own.add(p.conditionnetwork().layers()));
     MOKA_TRY(own.add(p.bodynetwork().layers()));
     std::vector<Value*> results{MOKA_TRY(own.op("add", {{"x", count}, {"y", 1}}, l.p.name()))};
-    for (const std::string& n : carried) results.push_back(MOKA_TRY(own.op("identity", {{"x", MOKA_TRY(own.as(own.blobs.find(n)->second, Form::exact))}}, n)));
+    for (const std::string& n : carried)
+      results.push_back(
+          MOKA_TRY(own.op("identity", {{"x", MOKA_TRY(own.as(own.blobs.find(n)->second, Form::exact))}}, n)));
     return results;
   };
   std::vector<std::vector<std::pair<std::string, ir::Type>>> inputs{block, block};
-  ir::Op* op = MOKA_TRY(net.builder().append_with_blocks({"while_loop", {{"loop_vars", vars}}, net.context().prefix + l.p.name(), {}, {}}, inputs, fill));
+  ir::Op* op = MOKA_TRY(net.builder().append_with_blocks(
+      {"while_loop", {{"loop_vars", vars}}, net.context().prefix + l.p.name(), {}, {}}, inputs, fill));
   size_t i = 1;
   for (const std::string& n : carried) net.blobs[n] = MOKA_TRY(net.blob(op->output(i++), Form::exact));
   return {};
@@ -178,11 +187,8 @@ Status jump(Layer& l) { return l.unsupported("a jump outside of a loop's body");
 std::span<const LayerImport> layers_control() {
   using L = proto::NeuralNetworkLayer;
   static const LayerImport list[] = {
-      {L::kCopy, "copy", copy},
-      {L::kBranch, "branch", branch},
-      {L::kLoop, "loop", loop},
-      {L::kLoopBreak, "loopBreak", jump},
-      {L::kLoopContinue, "loopContinue", jump},
+      {L::kCopy, "copy", copy},           {L::kBranch, "branch", branch},           {L::kLoop, "loop", loop},
+      {L::kLoopBreak, "loopBreak", jump}, {L::kLoopContinue, "loopContinue", jump},
   };
   return list;
 }

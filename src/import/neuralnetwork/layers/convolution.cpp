@@ -32,7 +32,11 @@ Shape weight_shape(const Shape& channels, const Ints& kernel) {
 Result<Value*> convolve(Layer& l, Value* x, const Convolution& c) {
   Shape shape = weight_shape(MOKA_TRY(l.shape({c.out, c.in}, "weights")), c.kernel);
   Value* w = MOKA_TRY(l.weight(*c.weights, shape, "weights"));
-  std::vector<NamedArg> args{{"x", x}, {"weight", w}, {"strides", c.stride}, {"dilations", c.dilation}, {"groups", static_cast<int>(c.groups)}};
+  std::vector<NamedArg> args{{"x", x},
+                             {"weight", w},
+                             {"strides", c.stride},
+                             {"dilations", c.dilation},
+                             {"groups", static_cast<int>(c.groups)}};
   c.padding.append(args);
   MOKA_TRY(add_bias(l, args, c));
   return l.op("conv", std::move(args));
@@ -47,7 +51,8 @@ Result<Ints> deconvolution_cuts(Layer& l, Value* x, const Convolution& c) {
     int64_t total;
     if (!c.output.empty()) {
       int64_t size = x->type.shape()[2 + i];
-      if (size < 0) return l.unsupported(cat("a deconvolution's output shape for an input of unknown ", kAxes[3 - n + i]));
+      if (size < 0)
+        return l.unsupported(cat("a deconvolution's output shape for an input of unknown ", kAxes[3 - n + i]));
       total = (size - 1) * c.stride[i] + kernel - c.output[i];
     } else if (c.padding.type == "valid") {
       total = 0;
@@ -67,7 +72,8 @@ Result<Ints> deconvolution_cuts(Layer& l, Value* x, const Convolution& c) {
 }
 
 Result<Value*> deconvolve(Layer& l, Value* x, const Convolution& c) {
-  if (c.out % c.groups != 0) return l.malformed(cat(c.out, " output channels do not divide into ", c.groups, " groups"));
+  if (c.out % c.groups != 0)
+    return l.malformed(cat(c.out, " output channels do not divide into ", c.groups, " groups"));
   Shape shape = weight_shape(MOKA_TRY(l.shape({c.in, c.out / c.groups}, "weights")), c.kernel);
   Value* w = MOKA_TRY(l.weight(*c.weights, shape, "weights", 1));
   Ints cuts = MOKA_TRY(deconvolution_cuts(l, x, c));
@@ -79,7 +85,11 @@ Result<Value*> deconvolve(Layer& l, Value* x, const Convolution& c) {
     grows |= cut < 0;
     pads |= cut > 0;
   }
-  std::vector<NamedArg> args{{"x", x}, {"weight", w}, {"strides", c.stride}, {"dilations", c.dilation}, {"groups", static_cast<int>(c.groups)}};
+  std::vector<NamedArg> args{{"x", x},
+                             {"weight", w},
+                             {"strides", c.stride},
+                             {"dilations", c.dilation},
+                             {"groups", static_cast<int>(c.groups)}};
   (pads ? Padding{"custom", pad} : Padding{}).append(args);
   if (!grows) MOKA_TRY(add_bias(l, args, c));
   Value* y = MOKA_TRY(l.op("conv_transpose", std::move(args)));
@@ -113,7 +123,11 @@ Status convolution(Layer& l) {
   Value* x = MOKA_TRY(l.nchw(0));
   if (l.inputs() > 1) {
     if (p.isdeconvolution()) return l.unsupported("a deconvolution whose weights are an input");
-    std::vector<NamedArg> args{{"x", x}, {"weight", MOKA_TRY(l.in(1))}, {"strides", c.stride}, {"dilations", c.dilation}, {"groups", static_cast<int>(c.groups)}};
+    std::vector<NamedArg> args{{"x", x},
+                               {"weight", MOKA_TRY(l.in(1))},
+                               {"strides", c.stride},
+                               {"dilations", c.dilation},
+                               {"groups", static_cast<int>(c.groups)}};
     c.padding.append(args);
     if (l.inputs() == 2) MOKA_TRY(add_bias(l, args, c));
     Value* y = MOKA_TRY(l.op("conv", std::move(args)));
@@ -150,8 +164,8 @@ Status convolution3d(Layer& l) {
     case proto::Convolution3DLayerParams::VALID: break;
     case proto::Convolution3DLayerParams::SAME: c.padding.type = "same"; break;
     default:
-      c.padding = {"custom", Ints{p.custompaddingfront(), p.custompaddingback(), p.custompaddingtop(), p.custompaddingbottom(),
-                                  p.custompaddingleft(), p.custompaddingright()}};
+      c.padding = {"custom", Ints{p.custompaddingfront(), p.custompaddingback(), p.custompaddingtop(),
+                                  p.custompaddingbottom(), p.custompaddingleft(), p.custompaddingright()}};
       for (int64_t v : c.padding.pad)
         if (v < 0) return l.malformed(cat("a padding of ", v));
   }

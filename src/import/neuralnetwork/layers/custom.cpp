@@ -7,7 +7,8 @@ namespace {
 Status custom(Layer& l) {
   const auto& p = l.p.custom();
   std::string note = p.description().empty() ? std::string("no description") : p.description();
-  return l.unsupported(cat("custom layer '", p.classname(), "' (", note, ") has no implementation: custom layers are not supported yet"));
+  return l.unsupported(cat("custom layer '", p.classname(), "' (", note,
+                           ") has no implementation: custom layers are not supported yet"));
 }
 
 }  // namespace

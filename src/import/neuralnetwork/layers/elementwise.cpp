@@ -67,7 +67,8 @@ Status dot(Layer& l) {
 }
 
 /// [1], [C], [1, H, W] or [C, H, W] as a weight that broadcasts to nchw.
-Result<Value*> channel_weight(Layer& l, const google::protobuf::RepeatedField<uint64_t>& dims, const proto::WeightParams& w, std::string_view what) {
+Result<Value*> channel_weight(Layer& l, const google::protobuf::RepeatedField<uint64_t>& dims,
+                              const proto::WeightParams& w, std::string_view what) {
   Shape s;
   if (dims.size() == 1) {
     s = MOKA_TRY(l.shape({1, dims[0], 1, 1}, what));
@@ -86,7 +87,8 @@ Status scale(Layer& l) {
   const auto& p = l.p.scale();
   Value* y = MOKA_TRY(l.nchw(0));
   y = MOKA_TRY(l.op("mul", {{"x", y}, {"y", MOKA_TRY(channel_weight(l, p.shapescale(), p.scale(), "scale"))}}));
-  if (p.hasbias()) y = MOKA_TRY(l.op("add", {{"x", y}, {"y", MOKA_TRY(channel_weight(l, p.shapebias(), p.bias(), "bias"))}}));
+  if (p.hasbias())
+    y = MOKA_TRY(l.op("add", {{"x", y}, {"y", MOKA_TRY(channel_weight(l, p.shapebias(), p.bias(), "bias"))}}));
   return l.set(0, y, Form::nchw);
 }
 
@@ -94,7 +96,8 @@ Status bias(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.bias();
   Value* x = MOKA_TRY(l.nchw(0));
-  return l.set(0, MOKA_TRY(l.op("add", {{"x", x}, {"y", MOKA_TRY(channel_weight(l, p.shape(), p.bias(), "bias"))}})), Form::nchw);
+  return l.set(0, MOKA_TRY(l.op("add", {{"x", x}, {"y", MOKA_TRY(channel_weight(l, p.shape(), p.bias(), "bias"))}})),
+               Form::nchw);
 }
 
 Status unary(Layer& l) {
@@ -110,12 +113,16 @@ Status unary(Layer& l) {
   switch (p.type()) {
     case proto::UnaryFunctionLayerParams::SQRT: y = MOKA_TRY(l.op("sqrt", {{"x", x}})); break;
     case proto::UnaryFunctionLayerParams::RSQRT: y = MOKA_TRY(l.op("rsqrt", {{"x", x}, {"epsilon", epsilon}})); break;
-    case proto::UnaryFunctionLayerParams::INVERSE: y = MOKA_TRY(l.op("inverse", {{"x", x}, {"epsilon", epsilon}})); break;
+    case proto::UnaryFunctionLayerParams::INVERSE:
+      y = MOKA_TRY(l.op("inverse", {{"x", x}, {"epsilon", epsilon}}));
+      break;
     case proto::UnaryFunctionLayerParams::POWER: y = MOKA_TRY(l.op("pow", {{"x", x}, {"y", p.alpha()}})); break;
     case proto::UnaryFunctionLayerParams::EXP: y = MOKA_TRY(l.op("exp", {{"x", x}})); break;
     case proto::UnaryFunctionLayerParams::LOG: y = MOKA_TRY(l.op("log", {{"x", x}, {"epsilon", 0.0f}})); break;
     case proto::UnaryFunctionLayerParams::ABS: y = MOKA_TRY(l.op("abs", {{"x", x}})); break;
-    case proto::UnaryFunctionLayerParams::THRESHOLD: y = MOKA_TRY(l.op("threshold", {{"x", x}, {"alpha", p.alpha()}})); break;
+    case proto::UnaryFunctionLayerParams::THRESHOLD:
+      y = MOKA_TRY(l.op("threshold", {{"x", x}, {"alpha", p.alpha()}}));
+      break;
     default: return l.malformed(cat("unknown function ", static_cast<int>(p.type())));
   }
   return l.set(0, y, form);

@@ -46,11 +46,13 @@ Status erf(Layer& l) { return function(l, "erf"); }
 std::span<const LayerImport> layers_function() {
   using L = proto::NeuralNetworkLayer;
   static const LayerImport list[] = {
-      {L::kClip, "clip", clip},    {L::kCeil, "ceil", ceil},    {L::kFloor, "floor", floor}, {L::kSign, "sign", sign},
-      {L::kRound, "round", round}, {L::kExp2, "exp2", exp2},    {L::kSin, "sin", sin},       {L::kCos, "cos", cos},
-      {L::kTan, "tan", tan},       {L::kAsin, "asin", asin},    {L::kAcos, "acos", acos},    {L::kAtan, "atan", atan},
-      {L::kSinh, "sinh", sinh},    {L::kCosh, "cosh", cosh},    {L::kTanh, "tanh", tanh},    {L::kAsinh, "asinh", asinh},
-      {L::kAcosh, "acosh", acosh}, {L::kAtanh, "atanh", atanh}, {L::kErf, "erf", erf},       {L::kGelu, "gelu", gelu},
+      {L::kClip, "clip", clip},    {L::kCeil, "ceil", ceil},    {L::kFloor, "floor", floor},
+      {L::kSign, "sign", sign},    {L::kRound, "round", round}, {L::kExp2, "exp2", exp2},
+      {L::kSin, "sin", sin},       {L::kCos, "cos", cos},       {L::kTan, "tan", tan},
+      {L::kAsin, "asin", asin},    {L::kAcos, "acos", acos},    {L::kAtan, "atan", atan},
+      {L::kSinh, "sinh", sinh},    {L::kCosh, "cosh", cosh},    {L::kTanh, "tanh", tanh},
+      {L::kAsinh, "asinh", asinh}, {L::kAcosh, "acosh", acosh}, {L::kAtanh, "atanh", atanh},
+      {L::kErf, "erf", erf},       {L::kGelu, "gelu", gelu},
   };
   return list;
 }

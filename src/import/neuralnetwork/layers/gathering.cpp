@@ -4,7 +4,9 @@ namespace moka::import::nn {
 
 namespace {
 
-Result<int> axis_of(Layer& l, int64_t axis, Value* x) { return MOKA_TRY_IN(ir::normalize_axis(axis, x->type.rank()), l.place()); }
+Result<int> axis_of(Layer& l, int64_t axis, Value* x) {
+  return MOKA_TRY_IN(ir::normalize_axis(axis, x->type.rank()), l.place());
+}
 
 Result<std::string> mode_name(Layer& l, proto::ScatterMode mode) {
   static constexpr const char* kNames[] = {"update", "add", "sub", "mul", "div", "max", "min"};
@@ -16,7 +18,9 @@ Result<std::string> mode_name(Layer& l, proto::ScatterMode mode) {
 Status gather(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   Value* x = MOKA_TRY(l.in(0));
-  return l.set(0, MOKA_TRY(l.op("gather", {{"x", x}, {"indices", MOKA_TRY(l.int32(1))}, {"axis", MOKA_TRY(axis_of(l, l.p.gather().axis(), x))}})));
+  return l.set(0, MOKA_TRY(l.op("gather", {{"x", x},
+                                           {"indices", MOKA_TRY(l.int32(1))},
+                                           {"axis", MOKA_TRY(axis_of(l, l.p.gather().axis(), x))}})));
 }
 
 Status gather_nd(Layer& l) {
@@ -33,7 +37,8 @@ Status gather_along_axis(Layer& l) {
 
 Result<std::vector<NamedArg>> scatter_inputs(Layer& l) {
   MOKA_TRY(l.arity(3, 3));
-  return std::vector<NamedArg>{{"data", MOKA_TRY(l.in(0))}, {"indices", MOKA_TRY(l.int32(1))}, {"updates", MOKA_TRY(l.in(2))}};
+  return std::vector<NamedArg>{
+      {"data", MOKA_TRY(l.in(0))}, {"indices", MOKA_TRY(l.int32(1))}, {"updates", MOKA_TRY(l.in(2))}};
 }
 
 Status scatter(Layer& l) {
@@ -101,7 +106,8 @@ Status one_hot(Layer& l) {
     if (size->type.rank() == 1) size = MOKA_TRY(l.op("squeeze", {{"x", size}, {"axes", Ints{0}}}));
     args.emplace_back("one_hot_vector_size", size);
   } else {
-    if (p.onehotvectorsize() == 0 || p.onehotvectorsize() > (uint64_t{1} << 31) - 1) return l.malformed(cat("a vector size of ", p.onehotvectorsize()));
+    if (p.onehotvectorsize() == 0 || p.onehotvectorsize() > (uint64_t{1} << 31) - 1)
+      return l.malformed(cat("a vector size of ", p.onehotvectorsize()));
     args.emplace_back("one_hot_vector_size", static_cast<int>(p.onehotvectorsize()));
   }
   int rank = indices->type.rank() + 1;
@@ -122,7 +128,8 @@ Status non_maximum_suppression(Layer& l) {
   for (int i = 2; i < l.inputs(); i++) {
     Value* v = MOKA_TRY(l.in(i));
     if (v->constant() == nullptr || v->constant()->tensor.count() != 1)
-      return l.unsupported(cat("a threshold or count that is computed ('", l.p.input(i), "'); a constant is supported"));
+      return l.unsupported(
+          cat("a threshold or count that is computed ('", l.p.input(i), "'); a constant is supported"));
     given[i - 2] = ir::load_f64(v->constant()->tensor.view(), 0);
   }
   if (!(given[2] >= 1) || given[2] > (int64_t{1} << 31) - 1) return l.malformed(cat("at most ", given[2], " boxes"));

@@ -14,11 +14,17 @@ Status crop(Layer& l) {
     Tensor keep = MOKA_TRY(Tensor::zeros(DType::boolean, Shape{4}));
     auto mask = keep.mut<uint8_t>();
     for (int i = 0; i < 4; i++) mask[static_cast<size_t>(i)] = i < 2 || b[2 * (i - 2) + 1] == 0;
-    return l.set(0, MOKA_TRY(l.op("slice_by_index", {{"x", x}, {"begin", Ints{0, 0, b[0], b[2]}}, {"end", Ints{0, 0, -b[1], -b[3]}}, {"end_mask", keep}})), Form::nchw);
+    return l.set(
+        0,
+        MOKA_TRY(
+            l.op("slice_by_index",
+                 {{"x", x}, {"begin", Ints{0, 0, b[0], b[2]}}, {"end", Ints{0, 0, -b[1], -b[3]}}, {"end_mask", keep}})),
+        Form::nchw);
   }
   Value* like = MOKA_TRY(l.nchw(1));
   Ints offset{0, 0};
-  if (p.offset_size() != 0 && p.offset_size() != 2) return l.malformed(cat("expected 2 offsets, got ", p.offset_size()));
+  if (p.offset_size() != 0 && p.offset_size() != 2)
+    return l.malformed(cat("expected 2 offsets, got ", p.offset_size()));
   for (int i = 0; i < p.offset_size(); i++) {
     if (p.offset(i) > (uint64_t{1} << 31) - 1) return l.malformed(cat("an offset of ", p.offset(i)));
     offset[i] = static_cast<int64_t>(p.offset(i));
@@ -27,7 +33,9 @@ Status crop(Layer& l) {
   dims[2] = other[2];
   dims[3] = other[3];
   Value* size = MOKA_TRY(l.net.shape_value(dims, l.p.name()));
-  return l.set(0, MOKA_TRY(l.op("slice_by_size", {{"x", x}, {"begin", Ints{0, 0, offset[0], offset[1]}}, {"size", size}})), Form::nchw);
+  return l.set(0,
+               MOKA_TRY(l.op("slice_by_size", {{"x", x}, {"begin", Ints{0, 0, offset[0], offset[1]}}, {"size", size}})),
+               Form::nchw);
 }
 
 Status padding(Layer& l) {
@@ -38,9 +46,7 @@ Status padding(Layer& l) {
   switch (p.PaddingType_case()) {
     case proto::PaddingLayerParams::kReflection: args.emplace_back("mode", "reflect"); break;
     case proto::PaddingLayerParams::kReplication: args.emplace_back("mode", "replicate"); break;
-    default:
-      args.emplace_back("mode", "constant");
-      args.emplace_back("constant_val", p.constant().value());
+    default: args.emplace_back("mode", "constant"); args.emplace_back("constant_val", p.constant().value());
   }
   return l.set(0, MOKA_TRY(l.op("pad", std::move(args))), Form::nchw);
 }
@@ -57,7 +63,8 @@ Status constant_pad(Layer& l) {
     args.emplace_back("pad", MOKA_TRY(l.int32(1)));
     return l.set(0, MOKA_TRY(l.op("pad", std::move(args))));
   }
-  if (p.padamounts_size() != 2 * rank) return l.malformed(cat("expected ", 2 * rank, " amounts, got ", p.padamounts_size()));
+  if (p.padamounts_size() != 2 * rank)
+    return l.malformed(cat("expected ", 2 * rank, " amounts, got ", p.padamounts_size()));
   Ints pad;
   for (int i = 0; i < rank; i++) {
     uint64_t before = p.padamounts(2 * i), after = p.padamounts(2 * i + 1);
@@ -85,7 +92,8 @@ Status upsample(Layer& l) {
   Value* x = MOKA_TRY(l.nchw(0));
   std::vector<NamedArg> args{{"x", x}};
   if (p.fractionalscalingfactor_size() != 0) {
-    if (p.fractionalscalingfactor_size() != 2) return l.malformed(cat("expected 2 factors, got ", p.fractionalscalingfactor_size()));
+    if (p.fractionalscalingfactor_size() != 2)
+      return l.malformed(cat("expected 2 factors, got ", p.fractionalscalingfactor_size()));
     for (float f : p.fractionalscalingfactor())
       if (!(f > 0) || f > 65536) return l.malformed(cat("a factor of ", f));
     args.emplace_back("scale_factor_height", p.fractionalscalingfactor(0));
@@ -125,11 +133,13 @@ Status resize_bilinear(Layer& l) {
                Form::nchw);
 }
 
-/// The image is [1, batch, C, H, W]; boxes are [N, 1, 4, 1, 1], for every image, or [N, 1, 5, 1, 1] with the image first.
+/// The image is [1, batch, C, H, W]; boxes are [N, 1, 4, 1, 1], for every image, or [N, 1, 5, 1, 1] with the image
+/// first.
 Status crop_resize(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   const auto& p = l.p.cropresize();
-  static constexpr const char* kModes[] = {"CORNERS_HEIGHT_FIRST", "CORNERS_WIDTH_FIRST", "CENTER_SIZE_HEIGHT_FIRST", "CENTER_SIZE_WIDTH_FIRST"};
+  static constexpr const char* kModes[] = {"CORNERS_HEIGHT_FIRST", "CORNERS_WIDTH_FIRST", "CENTER_SIZE_HEIGHT_FIRST",
+                                           "CENTER_SIZE_WIDTH_FIRST"};
   int mode = static_cast<int>(p.boxindicesmode().boxmode());
   if (mode < 0 || mode > 3) return l.malformed(cat("unknown box mode ", mode));
   Ints size = MOKA_TRY(pair(l, p.targetsize(), "target size", 1));
@@ -155,9 +165,15 @@ Status reorganize_data(Layer& l) {
   Value* x = MOKA_TRY(l.nchw(0));
   Value* y;
   switch (p.mode()) {
-    case proto::ReorganizeDataLayerParams::SPACE_TO_DEPTH: y = MOKA_TRY(l.op("space_to_depth", {{"x", x}, {"block_size", block}})); break;
-    case proto::ReorganizeDataLayerParams::DEPTH_TO_SPACE: y = MOKA_TRY(l.op("depth_to_space", {{"x", x}, {"block_size", block}})); break;
-    case proto::ReorganizeDataLayerParams::PIXEL_SHUFFLE: y = MOKA_TRY(l.op("pixel_shuffle", {{"x", x}, {"upscale_factor", block}})); break;
+    case proto::ReorganizeDataLayerParams::SPACE_TO_DEPTH:
+      y = MOKA_TRY(l.op("space_to_depth", {{"x", x}, {"block_size", block}}));
+      break;
+    case proto::ReorganizeDataLayerParams::DEPTH_TO_SPACE:
+      y = MOKA_TRY(l.op("depth_to_space", {{"x", x}, {"block_size", block}}));
+      break;
+    case proto::ReorganizeDataLayerParams::PIXEL_SHUFFLE:
+      y = MOKA_TRY(l.op("pixel_shuffle", {{"x", x}, {"upscale_factor", block}}));
+      break;
     default: return l.malformed(cat("unknown mode ", static_cast<int>(p.mode())));
   }
   return l.set(0, y, Form::nchw);

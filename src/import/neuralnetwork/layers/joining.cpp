@@ -22,13 +22,13 @@ Status concat(Layer& l) {
   if (l.p.concat().sequenceconcat()) {
     for (int i = 0; i < l.inputs(); i++) {
       values.push_back(MOKA_TRY(l.in(i)));
-      if (values.back()->type.rank() < 5) return l.malformed(cat("expected inputs of rank 5, got ", values.back()->type));
+      if (values.back()->type.rank() < 5)
+        return l.malformed(cat("expected inputs of rank 5, got ", values.back()->type));
     }
     return l.set(0, MOKA_TRY(concatenate(l, values, values[0]->type.rank() - 5)));
   }
   Form form = MOKA_TRY(l.common_form());
-  if (form == Form::exact && MOKA_TRY(l.blob(0))->rank() < 3)
-    return l.malformed("expected inputs of rank 3 or more");
+  if (form == Form::exact && MOKA_TRY(l.blob(0))->rank() < 3) return l.malformed("expected inputs of rank 3 or more");
   for (int i = 0; i < l.inputs(); i++) values.push_back(MOKA_TRY(l.in(i, form)));
   int axis = form == Form::exact ? values[0]->type.rank() - 3 : 1;
   return l.set(0, MOKA_TRY(concatenate(l, values, axis)), form);
@@ -125,13 +125,16 @@ Status slice(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.slice();
   Blob* b = MOKA_TRY(l.blob(0));
-  int back = p.axis() == proto::SliceLayerParams::CHANNEL_AXIS ? 3 : p.axis() == proto::SliceLayerParams::HEIGHT_AXIS ? 2 : 1;
+  int back = p.axis() == proto::SliceLayerParams::CHANNEL_AXIS  ? 3
+             : p.axis() == proto::SliceLayerParams::HEIGHT_AXIS ? 2
+                                                                : 1;
   Form form = b->rank() >= 3 ? Form::nchw : Form::exact;
   Value* x = MOKA_TRY(l.in(0, form));
   int rank = x->type.rank();
   if (back > rank) return l.malformed(cat("expected an input of rank ", back, " or more, got ", x->type));
   auto fits = [](int64_t v) { return v >= -kInt32 && v <= kInt32; };
-  if (!fits(p.startindex()) || !fits(p.endindex())) return l.malformed(cat("a range of ", p.startindex(), " to ", p.endindex()));
+  if (!fits(p.startindex()) || !fits(p.endindex()))
+    return l.malformed(cat("a range of ", p.startindex(), " to ", p.endindex()));
   uint64_t stride = std::max<uint64_t>(p.stride(), 1);
   if (stride > static_cast<uint64_t>(kInt32)) return l.malformed(cat("a stride of ", stride));
   Ints begin, end, steps;
@@ -143,7 +146,12 @@ Status slice(Layer& l) {
     steps.push_back(here ? static_cast<int64_t>(stride) : 1);
     whole.mut<uint8_t>()[static_cast<size_t>(i)] = !here;
   }
-  return l.set(0, MOKA_TRY(l.op("slice_by_index", {{"x", x}, {"begin", begin}, {"end", end}, {"stride", steps}, {"begin_mask", whole}, {"end_mask", whole}})), form);
+  return l.set(
+      0,
+      MOKA_TRY(l.op(
+          "slice_by_index",
+          {{"x", x}, {"begin", begin}, {"end", end}, {"stride", steps}, {"begin_mask", whole}, {"end_mask", whole}})),
+      form);
 }
 
 template <class T>
@@ -158,7 +166,8 @@ Result<Tensor> flags(Layer& l, const T& f, int rank, std::string_view what) {
 template <class T>
 Result<Ints> entries(Layer& l, const T& f, int rank, std::string_view what, int64_t if_absent) {
   Ints out;
-  if (f.size() != 0 && static_cast<int>(f.size()) < rank) return l.malformed(cat(what, ": expected ", rank, " entries, got ", f.size()));
+  if (f.size() != 0 && static_cast<int>(f.size()) < rank)
+    return l.malformed(cat(what, ": expected ", rank, " entries, got ", f.size()));
   for (int i = 0; i < rank; i++) {
     int64_t v = f.size() == 0 ? if_absent : static_cast<int64_t>(f[i]);
     if (v < -kInt32 - 1 || v > kInt32) v = v < 0 ? -kInt32 - 1 : kInt32;
@@ -172,13 +181,14 @@ Status slice_static(Layer& l) {
   const auto& p = l.p.slicestatic();
   Value* x = MOKA_TRY(l.in(0));
   int rank = x->type.rank();
-  return l.set(0, MOKA_TRY(l.op("slice_by_index", {{"x", x},
-                                                   {"begin", MOKA_TRY(entries(l, p.beginids(), rank, "beginIds", 0))},
-                                                   {"end", MOKA_TRY(entries(l, p.endids(), rank, "endIds", 0))},
-                                                   {"stride", MOKA_TRY(entries(l, p.strides(), rank, "strides", 1))},
-                                                   {"begin_mask", MOKA_TRY(flags(l, p.beginmasks(), rank, "beginMasks"))},
-                                                   {"end_mask", MOKA_TRY(flags(l, p.endmasks(), rank, "endMasks"))},
-                                                   {"squeeze_mask", MOKA_TRY(flags(l, p.squeezemasks(), rank, "squeezeMasks"))}})));
+  return l.set(0, MOKA_TRY(l.op("slice_by_index",
+                                {{"x", x},
+                                 {"begin", MOKA_TRY(entries(l, p.beginids(), rank, "beginIds", 0))},
+                                 {"end", MOKA_TRY(entries(l, p.endids(), rank, "endIds", 0))},
+                                 {"stride", MOKA_TRY(entries(l, p.strides(), rank, "strides", 1))},
+                                 {"begin_mask", MOKA_TRY(flags(l, p.beginmasks(), rank, "beginMasks"))},
+                                 {"end_mask", MOKA_TRY(flags(l, p.endmasks(), rank, "endMasks"))},
+                                 {"squeeze_mask", MOKA_TRY(flags(l, p.squeezemasks(), rank, "squeezeMasks"))}})));
 }
 
 /// The numbers of an input that is a constant of the model.
@@ -260,7 +270,9 @@ Status reverse_seq(Layer& l) {
   Value* x = MOKA_TRY(l.in(0));
   int batch = MOKA_TRY(axis_of(l, p.batchaxis(), x->type.rank()));
   int sequence = MOKA_TRY(axis_of(l, p.sequenceaxis(), x->type.rank()));
-  return l.set(0, MOKA_TRY(l.op("reverse_sequence", {{"x", x}, {"lengths", MOKA_TRY(l.int32(1))}, {"seq_axis", sequence}, {"batch_axis", batch}})));
+  return l.set(
+      0, MOKA_TRY(l.op("reverse_sequence",
+                       {{"x", x}, {"lengths", MOKA_TRY(l.int32(1))}, {"seq_axis", sequence}, {"batch_axis", batch}})));
 }
 
 Status sliding_windows(Layer& l) {
@@ -271,7 +283,11 @@ Status sliding_windows(Layer& l) {
   if (p.windowsize() == 0 || p.windowsize() > static_cast<uint64_t>(kInt32) || step > static_cast<uint64_t>(kInt32))
     return l.malformed(cat("windows of ", p.windowsize(), " with step ", step));
   int axis = MOKA_TRY(axis_of(l, p.axis(), x->type.rank()));
-  return l.set(0, MOKA_TRY(l.op("sliding_windows", {{"x", x}, {"axis", axis}, {"size", static_cast<int>(p.windowsize())}, {"stride", static_cast<int>(step)}})));
+  return l.set(
+      0,
+      MOKA_TRY(l.op(
+          "sliding_windows",
+          {{"x", x}, {"axis", axis}, {"size", static_cast<int>(p.windowsize())}, {"stride", static_cast<int>(step)}})));
 }
 
 }  // namespace

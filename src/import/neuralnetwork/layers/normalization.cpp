@@ -50,7 +50,8 @@ Status mvn(Layer& l) {
 Status l2normalize(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   Value* x = MOKA_TRY(l.nchw(0));
-  return l.set(0, MOKA_TRY(l.op("l2_norm", {{"x", x}, {"epsilon", or_default(l.p.l2normalize().epsilon(), 1e-6f)}})), Form::nchw);
+  return l.set(0, MOKA_TRY(l.op("l2_norm", {{"x", x}, {"epsilon", or_default(l.p.l2normalize().epsilon(), 1e-6f)}})),
+               Form::nchw);
 }
 
 Status softmax(Layer& l) {
@@ -76,7 +77,8 @@ Status softmax_nd(Layer& l) {
 Status lrn(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.lrn();
-  if (p.localsize() == 0 || p.localsize() > (uint64_t{1} << 31) - 1) return l.malformed(cat("localSize ", p.localsize()));
+  if (p.localsize() == 0 || p.localsize() > (uint64_t{1} << 31) - 1)
+    return l.malformed(cat("localSize ", p.localsize()));
   Value* x = MOKA_TRY(l.nchw(0));
   return l.set(0,
                MOKA_TRY(l.op("local_response_norm", {{"x", x},
@@ -92,7 +94,8 @@ Status layer_normalization(Layer& l) {
   const auto& p = l.p.layernormalization();
   Value* x = MOKA_TRY(l.in(0));
   int n = p.normalizedshape_size();
-  if (n == 0 || n > x->type.rank()) return l.malformed(cat("a normalized shape of rank ", n, " for an input of rank ", x->type.rank()));
+  if (n == 0 || n > x->type.rank())
+    return l.malformed(cat("a normalized shape of rank ", n, " for an input of rank ", x->type.rank()));
   Shape shape;
   Ints axes;
   for (int i = 0; i < n; i++) {

@@ -4,7 +4,8 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Caffe's rule may place a last window that MIL's ceil mode leaves out, when windows are further apart than they are wide.
+/// Caffe's rule may place a last window that MIL's ceil mode leaves out, when windows are further apart than they are
+/// wide.
 Status check_last_window(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
   if (pad[0] > 0 || pad[1] > 0) return {};
   for (int i = 0; i < 2; i++) {
@@ -16,8 +17,8 @@ Status check_last_window(const Layer& l, Value* x, const Ints& kernel, const Int
   return {};
 }
 
-Result<Value*> pool(Layer& l, Value* x, std::string_view op, const Ints& kernel, const Ints& stride, const Padding& padding,
-                    bool exclude, bool ceil) {
+Result<Value*> pool(Layer& l, Value* x, std::string_view op, const Ints& kernel, const Ints& stride,
+                    const Padding& padding, bool exclude, bool ceil) {
   std::vector<NamedArg> args{{"x", x}, {"kernel_sizes", kernel}, {"strides", stride}};
   padding.append(args);
   if (op == "avg_pool") args.emplace_back("exclude_padding_from_average", exclude);
@@ -52,7 +53,8 @@ Status pooling(Layer& l) {
   } else if (p.has_includelastpixel()) {
     const auto& amounts = p.includelastpixel().paddingamounts();
     Ints pad{0, 0};
-    if (amounts.size() != 0 && amounts.size() != 2) return l.malformed(cat("includeLastPixel: expected 2 paddings, got ", amounts.size()));
+    if (amounts.size() != 0 && amounts.size() != 2)
+      return l.malformed(cat("includeLastPixel: expected 2 paddings, got ", amounts.size()));
     for (int i = 0; i < amounts.size(); i++) {
       if (amounts[i] > (uint64_t{1} << 31) - 1) return l.malformed(cat("includeLastPixel: a padding of ", amounts[i]));
       pad[i] = static_cast<int64_t>(amounts[i]);
@@ -80,8 +82,8 @@ Status pooling3d(Layer& l) {
     case proto::Pooling3DLayerParams::VALID: break;
     case proto::Pooling3DLayerParams::SAME: padding.type = "same"; break;
     default:
-      padding = {"custom", Ints{p.custompaddingfront(), p.custompaddingback(), p.custompaddingtop(), p.custompaddingbottom(),
-                                p.custompaddingleft(), p.custompaddingright()}};
+      padding = {"custom", Ints{p.custompaddingfront(), p.custompaddingback(), p.custompaddingtop(),
+                                p.custompaddingbottom(), p.custompaddingleft(), p.custompaddingright()}};
       for (int64_t v : padding.pad)
         if (v < 0) return l.malformed(cat("a padding of ", v));
   }

@@ -63,7 +63,8 @@ Status embedding_nd(Layer& l) {
   int rank = x->type.rank();
   if (rank < 2) return l.malformed(cat("expected an input of rank 2 or more, got ", x->type));
   x = MOKA_TRY(l.op("squeeze", {{"x", x}, {"axes", Ints{rank - 1}}}));
-  return l.set(0, MOKA_TRY(look_up(l, x, p.embeddingsize(), p.vocabsize(), p.weights(), p.hasbias() ? &p.bias() : nullptr)));
+  return l.set(
+      0, MOKA_TRY(look_up(l, x, p.embeddingsize(), p.vocabsize(), p.weights(), p.hasbias() ? &p.bias() : nullptr)));
 }
 
 Status batched_matmul(Layer& l) {
@@ -71,7 +72,11 @@ Status batched_matmul(Layer& l) {
   const auto& p = l.p.batchedmatmul();
   Value* x = MOKA_TRY(l.in(0));
   if (l.inputs() == 2)
-    return l.set(0, MOKA_TRY(l.op("matmul", {{"x", x}, {"y", MOKA_TRY(l.in(1))}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
+    return l.set(
+        0,
+        MOKA_TRY(l.op(
+            "matmul",
+            {{"x", x}, {"y", MOKA_TRY(l.in(1))}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
   // The file stores the matrix column by column: the rows of linear's weight.
   Shape shape = MOKA_TRY(l.shape({p.weightmatrixseconddimension(), p.weightmatrixfirstdimension()}, "weights"));
   Value* weights = MOKA_TRY(l.weight(p.weights(), shape, "weights"));

@@ -21,14 +21,16 @@ Result<std::string> activation_name(Layer& l, const proto::ActivationParams& a) 
     case proto::ActivationParams::kReLU: return std::string("relu");
     case proto::ActivationParams::kSigmoidHard:
       if (a.sigmoidhard().alpha() == 0 && a.sigmoidhard().beta() == 0) return std::string("hard_sigmoid");
-      if (std::abs(a.sigmoidhard().alpha() - 0.2f) < 1e-6f && std::abs(a.sigmoidhard().beta() - 0.5f) < 1e-6f) return std::string("hard_sigmoid");
+      if (std::abs(a.sigmoidhard().alpha() - 0.2f) < 1e-6f && std::abs(a.sigmoidhard().beta() - 0.5f) < 1e-6f)
+        return std::string("hard_sigmoid");
       return l.unsupported("a hard sigmoid other than 0.2 x + 0.5 in a recurrent layer");
     case proto::ActivationParams::kScaledTanh: return l.unsupported("a scaled hyperbolic tangent in a recurrent layer");
     default: return l.unsupported("this activation in a recurrent layer");
   }
 }
 
-Result<std::vector<std::string>> activation_names(Layer& l, const google::protobuf::RepeatedPtrField<proto::ActivationParams>& list, int n) {
+Result<std::vector<std::string>> activation_names(
+    Layer& l, const google::protobuf::RepeatedPtrField<proto::ActivationParams>& list, int n) {
   if (list.size() != n) return l.malformed(cat("expected ", n, " activations, got ", list.size()));
   std::vector<std::string> names;
   for (const auto& a : list) names.push_back(MOKA_TRY(activation_name(l, a)));
@@ -46,14 +48,16 @@ Result<Sizes> sizes(Layer& l, uint64_t input, uint64_t hidden) {
 }
 
 /// Gate matrices (or vectors, when `columns` is 0) below each other. `sign` may flip some.
-Result<Tensor> stack(Layer& l, const Weights& gates, int64_t hidden, int64_t columns, std::string_view what, std::span<const float> sign = {}) {
+Result<Tensor> stack(Layer& l, const Weights& gates, int64_t hidden, int64_t columns, std::string_view what,
+                     std::span<const float> sign = {}) {
   Shape one = columns == 0 ? Shape{hidden} : Shape{hidden, columns};
   Shape all = one;
   all[0] *= static_cast<int64_t>(gates.size());
   int64_t n = MOKA_TRY(all.checked_count()) / static_cast<int64_t>(gates.size());
   for (const auto* g : gates)
     if (MOKA_TRY(l.count(*g, what)) < n) return l.malformed(cat(what, ": expected ", n, " numbers for each gate"));
-  if (const auto& budget = l.net.context().options.budget) MOKA_TRY(budget->take(static_cast<size_t>(all.count()) * 4, what));
+  if (const auto& budget = l.net.context().options.budget)
+    MOKA_TRY(budget->take(static_cast<size_t>(all.count()) * 4, what));
   Tensor t = MOKA_TRY(Tensor::zeros(DType::fp32, all));
   float* out = t.mut<float>().data();
   for (size_t i = 0; i < gates.size(); i++) {
@@ -134,10 +138,18 @@ Status gru(Layer& l) {
   std::vector<std::string> f = MOKA_TRY(activation_names(l, p.activations(), 2));
   Value* x = MOKA_TRY(sequence(l, s.input));
   std::vector<NamedArg> args{{"x", x}, {"initial_h", MOKA_TRY(state(l, 1, x, s.hidden))}};
-  args.emplace_back("weight_ih", MOKA_TRY(stack(l, {&p.resetgateweightmatrix(), &p.outputgateweightmatrix(), &p.updategateweightmatrix()}, s.hidden, s.input, "weight matrix")));
-  args.emplace_back("weight_hh", MOKA_TRY(stack(l, {&p.resetgaterecursionmatrix(), &p.outputgaterecursionmatrix(), &p.updategaterecursionmatrix()}, s.hidden, s.hidden, "recursion matrix")));
+  args.emplace_back(
+      "weight_ih",
+      MOKA_TRY(stack(l, {&p.resetgateweightmatrix(), &p.outputgateweightmatrix(), &p.updategateweightmatrix()},
+                     s.hidden, s.input, "weight matrix")));
+  args.emplace_back(
+      "weight_hh",
+      MOKA_TRY(stack(l, {&p.resetgaterecursionmatrix(), &p.outputgaterecursionmatrix(), &p.updategaterecursionmatrix()},
+                     s.hidden, s.hidden, "recursion matrix")));
   if (p.hasbiasvectors())
-    args.emplace_back("bias", MOKA_TRY(stack(l, {&p.resetgatebiasvector(), &p.outputgatebiasvector(), &p.updategatebiasvector()}, s.hidden, 0, "bias")));
+    args.emplace_back(
+        "bias", MOKA_TRY(stack(l, {&p.resetgatebiasvector(), &p.outputgatebiasvector(), &p.updategatebiasvector()},
+                               s.hidden, 0, "bias")));
   args.emplace_back("direction", p.reverseinput() ? "reverse" : "forward");
   args.emplace_back("output_sequence", p.sequenceoutput());
   args.emplace_back("recurrent_activation", f[0]);
@@ -148,20 +160,35 @@ Status gru(Layer& l) {
 }
 
 /// The weights of one direction, under MIL's names with `suffix`. MIL's gates are input, forget, output, cell.
-Status lstm_weights(Layer& l, std::vector<NamedArg>& args, const proto::LSTMParams& params, const proto::LSTMWeightParams& w, Sizes s,
-                    const std::string& recurrent_activation, const std::string& suffix) {
+Status lstm_weights(Layer& l, std::vector<NamedArg>& args, const proto::LSTMParams& params,
+                    const proto::LSTMWeightParams& w, Sizes s, const std::string& recurrent_activation,
+                    const std::string& suffix) {
   bool coupled = params.coupledinputandforgetgate();
   // With coupled gates the forget gate is 1 - input gate, which these activations give for the negated sum.
   if (coupled && recurrent_activation != "sigmoid" && recurrent_activation != "hard_sigmoid")
     return l.unsupported(cat("coupled input and forget gates with activation ", recurrent_activation));
   std::vector<float> sign{1, coupled ? -1.0f : 1.0f, 1, 1};
-  const auto pick = [&](const proto::WeightParams& input, const proto::WeightParams& forget) { return coupled ? &input : &forget; };
-  args.emplace_back("weight_ih" + suffix, MOKA_TRY(stack(l, {&w.inputgateweightmatrix(), pick(w.inputgateweightmatrix(), w.forgetgateweightmatrix()), &w.outputgateweightmatrix(), &w.blockinputweightmatrix()}, s.hidden, s.input, "weight matrix", sign)));
-  args.emplace_back("weight_hh" + suffix, MOKA_TRY(stack(l, {&w.inputgaterecursionmatrix(), pick(w.inputgaterecursionmatrix(), w.forgetgaterecursionmatrix()), &w.outputgaterecursionmatrix(), &w.blockinputrecursionmatrix()}, s.hidden, s.hidden, "recursion matrix", sign)));
+  const auto pick = [&](const proto::WeightParams& input, const proto::WeightParams& forget) {
+    return coupled ? &input : &forget;
+  };
+  args.emplace_back("weight_ih" + suffix, MOKA_TRY(stack(l,
+                                                         {&w.inputgateweightmatrix(),
+                                                          pick(w.inputgateweightmatrix(), w.forgetgateweightmatrix()),
+                                                          &w.outputgateweightmatrix(), &w.blockinputweightmatrix()},
+                                                         s.hidden, s.input, "weight matrix", sign)));
+  args.emplace_back(
+      "weight_hh" + suffix,
+      MOKA_TRY(stack(l,
+                     {&w.inputgaterecursionmatrix(), pick(w.inputgaterecursionmatrix(), w.forgetgaterecursionmatrix()),
+                      &w.outputgaterecursionmatrix(), &w.blockinputrecursionmatrix()},
+                     s.hidden, s.hidden, "recursion matrix", sign)));
   if (params.hasbiasvectors() || (params.forgetbias() && !coupled)) {
     Tensor bias;
     if (params.hasbiasvectors())
-      bias = MOKA_TRY(stack(l, {&w.inputgatebiasvector(), pick(w.inputgatebiasvector(), w.forgetgatebiasvector()), &w.outputgatebiasvector(), &w.blockinputbiasvector()}, s.hidden, 0, "bias", sign));
+      bias = MOKA_TRY(stack(l,
+                            {&w.inputgatebiasvector(), pick(w.inputgatebiasvector(), w.forgetgatebiasvector()),
+                             &w.outputgatebiasvector(), &w.blockinputbiasvector()},
+                            s.hidden, 0, "bias", sign));
     else
       bias = MOKA_TRY(Tensor::zeros(DType::fp32, Shape{4 * s.hidden}));
     if (params.forgetbias() && !coupled)
@@ -170,7 +197,12 @@ Status lstm_weights(Layer& l, std::vector<NamedArg>& args, const proto::LSTMPara
   }
   if (params.haspeepholevectors()) {
     sign.resize(3);
-    args.emplace_back("peephole" + suffix, MOKA_TRY(stack(l, {&w.inputgatepeepholevector(), pick(w.inputgatepeepholevector(), w.forgetgatepeepholevector()), &w.outputgatepeepholevector()}, s.hidden, 0, "peephole", sign)));
+    args.emplace_back(
+        "peephole" + suffix,
+        MOKA_TRY(stack(l,
+                       {&w.inputgatepeepholevector(), pick(w.inputgatepeepholevector(), w.forgetgatepeepholevector()),
+                        &w.outputgatepeepholevector()},
+                       s.hidden, 0, "peephole", sign)));
   }
   return {};
 }
@@ -189,7 +221,8 @@ Status lstm(Layer& l) {
   Sizes s = MOKA_TRY(sizes(l, p.inputvectorsize(), p.outputvectorsize()));
   std::vector<std::string> f = MOKA_TRY(activation_names(l, p.activations(), 3));
   Value* x = MOKA_TRY(sequence(l, s.input));
-  std::vector<NamedArg> args{{"x", x}, {"initial_h", MOKA_TRY(state(l, 1, x, s.hidden))}, {"initial_c", MOKA_TRY(state(l, 2, x, s.hidden))}};
+  std::vector<NamedArg> args{
+      {"x", x}, {"initial_h", MOKA_TRY(state(l, 1, x, s.hidden))}, {"initial_c", MOKA_TRY(state(l, 2, x, s.hidden))}};
   MOKA_TRY(lstm_weights(l, args, p.params(), p.weightparams(), s, f[0], ""));
   args.emplace_back("direction", p.reverseinput() ? "reverse" : "forward");
   lstm_options(args, p.params(), f);
@@ -203,7 +236,8 @@ Status lstm(Layer& l) {
 Status bidirectional_lstm(Layer& l) {
   MOKA_TRY(l.arity(1, 5, 1, 5));
   const auto& p = l.p.bidirectionallstm();
-  if (p.weightparams_size() != 2) return l.malformed(cat("expected the weights of 2 directions, got ", p.weightparams_size()));
+  if (p.weightparams_size() != 2)
+    return l.malformed(cat("expected the weights of 2 directions, got ", p.weightparams_size()));
   Sizes s = MOKA_TRY(sizes(l, p.inputvectorsize(), p.outputvectorsize()));
   std::vector<std::string> f = MOKA_TRY(activation_names(l, p.activationsforwardlstm(), 3));
   if (p.activationsbackwardlstm_size() != 0 && MOKA_TRY(activation_names(l, p.activationsbackwardlstm(), 3)) != f)

@@ -102,7 +102,8 @@ Status top_k(Layer& l) {
   }
   if (!(k >= 1) || k > (int64_t{1} << 31) - 1) return l.malformed(cat("a K of ", k));
   int axis = MOKA_TRY(ir::normalize_axis(p.axis(), x->type.rank()));
-  ir::Op* top = MOKA_TRY(l.multi("topk", {{"x", x}, {"k", static_cast<int>(k)}, {"axis", axis}, {"ascending", p.usebottomk()}}));
+  ir::Op* top =
+      MOKA_TRY(l.multi("topk", {{"x", x}, {"k", static_cast<int>(k)}, {"axis", axis}, {"ascending", p.usebottomk()}}));
   MOKA_TRY(l.set(0, top->output(0)));
   return l.set(1, top->output(1));
 }
@@ -127,7 +128,9 @@ Status cum_sum(Layer& l) {
     at = ir::load_i64(v->constant()->tensor.view(), 0);
   }
   int axis = MOKA_TRY(ir::normalize_axis(at, x->type.rank()));
-  return l.set(0, MOKA_TRY(l.op("cumsum", {{"x", x}, {"axis", axis}, {"exclusive", p.excludefinalsum()}, {"reverse", p.reverse()}})));
+  return l.set(
+      0, MOKA_TRY(
+             l.op("cumsum", {{"x", x}, {"axis", axis}, {"exclusive", p.excludefinalsum()}, {"reverse", p.reverse()}})));
 }
 
 }  // namespace

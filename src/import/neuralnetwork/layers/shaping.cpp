@@ -16,9 +16,10 @@ Status flatten(Layer& l) {
   if (l.p.flatten().mode() == proto::FlattenLayerParams::CHANNEL_LAST) x = MOKA_TRY(channels_last(l, x));
   std::vector<Dim> dims = dims_of(x);
   Dim features{product(std::span(dims).subspan(1))};
-  Value* y = dims[0].known() && !features.known() ? MOKA_TRY(l.net.reshape(x, std::vector<Dim>{dims[0], Dim{}}, l.p.name()))
-             : features.known()                   ? MOKA_TRY(l.net.reshape(x, std::vector<Dim>{dims[0], features}, l.p.name()))
-                                                  : MOKA_TRY(l.op("flatten2d", {{"x", x}, {"axis", 1}}));
+  Value* y = dims[0].known() && !features.known()
+                 ? MOKA_TRY(l.net.reshape(x, std::vector<Dim>{dims[0], Dim{}}, l.p.name()))
+             : features.known() ? MOKA_TRY(l.net.reshape(x, std::vector<Dim>{dims[0], features}, l.p.name()))
+                                : MOKA_TRY(l.op("flatten2d", {{"x", x}, {"axis", 1}}));
   return l.set(0, y, Form::matrix);
 }
 
@@ -40,7 +41,8 @@ Status reshape(Layer& l) {
       return l.unsupported("a new sequence length for more than one batch");
     first = Dim{target[0]};
     target.erase(0);
-    if (lead.empty() && first.size != 1) return l.malformed(cat("a sequence length of ", first.size, " for an input of rank 3"));
+    if (lead.empty() && first.size != 1)
+      return l.malformed(cat("a sequence length of ", first.size, " for an input of rank 3"));
     if (!lead.empty()) lead[0] = first;
   }
   bool last = p.mode() == proto::ReshapeLayerParams::CHANNEL_LAST;
@@ -69,7 +71,8 @@ Status permute(Layer& l) {
     }
   }
   Blob* b = MOKA_TRY(l.blob(0));
-  if (axes[0] == 0) return l.set(0, MOKA_TRY(l.op("transpose", {{"x", MOKA_TRY(l.nchw(0))}, {"perm", axes}})), Form::nchw);
+  if (axes[0] == 0)
+    return l.set(0, MOKA_TRY(l.op("transpose", {{"x", MOKA_TRY(l.nchw(0))}, {"perm", axes}})), Form::nchw);
   if (b->rank() != 5) return l.malformed(cat("expected an input of rank 5 to move its sequence, got rank ", b->rank()));
   Ints perm;
   for (int i = 0; i < 4; i++) {
@@ -125,7 +128,8 @@ Status rank_preserving_reshape(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   Ints shape = MOKA_TRY(small_ints(l, l.p.rankpreservingreshape().targetshape(), "target shape"));
   Value* x = MOKA_TRY(l.in(0));
-  if (shape.size() != x->type.rank()) return l.malformed(cat("expected ", x->type.rank(), " target dimensions, got ", shape.size()));
+  if (shape.size() != x->type.rank())
+    return l.malformed(cat("expected ", x->type.rank(), " target dimensions, got ", shape.size()));
   std::vector<Dim> dims = dims_of(x);
   int free = 0;
   for (int i = 0; i < shape.size(); i++) {
@@ -142,7 +146,8 @@ Status rank_preserving_reshape(Layer& l) {
         std::span<const Dim> all(dims);
         if (i > 0) parts.push_back(MOKA_TRY(l.net.shape_value(all.first(static_cast<size_t>(i)), l.p.name())));
         parts.push_back(any);
-        if (i + 1 < shape.size()) parts.push_back(MOKA_TRY(l.net.shape_value(all.subspan(static_cast<size_t>(i) + 1), l.p.name())));
+        if (i + 1 < shape.size())
+          parts.push_back(MOKA_TRY(l.net.shape_value(all.subspan(static_cast<size_t>(i) + 1), l.p.name())));
         Value* target = parts.size() == 1 ? any : MOKA_TRY(l.op("concat", {{"values", parts}, {"axis", 0}}));
         return l.set(0, MOKA_TRY(l.op("reshape", {{"x", x}, {"shape", target}})));
       }
@@ -200,12 +205,14 @@ Status get_shape(Layer& l) {
 Status broadcast_to(Layer& l, std::span<const Dim> dims, Value* shape) {
   Value* x = MOKA_TRY(l.in(0));
   std::vector<Dim> from = dims_of(x);
-  if (shape == nullptr && all_known(dims) && all_known(from) && dims.size() >= from.size() && dims.size() <= ir::kMaxRank) {
+  if (shape == nullptr && all_known(dims) && all_known(from) && dims.size() >= from.size() &&
+      dims.size() <= ir::kMaxRank) {
     Ints wide, reps;
     size_t extra = dims.size() - from.size();
     for (size_t i = 0; i < dims.size(); i++) {
       int64_t have = i < extra ? 1 : from[i - extra].size;
-      if (have != dims[i].size && have != 1) return l.malformed(cat("an input of type ", x->type, " does not broadcast to size ", dims[i].size));
+      if (have != dims[i].size && have != 1)
+        return l.malformed(cat("an input of type ", x->type, " does not broadcast to size ", dims[i].size));
       wide.push_back(have);
       reps.push_back(have == dims[i].size ? 1 : dims[i].size);
     }

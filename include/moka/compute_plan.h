@@ -43,8 +43,8 @@ struct ComputePlan {
   double measured_seconds = -1;     ///< of the whole prediction
 };
 
-/// Core ML's MLModelStructure, one function.
-struct ModelStructure {
+/// Core ML's MLOperationList, one function.
+struct OperationList {
   struct Operation {
     std::string name, type;
     std::vector<std::pair<std::string, std::string>> inputs;   ///< parameter, value

@@ -11,6 +11,7 @@
 #include "moka/compute_plan.h"
 #include "moka/description.h"
 #include "moka/feature.h"
+#include "moka/model_structure.h"
 
 namespace moka {
 
@@ -85,6 +86,9 @@ class MOKA_EXPORT Model {
   static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},
                         std::map<std::string, std::vector<std::byte>> weights = {});
 
+  /// The same model under another configuration, from the file as it was opened.
+  Model configured(const ModelConfiguration& configuration) const;
+
   /// What a model says of itself, without loading it; also of models that Moka refuses to run.
   static ModelDescription describe(const std::string& path);
 
@@ -111,6 +115,9 @@ class MOKA_EXPORT Model {
   /// Predicts once and hands over what every operation that runs computed.
   Features intermediates(const Features& inputs, const Intermediate& observe,
                          const PredictionOptions& options = {}) const;
+  /// The operations of the loaded function, after the passes.
+  OperationList operations() const;
+  /// What the model consists of, as its file says it.
   ModelStructure structure() const;
   /// The program as MIL text: as imported, or after the passes.
   std::string mil(bool optimized = false) const;

@@ -54,7 +54,7 @@ void copy_array(const MultiArray& from, const ir::TensorView& to);
 using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
 /// `times`: seconds and runs of each step, nullptr when not measured.
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
-ModelStructure structure(const runtime::Model& model);
+OperationList operations(const runtime::Model& model);
 
 /// Text form of MIL with the program's own types as the description.
 Result<import::ImportedModel> import_text(const std::string& text, const std::map<std::string, Bytes>& weights,
@@ -70,16 +70,22 @@ struct State::Impl {
 };
 
 struct __attribute__((visibility("hidden"))) Model::Impl {
+  /// What the model is imported from, kept to import it again.
+  struct Source {
+    std::optional<format::ModelFile> file;  ///< none: text and weights
+    std::string text;
+    std::map<std::string, Bytes> weights;
+    Result<import::ImportedModel> import(const std::shared_ptr<MemoryBudget>& budget) const;
+  };
   ModelConfiguration configuration;
   ModelDescription description;
   FunctionDescription function;
   LoadTimes times;
   std::unique_ptr<runtime::Model> model;
-  std::function<Result<std::string>()> mil;  ///< the program as imported
+  std::shared_ptr<const Source> source;
 
-  static std::shared_ptr<const Impl> make(Result<import::ImportedModel> imported,
-                                          const ModelConfiguration& configuration, std::shared_ptr<MemoryBudget> budget,
-                                          LoadTimes times, std::function<Result<std::string>()> mil);
+  static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,
+                                          std::shared_ptr<MemoryBudget> budget, LoadTimes times);
   static std::shared_ptr<const Impl> from_file(
       const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration);

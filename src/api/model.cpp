@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "api/internal.h"
+#include "import/structure.h"
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
+#include "runtime/fork.h"
 
 namespace moka {
 
@@ -36,13 +38,22 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
 
 }  // namespace
 
-std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedModel> imported,
+Result<import::ImportedModel> Model::Impl::Source::import(const std::shared_ptr<MemoryBudget>& budget) const {
+  if (file) return import::import_model(*file, {budget});
+  return api::import_text(text, weights, budget);
+}
+
+std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Source> source,
                                                      const ModelConfiguration& configuration,
-                                                     std::shared_ptr<MemoryBudget> budget, LoadTimes times,
-                                                     std::function<Result<std::string>()> mil) {
+                                                     std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
+  runtime::watch_forks();
+  if (runtime::lost_its_team())
+    return runtime::with_team([&] { return make(source, configuration, budget, times); });
   auto impl = std::make_shared<Impl>();
-  impl->mil = std::move(mil);
-  import::ImportedModel m = api::unwrap(std::move(imported));
+  auto start = Clock::now();
+  import::ImportedModel m = api::unwrap(source->import(budget));
+  times.import = seconds_since(start);
+  impl->source = std::move(source);
   impl->configuration = configuration;
   impl->description = api::to_public(m.description);
   runtime::CompileOptions options;
@@ -55,7 +66,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedMode
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
-  auto start = Clock::now();
+  start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
   times.passes = seconds_since(start);
   const import::FunctionDescription& f = impl->model->function();
@@ -105,15 +116,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(
   auto budget = budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
-  format::ModelFile file = api::unwrap(open({budget}));
+  auto source = std::make_shared<Source>();
+  source->file = api::unwrap(open({budget}));
   times.open = seconds_since(start);
-  start = Clock::now();
-  auto imported = import::import_model(file, {budget});
-  times.import = seconds_since(start);
-  auto mil = [file]() -> Result<std::string> {
-    return ir::print_text(MOKA_TRY(import::import_model(file, {})).program);
-  };
-  return make(std::move(imported), configuration, budget, times, mil);
+  return make(std::move(source), configuration, std::move(budget), times);
 }
 
 Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
@@ -129,13 +135,14 @@ Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
 
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
                       std::map<std::string, std::vector<std::byte>> weights) {
-  auto budget = budget_of(configuration);
-  LoadTimes times;
-  auto start = Clock::now();
-  auto imported = api::import_text(text, hold(std::move(weights)), budget);
-  times.import = seconds_since(start);
-  return Model(
-      Impl::make(std::move(imported), configuration, budget, times, [text]() -> Result<std::string> { return text; }));
+  auto source = std::make_shared<Impl::Source>();
+  source->text = text;
+  source->weights = hold(std::move(weights));
+  return Model(Impl::make(std::move(source), configuration, budget_of(configuration), {}));
+}
+
+Model Model::configured(const ModelConfiguration& configuration) const {
+  return Model(Impl::make(impl_->source, configuration, budget_of(configuration), {}));
 }
 
 ModelDescription Model::describe(const std::string& path) {
@@ -149,6 +156,8 @@ const LoadTimes& Model::load_times() const { return impl_->times; }
 
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, std::shared_ptr<const plan::Plan>* plan) const {
+  if (runtime::lost_its_team())
+    return runtime::with_team([&] { return predict(inputs, outputs, options, trace, plan); });
   const import::FunctionDescription& f = model->function();
   for (const auto& [name, value] : inputs) {
     bool known = false;
@@ -350,11 +359,21 @@ Features Model::intermediates(const Features& inputs, const Intermediate& observ
   return outputs;
 }
 
-ModelStructure Model::structure() const { return api::structure(*impl_->model); }
+OperationList Model::operations() const { return api::operations(*impl_->model); }
+
+ModelStructure Model::structure() const {
+  const Impl::Source& source = *impl_->source;
+  if (source.file) return api::unwrap(import::structure_of(*source.file, {}));
+  ModelStructure out;
+  out.type = impl_->description.type;
+  out.functions = import::functions_of(api::unwrap(source.import(nullptr)).program);
+  return out;
+}
 
 std::string Model::mil(bool optimized) const {
   if (optimized) return ir::print_text(impl_->model->program());
-  return api::unwrap(impl_->mil());
+  const Impl::Source& source = *impl_->source;
+  return source.file ? ir::print_text(api::unwrap(source.import(nullptr)).program) : source.text;
 }
 
 MultiArray State::read(std::string_view name) const {

@@ -70,7 +70,7 @@ class Reporter {
   const StepTimes* times_;
 };
 
-void add_structure(const ir::Block& block, int depth, ModelStructure& out, std::set<const ir::Value*>& seen) {
+void list_operations(const ir::Block& block, int depth, OperationList& out, std::set<const ir::Value*>& seen) {
   auto weight = [&](const ir::Value& v, const std::string& name) {
     if (v.constant() == nullptr || !v.type.is_tensor() || v.type.dtype() == ir::DType::string ||
         !seen.insert(&v).second)
@@ -84,7 +84,7 @@ void add_structure(const ir::Block& block, int depth, ModelStructure& out, std::
       weight(*op->output(), op->output()->name);
       continue;
     }
-    ModelStructure::Operation o;
+    OperationList::Operation o;
     o.name = op->name;
     o.type = op->type_name();
     o.depth = depth;
@@ -98,7 +98,7 @@ void add_structure(const ir::Block& block, int depth, ModelStructure& out, std::
     for (size_t i = 0; i < op->output_count(); i++)
       o.outputs.emplace_back(op->output(i)->name, cat(op->output(i)->type));
     out.operations.push_back(std::move(o));
-    for (size_t b = 0; b < op->block_count(); b++) add_structure(*op->block(b), depth + 1, out, seen);
+    for (size_t b = 0; b < op->block_count(); b++) list_operations(*op->block(b), depth + 1, out, seen);
   }
 }
 
@@ -113,12 +113,12 @@ ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const St
   return out;
 }
 
-ModelStructure structure(const runtime::Model& model) {
-  ModelStructure out;
+OperationList operations(const runtime::Model& model) {
+  OperationList out;
   out.function = model.ir().name;
   out.opset = ir::to_string(model.ir().opset);
   std::set<const ir::Value*> seen;
-  add_structure(model.ir().body(), 0, out, seen);
+  list_operations(model.ir().body(), 0, out, seen);
   return out;
 }
 

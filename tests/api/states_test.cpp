@@ -108,7 +108,7 @@ TEST(ComputePlan, NamesEveryOperationOnce) {
   }
   EXPECT_GT(sum, 0);
   EXPECT_LE(sum, p.measured_seconds);
-  ModelStructure s = m.structure();
+  OperationList s = m.operations();
   EXPECT_FALSE(s.operations.empty());
   EXPECT_FALSE(s.weights.empty());
 }

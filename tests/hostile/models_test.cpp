@@ -82,7 +82,7 @@ void use(const fs::path& path, int number) {
   if (number % 6 == 5) c.device = "reference";
   Model m = Model::load(path.string(), c);
   count_loaded();
-  (void)m.structure();
+  (void)m.operations();
   (void)m.mil(true);
   std::optional<State> state;
   PredictionOptions options;

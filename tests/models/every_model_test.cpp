@@ -91,7 +91,7 @@ TEST_P(EveryModel, ColumnsAgree) {
   ModelConfiguration unoptimised;
   unoptimised.optimize = false;
   double operations = 0;  // of the column with the most
-  for (const auto& op : Model::load(GetParam().string(), unoptimised).structure().operations)
+  for (const auto& op : Model::load(GetParam().string(), unoptimised).operations().operations)
     operations += op.type != "const";
   const double bound = std::max(1e-5, operations * std::ldexp(1, -23));
   for (const Column& column : kColumns) {

@@ -61,7 +61,7 @@ std::string counts_text(const std::vector<std::pair<std::string, int64_t>>& coun
   return out;
 }
 
-std::string operations_text(const ModelStructure& structure) {
+std::string operations_text(const OperationList& structure) {
   const auto counts = operation_counts(structure);
   int64_t total = 0;
   for (const auto& [type, count] : counts) total += count;
@@ -69,7 +69,7 @@ std::string operations_text(const ModelStructure& structure) {
   return fmt::format("\n{}  {}\n", bold(plural(total, "operation")), dim(structure.opset)) + counts_text(counts);
 }
 
-std::string weights_text(const ModelStructure& structure) {
+std::string weights_text(const OperationList& structure) {
   const auto groups = weight_groups(structure);
   if (groups.empty()) return {};
   io::Table table(
@@ -96,14 +96,14 @@ std::string weights_text(const ModelStructure& structure) {
 /// The names of values that a person wants to see as operands: what is computed, given or learned.
 class Operands {
  public:
-  Operands(const ModelStructure& structure, const FunctionDescription& function) {
+  Operands(const OperationList& structure, const FunctionDescription& function) {
     for (const auto& input : function.inputs) named_.insert(input.name);
     for (const auto& state : function.states) named_.insert(state.name);
     for (const auto& operation : structure.operations)
       for (const auto& [value, type] : operation.outputs) named_.insert(value);
     for (const auto& weight : structure.weights) (is_weight(weight) ? named_ : settings_).insert(weight.name);
   }
-  std::string text(const ModelStructure::Operation& operation) const {
+  std::string text(const OperationList::Operation& operation) const {
     std::string out;
     for (const auto& [parameter, value] : operation.inputs) {
       // What blocks take is in no list: nothing inside one is left out that may be such a value.
@@ -118,7 +118,7 @@ class Operands {
   std::set<std::string> named_, settings_;
 };
 
-std::string layers_text(const ModelStructure& structure, const FunctionDescription& function) {
+std::string layers_text(const OperationList& structure, const FunctionDescription& function) {
   const Operands operands(structure, function);
   io::Table table({"operation", "type", "operands", "result"},
                   {io::Align::left, io::Align::left, io::Align::left, io::Align::left});
@@ -133,7 +133,7 @@ std::string layers_text(const ModelStructure& structure, const FunctionDescripti
   return "\n" + table.render(colour_output());
 }
 
-std::string weight_list_text(const ModelStructure& structure) {
+std::string weight_list_text(const OperationList& structure) {
   io::Table table({"weight", "type", "bytes", "stored"},
                   {io::Align::left, io::Align::left, io::Align::right, io::Align::left});
   for (const auto& weight : structure.weights)
@@ -198,14 +198,14 @@ std::string human(const Subject& subject, const Options& options) {
   out += features_text("state", shown.states);
   out += user_defined_text(d.user_defined);
   if (!subject.model) return out;
-  const ModelStructure structure = subject.model->structure();
+  const OperationList structure = subject.model->operations();
   out += operations_text(structure) + weights_text(structure);
   if (options.layers) out += layers_text(structure, shown);
   if (options.weights) out += weight_list_text(structure);
   return out;
 }
 
-Json weights_json(const ModelStructure& structure, bool list) {
+Json weights_json(const OperationList& structure, bool list) {
   Json json{{"count", 0}, {"bytes", 0}, {"groups", Json::array()}};
   uint64_t bytes = 0;
   int64_t count = 0;
@@ -229,7 +229,7 @@ Json weights_json(const ModelStructure& structure, bool list) {
   return json;
 }
 
-Json operations_json(const ModelStructure& structure, bool list) {
+Json operations_json(const OperationList& structure, bool list) {
   Json json{{"opset", structure.opset}, {"count", 0}, {"byType", Json::object()}};
   int64_t total = 0;
   for (const auto& [type, count] : operation_counts(structure)) {
@@ -277,7 +277,7 @@ Json machine(const Subject& subject, const Options& options) {
     json["refused"] = subject.refusal;
     return json;
   }
-  const ModelStructure structure = subject.model->structure();
+  const OperationList structure = subject.model->operations();
   json["operations"] = operations_json(structure, options.layers);
   json["weights"] = weights_json(structure, options.weights);
   if (options.mil) json["mil"] = subject.model->mil(options.optimized);

@@ -32,7 +32,7 @@ std::string systems_for(int specification_version) {
   return std::string("iOS ") + ios + ", macOS " + macos;
 }
 
-std::vector<std::pair<std::string, int64_t>> operation_counts(const ModelStructure& structure) {
+std::vector<std::pair<std::string, int64_t>> operation_counts(const OperationList& structure) {
   std::map<std::string, int64_t> counts;
   for (const auto& operation : structure.operations)
     if (operation.type != "const") ++counts[operation.type];
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, int64_t>> operation_counts(const ModelStructu
   return out;
 }
 
-bool is_weight(const ModelStructure::Weight& weight) {
+bool is_weight(const OperationList::Weight& weight) {
   constexpr int64_t kShort = 16;
   if (weight.storage == "file") return true;
   const TensorType type = parse_tensor_type(weight.type);
@@ -49,7 +49,7 @@ bool is_weight(const ModelStructure::Weight& weight) {
   return type.count >= (numbers ? 2 : kShort);
 }
 
-std::vector<WeightGroup> weight_groups(const ModelStructure& structure) {
+std::vector<WeightGroup> weight_groups(const OperationList& structure) {
   std::map<std::pair<std::string, std::string>, WeightGroup> groups;
   for (const auto& weight : structure.weights) {
     if (!is_weight(weight)) continue;

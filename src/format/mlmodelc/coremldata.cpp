@@ -113,7 +113,66 @@ Status read_tail(Stream& in, CoreMLData& out) {
   return {};
 }
 
+/// Appends little-endian numbers and counted strings.
+class Writer {
+ public:
+  template <class T>
+  void number(T value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void string(std::string_view text) {
+    number<uint64_t>(text.size());
+    out += text;
+  }
+  void strings(const std::vector<std::string>& list) {
+    number<uint64_t>(list.size());
+    for (const auto& s : list) string(s);
+  }
+  std::string out;
+};
+
+void write_tail(Writer& w, const CoreMLData& data) {
+  if (data.is_neural_network()) {
+    w.number<uint64_t>(data.type);
+    if (data.type == 403) {
+      w.number(data.int64_labels.empty() ? string_labels_tag : int64_labels_tag);
+      if (data.int64_labels.empty()) {
+        w.strings(data.string_labels);
+      } else {
+        w.number<uint64_t>(data.int64_labels.size());
+        for (int64_t label : data.int64_labels) w.number(label);
+      }
+      w.string(data.probability_layer);
+    }
+    w.strings(data.outputs);
+  } else if (data.is_program()) {
+    for (uint64_t i = 0; i < data.functions; ++i) {
+      w.number<uint64_t>(data.type);
+      w.number<uint64_t>(0);
+    }
+  } else if (data.is_pipeline()) {
+    w.number(data.stages);
+    w.number<uint64_t>(data.type);
+  }
+}
+
 }  // namespace
+
+std::string write_coremldata(const CoreMLData& data) {
+  Writer w;
+  w.number(data.type);
+  for (uint64_t v : data.version) w.number(v);
+  w.string(data.target);
+  w.number(data.spec_version);
+  w.out.append(28, '\0');
+  if (data.target == "spec") {
+    w.out += data.spec.text();
+    return std::move(w.out);
+  }
+  w.string(data.description.text());
+  write_tail(w, data);
+  return std::move(w.out);
+}
 
 Result<CoreMLData> parse_coremldata(const Bytes& file) {
   Stream in(file);

@@ -33,4 +33,7 @@ struct CoreMLData {
 /// Errors: malformed (names the part and the byte), unsupported (a model type without a known compiled form).
 Result<CoreMLData> parse_coremldata(const Bytes& file);
 
+/// The bytes that parse_coremldata reads as `data`. Precondition: the target is "spec", or the type has a known tail.
+std::string write_coremldata(const CoreMLData& data);
+
 }  // namespace moka::format

@@ -1,0 +1,55 @@
+"""Runs Core ML models: .mlmodel, .mlpackage and .mlmodelc, on Linux.
+
+    import moka
+    model = moka.Model("model.mlpackage")
+    outputs = model.predict({"x": array})
+
+Code written for coremltools on a Mac needs no change: once moka is installed, `coremltools` predicts with it.
+"""
+
+from ._moka import (
+    ComputePlan,
+    DataError,
+    Error,
+    FeatureDescription,
+    FunctionDescription,
+    InternalError,
+    InvalidArgumentError,
+    IOError,
+    LoadTimes,
+    MalformedModelError,
+    ModelStructure,
+    NotFoundError,
+    OutOfBudgetError,
+    PlannedOperation,
+    State,
+    UnsupportedError,
+    __version__,
+)
+from ._description import ModelDescription
+from ._model import Intermediate, Model, ModelAsset, compile_model
+
+__all__ = [
+    "ComputePlan",
+    "DataError",
+    "Error",
+    "FeatureDescription",
+    "FunctionDescription",
+    "IOError",
+    "Intermediate",
+    "InternalError",
+    "InvalidArgumentError",
+    "LoadTimes",
+    "MalformedModelError",
+    "Model",
+    "ModelAsset",
+    "ModelDescription",
+    "ModelStructure",
+    "NotFoundError",
+    "OutOfBudgetError",
+    "PlannedOperation",
+    "State",
+    "UnsupportedError",
+    "__version__",
+    "compile_model",
+]

@@ -1,0 +1,77 @@
+"""Core ML's native module for coremltools, where it does not exist.
+
+Once moka is installed `import coremltools` finds it by itself (moka_coremltools_hook); `import moka.coremltools` does
+the same by hand, also after coremltools was imported.
+"""
+
+import sys
+import types
+from typing import Optional
+
+_NAME = "coremltools.libcoremlpython"
+#: Modules of coremltools 9 that bind names of the native module while they are imported.
+_BINDERS = (
+    "coremltools.models.model",
+    "coremltools.models._compiled_model",
+    "coremltools.models.compute_plan",
+    "coremltools.models.compute_device",
+    "coremltools.models.ml_program.experimental.compute_plan_utils",
+)
+#: Modules that bind the questions about the host.
+_GATES = (
+    "coremltools.models.utils",
+    "coremltools.models.model",
+    "coremltools.models._compiled_model",
+    "coremltools.models.neural_network.quantization_utils",
+)
+#: The macOS whose Core ML moka answers for.
+MACOS_VERSION = (26, 0)
+
+_native: Optional[types.ModuleType] = None
+
+
+def native() -> types.ModuleType:
+    """The module that stands for coremltools.libcoremlpython."""
+    global _native
+    if _native is None:
+        from . import _devices, _plan, _proxy
+
+        module = types.ModuleType(_NAME, "Core ML's native module, by moka.")
+        for part in (_devices, _plan, _proxy):
+            for name in part.__all__:
+                setattr(module, name, getattr(part, name))
+        _native = module
+    return _native
+
+
+def answer_gates(module: types.ModuleType) -> None:
+    """Lets a module of coremltools see a host that has Core ML. sys.platform stays what it is."""
+    if hasattr(module, "_is_macos"):
+        module._is_macos = lambda: True
+    if hasattr(module, "_macos_version"):
+        module._macos_version = lambda: MACOS_VERSION
+
+
+def install() -> None:
+    """Makes coremltools, imported already or later, predict with moka."""
+    sys.modules[_NAME] = native()
+    package = sys.modules.get("coremltools")
+    if package is not None:
+        package.libcoremlpython = native()
+    for name in _BINDERS:
+        module = sys.modules.get(name)
+        if module is not None:
+            for bound, value in vars(native()).items():
+                if bound.startswith("_ML") and hasattr(module, bound):
+                    setattr(module, bound, value)
+    for name in _GATES:
+        if name in sys.modules:
+            answer_gates(sys.modules[name])
+    try:
+        import moka_coremltools_hook
+    except ImportError:
+        return
+    moka_coremltools_hook.install()
+
+
+install()

@@ -1,0 +1,216 @@
+"""What coremltools loads and predicts with."""
+
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from .. import _moka
+from .._model import _units, compile_model
+from . import _devices, _plan
+from ._values import checked, from_moka, outputs, runtime_errors
+
+__all__ = ["_MLModelProxy", "_MLModelAssetProxy", "_State"]
+
+#: iOS 26.
+_SPECIFICATION_VERSION = 10
+_HINTS = {
+    "reshapeFrequency": ("Frequent", "Infrequent"),
+    "specializationStrategy": ("Default", "FastPrediction"),
+    "allowLowPrecisionAccumulationOnGPU": ("True", "False"),
+}
+
+
+def _remove(folder: str, owner: int) -> None:
+    # A forked child drops its copies too; the files belong to who made them.
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder(stem: str) -> str:
+    return os.path.join(tempfile.mkdtemp(prefix="moka_"), (stem or "model") + ".mlmodelc")
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path.rstrip("/")))[0]
+
+
+def _compile(path: str) -> str:
+    """A new temporary folder with the compiled model."""
+    folder = _new_folder(_stem(path))
+    try:
+        with runtime_errors():
+            return compile_model(path, folder)
+    except RuntimeError as e:
+        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+        raise RuntimeError(f'Error compiling model: "{e}".') from e
+
+
+class _MLModelAssetProxy:
+    """A compiled model by path, or a specification and weight files in memory."""
+
+    def __init__(self, path: str = "", specification: bytes = b"", blobs: Optional[Dict[str, bytes]] = None) -> None:
+        self.path = path
+        self.specification = specification
+        self.blobs = dict(blobs or {})
+
+
+class _State:
+    """The buffers of a stateful model."""
+
+    def __init__(self, state: _moka.State) -> None:
+        self._state = state
+
+    def read_state(self, name: str) -> np.ndarray:
+        """A copy of the buffer `name`; float16 is handed out as float32."""
+        return from_moka(self._state.read(name))
+
+    def write_state(self, name: str, value: np.ndarray) -> None:
+        """Converts and copies `value` into the buffer `name`."""
+        if not isinstance(value, np.ndarray):
+            raise RuntimeError(f"state '{name}': expected an array, got {type(value).__name__}")
+        with runtime_errors():
+            self._state.write(name, value)
+
+
+class _MLModelProxy:
+    def __init__(
+        self,
+        path: str,
+        compute_units: str,
+        function_name: str,
+        optimization_hints: Dict[str, str],
+        asset: Any = None,
+    ) -> None:
+        started = time.perf_counter_ns()
+        if not isinstance(path, str):
+            raise TypeError(f"path: expected str, got {type(path).__name__}")
+        for key, value in (optimization_hints or {}).items():
+            if value not in _HINTS.get(key, (value,)):
+                raise RuntimeError(f"optimization hint '{key}': expected one of {_HINTS[key]}, got '{value}'")
+        with runtime_errors():
+            configuration = _moka.ModelConfiguration()
+            configuration.compute_units = _units(compute_units)
+            configuration.function_name = function_name or ""
+        self._asset: Optional[_MLModelAssetProxy] = None
+        self._path: Optional[str] = None
+        if asset is not None:
+            asset = getattr(asset, "__proxy__", asset)
+            if not isinstance(asset, _MLModelAssetProxy):
+                raise TypeError(f"asset: expected a model asset, got {type(asset).__name__}")
+            self._asset = asset
+            self._path = asset.path or None
+        elif path.rstrip("/").endswith(".mlmodelc"):
+            self._path = path
+        else:
+            # A copy: the file may be deleted or overwritten while the model is in use.
+            self._own(_compile(path))
+        with runtime_errors():
+            if self._path is not None:
+                self._model = _moka.Model.load(self._path, configuration)
+            else:
+                self._model = _moka.Model.load_asset(self._asset.specification, self._asset.blobs, configuration)
+        self._load_duration = time.perf_counter_ns() - started
+        self._predict_duration: Optional[int] = None
+
+    def _own(self, folder: str) -> None:
+        self._path = folder
+        weakref.finalize(self, _remove, os.path.dirname(folder), os.getpid())
+
+    def predict(self, data: Dict[str, Any], state: Optional[_State] = None) -> Dict[str, Any]:
+        data = checked(data)
+        if state is not None and not isinstance(state, _State):
+            raise TypeError(f"state: expected one made by make_state, got {type(state).__name__}")
+        with runtime_errors():
+            values, seconds = self._model.timed_predict(data, None if state is None else state._state)
+        self._predict_duration = max(1, int(seconds * 1e9))
+        return outputs(values)
+
+    def batchPredict(self, data: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        if not isinstance(data, (list, tuple)):
+            raise TypeError(f"expected a list of dicts, got {type(data).__name__}")
+        results = []
+        total = 0
+        for i, item in enumerate(data):
+            try:
+                results.append(_MLModelProxy.predict(self, item))
+            except RuntimeError as e:
+                raise RuntimeError(f"batch item {i}: {e}") from e
+            total += self._predict_duration or 0
+        if results:
+            self._predict_duration = total
+        return results
+
+    def newState(self) -> _State:
+        return _State(self._model.new_state())
+
+    def get_compiled_model_path(self) -> str:
+        """The folder of the loaded model. It lives as long as this object where it was made for it."""
+        if self._path is None:
+            folder = _new_folder("model")
+            with runtime_errors():
+                _moka.compile_asset(self._asset.specification, self._asset.blobs, folder)
+            self._own(folder)
+        return self._path
+
+    def get_load_duration_in_nano_seconds(self) -> Optional[int]:
+        return self._load_duration
+
+    def get_last_predict_duration_in_nano_seconds(self) -> Optional[int]:
+        return self._predict_duration
+
+    @staticmethod
+    def compileModel(path: str) -> str:
+        return _compile(path)
+
+    @staticmethod
+    def maximum_supported_specification_version() -> int:
+        return _SPECIFICATION_VERSION
+
+    @staticmethod
+    def auto_set_specification_version(specification: bytes) -> bytes:
+        """The specification with the lowest version that supports it. Core ML's own rule is not public: the version
+        that the converter wrote is kept."""
+        if not isinstance(specification, bytes):
+            raise TypeError(f"expected the bytes of a specification, got {type(specification).__name__}")
+        return specification
+
+    @staticmethod
+    def create_model_asset_from_path(path: str) -> Any:
+        from coremltools.models.model import MLModelAsset
+
+        if not os.path.isdir(path):
+            raise RuntimeError(f"'{path}': expected the folder of a compiled model, found none")
+        return MLModelAsset(_MLModelAssetProxy(path))
+
+    @staticmethod
+    def create_model_asset_from_memory(spec_data: bytes, blob_mapping: Optional[Dict[str, bytes]] = None) -> Any:
+        from coremltools.models.model import MLModelAsset
+
+        if not isinstance(spec_data, bytes):
+            raise TypeError(f"expected the bytes of a specification, got {type(spec_data).__name__}")
+        return MLModelAsset(_MLModelAssetProxy("", spec_data, blob_mapping))
+
+    @staticmethod
+    def get_available_compute_devices() -> List[Any]:
+        return _devices.all_devices()
+
+    @staticmethod
+    def get_all_compute_devices() -> List[Any]:
+        return _devices.all_devices()
+
+    @staticmethod
+    def get_model_structure(path: str) -> Any:
+        with runtime_errors():
+            return _plan.structure_of(_moka.Model.load(path, _moka.ModelConfiguration()).structure())
+
+    @staticmethod
+    def get_compute_plan(path: str, compute_units: str) -> Any:
+        with runtime_errors():
+            configuration = _moka.ModelConfiguration()
+            configuration.compute_units = _units(compute_units)
+            return _plan.plan_of(_moka.Model.load(path, configuration))

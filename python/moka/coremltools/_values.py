@@ -1,0 +1,48 @@
+"""Values between coremltools and moka: Core ML's own module knows fewer types of arrays."""
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator
+
+import numpy as np
+
+from .. import _moka
+
+_NO_VALUE = "value type not convertible"
+
+
+@contextmanager
+def runtime_errors() -> Iterator[None]:
+    """Everything that Core ML's own module raises for a value or a model is a RuntimeError."""
+    try:
+        yield
+    except _moka.Error:
+        raise
+    except (TypeError, ValueError, OSError) as e:
+        raise RuntimeError(str(e)) from e
+
+
+def from_moka(value: Any) -> Any:
+    """float16 arrays are handed out as float32."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float16:
+        return value.astype(np.float32)
+    return value
+
+
+def outputs(values: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: from_moka(value) for name, value in values.items()}
+
+
+def checked(data: Any) -> Dict[str, Any]:
+    """The inputs of a prediction: a dict, with values of kinds that a feature can have."""
+    if not isinstance(data, dict):
+        raise TypeError(f"expected a dict of inputs by name, got {type(data).__name__}")
+    for name, value in data.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+            raise RuntimeError(f"input '{name}': Unsupported array type: {value.dtype}.")
+        if value is not None and not isinstance(value, (np.ndarray, np.generic, int, float, str, bytes, dict, list, tuple)):
+            if not (hasattr(value, "mode") or hasattr(value, "__array__") or hasattr(value, "__dlpack__")):
+                try:
+                    memoryview(value)
+                except TypeError:
+                    raise RuntimeError(f"input '{name}': {_NO_VALUE}: {type(value).__name__}") from None
+    return data

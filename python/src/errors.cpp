@@ -1,0 +1,54 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+#include "convert.h"
+
+namespace moka::python {
+
+namespace {
+
+/// Python classes by ErrorKind, never released: the interpreter may be gone when they would be.
+PyObject* classes[9] = {};
+
+PyObject* class_of(ErrorKind kind) {
+  const auto i = static_cast<size_t>(kind);
+  return i < std::size(classes) && classes[i] != nullptr ? classes[i] : PyExc_RuntimeError;
+}
+
+}  // namespace
+
+void raise(ErrorKind kind, const std::string& message) { throw Exception(kind, message); }
+
+void raise_type(const std::string& message) { throw nb::type_error(message.c_str()); }
+
+void bind_errors(nb::module_& m) {
+  const auto add = [&](ErrorKind kind, const char* name, const char* doc, PyObject* bases) {
+    PyObject* made = PyErr_NewExceptionWithDoc((std::string("moka.") + name).c_str(), doc, bases, nullptr);
+    if (made == nullptr) throw nb::python_error();
+    classes[static_cast<size_t>(kind)] = made;
+    m.attr(name) = nb::handle(made);
+  };
+  PyObject* base = PyErr_NewExceptionWithDoc("moka.Error", "Everything that moka raises but TypeError.",
+                                             PyExc_RuntimeError, nullptr);
+  if (base == nullptr) throw nb::python_error();
+  m.attr("Error") = nb::handle(base);
+  nb::tuple value = nb::make_tuple(nb::handle(base), nb::handle(PyExc_ValueError));
+  add(ErrorKind::invalid_argument, "InvalidArgumentError",
+      "A value, name, shape or type given by the caller does not fit the model.", value.ptr());
+  add(ErrorKind::malformed, "MalformedModelError", "The model's bytes contradict themselves or their format.", base);
+  add(ErrorKind::unsupported, "UnsupportedError", "Well-formed, but moka cannot do it; the message names what.", base);
+  add(ErrorKind::not_found, "NotFoundError", "A file, function, feature or weight that does not exist.", base);
+  add(ErrorKind::io, "IOError", "The operating system refused.", base);
+  add(ErrorKind::out_of_budget, "OutOfBudgetError", "Would exceed memory_budget.", base);
+  add(ErrorKind::data, "DataError", "A value met while predicting breaks a rule of an operation.", base);
+  add(ErrorKind::internal, "InternalError", "A bug in moka.", base);
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Exception& e) {
+      PyErr_SetString(class_of(e.kind()), e.what());
+    }
+  });
+}
+
+}  // namespace moka::python

@@ -1,0 +1,196 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "bindings.h"
+#include "convert.h"
+#include "moka/compiler.h"
+
+namespace moka::python {
+
+namespace {
+
+std::vector<std::byte> bytes_of(const nb::bytes& b) {
+  std::vector<std::byte> out(b.size());
+  std::memcpy(out.data(), b.c_str(), b.size());
+  return out;
+}
+
+std::map<std::string, std::vector<std::byte>> files_of(const nb::dict& blobs) {
+  std::map<std::string, std::vector<std::byte>> out;
+  for (auto [name, data] : blobs) {
+    if (!nb::isinstance<nb::str>(name) || !nb::isinstance<nb::bytes>(data))
+      raise_type("expected weight files as a dict of name to bytes");
+    out.emplace(nb::cast<std::string>(name), bytes_of(nb::borrow<nb::bytes>(data)));
+  }
+  return out;
+}
+
+/// One prediction with the interpreter lock released. `seconds`: of the work below Python.
+nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state, double* seconds) {
+  Borrowed borrowed;
+  Features in = to_features(inputs, model.function().inputs, borrowed);
+  Features out = to_backings(outputs, model.function().outputs, borrowed);
+  PredictionOptions options;
+  options.state = state;
+  {
+    nb::gil_scoped_release release;
+    auto start = std::chrono::steady_clock::now();
+    model.predict(in, out, options);
+    if (seconds != nullptr)
+      *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return to_dict(out, outputs);
+}
+
+nb::object intermediates(const Model& model, nb::handle inputs, State* state) {
+  Borrowed borrowed;
+  Features in = to_features(inputs, model.function().inputs, borrowed);
+  PredictionOptions options;
+  options.state = state;
+  struct Seen {
+    std::string operation, value;
+    MultiArray array;
+  };
+  std::vector<Seen> seen;
+  {
+    nb::gil_scoped_release release;
+    model.intermediates(
+        in,
+        [&](std::string_view operation, std::string_view value, const MultiArray& array) {
+          seen.push_back({std::string(operation), std::string(value), array});
+        },
+        options);
+  }
+  nb::list out;
+  for (const Seen& s : seen) out.append(nb::make_tuple(s.operation, s.value, to_numpy(s.array)));
+  return out;
+}
+
+}  // namespace
+
+void bind_model(nb::module_& m) {
+  nb::enum_<ComputeUnits>(m, "ComputeUnits", "Core ML's MLComputeUnits: the devices that may be asked.")
+      .value("ALL", ComputeUnits::all)
+      .value("CPU_ONLY", ComputeUnits::cpu_only)
+      .value("CPU_AND_GPU", ComputeUnits::cpu_and_gpu)
+      .value("CPU_AND_NE", ComputeUnits::cpu_and_neural_engine);
+
+  nb::class_<ModelConfiguration>(m, "ModelConfiguration", "Core ML's MLModelConfiguration.")
+      .def(nb::init<>())
+      .def_rw("compute_units", &ModelConfiguration::compute_units)
+      .def_rw("function_name", &ModelConfiguration::function_name, "'': the default function.")
+      .def_prop_rw(
+          "exact_precision", [](const ModelConfiguration& c) { return c.precision == Precision::exact; },
+          [](ModelConfiguration& c, bool exact) { c.precision = exact ? Precision::exact : Precision::at_least; },
+          "True: every value is rounded to its declared type; False: types are the minimum precision.")
+      .def_rw("threads", &ModelConfiguration::threads, "Of one prediction; 0: one for each core.")
+      .def_rw("memory_budget", &ModelConfiguration::memory_budget, "Bytes; 0: no limit.")
+      .def_rw("loop_limit", &ModelConfiguration::loop_limit)
+      .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)
+      .def_rw("optimize", &ModelConfiguration::optimize)
+      .def_rw("reuse_buffers", &ModelConfiguration::reuse_buffers)
+      .def_rw("device", &ModelConfiguration::device);
+
+  nb::class_<LoadTimes>(m, "LoadTimes", "Where the time of loading went, in seconds.")
+      .def_ro("open", &LoadTimes::open)
+      .def_ro("import_", &LoadTimes::import)
+      .def_ro("passes", &LoadTimes::passes)
+      .def_ro("plan", &LoadTimes::plan)
+      .def_ro("pack", &LoadTimes::pack)
+      .def_ro("total", &LoadTimes::total)
+      .def_ro("packed_bytes", &LoadTimes::packed_bytes);
+
+  nb::class_<State>(m, "State", "Core ML's MLState: the buffers of a stateful model. One prediction at a time.")
+      .def(
+          "read", [](const State& s, const std::string& name) { return to_numpy(s.read(name)); }, nb::arg("name"),
+          "A copy of the buffer, of its own element type. NotFoundError.")
+      .def(
+          "write",
+          [](State& s, const std::string& name, nb::handle value) {
+            Borrowed borrowed;
+            FeatureDescription f;
+            f.name = name;
+            s.write(name, std::get<MultiArray>(to_feature(value, f, borrowed)));
+          },
+          nb::arg("name"), nb::arg("value"), "Converts and copies. NotFoundError, InvalidArgumentError (shape).")
+      .def_prop_ro("names", &State::names);
+
+  nb::class_<Model>(m, "Model")
+      .def_static(
+          "load", [](const std::string& path, const ModelConfiguration& c) { return Model::load(path, c); },
+          nb::arg("path"), nb::arg("configuration"), nb::call_guard<nb::gil_scoped_release>())
+      .def_static(
+          "load_asset",
+          [](const nb::bytes& specification, const nb::dict& blobs, const ModelConfiguration& c) {
+            ModelAsset asset{bytes_of(specification), files_of(blobs)};
+            nb::gil_scoped_release release;
+            return Model::load(std::move(asset), c);
+          },
+          nb::arg("specification"), nb::arg("blobs"), nb::arg("configuration"))
+      .def_static(
+          "from_mil",
+          [](const std::string& text, const nb::dict& blobs, const ModelConfiguration& c) {
+            auto files = files_of(blobs);
+            nb::gil_scoped_release release;
+            return Model::from_mil(text, c, std::move(files));
+          },
+          nb::arg("text"), nb::arg("blobs"), nb::arg("configuration"))
+      .def_static(
+          "describe", [](const std::string& path) { return Model::describe(path); }, nb::arg("path"),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("configured", &Model::configured, nb::arg("configuration"), nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("description", &Model::description, nb::rv_policy::reference_internal)
+      .def_prop_ro("function", &Model::function, nb::rv_policy::reference_internal)
+      .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
+      .def_prop_ro("load_times", &Model::load_times, nb::rv_policy::reference_internal)
+      .def(
+          "predict",
+          [](const Model& model, nb::handle inputs, nb::handle outputs, State* state) {
+            return predict(model, inputs, outputs, state, nullptr);
+          },
+          nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::arg("state").none() = nb::none())
+      .def(
+          "timed_predict",
+          [](const Model& model, nb::handle inputs, State* state) {
+            double seconds = 0;
+            nb::dict out = predict(model, inputs, nb::none(), state, &seconds);
+            return nb::make_tuple(out, seconds);
+          },
+          nb::arg("inputs"), nb::arg("state").none() = nb::none(), "(outputs, seconds)")
+      .def("new_state", &Model::new_state, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "compute_plan",
+          [](const Model& model, nb::handle inputs, bool measure) {
+            Borrowed borrowed;
+            Features in;
+            if (!inputs.is_none()) in = to_features(inputs, model.function().inputs, borrowed);
+            nb::gil_scoped_release release;
+            return model.compute_plan(in, measure);
+          },
+          nb::arg("inputs").none() = nb::none(), nb::arg("measure") = false)
+      .def("intermediates", &intermediates, nb::arg("inputs"), nb::arg("state").none() = nb::none())
+      .def("structure", &Model::structure, nb::call_guard<nb::gil_scoped_release>())
+      .def("mil", &Model::mil, nb::arg("optimized") = false, nb::call_guard<nb::gil_scoped_release>());
+
+  m.def(
+      "compile_asset",
+      [](const nb::bytes& specification, const nb::dict& blobs, const std::string& destination) {
+        ModelAsset asset{bytes_of(specification), files_of(blobs)};
+        nb::gil_scoped_release release;
+        compile_model(asset, destination);
+      },
+      nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"));
+  m.def(
+      "random_inputs",
+      [](const FunctionDescription& f, uint64_t seed) { return to_dict(random_inputs(f, seed), nb::handle()); },
+      nb::arg("function"), nb::arg("seed") = 1);
+}
+
+}  // namespace moka::python

@@ -1,0 +1,32 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "command.h"
+#include "moka/compiler.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(_moka, m) {
+  m.doc() = "The compiled part of moka.";
+  m.attr("__version__") = MOKA_VERSION;
+  moka::python::bind_errors(m);
+  moka::python::bind_description(m);
+  moka::python::bind_plan(m);
+  moka::python::bind_structure(m);
+  moka::python::bind_model(m);
+  m.def(
+      "compile_model",
+      [](const std::string& path, const std::string& destination) { moka::compile_model(path, destination); },
+      nb::arg("path"), nb::arg("destination"), nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "main",
+      [](std::vector<std::string> arguments) {
+        std::vector<char*> argv;
+        for (std::string& a : arguments) argv.push_back(a.data());
+        argv.push_back(nullptr);
+        return moka::cli::run(static_cast<int>(arguments.size()), argv.data());
+      },
+      nb::arg("arguments"), nb::call_guard<nb::gil_scoped_release>());
+}

@@ -1,0 +1,40 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "moka/model_structure.h"
+
+namespace moka::python {
+
+namespace nb = nanobind;
+
+void bind_structure(nb::module_& m) {
+  nb::class_<ModelStructure> structure(m, "ModelStructure", "Core ML's MLModelStructure, as the model's file says it.");
+  nb::class_<ModelStructure::Operation> operation(structure, "Operation");
+  nb::class_<ModelStructure::Block> block(structure, "Block");
+  block.def_ro("inputs", &ModelStructure::Block::inputs, "(value, type) of each.")
+      .def_ro("operations", &ModelStructure::Block::operations)
+      .def_ro("outputs", &ModelStructure::Block::outputs);
+  operation.def_ro("name", &ModelStructure::Operation::name)
+      .def_ro("type", &ModelStructure::Operation::type)
+      .def_ro("inputs", &ModelStructure::Operation::inputs, "(parameter, values) of each; inline constants unnamed.")
+      .def_ro("outputs", &ModelStructure::Operation::outputs, "(value, type) of each.")
+      .def_ro("blocks", &ModelStructure::Operation::blocks);
+  nb::class_<ModelStructure::Function>(structure, "Function")
+      .def_ro("name", &ModelStructure::Function::name)
+      .def_ro("opset", &ModelStructure::Function::opset)
+      .def_ro("body", &ModelStructure::Function::body);
+  nb::class_<ModelStructure::Layer>(structure, "Layer")
+      .def_ro("name", &ModelStructure::Layer::name)
+      .def_ro("type", &ModelStructure::Layer::type)
+      .def_ro("inputs", &ModelStructure::Layer::inputs)
+      .def_ro("outputs", &ModelStructure::Layer::outputs);
+  structure.def_ro("type", &ModelStructure::type)
+      .def_ro("functions", &ModelStructure::functions)
+      .def_ro("layers", &ModelStructure::layers)
+      .def_ro("models", &ModelStructure::models, "(name, structure) of a pipeline's models.");
+}
+
+}  // namespace moka::python

@@ -1,0 +1,74 @@
+#include "moka/compiler.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "api/api_util.h"
+#include "models_folder.h"
+
+namespace moka {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TemporaryFolder {
+  fs::path path;
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "moka_compile_XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path); }
+};
+
+/// Compiles a copy of `source`, removes the copy, and expects the compiled model to predict the same.
+void compile_and_compare(const fs::path& source) {
+  TemporaryFolder folder;
+  fs::path copy = folder.path / source.filename(), compiled = folder.path / "m.mlmodelc";
+  fs::copy(source, copy, fs::copy_options::recursive);
+  compile_model(copy.string(), compiled.string());
+  fs::remove_all(copy);
+  Model before = Model::load(source.string()), after = Model::load(compiled.string());
+  ASSERT_EQ(before.function().outputs.size(), after.function().outputs.size());
+  Features inputs = random_inputs(before.function());
+  Features expected = before.predict(inputs), got = after.predict(inputs);
+  for (const auto& [name, value] : expected) {
+    if (const auto* a = std::get_if<MultiArray>(&value)) {
+      const MultiArray& b = got.array(name);
+      ASSERT_EQ(a->shape(), b.shape()) << name;
+      EXPECT_EQ(0, std::memcmp(a->data(), b.data(), static_cast<size_t>(a->count()) * size_of(a->type()))) << name;
+    } else {
+      EXPECT_EQ(describe(value), describe(got.at(name))) << name;
+    }
+  }
+  EXPECT_EQ(before.description().class_labels, after.description().class_labels);
+  EXPECT_EQ(before.description().specification_version, after.description().specification_version);
+}
+
+class Compile : public testing::TestWithParam<const char*> {};
+
+TEST_P(Compile, ACompiledModelNeedsNoOtherFileAndPredictsTheSame) {
+  auto models = test::models_folder();
+  if (!models) GTEST_SKIP() << "no folder of models";
+  compile_and_compare(*models / GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Models, Compile,
+                         testing::Values("basic_pitch/nmp.mlpackage", "silero_vad/unified_palette_4bit.mlpackage",
+                                         "card_detector/SSDOcr.mlmodel", "random_forest/RandomForest.mlmodel",
+                                         "sentiment_glm/SentimentPolarity.mlmodel", "rnn_forecast/MyModel.mlpackage",
+                                         "image_nn/MNIST.mlmodel"));
+
+TEST(CompileModel, RefusesToOverwriteAndToCompileTwice) {
+  TemporaryFolder folder;
+  auto models = test::models_folder();
+  if (!models) GTEST_SKIP() << "no folder of models";
+  fs::path source = *models / "basic_pitch/nmp.mlpackage";
+  fs::path compiled = folder.path / "m.mlmodelc";
+  compile_model(source.string(), compiled.string());
+  EXPECT_THROW(compile_model(source.string(), compiled.string()), Exception);
+  EXPECT_TRUE(fs::exists(compiled / "coremldata.bin"));
+  EXPECT_THROW(compile_model(compiled.string(), (folder.path / "again.mlmodelc").string()), Exception);
+  EXPECT_FALSE(fs::exists(folder.path / "again.mlmodelc"));
+}
+
+}  // namespace
+}  // namespace moka

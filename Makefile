@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check install golden docs check-ops clean
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python install golden docs check-ops clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -45,6 +45,16 @@ fuzz-smoke:
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
 	@tools/fuzz-smoke $(BUILD)-fuzz 60
+
+## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
+PYTHONS ?= python3
+wheel:
+	@tools/setup --wheel
+	@tools/wheel $(PYTHONS)
+
+## Installs the wheel into an environment of its own and tests it there, with coremltools and without.
+test-python: wheel
+	@tests/python/run
 
 ## Format, include arrows, one place that lists operations.
 check:

@@ -8,7 +8,7 @@ namespace moka::python {
 
 namespace {
 
-std::string type_name(nb::handle value) {
+std::string kind_of(nb::handle value) {
   nb::handle type = value.type();
   return nb::cast<std::string>(nb::borrow<nb::str>(type.attr("__name__")));
 }
@@ -63,7 +63,7 @@ Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed
   nb::object array = numpy().attr("ascontiguousarray")(value);
   MultiArray pixels;
   if (!borrowed.array(borrowed.keep(array), false, pixels))
-    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + type_name(value));
+    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value));
   const auto& s = pixels.shape();
   PixelFormat format{};
   bool known = true;
@@ -95,7 +95,7 @@ MultiArray to_array(nb::handle value, const FeatureDescription& f, Borrowed& bor
     else
       array = numpy().attr("ascontiguousarray")(value);
   } catch (nb::python_error& e) {
-    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + type_name(value) + ": " +
+    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value) + ": " +
                nb::cast<std::string>(nb::str(e.value())));
   }
   if (!borrowed.array(borrowed.keep(array), false, out))
@@ -141,7 +141,7 @@ bool to_int(nb::handle value, int64_t& out) {
 
 Dictionary to_dictionary(nb::handle value, const FeatureDescription& f) {
   if (!nb::isinstance<nb::dict>(value))
-    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + type_name(value));
+    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value));
   Dictionary out;
   out.string_keys = f.string_keys;
   bool first = true;
@@ -151,10 +151,10 @@ Dictionary to_dictionary(nb::handle value, const FeatureDescription& f) {
     first = false;
     int64_t number = 0;
     if (text != out.string_keys || (!text && !to_int(key, number)))
-      raise_type("input '" + f.name + "': expected keys that are all text or all integers, got " + type_name(key));
+      raise_type("input '" + f.name + "': expected keys that are all text or all integers, got " + kind_of(key));
     double v = 0;
     if (!to_double(item, v))
-      raise_type("input '" + f.name + "': expected numbers as the values of the dictionary, got " + type_name(item));
+      raise_type("input '" + f.name + "': expected numbers as the values of the dictionary, got " + kind_of(item));
     if (text)
       out.strings[text_of(key)] = v;
     else
@@ -165,14 +165,14 @@ Dictionary to_dictionary(nb::handle value, const FeatureDescription& f) {
 
 FeatureValue to_sequence(nb::handle value, const FeatureDescription& f) {
   if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value))
-    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + type_name(value));
+    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value));
   StringSequence strings;
   Int64Sequence ints;
   for (nb::handle item : nb::borrow<nb::sequence>(value)) {
     int64_t n = 0;
     if (f.string_keys ? !is_text(item) : !to_int(item, n))
       raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got an element of type " +
-                 type_name(item));
+                 kind_of(item));
     if (f.string_keys)
       strings.push_back(text_of(item));
     else
@@ -222,7 +222,7 @@ const FeatureDescription* find(const std::vector<FeatureDescription>& list, std:
 }
 
 std::string name_of(nb::handle key) {
-  if (!nb::isinstance<nb::str>(key)) raise_type("expected names of features as keys, got " + type_name(key));
+  if (!nb::isinstance<nb::str>(key)) raise_type("expected names of features as keys, got " + kind_of(key));
   return nb::cast<std::string>(key);
 }
 
@@ -267,7 +267,7 @@ bool Borrowed::array(nb::handle object, bool writable, MultiArray& out) {
 FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed& borrowed) {
   if (value.is_none()) return {};
   const auto mismatch = [&] {
-    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + type_name(value));
+    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value));
   };
   switch (f.type) {
     case FeatureType::int64: {
@@ -297,7 +297,7 @@ FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed&
 
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
   if (!nb::isinstance<nb::dict>(dict))
-    raise_type("expected a dict of inputs by name, got " + type_name(dict));
+    raise_type("expected a dict of inputs by name, got " + kind_of(dict));
   Features out;
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
     const std::string name = name_of(key);
@@ -310,7 +310,7 @@ Features to_features(nb::handle dict, const std::vector<FeatureDescription>& des
 Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
   Features out;
   if (dict.is_none()) return out;
-  if (!nb::isinstance<nb::dict>(dict)) raise_type("expected a dict of output backings, got " + type_name(dict));
+  if (!nb::isinstance<nb::dict>(dict)) raise_type("expected a dict of output backings, got " + kind_of(dict));
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
     const std::string name = name_of(key);
     const FeatureDescription* f = find(described, name);
@@ -320,7 +320,7 @@ Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& des
     MultiArray array;
     if (!PyObject_CheckBuffer(value.ptr()) || !borrowed.array(value, true, array))
       raise_type("output '" + name + "': expected a writable array for " + f->formatted_type() + ", got " +
-                 type_name(value));
+                 kind_of(value));
     out[name] = array;
   }
   return out;

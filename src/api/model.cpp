@@ -39,9 +39,11 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
 std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedModel> imported,
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times,
-                                                     std::function<Result<std::string>()> mil) {
+                                                     std::function<Result<std::string>()> mil,
+                                                     ImportRank5 import_rank5) {
   auto impl = std::make_shared<Impl>();
   impl->mil = std::move(mil);
+  impl->import_rank5 = std::move(import_rank5);
   import::ImportedModel m = api::unwrap(std::move(imported));
   impl->configuration = configuration;
   impl->description = api::to_public(m.description);
@@ -57,6 +59,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(Result<import::ImportedMode
   options.plan.budget = std::move(budget);
   auto start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
+  impl->compile_options = std::move(options);
   times.passes = seconds_since(start);
   const import::FunctionDescription& f = impl->model->function();
   for (const auto& g : impl->description.functions)
@@ -113,7 +116,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(
   auto mil = [file]() -> Result<std::string> {
     return ir::print_text(MOKA_TRY(import::import_model(file, {})).program);
   };
-  return make(std::move(imported), configuration, budget, times, mil);
+  auto import_rank5 = [file, budget](bool sequences, bool batches) {
+    return import::import_model(file, {budget, sequences, batches});
+  };
+  return make(std::move(imported), configuration, budget, times, mil, import_rank5);
 }
 
 Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
@@ -147,18 +153,39 @@ const FunctionDescription& Model::function() const { return impl_->function; }
 const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
 const LoadTimes& Model::load_times() const { return impl_->times; }
 
+Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading) const {
+  const bool sequences = leading.sequence != 1, batches = leading.batch != 1;
+  if (!sequences && !batches) return model.get();
+  Rank5& made = rank5[(sequences ? 1 : 0) + (batches ? 2 : 0) - 1];
+  std::call_once(made.once, [&] {
+    made.model = [&]() -> Result<std::unique_ptr<runtime::Model>> {
+      return runtime::Model::compile(MOKA_TRY(import_rank5(sequences, batches)), compile_options);
+    }();
+  });
+  if (made.model.ok()) return made.model->get();
+  const Error& e = made.model.error();
+  return fail(e.code(), "inputs of rank 5: ", e.to_string());
+}
+
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
-                            runtime::TraceSink* trace, std::shared_ptr<const plan::Plan>* plan) const {
+                            runtime::TraceSink* trace, Ran* ran) const {
   const import::FunctionDescription& f = model->function();
+  api::Leading leading;
   for (const auto& [name, value] : inputs) {
     bool known = false;
-    for (const auto& x : f.inputs) known |= x.name == name;
+    for (const auto& x : f.inputs) {
+      if (x.name != name) continue;
+      known = true;
+      const api::Leading own = api::leading_of(x, value);
+      leading = {std::max(leading.sequence, own.sequence), std::max(leading.batch, own.batch)};
+    }
     if (known) continue;
     std::string all;
     for (const auto& x : f.inputs) all += cat(all.empty() ? "'" : ", '", x.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
-  auto body_inputs = model->ir().body().inputs();
+  const runtime::Model* const runs = MOKA_TRY(model_for(leading));
+  auto body_inputs = runs->ir().body().inputs();
   thread_local std::vector<ir::Type> types;
   types.clear();
   for (const auto& v : body_inputs) {
@@ -172,7 +199,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       if (!x.optional)
         return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
                     ", got nothing");
-      types.push_back(MOKA_TRY(api::default_type(x, v->type)));
+      types.push_back(MOKA_TRY(api::default_type(x, v->type, leading.batch)));
     } else {
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
     }
@@ -192,7 +219,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     in_use.flag = &options.state->impl().in_use;
   }
 
-  auto session = MOKA_TRY(model->acquire(types));
+  auto session = MOKA_TRY(runs->acquire(types));
   Status status = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {
       const import::FeatureDescription& x = feature_of(f, *body_inputs[i]);
@@ -214,14 +241,17 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       session->frame->set_input(i, data);
     }
     session->context.trace = trace;
-    if (plan != nullptr) *plan = session->plan;
+    if (ran != nullptr) *ran = {runs, session->plan};
     MOKA_TRY(session->frame->run());
-    for (size_t i = 0; i < f.outputs.size(); i++)
-      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), session->frame->output(i),
-                                 outputs[f.outputs[i].name]));
+    for (size_t i = 0; i < f.outputs.size(); i++) {
+      ir::TensorView view = session->frame->output(i);
+      if (runs != model.get()) view.shape = api::output_shape(f.outputs[i], view.shape);
+      MOKA_TRY(
+          api::store_output(f.outputs[i], session->frame->output_type(i), view, outputs[f.outputs[i].name]));
+    }
     return {};
   }();
-  model->release(std::move(session));
+  runs->release(std::move(session));
   return status;
 }
 
@@ -327,17 +357,17 @@ ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
     state = new_state();
     options.state = &*state;
   }
-  std::shared_ptr<const plan::Plan> plan;
+  Impl::Ran ran;
   // Continuations are planned as shapes are learned: running once shows them all.
-  api::unwrap(impl_->predict(given, outputs, options, nullptr, &plan));
+  api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
   Timing timing;
   double total = -1;
   if (measure) {
     auto start = Clock::now();
-    api::unwrap(impl_->predict(given, outputs, options, &timing, &plan));
+    api::unwrap(impl_->predict(given, outputs, options, &timing, &ran));
     total = seconds_since(start);
   }
-  ComputePlan report = api::report(*impl_->model, *plan, measure ? &timing.steps : nullptr);
+  ComputePlan report = api::report(*ran.model, *ran.plan, measure ? &timing.steps : nullptr);
   report.measured_seconds = total;
   return report;
 }

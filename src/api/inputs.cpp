@@ -211,7 +211,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
     case FeatureKind::multi_array: {
       if (is_number(value)) {
         const ir::Shape ones{1, 1, 1, 1, 1};
-        return array_type(f, declared, f.array.takes_rank5 && declared.rank() == 5 ? ones.dims() : ones.dims().first(0));
+        return array_type(f, declared,
+                          f.array.takes_rank5 && declared.rank() == 5 ? ones.dims() : ones.dims().first(0));
       }
       const auto* a = std::get_if<MultiArray>(&value);
       if (a == nullptr) return mismatch(f, expected_text(f), describe(value));

@@ -246,8 +246,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     for (size_t i = 0; i < f.outputs.size(); i++) {
       ir::TensorView view = session->frame->output(i);
       if (runs != model.get()) view.shape = api::output_shape(f.outputs[i], view.shape);
-      MOKA_TRY(
-          api::store_output(f.outputs[i], session->frame->output_type(i), view, outputs[f.outputs[i].name]));
+      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), view, outputs[f.outputs[i].name]));
     }
     return {};
   }();

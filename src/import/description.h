@@ -33,7 +33,10 @@ struct MultiArrayConstraint {
 
   /// Of the described shapes, 0 when the model says none; enumerated shapes may differ.
   size_t rank() const {
-    return !ranges.empty() ? ranges.size() : !shape.empty() ? shape.size() : enumerated.empty() ? 0 : enumerated[0].size();
+    return !ranges.empty()      ? ranges.size()
+           : !shape.empty()     ? shape.size()
+           : enumerated.empty() ? 0
+                                : enumerated[0].size();
   }
 };
 

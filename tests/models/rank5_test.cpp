@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -86,18 +87,19 @@ void expect_refused(std::initializer_list<const char*> parts, Act act) {
 
 double tolerance(const Case& c) { return c.data.at("tolerance"); }
 
-/// Whole sequences through every kind of recurrent layer, against NumPy.
+/// Whole sequences and batches through every kind of recurrent layer and what goes with them, against NumPy.
 TEST(Rank5, SequencesMatchNumPy) {
-  for (const Case& c : cases({"recurrent"})) {
+  for (const Case& c : cases({"recurrent", "rank5"})) {
     SCOPED_TRACE(c.name);
-    Features in, flat;
-    for (const auto& [name, v] : c.data.at("inputs").items()) {
-      MultiArray a = array(v);
-      in[name] = a;
-      flat[name] = reshaped(a, {a.shape()[0], a.shape()[1], a.shape()[2]});
-    }
     Model m = c.model();
-    for (const FeatureDescription& f : m.function().inputs) EXPECT_EQ(f.array.shape.size(), 1u) << f.name;
+    Features in, flat;
+    for (const FeatureDescription& f : m.function().inputs) {
+      MultiArray a = array(c.data.at("inputs").at(f.name));
+      in[f.name] = a;
+      const Ints& shape = a.shape();
+      flat[f.name] = f.array.shape.size() == 1 ? reshaped(a, {shape[0], shape[1], shape[2]}) : a;
+      EXPECT_EQ(f.array.shape, Ints(shape.begin() + 2, shape.begin() + (f.array.shape.size() == 1 ? 3 : 5)));
+    }
     Features out = m.predict(in);
     for (const auto& [name, want] : c.data.at("outputs").items())
       EXPECT_LE(difference(FeatureValue(out.array(name).converted(DataType::float32)), FeatureValue(array(want))),
@@ -136,7 +138,6 @@ TEST(Rank5, BatchesOfSequences) {
 /// Every other legacy layer: the items of a batch, and the steps of a sequence unless the layer mixes them, are
 /// computed each as if alone, and ones in front change nothing.
 TEST(Rank5, LayersComputeEachItem) {
-  constexpr int64_t kItems = 3;
   size_t compared = 0;
   for (const Case& c : cases({"activations", "convolutions", "elementwise", "images", "normalizations", "poolings",
                               "products", "shapes"})) {
@@ -154,46 +155,52 @@ TEST(Rank5, LayersComputeEachItem) {
       wide[name] = reshaped(array(v), five(v.at("shape")));
     }
     EXPECT_TRUE(identical(m.predict(wide), m.predict(plain)));
-    for (size_t axis : {size_t{0}, size_t{1}}) {
-      SCOPED_TRACE(axis == 0 ? "sequence" : "batch");
-      if (axis == 0 && mixes_steps) continue;
+    for (auto [steps, batch] : {std::array<int64_t, 2>{3, 1}, {1, 3}, {2, 2}}) {
+      SCOPED_TRACE(std::to_string(steps) + " steps of a batch of " + std::to_string(batch));
+      if (steps > 1 && mixes_steps && c.name != "reshape_sequence") continue;
       Features together;
-      std::vector<Features> alone(kItems);
+      std::vector<Features> alone(static_cast<size_t>(steps * batch));
       uint64_t seed = 0;
       for (const auto& [name, v] : c.data.at("inputs").items()) {
         Ints shape = five(v.at("shape"));
         const size_t n = static_cast<size_t>(array(v).count());
         std::vector<float> all;
-        for (int64_t i = 0; i < kItems; i++) {
+        for (size_t i = 0; i < alone.size(); i++) {
           // Indices of an embedding stay as they are; the others vary, and stay positive for logarithms.
           std::vector<float> one = v.at("data").get<std::vector<float>>();
           if (c.name != "embedding")
             for (size_t k = 0; k < n; k++) one[k] *= 0.5f + 0.4f * static_cast<float>((k * 7 + seed + i) % 3);
           all.insert(all.end(), one.begin(), one.end());
-          alone[static_cast<size_t>(i)][name] = MultiArray::of(one, v.at("shape").get<Ints>());
+          alone[i][name] = MultiArray::of(one, v.at("shape").get<Ints>());
         }
         seed++;
-        shape[axis] = kItems;
+        shape[0] = steps;
+        shape[1] = batch;
         together[name] = MultiArray::of(all, shape);
       }
-      if (axis == 1 && c.name == "reshape_sequence") {
-        expect_refused({"a new sequence length for more than one batch"}, [&] { m.predict(together); });
+      if (c.name == "reshape_sequence") {
+        const char* why =
+            batch == 1 ? "expected a shape of 72 elements" : "a new sequence length for more than one batch";
+        expect_refused({why}, [&] { m.predict(together); });
         continue;
       }
       Features out = m.predict(together);
-      for (int64_t i = 0; i < kItems; i++)
-        for (const auto& [name, want] : m.predict(alone[static_cast<size_t>(i)])) {
+      for (size_t i = 0; i < alone.size(); i++)
+        for (const auto& [name, want] : m.predict(alone[i])) {
           const auto& w = std::get<MultiArray>(want);
-          ASSERT_EQ(out.array(name).shape().size(), 5u) << name;
+          MultiArray got = out.array(name);
+          ASSERT_EQ(got.shape().size(), 5u) << name;
           // A layer whose output does not depend on its inputs has one item.
-          MultiArray got = out.array(name).shape()[axis] == 1 ? out.array(name) : item(out.array(name), axis, i);
-          MultiArray expected = reshaped(w.converted(DataType::float32), w.shape().size() == 5 ? w.shape() : five(w.shape()));
+          if (const auto s = static_cast<int64_t>(i) / batch; steps > 1 && got.shape()[0] > 1) got = item(got, 0, s);
+          if (const auto b = static_cast<int64_t>(i) % batch; batch > 1 && got.shape()[1] > 1) got = item(got, 1, b);
+          MultiArray expected =
+              reshaped(w.converted(DataType::float32), w.shape().size() == 5 ? w.shape() : five(w.shape()));
           EXPECT_LE(difference(FeatureValue(got), FeatureValue(expected)), tolerance(c)) << name << " of item " << i;
           compared++;
         }
     }
   }
-  EXPECT_GT(compared, 300u);
+  EXPECT_GT(compared, 800u);
 }
 
 /// The output has the described shape where that holds as many elements, else rank 5.
@@ -215,21 +222,47 @@ TEST(Rank5, ShapesOfOutputs) {
 
 TEST(Rank5, WrongShapesAreRefused) {
   Model lstm = case_of("recurrent", "lstm_no_state").model();
-  for (const Ints& shape : {Ints{4}, {5, 3}, {5, 1, 4}, {3, 1, 1}, {5, 1, 3, 1}, {5, 1, 3, 2, 1}, {5, 1, 1, 1, 3}, {0, 1, 3},
-                            {5, 0, 3, 1, 1}, {1, 1, 1, 1, 1, 3}})
-    expect_refused({"'x'", "expected", "3", "got"}, [&] { lstm.predict({{"x", MultiArray(DataType::float32, shape)}}); });
-  expect_refused({"input 'x': expected MultiArray (Double 3), Seq x Batch x C or Seq x Batch x C x 1 x 1, got shape 5 x 4"},
-                 [&] { lstm.predict({{"x", MultiArray(DataType::float32, {5, 4})}}); });
+  for (const Ints& shape : {Ints{4},
+                            {5, 3},
+                            {5, 1, 4},
+                            {3, 1, 1},
+                            {5, 1, 3, 1},
+                            {5, 1, 3, 2, 1},
+                            {5, 1, 1, 1, 3},
+                            {0, 1, 3},
+                            {5, 0, 3, 1, 1},
+                            {1, 1, 1, 1, 1, 3}})
+    expect_refused({"'x'", "expected", "3", "got"}, [&] {
+      lstm.predict({{"x", MultiArray(DataType::float32, shape)}});
+    });
+  expect_refused(
+      {"input 'x': expected MultiArray (Double 3), Seq x Batch x C or Seq x Batch x C x 1 x 1, got shape 5 x 4"}, [&] {
+        lstm.predict({{"x", MultiArray(DataType::float32, {5, 4})}});
+      });
   Model conv = case_of("convolutions", "conv_valid").model();
   for (const Ints& shape : {Ints{7, 6}, {4, 7, 7}, {1, 4, 7, 6}, {2, 1, 7, 4, 6}, {2, 1, 168}})
-    expect_refused({"'x'", "expected", "4 x 7 x 6", "got"}, [&] { conv.predict({{"x", MultiArray(DataType::float32, shape)}}); });
+    expect_refused({"'x'", "expected", "4 x 7 x 6", "got"}, [&] {
+      conv.predict({{"x", MultiArray(DataType::float32, shape)}});
+    });
   Model exact = case_of("products", "inner_product_exact").model();
-  expect_refused({"'x'", "expected", "2 x 4 x 12", "got"},
-                 [&] { exact.predict({{"x", MultiArray(DataType::float32, {1, 1, 2, 4, 12})}}); });
+  expect_refused({"'x'", "expected", "2 x 4 x 12", "got"}, [&] {
+    exact.predict({{"x", MultiArray(DataType::float32, {1, 1, 2, 4, 12})}});
+  });
   // A state of another batch, and a classifier, which names one class.
   Model states = case_of("recurrent", "simple_rnn").model();
   expect_refused({"expected", "got"}, [&] {
     states.predict({{"x", MultiArray(DataType::float32, {5, 2, 3})}, {"h", MultiArray(DataType::float32, {1, 3, 4})}});
+  });
+  expect_refused({"expected", "got"}, [&] {
+    states.predict({{"x", MultiArray(DataType::float32, {5, 1, 3})}, {"h", MultiArray(DataType::float32, {2, 1, 4})}});
+  });
+  // More than there is memory for.
+  float one = 0;
+  ModelConfiguration bounded;
+  bounded.memory_budget = size_t{1} << 30;
+  Model small = case_of("recurrent", "lstm_no_state").model(bounded);
+  expect_refused({"bytes"}, [&] {
+    small.predict({{"x", MultiArray(&one, DataType::float32, {int64_t{1} << 40, 1, 3})}});
   });
   Model classifier = case_of("classifier", "classifier").model();
   expect_refused({"expected", "got"}, [&] { classifier.predict({{"x", MultiArray(DataType::float32, {2, 1, 3})}}); });
@@ -305,7 +338,8 @@ TEST(Rank5, DecoderReadsWholeTexts) {
         }
         for (int64_t s = 0; s < kSteps; s++) {
           const MultiArray letter = part(text, (s * kBatch + b) * kLetters, kLetters);
-          for (int64_t i = 0; i < kLetters; i++) line.as<double>()[static_cast<size_t>(s * kLetters + i)] = letter.at(i);
+          for (int64_t i = 0; i < kLetters; i++)
+            line.as<double>()[static_cast<size_t>(s * kLetters + i)] = letter.at(i);
           Features step{{"encodedChar", letter}};
           if (s > 0) {
             step["decoder_lstm_h_in"] = state.at("decoder_lstm_h_out");

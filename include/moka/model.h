@@ -98,7 +98,8 @@ class MOKA_EXPORT Model {
   const ModelConfiguration& configuration() const;
   const LoadTimes& load_times() const;
 
-  /// Every input by its name. Missing inputs must be optional. Returns every output of the description.
+  /// Every input by its name. Missing inputs must be optional. Returns every output of the description. Where a neural
+  /// network of the legacy mapping describes [C] or [C, H, W], arrays may also be [sequence, batch, C, H, W].
   Features predict(const Features& inputs, const PredictionOptions& options = {}) const;
   /// Writes into the values that `outputs` holds (output backings): multi-arrays of the declared element type and of
   /// the shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "api/internal.h"
 
@@ -22,6 +23,26 @@ Error mismatch(const FeatureDescription& f, std::string_view expected, std::stri
 }
 
 std::string expected_text(const FeatureDescription& f) { return to_public(f).formatted_type(); }
+
+/// `shape` as [sequence, batch, channel, height, width]; nothing where `f` does not take it so.
+std::optional<ir::Shape> rank5_shape(const FeatureDescription& f, std::span<const int64_t> shape) {
+  const size_t described = f.array.rank();
+  ir::Shape s{1, 1};
+  if (shape.size() == described)
+    for (int64_t d : shape) s.push_back(d);
+  else if (shape.size() == 5 || (shape.size() == 3 && described == 1))
+    s = ir::Shape(shape);
+  else
+    return std::nullopt;
+  while (s.rank() < 5) s.push_back(1);
+  if (s[0] < 1 || s[1] < 1 || (described == 1 && (s[3] != 1 || s[4] != 1))) return std::nullopt;
+  return s;
+}
+
+std::string rank5_text(const FeatureDescription& f) {
+  return f.array.rank() == 1 ? cat(expected_text(f), ", Seq x Batch x C or Seq x Batch x C x 1 x 1")
+                             : cat(expected_text(f), " or Seq x Batch x C x H x W");
+}
 
 Status check_array_shape(const FeatureDescription& f, std::span<const int64_t> shape) {
   const import::MultiArrayConstraint& c = f.array;
@@ -84,6 +105,18 @@ bool is_number(const FeatureValue& v) {
   return std::holds_alternative<int64_t>(v) || std::holds_alternative<double>(v);
 }
 
+/// The type of an array for an input that takes rank 5, in the form that `declared` has.
+Result<ir::Type> rank5_type(const FeatureDescription& f, const ir::Type& declared, std::span<const int64_t> shape) {
+  auto whole = rank5_shape(f, shape);
+  if (!whole) return mismatch(f, rank5_text(f), cat("shape ", joined(shape)));
+  std::span<const int64_t> described = whole->dims().subspan(2, f.array.rank());
+  if (f.array.ranges.empty() && f.array.enumerated.empty() && shape.size() != described.size() &&
+      !std::equal(described.begin(), described.end(), f.array.shape.begin(), f.array.shape.end()))
+    return mismatch(f, rank5_text(f), cat("shape ", joined(shape)));
+  MOKA_TRY(check_array_shape(f, described));
+  return array_type(f, declared, declared.rank() == 5 ? whole->dims() : described);
+}
+
 /// Red, green, blue of pixel `p`.
 struct Rgb {
   float r, g, b;
@@ -139,6 +172,12 @@ Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::T
 
 }  // namespace
 
+Leading leading_of(const FeatureDescription& f, const FeatureValue& value) {
+  const auto* a = f.array.takes_rank5 ? std::get_if<MultiArray>(&value) : nullptr;
+  const auto shape = a != nullptr ? rank5_shape(f, a->shape()) : std::nullopt;
+  return shape ? Leading{(*shape)[0], (*shape)[1]} : Leading{};
+}
+
 Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declared, const FeatureValue& value) {
   switch (f.kind) {
     case FeatureKind::int64:
@@ -170,10 +209,15 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
       return ir::Type::tensor(declared.dtype(), ir::Shape{n});
     }
     case FeatureKind::multi_array: {
-      if (is_number(value)) return array_type(f, declared, std::span<const int64_t>());
+      if (is_number(value)) {
+        const ir::Shape ones{1, 1, 1, 1, 1};
+        return array_type(f, declared,
+                          f.array.takes_rank5 && declared.rank() == 5 ? ones.dims() : ones.dims().first(0));
+      }
       const auto* a = std::get_if<MultiArray>(&value);
       if (a == nullptr) return mismatch(f, expected_text(f), describe(value));
       if (a->data() == nullptr && a->count() > 0) return mismatch(f, expected_text(f), "a MultiArray without data");
+      if (f.array.takes_rank5) return rank5_type(f, declared, a->shape());
       bool same_count = declared.is_concrete() && declared.is_tensor() && declared.shape().count() == a->count() &&
                         declared.rank() == 0;
       if (!same_count) MOKA_TRY(check_array_shape(f, a->shape()));
@@ -194,7 +238,12 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
   return declared;
 }
 
-Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& declared) {
+Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& declared, int64_t batch) {
+  if (f.array.takes_rank5 && declared.rank() == 5 && !f.array.shape.empty()) {
+    ir::Shape s{1, batch};
+    for (size_t i = 0; i < 3; i++) s.push_back(i < f.array.shape.size() ? f.array.shape[i] : 1);
+    return array_type(f, declared, s.dims());
+  }
   if (f.kind == FeatureKind::multi_array && !declared.is_concrete()) return array_type(f, declared, f.array.shape);
   if (f.kind == FeatureKind::image && !declared.is_concrete()) {
     if (!declared.is_tensor() || !declared.is_ranked() || declared.rank() < 3)

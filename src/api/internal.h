@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 
 #include "base/error.h"
 #include "format/model_file.h"
@@ -28,12 +29,20 @@ Result<DataType> from_ir(ir::DType type);
 ModelDescription to_public(const import::ModelDescription& description);
 FeatureDescription to_public(const import::FeatureDescription& feature);
 
+/// The first two of the five dimensions that arrays of legacy neural networks have inside.
+struct Leading {
+  int64_t sequence = 1, batch = 1;
+};
+/// Those of a value given for `feature`; ones where it has no such dimensions, or where input_type will refuse it.
+Leading leading_of(const import::FeatureDescription& feature, const FeatureValue& value);
+
 /// The IR type that `value` has at the boundary of the function, whose input has type `declared`. Checks kind, shape
-/// and allowed sizes; errors name the feature, expected and got.
+/// and allowed sizes; errors name the feature, expected and got. `declared` may be the described type or, for what
+/// takes rank 5, [sequence, batch, C, H, W]; it must be the latter unless leading_of is all ones.
 Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir::Type& declared,
                             const FeatureValue& value);
-/// The type of a missing optional input.
-Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared);
+/// The type of a missing optional input; `batch`: that of the given ones, where `declared` has rank 5.
+Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared, int64_t batch = 1);
 
 /// Where the data of an input is: the value's own memory where it can be used as it is, else converted into staging
 /// memory of the session.
@@ -42,6 +51,8 @@ Result<void*> bind_input(const import::FeatureDescription& feature, const ir::Ty
 Result<void*> bind_default(const import::FeatureDescription& feature, const ir::Type& type,
                            runtime::Model::Session& session, size_t index);
 
+/// `shape` of a neural network's output, or the described one where that holds as many elements.
+ir::Shape output_shape(const import::FeatureDescription& feature, const ir::Shape& shape);
 /// Converts an output of the function into `value`: into its memory when it has a fitting one.
 Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value);
@@ -75,7 +86,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     std::optional<format::ModelFile> file;  ///< none: text and weights
     std::string text;
     std::map<std::string, Bytes> weights;
-    Result<import::ImportedModel> import(const std::shared_ptr<MemoryBudget>& budget) const;
+    Result<import::ImportedModel> import(const import::ImportOptions& options) const;
   };
   ModelConfiguration configuration;
   ModelDescription description;
@@ -84,13 +95,28 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::unique_ptr<runtime::Model> model;
   std::shared_ptr<const Source> source;
 
+  runtime::CompileOptions compile_options;
+  /// The same function with inputs of rank 5, made when such an input first comes.
+  struct Rank5 {
+    std::once_flag once;
+    Result<std::unique_ptr<runtime::Model>> model = std::unique_ptr<runtime::Model>();
+  };
+  mutable Rank5 rank5[3];  ///< of unknown sequence, of unknown batch, of both
+
   static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,
                                           std::shared_ptr<MemoryBudget> budget, LoadTimes times);
   static std::shared_ptr<const Impl> from_file(
       const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration);
+  /// The one for inputs with these leading dimensions.
+  Result<const runtime::Model*> model_for(const api::Leading& leading) const;
+  /// What a prediction ran.
+  struct Ran {
+    const runtime::Model* model = nullptr;
+    std::shared_ptr<const plan::Plan> plan;
+  };
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
-                 std::shared_ptr<const plan::Plan>* plan) const;
+                 Ran* ran) const;
 };
 
 }  // namespace moka

@@ -38,9 +38,9 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
 
 }  // namespace
 
-Result<import::ImportedModel> Model::Impl::Source::import(const std::shared_ptr<MemoryBudget>& budget) const {
-  if (file) return import::import_model(*file, {budget});
-  return api::import_text(text, weights, budget);
+Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOptions& options) const {
+  if (file) return import::import_model(*file, options);
+  return api::import_text(text, weights, options.budget);
 }
 
 std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Source> source,
@@ -51,7 +51,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     return runtime::with_team([&] { return make(source, configuration, budget, times); });
   auto impl = std::make_shared<Impl>();
   auto start = Clock::now();
-  import::ImportedModel m = api::unwrap(source->import(budget));
+  import::ImportedModel m = api::unwrap(source->import({budget}));
   times.import = seconds_since(start);
   impl->source = std::move(source);
   impl->configuration = configuration;
@@ -68,6 +68,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.plan.budget = std::move(budget);
   start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
+  impl->compile_options = std::move(options);
   times.passes = seconds_since(start);
   const import::FunctionDescription& f = impl->model->function();
   for (const auto& g : impl->description.functions)
@@ -154,20 +155,41 @@ const FunctionDescription& Model::function() const { return impl_->function; }
 const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
 const LoadTimes& Model::load_times() const { return impl_->times; }
 
+Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading) const {
+  const bool sequences = leading.sequence != 1, batches = leading.batch != 1;
+  if (!sequences && !batches) return model.get();
+  Rank5& made = rank5[(sequences ? 1 : 0) + (batches ? 2 : 0) - 1];
+  std::call_once(made.once, [&] {
+    made.model = [&]() -> Result<std::unique_ptr<runtime::Model>> {
+      return runtime::Model::compile(MOKA_TRY(source->import({compile_options.plan.budget, sequences, batches})), compile_options);
+    }();
+  });
+  if (made.model.ok()) return made.model->get();
+  const Error& e = made.model.error();
+  return fail(e.code(), "inputs of rank 5: ", e.to_string());
+}
+
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
-                            runtime::TraceSink* trace, std::shared_ptr<const plan::Plan>* plan) const {
+                            runtime::TraceSink* trace, Ran* ran) const {
   if (runtime::lost_its_team())
-    return runtime::with_team([&] { return predict(inputs, outputs, options, trace, plan); });
+    return runtime::with_team([&] { return predict(inputs, outputs, options, trace, ran); });
   const import::FunctionDescription& f = model->function();
+  api::Leading leading;
   for (const auto& [name, value] : inputs) {
     bool known = false;
-    for (const auto& x : f.inputs) known |= x.name == name;
+    for (const auto& x : f.inputs) {
+      if (x.name != name) continue;
+      known = true;
+      const api::Leading own = api::leading_of(x, value);
+      leading = {std::max(leading.sequence, own.sequence), std::max(leading.batch, own.batch)};
+    }
     if (known) continue;
     std::string all;
     for (const auto& x : f.inputs) all += cat(all.empty() ? "'" : ", '", x.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
-  auto body_inputs = model->ir().body().inputs();
+  const runtime::Model* const runs = MOKA_TRY(model_for(leading));
+  auto body_inputs = runs->ir().body().inputs();
   thread_local std::vector<ir::Type> types;
   types.clear();
   for (const auto& v : body_inputs) {
@@ -181,7 +203,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       if (!x.optional)
         return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
                     ", got nothing");
-      types.push_back(MOKA_TRY(api::default_type(x, v->type)));
+      types.push_back(MOKA_TRY(api::default_type(x, v->type, leading.batch)));
     } else {
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
     }
@@ -201,7 +223,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     in_use.flag = &options.state->impl().in_use;
   }
 
-  auto session = MOKA_TRY(model->acquire(types));
+  auto session = MOKA_TRY(runs->acquire(types));
   Status status = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {
       const import::FeatureDescription& x = feature_of(f, *body_inputs[i]);
@@ -223,14 +245,16 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       session->frame->set_input(i, data);
     }
     session->context.trace = trace;
-    if (plan != nullptr) *plan = session->plan;
+    if (ran != nullptr) *ran = {runs, session->plan};
     MOKA_TRY(session->frame->run());
-    for (size_t i = 0; i < f.outputs.size(); i++)
-      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), session->frame->output(i),
-                                 outputs[f.outputs[i].name]));
+    for (size_t i = 0; i < f.outputs.size(); i++) {
+      ir::TensorView view = session->frame->output(i);
+      if (runs != model.get()) view.shape = api::output_shape(f.outputs[i], view.shape);
+      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), view, outputs[f.outputs[i].name]));
+    }
     return {};
   }();
-  model->release(std::move(session));
+  runs->release(std::move(session));
   return status;
 }
 
@@ -336,17 +360,17 @@ ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
     state = new_state();
     options.state = &*state;
   }
-  std::shared_ptr<const plan::Plan> plan;
+  Impl::Ran ran;
   // Continuations are planned as shapes are learned: running once shows them all.
-  api::unwrap(impl_->predict(given, outputs, options, nullptr, &plan));
+  api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
   Timing timing;
   double total = -1;
   if (measure) {
     auto start = Clock::now();
-    api::unwrap(impl_->predict(given, outputs, options, &timing, &plan));
+    api::unwrap(impl_->predict(given, outputs, options, &timing, &ran));
     total = seconds_since(start);
   }
-  ComputePlan report = api::report(*impl_->model, *plan, measure ? &timing.steps : nullptr);
+  ComputePlan report = api::report(*ran.model, *ran.plan, measure ? &timing.steps : nullptr);
   report.measured_seconds = total;
   return report;
 }
@@ -366,14 +390,14 @@ ModelStructure Model::structure() const {
   if (source.file) return api::unwrap(import::structure_of(*source.file, {}));
   ModelStructure out;
   out.type = impl_->description.type;
-  out.functions = import::functions_of(api::unwrap(source.import(nullptr)).program);
+  out.functions = import::functions_of(api::unwrap(source.import({})).program);
   return out;
 }
 
 std::string Model::mil(bool optimized) const {
   if (optimized) return ir::print_text(impl_->model->program());
   const Impl::Source& source = *impl_->source;
-  return source.file ? ir::print_text(api::unwrap(source.import(nullptr)).program) : source.text;
+  return source.file ? ir::print_text(api::unwrap(source.import({})).program) : source.text;
 }
 
 MultiArray State::read(std::string_view name) const {

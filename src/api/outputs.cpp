@@ -129,6 +129,14 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
 
 }  // namespace
 
+ir::Shape output_shape(const FeatureDescription& f, const ir::Shape& shape) {
+  if (f.kind != FeatureKind::multi_array || f.array.shape.empty()) return shape;
+  auto described = ir::Shape::make(f.array.shape);
+  if (!described.ok()) return shape;
+  auto count = described->checked_count();
+  return count.ok() && *count == shape.count() ? *described : shape;
+}
+
 Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value) {
   auto wrong = [&] {

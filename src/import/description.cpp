@@ -184,10 +184,7 @@ int64_t common_size(const MultiArrayConstraint& a, size_t axis) {
 }
 
 Result<Type> array_type(const MultiArrayConstraint& a, DType dtype) {
-  const size_t rank = !a.ranges.empty()      ? a.ranges.size()
-                      : !a.shape.empty()     ? a.shape.size()
-                      : a.enumerated.empty() ? 0
-                                             : a.enumerated[0].size();
+  const size_t rank = a.rank();
   // A description that gives no shape at all says nothing of the rank.
   if (rank == 0) return Type::unranked(dtype);
   for (const auto& s : a.enumerated)

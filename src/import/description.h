@@ -27,6 +27,17 @@ struct MultiArrayConstraint {
   std::vector<SizeRange> ranges;                 ///< empty, or one per dimension
   std::vector<std::vector<int64_t>> enumerated;  ///< empty, or the allowed shapes
   std::optional<double> default_value;           ///< of an optional input
+  /// An input of a neural network of the legacy mapping: `shape` says [C] or [C, H, W], and arrays may also come as
+  /// [sequence, batch, C, H, W], or for [C] as [sequence, batch, C].
+  bool takes_rank5 = false;
+
+  /// Of the described shapes, 0 when the model says none; enumerated shapes may differ.
+  size_t rank() const {
+    return !ranges.empty()      ? ranges.size()
+           : !shape.empty()     ? shape.size()
+           : enumerated.empty() ? 0
+                                : enumerated[0].size();
+  }
 };
 
 enum class ColorSpace : uint8_t { grayscale, rgb, bgr, grayscale_float16 };

@@ -32,6 +32,29 @@ ir::Type with_symbols(ir::Type type, int64_t& next) {
   return type;
 }
 
+bool is_network(int type) { return type == 303 || type == 403 || type == 500; }
+
+/// Marks the inputs that Core ML takes with rank 5 too.
+void mark_rank5(const proto::Model& model, FunctionDescription& function) {
+  const auto mapping = model.has_neuralnetwork()             ? model.neuralnetwork().arrayinputshapemapping()
+                       : model.has_neuralnetworkclassifier() ? model.neuralnetworkclassifier().arrayinputshapemapping()
+                                                             : model.neuralnetworkregressor().arrayinputshapemapping();
+  if (mapping != proto::RANK5_ARRAY_MAPPING) return;
+  for (FeatureDescription& f : function.inputs) {
+    const size_t rank = f.array.rank();
+    const bool one_rank = std::all_of(f.array.enumerated.begin(), f.array.enumerated.end(),
+                                      [&](const auto& s) { return s.size() == rank; });
+    f.array.takes_rank5 = f.kind == FeatureKind::multi_array && one_rank && (rank == 1 || rank == 3);
+  }
+}
+
+/// `described` is [C] or [C, H, W].
+ir::Type rank5_type(const ir::Type& described, const ImportOptions& options) {
+  ir::Shape s{options.sequences ? ir::kAnyDim : 1, options.batches ? ir::kAnyDim : 1};
+  for (int i = 0; i < 3; ++i) s.push_back(i < described.rank() ? described.shape()[i] : 1);
+  return ir::Type::tensor(described.dtype(), s);
+}
+
 /// A value that only one feature names is called like the feature.
 void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
   if (v.name == feature || v.block() != nullptr) return;
@@ -46,15 +69,16 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   program.functions.push_back(std::make_unique<ir::Function>(described.name, kOwnOpset));
   ir::Function& f = *program.functions.back();
   const int type = model_type(file.spec(), file);
-  const bool network = type == 303 || type == 403 || type == 500;
+  const bool network = is_network(type);
   Features features;
   int64_t symbol = ir::kAnyDim - 1;
   for (const auto* list : {&described.inputs, &described.states})
     for (const FeatureDescription& input : *list) {
       if (features.contains(input.name))
         return fail(ErrorCode::malformed, "input '", input.name, "' is described twice");
-      ir::Type t = with_symbols(MOKA_TRY_IN(boundary_type(input, !network), cat("input '", input.name, "'")), symbol);
-      features[input.name] = f.body().add_input(f.unique_name(input.name), std::move(t));
+      ir::Type t = MOKA_TRY_IN(boundary_type(input, !network), cat("input '", input.name, "'"));
+      if (input.array.takes_rank5 && (options.sequences || options.batches)) t = rank5_type(t, options);
+      features[input.name] = f.body().add_input(f.unique_name(input.name), with_symbols(std::move(t), symbol));
     }
   ir::Builder builder(ops::table(), f.body());
   MOKA_TRY(import_into(file.spec(), ImportContext{file, options, {}, 0}, builder, features));
@@ -127,6 +151,7 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
     return out;
   }
   out.description.class_labels = MOKA_TRY(class_labels(file.spec(), &file));
+  if (is_network(type)) mark_rank5(file.spec(), out.description.functions[0]);
   out.program = MOKA_TRY(import_features(file, options, out.description));
   return out;
 }

@@ -23,8 +23,9 @@ namespace moka::import {
 /// Features cross the boundary of a function as these IR types, by feature name:
 ///   int64 -> tensor<int64, []>;  float64 -> tensor<fp64, []>;  string -> tensor<string, []>;
 ///   dictionary -> dict<tensor<string|int64, []>, tensor<fp64, []>>;  sequence -> tensor<string|int64, [?]>;
-///   multi_array -> a tensor of the description's shape (flexible dimensions unknown), of the element type that the
-///     program computes with: ML programs as the program says, neural networks fp32, classic models as declared;
+///   multi_array -> a tensor of the description's shape (flexible dimensions unknown; see ImportOptions for rank 5), of
+///     the element type that the program computes with: ML programs as the program says, neural networks fp32, classic
+///     models as declared;
 ///   image -> tensor<fp32 or fp16, [1, C, H, W]> with values 0..255, planes in the order of the colour space.
 /// The runtime converts between what the caller gives, these, and the declared types. Outputs likewise, of any numeric
 /// element type. State inputs are function inputs of type state<tensor<...>>.
@@ -35,6 +36,9 @@ struct ImportedModel {
 
 struct ImportOptions {
   std::shared_ptr<MemoryBudget> budget;
+  /// With either, inputs that take rank 5 enter as [sequence, batch, C, H, W]: of unknown length with `sequences`, of
+  /// unknown batch with `batches`, the other one being 1.
+  bool sequences = false, batches = false;
 };
 
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options);

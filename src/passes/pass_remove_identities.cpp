@@ -41,7 +41,8 @@ bool keeps_all(DType from, DType to) {
 /// Equal as far as it can be known: sizes, or the same symbols.
 bool same_dim(int64_t a, int64_t b) { return a == b && a != kAnyDim; }
 
-/// Equal for certain, given that both have the same number of elements: all dimensions but one are equal and not 0.
+/// Equal for certain, given that both have the same number of elements: all dimensions but one are equal and not 0. An
+/// unknown size that has become a known one does not count: only the operations between say when that is an error.
 bool same_shape(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() ||
       a.rank() != b.rank())
@@ -49,6 +50,7 @@ bool same_shape(const Type& a, const Type& b) {
   int open = 0;
   bool others_hold_elements = true;
   for (int i = 0; i < a.rank(); i++) {
+    if (a.shape()[i] < 0 && b.shape()[i] >= 0) return false;
     if (!same_dim(a.shape()[i], b.shape()[i]))
       open++;
     else

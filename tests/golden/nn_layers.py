@@ -480,6 +480,28 @@ def sigmoid(v):
     return 1 / (1 + np.exp(-v))
 
 
+def legacy_inputs(spec, sizes):
+    """Describes inputs with the shapes [C] or [C, H, W] that the legacy mapping wants."""
+    for f in spec.description.input:
+        del f.type.multiArrayType.shape[:]
+        size = sizes[f.name]
+        f.type.multiArrayType.shape.extend([size] if isinstance(size, int) else size)
+
+
+def lstm(x, h, c, W, R, b, p=None, coupled=False, forget=0.0, limit=50.0):
+    """W, R, b: input, forget, output, block input; p: input, forget, output."""
+    out = []
+    for v in x:
+        s = [W[k] @ v + R[k] @ h + b[k] for k in range(4)]
+        s[1] = s[1] + forget
+        i = sigmoid(s[0] + (p[0] * c if p else 0))
+        f = 1 - i if coupled else sigmoid(s[1] + (p[1] * c if p else 0))
+        c = np.clip(c * f + i * np.tanh(s[3]), -limit, limit)
+        h = np.tanh(c) * sigmoid(s[2] + (p[2] * c if p else 0))
+        out.append(h)
+    return np.array(out), h, c
+
+
 def recurrent():
     I, H = 3, 4
     x = array(5, I)
@@ -488,11 +510,6 @@ def recurrent():
     m = lambda *s: array(*s, low=-0.6, high=0.6)
     inputs = lambda: {"x": seq, "h": h0.reshape(1, 1, H, 1, 1), "c": c0.reshape(1, 1, H, 1, 1)}
     legacy = lambda spec: legacy_inputs(spec, {"x": I, "h": H, "c": H, "h2": H, "c2": H})
-
-    def legacy_inputs(spec, sizes):
-        for f in spec.description.input:
-            del f.type.multiArrayType.shape[:]
-            f.type.multiArrayType.shape.append(sizes[f.name])
 
     W, R, b = m(H, I), m(H, H), m(H)
     h, out = h0, []
@@ -516,19 +533,6 @@ def recurrent():
 
     def weights():
         return [m(H, I) for _ in range(4)], [m(H, H) for _ in range(4)], [m(H) for _ in range(4)], [m(H) for _ in range(3)]
-
-    def lstm(x, h, c, W, R, b, p=None, coupled=False, forget=0.0, limit=50.0):
-        """W, R, b: input, forget, output, block input; p: input, forget, output."""
-        out = []
-        for v in x:
-            s = [W[k] @ v + R[k] @ h + b[k] for k in range(4)]
-            s[1] = s[1] + forget
-            i = sigmoid(s[0] + (p[0] * c if p else 0))
-            f = 1 - i if coupled else sigmoid(s[1] + (p[1] * c if p else 0))
-            c = np.clip(c * f + i * np.tanh(s[3]), -limit, limit)
-            h = np.tanh(c) * sigmoid(s[2] + (p[2] * c if p else 0))
-            out.append(h)
-        return np.array(out), h, c
 
     W, R, b, p = weights()
     for name, kw, bk in (("plain", {}, {}), ("peephole", {"p": p}, {"peep": p}), ("coupled", {"coupled": True}, {"coupled_input_forget_gate": True}),
@@ -562,9 +566,54 @@ def classifier():
     CASES[-1]["outputs"] = {"label": "abcd"[int(p.argmax())], "p": dict(zip("abcd", map(float, p)))}
 
 
+def rank5():
+    """Whole sequences and batches: what layers make of them together."""
+    S, B, I, H = 5, 3, 4, 3
+    m = lambda *s: array(*s, low=-0.6, high=0.6)
+    weights = lambda I: ([m(H, I) for _ in range(4)], [m(H, H) for _ in range(4)], [m(H) for _ in range(4)])
+    softmax = lambda z: np.exp(z) / np.exp(z).sum(-1, keepdims=True)
+    zero = np.zeros(H)
+
+    x = array(S, B, I)
+    h0, c0, h1, c1 = (array(B, H) for _ in range(4))
+    W, R, b = weights(I)
+    W2, R2, b2 = weights(I)
+    forth = [lstm(x[:, k], h0[k], c0[k], W, R, b) for k in range(B)]
+    back = [lstm(x[::-1, k], h1[k], c1[k], W2, R2, b2) for k in range(B)]
+    y = np.stack([np.concatenate([forth[k][0], back[k][0][::-1]], 1) for k in range(B)], 1)
+    state = lambda v: np.asarray(v).reshape(1, B, -1, 1, 1)
+    case("bidirectional_lstm_batch", {"x": x.reshape(S, B, I, 1, 1), "h": state(h0), "c": state(c0), "h2": state(h1), "c2": state(c1)},
+         {"y": y.reshape(S, B, 2 * H, 1, 1), "hf": state([f[1] for f in forth]), "cf": state([f[2] for f in forth]),
+          "hb": state([f[1] for f in back]), "cb": state([f[2] for f in back])},
+         lambda bd: bd.add_bidirlstm("l", R, W, b, R2, W2, b2, H, I, ["x", "h", "c", "h2", "c2"], ["y", "hf", "cf", "hb", "cb"], output_all=True, cell_clip_threshold=50.0),
+         edit=lambda spec: legacy_inputs(spec, {"x": I, "h": H, "c": H, "h2": H, "c2": H}))
+
+    words = np.array([[2, 0, 4], [1, 1, 3], [0, 5, 2], [3, 2, 5], [4, 4, 0]], np.float32)
+    E, D = array(6, I), array(2, H)
+    We, Re, be = weights(I)
+    embedded = E[words.astype(int)]
+    y = softmax(np.stack([lstm(embedded[:, k], zero, zero, We, Re, be)[0] for k in range(B)], 1) @ D.T)
+
+    def tagger(bd):
+        bd.add_embedding("e", E.T.copy(), None, 6, I, False, "x", "v")
+        bd.add_unilstm("l", Re, We, be, H, I, ["v"], ["s"], output_all=True, cell_clip_threshold=50.0)
+        bd.add_inner_product("d", D, None, H, 2, False, "s", "z")
+        bd.add_softmax("p", "z", "y")
+
+    case("tagger", {"x": words.reshape(S, B, 1, 1, 1)}, {"y": y.reshape(S, B, 2, 1, 1)}, tagger, edit=lambda spec: legacy_inputs(spec, {"x": 1}))
+
+    image = array(B, 2, 5, 6)
+    which, boxes = np.array([0, 2, 1, 1]), np.array([[0.5, 1, 2.5, 4], [0, 0, 4, 5], [1, 2, 3, 2.5], [2, 0, 2.5, 5]], np.float32)
+    y = [bilinear(image[k], np.linspace(t, l, 2), np.linspace(u, v, 3)) for k, (t, u, l, v) in zip(which, boxes)]
+    regions = np.concatenate([which[:, None], boxes], 1).astype(np.float32)
+    case("crop_resize_batch", {"x": image[None], "r": regions.reshape(4, 1, 5, 1, 1)}, {"y": np.reshape(y, (4, 1, 2, 2, 3))},
+         lambda bd: bd.add_crop_resize("c", ["x", "r"], "y", target_height=2, target_width=3, mode="STRICT_ALIGN_ENDPOINTS_MODE", box_indices_mode="CORNERS_HEIGHT_FIRST"),
+         edit=lambda spec: legacy_inputs(spec, {"x": (2, 5, 6), "r": (5, 1, 1)}), tolerance=1e-4)
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
-    for group in (convolutions, poolings, activations, products, normalizations, images, elementwise, shapes, exact_layers, recurrent, classifier):
+    for group in (convolutions, poolings, activations, products, normalizations, images, elementwise, shapes, exact_layers, recurrent, classifier, rank5):
         CASES.clear()
         group()
         with open(os.path.join(OUT, group.__name__ + ".json"), "w") as f:

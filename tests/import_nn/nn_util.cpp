@@ -24,24 +24,6 @@ std::map<std::string, Json> golden(const std::string& folder) {
   return all;
 }
 
-std::string base64(const std::string& text) {
-  static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  uint32_t bits = 0;
-  int n = 0;
-  for (char c : text) {
-    size_t d = digits.find(c);
-    if (d == std::string::npos) continue;
-    bits = bits << 6 | static_cast<uint32_t>(d);
-    n += 6;
-    if (n >= 8) {
-      n -= 8;
-      out.push_back(static_cast<char>(bits >> n & 0xff));
-    }
-  }
-  return out;
-}
-
 Result<Network> import_network(const format::ModelFile& file, const std::map<std::string, ir::Shape>& shapes) {
   Network n;
   n.function = std::make_unique<ir::Function>("main", ir::Opset::ios16);

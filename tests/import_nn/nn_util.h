@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base64.h"
 #include "format/model_file.h"
 #include "import/importer.h"
 #include "ir/evaluate.h"
@@ -16,7 +17,6 @@ using Json = nlohmann::json;
 std::string models_folder();
 /// The files of tests/golden/<folder>, by name without extension.
 std::map<std::string, Json> golden(const std::string& folder);
-std::string base64(const std::string& text);
 
 /// Imports a neural network into a function whose inputs have these shapes, whatever its description says.
 struct Network {

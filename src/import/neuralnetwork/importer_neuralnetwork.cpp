@@ -72,12 +72,18 @@ Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription&
   if (x->type.dtype() != DType::fp32) x = MOKA_TRY(net.op("cast", {{"x", x}, {"dtype", "fp32"}}, name));
   int rank = x->type.rank();
   bool image = feature.type().has_imagetype();
+  std::vector<Dim> lead;
   for (const auto& p : *parts.preprocessing) {
     // Old files leave the name empty: the preprocessing is that of the image.
     if (p.featurename() != name && !(p.featurename().empty() && image)) continue;
     if (rank != 4) {
       if (p.has_scaler() && rank == 3) {
         x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name));
+        rank = 4;
+      } else if (rank == 5 && !parts.exact_arrays) {
+        Blob whole = MOKA_TRY(net.blob(x, Form::exact));
+        lead = whole.lead();
+        x = MOKA_TRY(net.as(whole, Form::nchw));
         rank = 4;
       } else {
         return fail(ErrorCode::unsupported, "preprocessing of an input of type ", x->type);
@@ -106,7 +112,7 @@ Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription&
     case 3:
       x = MOKA_TRY(net.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}, name));
       return net.blob(x, Form::nchw, one);
-    case 4: return net.blob(x, Form::nchw, {Dim{1}, dims_of(x)[0]});
+    case 4: return net.blob(x, Form::nchw, lead.empty() ? std::vector<Dim>{Dim{1}, dims_of(x)[0]} : lead);
     case 5: return net.blob(x, Form::exact);
     default: return fail(ErrorCode::malformed, "expected an array of rank 1 or 3, got ", x->type);
   }

@@ -102,7 +102,13 @@ Result<Value*> Network::reshape(Value* x, std::span<const Dim> dims, std::string
   bool zero = std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return d.size == 0; });
   if (unknown == 0 || (unknown == 1 && !zero)) return op("reshape", {{"x", x}, {"shape", target}}, name);
   Value* shape = MOKA_TRY(shape_value(dims, name));
-  return op("reshape", {{"x", x}, {"shape", shape}}, name);
+  // Inference sees only how many entries the computed shape has.
+  Shape declared;
+  for (const Dim& d : dims) declared.push_back(d.known() ? d.size : d.from->type.shape()[d.axis]);
+  std::string full = context_->prefix + std::string(name);
+  ir::OpSpec spec{"reshape", {{"x", x}, {"shape", shape}}, full, {identifier(full + "_reshape")}, {}};
+  spec.declared = {ir::Type::tensor(x->type.dtype(), declared)};
+  return MOKA_TRY(builder_->append(std::move(spec)))->output();
 }
 
 namespace {

@@ -36,6 +36,10 @@ Status reshape(Layer& l) {
   Value* x = MOKA_TRY(l.nchw(0));
   std::vector<Dim> lead = MOKA_TRY(l.blob(0))->lead();
   Dim first = dims_of(x)[0];
+  if (n == 4 && !lead.empty() && lead[0].size == target[0]) {
+    target.erase(0);
+    n = 3;
+  }
   if (n == 4) {
     if (lead.size() > 1 && !std::all_of(lead.begin() + 1, lead.end(), [](const Dim& d) { return d.size == 1; }))
       return l.unsupported("a new sequence length for more than one batch");

@@ -23,7 +23,7 @@ WHY = HERE / "why.toml"
 DOCS = HERE.parent.parent / "docs" / "conformance.md"
 KINDS = (("mil:", "ML program operations"), ("nn:", "Neural network layers"), ("model:", "Other models"))
 EXAMPLES = 2
-OPERATIONS_SHOWN = 4
+NAMES_SHOWN = 4  # of the classes and operations of a group
 
 
 def first_line(text):
@@ -82,8 +82,13 @@ def operation_rows(suites, engine="moka"):
     return {op: rows[op] for op in sorted(rows)}
 
 
+def test_class(nodeid):
+    """The class of a test, or its function where it has none."""
+    return nodeid.split("::", 1)[-1].split("::")[0].split("[")[0]
+
+
 def failing_groups(suites, engine="moka"):
-    """The failing tests by reason, the largest groups first."""
+    """The failing tests by reason, the largest groups first. Wrong results are told apart by the class of the test."""
     groups = {}
     for name, records in suites.items():
         for i in sorted(results.required(name, records, engine)):
@@ -91,20 +96,26 @@ def failing_groups(suites, engine="moka"):
             if record["outcome"] == "passed":
                 continue
             text = reason(record)
-            group = groups.setdefault(group_of(text), {"tests": 0, "suites": collections.Counter(), "ops": collections.Counter(),
-                                                       "message": text, "examples": []})
+            key = group_of(text), test_class(i) if record.get("error") == "AssertionError" else ""
+            group = groups.setdefault(key, {"message": text, "tests": 0, "suites": collections.Counter(),
+                                            "classes": collections.Counter(), "ops": collections.Counter(), "examples": []})
             group["tests"] += 1
             group["suites"][name] += 1
+            group["classes"][test_class(i)] += 1
             group["ops"].update(record.get("ops", ()))
             if len(group["examples"]) < EXAMPLES:
                 group["examples"].append(results.one_line(i))
     rows = []
-    for key, group in sorted(groups.items(), key=lambda g: (-g[1]["tests"], g[0])):
-        common = [op for op, n in sorted(group["ops"].items(), key=lambda o: (-o[1], o[0])) if 2 * n >= group["tests"]]
-        rows.append({"reason": group["message"][:200] if group["tests"] == 1 else key, "tests": group["tests"],
-                     "suites": dict(sorted(group["suites"].items())), "operations": common[:OPERATIONS_SHOWN],
-                     "examples": group["examples"]})
+    for (text, _), group in sorted(groups.items(), key=lambda g: (-g[1]["tests"], g[0])):
+        common = [op for op, n in by_number(group["ops"]) if 2 * n >= group["tests"]]
+        rows.append({"reason": group["message"][:200] if group["tests"] == 1 else text, "tests": group["tests"],
+                     "suites": dict(sorted(group["suites"].items())), "classes": [c for c, _ in by_number(group["classes"])][:NAMES_SHOWN],
+                     "operations": common[:NAMES_SHOWN], "examples": group["examples"]})
     return rows
+
+
+def by_number(counter):
+    return sorted(counter.items(), key=lambda c: (-c[1], c[0]))
 
 
 def summary(suites, collected):
@@ -124,9 +135,9 @@ def summary(suites, collected):
 
 
 def table(head, rows, left=1):
-    """A markdown table, padded; the first `left` columns to the left, the others to the right."""
+    """A markdown table, padded but for long cells; the first `left` columns to the left, the others to the right."""
     cells = [[str(c).replace("|", "\\|") for c in row] for row in [head, *rows]]
-    width = [max(3, *(len(row[i]) for row in cells)) for i in range(len(head))]
+    width = [max(3, *(len(row[i]) for row in cells if len(row[i]) <= 40)) for i in range(len(head))]
     lines = ["| " + " | ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))) + " |" for row in cells]
     lines.insert(1, "|" + "|".join("-" * (w + 2) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(width)) + "|")
     return "\n".join(lines) + "\n"
@@ -181,9 +192,9 @@ def failing_table(groups, known):
     rows = []
     for g in groups:
         why = next((text for pattern, text in known if pattern.search(g["reason"])), "")
-        rows.append([g["tests"], ", ".join(g["suites"]), "`" + g["reason"].replace("`", "'") + "`",
-                     ", ".join(op.split(":", 1)[1] for op in g["operations"]), why])
-    return table(("tests", "suites", "what the test says", "in common", "why"), rows, left=5)
+        where = ", ".join(g["suites"]) + ": " + ", ".join(g["classes"])
+        rows.append([g["tests"], "`" + g["reason"].replace("`", "'") + "`", where, ", ".join(op.split(":", 1)[1] for op in g["operations"]), why])
+    return table(("tests", "what the test says", "where", "in common", "why"), rows, left=5)
 
 
 def suites_text(suites, engine, collected):
@@ -199,7 +210,7 @@ def suites_text(suites, engine, collected):
     groups = failing_groups(suites, engine) if engine != "null" else []
     if groups:
         text += "\nfailing, by reason:\n"
-        text += "".join(f"{g['tests']:7} {g['reason']}" + (f"  [{', '.join(g['operations'])}]" if g["operations"] else "") + "\n" for g in groups)
+        text += "".join(f"{g['tests']:7} {g['reason']}  [{', '.join(g['classes'] + g['operations'])}]\n" for g in groups)
     return text
 
 
@@ -228,8 +239,9 @@ def docs(data):
     text += "## What fails, and why\n\n"
     if data["failing"]:
         text += wrapped(
-            "One row for each reason: the first line of the message, numbers replaced by `#`. `in common` are operations, layers "
-            "and kinds of models that at least half of these tests contain.") + "\n"
+            "One row for each reason: the first line of the message, numbers replaced by `#`; wrong results have a row for each class of "
+            f"tests. `where` are suites and the {NAMES_SHOWN} classes with most of these tests, `in common` operations, layers and kinds of "
+            "models that at least half of them contain.") + "\n"
         text += failing_table(data["failing"], explanations()) + "\n"
     else:
         text += "Nothing.\n\n"

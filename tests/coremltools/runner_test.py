@@ -198,6 +198,12 @@ class Reports(unittest.TestCase):
         self.assertEqual(groups[0]["operations"], ["nn:a", "nn:b"])
         self.assertEqual(groups[0]["suites"], {"s": 2})
 
+    def test_wrong_results_are_told_apart_by_class(self):
+        wrong = dict(error="AssertionError", message="Not equal to tolerance rtol=0.05")
+        suites = {"s": by_id(record("failed", id="f.py::TestA::x[1]", **wrong), record("failed", id="f.py::TestA::y", **wrong),
+                             record("failed", id="f.py::TestB::x[a::b]", **wrong), record("failed", id="f.py::test_c[1::2]", **wrong))}
+        self.assertEqual([(g["classes"], g["tests"]) for g in report.failing_groups(suites)], [(["TestA"], 2), (["TestB"], 1), (["test_c"], 1)])
+
     def test_suite_row(self):
         row = report.suite_row("s", by_id(record(id="1"), record("error", id="2"), record("crashed", id="3"), record(needs=False, id="4"),
                                           record("skipped", needs=False, id="5"), record("failed", needs=False, id="6"),

@@ -138,7 +138,8 @@ def table(head, rows, left=1):
     """A markdown table, padded but for long cells; the first `left` columns to the left, the others to the right."""
     cells = [[str(c).replace("|", "\\|") for c in row] for row in [head, *rows]]
     width = [max(3, *(len(row[i]) for row in cells if len(row[i]) <= 40)) for i in range(len(head))]
-    lines = ["| " + " | ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))) + " |" for row in cells]
+    padded = [[c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))] for row in cells]
+    lines = ["| " + " | ".join(row) + " |" for row in padded]
     lines.insert(1, "|" + "|".join("-" * (w + 2) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(width)) + "|")
     return "\n".join(lines) + "\n"
 
@@ -153,7 +154,7 @@ def suites_table(rows):
     shown = dict(rows)
     if len(rows) > 1:
         shown["total"] = {k: sum(r[k] for r in rows.values()) for k in next(iter(rows.values()))}
-    return table(head, [[name, r["collected"], r["run"], r["required"]] + [r[k] for k in head[4:-1]] + [percent(r["passed"], r["required"])]
+    return table(head, [[name, r["collected"], r["run"], r["required"], *(r[k] for k in head[4:-1]), percent(r["passed"], r["required"])]
                         for name, r in shown.items()])
 
 
@@ -226,7 +227,7 @@ def docs(data):
         f"The tests inside coremltools {data['coremltools']} convert models, call `predict` and compare with torch, numpy, scikit-learn and "
         "xgboost. They run unmodified against Moka's Python module `moka.coremltools`, which takes the place of Apple's engine "
         "([tests/coremltools](../tests/coremltools/README.md) says how). This page is written by `tests/coremltools/report.py docs` "
-        "from the results of the last full run.") + "\n"
+        "from results.json there: in the table, `collected` are all tests of a suite, `run` those that these results are from.") + "\n"
     text += wrapped(
         f"**{total['passed']} of {total['required']} tests that need an engine pass, {rate}**"
         + (f", with moka {data['moka']}" if data["moka"] else "") + f". Of the {total['run']} tests that ran, {total['no engine']} pass "
@@ -276,7 +277,7 @@ def main():
         SUMMARY.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
         print(f"wrote {SUMMARY}")
     else:
-        print(suites_table(data["suites"]) + "\n" + failing_table(data["failing"], explanations()) + "\n" + operations_tables(data["operations"], 2))
+        print(suites_table(data["suites"]), failing_table(data["failing"], explanations()), operations_tables(data["operations"], 2), sep="\n")
     return 0
 
 

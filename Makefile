@@ -73,7 +73,7 @@ conformance:
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --out $(BUILD)/conformance $(CONFORMANCE_FLAGS)
 
-## The same with all tests, most of a day on one core; SHARD=2/4 runs the second of four parts.
+## The same with all tests, about ten hours on two cores; SHARD=2/4 runs the second of four parts.
 conformance-full:
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --full --out $(BUILD)/conformance-full $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)

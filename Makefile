@@ -4,7 +4,8 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python install golden docs check-ops clean
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python install golden docs check-ops \
+        conformance conformance-full conformance-ci conformance-docs clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -72,6 +73,31 @@ check-ops: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_opdocs
 	$(BUILD)/tools/opdocs/moka_opdocs --json $(BUILD)/ops.json
 	$(PYTHON) tools/check_ops.py $(BUILD)/ops.json
+
+## coremltools' own tests with the newest wheel of dist/ (tests/coremltools/README.md): of the large suites samples, under an
+## hour on two cores. All targets go on where they were stopped; CONFORMANCE_FLAGS are options of run.py.
+export CONFORMANCE_VENV ?= $(BUILD)/conformance-venv
+CONFORMANCE_FLAGS ?=
+CONFORMANCE_RUN = $(CONFORMANCE_VENV)/bin/python tests/coremltools/run.py --jobs $(JOBS)
+conformance:
+	@tests/coremltools/setup
+	$(CONFORMANCE_RUN) --out $(BUILD)/conformance $(CONFORMANCE_FLAGS)
+
+## The same with all tests, about ten hours on two cores; SHARD=2/4 runs the second of four parts.
+conformance-full:
+	@tests/coremltools/setup
+	$(CONFORMANCE_RUN) --full --out $(BUILD)/conformance-full $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)
+
+## A fixed choice of the tests that pass and need no torch; one that fails is an error. Under ten minutes on two cores.
+conformance-ci:
+	@tests/coremltools/setup --ci
+	$(CONFORMANCE_RUN) --ci --out $(BUILD)/conformance-ci $(CONFORMANCE_FLAGS)
+
+## docs/conformance.md from the results of conformance-full; RESULTS names other folders, of several machines for example.
+RESULTS ?= $(BUILD)/conformance-full
+conformance-docs:
+	$(CONFORMANCE_VENV)/bin/python tests/coremltools/report.py summary $(RESULTS)
+	tests/coremltools/report.py docs
 
 install: all
 	cmake --install $(BUILD)

@@ -1,6 +1,8 @@
 #include "convert.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstring>
 
@@ -55,7 +57,7 @@ bool is_image(nb::handle value) {
 /// A PIL image's or an array's pixels: [H, W] or [H, W, 3 or 4].
 Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed) {
   if (is_image(value)) {
-    const auto mode = nb::cast<std::string>(nb::str(value.attr("mode")));
+    const auto mode = nb::cast<std::string>(nb::str(nb::object(value.attr("mode"))));
     if (mode != "RGB" && mode != "RGBA" && mode != "L" && mode != "F")
       raise_type("input '" + f.name + "': Unsupported image type " + mode +
                  ". Supported types are: RGB, RGBA, L, F.");
@@ -96,11 +98,11 @@ MultiArray to_array(nb::handle value, const FeatureDescription& f, Borrowed& bor
       array = numpy().attr("ascontiguousarray")(value);
   } catch (nb::python_error& e) {
     raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value) + ": " +
-               nb::cast<std::string>(nb::str(e.value())));
+               nb::cast<std::string>(nb::str(nb::borrow(e.value()))));
   }
   if (!borrowed.array(borrowed.keep(array), false, out))
     raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got an array of " +
-               nb::cast<std::string>(nb::str(array.attr("dtype"))));
+               nb::cast<std::string>(nb::str(nb::object(array.attr("dtype")))));
   return out;
 }
 
@@ -243,7 +245,7 @@ bool Borrowed::array(nb::handle object, bool writable, MultiArray& out) {
   if (PyObject_GetBuffer(object.ptr(), &b, writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO) != 0) {
     buffers_.pop_back();
     nb::python_error e;
-    if (writable) raise(ErrorKind::invalid_argument, nb::cast<std::string>(nb::str(e.value())));
+    if (writable) raise(ErrorKind::invalid_argument, nb::cast<std::string>(nb::str(nb::borrow(e.value()))));
     return false;
   }
   DataType type{};

@@ -41,7 +41,10 @@ class WeightFiles {
 
 void compile(const format::ModelFile& file, const std::string& destination) {
   // Also checks models whose text is not needed: what cannot be imported cannot be loaded once compiled.
-  const import::ImportedModel m = api::unwrap(import::import_model(file, {}));
+  import::ImportedModel m = api::unwrap(import::import_model(file, {}));
+  m.program.version = "1.0";
+  for (const auto& f : m.program.functions)
+    if (f->opset >= ir::Opset::ios18) m.program.version = "1.3";
   WeightFiles weights;
   for (const auto& f : m.program.functions) weights.add(f->body());
   const bool program = m.description.type_name == "mlProgram";

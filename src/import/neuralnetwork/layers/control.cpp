@@ -65,8 +65,13 @@ Status copy(Layer& l) {
   return {};
 }
 
-/// True where the absolute value is above 1e-6, as a scalar.
+/// Whether the absolute value of the first element is above 1e-6, as a scalar.
 Result<Value*> condition(Network& net, Value* v, std::string_view name) {
+  const bool one = v->type.is_concrete() && v->type.shape().count() == 1;
+  if (!one) {
+    v = MOKA_TRY(net.op("reshape", {{"x", v}, {"shape", Tensor::i32({-1})}}, name));
+    v = MOKA_TRY(net.op("slice_by_index", {{"x", v}, {"begin", Tensor::i32({0})}, {"end", Tensor::i32({1})}}, name));
+  }
   if (v->type.rank() != 0) v = MOKA_TRY(net.op("squeeze", {{"x", v}}, name));
   v = MOKA_TRY(net.op("abs", {{"x", v}}, name));
   return net.op("greater", {{"x", v}, {"y", 1e-6f}}, name);

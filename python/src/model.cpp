@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <cstring>
 #include <optional>
 
@@ -32,8 +31,8 @@ std::map<std::string, std::vector<std::byte>> files_of(const nb::dict& blobs) {
   return out;
 }
 
-/// One prediction with the interpreter lock released. `seconds`: of the work below Python.
-nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state, double* seconds) {
+/// One prediction with the interpreter lock released.
+nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state) {
   Borrowed borrowed;
   Features in = to_features(inputs, model.function().inputs, borrowed);
   Features out = to_backings(outputs, model.function().outputs, borrowed);
@@ -41,10 +40,7 @@ nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, Stat
   options.state = state;
   {
     nb::gil_scoped_release release;
-    auto start = std::chrono::steady_clock::now();
     model.predict(in, out, options);
-    if (seconds != nullptr)
-      *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   return to_dict(out, outputs);
 }
@@ -150,20 +146,7 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("function", &Model::function, nb::rv_policy::reference_internal)
       .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
       .def_prop_ro("load_times", &Model::load_times, nb::rv_policy::reference_internal)
-      .def(
-          "predict",
-          [](const Model& model, nb::handle inputs, nb::handle outputs, State* state) {
-            return predict(model, inputs, outputs, state, nullptr);
-          },
-          nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::arg("state").none() = nb::none())
-      .def(
-          "timed_predict",
-          [](const Model& model, nb::handle inputs, State* state) {
-            double seconds = 0;
-            nb::dict out = predict(model, inputs, nb::none(), state, &seconds);
-            return nb::make_tuple(out, seconds);
-          },
-          nb::arg("inputs"), nb::arg("state").none() = nb::none(), "(outputs, seconds)")
+      .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::arg("state").none() = nb::none())
       .def("new_state", &Model::new_state, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "compute_plan",

@@ -96,6 +96,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<const Source> source;
 
   runtime::CompileOptions compile_options;
+  bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
   /// The same function with inputs of rank 5, made when such an input first comes.
   struct Rank5 {
     std::once_flag once;

@@ -54,6 +54,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   import::ImportedModel m = api::unwrap(source->import({budget}));
   times.import = seconds_since(start);
   impl->source = std::move(source);
+  impl->sequences_only = m.sequences;
   impl->configuration = configuration;
   impl->description = api::to_public(m.description);
   runtime::CompileOptions options;
@@ -76,7 +77,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
 
   start = Clock::now();
   std::vector<ir::Type> types;
-  bool concrete = true;
+  bool concrete = !impl->sequences_only;
   for (const auto& v : impl->model->ir().body().inputs()) {
     auto t = api::default_type(feature_of(f, *v), v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
@@ -157,11 +158,12 @@ const LoadTimes& Model::load_times() const { return impl_->times; }
 
 Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading) const {
   const bool sequences = leading.sequence != 1, batches = leading.batch != 1;
-  if (!sequences && !batches) return model.get();
-  Rank5& made = rank5[(sequences ? 1 : 0) + (batches ? 2 : 0) - 1];
+  if (!batches && (sequences_only || !sequences)) return model.get();
+  Rank5& made = rank5[(sequences || sequences_only ? 1 : 0) + (batches ? 2 : 0) - 1];
   std::call_once(made.once, [&] {
     made.model = [&]() -> Result<std::unique_ptr<runtime::Model>> {
-      return runtime::Model::compile(MOKA_TRY(source->import({compile_options.plan.budget, sequences, batches})), compile_options);
+      return runtime::Model::compile(
+          MOKA_TRY(source->import({compile_options.plan.budget, sequences || sequences_only, batches})), compile_options);
     }();
   });
   if (made.model.ok()) return made.model->get();
@@ -249,7 +251,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     MOKA_TRY(session->frame->run());
     for (size_t i = 0; i < f.outputs.size(); i++) {
       ir::TensorView view = session->frame->output(i);
-      if (runs != model.get()) view.shape = api::output_shape(f.outputs[i], view.shape);
+      if (runs != model.get() || sequences_only) view.shape = api::output_shape(f.outputs[i], view.shape);
       MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), view, outputs[f.outputs[i].name]));
     }
     return {};

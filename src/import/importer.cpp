@@ -94,6 +94,12 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   return program;
 }
 
+bool takes_sequences(const ModelDescription& description) {
+  for (const FeatureDescription& input : description.functions[0].inputs)
+    if (input.kind == FeatureKind::multi_array && input.array.takes_rank5) return true;
+  return false;
+}
+
 /// An ML program names its classes in the operation `classify`.
 void find_labels(const ir::Program& program, ModelDescription& description) {
   const ir::Function* f = program.find(description.default_function);
@@ -152,7 +158,17 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
   }
   out.description.class_labels = MOKA_TRY(class_labels(file.spec(), &file));
   if (is_network(type)) mark_rank5(file.spec(), out.description.functions[0]);
-  out.program = MOKA_TRY(import_features(file, options, out.description));
+  out.sequences = options.sequences;
+  Result<ir::Program> program = import_features(file, options, out.description);
+  if (!program.ok() && !options.sequences && takes_sequences(out.description)) {
+    ImportOptions with_sequences = options;
+    with_sequences.sequences = true;
+    if (auto again = import_features(file, with_sequences, out.description); again.ok()) {
+      program = std::move(again);
+      out.sequences = true;
+    }
+  }
+  out.program = MOKA_TRY(std::move(program));
   return out;
 }
 

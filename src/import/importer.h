@@ -32,6 +32,7 @@ namespace moka::import {
 struct ImportedModel {
   ir::Program program;
   ModelDescription description;
+  bool sequences = false;  ///< imported as with ImportOptions::sequences, asked for or not
 };
 
 struct ImportOptions {
@@ -41,6 +42,8 @@ struct ImportOptions {
   bool sequences = false, batches = false;
 };
 
+/// A neural network that makes sense for sequences only (a dense layer over all steps of a padded sequence, say) is
+/// imported for sequences, whatever `options` say.
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options);
 
 /// Values by feature name. An importer of one model reads its inputs here and adds its outputs, so that a pipeline is

@@ -122,13 +122,14 @@ class _MLModelProxy:
         weakref.finalize(self, _remove, os.path.dirname(folder), os.getpid())
 
     def predict(self, data: Dict[str, Any], state: Optional[_State] = None) -> Dict[str, Any]:
+        started = time.perf_counter_ns()
         data = checked(data)
         if state is not None and not isinstance(state, _State):
             raise TypeError(f"state: expected one made by make_state, got {type(state).__name__}")
         with runtime_errors():
-            values, seconds = self._model.timed_predict(data, None if state is None else state._state)
-        self._predict_duration = max(1, int(seconds * 1e9))
-        return outputs(values)
+            values = outputs(self._model.predict(data, None, None if state is None else state._state))
+        self._predict_duration = time.perf_counter_ns() - started
+        return values
 
     def batchPredict(self, data: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
         if not isinstance(data, (list, tuple)):

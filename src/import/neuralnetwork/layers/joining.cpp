@@ -74,8 +74,14 @@ Status split_nd(Layer& l) {
   const auto& p = l.p.splitnd();
   Value* x = MOKA_TRY(l.in(0));
   int axis = MOKA_TRY(axis_of(l, p.axis(), x->type.rank()));
-  if (p.splitsizes_size() == 0) return split_into(l, x, axis, Form::exact, {{"num_splits", l.outputs()}});
   std::vector<int64_t> sizes;
+  if (p.splitsizes_size() == 0) {
+    const int64_t size = x->type.shape()[axis], n = l.outputs();
+    if (size < 0 || size % n == 0) return split_into(l, x, axis, Form::exact, {{"num_splits", l.outputs()}});
+    // What is left over goes to the first parts, one each.
+    for (int64_t i = 0; i < n; i++) sizes.push_back(size / n + (i < size % n ? 1 : 0));
+    return split_into(l, x, axis, Form::exact, {{"split_sizes", Tensor::i32(sizes)}});
+  }
   for (uint64_t s : p.splitsizes()) {
     if (s > static_cast<uint64_t>(kInt32)) return l.malformed(cat("a split size of ", s));
     sizes.push_back(static_cast<int64_t>(s));

@@ -89,19 +89,38 @@ Status arg(Layer& l, std::string_view op, int64_t axis, bool remove) {
 Status arg_max(Layer& l) { return arg(l, "reduce_argmax", l.p.argmax().axis(), l.p.argmax().removedim()); }
 Status arg_min(Layer& l) { return arg(l, "reduce_argmin", l.p.argmin().axis(), l.p.argmin().removedim()); }
 
+/// The first K of all elements sorted, K being the layer's second input.
+Status top_computed_k(Layer& l, Value* x, int axis) {
+  ir::Op* all = MOKA_TRY(
+      l.multi("topk", {{"x", x}, {"k", -1}, {"axis", axis}, {"ascending", l.p.topk().usebottomk()}}));
+  Value* k = MOKA_TRY(l.int32(1));
+  k = MOKA_TRY(l.op("reshape", {{"x", k}, {"shape", Ints{1}}}));
+  const int rank = x->type.rank();
+  const auto rest = [](int n) { return Tensor::i32(std::vector<int64_t>(static_cast<size_t>(n), -1)); };
+  std::vector<Value*> sizes;
+  if (axis > 0) sizes.push_back(MOKA_TRY(l.constant(rest(axis), "sizes_before")));
+  sizes.push_back(k);
+  if (axis + 1 < rank) sizes.push_back(MOKA_TRY(l.constant(rest(rank - axis - 1), "sizes_behind")));
+  if (sizes.size() > 1) k = MOKA_TRY(l.op("concat", {{"values", sizes}, {"axis", 0}}));
+  const Tensor begin = Tensor::i32(std::vector<int64_t>(static_cast<size_t>(rank), 0));
+  for (int i = 0; i < 2; i++)
+    MOKA_TRY(l.set(i, MOKA_TRY(l.op("slice_by_size",
+                                    {{"x", all->output(static_cast<size_t>(i))}, {"begin", begin}, {"size", k}}))));
+  return {};
+}
+
 Status top_k(Layer& l) {
   MOKA_TRY(l.arity(1, 2, 2, 2));
   const auto& p = l.p.topk();
   Value* x = MOKA_TRY(l.in(0));
+  const int axis = MOKA_TRY(ir::normalize_axis(p.axis(), x->type.rank()));
   double k = static_cast<double>(p.k());
   if (l.inputs() == 2) {
     Value* v = MOKA_TRY(l.in(1));
-    if (v->constant() == nullptr || v->constant()->tensor.count() != 1)
-      return l.unsupported(cat("a K that is computed ('", l.p.input(1), "'); a constant is supported"));
+    if (v->constant() == nullptr || v->constant()->tensor.count() != 1) return top_computed_k(l, x, axis);
     k = ir::load_f64(v->constant()->tensor.view(), 0);
   }
   if (!(k >= 1) || k > (int64_t{1} << 31) - 1) return l.malformed(cat("a K of ", k));
-  int axis = MOKA_TRY(ir::normalize_axis(p.axis(), x->type.rank()));
   ir::Op* top =
       MOKA_TRY(l.multi("topk", {{"x", x}, {"k", static_cast<int>(k)}, {"axis", axis}, {"ascending", p.usebottomk()}}));
   MOKA_TRY(l.set(0, top->output(0)));

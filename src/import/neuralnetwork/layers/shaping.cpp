@@ -91,7 +91,16 @@ Status transpose(Layer& l) {
   Value* x = MOKA_TRY(l.in(0));
   const auto& axes = l.p.transpose().axes();
   int rank = x->type.rank();
-  if (axes.size() != rank) return l.malformed(cat("expected ", rank, " axes, got ", axes.size()));
+  // An image enters with leading dimensions of one, which a layer written for an array of [C, H, W] does not count.
+  Ints extra;
+  while (rank - static_cast<int>(extra.size()) > axes.size() && x->type.shape()[static_cast<int>(extra.size())] == 1)
+    extra.push_back(static_cast<int64_t>(extra.size()));
+  if (axes.size() != rank - static_cast<int>(extra.size()))
+    return l.malformed(cat("expected ", rank, " axes, got ", axes.size()));
+  if (extra.size() > 0) {
+    x = MOKA_TRY(l.op("squeeze", {{"x", x}, {"axes", extra}}));
+    rank = x->type.rank();
+  }
   Ints perm;
   for (uint64_t a : axes) {
     if (a >= static_cast<uint64_t>(rank)) return l.malformed(cat("axis ", a, " of an input of rank ", rank));

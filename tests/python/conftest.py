@@ -1,0 +1,33 @@
+import pathlib
+import os
+
+import numpy as np
+import pytest
+
+import moka
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def program(inputs, body, outputs, opset="ios18"):
+    """A MIL program of one function, as text."""
+    return f"program(1.3)\n{{\n func main<{opset}>({inputs}) {{\n{body}\n }} -> ({outputs});\n}}\n"
+
+
+def relu(dtype="fp32", shape="1, 3"):
+    t = f"tensor<{dtype}, [{shape}]>"
+    return moka.Model.from_mil(program(f"{t} x", f'{t} y = relu(x = x)[name = string("y_op")];', "y"))
+
+
+@pytest.fixture
+def models():
+    """The folder of real models."""
+    folder = pathlib.Path(os.environ.get("MOKA_TEST_MODELS", ROOT.parent / "shared" / "models"))
+    if not folder.is_dir():
+        pytest.skip("no folder of models")
+    return folder
+
+
+@pytest.fixture
+def numbers():
+    return np.array([[-1.0, 0.5, 2.0]], np.float32)

@@ -1,0 +1,124 @@
+"""The drop-in: coremltools predicts where it could not."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ct = pytest.importorskip("coremltools")
+from coremltools.converters.mil import Builder as mb  # noqa: E402
+
+import moka  # noqa: E402
+
+
+def run(code, **environment):
+    env = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    return done.returncode, done.stdout, done.stderr
+
+
+def small():
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 3))], opset_version=ct.target.iOS17)
+    def prog(x):
+        return mb.relu(x=x, name="y")
+
+    return ct.convert(prog, convert_to="mlprogram", minimum_deployment_target=ct.target.iOS17)
+
+
+def test_coremltools_finds_it_without_being_told():
+    code = "import coremltools as ct, sys; print(ct.models.model._MLModelProxy is not None, sys.platform)"
+    status, out, err = run(code)
+    assert (status, out.split()) == (0, ["True", "linux"]) and "_MLModelProxy" not in err
+    status, out, err = run(code, MOKA_COREMLTOOLS="off")
+    assert (status, out.split()[0]) == (0, "False")
+    status, out, _ = run("import sys, numpy; print('moka' in sys.modules, 'coremltools' in sys.modules)")
+    assert out.split() == ["False", "False"]
+
+
+def test_an_import_by_hand_after_coremltools():
+    code = (
+        "import coremltools as ct, moka.coremltools\n"
+        "assert ct.models.model._MLModelProxy is not None\n"
+        "assert ct.models.utils._macos_version() >= (15, 0)"
+    )
+    status, _, err = run(code, MOKA_COREMLTOOLS="off")
+    assert status == 0, err
+
+
+def test_convert_and_predict():
+    model = small()
+    out = model.predict({"x": np.array([[-1, 0, 2.5]], np.float32)})
+    assert out["y"].dtype == np.float32
+    np.testing.assert_array_equal(out["y"], [[0, 0, 2.5]])
+    assert len(model.predict([{"x": np.zeros((1, 3))}] * 3)) == 3
+    with pytest.raises(RuntimeError, match="'x'"):
+        model.predict({"x": np.zeros((1, 4))})
+    with pytest.raises(KeyError):
+        model.predict({"z": np.zeros((1, 3))})
+
+
+def test_compiled_models(tmp_path):
+    model = small()
+    folder = model.get_compiled_model_path()
+    assert "func main<ios17>" in open(os.path.join(folder, "model.mil")).read()
+    path = str(tmp_path / "m.mlpackage")
+    model.save(path)
+    compiled = ct.utils.compile_model(path, str(tmp_path / "c.mlmodelc"))
+    x = {"x": np.array([[1, -1, 3]], np.float32)}
+    expected = model.predict(x)["y"]
+    np.testing.assert_array_equal(ct.models.CompiledMLModel(compiled).predict(x)["y"], expected)
+    np.testing.assert_array_equal(moka.Model(compiled).predict(x)["y"], expected)
+    del model
+    assert not os.path.exists(folder)
+
+
+def test_a_model_does_not_mind_what_becomes_of_its_file(tmp_path):
+    path = str(tmp_path / "m.mlpackage")
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 2000))], opset_version=ct.target.iOS17)
+    def prog(x):
+        return mb.linear(x=x, weight=np.ones((10, 2000), np.float32), name="y")
+
+    ct.convert(prog, convert_to="mlprogram", minimum_deployment_target=ct.target.iOS17).save(path)
+    model = ct.models.MLModel(path)
+    open(os.path.join(path, "Data/com.apple.CoreML/weights/weight.bin"), "wb").close()
+    np.testing.assert_allclose(model.predict({"x": np.ones((1, 2000))})["y"], np.full((1, 10), 2000.0))
+
+
+def test_states():
+    @mb.program(
+        input_specs=[mb.TensorSpec(shape=(2,), dtype=ct.converters.mil.mil.types.fp16), mb.StateTensorSpec(shape=(2,), dtype=ct.converters.mil.mil.types.fp16)],
+        opset_version=ct.target.iOS18,
+    )
+    def prog(x, s):
+        total = mb.add(x=mb.read_state(input=s), y=x)
+        return mb.identity(x=mb.coreml_update_state(state=s, value=total), name="y")
+
+    model = ct.convert(prog, convert_to="mlprogram", minimum_deployment_target=ct.target.iOS18)
+    state = model.make_state()
+    x = {"x": np.array([1, 2], np.float16)}
+    model.predict(x, state)
+    np.testing.assert_array_equal(model.predict(x, state)["y"], [2, 4])
+    name = model.get_spec().description.state[0].name
+    assert state.read_state(name).dtype == np.float32
+    state.write_state(name, np.array([5.0, 5.0], np.float32))
+    np.testing.assert_array_equal(model.predict(x, state)["y"], [6, 7])
+    with pytest.raises(RuntimeError):
+        state.read_state("nothing")
+
+
+def test_devices_and_durations():
+    devices = ct.models.model.MLModel.get_available_compute_devices()
+    assert [type(d).__name__ for d in devices] == ["MLCPUComputeDevice"]
+    model = small()
+    proxy = model.__proxy__
+    assert proxy.get_load_duration_in_nano_seconds() > 0
+    assert proxy.get_last_predict_duration_in_nano_seconds() is None
+    model.predict({"x": np.zeros((1, 3))})
+    assert proxy.get_last_predict_duration_in_nano_seconds() > 0
+    plan = ct.models.compute_plan.MLComputePlan.load_from_path(model.get_compiled_model_path())
+    operations = plan.model_structure.program.functions["main"].block.operations
+    usage = plan.get_compute_device_usage_for_mlprogram_operation(operations[-1])
+    assert type(usage.preferred_compute_device).__name__ == "MLCPUComputeDevice"

@@ -1,0 +1,106 @@
+"""Bad values get the exception a Python user expects, with the feature's name, and nothing else happens."""
+
+import numpy as np
+import pytest
+from conftest import program, relu
+
+import moka
+
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import strategies as st  # noqa: E402
+from hypothesis.extra import numpy as hnp  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    "inputs, error, text",
+    [
+        ({}, ValueError, "'x'.*got nothing"),
+        ({"x": None}, ValueError, "'x'.*got nothing"),
+        ({"y": np.zeros((1, 3))}, ValueError, "'y'.*not an input"),
+        ({"x": np.zeros((1, 4))}, ValueError, "'x'.*1 x 3.*1 x 4"),
+        ({"x": np.zeros((1, 3), object)}, TypeError, "'x'.*object"),
+        ({"x": np.zeros((1, 3), complex)}, TypeError, "'x'.*complex"),
+        ({"x": "text"}, TypeError, "'x'.*str"),
+        ({"x": {1: 2}}, TypeError, "'x'.*dict"),
+        ({"x": [[1], [2, 3]]}, TypeError, "'x'"),
+        ({1: np.zeros((1, 3))}, TypeError, "names"),
+        (5, TypeError, "dict"),
+        ([5], TypeError, "dict"),
+    ],
+)
+def test_inputs(inputs, error, text):
+    with pytest.raises(error, match=text):
+        relu().predict(inputs)
+
+
+@pytest.mark.parametrize(
+    "path, error",
+    [("/nowhere.mlmodel", moka.NotFoundError), (b"", moka.MalformedModelError), (b"\xff" * 100, moka.MalformedModelError)],
+)
+def test_models(path, error):
+    with pytest.raises(error):
+        moka.Model(path)
+    assert issubclass(error, RuntimeError)
+
+
+def test_arguments():
+    with pytest.raises(TypeError):
+        moka.Model(5)
+    with pytest.raises(ValueError, match="TPU"):
+        moka.Model(b"", compute_units="TPU")
+    with pytest.raises(ValueError, match="precision"):
+        moka.Model(b"", precision="double")
+    with pytest.raises(moka.Error):
+        moka.Model.from_mil("program")
+
+
+def test_closed_files_and_released_buffers(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((1, 3), np.float32))
+    with open(path, "rb") as f:
+        pass
+    with pytest.raises(TypeError, match="'x'"):
+        relu().predict({"x": f})
+    view = memoryview(bytearray(12))
+    view.release()
+    with pytest.raises((TypeError, ValueError)):
+        relu().predict({"x": view})
+
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=5),
+        st.binary(max_size=5),
+        hnp.arrays(
+            dtype=st.one_of(hnp.scalar_dtypes(), st.just(np.dtype(object))),
+            shape=hnp.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=4),
+        ),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def every_kind(request):
+    """Models with inputs of different kinds."""
+    mixed = program(
+        "tensor<fp32, [?, 3]> a, tensor<int32, []> b",
+        """tensor<fp32, []> c = cast(dtype = string("fp32"), x = b)[name = string("c")];
+           tensor<fp32, [?, 3]> y = add(x = a, y = c)[name = string("y")];""",
+        "y",
+    )
+    return [relu(), relu("fp16"), moka.Model.from_mil(mixed)]
+
+
+@hypothesis.settings(max_examples=1000, deadline=None, derandomize=True)
+@hypothesis.given(which=st.integers(0, 2), values=st.dictionaries(st.sampled_from(["x", "a", "b", "y"]), ANYTHING, max_size=3))
+def test_a_thousand_calls_with_anything(every_kind, which, values):
+    try:
+        every_kind[which].predict(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        pass

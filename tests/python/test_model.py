@@ -1,0 +1,222 @@
+"""moka.Model: loading, predicting, describing."""
+
+import asyncio
+import concurrent.futures
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import program, relu
+
+import moka
+
+
+def test_predicts_with_arrays_of_any_type_and_strides(numbers):
+    model = relu()
+    expected = np.maximum(numbers, 0)
+    for given in (
+        numbers,
+        numbers.astype(np.float64),
+        numbers.astype(np.float16),
+        np.asfortranarray(numbers),
+        np.repeat(numbers, 2, axis=1)[:, ::2],
+        np.ascontiguousarray(numbers[:, ::-1])[:, ::-1],
+        numbers.tolist(),
+        memoryview(numbers),
+    ):
+        out = model.predict({"x": given})["y"]
+        assert out.dtype == np.float32 and out.shape == (1, 3)
+        np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(model.predict({"x": np.array([[1, -2, 3]], np.int8)})["y"], [[1, 0, 3]])
+
+
+def test_float16_goes_in_and_out_untouched():
+    out = relu("fp16").predict({"x": np.array([[-1, 0.1, 3]], np.float16)})["y"]
+    assert out.dtype == np.float16
+    np.testing.assert_array_equal(out, np.array([[0, 0.1, 3]], np.float16))
+
+
+def test_outputs_own_their_memory_and_survive_the_model(numbers):
+    model = relu()
+    out = model.predict({"x": numbers})["y"]
+    kept = out.copy()
+    model.predict({"x": numbers + 5})
+    del model
+    np.testing.assert_array_equal(out, kept)
+    assert out.flags.writeable
+
+
+def test_output_backings_are_written_in_place(numbers):
+    model = relu()
+    backing = np.full((1, 3), 7, np.float32)
+    out = model.predict({"x": numbers}, outputs={"y": backing})
+    assert out["y"] is backing
+    np.testing.assert_array_equal(backing, np.maximum(numbers, 0))
+    strided = np.zeros((1, 6), np.float32)
+    model.predict({"x": numbers}, outputs={"y": strided[:, ::2]})
+    np.testing.assert_array_equal(strided, [[0, 0, 0.5, 0, 2, 0]])
+    frozen = np.zeros((1, 3), np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises((ValueError, moka.Error)):
+        model.predict({"x": numbers}, outputs={"y": frozen})
+    with pytest.raises(ValueError, match="'y'.*room for"):
+        model.predict({"x": numbers}, outputs={"y": np.zeros((3, 1), np.float32)})
+
+
+def test_batches_keep_their_order(numbers):
+    outs = relu().predict([{"x": numbers + i} for i in range(5)])
+    for i, out in enumerate(outs):
+        np.testing.assert_array_equal(out["y"], np.maximum(numbers + i, 0))
+
+
+def test_futures_and_coroutines(numbers):
+    model = relu()
+
+    async def all_of_them():
+        return await asyncio.gather(*(model.predict_async({"x": numbers * i}) for i in range(4)))
+
+    for i, out in enumerate(asyncio.run(all_of_them())):
+        np.testing.assert_array_equal(out["y"], np.maximum(numbers * i, 0))
+    np.testing.assert_array_equal(model.predict_future({"x": numbers}).result()["y"], np.maximum(numbers, 0))
+
+
+def test_many_threads_on_one_model(models):
+    model = moka.Model(models / "basic_pitch" / "nmp.mlpackage")
+    inputs = [model.random_inputs(seed) for seed in range(4)]
+    expected = [model.predict(x) for x in inputs]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for i, out in enumerate(pool.map(lambda n: model.predict(inputs[n % 4]), range(16))):
+            for name, value in out.items():
+                np.testing.assert_array_equal(value, expected[i % 4][name])
+
+
+def test_states():
+    model = moka.Model.from_mil(
+        program(
+            "tensor<fp32, [2]> x, state<tensor<fp16, [2]>> s",
+            """tensor<fp16, [2]> old = read_state(input = s)[name = string("r")];
+               tensor<fp16, [2]> h = cast(dtype = string("fp16"), x = x)[name = string("h")];
+               tensor<fp16, [2]> sum = add(x = old, y = h)[name = string("sum")];
+               write_state(data = sum, input = s)[name = string("w")];
+               tensor<fp32, [2]> y = cast(dtype = string("fp32"), x = sum)[name = string("y")];""",
+            "y",
+        )
+    )
+    state, other = model.new_state(), model.state()
+    assert state.names == ["s"]
+    for i in range(1, 4):
+        np.testing.assert_array_equal(model.predict({"x": [1, 2]}, state=state)["y"], [i, 2 * i])
+    np.testing.assert_array_equal(state.read("s"), np.array([3, 6], np.float16))
+    np.testing.assert_array_equal(other.read("s"), [0, 0])
+    state.write("s", np.array([10.0, 20.0]))
+    np.testing.assert_array_equal(model.predict({"x": [1, 2]}, state=state)["y"], [11, 22])
+    with pytest.raises(moka.NotFoundError):
+        state.read("t")
+    with pytest.raises(ValueError, match="new_state"):
+        model.predict({"x": [1, 2]})
+
+
+def test_description_prints_and_renders(models):
+    model = moka.Model(models / "silero_vad" / "unified_int8.mlpackage")
+    text = repr(model.description)
+    assert "mlProgram" in text and "audio_input" in text and "MultiArray (Float32" in text
+    html = model.description._repr_html_()
+    assert html.startswith("<table>") and "audio_input" in html
+    x = model.description.inputs[0]
+    assert x.type == "MultiArray" and x.dtype == "float32" and isinstance(x.shape, tuple)
+
+
+def test_explain_and_structure(models):
+    model = moka.Model(models / "basic_pitch" / "nmp.mlpackage")
+    plan = model.explain(measure=True)
+    assert plan.measured_seconds > 0 and any(p.device == "cpu" for p in plan.operations)
+    assert all(p.refusals or p.device != "reference" for p in plan.operations)
+    body = model.structure().functions[0].body
+    assert {"const", "conv"} <= {op.type for op in body.operations}
+    assert "func main<ios15>" in model.mil()
+
+
+def test_intermediates_show_every_operation():
+    model = moka.Model.from_mil(
+        program(
+            "tensor<fp32, [2, 3]> x",
+            """tensor<fp32, [2, 3]> a = relu(x = x)[name = string("a")];
+               tensor<int32, [1]> s = const()[name = string("s"), val = tensor<int32, [1]>([6])];
+               tensor<fp32, [6]> b = reshape(x = a, shape = s)[name = string("b")];
+               tensor<fp32, [6]> y = exp(x = b)[name = string("y")];""",
+            "y",
+        )
+    )
+    x = np.array([[-1, 0, 1], [2, 3, 4]], np.float32)
+    seen = {i.value: i.array for i in model.intermediates({"x": x})}
+    assert set(seen) == {"a", "b", "y"}
+    np.testing.assert_array_equal(seen["a"], np.maximum(x, 0))
+    np.testing.assert_array_equal(seen["b"], np.maximum(x, 0).reshape(6))
+    np.testing.assert_allclose(seen["y"], np.exp(np.maximum(x, 0).reshape(6)), rtol=1e-6)
+
+
+def test_compiled_models_and_assets(models, tmp_path, numbers):
+    source = models / "basic_pitch" / "nmp.mlpackage"
+    folder = moka.compile_model(source, tmp_path / "m.mlmodelc")
+    a, b = moka.Model(source), moka.Model(folder)
+    x = a.random_inputs()
+    for name, value in a.predict(x).items():
+        np.testing.assert_array_equal(value, b.predict(x)[name])
+    data = source / "Data" / "com.apple.CoreML"
+    asset = moka.ModelAsset(
+        next(data.glob("*.mlmodel")).read_bytes(), {"weights/weight.bin": (data / "weights" / "weight.bin").read_bytes()}
+    )
+    for name, value in moka.Model(asset).predict(x).items():
+        np.testing.assert_array_equal(value, a.predict(x)[name])
+    spec = (models / "sentiment_glm" / "SentimentPolarity.mlmodel").read_bytes()
+    assert moka.Model(spec).description.type.startswith("pipeline")
+
+
+def test_images(models):
+    image = pytest.importorskip("PIL.Image")
+    model = moka.Model(models / "image_nn" / "MNIST.mlmodel")
+    width, height = model.description.inputs[0].image_size
+    pixels = np.arange(width * height, dtype=np.uint8).reshape(height, width)
+    from_array = model.predict({model.description.inputs[0].name: pixels})
+    from_picture = model.predict({model.description.inputs[0].name: image.fromarray(pixels)})
+    assert str(from_array) == str(from_picture)
+    with pytest.raises(ValueError, match="Image"):
+        model.predict({model.description.inputs[0].name: image.new("L", (width + 1, height))})
+    with pytest.raises(TypeError, match="CMYK"):
+        model.predict({model.description.inputs[0].name: image.new("CMYK", (width, height))})
+
+
+def test_dlpack(numbers):
+    class Foreign:
+        """An array of another library."""
+
+        def __dlpack__(self, **kw):
+            return numbers.__dlpack__()
+
+        def __dlpack_device__(self):
+            return numbers.__dlpack_device__()
+
+    np.testing.assert_array_equal(relu().predict({"x": Foreign()})["y"], np.maximum(numbers, 0))
+
+
+def test_the_command_line(models):
+    done = subprocess.run(
+        [sys.executable, "-m", "moka", "inspect", str(models / "basic_pitch" / "nmp.mlpackage")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "MultiArray (Float32 1 x 43844 x 1)" in done.stdout
+    wrong = subprocess.run([sys.executable, "-m", "moka", "inspect", "/nowhere.mlmodel"], capture_output=True, text=True)
+    assert wrong.returncode == 3 and "/nowhere.mlmodel" in wrong.stderr
+
+
+def test_everything_public_is_documented():
+    for name in moka.__all__:
+        thing = getattr(moka, name)
+        if inspect.isclass(thing):
+            assert thing.__doc__, name
+    for name, member in inspect.getmembers(moka.Model, inspect.isfunction):
+        if not name.startswith("_"):
+            assert member.__doc__, name

@@ -1,0 +1,120 @@
+"""moka among other packages, processes and threads."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from conftest import program
+
+import moka
+
+CONV = program(
+    "tensor<fp32, [1, 16, 64, 64]> x",
+    """tensor<string, []> same = const()[name = string("same"), val = string("same")];
+       tensor<fp32, [32, 16, 3, 3]> w = fill(shape = tensor<int32, [4]>([32, 16, 3, 3]), value = fp32(0x1p-4))[name = string("w")];
+       tensor<fp32, [1, 32, 64, 64]> c = conv(x = x, weight = w, pad_type = same)[name = string("c")];
+       tensor<fp32, [1, 32, 64, 64]> y = exp(x = c)[name = string("y")];""",
+    "y",
+)
+
+
+def child(model, x, queue):
+    queue.put(model.predict({"x": x})["y"].sum())
+
+
+def test_a_forked_child_predicts():
+    model = moka.Model.from_mil(CONV)
+    x = np.full((1, 16, 64, 64), 0.01, np.float32)
+    expected = model.predict({"x": x})["y"].sum()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=child, args=(model, x, queue))
+    process.start()
+    try:
+        assert queue.get(timeout=60) == expected
+    finally:
+        process.join(10)
+        process.kill()
+    assert model.predict({"x": x})["y"].sum() == expected
+
+
+def test_importing_starts_no_thread():
+    code = "import threading, os, moka; print(len(os.listdir('/proc/self/task')))"
+    # numpy's own library may start threads; one process tells how many.
+    numpy_only = "import os, numpy; print(len(os.listdir('/proc/self/task')))"
+    run = lambda c: int(subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout)
+    assert run(code) == run(numpy_only)
+
+
+def test_predicting_releases_the_interpreter():
+    model = moka.Model.from_mil(CONV)
+    x = np.zeros((1, 16, 64, 64), np.float32)
+    stop, counted = threading.Event(), [0]
+
+    def count():
+        while not stop.is_set():
+            counted[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        for _ in range(20):
+            model.predict({"x": x})
+    finally:
+        stop.set()
+        thread.join()
+    assert counted[0] > 0
+
+
+ONNX = """
+import numpy as np, onnx, onnxruntime
+from onnx import helper, TensorProto
+def onnx_predicts():
+    w = helper.make_tensor("w", TensorProto.FLOAT, (8, 3, 3, 3), np.full(216, 0.5, np.float32))
+    g = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 8, 8))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 8, 6, 6))], [w])
+    m = helper.make_model(g, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m)
+    s = onnxruntime.InferenceSession(m.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert abs(s.run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})[0] - 13.5).max() < 1e-4
+"""
+TORCH = """
+import torch
+def torch_predicts():
+    c = torch.nn.Conv2d(3, 8, 3)
+    torch.nn.init.constant_(c.weight, 0.5); torch.nn.init.zeros_(c.bias)
+    with torch.no_grad():
+        assert abs(c(torch.ones(1, 3, 8, 8)) - 13.5).max() < 1e-4
+        assert torch.matmul(torch.ones(300, 300), torch.ones(300, 300)).max() == 300
+"""
+MOKA = f"""
+import moka, numpy as np
+def moka_predicts():
+    m = moka.Model.from_mil({CONV!r})
+    y = m.predict({{"x": np.full((1, 16, 64, 64), 0.01, np.float32)}})["y"]
+    assert abs(y[0, :, 1:-1, 1:-1] - np.exp(16 * 9 * 0.01 / 16)).max() < 1e-4
+"""
+
+
+@pytest.mark.parametrize("first", ["moka", "others"])
+@pytest.mark.parametrize("other", ["onnx", "torch"])
+def test_beside_other_packages(other, first):
+    """Their own protobuf, OpenMP and oneDNN do not meet ours, whichever comes first."""
+    pytest.importorskip("onnxruntime" if other == "onnx" else "torch")
+    theirs = ONNX if other == "onnx" else TORCH
+    parts = [MOKA, theirs] if first == "moka" else [theirs, MOKA]
+    calls = "\nfor _ in range(3):\n    moka_predicts(); %s_predicts()\n" % other
+    done = subprocess.run([sys.executable, "-c", "".join(parts) + calls], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_module_exports_its_entry_alone():
+    from moka import _moka
+
+    nm = subprocess.run(["nm", "-D", "--defined-only", _moka.__file__], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in nm.splitlines()] == ["PyInit__moka"]

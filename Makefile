@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python install golden docs check-ops \
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python test-clients soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs clean
 
 all: $(BUILD)/build.ninja
@@ -57,6 +57,14 @@ wheel:
 test-python: wheel
 	@tests/python/run
 
+## Programs of others, unchanged, on the wheel; CLIENT_TORCH=1 also converts a PyTorch model, for which pip fetches torch.
+test-clients: wheel
+	@tools/test-clients
+
+## Long runs of the wheel with the memory of the process; minutes.
+soak: test-python
+	$(BUILD)/python-full/bin/python tests/soak/soak.py
+
 ## Format, include arrows, one place that lists operations.
 check:
 	@tools/setup --format
@@ -74,22 +82,22 @@ check-ops: $(BUILD)/build.ninja
 	$(BUILD)/tools/opdocs/moka_opdocs --json $(BUILD)/ops.json
 	$(PYTHON) tools/check_ops.py $(BUILD)/ops.json
 
-## coremltools' own tests with the newest wheel of dist/ (tests/coremltools/README.md): of the large suites samples, under an
+## coremltools' own tests with the wheel (tests/coremltools/README.md): of the large suites samples, under an
 ## hour on two cores. All targets go on where they were stopped; CONFORMANCE_FLAGS are options of run.py.
 export CONFORMANCE_VENV ?= $(BUILD)/conformance-venv
 CONFORMANCE_FLAGS ?=
 CONFORMANCE_RUN = $(CONFORMANCE_VENV)/bin/python tests/coremltools/run.py --jobs $(JOBS)
-conformance:
+conformance: wheel
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --out $(BUILD)/conformance $(CONFORMANCE_FLAGS)
 
 ## The same with all tests, about ten hours on two cores; SHARD=2/4 runs the second of four parts.
-conformance-full:
+conformance-full: wheel
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --full --out $(BUILD)/conformance-full $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)
 
 ## A fixed choice of the tests that pass and need no torch; one that fails is an error. Under ten minutes on two cores.
-conformance-ci:
+conformance-ci: wheel
 	@tests/coremltools/setup --ci
 	$(CONFORMANCE_RUN) --ci --out $(BUILD)/conformance-ci $(CONFORMANCE_FLAGS)
 

@@ -193,7 +193,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
     case FeatureKind::dictionary: {
       const auto* d = std::get_if<Dictionary>(&value);
       bool empty = d != nullptr && d->strings.empty() && d->ints.empty();
-      if (d == nullptr || (d->string_keys != f.string_keys && !empty))
+      // Integer keys stand for their decimal text: converters describe dictionaries of integers as ones of strings.
+      if (d == nullptr || (d->string_keys && !f.string_keys && !empty))
         return mismatch(f, expected_text(f), describe(value));
       return declared;
     }
@@ -291,7 +292,10 @@ Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, cons
       to.values.push_back(v);
     }
     for (const auto& [k, v] : d->ints) {
-      to.int_keys.push_back(k);
+      if (f.string_keys)
+        to.text_keys.push_back(std::to_string(k));
+      else
+        to.int_keys.push_back(k);
       to.values.push_back(v);
     }
     return static_cast<void*>(&to);

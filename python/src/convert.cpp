@@ -59,8 +59,7 @@ Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed
   if (is_image(value)) {
     const auto mode = nb::cast<std::string>(nb::str(nb::object(value.attr("mode"))));
     if (mode != "RGB" && mode != "RGBA" && mode != "L" && mode != "F")
-      raise_type("input '" + f.name + "': Unsupported image type " + mode +
-                 ". Supported types are: RGB, RGBA, L, F.");
+      raise_type("input '" + f.name + "': Unsupported image type " + mode + ". Supported types are: RGB, RGBA, L, F.");
   }
   nb::object array = numpy().attr("ascontiguousarray")(value);
   MultiArray pixels;
@@ -298,8 +297,7 @@ FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed&
 }
 
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
-  if (!nb::isinstance<nb::dict>(dict))
-    raise_type("expected a dict of inputs by name, got " + kind_of(dict));
+  if (!nb::isinstance<nb::dict>(dict)) raise_type("expected a dict of inputs by name, got " + kind_of(dict));
   Features out;
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
     const std::string name = name_of(key);
@@ -344,7 +342,8 @@ nb::object to_python(const FeatureValue& value) {
       const auto channels = static_cast<int64_t>(bytes_per_pixel(v.format));
       nb::object pixels;
       if (v.format == PixelFormat::gray_float32)
-        pixels = array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 4, 1}, DataType::float32, owner_of(v));
+        pixels =
+            array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 4, 1}, DataType::float32, owner_of(v));
       else if (channels == 1)
         pixels = array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes, 1}, DataType::uint8, owner_of(v));
       else

@@ -146,7 +146,8 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("function", &Model::function, nb::rv_policy::reference_internal)
       .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
       .def_prop_ro("load_times", &Model::load_times, nb::rv_policy::reference_internal)
-      .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::arg("state").none() = nb::none())
+      .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(),
+           nb::arg("state").none() = nb::none())
       .def("new_state", &Model::new_state, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "compute_plan",

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "api/internal.h"
-#include "import/structure.h"
+#include "api/structure.h"
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
 #include "runtime/fork.h"
@@ -47,8 +47,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
   runtime::watch_forks();
-  if (runtime::lost_its_team())
-    return runtime::with_team([&] { return make(source, configuration, budget, times); });
+  if (runtime::lost_its_team()) return runtime::with_team([&] { return make(source, configuration, budget, times); });
   auto impl = std::make_shared<Impl>();
   auto start = Clock::now();
   import::ImportedModel m = api::unwrap(source->import({budget}));
@@ -163,7 +162,8 @@ Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading
   std::call_once(made.once, [&] {
     made.model = [&]() -> Result<std::unique_ptr<runtime::Model>> {
       return runtime::Model::compile(
-          MOKA_TRY(source->import({compile_options.plan.budget, sequences || sequences_only, batches})), compile_options);
+          MOKA_TRY(source->import({compile_options.plan.budget, sequences || sequences_only, batches})),
+          compile_options);
     }();
   });
   if (made.model.ok()) return made.model->get();
@@ -389,10 +389,10 @@ OperationList Model::operations() const { return api::operations(*impl_->model);
 
 ModelStructure Model::structure() const {
   const Impl::Source& source = *impl_->source;
-  if (source.file) return api::unwrap(import::structure_of(*source.file, {}));
+  if (source.file) return api::unwrap(api::structure_of(*source.file, {}));
   ModelStructure out;
   out.type = impl_->description.type;
-  out.functions = import::functions_of(api::unwrap(source.import({})).program);
+  out.functions = api::functions_of(api::unwrap(source.import({})).program);
   return out;
 }
 

@@ -352,8 +352,9 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
 
 Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first,
                      const std::vector<ir::Type>& types) {
-  if (options_.reuse_buffers && op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 && place(in[0]).type.is_tensor() &&
-      types[0].dtype() == place(in[0]).type.dtype() && types[0].shape().count() == place(in[0]).type.shape().count()) {
+  if (options_.reuse_buffers && op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 &&
+      place(in[0]).type.is_tensor() && types[0].dtype() == place(in[0]).type.dtype() &&
+      types[0].shape().count() == place(in[0]).type.shape().count()) {
     int from = MOKA_TRY(in_layout(in[0], {}));
     Place p;
     p.value = op.output();

@@ -1,10 +1,9 @@
-#include "moka/compiler.h"
-
 #include <cstring>
 #include <filesystem>
 
 #include "api/api_util.h"
 #include "models_folder.h"
+#include "moka/compiler.h"
 
 namespace moka {
 namespace {

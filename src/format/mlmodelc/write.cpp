@@ -57,7 +57,8 @@ Status write_mlmodelc(const ModelFile& model, std::string_view mil, uint64_t fun
     return fail(ErrorCode::invalid_argument, "'", model.path(), "': expected a model to compile, got a compiled one");
   std::error_code ec;
   if (fs::exists(folder, ec) && !(fs::is_directory(folder, ec) && fs::is_empty(folder, ec)))
-    return fail(ErrorCode::invalid_argument, "'", folder, "': expected a new or empty folder, got one that holds files");
+    return fail(ErrorCode::invalid_argument, "'", folder,
+                "': expected a new or empty folder, got one that holds files");
   Status status = write_all(model, mil, functions, weights, folder);
   if (!status.ok()) fs::remove_all(folder, ec);
   return status;

@@ -76,10 +76,9 @@ Status batched_matmul(Layer& l) {
     Value* y = MOKA_TRY(l.in(1));
     if (x->type.rank() == 1) x = MOKA_TRY(l.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}));
     if (y->type.rank() == 1) y = MOKA_TRY(l.op("expand_dims", {{"x", y}, {"axes", Ints{1}}}));
-    return l.set(0, MOKA_TRY(l.op("matmul", {{"x", x},
-                                             {"y", y},
-                                             {"transpose_x", p.transposea()},
-                                             {"transpose_y", p.transposeb()}})));
+    return l.set(
+        0, MOKA_TRY(
+               l.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
   }
   // The file stores the matrix column by column: the rows of linear's weight.
   Shape shape = MOKA_TRY(l.shape({p.weightmatrixseconddimension(), p.weightmatrixfirstdimension()}, "weights"));

@@ -91,8 +91,8 @@ Status arg_min(Layer& l) { return arg(l, "reduce_argmin", l.p.argmin().axis(), l
 
 /// The first K of all elements sorted, K being the layer's second input.
 Status top_computed_k(Layer& l, Value* x, int axis) {
-  ir::Op* all = MOKA_TRY(
-      l.multi("topk", {{"x", x}, {"k", -1}, {"axis", axis}, {"ascending", l.p.topk().usebottomk()}}));
+  ir::Op* all =
+      MOKA_TRY(l.multi("topk", {{"x", x}, {"k", -1}, {"axis", axis}, {"ascending", l.p.topk().usebottomk()}}));
   Value* k = MOKA_TRY(l.int32(1));
   k = MOKA_TRY(l.op("reshape", {{"x", k}, {"shape", Ints{1}}}));
   const int rank = x->type.rank();

@@ -1,4 +1,4 @@
-#include "import/structure.h"
+#include "api/structure.h"
 
 #include "format/model_file.h"
 #include "format/proto/model.pb.h"
@@ -6,7 +6,10 @@
 #include "import/model_type.h"
 #include "import/neuralnetwork/network.h"
 
-namespace moka::import {
+namespace moka::api {
+
+using import::ImportOptions;
+
 namespace {
 
 constexpr int kMaxDepth = 16;
@@ -40,7 +43,7 @@ template <class Layers>
 std::vector<ModelStructure::Layer> layers_of(const Layers& layers) {
   std::vector<ModelStructure::Layer> out;
   for (const proto::NeuralNetworkLayer& l : layers) {
-    const nn::LayerImport* known = nn::find_layer(l.layer_case());
+    const import::nn::LayerImport* known = import::nn::find_layer(l.layer_case());
     out.push_back({l.name(),
                    known != nullptr ? std::string(known->name) : cat("layer ", static_cast<int>(l.layer_case())),
                    {l.input().begin(), l.input().end()},
@@ -52,13 +55,13 @@ std::vector<ModelStructure::Layer> layers_of(const Layers& layers) {
 Result<ModelStructure> structure_of(const proto::Model& model, const format::ModelFile& file,
                                     const ImportOptions& options, int depth) {
   ModelStructure out;
-  const int type = model_type(model, file);
-  out.type = model_type_name(type);
+  const int type = import::model_type(model, file);
+  out.type = import::model_type_name(type);
   if (depth > kMaxDepth) return fail(ErrorCode::malformed, "models nested more than ", kMaxDepth, " deep");
   switch (type) {
-    case kMLProgram: {
-      const ModelDescription d = MOKA_TRY(describe(model));
-      out.functions = functions_of(MOKA_TRY(import_program(model, file, options, d)));
+    case import::kMLProgram: {
+      const import::ModelDescription d = MOKA_TRY(import::describe(model));
+      out.functions = functions_of(MOKA_TRY(import::import_program(model, file, options, d)));
       break;
     }
     case proto::Model::kNeuralNetwork: out.layers = layers_of(model.neuralnetwork().layers()); break;
@@ -75,8 +78,7 @@ Result<ModelStructure> structure_of(const proto::Model& model, const format::Mod
       int i = 0;
       for (const auto& stage : file.stages(model)) {
         std::string name = i < p.names_size() ? p.names(i) : cat("model", i);
-        out.models.emplace_back(std::move(name),
-                                MOKA_TRY(structure_of(*stage.model, stage.file, options, depth + 1)));
+        out.models.emplace_back(std::move(name), MOKA_TRY(structure_of(*stage.model, stage.file, options, depth + 1)));
         ++i;
       }
       break;
@@ -99,4 +101,4 @@ Result<ModelStructure> structure_of(const format::ModelFile& file, const ImportO
   return structure_of(file.spec(), file, options, 0);
 }
 
-}  // namespace moka::import
+}  // namespace moka::api

@@ -255,8 +255,7 @@ class Generator {
       if (dtype == DType::boolean)
         store_i64(v, i, c_.below(2));
       else if (is_float(dtype))
-        store_f64(v, i,
-                  positive ? 0.25 + c_.below(8) * 0.25 : real(p != nullptr && p == special_));
+        store_f64(v, i, positive ? 0.25 + c_.below(8) * 0.25 : real(p != nullptr && p == special_));
       else
         store_i64(v, i,
                   pattern == 0 && constant   ? same

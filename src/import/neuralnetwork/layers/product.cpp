@@ -76,8 +76,8 @@ Status batched_matmul(Layer& l) {
   if (l.inputs() == 2) {
     Value* y = MOKA_TRY(l.in(1));
     return l.set(
-        0, MOKA_TRY(l.op("matmul",
-                         {{"x", x}, {"y", y}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
+        0, MOKA_TRY(
+               l.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
   }
   // The file stores the matrix column by column: the rows of linear's weight.
   Shape shape = MOKA_TRY(l.shape({p.weightmatrixseconddimension(), p.weightmatrixfirstdimension()}, "weights"));

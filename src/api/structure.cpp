@@ -1,10 +1,9 @@
 #include "api/structure.h"
 
 #include "format/model_file.h"
-#include "format/proto/model.pb.h"
 #include "import/mlprogram/program.h"
 #include "import/model_type.h"
-#include "import/neuralnetwork/network.h"
+#include "import/outline.h"
 
 namespace moka::api {
 
@@ -39,51 +38,24 @@ ModelStructure::Block block_of(const ir::Block& block) {
   return out;
 }
 
-template <class Layers>
-std::vector<ModelStructure::Layer> layers_of(const Layers& layers) {
-  std::vector<ModelStructure::Layer> out;
-  for (const proto::NeuralNetworkLayer& l : layers) {
-    const import::nn::LayerImport* known = import::nn::find_layer(l.layer_case());
-    out.push_back({l.name(),
-                   known != nullptr ? std::string(known->name) : cat("layer ", static_cast<int>(l.layer_case())),
-                   {l.input().begin(), l.input().end()},
-                   {l.output().begin(), l.output().end()}});
-  }
-  return out;
-}
-
 Result<ModelStructure> structure_of(const proto::Model& model, const format::ModelFile& file,
-                                    const ImportOptions& options, int depth) {
+                                    const import::ImportOptions& options, int depth) {
   ModelStructure out;
   const int type = import::model_type(model, file);
   out.type = import::model_type_name(type);
   if (depth > kMaxDepth) return fail(ErrorCode::malformed, "models nested more than ", kMaxDepth, " deep");
-  switch (type) {
-    case import::kMLProgram: {
-      const import::ModelDescription d = MOKA_TRY(import::describe(model));
-      out.functions = functions_of(MOKA_TRY(import::import_program(model, file, options, d)));
-      break;
-    }
-    case proto::Model::kNeuralNetwork: out.layers = layers_of(model.neuralnetwork().layers()); break;
-    case proto::Model::kNeuralNetworkClassifier:
-      out.layers = layers_of(model.neuralnetworkclassifier().layers());
-      break;
-    case proto::Model::kNeuralNetworkRegressor: out.layers = layers_of(model.neuralnetworkregressor().layers()); break;
-    case proto::Model::kPipeline:
-    case proto::Model::kPipelineClassifier:
-    case proto::Model::kPipelineRegressor: {
-      const proto::Pipeline& p = type == proto::Model::kPipeline             ? model.pipeline()
-                                 : type == proto::Model::kPipelineClassifier ? model.pipelineclassifier().pipeline()
-                                                                             : model.pipelineregressor().pipeline();
-      int i = 0;
-      for (const auto& stage : file.stages(model)) {
-        std::string name = i < p.names_size() ? p.names(i) : cat("model", i);
-        out.models.emplace_back(std::move(name), MOKA_TRY(structure_of(*stage.model, stage.file, options, depth + 1)));
-        ++i;
-      }
-      break;
-    }
-    default: break;
+  if (type == import::kMLProgram) {
+    const import::ModelDescription d = MOKA_TRY(import::describe(model));
+    out.functions = functions_of(MOKA_TRY(import::import_program(model, file, options, d)));
+    return out;
+  }
+  for (import::OutlineLayer& l : import::outline_layers(model))
+    out.layers.push_back({std::move(l.name), std::move(l.type), std::move(l.inputs), std::move(l.outputs)});
+  std::vector<std::string> names = import::outline_names(model);
+  for (const auto& stage : file.stages(model)) {
+    const size_t i = out.models.size();
+    out.models.emplace_back(i < names.size() ? names[i] : cat("model", i),
+                            MOKA_TRY(structure_of(*stage.model, stage.file, options, depth + 1)));
   }
   return out;
 }

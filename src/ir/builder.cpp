@@ -36,6 +36,19 @@ std::string_view kind_name(ParamKind k) {
   return "a value";
 }
 
+/// More elements than any memory has; inference may multiply sizes below it by a few more.
+constexpr int64_t kMostElements = int64_t{1} << 48;
+
+/// Whether the known sizes alone make more elements than can be.
+bool is_impossible(const Type& t) {
+  if (!t.is_tensor()) return std::any_of(t.elements().begin(), t.elements().end(), is_impossible);
+  if (!t.is_ranked()) return false;
+  int64_t n = 1;
+  for (int64_t d : t.shape())
+    if (d > 0 && (__builtin_mul_overflow(n, d, &n) || n > kMostElements)) return true;
+  return false;
+}
+
 /// Everything about the operands that needs no inference.
 Status check_operands(const Op& op) {
   const OpVersion& version = op.version();
@@ -51,6 +64,8 @@ Status check_operands(const Op& op) {
       return arg_error(version, op.name, p.name, "one value", cat("a tuple of ", operand->values.size()));
     for (const Value* v : operand->values) {
       if (!kind_fits(p, v->type)) return arg_error(version, op.name, p.name, kind_name(p.kind), cat(v->type));
+      if (is_impossible(v->type))
+        return arg_error(version, op.name, p.name, cat("at most ", kMostElements, " elements"), cat(v->type));
       if (!v->type.is_tensor()) continue;
       DType t = v->type.dtype();
       DTypes domain = version.domain(p);

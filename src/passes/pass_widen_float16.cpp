@@ -112,8 +112,10 @@ class Widener {
     if (stays_half(op)) {
       MOKA_TRY(narrow_operands(op));
     } else {
+      const bool rounds = op.has_trait(Trait::elementwise) && reads_half(op);
       MOKA_TRY(widen_operands(op));
       MOKA_TRY(widen_names(op));
+      if (rounds) round_defaults(op);
     }
     for (size_t i = 0; i < op.block_count(); i++) {
       widen_inputs(*op.block(i));
@@ -168,6 +170,21 @@ class Widener {
       }
     }
     return {};
+  }
+
+  bool reads_half(const Op& op) const {
+    Value* x = op.input("x");
+    return x != nullptr && (was_half_.contains(x) || is_half(x->type));
+  }
+
+  /// The defaults of an elementwise function are of the type of x: an epsilon of 1e-45 is 0 in float16.
+  static void round_defaults(Op& op) {
+    for (const ParamDef& p : op.version().params) {
+      if (op.input(p.name) != nullptr || !p.has_default() || !p.default_value.type.is_tensor()) continue;
+      if (p.default_value.type.dtype() != DType::fp32 || p.default_view.count() != 1) continue;
+      const double given = load_f64(p.default_view, 0), rounded = static_cast<double>(static_cast<float>(half(given)));
+      if (rounded != given) op.set_constant(p.name, Tensor::scalar(DType::fp32, rounded));
+    }
   }
 
   /// Parameters that name an element type.

@@ -59,7 +59,9 @@ class Generator {
  private:
   void restart() {
     opset_ = opsets_.empty() ? version_.since : c_.pick(opsets_);
-    special_ = c_.one_in(8);
+    special_ = nullptr;
+    if (const auto n = static_cast<uint32_t>(version_.params.size()); n > 0 && c_.one_in(6))
+      special_ = &version_.params[c_.one_in(2) ? 0 : c_.below(n)];
     types_.clear();
     for (const auto& [name, domain] : version_.type_vars) types_[name] = dtype_of(domain);
     base_ = random_shape(c_.one_in(6) ? 0 : 1, 5);
@@ -253,8 +255,7 @@ class Generator {
       if (dtype == DType::boolean)
         store_i64(v, i, c_.below(2));
       else if (is_float(dtype))
-        store_f64(v, i,
-                  positive ? 0.25 + c_.below(8) * 0.25 : real(special_ && p != nullptr && p == &version_.params[0]));
+        store_f64(v, i, positive ? 0.25 + c_.below(8) * 0.25 : real(p != nullptr && p == special_));
       else
         store_i64(v, i,
                   pattern == 0 && constant   ? same
@@ -365,7 +366,7 @@ class Generator {
   Choices& c_;
   std::vector<Opset> opsets_;
   Opset opset_ = Opset::ios15;
-  bool special_ = false;  ///< the first parameter has infinities and NaN; weights have none
+  const ParamDef* special_ = nullptr;  ///< has infinities and NaN
   std::map<std::string, DType> types_;
   Shape base_;
   std::vector<int64_t> hints_;

@@ -7,15 +7,28 @@
 namespace {
 thread_local bool counting = false;
 thread_local int64_t allocations = 0;
+
+void* take(size_t n) {
+  if (counting) allocations++;
+  return std::malloc(n);
+}
 }  // namespace
 
+// All forms whose memory comes to the delete below: AddressSanitizer has its own where one is left out.
+void* operator new(size_t n, const std::nothrow_t&) noexcept { return take(n); }
+void* operator new[](size_t n, const std::nothrow_t&) noexcept { return take(n); }
 void* operator new(size_t n) {
-  if (counting) allocations++;
-  if (void* p = std::malloc(n)) return p;
+  if (void* p = take(n)) return p;
+  throw std::bad_alloc();
+}
+void* operator new[](size_t n) {
+  if (void* p = take(n)) return p;
   throw std::bad_alloc();
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete[](void* p, size_t) noexcept { std::free(p); }
 
 namespace moka::devices_test {
 namespace {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "ops/common/common.h"
 #include "ops/common/product.h"
@@ -127,10 +128,70 @@ void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t im
   blocked_product<double>(made, ph.outputs(), channels * taps, load_weight, load_input, store);
 }
 
+/// Taps [first, last) that read inside an input of `in` elements at output m of the phase.
+struct Reach {
+  int64_t first = 0, last = 0;
+};
+
+Reach reach_of(const Phase& p, int64_t m, int64_t in) {
+  const int64_t at = p.in_base + m;  // tap t reads at - t * in_step
+  if (at < 0) return {};
+  const int64_t first = at < in ? 0 : (at - in) / p.in_step + 1;
+  return {first, std::max(first, std::min(p.taps, at / p.in_step + 1))};
+}
+
+/// The same as run_phase, a tap outside of the input not being multiplied at all: 0 times an infinite weight is no
+/// number.
+void run_phase_inside(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group,
+                      const TensorView& out) {
+  const TensorView& x = call.in("x");
+  const TensorView& weight = call.in("weight");
+  const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
+  const int64_t channels = x.shape[1] / w.groups, made = weight.shape[1];
+  const int64_t in_plane = w.in_count(), kernel = w.taps(), outputs = ph.outputs();
+  const int64_t x_base = (image * w.groups + group) * channels * in_plane;
+  const auto& p = ph.p;
+  for (int64_t i = 0; i < made; ++i) {
+    const int64_t plane = ((image * w.groups + group) * made + i) * w.out_count();
+    for (int64_t o = 0; o < outputs; ++o) {
+      const int64_t m[3] = {o / (p[1].outputs * p[2].outputs), o / p[2].outputs % p[1].outputs, o % p[2].outputs};
+      const Reach d = reach_of(p[0], m[0], w.in[0]), h = reach_of(p[1], m[1], w.in[1]),
+                  v = reach_of(p[2], m[2], w.in[2]);
+      double sum = 0;
+      auto tap = [&](int64_t td, int64_t th, int64_t tv) {
+        const int64_t id = p[0].in_base + m[0] - td * p[0].in_step, ih = p[1].in_base + m[1] - th * p[1].in_step,
+                      iv = p[2].in_base + m[2] - tv * p[2].in_step;
+        const int64_t kd = p[0].first_tap + td * p[0].tap_step, kh = p[1].first_tap + th * p[1].tap_step,
+                      kv = p[2].first_tap + tv * p[2].tap_step;
+        const int64_t from = x_base + (id * w.in[1] + ih) * w.in[2] + iv;
+        const int64_t by = group * channels * made * kernel + (kd * w.kernel[1] + kh) * w.kernel[2] + kv;
+        for (int64_t c = 0; c < channels; ++c)
+          sum += load_f64(x, from + c * in_plane) * load_f64(weight, by + (c * made + i) * kernel);
+      };
+      for (int64_t td = d.first; td < d.last; ++td)
+        for (int64_t th = h.first; th < h.last; ++th)
+          for (int64_t tv = v.first; tv < v.last; ++tv) tap(td, th, tv);
+      if (bias != nullptr) sum += load_f64(*bias, group * made + i);
+      const int64_t od = p[0].first_out + m[0] * w.strides[0], oh = p[1].first_out + m[1] * w.strides[1],
+                    ov = p[2].first_out + m[2] * w.strides[2];
+      store_run(out, plane + (od * w.out[1] + oh) * w.out[2] + ov, 1, 1, &sum);
+    }
+  }
+}
+
+bool all_finite(const TensorView& t) {
+  return with_reader(t, [n = t.count()](auto read) {
+    for (int64_t i = 0; i < n; ++i)
+      if (!std::isfinite(read(i))) return false;
+    return true;
+  });
+}
+
 Status conv_transpose_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[0].count() == 0) return {};
   const Window w = MOKA_TRY(conv_transpose_window(call)).as_3d();
   const int64_t batch = call.in("x").shape[0];
+  const auto run = all_finite(call.in("weight")) ? run_phase : run_phase_inside;
   auto phases = [&](int i) { return std::min(w.strides[i], w.out[i]); };
   Phases ph;
   for (int64_t d = 0; d < phases(0); ++d) {
@@ -140,7 +201,7 @@ Status conv_transpose_reference(const OpCall& call, std::span<const TensorView> 
       for (int64_t v = 0; v < phases(2); ++v) {
         ph.p[2] = phase_of(w, 2, v);
         for (int64_t n = 0; n < batch; ++n) {
-          for (int64_t g = 0; g < w.groups; ++g) run_phase(call, w, ph, n, g, out[0]);
+          for (int64_t g = 0; g < w.groups; ++g) run(call, w, ph, n, g, out[0]);
         }
       }
     }

@@ -15,7 +15,10 @@ Status chain(Layer& l, std::string_view op) {
   MOKA_TRY(l.arity(2, kManyInputs));
   Form form = MOKA_TRY(l.common_form());
   Value* y = MOKA_TRY(l.in(0, form));
-  for (int i = 1; i < l.inputs(); i++) y = MOKA_TRY(l.op(op, {{"x", y}, {"y", MOKA_TRY(l.in(i, form))}}));
+  for (int i = 1; i < l.inputs(); i++) {
+    Value* next = MOKA_TRY(l.in(i, form));
+    y = MOKA_TRY(l.op(op, {{"x", y}, {"y", next}}));
+  }
   return l.set(0, y, form);
 }
 
@@ -24,8 +27,8 @@ Status compare(Layer& l, std::string_view op, float alpha) {
   MOKA_TRY(l.arity(1, 2));
   Form form = MOKA_TRY(l.common_form());
   Value* x = MOKA_TRY(l.in(0, form));
-  Value* y = l.inputs() == 1 ? MOKA_TRY(l.op(op, {{"x", x}, {"y", alpha}}))
-                             : MOKA_TRY(l.op(op, {{"x", x}, {"y", MOKA_TRY(l.in(1, form))}}));
+  Value* other = l.inputs() == 1 ? nullptr : MOKA_TRY(l.in(1, form));
+  Value* y = MOKA_TRY(other == nullptr ? l.op(op, {{"x", x}, {"y", alpha}}) : l.op(op, {{"x", x}, {"y", other}}));
   return l.set(0, MOKA_TRY(l.f32(y)), form);
 }
 
@@ -48,9 +51,9 @@ Status where(Layer& l) {
   MOKA_TRY(l.arity(3, 3));
   Form form = MOKA_TRY(l.common_form());
   Value* cond = MOKA_TRY(boolean(l, MOKA_TRY(l.in(0, form))));
-  return l.set(
-      0, MOKA_TRY(l.op("select", {{"cond", cond}, {"a", MOKA_TRY(l.in(1, form))}, {"b", MOKA_TRY(l.in(2, form))}})),
-      form);
+  Value* a = MOKA_TRY(l.in(1, form));
+  Value* b = MOKA_TRY(l.in(2, form));
+  return l.set(0, MOKA_TRY(l.op("select", {{"cond", cond}, {"a", a}, {"b", b}})), form);
 }
 
 Status mod(Layer& l) { return chain(l, "mod"); }

@@ -100,7 +100,8 @@ Result<Value*> deconvolve(Layer& l, Value* x, const Convolution& c) {
   if (c.bias == nullptr) return y;
   Shape bias = weight_shape(MOKA_TRY(l.shape({c.out}, "bias")), {});
   for (int i = 0; i < c.kernel.size(); i++) bias.push_back(1);
-  return l.op("add", {{"x", y}, {"y", MOKA_TRY(l.weight(*c.bias, bias, "bias"))}});
+  Value* b = MOKA_TRY(l.weight(*c.bias, bias, "bias"));
+  return l.op("add", {{"x", y}, {"y", b}});
 }
 
 Status convolution(Layer& l) {
@@ -123,8 +124,9 @@ Status convolution(Layer& l) {
   Value* x = MOKA_TRY(l.nchw(0));
   if (l.inputs() > 1) {
     if (p.isdeconvolution()) return l.unsupported("a deconvolution whose weights are an input");
+    Value* weight = MOKA_TRY(l.in(1));
     std::vector<NamedArg> args{{"x", x},
-                               {"weight", MOKA_TRY(l.in(1))},
+                               {"weight", weight},
                                {"strides", c.stride},
                                {"dilations", c.dilation},
                                {"groups", static_cast<int>(c.groups)}};

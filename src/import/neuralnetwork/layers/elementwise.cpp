@@ -60,7 +60,9 @@ Status dot(Layer& l) {
   Value* y = MOKA_TRY(sum(MOKA_TRY(l.op("mul", {{"x", a}, {"y", b}}))));
   if (l.p.dot().cosinesimilarity()) {
     auto length = [&](Value* v) { return l.op("reduce_l2_norm", {{"x", v}, {"axes", Ints{1}}, {"keep_dims", true}}); };
-    Value* lengths = MOKA_TRY(l.op("mul", {{"x", MOKA_TRY(length(a))}, {"y", MOKA_TRY(length(b))}}));
+    Value* of_a = MOKA_TRY(length(a));
+    Value* of_b = MOKA_TRY(length(b));
+    Value* lengths = MOKA_TRY(l.op("mul", {{"x", of_a}, {"y", of_b}}));
     y = MOKA_TRY(l.op("real_div", {{"x", y}, {"y", lengths}}));
   }
   return l.set(0, y, Form::matrix);
@@ -86,9 +88,12 @@ Status scale(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.scale();
   Value* y = MOKA_TRY(l.nchw(0));
-  y = MOKA_TRY(l.op("mul", {{"x", y}, {"y", MOKA_TRY(channel_weight(l, p.shapescale(), p.scale(), "scale"))}}));
-  if (p.hasbias())
-    y = MOKA_TRY(l.op("add", {{"x", y}, {"y", MOKA_TRY(channel_weight(l, p.shapebias(), p.bias(), "bias"))}}));
+  Value* factor = MOKA_TRY(channel_weight(l, p.shapescale(), p.scale(), "scale"));
+  y = MOKA_TRY(l.op("mul", {{"x", y}, {"y", factor}}));
+  if (p.hasbias()) {
+    Value* bias = MOKA_TRY(channel_weight(l, p.shapebias(), p.bias(), "bias"));
+    y = MOKA_TRY(l.op("add", {{"x", y}, {"y", bias}}));
+  }
   return l.set(0, y, Form::nchw);
 }
 
@@ -96,8 +101,8 @@ Status bias(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.bias();
   Value* x = MOKA_TRY(l.nchw(0));
-  return l.set(0, MOKA_TRY(l.op("add", {{"x", x}, {"y", MOKA_TRY(channel_weight(l, p.shape(), p.bias(), "bias"))}})),
-               Form::nchw);
+  Value* b = MOKA_TRY(channel_weight(l, p.shape(), p.bias(), "bias"));
+  return l.set(0, MOKA_TRY(l.op("add", {{"x", x}, {"y", b}})), Form::nchw);
 }
 
 Status unary(Layer& l) {

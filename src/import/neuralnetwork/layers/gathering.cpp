@@ -18,27 +18,32 @@ Result<std::string> mode_name(Layer& l, proto::ScatterMode mode) {
 Status gather(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   Value* x = MOKA_TRY(l.in(0));
-  return l.set(0, MOKA_TRY(l.op("gather", {{"x", x},
-                                           {"indices", MOKA_TRY(l.int32(1))},
-                                           {"axis", MOKA_TRY(axis_of(l, l.p.gather().axis(), x))}})));
+  Value* indices = MOKA_TRY(l.int32(1));
+  const int axis = MOKA_TRY(axis_of(l, l.p.gather().axis(), x));
+  return l.set(0, MOKA_TRY(l.op("gather", {{"x", x}, {"indices", indices}, {"axis", axis}})));
 }
 
 Status gather_nd(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  return l.set(0, MOKA_TRY(l.op("gather_nd", {{"x", MOKA_TRY(l.in(0))}, {"indices", MOKA_TRY(l.int32(1))}})));
+  Value* x = MOKA_TRY(l.in(0));
+  Value* indices = MOKA_TRY(l.int32(1));
+  return l.set(0, MOKA_TRY(l.op("gather_nd", {{"x", x}, {"indices", indices}})));
 }
 
 Status gather_along_axis(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   Value* x = MOKA_TRY(l.in(0));
   int axis = MOKA_TRY(axis_of(l, l.p.gatheralongaxis().axis(), x));
-  return l.set(0, MOKA_TRY(l.op("gather_along_axis", {{"x", x}, {"indices", MOKA_TRY(l.int32(1))}, {"axis", axis}})));
+  Value* indices = MOKA_TRY(l.int32(1));
+  return l.set(0, MOKA_TRY(l.op("gather_along_axis", {{"x", x}, {"indices", indices}, {"axis", axis}})));
 }
 
 Result<std::vector<NamedArg>> scatter_inputs(Layer& l) {
   MOKA_TRY(l.arity(3, 3));
-  return std::vector<NamedArg>{
-      {"data", MOKA_TRY(l.in(0))}, {"indices", MOKA_TRY(l.int32(1))}, {"updates", MOKA_TRY(l.in(2))}};
+  Value* data = MOKA_TRY(l.in(0));
+  Value* indices = MOKA_TRY(l.int32(1));
+  Value* updates = MOKA_TRY(l.in(2));
+  return std::vector<NamedArg>{{"data", data}, {"indices", indices}, {"updates", updates}};
 }
 
 Status scatter(Layer& l) {

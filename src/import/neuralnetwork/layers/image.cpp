@@ -125,11 +125,12 @@ Status resize_bilinear(Layer& l) {
   const auto& p = l.p.resizebilinear();
   Ints size = MOKA_TRY(pair(l, p.targetsize(), "target size", 1));
   Value* x = MOKA_TRY(l.nchw(0));
+  std::string mode = MOKA_TRY(sampling(l, p.mode()));
   return l.set(0,
                MOKA_TRY(l.op("resize_bilinear", {{"x", x},
                                                  {"target_size_height", static_cast<int>(size[0])},
                                                  {"target_size_width", static_cast<int>(size[1])},
-                                                 {"sampling_mode", MOKA_TRY(sampling(l, p.mode()))}})),
+                                                 {"sampling_mode", mode}})),
                Form::nchw);
 }
 

@@ -187,14 +187,14 @@ Status slice_static(Layer& l) {
   const auto& p = l.p.slicestatic();
   Value* x = MOKA_TRY(l.in(0));
   int rank = x->type.rank();
-  return l.set(0, MOKA_TRY(l.op("slice_by_index",
-                                {{"x", x},
-                                 {"begin", MOKA_TRY(entries(l, p.beginids(), rank, "beginIds", 0))},
-                                 {"end", MOKA_TRY(entries(l, p.endids(), rank, "endIds", 0))},
-                                 {"stride", MOKA_TRY(entries(l, p.strides(), rank, "strides", 1))},
-                                 {"begin_mask", MOKA_TRY(flags(l, p.beginmasks(), rank, "beginMasks"))},
-                                 {"end_mask", MOKA_TRY(flags(l, p.endmasks(), rank, "endMasks"))},
-                                 {"squeeze_mask", MOKA_TRY(flags(l, p.squeezemasks(), rank, "squeezeMasks"))}})));
+  std::vector<NamedArg> args{{"x", x}};
+  args.emplace_back("begin", MOKA_TRY(entries(l, p.beginids(), rank, "beginIds", 0)));
+  args.emplace_back("end", MOKA_TRY(entries(l, p.endids(), rank, "endIds", 0)));
+  args.emplace_back("stride", MOKA_TRY(entries(l, p.strides(), rank, "strides", 1)));
+  args.emplace_back("begin_mask", MOKA_TRY(flags(l, p.beginmasks(), rank, "beginMasks")));
+  args.emplace_back("end_mask", MOKA_TRY(flags(l, p.endmasks(), rank, "endMasks")));
+  args.emplace_back("squeeze_mask", MOKA_TRY(flags(l, p.squeezemasks(), rank, "squeezeMasks")));
+  return l.set(0, MOKA_TRY(l.op("slice_by_index", std::move(args))));
 }
 
 /// The numbers of an input that is a constant of the model.
@@ -214,7 +214,8 @@ Status slice_dynamic(Layer& l) {
   const auto& p = l.p.slicedynamic();
   Value* x = MOKA_TRY(l.in(0));
   int rank = x->type.rank();
-  std::vector<NamedArg> args{{"x", x}, {"begin", MOKA_TRY(l.int32(1))}};
+  Value* begin = MOKA_TRY(l.int32(1));
+  std::vector<NamedArg> args{{"x", x}, {"begin", begin}};
   if (l.inputs() > 2)
     args.emplace_back("end", MOKA_TRY(l.int32(2)));
   else
@@ -276,9 +277,9 @@ Status reverse_seq(Layer& l) {
   Value* x = MOKA_TRY(l.in(0));
   int batch = MOKA_TRY(axis_of(l, p.batchaxis(), x->type.rank()));
   int sequence = MOKA_TRY(axis_of(l, p.sequenceaxis(), x->type.rank()));
-  return l.set(
-      0, MOKA_TRY(l.op("reverse_sequence",
-                       {{"x", x}, {"lengths", MOKA_TRY(l.int32(1))}, {"seq_axis", sequence}, {"batch_axis", batch}})));
+  Value* lengths = MOKA_TRY(l.int32(1));
+  return l.set(0, MOKA_TRY(l.op("reverse_sequence",
+                                {{"x", x}, {"lengths", lengths}, {"seq_axis", sequence}, {"batch_axis", batch}})));
 }
 
 Status sliding_windows(Layer& l) {

@@ -26,8 +26,10 @@ Status batchnorm(Layer& l) {
   if (p.computemeanvar() && !p.instancenormalization()) {
     Shape wide{1, shape[0], 1, 1};
     Value* y = MOKA_TRY(normalize(l, x, Ints{0, 2, 3}, true, epsilon));
-    y = MOKA_TRY(l.op("mul", {{"x", y}, {"y", MOKA_TRY(l.weight(p.gamma(), wide, "gamma", 1))}}));
-    y = MOKA_TRY(l.op("add", {{"x", y}, {"y", MOKA_TRY(l.weight(p.beta(), wide, "beta", 1))}}));
+    Value* gamma = MOKA_TRY(l.weight(p.gamma(), wide, "gamma", 1));
+    y = MOKA_TRY(l.op("mul", {{"x", y}, {"y", gamma}}));
+    Value* beta = MOKA_TRY(l.weight(p.beta(), wide, "beta", 1));
+    y = MOKA_TRY(l.op("add", {{"x", y}, {"y", beta}}));
     return l.set(0, y, Form::nchw);
   }
   std::vector<NamedArg> args{{"x", x}, {"epsilon", epsilon}};
@@ -71,7 +73,8 @@ Result<int> axis_of(Layer& l, int64_t axis, Value* x) {
 Status softmax_nd(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   Value* x = MOKA_TRY(l.in(0));
-  return l.set(0, MOKA_TRY(l.op("softmax", {{"x", x}, {"axis", MOKA_TRY(axis_of(l, l.p.softmaxnd().axis(), x))}})));
+  const int axis = MOKA_TRY(axis_of(l, l.p.softmaxnd().axis(), x));
+  return l.set(0, MOKA_TRY(l.op("softmax", {{"x", x}, {"axis", axis}})));
 }
 
 Status lrn(Layer& l) {

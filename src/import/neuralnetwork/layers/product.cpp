@@ -29,7 +29,8 @@ Status inner_product(Layer& l) {
     x = MOKA_TRY(l.in(0));
     if (b->rank() == 0) return l.malformed("expected an input of rank 1 or more, got a scalar");
   }
-  std::vector<NamedArg> args{{"x", x}, {"weight", MOKA_TRY(l.weight(p.weights(), shape, "weights"))}};
+  Value* weight = MOKA_TRY(l.weight(p.weights(), shape, "weights"));
+  std::vector<NamedArg> args{{"x", x}, {"weight", weight}};
   if (p.hasbias()) args.emplace_back("bias", MOKA_TRY(l.weight(p.bias(), Shape{shape[0]}, "bias")));
   return l.set(0, MOKA_TRY(l.op("linear", std::move(args))), form);
 }
@@ -42,7 +43,8 @@ Result<Value*> look_up(Layer& l, Value* indices, uint64_t size, uint64_t vocabul
   Value* t = MOKA_TRY(l.op("transpose", {{"x", w}, {"perm", Ints{1, 0}}}));
   Value* y = MOKA_TRY(l.op("gather", {{"x", t}, {"indices", indices}, {"axis", 0}}));
   if (bias == nullptr) return y;
-  return l.op("add", {{"x", y}, {"y", MOKA_TRY(l.weight(*bias, Shape{shape[0]}, "bias"))}});
+  Value* b = MOKA_TRY(l.weight(*bias, Shape{shape[0]}, "bias"));
+  return l.op("add", {{"x", y}, {"y", b}});
 }
 
 Status embedding(Layer& l) {

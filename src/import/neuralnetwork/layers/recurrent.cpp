@@ -118,7 +118,8 @@ Status simple_recurrent(Layer& l) {
   const auto& p = l.p.simplerecurrent();
   Sizes s = MOKA_TRY(sizes(l, p.inputvectorsize(), p.outputvectorsize()));
   Value* x = MOKA_TRY(sequence(l, s.input));
-  std::vector<NamedArg> args{{"x", x}, {"initial_h", MOKA_TRY(state(l, 1, x, s.hidden))}};
+  Value* initial = MOKA_TRY(state(l, 1, x, s.hidden));
+  std::vector<NamedArg> args{{"x", x}, {"initial_h", initial}};
   args.emplace_back("weight_ih", MOKA_TRY(stack(l, {&p.weightmatrix()}, s.hidden, s.input, "weight matrix")));
   args.emplace_back("weight_hh", MOKA_TRY(stack(l, {&p.recursionmatrix()}, s.hidden, s.hidden, "recursion matrix")));
   if (p.hasbiasvector()) args.emplace_back("bias", MOKA_TRY(stack(l, {&p.biasvector()}, s.hidden, 0, "bias")));
@@ -137,7 +138,8 @@ Status gru(Layer& l) {
   Sizes s = MOKA_TRY(sizes(l, p.inputvectorsize(), p.outputvectorsize()));
   std::vector<std::string> f = MOKA_TRY(activation_names(l, p.activations(), 2));
   Value* x = MOKA_TRY(sequence(l, s.input));
-  std::vector<NamedArg> args{{"x", x}, {"initial_h", MOKA_TRY(state(l, 1, x, s.hidden))}};
+  Value* initial = MOKA_TRY(state(l, 1, x, s.hidden));
+  std::vector<NamedArg> args{{"x", x}, {"initial_h", initial}};
   args.emplace_back(
       "weight_ih",
       MOKA_TRY(stack(l, {&p.resetgateweightmatrix(), &p.outputgateweightmatrix(), &p.updategateweightmatrix()},
@@ -221,8 +223,9 @@ Status lstm(Layer& l) {
   Sizes s = MOKA_TRY(sizes(l, p.inputvectorsize(), p.outputvectorsize()));
   std::vector<std::string> f = MOKA_TRY(activation_names(l, p.activations(), 3));
   Value* x = MOKA_TRY(sequence(l, s.input));
-  std::vector<NamedArg> args{
-      {"x", x}, {"initial_h", MOKA_TRY(state(l, 1, x, s.hidden))}, {"initial_c", MOKA_TRY(state(l, 2, x, s.hidden))}};
+  Value* initial_h = MOKA_TRY(state(l, 1, x, s.hidden));
+  Value* initial_c = MOKA_TRY(state(l, 2, x, s.hidden));
+  std::vector<NamedArg> args{{"x", x}, {"initial_h", initial_h}, {"initial_c", initial_c}};
   MOKA_TRY(lstm_weights(l, args, p.params(), p.weightparams(), s, f[0], ""));
   args.emplace_back("direction", p.reverseinput() ? "reverse" : "forward");
   lstm_options(args, p.params(), f);
@@ -247,7 +250,9 @@ Status bidirectional_lstm(Layer& l) {
     std::vector<Value*> v{MOKA_TRY(state(l, forward, x, s.hidden)), MOKA_TRY(state(l, backward, x, s.hidden))};
     return l.op("concat", {{"values", v}, {"axis", 1}});
   };
-  std::vector<NamedArg> args{{"x", x}, {"initial_h", MOKA_TRY(both(1, 3))}, {"initial_c", MOKA_TRY(both(2, 4))}};
+  Value* initial_h = MOKA_TRY(both(1, 3));
+  Value* initial_c = MOKA_TRY(both(2, 4));
+  std::vector<NamedArg> args{{"x", x}, {"initial_h", initial_h}, {"initial_c", initial_c}};
   MOKA_TRY(lstm_weights(l, args, p.params(), p.weightparams(0), s, f[0], ""));
   MOKA_TRY(lstm_weights(l, args, p.params(), p.weightparams(1), s, f[0], "_back"));
   args.emplace_back("direction", "bidirectional");

@@ -127,7 +127,9 @@ Status reshape_static(Layer& l) {
 
 Status reshape_dynamic(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  return l.set(0, MOKA_TRY(l.op("reshape", {{"x", MOKA_TRY(l.in(0))}, {"shape", MOKA_TRY(l.int32(1))}})));
+  Value* x = MOKA_TRY(l.in(0));
+  Value* shape = MOKA_TRY(l.int32(1));
+  return l.set(0, MOKA_TRY(l.op("reshape", {{"x", x}, {"shape", shape}})));
 }
 
 Status reshape_like(Layer& l) {

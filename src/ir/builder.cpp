@@ -49,6 +49,41 @@ bool is_impossible(const Type& t) {
   return false;
 }
 
+bool is_float_tensor(const Value& v) { return v.type.is_tensor() && is_float(v.type.dtype()); }
+
+/// Converters write epsilons and statistics in float32 beside float16 inputs, or the other way round. Constants of a
+/// constant parameter take the float type of the values that share its type variable: of one that is computed, else of
+/// the first.
+Status align_constants(Op& op) {
+  const OpVersion& version = op.version();
+  for (const auto& [var, domain] : version.type_vars) {
+    const Value* model = nullptr;
+    bool differ = false;
+    for (const Operand& o : op.operands()) {
+      const ParamDef& p = version.params[static_cast<size_t>(o.param)];
+      if (p.type_var != var || o.values.size() != 1 || !is_float_tensor(*o.values[0])) continue;
+      if (model == nullptr || (model->constant() != nullptr && o.values[0]->constant() == nullptr)) {
+        differ |= model != nullptr && model->type.dtype() != o.values[0]->type.dtype();
+        model = o.values[0];
+      } else {
+        differ |= model->type.dtype() != o.values[0]->type.dtype();
+      }
+    }
+    if (!differ) continue;
+    const DType wanted = model->type.dtype();
+    for (const ParamDef& p : version.params) {
+      const Value* v = p.type_var == var && p.constant ? op.input(p.name) : nullptr;
+      if (v == nullptr || v->constant() == nullptr || !is_float_tensor(*v) || v->type.dtype() == wanted) continue;
+      const Tensor& from = v->constant()->tensor;
+      Tensor to = MOKA_TRY(Tensor::zeros(wanted, from.shape()));
+      const TensorView source = from.view(), target = to.view();
+      for (int64_t i = 0; i < source.count(); i++) store_f64(target, i, load_f64(source, i));
+      op.set_constant(p.name, Constant(std::move(to)));
+    }
+  }
+  return {};
+}
+
 /// Everything about the operands that needs no inference.
 Status check_operands(const Op& op) {
   const OpVersion& version = op.version();
@@ -144,6 +179,7 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
     else
       op->set_input(a.name, std::move(a.values), a.tuple);
   }
+  MOKA_TRY(align_constants(*op));
   MOKA_TRY(check_operands(*op));
 
   for (size_t i = 0; i < block_inputs.size(); i++) {

@@ -127,7 +127,12 @@ class _MLModelProxy:
         if state is not None and not isinstance(state, _State):
             raise TypeError(f"state: expected one made by make_state, got {type(state).__name__}")
         with runtime_errors():
-            values = outputs(self._model.predict(data, None, None if state is None else state._state))
+            try:
+                values = outputs(self._model.predict(data, None, None if state is None else state._state))
+            except _moka.DataError as e:
+                program = self._model.description.type == "mlProgram"
+                kind = "ML Program" if program else "a neural network model"
+                raise RuntimeError(f"Unable to compute the prediction using {kind}. {e}") from e
         self._predict_duration = time.perf_counter_ns() - started
         return values
 

@@ -8,7 +8,8 @@ namespace {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type& pred = call.type("pred");
-  if (pred.is_ranked() && pred.rank() != 0) return call.error("pred", "a scalar", cat(pred));
+  // Converters also write conditions of shape [1].
+  if (pred.is_concrete() && pred.shape().count() != 1) return call.error("pred", "a scalar", cat(pred));
   if (call.op == nullptr || call.op->block_count() != 2)
     return call.error(cat("expected two blocks, got ", call.op == nullptr ? size_t{0} : call.op->block_count()));
   const Block& yes = *call.op->block(0);

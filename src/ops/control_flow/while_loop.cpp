@@ -17,6 +17,9 @@ Status check_inputs(const OpCall& call, const Block& block, std::string_view wha
   return {};
 }
 
+/// Converters also write conditions of shape [1].
+bool may_be_scalar(const Type& t) { return !t.is_concrete() || t.shape().count() == 1; }
+
 Result<std::vector<Type>> infer(const OpCall& call) {
   if (call.op == nullptr || call.op->block_count() != 2)
     return call.error(cat("expected two blocks, got ", call.op == nullptr ? size_t{0} : call.op->block_count()));
@@ -28,7 +31,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (condition.outputs().size() != 1)
     return call.error(cat("expected one output of its condition block, got ", condition.outputs().size()));
   const Type& go_on = condition.outputs()[0]->type;
-  if (!go_on.is_tensor() || go_on.dtype() != DType::boolean || (go_on.is_ranked() && go_on.rank() != 0))
+  if (!go_on.is_tensor() || go_on.dtype() != DType::boolean || !may_be_scalar(go_on))
     return call.error(cat("expected a bool scalar from its condition block, got ", go_on));
   if (body.outputs().size() != vars.size())
     return call.error(cat("expected ", vars.size(), " outputs of its body block, one for each of loop_vars, got ",

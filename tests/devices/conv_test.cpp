@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "devices/graph_util.h"
 
 /// Tolerance 1e-5 of the largest expected value: fp32 sums of up to some thousands of products in another order.
@@ -171,6 +175,61 @@ TEST(CpuPool, WindowsAndPads) {
       g, {g.op("max_pool",
                {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"strides", Tensor::i32({2})}, {"pad_type", "same"}}),
           g.op("avg_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"pad_type", "valid"}})});
+}
+
+/// The definition: every input element adds its multiple of the kernel. Weights of which some are no finite numbers
+/// must not reach where no input element puts them.
+TEST(ReferenceConvTranspose, OddWeightsStayUnderTheInput) {
+  constexpr int64_t kGroups = 2, kIn = 4, kMade = 3, kH = 3, kW = 4, kKernelH = 3, kKernelW = 4;
+  constexpr int64_t kStride[2] = {2, 3}, kDilation[2] = {3, 1}, kPad[4] = {1, 2, 0, 1};
+  constexpr int64_t kOutH = (kH - 1) * 2 + (kKernelH - 1) * 3 + 1 - 3, kOutW = (kW - 1) * 3 + kKernelW - 1;
+  Graph g;
+  Value* x = g.input({2, kIn, kH, kW}, 0.5f, 1);
+  Tensor weight = g.random({kIn, kMade, kKernelH, kKernelW}, 0.5f, 1);
+  weight.mut<float>()[0] = weight.mut<float>()[29] = std::numeric_limits<float>::infinity();
+  weight.mut<float>()[17] = -std::numeric_limits<float>::infinity();
+  weight.mut<float>()[100] = std::numeric_limits<float>::quiet_NaN();
+  Value* y = g.op("conv_transpose", {{"x", x},
+                                     {"weight", weight},
+                                     {"pad_type", "custom"},
+                                     {"pad", Tensor::i32(kPad)},
+                                     {"strides", Tensor::i32(kStride)},
+                                     {"dilations", Tensor::i32(kDilation)},
+                                     {"groups", static_cast<int>(kGroups)}});
+  ASSERT_NE(y, nullptr);
+  ASSERT_EQ(y->type.shape(), (Shape{2, kGroups * kMade, kOutH, kOutW}));
+  g.function().body().set_outputs({y});
+  auto got = run(g.function(), g.inputs(), false);
+  ASSERT_TRUE(got.ok()) << got.error().to_string();
+  std::vector<double> want(static_cast<size_t>(y->type.shape().count()));
+  const float* from = g.inputs()[0].as<float>().data();
+  for (int64_t n = 0; n < 2; n++)
+    for (int64_t c = 0; c < kIn; c++)
+      for (int64_t m = 0; m < kMade; m++)
+        for (int64_t h = 0; h < kH; h++)
+          for (int64_t w = 0; w < kW; w++)
+            for (int64_t kh = 0; kh < kKernelH; kh++)
+              for (int64_t kw = 0; kw < kKernelW; kw++) {
+                const int64_t oh = h * kStride[0] + kh * kDilation[0] - kPad[0],
+                              ow = w * kStride[1] + kw * kDilation[1] - kPad[2];
+                if (oh < 0 || oh >= kOutH || ow < 0 || ow >= kOutW) continue;
+                const int64_t to = ((n * kGroups * kMade + c / (kIn / kGroups) * kMade + m) * kOutH + oh) * kOutW + ow;
+                want[static_cast<size_t>(to)] +=
+                    static_cast<double>(from[((n * kIn + c) * kH + h) * kW + w]) *
+                    static_cast<double>(
+                        weight.as<float>()[static_cast<size_t>(((c * kMade + m) * kKernelH + kh) * kKernelW + kw)]);
+              }
+  size_t odd = 0;
+  for (size_t i = 0; i < want.size(); i++) {
+    const auto made = static_cast<double>(got->outputs[0].as<float>()[i]);
+    odd += !std::isfinite(want[i]);
+    if (std::isfinite(want[i]))
+      ASSERT_NEAR(made, want[i], 1e-5 * std::max(1.0, std::abs(want[i]))) << i;
+    else
+      ASSERT_TRUE(made == want[i] || (std::isnan(made) && std::isnan(want[i]))) << i << ": " << made << " " << want[i];
+  }
+  EXPECT_GT(odd, 0u);
+  EXPECT_LT(odd, want.size());
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ extern "C" const char* __asan_default_options() {
   return "max_allocation_size_mb=1024:allocator_may_return_null=1:hard_rss_limit_mb=6144:detect_leaks=0:detect_odr_"
          "violation=0";
 }
+#elif defined(__SANITIZE_THREAD__)
+// The same; a limit on addresses would leave ThreadSanitizer none for its shadow.
+extern "C" const char* __tsan_default_options() {
+  return "max_allocation_size_mb=1024:allocator_may_return_null=1:hard_rss_limit_mb=6144";
+}
 #endif
 
 namespace moka::test {

@@ -324,7 +324,7 @@ def elementwise():
     case("bias", {"x": x}, {"o": five(x + 0.75)}, lambda bd: bd.add_bias("b", np.array([0.75]), "x", "o", shape_bias=[1]))
     p = array(2, 2, 2, low=0.1, high=3)
     table = {"sqrt": np.sqrt, "rsqrt": lambda v: 1 / np.sqrt(v + 1e-2), "inverse": lambda v: 1 / (v + 1e-2), "power": lambda v: v**1.7, "exp": np.exp,
-             "log": np.log, "abs": np.abs, "threshold": lambda v: np.maximum(v, 1.7)}
+             "log": lambda v: np.log(v + 1e-2), "abs": np.abs, "threshold": lambda v: np.maximum(v, 1.7)}
     for kind, f in table.items():
         case("unary_" + kind, {"x": p}, {"o": five(f(p * 1.5 + 0.25))}, lambda bd, k=kind: bd.add_unary("u", "x", "o", k, alpha=1.7, shift=0.25, scale=1.5, epsilon=1e-2))
     c = array(3, 3, 2)
@@ -611,9 +611,28 @@ def rank5():
          edit=lambda spec: legacy_inputs(spec, {"x": (2, 5, 6), "r": (5, 1, 1)}), tolerance=1e-4)
 
 
+def corners():
+    """Rules that coremltools' own tests of these layers show."""
+    x, w = array(2, 4, 5), array(2, 3, 2, 3)
+    spread = np.zeros((2, 3, 3, 5), np.float32)
+    spread[:, :, ::2, ::2] = w
+    case("deconvolution_dilated", {"x": x}, {"y": five(deconv2d(x, spread, (1, 2)))}, lambda bd: bd.add_convolution(
+        "c", 2, 3, 2, 3, 1, 2, "valid", 1, W=np.transpose(w, (2, 3, 0, 1)), b=None, has_bias=False, is_deconv=True, input_name="x", output_name="y",
+        dilation_factors=[2, 2]))
+    d = array(7, 2)
+    case("split_uneven", {"x": d}, dict(zip("abc", np.array_split(d, 3))), lambda bd: bd.add_split_nd("s", "x", ["a", "b", "c"], axis=0, num_splits=3), exact=True)
+    a, m = array(4), array(2, 4, 3)
+    case("matmul_of_vectors", {"a": a, "b": a * 2}, {"y": (a @ (a * 2)).reshape(1, 1)}, lambda bd: bd.add_batched_mat_mul("m", ["a", "b"], "y"), exact=True)
+    case("matmul_of_a_row", {"a": a, "b": m}, {"y": np.matmul(a[None], m)}, lambda bd: bd.add_batched_mat_mul("m", ["a", "b"], "y"), exact=True)
+    t = array(3, 6)
+    order = np.argsort(-t, axis=1)[:, :2]
+    case("topk_computed", {"x": t, "k": np.array([2], np.float32)}, {"v": np.take_along_axis(t, order, 1), "i": order.astype(np.float32)},
+         lambda bd: bd.add_topk("t", ["x", "k"], ["v", "i"], axis=1), exact=True)
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
-    for group in (convolutions, poolings, activations, products, normalizations, images, elementwise, shapes, exact_layers, recurrent, classifier, rank5):
+    for group in (convolutions, poolings, activations, products, normalizations, images, elementwise, shapes, exact_layers, recurrent, classifier, rank5, corners):
         CASES.clear()
         group()
         with open(os.path.join(OUT, group.__name__ + ".json"), "w") as f:

@@ -141,7 +141,6 @@ Status convolution(Layer& l) {
     return l.set(0, y, Form::nchw);
   }
   if (p.isdeconvolution()) {
-    c.dilation = Ints{1, 1};
     if (p.outputshape_size() != 0) c.output = MOKA_TRY(pair(l, p.outputshape(), "output shape", 1));
     return l.set(0, MOKA_TRY(deconvolve(l, x, c)), Form::nchw);
   }

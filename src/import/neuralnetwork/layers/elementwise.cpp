@@ -123,7 +123,7 @@ Status unary(Layer& l) {
       break;
     case proto::UnaryFunctionLayerParams::POWER: y = MOKA_TRY(l.op("pow", {{"x", x}, {"y", p.alpha()}})); break;
     case proto::UnaryFunctionLayerParams::EXP: y = MOKA_TRY(l.op("exp", {{"x", x}})); break;
-    case proto::UnaryFunctionLayerParams::LOG: y = MOKA_TRY(l.op("log", {{"x", x}, {"epsilon", 0.0f}})); break;
+    case proto::UnaryFunctionLayerParams::LOG: y = MOKA_TRY(l.op("log", {{"x", x}, {"epsilon", p.epsilon()}})); break;
     case proto::UnaryFunctionLayerParams::ABS: y = MOKA_TRY(l.op("abs", {{"x", x}})); break;
     case proto::UnaryFunctionLayerParams::THRESHOLD:
       y = MOKA_TRY(l.op("threshold", {{"x", x}, {"alpha", p.alpha()}}));

@@ -89,10 +89,14 @@ Result<Value*> sequence(Layer& l, int64_t size) {
 Result<Value*> state(Layer& l, int i, Value* x, int64_t hidden) {
   if (i < l.inputs()) {
     Blob* b = MOKA_TRY(l.blob(i));
-    if (b->rank() == 5 && b->dims[0].size == 1 && b->form(Form::matrix) != nullptr) return l.in(i, Form::matrix);
+    if (b->rank() == 5 && b->dims[0].size == 1 && b->dims[3].size == 1 && b->form(Form::matrix) != nullptr)
+      return l.in(i, Form::matrix);
     Value* v = MOKA_TRY(l.in(i));
     if (v->type.rank() != 5) return l.malformed(cat("expected a state of rank 5, got ", v->type));
-    return l.op("squeeze", {{"x", v}, {"axes", Ints{0, 3, 4}}});
+    const Shape& shape = v->type.shape();
+    if (shape[0] == 1 && shape[3] == 1 && shape[4] == 1) return l.op("squeeze", {{"x", v}, {"axes", Ints{0, 3, 4}}});
+    // Converters also write [batch, hidden, 1, 1, 1]: the elements are the same.
+    return l.op("reshape", {{"x", v}, {"shape", Tensor::i32({-1, hidden})}});
   }
   std::vector<Dim> dims = dims_of(x);
   dims.erase(dims.begin());

@@ -11,6 +11,7 @@ import json
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXCEPTED = HERE / "excepted.tsv"
 ENGINE_REQUIRED = HERE / "engine_required"
 PASSING = HERE / "passing"
 BAD = ("failed", "error", "crashed", "timeout")
@@ -68,7 +69,14 @@ def yardstick(suite):
     """Test id -> does it need an engine? As far as the lists in engine_required/ know."""
     known = dict.fromkeys(read_ids(ENGINE_REQUIRED / f"{suite}.other.txt.gz"), False)
     known.update(dict.fromkeys(read_ids(ENGINE_REQUIRED / f"{suite}.txt.gz"), True))
+    known.update(dict.fromkeys(excepted(suite), False))
     return known
+
+
+def excepted(suite):
+    """Test id -> reason, of tests that no engine can pass here (excepted.tsv, written by hand)."""
+    rows = (line.split("\t") for line in EXCEPTED.read_text(encoding="utf-8").splitlines()[1:])
+    return {test: reason for name, test, reason in rows if name == suite}
 
 
 def asks_engine(record):

@@ -103,8 +103,12 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
   bool swap = (f.image.color == import::ColorSpace::bgr) != (backing->format == PixelFormat::bgra8);
   int64_t pixels = w * h;
   size_t step = bytes_per_pixel(backing->format);
+  const bool is_float = ir::is_float(view.dtype);
+  auto number = [&](int64_t i) {
+    return is_float ? ir::load_f64(view, i) : static_cast<double>(ir::load_i64(view, i));
+  };
   auto byte = [&](int64_t i) {
-    double v = ir::load_f64(view, i);
+    double v = number(i);
     return static_cast<uint8_t>(std::isnan(v) ? 0 : std::lrint(std::clamp(v, 0.0, 255.0)));
   };
   for (int64_t y = 0; y < h; y++) {
@@ -112,7 +116,7 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
     for (int64_t x = 0; x < w; x++, p += step) {
       int64_t i = y * w + x;
       if (backing->format == PixelFormat::gray_float32) {
-        auto v = static_cast<float>(ir::load_f64(view, i));
+        auto v = static_cast<float>(number(i));
         std::memcpy(p, &v, sizeof v);
       } else if (gray) {
         p[0] = byte(i);
@@ -149,7 +153,7 @@ Status store_output(const FeatureDescription& f, const ir::Type& type, const ir:
       if (!type.is_tensor()) return wrong();
       return store_array(f, view, value);
     case FeatureKind::image:
-      if (!type.is_tensor() || !ir::is_float(type.dtype())) return wrong();
+      if (!type.is_tensor() || type.dtype() == ir::DType::string) return wrong();
       return store_image(f, view, value);
     case FeatureKind::int64:
       if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();

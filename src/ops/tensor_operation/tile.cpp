@@ -20,7 +20,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
       continue;
     }
     const int64_t r = load_i64(*reps, i);
-    if (r < 1) return call.error("reps", "entries of at least 1", cat(r));
+    if (r < 0) return call.error("reps", "entries of at least 0", cat(r));
     out.push_back(MOKA_TRY(multiply_dims(x.shape()[i], r)));
   }
   return tensor_result(x.dtype(), out);

@@ -192,8 +192,8 @@ def explanations():
 def failing_table(groups, known):
     rows = []
     for g in groups:
-        why = next((text for pattern, text in known if pattern.search(g["reason"])), "")
         where = ", ".join(g["suites"]) + ": " + ", ".join(g["classes"])
+        why = next((text for pattern, text in known if pattern.search(f"{g['reason']} {where}")), "")
         rows.append([g["tests"], "`" + g["reason"].replace("`", "'") + "`", where, ", ".join(op.split(":", 1)[1] for op in g["operations"]), why])
     return table(("tests", "what the test says", "where", "in common", "why"), rows, left=5)
 

@@ -67,6 +67,7 @@ def test_closed_files_and_released_buffers(tmp_path):
         relu().predict({"x": view})
 
 
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=4)
 ANYTHING = st.recursive(
     st.one_of(
         st.none(),
@@ -75,10 +76,8 @@ ANYTHING = st.recursive(
         st.floats(),
         st.text(max_size=5),
         st.binary(max_size=5),
-        hnp.arrays(
-            dtype=st.one_of(hnp.scalar_dtypes(), st.just(np.dtype(object))),
-            shape=hnp.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=4),
-        ),
+        hnp.arrays(hnp.scalar_dtypes(), SHAPES),
+        hnp.arrays(object, SHAPES, elements=st.integers()),
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), inner, max_size=3)),
     max_leaves=6,

@@ -43,7 +43,7 @@ struct ComputePlan {
   double measured_seconds = -1;     ///< of the whole prediction
 };
 
-/// Core ML's MLOperationList, one function.
+/// The operations and weights of one function, as loaded.
 struct OperationList {
   struct Operation {
     std::string name, type;

@@ -13,7 +13,7 @@ namespace moka::python {
 
 namespace nb = nanobind;
 
-/// Raises the Python class of `kind` with `message`; returns nullptr-like flow by throwing.
+/// Raises the Python class of `kind` with `message`.
 [[noreturn]] void raise(ErrorKind kind, const std::string& message);
 /// Raises TypeError.
 [[noreturn]] void raise_type(const std::string& message);

@@ -22,11 +22,8 @@ class WeightFiles {
   }
   std::map<std::string, Bytes> take(const format::WeightStore& store) {
     std::map<std::string, Bytes> out;
-    constexpr std::string_view prefix = "@model_path/";
-    for (const std::string& path : paths_) {
-      std::string name = path.starts_with(prefix) ? path.substr(prefix.size()) : path;
-      out.emplace(std::move(name), api::unwrap(store.file(path)));
-    }
+    for (const std::string& path : paths_)
+      out.emplace(format::WeightStore::relative_name(path), api::unwrap(store.file(path)));
     return out;
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 thread_local bool lost_team = false;
 
-/// A thread that runs one piece of work after another. Lives until the process ends.
+/// A thread that runs one piece of work after another, for one caller. Lives until the process ends.
 class Worker {
  public:
   Worker() {
@@ -20,7 +20,6 @@ class Worker {
   }
 
   void run(const std::function<void()>& work) {
-    std::lock_guard one_caller(callers_);
     std::unique_lock lock(mutex_);
     work_ = &work;
     changed_.notify_all();
@@ -38,7 +37,7 @@ class Worker {
     }
   }
 
-  std::mutex callers_, mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void()>* work_ = nullptr;
 };

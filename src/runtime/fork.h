@@ -1,9 +1,9 @@
 #pragma once
 
-#include <exception>
 #include <functional>
-#include <optional>
+#include <future>
 #include <type_traits>
+#include <utility>
 
 namespace moka::runtime {
 
@@ -17,32 +17,13 @@ bool lost_its_team();
 /// Runs `work` on the child's own thread and waits. `work` must not throw.
 void run_on_new_team(const std::function<void()>& work);
 
-/// f(), where OpenMP can run. Passes on its exceptions.
+/// f() on the child's own thread. Passes on its result and exceptions.
 template <class F>
-auto with_team(F&& f) -> std::invoke_result_t<F> {
-  if (!lost_its_team()) return f();
-  std::exception_ptr error;
-  if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
-    run_on_new_team([&] {
-      try {
-        f();
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
-    if (error) std::rethrow_exception(error);
-  } else {
-    std::optional<std::invoke_result_t<F>> result;
-    run_on_new_team([&] {
-      try {
-        result.emplace(f());
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
-    if (error) std::rethrow_exception(error);
-    return std::move(*result);
-  }
+auto with_team(F&& f) {
+  std::packaged_task<std::invoke_result_t<F>()> task(std::forward<F>(f));
+  auto result = task.get_future();
+  run_on_new_team([&] { task(); });
+  return result.get();
 }
 
 }  // namespace moka::runtime

@@ -13,14 +13,10 @@ struct WeightStore::Rep {
   std::map<std::string, Bytes, std::less<>> files;  // by normalised name
 };
 
-namespace {
-
-std::string_view without_prefix(std::string_view name) {
+std::string_view WeightStore::relative_name(std::string_view name) {
   constexpr std::string_view prefix = "@model_path/";
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
-
-}  // namespace
 
 WeightStore::WeightStore() : rep_(std::make_shared<Rep>()) {}
 
@@ -35,14 +31,14 @@ WeightStore WeightStore::in_memory(std::map<std::string, Bytes> files) {
   WeightStore store;
   for (auto& [name, bytes] : files) {
     if (reinterpret_cast<uintptr_t>(bytes.data()) % 16 != 0) bytes = Bytes::copy_of(bytes.span);
-    auto key = normalise_inside(without_prefix(name));
+    auto key = normalise_inside(relative_name(name));
     store.rep_->files.emplace(key.ok() ? *key : name, std::move(bytes));
   }
   return store;
 }
 
 Result<Bytes> WeightStore::file(std::string_view name) const {
-  std::string_view relative = without_prefix(name);
+  std::string_view relative = relative_name(name);
   std::lock_guard lock(rep_->mutex);
   if (auto it = rep_->files.find(relative); it != rep_->files.end()) return it->second;
   if (rep_->base.empty()) {

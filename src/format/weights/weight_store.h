@@ -23,6 +23,9 @@ class WeightStore {
   /// Names are the keys, such as "weights/weight.bin". Bytes whose address is not a multiple of 16 are copied.
   static WeightStore in_memory(std::map<std::string, Bytes> files);
 
+  /// `name` as a program writes it, without the prefix "@model_path/".
+  static std::string_view relative_name(std::string_view name);
+
   /// `name` as a program writes it: "@model_path/weights/weight.bin", or without the prefix.
   /// Errors: malformed (absolute or leaving the package), not_found, io.
   Result<Bytes> file(std::string_view name) const;

@@ -145,6 +145,13 @@ Type refine(const Type& inferred, const Type& declared) {
   return t;
 }
 
+/// `declared` with the float16 or float32 elements of `inferred`, if both are such.
+Type with_float_of(const Type& inferred, Type declared) {
+  auto narrow = [](const Type& t) { return t.is_tensor() && (t.dtype() == DType::fp16 || t.dtype() == DType::fp32); };
+  if (!narrow(inferred) || !narrow(declared)) return declared;
+  return declared.is_ranked() ? Type::tensor(inferred.dtype(), declared.shape()) : Type::unranked(inferred.dtype());
+}
+
 }  // namespace
 
 Builder::Builder(const OpTable& table, Block& block)
@@ -201,6 +208,7 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
       return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "): expected ", types.size(),
                   " outputs, got ", spec.declared.size());
     for (size_t i = 0; i < types.size(); i++) {
+      if (spec.other_float_allowed) spec.declared[i] = with_float_of(types[i], std::move(spec.declared[i]));
       if (!is_compatible(types[i], spec.declared[i]))
         return fail(ErrorCode::malformed, "operation '", op->name, "' (", spec.op, "), output ", i, ": declared ",
                     spec.declared[i], ", but its inputs give ", types[i]);

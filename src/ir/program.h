@@ -201,6 +201,8 @@ struct OpSpec {
   std::string name;                       ///< of the operation; empty: that of its first output
   std::vector<std::string> output_names;  ///< empty: made from `name`
   std::vector<Type> declared;             ///< empty, or one per output; must be compatible with the inferred ones
+  bool other_float_allowed =
+      false;  ///< a declared fp16 may be inferred as fp32 and the reverse: the inferred type stays
 };
 
 /// Appends operations to a block, in the manner of MIL: `b.op("relu", {{"x", x}})`. Checks arity, names, const-ness,

@@ -213,6 +213,18 @@ class Reports(unittest.TestCase):
             "collected": 10, "run": 6, "required": 3, "passed": 1, "failed": 1, "crashed": 1, "other skipped": 1, "no engine": 1,
             "cannot run": 1, "not collected": 1})
 
+    def test_what_passes_with_exact_types_is_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def write(name, *records):
+                pathlib.Path(folder, name).write_text("".join(json.dumps(r) + "\n" for r in records))
+
+            write("s.jsonl", record("failed", id="1", message="off"), record("failed", id="2", message="off"), record(id="3"))
+            write("s.exact.jsonl", record(id="1"), record("failed", id="2", message="off"))
+            found = results.load_suite("s", [folder])
+        self.assertEqual(results.failed("s", found), {"1", "2"})
+        self.assertEqual(report.suite_row("s", found)["exact"], 1)
+        self.assertEqual([g["reason"] for g in report.failing_groups({"s": found})], ["off", report.EXACT])
+
     def test_operations(self):
         suites = {"s": by_id(record(id="1", ops=["mil:add", "mil:mul"]), record("failed", id="2", ops=["mil:add"]),
                              record("failed", needs=False, id="3", ops=["mil:add"]))}
@@ -333,7 +345,7 @@ class Questions(unittest.TestCase):
 
 class Configuration(unittest.TestCase):
     def test_suites(self):
-        known = {"paths", "sample", "ci", "only", "env", "macos", "ignore", "chunk", "engine"}
+        known = {"paths", "sample", "ci", "only", "env", "macos", "ignore", "chunk", "engine", "exact"}
         for name, suite in tomllib.loads((HERE / "suites.toml").read_text()).items():
             self.assertTrue(suite["paths"] and not set(suite) - known, name)
             re.compile(suite.get("only", ""))

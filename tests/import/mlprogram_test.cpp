@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "format/model_file.h"
+#include "format/proto/mil.pb.h"
+#include "format/proto/model.pb.h"
 #include "import/importer.h"
 #include "import/mlprogram/value.h"
 #include "ir/evaluate.h"
@@ -166,6 +168,59 @@ TEST(MLProgram, LoopsAndListsRun) {
     }
     EXPECT_GT(sum, 0);
   }
+}
+
+namespace mil = proto::MILSpec;
+
+void set_type(mil::ValueType& type, mil::DataType dtype) {
+  auto& t = *type.mutable_tensortype();
+  t.set_datatype(dtype);
+  t.set_rank(1);
+  t.add_dimensions()->mutable_constant()->set_size(2);
+}
+
+/// y = relu(x) of two float32 numbers, declared with other elements.
+Result<ImportedModel> relu_declared(mil::DataType dtype) {
+  proto::Model model;
+  model.set_specificationversion(6);
+  for (auto* f : {model.mutable_description()->add_input(), model.mutable_description()->add_output()}) {
+    f->mutable_type()->mutable_multiarraytype()->add_shape(2);
+    f->mutable_type()->mutable_multiarraytype()->set_datatype(proto::ArrayFeatureType::FLOAT32);
+  }
+  model.mutable_description()->mutable_input(0)->set_name("x");
+  model.mutable_description()->mutable_output(0)->set_name("y");
+  auto& function = (*model.mutable_mlprogram()->mutable_functions())["main"];
+  function.set_opset("CoreML5");
+  auto& x = *function.add_inputs();
+  x.set_name("x");
+  set_type(*x.mutable_type(), mil::FLOAT32);
+  auto& block = (*function.mutable_block_specializations())["CoreML5"];
+  auto& op = *block.add_operations();
+  op.set_type("relu");
+  (*op.mutable_inputs())["x"].add_arguments()->set_name("x");
+  auto& y = *op.add_outputs();
+  y.set_name("y");
+  set_type(*y.mutable_type(), dtype);
+  block.add_outputs("y");
+  return import_model(MOKA_TRY(format::open_model_bytes(Bytes::from(model.SerializeAsString()), {})), {});
+}
+
+TEST(MLProgram, ResultsMayBeDeclaredInTheOtherFloat) {
+  const auto model = relu_declared(mil::FLOAT16);
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const Block& body = model->program.functions[0]->body();
+  const Value& y = *body.outputs()[0];
+  EXPECT_EQ(y.type, Type::tensor(DType::fp16, {2}));
+  EXPECT_EQ(y.name, "y");
+  EXPECT_EQ(y.producer()->type_name(), "cast");
+  EXPECT_EQ(y.producer()->input("x")->type, Type::tensor(DType::fp32, {2}));
+  EXPECT_TRUE(verify(model->program).ok());
+
+  const auto wrong = relu_declared(mil::INT32);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().to_string().find("declared tensor<int32, [2]>, but its inputs give tensor<fp32, [2]>"),
+            std::string::npos)
+      << wrong.error().to_string();
 }
 
 TEST(Description, SaysWhatTheModelSays) {

@@ -92,8 +92,12 @@ class _MLModelProxy:
         for key, value in (optimization_hints or {}).items():
             if value not in _HINTS.get(key, (value,)):
                 raise RuntimeError(f"optimization hint '{key}': expected one of {_HINTS[key]}, got '{value}'")
+        precision = os.environ.get("MOKA_PRECISION", "")
+        if precision not in ("", "at_least", "exact"):
+            raise RuntimeError(f"MOKA_PRECISION: expected at_least or exact, got '{precision}'")
         with runtime_errors():
             configuration = _moka.ModelConfiguration()
+            configuration.exact_precision = precision == "exact"
             configuration.compute_units = _units(compute_units)
             configuration.function_name = function_name or ""
         self._asset: Optional[_MLModelAssetProxy] = None

@@ -46,12 +46,21 @@ class OpImporter {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (scope_.find(outputs_[i].first) != nullptr)
         return fail(ErrorCode::malformed, "value '", outputs_[i].first, "' is defined twice");
-      scope_.add(outputs_[i].first, made->output(i));
+      scope_.add(outputs_[i].first, MOKA_TRY(as_declared(*made->output(i), outputs_[i].second)));
     }
     return {};
   }
 
  private:
+  /// coremltools declares results as float16 where it made their input float32 because float16 was not allowed there.
+  Result<Value*> as_declared(Value& v, const Type& declared) {
+    if (!v.type.is_tensor() || !declared.is_tensor() || v.type.dtype() == declared.dtype()) return &v;
+    Value* cast = MOKA_TRY(
+        builder_.op("cast", {{"x", &v}, {"dtype", std::string(to_string(declared.dtype()))}}, cat(v.name, "_cast")));
+    std::swap(cast->name, v.name);
+    return cast;
+  }
+
   Status read_attributes() {
     const OpDef* def = builder_.table().find(op_.type());
     const OpVersion* version = def == nullptr ? nullptr : def->at(builder_.opset);
@@ -141,6 +150,7 @@ class OpImporter {
       spec.output_names.push_back(name);
       spec.declared.push_back(type);
     }
+    spec.other_float_allowed = op_.type() != "cast";
     if (op_.blocks_size() == 0) return builder_.append(std::move(spec));
     if (depth_ >= kMaxDepth) return fail(ErrorCode::malformed, "blocks nested more than ", kMaxDepth, " deep");
     std::vector<TypedNames> inputs;

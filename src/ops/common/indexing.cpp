@@ -38,6 +38,7 @@ int64_t apply_int(Combine rule, int64_t a, int64_t b) {
 
 Result<Indexer> Indexer::of(const OpCall& call) {
   Indexer i;
+  i.wraps = call.version().since < Opset::ios17;
   if (call.version().param_index("validate_indices") >= 0) i.strict = MOKA_TRY(call.flag("validate_indices"));
   return i;
 }

@@ -16,8 +16,8 @@ class Indexer {
   /// Reads `validate_indices` where the version has it.
   static Result<Indexer> of(const OpCall& call);
   /// `v` as an index below `size`; -1 when it is outside.
-  static int64_t locate(int64_t v, int64_t size) {
-    if (v < 0) v += size;
+  int64_t locate(int64_t v, int64_t size) const {
+    if (v < 0 && wraps) v += size;
     return v < 0 || v >= size ? -1 : v;
   }
   /// As locate, clamped to the nearest end: what a gather reads. Precondition: size > 0.
@@ -29,6 +29,7 @@ class Indexer {
   /// sizes of consecutive axes of `s` from `axis` on.
   Status check(const OpCall& call, const TensorView& indices, const Shape& s, int axis, int64_t depth = 1) const;
   bool strict = false;
+  bool wraps = true;  ///< whether a scatter counts negative indices from the end: until ios17
 };
 
 /// The rule by which scatter combines an element with its update.

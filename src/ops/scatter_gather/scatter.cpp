@@ -37,7 +37,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t size = data.shape[axis], n = indices.count();
   for (int64_t o = 0; o < outer; o++) {
     for (int64_t i = 0; i < n; i++) {
-      const int64_t at = Indexer::locate(load_i64(indices, i), size);
+      const int64_t at = indexer.locate(load_i64(indices, i), size);
       if (at >= 0) combine_elements(rule, out[0], (o * size + at) * inner, updates, (o * n + i) * inner, inner);
     }
   }
@@ -49,7 +49,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_scatter() {
   return OpBuilder("scatter",
                    "Combines slices of data along an axis, named by the indices, with the slices of `updates`, in "
-                   "order. Indices outside are left out unless validate_indices forbids them.")
+                   "order. Indices outside, since ios17 also negative ones, are left out unless "
+                   "validate_indices forbids them.")
       .type_var("T", kNumbers15)
       .in("data", "T")
       .in("indices", kI32)

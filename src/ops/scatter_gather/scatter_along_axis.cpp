@@ -43,7 +43,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   for (int64_t o = 0, from = 0; o < outer; o++) {
     for (int64_t k = 0; k < n; k++) {
       for (int64_t i = 0; i < inner; i++, from++) {
-        const int64_t at = Indexer::locate(load_i64(indices, from), size);
+        const int64_t at = indexer.locate(load_i64(indices, from), size);
         if (at >= 0) combine_elements(rule, out[0], (o * size + at) * inner + i, updates, from, 1);
       }
     }
@@ -54,9 +54,11 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter_along_axis() {
-  return OpBuilder("scatter_along_axis",
-                   "Combines the element of data at each index along the axis, and at the update's own "
-                   "place along the others, with the update, in order.")
+  return OpBuilder(
+             "scatter_along_axis",
+             "Combines the element of data at each index along the axis, and at the update's own "
+             "place along the others, with the update, in order. Indices outside, since ios17 also negative ones, "
+             "are left out unless validate_indices forbids them.")
       .type_var("T", kNumbers15)
       .in("data", "T")
       .in("indices", kI32)

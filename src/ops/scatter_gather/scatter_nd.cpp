@@ -43,7 +43,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     int64_t to = 0;
     bool inside = true;
     for (int d = 0; d < depth && inside; d++) {
-      const int64_t at = Indexer::locate(load_i64(indices, row * depth + d), data.shape[d]);
+      const int64_t at = indexer.locate(load_i64(indices, row * depth + d), data.shape[d]);
       inside = at >= 0;
       to += at * steps[static_cast<size_t>(d)];
     }
@@ -55,9 +55,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter_nd() {
-  return OpBuilder("scatter_nd",
-                   "Combines the element or slice of data that each index vector names with its update, in order. "
-                   "Indices outside are left out unless validate_indices forbids them.")
+  return OpBuilder(
+             "scatter_nd",
+             "Combines the element or slice of data that each index vector names with its update, in order. "
+             "Indices outside, since ios17 also negative ones, are left out unless validate_indices forbids them.")
       .type_var("T", kNumbers15)
       .in("data", "T")
       .in("indices", kI32)

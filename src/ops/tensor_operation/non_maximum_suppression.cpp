@@ -10,9 +10,13 @@ namespace moka::ops {
 
 namespace {
 
-/// Since iOS17 the boxes run along the last axis, and score_threshold and the count of boxes are gone.
+/// Since iOS17 the boxes run along the last axis, score_threshold and the count of boxes are gone, and an overlap of
+/// exactly iou_threshold is too much (as coremltools' test of that case tells the versions apart).
 struct Form {
   bool boxes_last;
+  bool too_much(float overlap, float threshold) const {
+    return overlap > threshold || (boxes_last && overlap == threshold && overlap > 0);
+  }
   int box_axis() const { return boxes_last ? 2 : 1; }
   int item_axis() const { return boxes_last ? 1 : 2; }
 };
@@ -99,7 +103,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out, Form form)
     for (const Candidate& c : found) {
       if (static_cast<int64_t>(kept.size()) == most) break;
       const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Candidate& k) {
-        return (!per_class || k.label == c.label) && overlap(k, c) > threshold;
+        return (!per_class || k.label == c.label) && form.too_much(overlap(k, c), threshold);
       });
       if (!hidden) kept.push_back(c);
     }

@@ -84,7 +84,7 @@ op_case("fill_like", "unknown_dims", {"ref_tensor": rand(2, 3)}, {"value": True}
 # non_maximum_suppression
 
 
-def nms(boxes, scores, iou, threshold, most, per_class):
+def nms(boxes, scores, iou, threshold, most, per_class, ios17):
     """One batch entry: boxes [B, 4] as centre x, y, width, height; scores [B, K]."""
     x0, x1 = boxes[:, 0] - boxes[:, 2] / 2, boxes[:, 0] + boxes[:, 2] / 2
     y0, y1 = boxes[:, 1] - boxes[:, 3] / 2, boxes[:, 1] + boxes[:, 3] / 2
@@ -102,7 +102,8 @@ def nms(boxes, scores, iou, threshold, most, per_class):
             w, h = min(x1[i], x1[j]) - max(x0[i], x0[j]), min(y1[i], y1[j]) - max(y0[i], y0[j])
             inter = max(w, 0) * max(h, 0)
             union = (x1[i] - x0[i]) * (y1[i] - y0[i]) + (x1[j] - x0[j]) * (y1[j] - y0[j]) - inter
-            ok = ok and not (union > 0 and inter / union > iou)
+            overlap = inter / union if union > 0 else 0
+            ok = ok and not (overlap > iou or ios17 and overlap == iou > 0)
         if ok:
             kept.append(i)
     ob, os_ = np.zeros((most, 4), boxes.dtype), np.zeros((most, scores.shape[1]), scores.dtype)
@@ -114,7 +115,7 @@ def nms(boxes, scores, iou, threshold, most, per_class):
 
 def nms_case(name, boxes, scores, iou, most, per_class, threshold=None):
     dtype = boxes.dtype.type
-    rows = [nms(boxes[b], scores[b], iou, threshold, most, per_class) for b in range(boxes.shape[0])]
+    rows = [nms(boxes[b], scores[b], iou, threshold, most, per_class, threshold is None) for b in range(boxes.shape[0])]
     ob, os_, oi = (np.stack([r[k] for r in rows]) for k in range(3))
     count = np.array([r[3] for r in rows], i32)
     consts = {"iou_threshold": dtype(iou), "max_boxes": most, "per_class_suppression": per_class}
@@ -137,6 +138,10 @@ nms_case("low_threshold", grid, score, 0.0, 5, False, -1.0)
 nms_case("two_batches_fp16", np.concatenate([grid, grid[:, ::-1]]).astype(f16), np.concatenate([score, score]).astype(f16), 0.5, 4, True, 0.125)
 nms_case("ios17", grid, score, 0.5, 4, False)
 nms_case("ios17_per_class_padded", grid, score, 0.5, 8, True)
+half = np.array([[[1, 1, 2, 2], [0.5, 1, 1, 2], [4, 4, 1, 1]]], f32)  # the second is half of the first
+nms_case("overlap_equals_threshold", half, score[:, :3], 0.5, 3, False, 0.0)
+nms_case("ios17_overlap_equals_threshold", half, score[:, :3], 0.5, 3, False)
+nms_case("ios17_no_overlap_equals_threshold", half, score[:, :3], 0.0, 3, False)
 nms_case("equal_scores", grid, np.ones((1, 6, 1), f32), 0.5, 6, False, 0.5)
 
 # non_zero

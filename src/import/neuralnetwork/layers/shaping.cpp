@@ -200,7 +200,7 @@ Status squeeze(Layer& l) {
     axes = fewer;
   }
   if (axes.empty()) return l.set(0, x);
-  return l.set(0, MOKA_TRY(l.op("squeeze", {{"x", x}, {"axes", axes}})));
+  return l.set(0, MOKA_TRY(l.net.squeeze(x, axes, l.p.name())));
 }
 
 Status flatten_to_2d(Layer& l) {

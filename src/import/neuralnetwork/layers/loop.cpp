@@ -165,7 +165,8 @@ class Loop {
       std::vector<BlockInputs> inputs{turn.vars, turn.vars};
       Result<ir::Op*> made = net.builder().append_with_blocks(
           {"while_loop", {{"loop_vars", vars}}, net.context().prefix + l_.p.name(), {}, {}}, inputs, fill);
-      const bool again = turn.widen(attempt > 0);
+      // Inner loops are imported anew with every attempt, so deep ones get no second guess.
+      const bool again = turn.widen(attempt > 0 || net.nesting > 2);
       if (!again)
         op = MOKA_TRY(std::move(made));
       else if (made.ok())

@@ -123,6 +123,26 @@ TEST(NnRefusals, SqueezeOfASizeThatIsNotOne) {
   EXPECT_FALSE(run(*network, {{"x", ir::Tensor::f32({2, 2}, std::vector<float>{1, 2, 3, 4})}}).ok());
 }
 
+/// The only dimension that may be larger than 1 is kept whatever it is.
+TEST(NnRefusals, SqueezeOfAllAxes) {
+  for (int64_t size : {1, 3}) {
+    Net n;
+    n.input("x", {1, ir::kAnyDim, 1});
+    n.layer("s", {"x"}, {"v"})->mutable_squeeze()->set_squeezeall(true);
+    n.layer("a", {"v"}, {"y"})->mutable_activation()->mutable_relu();
+    auto network = n.import("y");
+    ASSERT_TRUE(network.ok()) << network.error().to_string();
+    EXPECT_EQ(network->function->body().outputs()[0]->type.rank(), 1);
+    auto y = run(*network, {{"x", ir::Tensor::f32({1, size, 1}, std::vector<float>(static_cast<size_t>(size), 2))}});
+    ASSERT_TRUE(y.ok()) << y.error().to_string();
+    EXPECT_EQ(y->at("y").tensor.shape().to_vector(), (std::vector<int64_t>{size}));
+  }
+  Net two;
+  two.input("x", {ir::kAnyDim, ir::kAnyDim});
+  two.layer("s", {"x"}, {"y"})->mutable_squeeze()->set_squeezeall(true);
+  two.expect_refused(ErrorCode::unsupported, "layer 's' (squeeze): squeezing all axes of an input with 2 dimensions");
+}
+
 void far_windows(Net& n, const ir::Shape& shape) {
   n.input("x", shape);
   auto* p = n.layer("p", {"x"}, {"y"})->mutable_pooling();

@@ -190,6 +190,19 @@ def control():
         y = np.concatenate([y, x * len(y)])
     case("loop_grows", {"x": x}, {"y": y}, grow, exact=True)
 
+    def nested_growth(bd):
+        """z grows because y does, which shows only once y is known to grow."""
+        for name in "yz":
+            bd.add_copy(name + "0", "x", name)
+        inside = lambda network: NeuralNetworkBuilder(nn_spec=network, disable_rank5_shape_mapping=True)
+        outer = inside(bd.add_loop("outer", max_iterations=2).loop.bodyNetwork)
+        outer.add_copy("z1", "y", "z")
+        inner = inside(outer.add_loop("inner", max_iterations=2).loop.bodyNetwork)
+        inner.add_concat_nd("j", ["y", "x"], "longer", axis=0)
+        inner.add_copy("y1", "longer", "y")
+
+    case("loops_grow_nested", {"x": x}, {"y": np.concatenate([x] * 5), "z": np.concatenate([x] * 3)}, nested_growth, exact=True)
+
 
 if __name__ == "__main__":
     write((control,))

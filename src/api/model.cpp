@@ -76,16 +76,18 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
 
   start = Clock::now();
   std::vector<ir::Type> types;
-  bool concrete = !impl->sequences_only;
+  bool concrete = !impl->sequences_only, flexible = false;
   for (const auto& v : impl->model->ir().body().inputs()) {
     auto t = api::default_type(feature_of(f, *v), v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
+    flexible |= v->type.is_tensor() && !v->type.is_concrete();
     if (t.ok()) types.push_back(*t);
   }
   // A default shape that cannot be planned may be no shape the model is ever asked for: predictions report it then.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
-    if (!planned.ok() && planned.error().code() != ErrorCode::invalid_argument) api::raise(planned.error());
+    const ErrorCode code = planned.ok() ? ErrorCode::invalid_argument : planned.error().code();
+    if (code != ErrorCode::invalid_argument && !(flexible && code == ErrorCode::data)) api::raise(planned.error());
   }
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
   times.pack = pool.pack_seconds();

@@ -1,11 +1,12 @@
 """Writes nn_layers/<group>.json: tiny networks made with coremltools' builder (the .mlmodel as base64), their inputs, and the
 outputs that NumPy gives for the documented formula of the layer.
 
-    nn_layers.py
+    nn_layers.py [group ...]
 """
 import base64
 import json
 import os
+import sys
 
 import coremltools as ct
 import numpy as np
@@ -629,13 +630,130 @@ def corners():
     case("topk_computed", {"x": t, "k": np.array([2], np.float32)}, {"v": np.take_along_axis(t, order, 1), "i": order.astype(np.float32)},
          lambda bd: bd.add_topk("t", ["x", "k"], ["v", "i"], axis=1), exact=True)
 
+    p = array(2, 3)
+    case("padding_of_a_matrix", {"x": p}, {"y": np.pad(p, ((1, 2), (3, 0)), constant_values=0.5)}, lambda bd: bd.add_padding(
+        "p", 3, 0, 1, 2, value=0.5, input_name="x", output_name="y"), exact=True)
+    # NumPy mirrors again and again, and repeats an only element.
+    for name, shape in (("", (2, 3)), ("_of_one", (1, 4))):
+        q = array(2, *shape)
+        case("padding_reflects_again" + name, {"x": q}, {"y": np.pad(q, ((0, 0), (5, 2), (3, 7)), mode="reflect")}, lambda bd: bd.add_padding(
+            "p", 3, 7, 5, 2, input_name="x", output_name="y", padding_type="reflection"), exact=True)
 
-if __name__ == "__main__":
+    def windows(bd):
+        bd.add_pooling("p", 2, 1, 3, 2, "MAX", "INCLUDE_LAST_PIXEL", "x", "y")
+
+    def flexible(spec):
+        for dims in (spec.description.input[0].type.multiArrayType,):
+            for low, high in ((1, 1), (1, 1), (1, 20), (1, 20)):
+                r = dims.shapeRange.sizeRanges.add()
+                r.lowerBound, r.upperBound = low, high
+
+    f = array(1, 1, 8, 5)
+    case("pool_far_windows", {"x": f}, {"y": np.maximum(f, np.pad(f, ((0, 0), (0, 0), (0, 1), (0, 0)))[:, :, 1:])[:, :, ::3, ::2]}, windows, exact=True, edit=flexible)
+
+    def joined(bd):
+        bd.add_squeeze("s", "b", "b0", squeeze_all=True)
+        bd.add_expand_dims("e", "b0", "b1", axes=[0])
+        bd.add_concat_nd("c", ["a", "b1", "a"], "y", axis=0)
+
+    one = array(1, 1, 1)
+    case("concat_of_ranks", {"a": d[:, 0], "b": one}, {"y": np.concatenate([d[:, 0], one[0, 0], d[:, 0]])}, joined, exact=True)
+    case("concat_row", {"a": d, "b": d[0]}, {"y": np.concatenate([d, d[:1]])}, lambda bd: bd.add_concat_nd("c", ["a", "b"], "y", axis=0), exact=True)
+
+    def filled(bd):
+        for name, values in (("one", [1.0]), ("two", [2.0])):
+            bd.add_load_constant_nd(name, name, np.array(values), [1])
+        bd.add_concat_nd("c", ["one", "n", "two"], "shape", axis=0)
+        bd.add_fill_dynamic("f", "shape", "full", value=3.0)
+        bd.add_squeeze("s", "full", "rows", axes=[0])
+        bd.add_concat_nd("j", ["rows", "rows"], "y", axis=1)
+
+    case("fill_of_known_rank", {"n": np.array([3], np.float32)}, {"y": np.full((3, 4), 3.0)}, filled, exact=True)
+    shape = np.array([2, 1, 3], np.float32)
+    some = lambda spec: spec.description.input[0].type.multiArrayType.shapeRange.sizeRanges.add(lowerBound=1, upperBound=5)
+    case("fill_of_any_rank", {"n": shape}, {"y": np.full((2, 1, 3), 3.0)}, lambda bd: bd.add_fill_dynamic("f", "n", "y", value=3.0), exact=True, edit=lambda s: some(s) and None)
+
+    # The described shape, 1 x 1, is too small for the index; what is given is not.
+    def small(spec):
+        t = spec.description.input[0].type.multiArrayType
+        t.shape[:] = [1, 1]
+        for _ in range(2):
+            t.shapeRange.sizeRanges.add(lowerBound=1, upperBound=6)
+
+    g = array(2, 4)
+    case("slice_beyond_described", {"x": g}, {"y": g[:, 3]}, lambda bd: bd.add_slice_static("s", "x", "y", [0, 3], [0, 4], [1, 1], [True, False], [True, False],
+         squeeze_masks=[False, True]), exact=True, edit=small)
+
+
+def recurrent_numbers():
+    """Activations with numbers of their own, and states written as [batch, hidden, 1, 1, 1]."""
+    S, B, I, H = 4, 2, 3, 5
+    m = lambda *s: array(*s, low=-0.6, high=0.6)
+    x, h0, c0 = array(S, B, I), array(B, H), array(B, H)
+    scaled, hard, linear = (lambda v: 1.7159 * np.tanh(0.6667 * v)), (lambda v: np.clip(0.3 * v + 0.4, 0, 1)), (lambda v: 0.5 * v - 0.25)
+    inputs = {"x": x.reshape(S, B, I, 1, 1), "h": h0.reshape(B, H, 1, 1, 1)}
+
+    def numbers(*activations):
+        """Writes these over the layer's: (field of ActivationParams, alpha, beta)."""
+        def edit(spec):
+            layer = spec.neuralNetwork.layers[0]
+            params = getattr(layer, layer.WhichOneof("layer"))
+            for a, (field, alpha, beta) in zip([params.activation] if hasattr(params, "activation") else params.activations, activations):
+                f = getattr(a, field)
+                f.alpha, f.beta = alpha, beta
+        return edit
+
+    W, R, b = m(H, I), m(H, H), m(H)
+    h, out = h0, []
+    for v in x:
+        h = scaled(v @ W.T + h @ R.T + b)
+        out.append(h)
+    case("rnn_scaled_tanh", inputs, {"y": np.reshape(out, (S, B, H, 1, 1)), "h_out": h.reshape(1, B, H, 1, 1)},
+         lambda bd: bd.add_simple_rnn("r", R, W, b, H, I, "SCALED_TANH", ["x", "h"], ["y", "h_out"], output_all=True), exact=True,
+         edit=numbers(("scaledTanh", 1.7159, 0.6667)))
+    alone = {"x": x[:, :1].reshape(S, 1, I, 1, 1), "h": h0[:1].reshape(1, H, 1, 1, 1)}
+    h = h0[:1]
+    for v in x[:, :1]:
+        h = np.tanh(v @ W.T + h @ R.T + b)
+    case("rnn_state_of_one_batch", alone, {"y": h.reshape(1, 1, H, 1, 1), "h_out": h.reshape(1, 1, H, 1, 1)},
+         lambda bd: bd.add_simple_rnn("r", R, W, b, H, I, "SCALED_TANH", ["x", "h"], ["y", "h_out"]), exact=True)
+
+    Wz, Wr, Wo, Rz, Rr, Ro, bz, br, bo = m(H, I), m(H, I), m(H, I), m(H, H), m(H, H), m(H, H), m(H), m(H), m(H)
+    h = h0
+    for v in x:
+        z, r = hard(v @ Wz.T + h @ Rz.T + bz), hard(v @ Wr.T + h @ Rr.T + br)
+        h = (1 - z) * linear(v @ Wo.T + (h * r) @ Ro.T + bo) + z * h
+    case("gru_hard_sigmoid_linear", inputs, {"y": h.reshape(1, B, H, 1, 1), "h_out": h.reshape(1, B, H, 1, 1)},
+         lambda bd: bd.add_gru("g", [Rz, Rr, Ro], [Wz, Wr, Wo], [bz, br, bo], H, I, ["x", "h"], ["y", "h_out"], activation="LINEAR", inner_activation="SIGMOID_HARD"),
+         exact=True, edit=numbers(("sigmoidHard", 0.3, 0.4), ("linear", 0.5, -0.25)))
+
+    W, R, b = [m(H, I) for _ in range(4)], [m(H, H) for _ in range(4)], [m(H) for _ in range(4)]
+    h, c = h0, c0
+    for v in x:
+        i, f, o, g = (v @ W[k].T + h @ R[k].T + b[k] for k in range(4))
+        c = c * hard(f) + hard(i) * scaled(g)
+        h = hard(o) * linear(c)
+    last = lambda v: v.reshape(1, B, H, 1, 1)
+    case("lstm_with_numbers", dict(inputs, c=c0.reshape(B, H, 1, 1, 1)), {"y": last(h), "h_out": last(h), "c_out": last(c)},
+         lambda bd: bd.add_unilstm("l", R, W, b, H, I, ["x", "h", "c"], ["y", "h_out", "c_out"], inner_activation="SIGMOID_HARD", cell_state_update_activation="SCALED_TANH",
+                                   output_activation="LINEAR", cell_clip_threshold=50.0), exact=True,
+         edit=numbers(("sigmoidHard", 0.3, 0.4), ("scaledTanh", 1.7159, 0.6667), ("linear", 0.5, -0.25)))
+
+
+def write(groups):
+    """Writes <group>.json for those that the command line names, or all. All run, as they share one generator of numbers."""
     os.makedirs(OUT, exist_ok=True)
-    for group in (convolutions, poolings, activations, products, normalizations, images, elementwise, shapes, exact_layers, recurrent, classifier, rank5, corners):
+    for group in groups:
         CASES.clear()
         group()
+        if len(sys.argv) > 1 and group.__name__ not in sys.argv:
+            continue
         with open(os.path.join(OUT, group.__name__ + ".json"), "w") as f:
             f.write('{"cases": [\n')
             f.write(",\n".join(json.dumps(c, allow_nan=False) for c in CASES))
             f.write("\n]}\n")
+
+
+if __name__ == "__main__":
+    write((convolutions, poolings, activations, products, normalizations, images, elementwise, shapes, exact_layers, recurrent, classifier, rank5, corners,
+           recurrent_numbers))

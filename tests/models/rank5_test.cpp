@@ -2,52 +2,22 @@
 
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <future>
-#include <nlohmann/json.hpp>
 
-#include "base64.h"
 #include "models/model_util.h"
+#include "models/nn_case_util.h"
 #include "models_folder.h"
 
 /// Neural networks of the legacy mapping take [sequence, batch, C, H, W] where they describe [C] or [C, H, W].
 namespace moka::test {
 namespace {
 
-using Json = nlohmann::json;
 using Ints = std::vector<int64_t>;
-
-struct Case {
-  std::string group, name;
-  Json data;
-  Model model(const ModelConfiguration& c = {}) const {
-    const std::string bytes = base64(data.at("model").get<std::string>());
-    ModelAsset asset;
-    asset.specification.resize(bytes.size());
-    std::memcpy(asset.specification.data(), bytes.data(), bytes.size());
-    return Model::load(std::move(asset), c);
-  }
-};
-
-std::vector<Case> cases(std::initializer_list<const char*> groups) {
-  std::vector<Case> all;
-  for (const char* group : groups) {
-    std::ifstream file(std::string(MOKA_GOLDEN) + "/nn_layers/" + group + ".json");
-    const Json json = Json::parse(file);
-    for (const auto& c : json.at("cases")) all.push_back({group, c.at("name"), c});
-  }
-  return all;
-}
 
 Case case_of(const char* group, const std::string& name) {
   for (Case& c : cases({group}))
     if (c.name == name) return std::move(c);
   throw std::runtime_error(name);
-}
-
-MultiArray array(const Json& v) {
-  return MultiArray::of(v.at("data").get<std::vector<float>>(), v.at("shape").get<Ints>());
 }
 
 MultiArray reshaped(const MultiArray& a, Ints shape) {
@@ -85,8 +55,6 @@ void expect_refused(std::initializer_list<const char*> parts, Act act) {
   }
 }
 
-double tolerance(const Case& c) { return c.data.at("tolerance"); }
-
 /// Whole sequences and batches through every kind of recurrent layer and what goes with them, against NumPy.
 TEST(Rank5, SequencesMatchNumPy) {
   for (const Case& c : cases({"recurrent", "rank5"})) {
@@ -103,7 +71,7 @@ TEST(Rank5, SequencesMatchNumPy) {
     Features out = m.predict(in);
     for (const auto& [name, want] : c.data.at("outputs").items())
       EXPECT_LE(difference(FeatureValue(out.array(name).converted(DataType::float32)), FeatureValue(array(want))),
-                tolerance(c))
+                c.tolerance())
           << name;
     EXPECT_TRUE(identical(m.predict(flat), out)) << "[sequence, batch, C] is not [sequence, batch, C, 1, 1]";
   }
@@ -130,7 +98,7 @@ TEST(Rank5, BatchesOfSequences) {
       for (const auto& [name, want] : m.predict(alone[static_cast<size_t>(i)]))
         EXPECT_LE(difference(FeatureValue(item(out.array(name), 1, i)),
                              FeatureValue(std::get<MultiArray>(want).converted(DataType::float32))),
-                  tolerance(c))
+                  c.tolerance())
             << name << " of item " << i;
   }
 }
@@ -195,7 +163,7 @@ TEST(Rank5, LayersComputeEachItem) {
           if (const auto b = static_cast<int64_t>(i) % batch; batch > 1 && got.shape()[1] > 1) got = item(got, 1, b);
           MultiArray expected =
               reshaped(w.converted(DataType::float32), w.shape().size() == 5 ? w.shape() : five(w.shape()));
-          EXPECT_LE(difference(FeatureValue(got), FeatureValue(expected)), tolerance(c)) << name << " of item " << i;
+          EXPECT_LE(difference(FeatureValue(got), FeatureValue(expected)), c.tolerance()) << name << " of item " << i;
           compared++;
         }
     }

@@ -123,6 +123,7 @@ Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription&
 Result<Value*> output_value(Network& net, Blob& blob, const proto::FeatureDescription& feature) {
   const std::string& name = feature.name();
   if (feature.type().has_imagetype()) return net.as(blob, Form::nchw);
+  if (!blob.is_ranked()) return blob.form(Form::exact);
   const auto& described = feature.type().multiarraytype().shape();
   int n = described.size();
   std::vector<Dim> own = blob.dims;

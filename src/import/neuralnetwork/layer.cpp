@@ -27,6 +27,8 @@ Result<Blob*> Layer::blob(int i) {
   if (it == net.blobs.end())
     return malformed(
         cat("input '", p.input(i), "' is neither an input of the model nor an output of an earlier layer"));
+  if (!it->second.is_ranked())
+    return unsupported(cat("input '", p.input(i), "': a blob whose rank is known only when it runs"));
   return &it->second;
 }
 
@@ -89,8 +91,8 @@ Status Layer::set_folded(int i, Value* v, Form form, std::vector<Dim> lead) {
   return {};
 }
 
-Result<Value*> Layer::op(std::string_view op, std::vector<NamedArg> args) {
-  return net.op(op, std::move(args), p.name());
+Result<Value*> Layer::op(std::string_view op, std::vector<NamedArg> args, const ir::Type* declared) {
+  return net.op(op, std::move(args), p.name(), declared);
 }
 
 Result<ir::Op*> Layer::multi(std::string_view op, std::vector<NamedArg> args) {

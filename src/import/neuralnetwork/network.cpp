@@ -22,6 +22,11 @@ bool is_one(const Dim& d) { return d.size == 1; }
 
 }  // namespace
 
+bool Blob::is_ranked() const {
+  const Value* v = form(Form::exact);
+  return v == nullptr || v->type.is_ranked();
+}
+
 std::vector<Dim> Blob::lead() const {
   return dims.size() <= 3 ? std::vector<Dim>{} : std::vector<Dim>(dims.begin(), dims.end() - 3);
 }
@@ -53,9 +58,11 @@ Network Network::inside(ir::Builder& builder) const {
   return n;
 }
 
-Result<Value*> Network::op(std::string_view op, std::vector<NamedArg> args, std::string_view name) {
+Result<Value*> Network::op(std::string_view op, std::vector<NamedArg> args, std::string_view name,
+                           const ir::Type* declared) {
   std::string full = context_->prefix + std::string(name);
   ir::OpSpec spec{op, std::move(args), full, {identifier(cat(full, "_", op))}, {}};
+  if (declared != nullptr) spec.declared = {*declared};
   return MOKA_TRY(builder_->append(std::move(spec)))->output();
 }
 
@@ -101,14 +108,27 @@ Result<Value*> Network::reshape(Value* x, std::span<const Dim> dims, std::string
   if (unknown == 0 && x->type.is_ranked() && x->type.shape() == Shape(target.span())) return x;
   bool zero = std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return d.size == 0; });
   if (unknown == 0 || (unknown == 1 && !zero)) return op("reshape", {{"x", x}, {"shape", target}}, name);
+  return reshape_exactly(x, dims, name);
+}
+
+Result<Value*> Network::reshape_exactly(Value* x, std::span<const Dim> dims, std::string_view name) {
   Value* shape = MOKA_TRY(shape_value(dims, name));
   // Inference sees only how many entries the computed shape has.
-  Shape declared;
-  for (const Dim& d : dims) declared.push_back(d.known() ? d.size : d.from->type.shape()[d.axis]);
-  std::string full = context_->prefix + std::string(name);
-  ir::OpSpec spec{"reshape", {{"x", x}, {"shape", shape}}, full, {identifier(full + "_reshape")}, {}};
-  spec.declared = {ir::Type::tensor(x->type.dtype(), declared)};
-  return MOKA_TRY(builder_->append(std::move(spec)))->output();
+  Shape sizes;
+  for (const Dim& d : dims) sizes.push_back(d.known() ? d.size : d.from->type.shape()[d.axis]);
+  const ir::Type declared = ir::Type::tensor(x->type.dtype(), sizes);
+  return op("reshape", {{"x", x}, {"shape", shape}}, name, &declared);
+}
+
+Result<Value*> Network::squeeze(Value* x, const Ints& axes, std::string_view name) {
+  std::vector<Dim> left = dims_of(x);
+  bool known = true;
+  for (int i = axes.size(); i-- > 0;) {
+    known &= left[static_cast<size_t>(axes[i])].known();
+    left.erase(left.begin() + axes[i]);
+  }
+  if (known) return op("squeeze", {{"x", x}, {"axes", axes}}, name);
+  return reshape_exactly(x, left, name);
 }
 
 namespace {
@@ -128,6 +148,7 @@ Dim folded(std::span<const Dim> lead) {
 }  // namespace
 
 Result<Value*> Network::as(Blob& blob, Form form) {
+  if (!blob.is_ranked()) return fail(ErrorCode::unsupported, "a blob whose rank is known only when it runs");
   if (Value* v = blob.form(form)) return v;
   const std::string name = "view";
   int rank = blob.rank();
@@ -202,10 +223,11 @@ Result<Value*> Network::as(Blob& blob, Form form) {
 }
 
 Result<Blob> Network::blob(Value* v, Form form, std::vector<Dim> lead) {
-  if (!v->type.is_tensor() || !v->type.is_ranked())
-    return fail(ErrorCode::unsupported, "a blob whose rank is known only when it runs");
+  if (!v->type.is_tensor() || (form != Form::exact && !v->type.is_ranked()))
+    return fail(ErrorCode::unsupported, "a blob of type ", v->type);
   Blob b;
   b.form(form) = v;
+  if (!v->type.is_ranked()) return b;
   if (form == Form::exact) {
     b.dims = dims_of(v);
     return b;

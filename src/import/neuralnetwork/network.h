@@ -41,6 +41,8 @@ struct Blob {
   std::vector<Dim> dims;
   Value* forms[3] = {};
 
+  /// False: the rank is known only when it runs, and the one form, exact, can be nothing but an output of the model.
+  bool is_ranked() const;
   int rank() const { return static_cast<int>(dims.size()); }
   Value* form(Form f) const { return forms[static_cast<int>(f)]; }
   Value*& form(Form f) { return forms[static_cast<int>(f)]; }
@@ -76,10 +78,15 @@ class Network {
   /// A blob of which `v` is the given form. `lead`: dimensions that nchw and matrix fold.
   Result<Blob> blob(Value* v, Form form, std::vector<Dim> lead = {});
 
-  /// Appends an operation with one output. `name`: of the layer.
-  Result<Value*> op(std::string_view op, std::vector<NamedArg> args, std::string_view name);
+  /// Appends an operation with one output. `name`: of the layer. `declared`: what is known of the result's type.
+  Result<Value*> op(std::string_view op, std::vector<NamedArg> args, std::string_view name,
+                    const ir::Type* declared = nullptr);
   /// Reshapes to `dims`, whether they are known or not. The element count must be the same.
   Result<Value*> reshape(Value* x, std::span<const Dim> dims, std::string_view name);
+  /// Reshapes to `dims` without leaving any of them to be computed from the element count.
+  Result<Value*> reshape_exactly(Value* x, std::span<const Dim> dims, std::string_view name);
+  /// Removes `axes`. One whose size is not known must be 1 when it runs.
+  Result<Value*> squeeze(Value* x, const Ints& axes, std::string_view name);
   /// An int32 vector of `dims`.
   Result<Value*> shape_value(std::span<const Dim> dims, std::string_view name);
   Result<Value*> constant(Tensor t, std::string_view name);
@@ -119,7 +126,7 @@ class Layer {
   Status set(int i, Value* v, Form form = Form::exact, int like = 0);
   Status set_folded(int i, Value* v, Form form, std::vector<Dim> lead);
 
-  Result<Value*> op(std::string_view op, std::vector<NamedArg> args);
+  Result<Value*> op(std::string_view op, std::vector<NamedArg> args, const ir::Type* declared = nullptr);
   Result<ir::Op*> multi(std::string_view op, std::vector<NamedArg> args);
   Result<Value*> f32(Value* v) { return op("cast", {{"x", v}, {"dtype", "fp32"}}); }
   Result<Value*> constant(Tensor t, std::string_view what);

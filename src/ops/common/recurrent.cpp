@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 #include "ops/common/common.h"
@@ -10,35 +11,76 @@
 
 namespace moka::ops {
 
+namespace {
+
+using Function = Gate::Function;
+
+struct Named {
+  std::string_view name;
+  Gate gate;
+  bool numbers;
+};
+
+constexpr Named kGates[] = {
+    {"tanh", {Function::tanh}, false},
+    {"scaled_tanh", {Function::scaled_tanh, 1, 1}, true},
+    {"sigmoid", {Function::sigmoid}, false},
+    {"hard_sigmoid", {Function::hard_sigmoid, 0.2, 0.5}, true},
+    {"sigmoid_hard", {Function::hard_sigmoid, 0.2, 0.5}, true},
+    {"relu", {Function::relu}, false},
+    {"linear", {Function::linear, 1, 0}, true},
+};
+
+/// Reads "(alpha, beta)".
+bool read_numbers(std::string_view text, Gate& g) {
+  const char* const end = text.data() + text.size();
+  auto alpha = std::from_chars(text.data() + 1, end, g.alpha);
+  if (alpha.ec != std::errc() || end - alpha.ptr < 2 || std::string_view(alpha.ptr, 2) != ", ") return false;
+  auto beta = std::from_chars(alpha.ptr + 2, end, g.beta);
+  return beta.ec == std::errc() && std::string_view(beta.ptr, end) == ")";
+}
+
+}  // namespace
+
 Result<Gate> gate_of(const OpCall& call, std::string_view param) {
   const std::string_view text = MOKA_TRY(call.text(param));
-  std::string name(text);
+  std::string name(text.substr(0, text.find('(')));
+  const std::string_view numbers = text.substr(name.size());
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (name == "tanh") return Gate::tanh;
-  if (name == "scaled_tanh") return Gate::scaled_tanh;
-  if (name == "sigmoid") return Gate::sigmoid;
-  if (name == "hard_sigmoid" || name == "sigmoid_hard") return Gate::hard_sigmoid;
-  if (name == "relu") return Gate::relu;
-  if (name == "linear") return Gate::linear;
+  for (const Named& n : kGates) {
+    if (n.name != name) continue;
+    Gate g = n.gate;
+    if (numbers.empty() || (n.numbers && read_numbers(numbers, g))) return g;
+  }
   return call.error(param, "tanh, scaled_tanh, sigmoid, hard_sigmoid, relu or linear", cat("'", text, "'"));
 }
 
-void apply_gate(Gate g, double* v, int64_t n) {
-  switch (g) {
-    case Gate::tanh:
-    case Gate::scaled_tanh:
+std::string gate_text(std::string_view name, float alpha, float beta) {
+  char a[32], b[32];
+  return cat(name, "(", std::string_view(a, std::to_chars(a, a + 32, alpha).ptr), ", ",
+             std::string_view(b, std::to_chars(b, b + 32, beta).ptr), ")");
+}
+
+void apply_gate(const Gate& g, double* v, int64_t n) {
+  switch (g.f) {
+    case Function::tanh:
       for (int64_t i = 0; i < n; ++i) v[i] = std::tanh(v[i]);
       return;
-    case Gate::sigmoid:
+    case Function::scaled_tanh:
+      for (int64_t i = 0; i < n; ++i) v[i] = g.alpha * std::tanh(g.beta * v[i]);
+      return;
+    case Function::sigmoid:
       for (int64_t i = 0; i < n; ++i) v[i] = 1.0 / (1.0 + std::exp(-v[i]));
       return;
-    case Gate::hard_sigmoid:
-      for (int64_t i = 0; i < n; ++i) v[i] = std::min(std::max(0.2 * v[i] + 0.5, 0.0), 1.0);
+    case Function::hard_sigmoid:
+      for (int64_t i = 0; i < n; ++i) v[i] = std::min(std::max(g.alpha * v[i] + g.beta, 0.0), 1.0);
       return;
-    case Gate::relu:
+    case Function::relu:
       for (int64_t i = 0; i < n; ++i) v[i] = v[i] < 0 ? 0.0 : v[i];
       return;
-    case Gate::linear: return;
+    case Function::linear:
+      for (int64_t i = 0; i < n; ++i) v[i] = g.alpha * v[i] + g.beta;
+      return;
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "ir/op_def.h"
@@ -7,12 +8,18 @@
 /// What lstm, gru and rnn share.
 namespace moka::ops {
 
-enum class Gate : uint8_t { tanh, scaled_tanh, sigmoid, hard_sigmoid, relu, linear };
+/// An activation: scaled_tanh is alpha tanh(beta x), hard_sigmoid alpha x + beta within [0, 1], linear alpha x + beta.
+struct Gate {
+  enum class Function : uint8_t { tanh, scaled_tanh, sigmoid, hard_sigmoid, relu, linear };
+  Function f = Function::tanh;
+  double alpha = 0, beta = 0;
+};
 
-/// The activation a constant names, in any case; "sigmoid_hard" is another name of hard_sigmoid. The scaled and hard
-/// ones have Core ML's defaults: tanh(x), and 0.2 x + 0.5 within [0, 1].
+/// The activation a constant names, in any case; "sigmoid_hard" is another name of hard_sigmoid. Those with numbers
+/// have MIL's, tanh(x), 0.2 x + 0.5 and x, or those that follow: "scaled_tanh(1.7, 0.6)", as neural networks may say.
 Result<Gate> gate_of(const ir::OpCall& call, std::string_view param);
-void apply_gate(Gate g, double* v, int64_t n);
+std::string gate_text(std::string_view name, float alpha, float beta);
+void apply_gate(const Gate& g, double* v, int64_t n);
 
 enum class Direction : uint8_t { forward, reverse, bidirectional };
 Result<Direction> direction_of(const ir::OpCall& call, bool bidirectional_allowed);

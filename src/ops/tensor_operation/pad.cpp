@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
@@ -12,8 +13,16 @@ struct Margins {
   int64_t before[kMaxRank] = {}, after[kMaxRank] = {};
 };
 
+/// Position i of an axis that goes on for ever by being mirrored at its first and last of n elements.
+int64_t mirrored(int64_t i, int64_t n) {
+  if (n == 1) return 0;
+  const int64_t period = 2 * (n - 1);
+  i = std::abs(i) % period;
+  return std::min(i, period - i);
+}
+
 /// Pairs (before, after) for the last axes of x.
-Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shape& x, bool reflect) {
+Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shape& x) {
   const int64_t n = pad.count();
   if (n % 2 != 0 || n / 2 > x.rank())
     return call.error("pad", cat("an even count of at most ", 2 * x.rank(), " entries"), cat(n));
@@ -22,10 +31,6 @@ Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shap
   for (int64_t i = 0; i < n; i++) {
     const int axis = first + static_cast<int>(i / 2);
     const int64_t v = MOKA_TRY(dim_from_value(call, "pad", load_i64(pad, i)));
-    if (reflect && x[axis] >= 0 && v > std::max<int64_t>(x[axis] - 1, 0)) {
-      return call.error("pad", cat("at most ", x[axis] - 1, " at axis ", axis, " of size ", x[axis], " to reflect"),
-                        cat(v));
-    }
     (i % 2 == 0 ? m.before : m.after)[axis] = v;
   }
   return m;
@@ -48,11 +53,11 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     for (int i = n < 0 ? 0 : x.rank() - static_cast<int>(n / 2); i < x.rank(); i++) out[i] = kAnyDim;
     return one(Type::tensor(x.dtype(), out));
   }
-  const Margins m = MOKA_TRY(margins_of(call, *pad, x.shape(), mode == "reflect"));
+  const Margins m = MOKA_TRY(margins_of(call, *pad, x.shape()));
   for (int i = 0; i < out.rank(); i++) {
     const int64_t extra = MOKA_TRY(add_dims(m.before[i], m.after[i]));
-    if (mode == "replicate" && out[i] == 0 && extra > 0)
-      return call.error("x", "elements to replicate", cat(x.shape()));
+    if (mode != "constant" && out[i] == 0 && extra > 0)
+      return call.error("x", cat("elements to ", mode), cat(x.shape()));
     out[i] = MOKA_TRY(add_dims(out[i], extra));
   }
   return tensor_result(x.dtype(), out);
@@ -62,7 +67,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &y = out[0];
   const std::string_view mode = MOKA_TRY(call.text("mode"));
   const bool reflect = mode == "reflect";
-  const Margins m = MOKA_TRY(margins_of(call, call.in("pad"), x.shape, reflect));
+  const Margins m = MOKA_TRY(margins_of(call, call.in("pad"), x.shape));
   const int rank = x.shape.rank();
   const auto from = x.shape.strides(), to = y.shape.strides();
   int64_t corner = 0;
@@ -84,7 +89,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   auto source = [&](int axis, int64_t i) {
     const int64_t n = x.shape[axis];
     i -= m.before[axis];
-    if (reflect) return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+    if (reflect) return mirrored(i, n);
     return std::clamp<int64_t>(i, 0, n - 1);
   };
   const int last = rank - 1;
@@ -107,7 +112,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_pad() {
-  return OpBuilder("pad", "Extends the last axes on both sides with a constant, the mirror image or the edge.")
+  return OpBuilder(
+             "pad",
+             "Extends the last axes on both sides with a constant, the mirror image (again and again) or the edge.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .in("pad", kI32)

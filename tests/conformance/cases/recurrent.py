@@ -13,6 +13,8 @@ rng = np.random.default_rng(11)
 ACTIVATIONS = {
     "tanh": np.tanh, "scaled_tanh": np.tanh, "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
     "hard_sigmoid": lambda v: np.clip(0.2 * v + 0.5, 0, 1), "relu": lambda v: np.maximum(v, 0), "linear": lambda v: v,
+    "scaled_tanh(1.7159, 0.6667)": lambda v: 1.7159 * np.tanh(0.6667 * v), "hard_sigmoid(0.3, 0.4)": lambda v: np.clip(0.3 * v + 0.4, 0, 1),
+    "linear(-0.5, 2.5e-1)": lambda v: 0.25 - 0.5 * v,
 }
 S, B, I, H = 3, 2, 2, 3
 
@@ -208,3 +210,10 @@ rnn("no_bias", bias=False)
 for name in ("relu", "sigmoid", "sigmoid_hard", "hard_sigmoid", "scaled_tanh", "linear"):
     rnn(name, act=name, sequence=name != "relu")
 rnn("fp16", dtype=np.float16, opset="ios17", direction="reverse")
+
+# Activations with numbers of their own, which neural networks have.
+numbers = ("hard_sigmoid(0.3, 0.4)", "scaled_tanh(1.7159, 0.6667)", "linear(-0.5, 2.5e-1)")
+lstm("numbers", acts=numbers, direction="bidirectional", clip=0.5)
+gru("numbers", acts=numbers[:2])
+for name, act in zip(("hard_sigmoid", "scaled_tanh", "linear"), numbers):
+    rnn("numbers_" + name, act=act)

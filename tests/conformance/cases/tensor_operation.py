@@ -306,3 +306,8 @@ x = bools(3, 2)
 op_case("split", "one_bool", {"x": x}, {"num_splits": 1, "axis": 0}, [x])
 x = np.arange(20, dtype=f16)
 op_case("split", "many_fp16", {"x": x}, {"split_sizes": [1] * 20, "axis": 0}, [x[k:k + 1] for k in range(20)])
+
+# pad, on both sides further than the axis is long: mirrored again and again
+for name, shape, p in [("again", (2, 3), [3, 4, 7, 2]), ("again_before", (2,), [9, 0]), ("one", (1, 2), [2, 3, 1, 1])]:
+    x = rand(*shape)
+    op_case("pad", "reflect_" + name, {"x": x}, {"pad": p, "mode": "reflect", "constant_val": f32(0)}, [pad(x, p, "reflect")])

@@ -17,14 +17,18 @@ using vector::Binary;
 using vector::loops;
 using vector::Unary;
 
-std::optional<Activation> activation_of_gate(Gate g) {
-  switch (g) {
-    case Gate::tanh:
-    case Gate::scaled_tanh: return Activation{Unary::tanh};
-    case Gate::sigmoid: return Activation{Unary::sigmoid};
-    case Gate::hard_sigmoid: return Activation{Unary::sigmoid_hard, 0.2f, 0.5f};
-    case Gate::relu: return Activation{Unary::relu};
-    case Gate::linear: return std::nullopt;
+std::optional<Activation> activation_of_gate(const Gate& g) {
+  const auto alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
+  switch (g.f) {
+    case Gate::Function::tanh: return Activation{Unary::tanh};
+    case Gate::Function::scaled_tanh:
+      return g.alpha == 1 && g.beta == 1 ? Activation{Unary::tanh} : Activation{Unary::scaled_tanh, alpha, beta};
+    case Gate::Function::sigmoid: return Activation{Unary::sigmoid};
+    case Gate::Function::hard_sigmoid: return Activation{Unary::sigmoid_hard, alpha, beta};
+    case Gate::Function::relu: return Activation{Unary::relu};
+    case Gate::Function::linear:
+      if (g.alpha == 1 && g.beta == 0) return std::nullopt;
+      return Activation{Unary::linear, alpha, beta};
   }
   return std::nullopt;
 }

@@ -44,9 +44,37 @@ Status fill_static(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("fill", {{"shape", Tensor::i32(s.dims())}, {"value", p.value()}})));
 }
 
+/// The entries of a vector as far as they are constants, kAnyDim where not. Empty when its length is not known or more
+/// than a shape can have.
+std::vector<int64_t> known_entries(const Value* v, int depth = 0) {
+  const ir::Type& t = v->type;
+  if (!t.is_ranked() || t.rank() != 1 || t.shape()[0] < 0 || t.shape()[0] > ir::kMaxRank) return {};
+  std::vector<int64_t> all;
+  const ir::Op* op = v->producer();
+  if (v->constant() != nullptr) {
+    for (int64_t i = 0; i < t.shape()[0]; i++) all.push_back(ir::load_i64(v->constant()->tensor.view(), i));
+  } else if (op != nullptr && depth < 16 && op->type_name() == "cast") {
+    all = known_entries(op->input("x"), depth + 1);
+  } else if (op != nullptr && depth < 16 && op->type_name() == "concat" && op->input("interleave") == nullptr) {
+    for (const Value* part : op->inputs("values")) {
+      const std::vector<int64_t> some = known_entries(part, depth + 1);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  if (static_cast<int64_t>(all.size()) != t.shape()[0]) all.assign(static_cast<size_t>(t.shape()[0]), ir::kAnyDim);
+  return all;
+}
+
 Status fill_dynamic(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  return l.set(0, MOKA_TRY(l.op("fill", {{"shape", MOKA_TRY(l.int32(0))}, {"value", l.p.filldynamic().value()}})));
+  Value* shape = MOKA_TRY(l.int32(0));
+  std::vector<NamedArg> args{{"shape", shape}, {"value", l.p.filldynamic().value()}};
+  const std::vector<int64_t> sizes = known_entries(shape);
+  if (sizes.empty()) return l.set(0, MOKA_TRY(l.op("fill", std::move(args))));
+  Shape declared;
+  for (int64_t d : sizes) declared.push_back(d < 0 || d > (int64_t{1} << 31) ? ir::kAnyDim : d);
+  const ir::Type type = ir::Type::tensor(DType::fp32, declared);
+  return l.set(0, MOKA_TRY(l.op("fill", std::move(args), &type)));
 }
 
 Status range_static(Layer& l) {

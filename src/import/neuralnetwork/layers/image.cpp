@@ -42,13 +42,14 @@ Status padding(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.padding();
   Ints b = MOKA_TRY(borders(l, p.paddingamounts(), "padding amounts"));
-  std::vector<NamedArg> args{{"x", MOKA_TRY(l.nchw(0))}, {"pad", b}};
+  const Form form = MOKA_TRY(l.blob(0))->rank() == 2 ? Form::exact : Form::nchw;
+  std::vector<NamedArg> args{{"x", MOKA_TRY(l.in(0, form))}, {"pad", b}};
   switch (p.PaddingType_case()) {
     case proto::PaddingLayerParams::kReflection: args.emplace_back("mode", "reflect"); break;
     case proto::PaddingLayerParams::kReplication: args.emplace_back("mode", "replicate"); break;
     default: args.emplace_back("mode", "constant"); args.emplace_back("constant_val", p.constant().value());
   }
-  return l.set(0, MOKA_TRY(l.op("pad", std::move(args))), Form::nchw);
+  return l.set(0, MOKA_TRY(l.op("pad", std::move(args))), form);
 }
 
 /// Two inputs: the amounts are a tensor.

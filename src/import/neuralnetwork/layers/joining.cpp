@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "import/neuralnetwork/network.h"
 
 namespace moka::import::nn {
@@ -34,10 +36,25 @@ Status concat(Layer& l) {
   return l.set(0, MOKA_TRY(concatenate(l, values, axis)), form);
 }
 
+/// The first input's rank is that of all: the others get leading dimensions of 1, or lose them.
+Result<Value*> with_rank(Layer& l, int i, int rank) {
+  Value* v = MOKA_TRY(l.in(i));
+  const int extra = v->type.rank() - rank;
+  Ints axes;
+  for (int a = 0; a < std::abs(extra); a++) axes.push_back(a);
+  if (extra == 0) return v;
+  if (extra < 0) return l.op("expand_dims", {{"x", v}, {"axes", axes}});
+  for (int64_t a : axes)
+    if (int64_t size = v->type.shape()[static_cast<int>(a)]; size >= 0 && size != 1)
+      return l.malformed(cat("input '", l.p.input(i), "': expected rank ", rank, ", as input '", l.p.input(0),
+                             "' has, got ", v->type));
+  return l.net.squeeze(v, axes, l.p.name());
+}
+
 Status concat_nd(Layer& l) {
   MOKA_TRY(l.arity(1, kManyBlobs));
-  std::vector<Value*> values;
-  for (int i = 0; i < l.inputs(); i++) values.push_back(MOKA_TRY(l.in(i)));
+  std::vector<Value*> values{MOKA_TRY(l.in(0))};
+  for (int i = 1; i < l.inputs(); i++) values.push_back(MOKA_TRY(with_rank(l, i, values[0]->type.rank())));
   int axis = MOKA_TRY(axis_of(l, l.p.concatnd().axis(), values[0]->type.rank()));
   return l.set(0, MOKA_TRY(concatenate(l, values, axis, l.p.concatnd().interleave())));
 }

@@ -4,17 +4,34 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Caffe's rule may place a last window that MIL's ceil mode leaves out, when windows are further apart than they are
-/// wide.
-Status check_last_window(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
-  if (pad[0] > 0 || pad[1] > 0) return {};
-  for (int i = 0; i < 2; i++) {
+/// Whether a last window may lie behind the input, where it has no maximum and no mean: without padding, Core ML's rule
+/// leaves none out, so this happens where windows are further apart than they are wide.
+Result<bool> windows_may_miss(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
+  bool may = false;
+  for (int i = 0; i < 2 && pad[0] == 0 && pad[1] == 0; i++) {
     int64_t size = x->type.shape()[2 + i];
     if (stride[i] <= kernel[i]) continue;
-    if (size < 0 || (size > kernel[i] && (size - kernel[i] + stride[i] - 1) / stride[i] * stride[i] >= size))
-      return l.unsupported("includeLastPixel without padding and with a stride larger than the kernel");
+    if (size > kernel[i] && (size - kernel[i] + stride[i] - 1) / stride[i] * stride[i] >= size)
+      return l.unsupported(cat("includeLastPixel without padding, kernel size ", kernel[i], ", stride ", stride[i],
+                               ": the last window would lie behind an input of size ", size));
+    may |= size < 0;
   }
-  return {};
+  return may;
+}
+
+/// y, if all its windows begin inside of x; fails when it runs if they do not.
+Result<Value*> expect_windows(Layer& l, Value* x, Value* y, const Ints& kernel, const Ints& stride) {
+  const std::string name = cat(l.p.name(), "_with_windows_inside_the_input");
+  std::vector<Dim> of_x = dims_of(x), of_y = dims_of(y);
+  // (size + shift) / stride + 1 windows: all that begin inside, and where they overlap, as many as cover the input.
+  auto shift = [&](int i) { return stride[i] > kernel[i] ? -1 : stride[i] - kernel[i] - 1; };
+  Value* lead = MOKA_TRY(l.net.shape_value(std::span(of_y).first(2), name));
+  Value* n = MOKA_TRY(l.net.shape_value(std::span(of_x).subspan(2), name));
+  n = MOKA_TRY(l.net.op("add", {{"x", n}, {"y", Tensor::i32({shift(0), shift(1)})}}, name));
+  n = MOKA_TRY(l.net.op("floor_div", {{"x", n}, {"y", Tensor::i32({stride[0], stride[1]})}}, name));
+  n = MOKA_TRY(l.net.op("add", {{"x", n}, {"y", 1}}, name));
+  Value* shape = MOKA_TRY(l.net.op("concat", {{"values", std::vector<Value*>{lead, n}}, {"axis", 0}}, name));
+  return l.net.op("reshape", {{"x", y}, {"shape", shape}}, name, &y->type);
 }
 
 Result<Value*> pool(Layer& l, Value* x, std::string_view op, const Ints& kernel, const Ints& stride,
@@ -47,7 +64,7 @@ Status pooling(Layer& l) {
   Ints kernel = MOKA_TRY(pair(l, p.kernelsize(), "kernel size", 3));
   Ints stride = MOKA_TRY(pair(l, p.stride(), "stride", 1));
   Padding padding;
-  bool ceil = false;
+  bool ceil = false, check_windows = false;
   if (p.has_same()) {
     padding = same_padding(p.same());
   } else if (p.has_includelastpixel()) {
@@ -59,13 +76,15 @@ Status pooling(Layer& l) {
       if (amounts[i] > (uint64_t{1} << 31) - 1) return l.malformed(cat("includeLastPixel: a padding of ", amounts[i]));
       pad[i] = static_cast<int64_t>(amounts[i]);
     }
-    MOKA_TRY(check_last_window(l, x, kernel, stride, pad));
+    check_windows = MOKA_TRY(windows_may_miss(l, x, kernel, stride, pad));
     padding = {"custom", Ints{pad[0], pad[0], pad[1], pad[1]}};
     ceil = true;
   } else {
     padding = MOKA_TRY(valid_padding(l, p.valid()));
   }
-  return l.set(0, MOKA_TRY(pool(l, x, op, kernel, stride, padding, p.avgpoolexcludepadding(), ceil)), Form::nchw);
+  Value* y = MOKA_TRY(pool(l, x, op, kernel, stride, padding, p.avgpoolexcludepadding(), ceil));
+  if (check_windows) y = MOKA_TRY(expect_windows(l, x, y, kernel, stride));
+  return l.set(0, y, Form::nchw);
 }
 
 Status pooling3d(Layer& l) {

@@ -1,5 +1,4 @@
-#include <cmath>
-#include <cstring>
+#include "ops/common/recurrent.h"
 
 #include "import/neuralnetwork/network.h"
 
@@ -9,23 +8,26 @@ namespace {
 
 using Weights = std::vector<const proto::WeightParams*>;
 
-/// MIL's name of an activation of a recurrent layer.
+/// An activation of a recurrent layer as the operations write it: MIL's name, and its numbers unless they are MIL's.
+/// Writers leave the numbers out (then both are 0), meaning f(x) = x, tanh(x) and 0.2 x + 0.5.
 Result<std::string> activation_name(Layer& l, const proto::ActivationParams& a) {
+  auto with = [](std::string name, const auto& p, float alpha, float beta) {
+    const bool usual = (p.alpha() == 0 && p.beta() == 0) || (p.alpha() == alpha && p.beta() == beta);
+    return usual ? name : ops::gate_text(name, p.alpha(), p.beta());
+  };
   switch (a.NonlinearityType_case()) {
-    case proto::ActivationParams::kLinear:
-      // Writers leave the numbers of these activations out.
-      if ((a.linear().alpha() == 1 || a.linear().alpha() == 0) && a.linear().beta() == 0) return std::string("linear");
-      return l.unsupported("a linear activation other than the identity in a recurrent layer");
+    case proto::ActivationParams::kLinear: return with("linear", a.linear(), 1, 0);
     case proto::ActivationParams::kSigmoid: return std::string("sigmoid");
     case proto::ActivationParams::kTanh: return std::string("tanh");
     case proto::ActivationParams::kReLU: return std::string("relu");
-    case proto::ActivationParams::kSigmoidHard:
-      if (a.sigmoidhard().alpha() == 0 && a.sigmoidhard().beta() == 0) return std::string("hard_sigmoid");
-      if (std::abs(a.sigmoidhard().alpha() - 0.2f) < 1e-6f && std::abs(a.sigmoidhard().beta() - 0.5f) < 1e-6f)
-        return std::string("hard_sigmoid");
-      return l.unsupported("a hard sigmoid other than 0.2 x + 0.5 in a recurrent layer");
-    case proto::ActivationParams::kScaledTanh: return l.unsupported("a scaled hyperbolic tangent in a recurrent layer");
-    default: return l.unsupported("this activation in a recurrent layer");
+    case proto::ActivationParams::kSigmoidHard: return with("hard_sigmoid", a.sigmoidhard(), 0.2f, 0.5f);
+    case proto::ActivationParams::kScaledTanh: return with("scaled_tanh", a.scaledtanh(), 1, 1);
+    case proto::ActivationParams::NONLINEARITYTYPE_NOT_SET: return l.malformed("no activation function is given");
+    default:
+      return l.unsupported(
+          cat("expected linear, sigmoid, tanh, ReLU, sigmoidHard or scaledTanh as the activation of a "
+              "recurrent layer, got member ",
+              static_cast<int>(a.NonlinearityType_case()), " of ActivationParams"));
   }
 }
 
@@ -94,8 +96,16 @@ Result<Value*> state(Layer& l, int i, Value* x, int64_t hidden) {
     Value* v = MOKA_TRY(l.in(i));
     if (v->type.rank() != 5) return l.malformed(cat("expected a state of rank 5, got ", v->type));
     const Shape& shape = v->type.shape();
-    if (shape[0] == 1 && shape[3] == 1 && shape[4] == 1) return l.op("squeeze", {{"x", v}, {"axes", Ints{0, 3, 4}}});
-    // Converters also write [batch, hidden, 1, 1, 1]: the elements are the same.
+    auto may = [&](int axis, int64_t size) { return shape[axis] < 0 || shape[axis] == size; };
+    const bool usual = may(0, 1) && may(2, hidden) && may(3, 1) && may(4, 1);
+    // Converters also write [batch, hidden, 1, 1, 1].
+    const bool batch_first = may(1, hidden) && may(2, 1) && may(3, 1) && may(4, 1);
+    if (!usual && !batch_first)
+      return l.malformed(
+          cat("input '", l.p.input(i), "': expected a state of shape [1, batch, ", hidden, ", 1, 1], got ", v->type));
+    if (shape[3] != 1 || shape[4] != 1) return l.op("reshape", {{"x", v}, {"shape", Tensor::i32({-1, hidden})}});
+    if (usual && shape[0] == 1) return l.op("squeeze", {{"x", v}, {"axes", Ints{0, 3, 4}}});
+    if (batch_first && shape[2] == 1) return l.op("squeeze", {{"x", v}, {"axes", Ints{2, 3, 4}}});
     return l.op("reshape", {{"x", v}, {"shape", Tensor::i32({-1, hidden})}});
   }
   std::vector<Dim> dims = dims_of(x);

@@ -184,10 +184,15 @@ Status squeeze(Layer& l) {
   int rank = x->type.rank();
   bool drop[ir::kMaxRank] = {};
   if (p.squeezeall() || p.axes_size() == 0) {
+    int unknown = 0, larger = 0;
     for (int i = 0; i < rank; i++) {
-      if (x->type.shape()[i] < 0) return l.unsupported("squeezing all axes of an input whose dimensions are not known");
       drop[i] = x->type.shape()[i] == 1;
+      unknown += x->type.shape()[i] < 0;
+      larger += x->type.shape()[i] >= 0 && !drop[i];
     }
+    if (unknown > 0 && larger > 0) return l.set(0, MOKA_TRY(l.op("squeeze", {{"x", x}})));
+    if (unknown > 1)
+      return l.unsupported(cat("squeezing all axes of an input with ", unknown, " dimensions that are not known"));
   } else {
     for (int64_t a : p.axes()) drop[MOKA_TRY(ir::normalize_axis(a, rank))] = true;
   }
@@ -200,7 +205,7 @@ Status squeeze(Layer& l) {
     axes = fewer;
   }
   if (axes.empty()) return l.set(0, x);
-  return l.set(0, MOKA_TRY(l.op("squeeze", {{"x", x}, {"axes", axes}})));
+  return l.set(0, MOKA_TRY(l.net.squeeze(x, axes, l.p.name())));
 }
 
 Status flatten_to_2d(Layer& l) {

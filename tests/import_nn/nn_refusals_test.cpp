@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include "format/proto/model.pb.h"
+#include "import_nn/nn_util.h"
+
+namespace moka::test {
+
+namespace {
+
+using Layer = proto::NeuralNetworkLayer;
+
+/// A network of exact array mapping under construction.
+struct Net {
+  proto::Model model;
+  std::map<std::string, ir::Shape> shapes;
+
+  Net() {
+    model.set_specificationversion(4);
+    model.mutable_neuralnetwork()->set_arrayinputshapemapping(proto::EXACT_ARRAY_MAPPING);
+  }
+  void input(const std::string& name, const ir::Shape& shape) {
+    auto* f = model.mutable_description()->add_input();
+    f->set_name(name);
+    f->mutable_type()->mutable_multiarraytype()->set_datatype(proto::ArrayFeatureType::FLOAT32);
+    shapes[name] = shape;
+  }
+  Layer* layer(const std::string& name, std::initializer_list<const char*> in, std::initializer_list<const char*> out) {
+    return add(*model.mutable_neuralnetwork()->mutable_layers(), name, in, out);
+  }
+  static Layer* add(google::protobuf::RepeatedPtrField<Layer>& to, const std::string& name,
+                    std::initializer_list<const char*> in, std::initializer_list<const char*> out) {
+    Layer* l = to.Add();
+    l->set_name(name);
+    for (const char* i : in) l->add_input(i);
+    for (const char* o : out) l->add_output(o);
+    return l;
+  }
+  Result<Network> import(const char* output = nullptr) {
+    if (output != nullptr) {
+      auto* f = model.mutable_description()->add_output();
+      f->set_name(output);
+      f->mutable_type()->mutable_multiarraytype()->set_datatype(proto::ArrayFeatureType::FLOAT32);
+    }
+    auto file = MOKA_TRY(format::open_model_bytes(Bytes::from(model.SerializeAsString()), {}));
+    return import_network(file, shapes);
+  }
+  void expect_refused(ErrorCode code, const std::string& message) {
+    auto network = import();
+    ASSERT_FALSE(network.ok());
+    EXPECT_EQ(network.error().code(), code);
+    EXPECT_NE(network.error().to_string().find(message), std::string::npos) << network.error().to_string();
+  }
+};
+
+TEST(NnRefusals, JumpOutsideOfALoop) {
+  Net n;
+  n.layer("j", {}, {})->mutable_loopbreak();
+  n.expect_refused(ErrorCode::unsupported, "layer 'j' (loopBreak): a jump outside of a loop's body");
+}
+
+TEST(NnRefusals, JumpInACondition) {
+  Net n;
+  n.input("x", {1});
+  auto* loop = n.layer("l", {}, {})->mutable_loop();
+  loop->set_conditionvar("x");
+  Net::add(*loop->mutable_conditionnetwork()->mutable_layers(), "j", {}, {})->mutable_loopcontinue();
+  n.expect_refused(ErrorCode::unsupported, "layer 'j' (loopContinue): a jump outside of a loop's body");
+}
+
+/// Each of the branches doubles the ways.
+TEST(NnRefusals, TooManyWaysThroughALoop) {
+  for (int branches : {3, 6}) {
+    Net n;
+    n.input("x", {1});
+    auto* loop = n.layer("l", {}, {})->mutable_loop();
+    loop->set_maxloopiterations(3);
+    for (int i = 0; i < branches; i++) {
+      auto* outer = Net::add(*loop->mutable_bodynetwork()->mutable_layers(), cat("b", i), {"x"}, {})->mutable_branch();
+      auto* inner = Net::add(*outer->mutable_ifbranch()->mutable_layers(), "c", {"x"}, {})->mutable_branch();
+      Net::add(*inner->mutable_ifbranch()->mutable_layers(), "j", {}, {})->mutable_loopbreak();
+    }
+    if (branches == 6) {
+      n.expect_refused(ErrorCode::unsupported, "layer 'l' (loop): more than 64 ways through a body");
+    } else {
+      auto network = n.import();
+      EXPECT_TRUE(network.ok()) << network.error().to_string();
+    }
+  }
+}
+
+TEST(NnRefusals, BlobOfUnknownRankIsOnlyAnOutput) {
+  Net n;
+  n.input("n", {ir::kAnyDim});
+  n.layer("f", {"n"}, {"full"})->mutable_filldynamic()->set_value(2);
+  auto network = n.import("full");
+  ASSERT_TRUE(network.ok()) << network.error().to_string();
+  auto results = run(*network, {{"n", ir::Tensor::f32({3}, std::vector<float>{2, 1, 2})}});
+  ASSERT_TRUE(results.ok()) << results.error().to_string();
+  EXPECT_EQ(results->at("full").tensor.shape().to_vector(), (std::vector<int64_t>{2, 1, 2}));
+  n.layer("a", {"full"}, {"y"})->mutable_activation()->mutable_relu();
+  n.expect_refused(ErrorCode::unsupported,
+                   "layer 'a' (activation): input 'full': a blob whose rank is known only when it runs");
+}
+
+TEST(NnRefusals, ConcatOfRanksThatDoNotFit) {
+  Net n;
+  n.input("a", {2, 3});
+  n.input("b", {2, 2, 3});
+  n.layer("c", {"a", "b"}, {"y"})->mutable_concatnd()->set_axis(0);
+  n.expect_refused(ErrorCode::malformed, "layer 'c' (concatND): input 'b': expected rank 2, as input 'a' has, got");
+}
+
+/// An axis to squeeze whose size is known only when it runs must then be 1.
+TEST(NnRefusals, SqueezeOfASizeThatIsNotOne) {
+  Net n;
+  n.input("x", {ir::kAnyDim, ir::kAnyDim});
+  n.layer("s", {"x"}, {"y"})->mutable_squeeze()->add_axes(0);
+  auto network = n.import("y");
+  ASSERT_TRUE(network.ok()) << network.error().to_string();
+  auto fits = run(*network, {{"x", ir::Tensor::f32({1, 4}, std::vector<float>{1, 2, 3, 4})}});
+  ASSERT_TRUE(fits.ok()) << fits.error().to_string();
+  EXPECT_EQ(fits->at("y").tensor.shape().to_vector(), (std::vector<int64_t>{4}));
+  EXPECT_FALSE(run(*network, {{"x", ir::Tensor::f32({2, 2}, std::vector<float>{1, 2, 3, 4})}}).ok());
+}
+
+/// The only dimension that may be larger than 1 is kept whatever it is.
+TEST(NnRefusals, SqueezeOfAllAxes) {
+  for (int64_t size : {1, 3}) {
+    Net n;
+    n.input("x", {1, ir::kAnyDim, 1});
+    n.layer("s", {"x"}, {"v"})->mutable_squeeze()->set_squeezeall(true);
+    n.layer("a", {"v"}, {"y"})->mutable_activation()->mutable_relu();
+    auto network = n.import("y");
+    ASSERT_TRUE(network.ok()) << network.error().to_string();
+    EXPECT_EQ(network->function->body().outputs()[0]->type.rank(), 1);
+    auto y = run(*network, {{"x", ir::Tensor::f32({1, size, 1}, std::vector<float>(static_cast<size_t>(size), 2))}});
+    ASSERT_TRUE(y.ok()) << y.error().to_string();
+    EXPECT_EQ(y->at("y").tensor.shape().to_vector(), (std::vector<int64_t>{size}));
+  }
+  Net two;
+  two.input("x", {ir::kAnyDim, ir::kAnyDim});
+  two.layer("s", {"x"}, {"y"})->mutable_squeeze()->set_squeezeall(true);
+  two.expect_refused(ErrorCode::unsupported, "layer 's' (squeeze): squeezing all axes of an input with 2 dimensions");
+}
+
+void far_windows(Net& n, const ir::Shape& shape) {
+  n.input("x", shape);
+  auto* p = n.layer("p", {"x"}, {"y"})->mutable_pooling();
+  p->set_type(proto::PoolingLayerParams::MAX);
+  for (int i = 0; i < 2; i++) {
+    p->add_kernelsize(1);
+    p->add_stride(2);
+  }
+  p->mutable_includelastpixel();
+}
+
+/// ceil((4 - 1) / 2) + 1 = 3 windows, the third of which begins at 4.
+TEST(NnRefusals, LastWindowBehindTheInput) {
+  Net fixed;
+  far_windows(fixed, {1, 1, 5, 4});
+  fixed.expect_refused(ErrorCode::unsupported,
+                       "kernel size 1, stride 2: the last window would lie behind an input of size 4");
+  Net flexible;
+  far_windows(flexible, {1, 1, ir::kAnyDim, ir::kAnyDim});
+  auto network = flexible.import("y");
+  ASSERT_TRUE(network.ok()) << network.error().to_string();
+  auto x = [](int64_t w) {
+    return std::map<std::string, ir::Tensor>{
+        {"x", ir::Tensor::f32({1, 1, 3, w}, std::vector<float>(static_cast<size_t>(3 * w), 1))}};
+  };
+  auto fits = run(*network, x(5));
+  ASSERT_TRUE(fits.ok()) << fits.error().to_string();
+  EXPECT_EQ(fits->at("y").tensor.shape().to_vector(), (std::vector<int64_t>{1, 1, 2, 3}));
+  auto misses = run(*network, x(4));
+  ASSERT_FALSE(misses.ok());
+  EXPECT_NE(misses.error().to_string().find("p_with_windows_inside_the_input"), std::string::npos);
+}
+
+void recurrent(Net& n, const ir::Shape& state) {
+  n.input("x", {4, 2, 3, 1, 1});
+  n.input("h", state);
+  auto* p = n.layer("r", {"x", "h"}, {"y"})->mutable_simplerecurrent();
+  p->set_inputvectorsize(3);
+  p->set_outputvectorsize(5);
+  for (int i = 0; i < 15; i++) p->mutable_weightmatrix()->add_floatvalue(0);
+  for (int i = 0; i < 25; i++) p->mutable_recursionmatrix()->add_floatvalue(0);
+  p->mutable_activation()->mutable_leakyrelu();
+}
+
+TEST(NnRefusals, RecurrentStateAndActivation) {
+  Net state;
+  recurrent(state, {1, 2, 1, 5, 1});
+  state.expect_refused(ErrorCode::malformed,
+                       "layer 'r' (simpleRecurrent): input 'h': expected a state of shape [1, batch, 5, 1, 1], got");
+  Net activation;
+  recurrent(activation, {1, 2, 5, 1, 1});
+  activation.expect_refused(ErrorCode::unsupported, "got member 15 of ActivationParams");
+}
+
+}  // namespace
+
+}  // namespace moka::test

@@ -37,6 +37,11 @@ TEST(FlexibleShapes, EnumeratedAreKeptTo) {
   });
 }
 
+TEST(FlexibleShapes, DefaultShapesMustAgree) {
+  expect_error(ErrorKind::invalid_argument, {"'pile' (stack)", "[2]", "[3]"},
+               [] { Model::load(MOKA_GOLDEN "/flexible/contradictory.mlmodel"); });
+}
+
 /// More shapes than plans are kept, forwards and backwards.
 TEST(FlexibleShapes, ForgottenPlansAreMadeAgain) {
   ModelConfiguration c;

@@ -1,4 +1,5 @@
-"""Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them."""
+"""Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them,
+and one whose default shapes contradict each other."""
 import pathlib
 
 from coremltools.proto import FeatureTypes_pb2, Model_pb2
@@ -28,3 +29,13 @@ listed = model([1, 3, 28, 28])
 for size in (28, 56, 112):
     listed.description.input[0].type.multiArrayType.enumeratedShapes.shapes.add(shape=[1, 3, size, size])
 (folder / "enumerated.mlmodel").write_bytes(listed.SerializeToString())
+
+stacked = model([2])
+stacked.description.input[0].type.multiArrayType.shapeRange.sizeRanges.add(lowerBound=1, upperBound=9)
+other = stacked.description.input.add(name="z")
+other.type.multiArrayType.dataType = FeatureTypes_pb2.ArrayFeatureType.FLOAT32
+other.type.multiArrayType.shape.append(3)
+del stacked.neuralNetwork.layers[:]
+layer = stacked.neuralNetwork.layers.add(name="pile", input=["x", "z"], output=["y"])
+layer.stack.axis = 0
+(folder / "contradictory.mlmodel").write_bytes(stacked.SerializeToString())

@@ -1,0 +1,29 @@
+"""Encoders of transformers' BERT."""
+
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel
+
+
+class Encoder(nn.Module):
+    """The hidden state of every token, from ids and a mask of what is padding."""
+
+    def __init__(self, **config):
+        super().__init__()
+        self.bert = BertModel(BertConfig(attn_implementation="eager", **config), add_pooling_layer=False)
+
+    def forward(self, ids, mask):
+        return self.bert(input_ids=ids, attention_mask=mask, return_dict=False)[0]
+
+
+class MeanOfTokens(nn.Module):
+    """One unit vector for a sentence."""
+
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, ids, mask):
+        weight = mask.unsqueeze(-1).to(torch.float32)
+        mean = (self.encoder(ids, mask) * weight).sum(1) / weight.sum(1)
+        return nn.functional.normalize(mean, dim=1)

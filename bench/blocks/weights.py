@@ -1,0 +1,26 @@
+"""Random weights that keep the numbers of a net in range."""
+
+import torch
+from torch import nn
+
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+def randomise_batch_norms(model, inputs, items=4):
+    """Draws scales and offsets of the batch norms, gives them the statistics of noise that runs through the net, and shifts
+    these a little, so that no norm is the identity and none blows up. Nothing happens in a net without batch norms."""
+    norms = [m for m in model.modules() if isinstance(m, NORMS)]
+    if not norms:
+        return
+    for norm in norms:
+        nn.init.uniform_(norm.weight, 0.7, 1.3)
+        nn.init.normal_(norm.bias, 0, 0.1)
+        norm.reset_running_stats()
+        norm.momentum = None
+        norm.train()
+    model(*(torch.randn(items, *x.shape[1:]) * x.std() + x.mean() for x in inputs))
+    for norm in norms:
+        norm.eval()
+        deviation = norm.running_var.clamp_min(1e-3).sqrt()
+        norm.running_mean += 0.1 * deviation * torch.randn_like(deviation)
+        norm.running_var.copy_((deviation * torch.empty_like(deviation).uniform_(0.9, 1.1)) ** 2)

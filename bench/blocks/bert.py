@@ -1,12 +1,12 @@
 """Encoders of transformers' BERT."""
 
-import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
 
 class Encoder(nn.Module):
-    """The hidden state of every token, from ids and a mask of what is padding."""
+    """The hidden state of every token, from ids and a mask that is 0 at padding. The mask is float32, which not every converter
+    makes of integers."""
 
     def __init__(self, **config):
         super().__init__()
@@ -24,6 +24,6 @@ class MeanOfTokens(nn.Module):
         self.encoder = encoder
 
     def forward(self, ids, mask):
-        weight = mask.unsqueeze(-1).to(torch.float32)
+        weight = mask.unsqueeze(-1)
         mean = (self.encoder(ids, mask) * weight).sum(1) / weight.sum(1)
         return nn.functional.normalize(mean, dim=1)

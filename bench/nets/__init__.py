@@ -2,6 +2,7 @@
 
 import importlib
 import pathlib
+import re
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAMILIES = ("classification", "detection", "segmentation", "image to image", "transformer", "sequence")
@@ -19,5 +20,6 @@ def module(name):
 
 def source(name):
     """Everything that decides what the net is, for the key of what is made from it."""
-    files = [HERE / f"{name}.py", *sorted((HERE.parent / "blocks").glob("*.py"))]
-    return b"".join(f.read_bytes() for f in files)
+    own = (HERE / f"{name}.py").read_bytes()
+    shared = {"weights", *re.findall(r"(?m)^from blocks\.(\w+) import", own.decode())}
+    return own + b"".join((HERE.parent / "blocks" / f"{block}.py").read_bytes() for block in sorted(shared))

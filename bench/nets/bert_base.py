@@ -14,4 +14,4 @@ def model():
 
 
 def inputs(rng):
-    return {"ids": tokens(rng, 128, 30522), "mask": np.ones((1, 128), np.int32)}
+    return {"ids": tokens(rng, 128, 30522), "mask": np.ones((1, 128), np.float32)}

@@ -6,7 +6,7 @@ import report
 from harness import samples
 
 MOST = 2.5  # what is slower than so many times the best peer stands at the edge
-LABELS, WIDTH, LINE, TOP = 250, 520, 24, 58
+LABELS, WIDTH, LINE, TOP = 280, 520, 24, 58
 AHEAD, BEHIND, WRONG, INK, GRID = "#1a7f5a", "#c2572b", "#8a8f98", "#24292f", "#d5d9de"
 DOTS = ("#3b6fb6", "#8e5bb5", "#c9971c", "#4aa3a8", "#b5567a", "#6b7a3a", "#7a5c43")
 

@@ -167,7 +167,7 @@ def goals_line(data, threads, precision):
     behind = [row.title for row in every if row.verdict() in ("behind", "wrong", "does not run")]
     text = f"Geometric mean of Moka over the best peer with right outputs: **{stats.geometric_mean(ratios):.3f}** over {len(ratios)} nets"
     text += f" (the goals' is {stats.geometric_mean(goals):.3f})." if goals else "."
-    text += f" Behind, wrong or missing: {', '.join(behind)}." if behind else " Ahead on each."
+    text += f" Behind, wrong or missing: {'; '.join(behind)}." if behind else " Ahead on each."
     return text + "\n"
 
 

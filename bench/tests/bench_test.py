@@ -126,7 +126,7 @@ class Pages(unittest.TestCase):
                        failed("c", "moka", "no such operation"), sample("c", "left", 10))
         line = report.goals_line(data, 1, "fp32")
         self.assertIn("**1.000** over 2 nets", line)
-        self.assertIn("Behind, wrong or missing: B, C.", line)
+        self.assertIn("Behind, wrong or missing: B; C.", line)
 
     def test_the_page_shows_everything(self):
         data = results(sample("a", "moka", 20), sample("a", "left", 10), failed("a", "right", "pipes | and `ticks`"), nets={"a": {"title": "A <net>"}})
@@ -338,7 +338,14 @@ class Folders(unittest.TestCase):
                 self.assertIn(has.get("RELATIVE_TO", name), nets.names())
                 if "STATES" in has:
                     self.assertLessEqual(set(has["STATEFUL_OUTPUTS"]), set(has["OUTPUTS"]))
-                    self.assertEqual(has["stateful"].__len__(), 1)
+                    self.assertEqual(len(has["stateful"]), 1)
+
+    def test_a_net_is_made_anew_for_its_own_blocks_only(self):
+        encoder = (nets.HERE.parent / "blocks" / "bert.py").read_bytes()
+        self.assertIn(encoder, nets.source("bert_base"))
+        self.assertNotIn(encoder, nets.source("resnet50"))
+        for name in nets.names():
+            self.assertIn(b"def randomise_batch_norms", nets.source(name))
 
     def test_engines(self):
         self.assertEqual(engines.names()[0], samples.MOKA)

@@ -187,8 +187,7 @@ class Run:
         if slowest:
             rounds = max(min(LEAST_ROUNDS, rounds), min(rounds, int(seconds / (2 * slowest))))
         for n in range(rounds):
-            self.order.shuffle(turns)
-            for turn in turns:
+            for turn in self.order.sample(turns, len(turns)):
                 self.progress.passing(f"{turn.label()}: round {n + 1} of {rounds}")
                 turn.take(seconds / rounds)
 

@@ -4,9 +4,10 @@ import torch
 from torch import nn
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+OFFSET = 0.7
 
 
-def randomise_batch_norms(model, inputs, items=4):
+def randomise_batch_norms(model, inputs, offset=OFFSET, items=4):
     """Draws scales and offsets of the batch norms, gives them the statistics of noise that runs through the net, and shifts
     these a little, so that no norm is the identity and none blows up. Nothing happens in a net without batch norms.
 
@@ -18,7 +19,7 @@ def randomise_batch_norms(model, inputs, items=4):
         return
     for norm in norms:
         nn.init.uniform_(norm.weight, 0.4, 0.7)
-        nn.init.normal_(norm.bias, 0.7, 0.1)
+        nn.init.normal_(norm.bias, offset, 0.1)
         norm.reset_running_stats()
         norm.momentum = None
         norm.train()

@@ -99,7 +99,7 @@ def make(name, folder):
     tensors = tuple(torch.from_numpy(a) for a in inputs.values())
     model = definition.model().eval()
     with torch.no_grad():
-        weights.randomise_batch_norms(model, tensors)
+        weights.randomise_batch_norms(model, tensors, getattr(definition, "NORM_OFFSET", weights.OFFSET))
         answers = model(*tensors)
     answers = several(answers)
     if len(answers) != len(definition.OUTPUTS):

@@ -5,7 +5,7 @@ CMAKE_FLAGS ?=
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python test-clients soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs clean
+        conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -106,6 +106,23 @@ RESULTS ?= $(BUILD)/conformance-full
 conformance-docs:
 	$(CONFORMANCE_VENV)/bin/python tests/coremltools/report.py summary $(RESULTS)
 	tests/coremltools/report.py docs
+
+## Times the nets of bench/nets on Moka and its peers (bench/README.md), hours for all; BENCH_FLAGS are options of run.py, for
+## example "--nets mobilenet_v2,resnet50 --engines moka,onnxruntime --threads 1 --precision fp32 --seconds 2".
+export BENCH_VENV ?= $(BUILD)/bench/venv
+BENCH_FLAGS ?=
+BENCH_RESULTS ?= $(BUILD)/bench/results.json
+bench: wheel
+	@bench/setup
+	$(BENCH_VENV)/bin/python bench/run.py --out $(BENCH_RESULTS) --models $(BUILD)/bench/models $(BENCH_FLAGS)
+
+## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
+bench-compare:
+	@bench/compare.py $(COMPARE_FLAGS) $(OLD) $(NEW)
+
+## docs/performance.md and its plot from the results of the last run.
+bench-docs:
+	bench/report.py $(BENCH_RESULTS)
 
 install: all
 	cmake --install $(BUILD)

@@ -94,6 +94,10 @@ class Widener {
   static bool stays_half(const Op& op) {
     // The number of elements of range_1d is worked out in the element type.
     if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d") return true;
+    // What a cast of a float32 value gives to a state was never half otherwise.
+    if (op.type_name() == "cast" && is_half(op.output()->type))
+      for (const Op* user : op.output()->users())
+        if (user->has_trait(Trait::stateful)) return true;
     for (const Operand& o : op.operands()) {
       const ParamDef& p = op.version().params[static_cast<size_t>(o.param)];
       for (const Value* v : o.values)

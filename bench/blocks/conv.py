@@ -1,0 +1,8 @@
+"""A convolution with its batch norm and activation, as most vision nets repeat it."""
+
+from torch import nn
+
+
+def conv_norm(inputs, outputs, kernel=1, stride=1, activation=None):
+    layers = [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs)]
+    return nn.Sequential(*layers, *([activation] if activation is not None else []))

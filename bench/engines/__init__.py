@@ -1,0 +1,49 @@
+"""The engines, a file each. README.md says what a file holds."""
+
+import importlib
+import importlib.metadata
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Refused(Exception):
+    """Why an engine does not take a net; the text goes into the table."""
+
+
+def names():
+    """Moka first, then its peers."""
+    every = sorted(f.stem for f in HERE.glob("*.py") if f.stem != "__init__")
+    return sorted(every, key=lambda name: name != "moka")
+
+
+def module(name):
+    if name not in names():
+        raise ValueError(f"engines: expected one of {', '.join(names())}, got {name}")
+    return importlib.import_module(f"engines.{name}")
+
+
+def source(name):
+    return (HERE / f"{name}.py").read_bytes()
+
+
+def versions(name):
+    """Package -> version of what an engine is made of; None where it is not installed."""
+    found = {}
+    for package in module(name).PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def unavailable(name, venv=None):
+    """Why an engine cannot be asked, or None. `venv`: the environment, where the setup left the reasons of what it could not
+    install."""
+    missing = [package for package, version in versions(name).items() if version is None]
+    if not missing:
+        return None
+    note = pathlib.Path(venv) / f"{name}.reason" if venv else None
+    reason = note.read_text().strip() if note and note.is_file() else ""
+    return f"{', '.join(missing)} not installed" + (f": {reason}" if reason else "")

@@ -1,0 +1,72 @@
+"""Core ML models, converted by coremltools: ML programs in float32 and float16, and neural networks."""
+
+from engines import Refused
+
+TITLE = "Moka"
+PACKAGES = ("moka-coreml", "coremltools", "torch")
+IMPORTS = ("moka",)
+PRECISIONS = ("fp32", "fp16", "nn")
+
+
+def convert(net, folder, precision):
+    import coremltools as ct
+    import numpy as np
+    import torch
+
+    inputs, states = net.inputs, []
+    model, outputs = net.model(), net.outputs
+    if net.states:
+        if precision == "nn":
+            raise Refused("neural networks have no states")
+        states = [ct.StateType(ct.TensorType(shape=inputs[name].shape, dtype=np.float16), name=name) for name in net.states]
+        model, outputs = net.stateful_model()
+        inputs = {name: array for name, array in inputs.items() if name not in net.states}
+    with torch.no_grad():
+        traced = torch.jit.trace(model, net.tensors(inputs), check_trace=False)
+    options = {
+        "inputs": [ct.TensorType(name=name, shape=array.shape, dtype=array.dtype.type) for name, array in inputs.items()],
+        "skip_model_load": True,
+    }
+    if precision == "nn":
+        converted = ct.convert(traced, convert_to="neuralnetwork", **options)
+        # Neural networks take no names for outputs.
+        found = [output.name for output in converted.get_spec().description.output]
+        spec = converted.get_spec()
+        for name, wanted in zip(found, outputs):
+            ct.utils.rename_feature(spec, name, wanted)
+        ct.utils.save_spec(spec, str(folder / "model.mlmodel"))
+        return
+    converted = ct.convert(
+        traced, convert_to="mlprogram", outputs=[ct.TensorType(name=name, dtype=np.float32) for name in outputs],
+        minimum_deployment_target=ct.target.iOS18 if states else ct.target.iOS16, **({"states": states} if states else {}),
+        compute_precision=ct.precision.FLOAT32 if precision == "fp32" else ct.precision.FLOAT16, **options)
+    converted.save(str(folder / "model.mlpackage"))
+
+
+def build():
+    """What tells builds of one version apart."""
+    import hashlib
+    import pathlib
+
+    from moka import _moka
+
+    return hashlib.sha256(pathlib.Path(_moka.__file__).read_bytes()).hexdigest()[:12]
+
+
+def load(folder, threads, precision):
+    import moka
+
+    model = moka.Model(folder / ("model.mlmodel" if precision == "nn" else "model.mlpackage"), threads=threads)
+    state = model.new_state() if model.description.states else None
+    names = [feature.name for feature in model.description.inputs]
+
+    def predict(inputs):
+        return model.predict({name: inputs[name] for name in names}, state=state)
+
+    def prepare(inputs):
+        for name in state.names if state else ():
+            state.write(name, inputs[name])
+
+    predict.prepare = prepare
+    predict.outputs = [feature.name for feature in model.description.outputs]
+    return predict

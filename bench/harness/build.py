@@ -1,0 +1,60 @@
+"""One step of building the models, in a process of its own so that nothing a converter does reaches the run.
+
+build.py net NET FOLDER                        the net's folder of the cache
+build.py convert NET FOLDER ENGINE PRECISION TARGET   the net for an engine, into the folder TARGET
+
+The last line of the standard output is JSON: {} or {"reason": text}.
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import traceback
+import warnings
+
+sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
+
+import engines
+from harness import network
+
+LONGEST_REASON = 300
+
+
+def reason_of(error):
+    """The first line of a message that says something, with the kind of the error in front."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" -=^")]
+    text = lines[0] if lines else ""
+    if isinstance(error, engines.Refused):
+        return text
+    return f"{type(error).__name__}: {text}"[:LONGEST_REASON]
+
+
+def step(arguments):
+    what, net, folder, *rest = arguments
+    if what == "net":
+        network.make(net, folder)
+    else:
+        engine, precision, target = rest
+        engines.module(engine).convert(network.Network(net, folder), pathlib.Path(target), precision)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what converters print goes to the log
+    result = {}
+    try:
+        with contextlib.redirect_stdout(io.TextIOWrapper(os.fdopen(2, "wb", 0, closefd=False), write_through=True)):
+            step(sys.argv[1:])
+    except (Exception, SystemExit) as error:
+        traceback.print_exc()
+        result = {"reason": reason_of(error)}
+    print(json.dumps(result), file=answer, flush=True)
+    answer.close()
+    os._exit(0)  # some converters' libraries hang or crash at the end of the process
+
+
+main()

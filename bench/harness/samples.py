@@ -1,0 +1,69 @@
+"""What a results file holds, and who is best in it.
+
+A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},
+"nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}. A sample is one net on one engine with
+so many threads in one precision: "status" is "measured", "checked" (outputs compared, not timed) or "failed" with a "reason";
+measured ones have "error", "import", "load" and "first" (lists of seconds), "steady" (stats.summary), "peak" (bytes), "size".
+"""
+
+import json
+import os
+import pathlib
+
+FORMAT = 1
+MOKA = "moka"
+# How far outputs may be from PyTorch's float32, relative to the largest of them.
+TOLERANCE = {"fp32": 5e-4, "fp16": 2e-3, "nn": 5e-4}
+# A peer may answer in its usual precision where the question is of another kind.
+STANDS_FOR = {"fp32": ("fp32",), "fp16": ("fp16", "fp32"), "nn": ("fp32",)}
+
+
+def key(sample):
+    return sample["net"], sample["engine"], sample["threads"], sample["precision"]
+
+
+def is_right(sample, precision=None):
+    """Whether the outputs are as close as `precision` (the sample's own unless given) asks for."""
+    error = sample.get("error")
+    return error is not None and error <= TOLERANCE[precision or sample["precision"]]
+
+
+def p50(sample):
+    return sample["steady"]["p50"]
+
+
+def first_answer(sample):
+    """Seconds from a file to the first outputs: loading and the first prediction, the median of the tries."""
+    tries = sorted(a + b for a, b in zip(sample["load"], sample["first"]))
+    return tries[len(tries) // 2]
+
+
+def best_peer(samples, net, threads, precision, measure=p50):
+    """The peer with the smallest measure among those with right outputs, or None."""
+    candidates = [
+        s for s in samples
+        if s["net"] == net and s["threads"] == threads and s["engine"] != MOKA and s["precision"] in STANDS_FOR[precision]
+        and s["status"] == "measured" and is_right(s, precision)
+    ]
+    return min(candidates, key=measure, default=None)
+
+
+def find(samples, net, engine, threads, precision):
+    return next((s for s in samples if key(s) == (net, engine, threads, precision)), None)
+
+
+def read(path):
+    data = json.loads(pathlib.Path(path).read_text())
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise ValueError(f"{path}: expected results of format {FORMAT}, got {found}")
+    return data
+
+
+def write(path, data):
+    """Whole or not at all: a run that is stopped leaves what it had."""
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(json.dumps(data, indent=1) + "\n")
+    os.replace(beside, path)

@@ -1,0 +1,116 @@
+"""A process that holds one model in one engine. It reads requests, a line of JSON each, and answers each with a line.
+
+worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS
+
+{"do": "load"}                      {"import": s, "load": s, "first": s}
+{"do": "run", "seconds": s, "least": n, "warm": n}   {"times": [s, ...], "cpu": s}: `warm` predictions that are not timed, then as
+                                    many as fit into `seconds`, `least` at least
+{"do": "check"}                     {"error": e, "outputs": {name: e}}: first and latest outputs against PyTorch's
+{"do": "peak"}                      {"peak": bytes}: of the whole process
+An answer with "reason" says what went wrong.
+"""
+
+import os
+import sys
+
+# Before anything that starts threads is imported.
+os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[6].split(",")})
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = sys.argv[4]
+
+import gc
+import json
+import pathlib
+import time
+import traceback
+
+sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
+
+import numpy as np
+
+import engines
+from harness import stats
+
+
+class Worker:
+    def __init__(self, engine, folder, net_folder, threads, precision):
+        self.engine, self.threads, self.precision = engines.module(engine), int(threads), precision
+        self.folder, self.net_folder = pathlib.Path(folder), pathlib.Path(net_folder)
+        with np.load(self.net_folder / "inputs.npz") as file:
+            self.inputs = dict(file)
+        self.first = self.latest = None
+
+    def load(self):
+        start = time.perf_counter()
+        for name in self.engine.IMPORTS:
+            __import__(name)
+        imported = time.perf_counter()
+        self.predict = self.engine.load(self.folder, self.threads, self.precision)
+        loaded = time.perf_counter()
+        prepare = getattr(self.predict, "prepare", None)
+        if prepare:
+            prepare(self.inputs)
+        ready = time.perf_counter()
+        outputs = self.predict(self.inputs)
+        first = time.perf_counter() - ready
+        self.first = {name: np.array(array) for name, array in outputs.items()}
+        return {"import": imported - start, "load": loaded - imported, "first": first}
+
+    def run(self, seconds, least, warm):
+        predict, inputs, clock = self.predict, self.inputs, time.perf_counter
+        for _ in range(warm):
+            predict(inputs)
+        times = []
+        gc.collect()
+        gc.disable()
+        cpu, begin = time.process_time(), clock()
+        while len(times) < least or clock() - begin < seconds:
+            start = clock()
+            outputs = predict(inputs)
+            times.append(clock() - start)
+        cpu = time.process_time() - cpu
+        gc.enable()
+        self.latest = {name: np.array(array) for name, array in outputs.items()}
+        return {"times": times, "cpu": cpu}
+
+    def check(self):
+        with np.load(self.net_folder / "outputs.npz") as file:
+            expected = dict(file)
+        errors = {}
+        for found in (self.first, self.latest):
+            if found is None:
+                continue
+            wanted = getattr(self.predict, "outputs", None) or list(expected)
+            missing = [name for name in wanted if name not in found]
+            if missing:
+                raise ValueError(f"expected outputs {', '.join(wanted)}, got {', '.join(found)}")
+            for name in wanted:
+                errors[name] = max(errors.get(name, 0), stats.relative_error(found[name], expected[name]))
+        return {"error": max(errors.values()), "outputs": errors}
+
+    def peak(self):
+        for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return {"peak": int(line.split()[1]) * 1024}
+        return {"peak": 0}
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what engines print goes to the log
+    worker = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            worker = worker or Worker(*sys.argv[1:6])
+            answer = getattr(worker, request.pop("do"))(**request)
+        except Exception as error:
+            traceback.print_exc()
+            text = next((t.strip() for t in str(error).splitlines() if t.strip()), "")
+            answer = {"reason": f"{type(error).__name__}: {text}"[:300]}
+        print(json.dumps(answer), file=answers, flush=True)
+    answers.flush()
+    os._exit(0)
+
+
+main()

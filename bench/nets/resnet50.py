@@ -1,0 +1,16 @@
+import torchvision
+
+from blocks.inputs import image
+
+TITLE = "ResNet-50"
+FAMILY = "classification"
+GOALS = {"fp32": 0.85}
+OUTPUTS = ("logits",)
+
+
+def model():
+    return torchvision.models.resnet50(weights=None)
+
+
+def inputs(rng):
+    return {"image": image(rng, 224, 224)}

@@ -1,0 +1,21 @@
+import torch
+import torchvision
+from torch import nn
+
+from blocks.inputs import image
+
+TITLE = "ViT-B/16"
+FAMILY = "transformer"
+GOALS = {"fp32": 0.92}
+OUTPUTS = ("logits",)
+
+
+def model():
+    torch.backends.mha.set_fastpath_enabled(False)  # one operation of PyTorch's own, which no converter knows
+    vit = torchvision.models.vit_b_16(weights=None)
+    nn.init.trunc_normal_(vit.heads.head.weight, std=0.02)  # torchvision's own zeros would make every output 0
+    return vit
+
+
+def inputs(rng):
+    return {"image": image(rng, 224, 224)}

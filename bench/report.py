@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""From results to docs/performance.md and its plot.
+
+report.py [RESULTS.json] [--out docs/performance.md]     the plot goes beside the page, as .svg
+report.py [RESULTS.json] --print                         the tables, to the standard output
+"""
+
+import argparse
+import pathlib
+import sys
+
+import plot
+from harness import samples, stats
+from harness.samples import MOKA
+from nets import FAMILIES
+
+DEFAULT = "build/bench/results.json"
+
+
+def milliseconds(seconds):
+    """Three digits."""
+    ms = seconds * 1000
+    return f"{ms:.0f}" if ms >= 99.95 else f"{ms:.1f}" if ms >= 9.995 else f"{ms:.2f}" if ms >= 0.9995 else f"{ms:.3f}"
+
+
+def megabytes(count):
+    return f"{count / 1e6:.0f}"
+
+
+def exact(error):
+    return f"{error:.0e}" if error > 0 else "0"
+
+
+def table(head, rows, left=1):
+    """A markdown table, padded; the first `left` columns to the left, the others to the right."""
+    cells = [[str(c).replace("|", "\\|") for c in row] for row in [head, *rows]]
+    width = [max(3, *(len(row[i]) for row in cells)) for i in range(len(head))]
+    padded = [[c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))] for row in cells]
+    lines = ["| " + " | ".join(row) + " |" for row in padded]
+    lines.insert(1, "|" + "|".join("-" * (w + 2) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(width)) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def ordered_nets(data):
+    def place(name):
+        family = data["nets"][name]["family"]
+        return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
+
+    return sorted(data["nets"], key=lambda name: (place(name), name))
+
+
+def peers(data):
+    return [name for name in data["engines"] if name != MOKA]
+
+
+def title(data, name):
+    return data["engines"].get(name, {}).get("title", name)
+
+
+def sample_line(sample):
+    """A sample in a line of a run's progress."""
+    if sample["status"] == "failed":
+        return sample.get("reason", "failed")
+    error = f"error {exact(sample['error'])}" + ("" if samples.is_right(sample) else ", WRONG")
+    if sample["status"] == "checked":
+        return error
+    s = sample["steady"]
+    return (f"{milliseconds(s['p50']):>8} ms, p90 {milliseconds(s['p90'])}, first answer "
+            f"{milliseconds(samples.first_answer(sample))}, {megabytes(sample['peak'])} MB, {error}")
+
+
+def cell(sample, value, precision):
+    """One engine's number; outputs that are wrong are shown with their error, and a time taken in another precision says which."""
+    if sample is None:
+        return ""
+    if sample["status"] != "measured":
+        return "-"
+    text = value(sample)
+    if sample["precision"] != precision and precision != "nn":
+        text += f" {sample['precision']}"
+    if not samples.is_right(sample, precision):
+        text += f" (off by {exact(sample['error'])})"
+    return text
+
+
+class Row:
+    """A net with so many threads in a precision: Moka's sample, the peers' and what follows from them."""
+
+    def __init__(self, data, net, threads, precision):
+        every = data["samples"]
+        self.facts = data["nets"][net]
+        self.title, self.precision = self.facts["title"], precision
+        self.moka = samples.find(every, net, MOKA, threads, precision)
+        self.peers = {}
+        for engine in peers(data):
+            found = [samples.find(every, net, engine, threads, p) for p in samples.STANDS_FOR[precision]]
+            found = [s for s in found if s]
+            measured = [s for s in found if s["status"] == "measured" and samples.is_right(s, precision)]
+            self.peers[engine] = min(measured, key=samples.p50) if measured else found[0] if found else None
+        self.best = samples.best_peer(every, net, threads, precision)
+        self.goal = self.facts["goals"].get(precision)
+        base = self.facts.get("relative_to")
+        self.base_title = data["nets"].get(base, {}).get("title", base)
+        self.base = samples.find(every, base, MOKA, threads, precision) if base else None
+
+    def counts(self):
+        return self.moka is not None and self.moka["status"] == "measured" and samples.is_right(self.moka)
+
+    def ratio(self):
+        """Moka's time over the best peer's; None where one of them is missing or Moka is wrong."""
+        return samples.p50(self.moka) / samples.p50(self.best) if self.counts() and self.best else None
+
+    def goal_ratio(self):
+        """What the goal is about: the best peer, or another net on Moka."""
+        if not self.facts.get("relative_to"):
+            return self.ratio()
+        measured = self.base is not None and self.base["status"] == "measured"
+        return samples.p50(self.moka) / samples.p50(self.base) if self.counts() and measured else None
+
+    def goal_text(self):
+        if self.goal is None:
+            return ""
+        return f"{self.goal:.2f}" + (f" of {self.base_title}" if self.facts.get("relative_to") else "")
+
+    def verdict(self):
+        if self.moka is None:
+            return ""
+        if self.moka["status"] != "measured":
+            return "does not run"
+        if not samples.is_right(self.moka):
+            return "wrong"
+        ratio = self.ratio()
+        if ratio is None:
+            return "no peer"
+        if ratio >= 1:
+            return "behind"
+        reached = self.goal_ratio()
+        return "ahead, goal met" if self.goal is not None and reached is not None and reached <= self.goal else "ahead"
+
+
+def rows(data, threads, precision):
+    found = [Row(data, net, threads, precision) for net in ordered_nets(data)]
+    return [row for row in found if row.moka or any(s and s["precision"] == precision for s in row.peers.values())]
+
+
+def ratio_text(ratio):
+    return f"{ratio:.2f}" if ratio is not None else "-"
+
+
+def steady_table(data, threads, precision):
+    lines = []
+    for row in rows(data, threads, precision):
+        cells = [row.title, cell(row.moka, lambda s: milliseconds(samples.p50(s)), precision)]
+        cells += [cell(row.peers[e], lambda s: milliseconds(samples.p50(s)), precision) for e in peers(data)]
+        cells += [title(data, row.best["engine"]) if row.best else "-", ratio_text(row.ratio()), row.goal_text(), row.verdict()]
+        lines.append(cells)
+    head = ["net", "Moka", *(title(data, e) for e in peers(data)), "best peer", "Moka / best", "goal", ""]
+    return table(head, lines)
+
+
+def goals_line(data, threads, precision):
+    every = rows(data, threads, precision)
+    ratios = [r for r in (row.ratio() for row in every) if r is not None]
+    if not ratios:
+        return "Nothing to compare.\n"
+    goals = [row.goal for row in every if row.ratio() is not None and row.goal is not None and not row.facts.get("relative_to")]
+    behind = [row.title for row in every if row.verdict() in ("behind", "wrong", "does not run")]
+    text = f"Geometric mean of Moka over the best peer with right outputs: **{stats.geometric_mean(ratios):.3f}** over {len(ratios)} nets"
+    text += f" (the goals' is {stats.geometric_mean(goals):.3f})." if goals else "."
+    text += f" Behind, wrong or missing: {'; '.join(behind)}." if behind else " Ahead on each."
+    return text + "\n"
+
+
+def details_table(data, threads, precision):
+    lines = []
+    for row in rows(data, threads, precision):
+        for engine, sample in {MOKA: row.moka, **row.peers}.items():
+            if not sample or sample["status"] != "measured":
+                continue
+            s = sample["steady"]
+            name = title(data, engine) + (f" {sample['precision']}" if sample["precision"] != precision else "")
+            lines.append([row.title, name, *(milliseconds(s[q]) for q in ("p50", "p90", "p99")), s["n"],
+                          milliseconds(sorted(sample["load"])[len(sample["load"]) // 2]),
+                          milliseconds(sorted(sample["first"])[len(sample["first"]) // 2]), milliseconds(samples.first_answer(sample)),
+                          megabytes(sample["peak"]), megabytes(sample["size"]), exact(sample["error"])])
+    return table(["net", "engine", "p50", "p90", "p99", "n", "load", "first", "load + first", "peak MB", "file MB", "error"], lines, left=2)
+
+
+def reasons(data):
+    """What is missing from the tables and why."""
+    lines = [[facts["title"], "", "", facts["reason"]] for facts in data["nets"].values() if facts.get("reason")]
+    lines += [["all", title(data, name), "", facts["reason"]] for name, facts in data["engines"].items() if facts["reason"]]
+    grouped = {}
+    for s in data["samples"]:
+        if s["status"] == "failed":
+            grouped.setdefault((s["net"], s["engine"], s.get("reason", "")), []).append(s["precision"])
+        elif not samples.is_right(s):
+            why = f"outputs are off by {exact(s['error'])} of their scale, allowed are {samples.TOLERANCE[s['precision']]:g}"
+            grouped.setdefault((s["net"], s["engine"], why), []).append(s["precision"])
+    for (net, engine, why), precisions in grouped.items():
+        lines.append([data["nets"][net]["title"], title(data, engine), ", ".join(dict.fromkeys(precisions)), "`" + why.replace("`", "'") + "`"])
+    return table(["net", "engine", "precision", "why"], lines, left=4) if lines else ""
+
+
+def checks(data):
+    """Largest errors, for a run that did not time."""
+    lines = []
+    for net in ordered_nets(data):
+        found = [s for s in data["samples"] if s["net"] == net]
+        for precision in dict.fromkeys(s["precision"] for s in found):
+            of_engine = {}
+            for s in found:
+                if s["precision"] == precision:
+                    of_engine.setdefault(s["engine"], []).append(s)
+
+            def worst(engine, of_engine=of_engine):
+                tried = of_engine.get(engine)
+                if not tried:
+                    return ""
+                if any(s["status"] == "failed" for s in tried):
+                    return "-"
+                largest = max(tried, key=lambda s: s["error"])
+                return exact(largest["error"]) + ("" if samples.is_right(largest) else " wrong")
+
+            lines.append([data["nets"][net]["title"], precision, *(worst(e) for e in data["engines"])])
+    text = table(["error", "precision", *(title(data, e) for e in data["engines"])], lines, left=2)
+    why = reasons(data)
+    return text + ("\n" + why if why else "")
+
+
+def tables(data):
+    """What a run prints at its end."""
+    text = ""
+    for threads in data["settings"]["threads"]:
+        for precision in data["settings"]["precision"]:
+            if rows(data, threads, precision):
+                text += f"\n{heading(threads, precision)}\n\n{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}"
+    why = reasons(data)
+    return text + (f"\n{why}" if why else "")
+
+
+def heading(threads, precision):
+    kind = {"fp32": "float32", "fp16": "float16 weights", "nn": "neural networks"}[precision]
+    return f"{kind}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def machine_text(data):
+    m = data["machine"]
+    family = f" (family {m['cpu_family']}, model {m['cpu_model']})" if m.get("cpu_family") else ""
+    lines = [["processor", m["cpu"] + family + (", virtual" if m["virtual"] else "")], ["instructions", ", ".join(m["isa"])],
+             ["cores", m["cores"]], ["memory", f"{m['memory'] / 2**30:.0f} GiB"], ["kernel", f"{m['kernel']} {m['architecture']}"],
+             ["Python", m["python"]], ["load before", f"{m['load_average']:.2f}"], ["date", data["date"]],
+             ["command", f"`{data['command']}`"]]
+    for facts in data["engines"].values():
+        found = ", ".join(f"{package} {version}" for package, version in facts["versions"].items() if version)
+        lines.append([facts["title"], (found or facts["reason"]) + (f", build {facts['build']}" if facts.get("build") else "")])
+    return table(["", ""], lines, left=2)
+
+
+def page(data, picture):
+    text = "# Performance\n\n"
+    text += ("Medians in milliseconds, batch 1. Lower is better; a ratio below 1 is Moka ahead. A peer whose outputs are further from\n"
+             "PyTorch's float32 than allowed is shown with its error and is never the best one. [The benchmark](../bench/README.md) says how\n"
+             "this is measured, and `make bench bench-docs` writes this page anew for another machine.\n\n")
+    text += f"![Moka and its peers, relative to the best peer]({picture})\n\n## The machine and the run\n\n{machine_text(data)}\n"
+    pairs = [(t, p) for t in data["settings"]["threads"] for p in data["settings"]["precision"] if rows(data, t, p)]
+    for threads, precision in pairs:
+        name = heading(threads, precision)
+        text += f"## {name[0].upper()}{name[1:]}\n\n{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}\n"
+    why = reasons(data)
+    if why:
+        text += f"## What is missing, and why\n\n{why}\n"
+    text += "## Quantiles, loading, memory\n\nTimes in milliseconds; `peak` is the whole process with Python and the inputs.\n\n"
+    for threads, precision in pairs:
+        text += f"### {heading(threads, precision)}\n\n{details_table(data, threads, precision)}\n"
+    return text.rstrip("\n") + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="?", default=DEFAULT)
+    parser.add_argument("--out", default="docs/performance.md")
+    parser.add_argument("--print", action="store_true", dest="only_print")
+    options = parser.parse_args()
+    try:
+        data = samples.read(options.results)
+    except (OSError, ValueError) as error:
+        sys.exit(f"report: {error}")
+    if options.only_print:
+        print(tables(data))
+        return
+    out = pathlib.Path(options.out)
+    picture = out.with_suffix(".svg")
+    out.write_text(page(data, picture.name))
+    picture.write_text(plot.svg(data))
+    print(f"report: {out}, {picture}")
+
+
+if __name__ == "__main__":
+    main()

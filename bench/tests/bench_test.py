@@ -1,0 +1,375 @@
+"""The benchmark's own logic: statistics, who is best, comparison, pages, workers that fail. No engine runs here."""
+
+import ast
+import contextlib
+import io
+import json
+import pathlib
+import random
+import re
+import statistics
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import compare
+import engines
+import nets
+import plot
+import report
+import run
+from harness import client, machine, models, samples, stats
+from made_up import failed, results, sample
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+
+class Statistics(unittest.TestCase):
+    def test_quantiles_are_those_of_the_standard_library(self):
+        values = sorted(random.Random(3).random() for _ in range(41))
+        percentiles = statistics.quantiles(values, n=100, method="inclusive")
+        for p in (1, 10, 50, 90, 99):
+            self.assertAlmostEqual(stats.quantile(values, p / 100), percentiles[p - 1], places=12)
+        self.assertEqual(stats.quantile([4.0], 0.9), 4.0)
+        with self.assertRaises(ValueError):
+            stats.quantile([], 0.5)
+
+    def test_a_summary_pools_the_times_and_keeps_the_rounds_medians(self):
+        made = stats.summary([[3.0, 1.0, 2.0], [], [10.0]])
+        self.assertEqual((made["n"], made["min"], made["p50"], made["max"], made["mean"]), (4, 1.0, 2.5, 10.0, 4.0))
+        self.assertEqual(made["rounds"], [2.0, 10.0])
+
+    def test_noise_covers_how_medians_really_scatter(self):
+        draw = random.Random(5)
+        runs = [[draw.gauss(1, 0.05) for _ in range(10)] for _ in range(400)]
+        scatter = statistics.stdev(statistics.median(r) for r in runs)
+        estimated = statistics.median(stats.noise(r) for r in runs)
+        self.assertGreater(estimated, 0.9 * scatter)
+        self.assertLess(estimated, 2 * scatter)
+
+    def test_noise_of_one_value_is_unknown_and_of_equal_ones_none(self):
+        self.assertIsNone(stats.noise([1.0]))
+        self.assertEqual(stats.noise([2.0, 2.0, 2.0, 2.0]), 0)
+
+    def test_the_geometric_mean(self):
+        self.assertAlmostEqual(stats.geometric_mean([0.5, 2.0, 8.0]), 2.0)
+        self.assertIsNone(stats.geometric_mean([]))
+
+    @unittest.skipIf(np is None, "numpy is not installed")
+    def test_errors_are_relative_to_the_scale_of_the_outputs(self):
+        self.assertAlmostEqual(stats.relative_error([1.0, -4.0], [1.0, -4.4]), 0.4 / 4.4)
+        self.assertEqual(stats.relative_error(np.zeros((2, 3)), np.zeros((1, 6))), 0)
+        self.assertEqual(stats.relative_error([1.0], [0.0]), float("inf"))
+        self.assertEqual(stats.relative_error([1.0, 2.0], [1.0]), float("inf"))
+        self.assertEqual(stats.relative_error([float("nan"), 2.0], [1.0, 2.0]), float("inf"))
+        self.assertEqual(stats.relative_error([float("inf"), 2.0], [float("inf"), 2.0]), 0)
+        self.assertEqual(stats.relative_error([float("-inf"), 2.0], [float("inf"), 2.0]), float("inf"))
+
+
+class WhoIsBest(unittest.TestCase):
+    def test_wrong_outputs_are_never_best_however_fast(self):
+        every = [sample("a", "moka", 8), sample("a", "left", 3, error=1e-2), sample("a", "right", 10)]
+        self.assertEqual(samples.best_peer(every, "a", 1, "fp32")["engine"], "right")
+        row = report.Row(results(*every), "a", 1, "fp32")
+        self.assertAlmostEqual(row.ratio(), 0.8)
+        self.assertIn("(off by 1e-02)", report.steady_table(results(*every), 1, "fp32"))
+
+    def test_float32_stands_for_float16_and_not_the_other_way(self):
+        every = [sample("a", "left", 10), sample("a", "left", 7, precision="fp16", error=1e-3),
+                 sample("a", "right", 8), sample("a", "right", 3, precision="fp16", error=1e-1)]
+        self.assertEqual(samples.key(samples.best_peer(every, "a", 1, "fp16")), ("a", "left", 1, "fp16"))
+        self.assertEqual(samples.key(samples.best_peer(every, "a", 1, "fp32")), ("a", "right", 1, "fp32"))
+        self.assertEqual(samples.key(report.Row(results(*every), "a", 1, "fp16").peers["right"]), ("a", "right", 1, "fp32"))
+
+    def test_threads_are_not_mixed(self):
+        every = [sample("a", "left", 5, threads=2), sample("a", "right", 10)]
+        self.assertEqual(samples.best_peer(every, "a", 1, "fp32")["engine"], "right")
+        self.assertIsNone(samples.best_peer(every, "a", 4, "fp32"))
+
+    def test_the_first_answer_is_the_median_of_the_sums(self):
+        made = sample("a", "moka", load=[1.0, 2.0, 9.0], first=[0.5, 0.1, 0.1])
+        self.assertAlmostEqual(samples.first_answer(made), 2.1)
+
+
+class Pages(unittest.TestCase):
+    def verdict(self, moka, *others, net=None):
+        every = ([moka] if moka else []) + list(others)
+        return report.Row(results(*every, nets={"a": net or {}}), "a", 1, "fp32").verdict()
+
+    def test_a_row_says_where_moka_is(self):
+        peer = sample("a", "left", 10)
+        self.assertEqual(self.verdict(sample("a", "moka", 7.9), peer), "ahead, goal met")
+        self.assertEqual(self.verdict(sample("a", "moka", 9), peer), "ahead")
+        self.assertEqual(self.verdict(sample("a", "moka", 10.5), peer), "behind")
+        self.assertEqual(self.verdict(sample("a", "moka", 1, error=1e-2), peer), "wrong")
+        self.assertEqual(self.verdict(failed("a", "moka", "no"), peer), "does not run")
+        self.assertEqual(self.verdict(sample("a", "moka", 7), sample("a", "left", 3, error=1)), "no peer")
+        self.assertEqual(self.verdict(sample("a", "moka", 7), peer, net={"goals": {}}), "ahead")
+
+    def test_a_goal_may_be_another_net_on_moka(self):
+        data = results(sample("a", "moka", 10), sample("a", "left", 20), sample("b", "moka", 10.1), sample("b", "left", 20),
+                       nets={"b": {"goals": {"fp32": 1.02}, "relative_to": "a"}})
+        row = report.Row(data, "b", 1, "fp32")
+        self.assertAlmostEqual(row.goal_ratio(), 1.01, places=3)
+        self.assertEqual((row.verdict(), row.goal_text()), ("ahead, goal met", "1.02 of A"))
+        data["samples"][0] = sample("a", "moka", 9)
+        self.assertEqual(report.Row(data, "b", 1, "fp32").verdict(), "ahead")
+
+    def test_the_mean_leaves_out_what_cannot_be_compared(self):
+        data = results(sample("a", "moka", 5), sample("a", "left", 10), sample("b", "moka", 20), sample("b", "left", 10),
+                       failed("c", "moka", "no such operation"), sample("c", "left", 10))
+        line = report.goals_line(data, 1, "fp32")
+        self.assertIn("**1.000** over 2 nets", line)
+        self.assertIn("Behind, wrong or missing: B; C.", line)
+
+    def test_the_page_shows_everything(self):
+        data = results(sample("a", "moka", 20), sample("a", "left", 10), failed("a", "right", "pipes | and `ticks`"), nets={"a": {"title": "A <net>"}})
+        data["engines"]["gone"] = {"title": "Gone", "versions": {"gone": None}, "reason": "gone not installed"}
+        page = report.page(data, "performance.svg")
+        for part in ("A processor", "behind", "2.00", "pipes \\| and 'ticks'", "gone not installed", "`bench/run.py`", "performance.svg"):
+            self.assertIn(part, page)
+        for line in re.findall(r"(?m)^\|.*$", page):
+            self.assertTrue(line.endswith("|"), line)
+
+    def test_tables_are_rectangles(self):
+        lines = report.table(["a", "b"], [["x|y", 1], ["", 100]]).splitlines()
+        self.assertEqual(len({len(line) for line in lines}), 1)
+        self.assertEqual([len(re.findall(r"(?<!\\)\|", line)) for line in lines], [3, 3, 3, 3])
+
+    def test_three_digits(self):
+        self.assertEqual([report.milliseconds(s) for s in (0.0000123, 0.00123456, 0.0123456, 0.0999, 0.09999, 1.2345)],
+                         ["0.012", "1.23", "12.3", "99.9", "100", "1234"])
+
+    def test_the_plot_has_a_bar_and_dots_for_each_net(self):
+        data = results(sample("a", "moka", 5), sample("a", "left", 10), sample("a", "right", 90), sample("b", "moka", 12),
+                       sample("b", "left", 10), nets={"a": {"title": "A <net>"}})
+        root = xml.etree.ElementTree.fromstring(plot.svg(data))
+        space = "{http://www.w3.org/2000/svg}"
+        bars = [r for r in root.iter(space + "rect") if r.get("height") == "14"]
+        self.assertEqual(len(bars), 2)
+        widths = [float(b.get("width")) for b in bars]
+        self.assertAlmostEqual(widths[1] / widths[0], 12 / 5, places=2)
+        edge = plot.LABELS + plot.WIDTH
+        self.assertTrue(all(float(c.get("cx")) <= edge for c in root.iter(space + "circle")))
+        self.assertIn("A <net>", [t.text for t in root.iter(space + "text")])
+
+    def test_checks_show_errors_without_times(self):
+        every = [dict(sample("a", "moka", error=3e-7), status="checked"), dict(sample("a", "left", error=0.25), status="checked")]
+        text = report.checks(results(*every))
+        self.assertIn("3e-07", text)
+        self.assertIn("2e-01 wrong", text)
+
+
+class Comparison(unittest.TestCase):
+    def run_main(self, old, new, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in (("old", old), ("new", new)):
+                samples.write(pathlib.Path(folder) / name, data)
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = compare.main([f"{folder}/old", f"{folder}/new", *more])
+        return code, out.getvalue()
+
+    def test_slower_beyond_noise_is_an_error(self):
+        code, text = self.run_main(results(sample("a", "moka", 10)), results(sample("a", "moka", 11)))
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"a +moka fp32 x1 +steady +10\.000 ms +11\.000 ms +\+10\.0 %.* worse")
+        self.assertEqual(self.run_main(results(sample("a", "moka", 11)), results(sample("a", "moka", 10)))[0], 0)
+
+    def test_noisy_runs_need_a_larger_change(self):
+        draw = random.Random(7)
+
+        def noisy(ms):
+            rounds = [[ms / 1000 * draw.gauss(1, 0.05)] for _ in range(10)]
+            return results(sample("a", "moka", steady=stats.summary(rounds)))
+
+        same = [self.run_main(noisy(10), noisy(10))[0] for _ in range(60)]
+        self.assertLessEqual(sum(same), 2)
+        slower = [self.run_main(noisy(10), noisy(14))[0] for _ in range(60)]
+        self.assertGreaterEqual(sum(slower), 58)
+
+    def test_memory_loading_and_answers_count_too(self):
+        old = results(sample("a", "moka"))
+        for worse in (sample("a", "moka", peak=120_000_000), sample("a", "moka", load=[0.05, 0.052, 0.049]),
+                      sample("a", "moka", error=1e-2), failed("a", "moka", "refused")):
+            code, text = self.run_main(old, results(worse))
+            self.assertEqual(code, 1, text)
+            self.assertIn("1 worse", text)
+
+    def test_a_sample_that_is_gone_is_an_error_unless_nobody_asked_for_it(self):
+        old = results(sample("a", "moka"), sample("b", "moka"), sample("b", "moka", threads=2))
+        new = results(sample("a", "moka"), sample("b", "moka", threads=2))
+        self.assertEqual(self.run_main(old, dict(new, settings={"threads": [1, 2], "precision": ["fp32"]}))[0], 1)
+        self.assertEqual(self.run_main(old, dict(new, settings={"threads": [2], "precision": ["fp32"]}))[0], 0)
+
+    def test_peers_show_the_machine_and_do_not_fail(self):
+        old = results(sample("a", "moka"), sample("a", "left", 10))
+        new = results(sample("a", "moka"), sample("a", "left", 15))
+        code, text = self.run_main(old, new)
+        self.assertEqual(code, 0)
+        self.assertIn("geometric mean of 1: x1.500", text)
+        new["engines"]["left"]["versions"] = {"left": "2.0"}
+        self.assertIsNone(compare.drift(old, new))
+        self.assertEqual(self.run_main(old, new, "--engines", "all")[0], 1)
+
+    def test_json_holds_what_the_text_says(self):
+        code, text = self.run_main(results(sample("a", "moka", 10)), results(sample("a", "moka", 20)), "--json")
+        steady = next(c for c in json.loads(text)["changes"] if c["measure"] == "steady")
+        self.assertEqual((code, steady["verdict"]), (1, "worse"))
+        self.assertAlmostEqual(steady["ratio"], 2)
+
+    def test_files_of_another_kind_are_refused(self):
+        for content in ({"format": 99}, []):
+            with self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()) as said:
+                self.run_main(content, results(sample("a", "moka")))
+            self.assertEqual(stop.exception.code, 2)
+            self.assertIn("expected results of format 1, got ", said.getvalue())
+
+
+class Workers(unittest.TestCase):
+    def turn(self, folder, behaviour):
+        made = {"net": "a", "engine": behaviour, "threads": 1, "precision": "fp32", "status": "failed", "size": 1}
+        turn = run.Turn(made, lambda: client.Worker(behaviour, folder, folder, 1, "fp32", [0], pathlib.Path(folder) / "log",
+                                                    HERE / "fake_worker.py"))
+        self.addCleanup(turn.close)
+        return turn
+
+    def go(self, behaviour, timed=True):
+        with tempfile.TemporaryDirectory() as folder:
+            turn = self.turn(folder, behaviour)
+            turn.load(3)
+            turn.pilot()
+            for _ in range(4):
+                turn.take(0.01)
+            turn.finish(timed)
+        return turn.sample
+
+    def test_a_worker_that_answers_gives_a_sample(self):
+        made = self.go("works")
+        self.assertEqual((made["status"], made["load"], made["peak"], made["error"]), ("measured", [0.2] * 3, 1234, 1e-6))
+        self.assertEqual((made["steady"]["n"], made["steady"]["p50"], len(made["steady"]["rounds"])), (12, 0.02, 4))
+        self.assertAlmostEqual(made["cpu"], 1.0)
+
+    def test_a_worker_that_dies_leaves_its_last_words(self):
+        made = self.go("dies")
+        self.assertEqual(made["status"], "failed")
+        self.assertEqual(made["reason"], "killed by signal 11: out of luck")
+
+    def test_a_refusal_is_the_reason(self):
+        self.assertEqual(self.go("refuses")["reason"], "ValueError: not this model")
+
+    def test_a_worker_that_hangs_is_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            turn = self.turn(folder, "hangs")
+            turn.load(1)
+            process = turn.worker.process
+            self.assertIsNone(turn.ask("run", timeout=0.2))
+            self.assertEqual(turn.sample["reason"], "no answer within 0.2 s")
+            self.assertIsNotNone(process.returncode)
+
+    @unittest.skipIf(np is None, "numpy is not installed")
+    def test_a_step_that_fails_leaves_a_reason_and_is_remembered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cache = models.Cache(f"{folder}/models", f"{folder}/logs")
+            target = pathlib.Path(folder) / "models" / "x"
+            first = cache.step(target, "x", ["net", "no_such_net", str(target)])
+            self.assertIn("ValueError: nets: expected one of", first["reason"])
+            self.assertIn("Traceback", (pathlib.Path(folder) / "logs" / "x.log").read_text())
+            self.assertEqual(cache.step(target, "x", ["nothing"]), first)
+
+    def test_a_cache_has_one_run_at_a_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cache = models.Cache(f"{folder}/models", f"{folder}/logs")
+            with cache.locked(), self.assertRaises(models.InUse):
+                with models.Cache(f"{folder}/models", f"{folder}/logs").locked():
+                    self.fail("two runs have the cache")
+            with cache.locked():
+                pass
+
+
+class Choices(unittest.TestCase):
+    def test_one_processor_of_each_core_the_last_first(self):
+        pairs = {0: {0, 2}, 2: {0, 2}, 1: {1, 3}, 3: {1, 3}}
+        self.assertEqual(machine.pick_cpus({0, 1, 2, 3}, pairs.get), [3, 2])
+        self.assertEqual(machine.pick_cpus({0, 1}, lambda cpu: {cpu}), [1, 0])
+
+    def test_unknown_names_are_refused(self):
+        for given, said in ((["--nets", "resnet50,nothing"], "got nothing"), (["--engines", "abacus"], "got abacus"),
+                            (["--precision", "fp8"], "got fp8"), (["--threads", "0"], "expected 1 to"), (["--threads", "x"], "expected numbers")):
+            with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as errors:
+                run.arguments(given)
+            self.assertIn(said, errors.getvalue())
+
+    def test_names_keep_the_order_of_the_folder(self):
+        options = run.arguments(["--nets", "yolov3,espcn", "--engines", "onnxruntime,moka", "--threads", "1"])
+        self.assertEqual((options.nets, options.engines, options.threads), (["espcn", "yolov3"], ["moka", "onnxruntime"], [1]))
+
+
+class Folders(unittest.TestCase):
+    """Every file of a registry has what the README asks for. The nets are read without torch."""
+
+    def definitions(self, path):
+        found = {}
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = [a.arg for a in node.args.args]
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                try:
+                    found[node.targets[0].id] = ast.literal_eval(node.value)
+                except ValueError:
+                    continue
+        return found
+
+    def test_nets(self):
+        self.assertGreater(len(nets.names()), 0)
+        for name in nets.names():
+            with self.subTest(net=name):
+                has = self.definitions(nets.HERE / f"{name}.py")
+                self.assertEqual((has["model"], has["inputs"]), ([], ["rng"]))
+                self.assertTrue(has["TITLE"] and has["OUTPUTS"] and isinstance(has["OUTPUTS"], tuple))
+                self.assertIn(has["FAMILY"], nets.FAMILIES)
+                self.assertLessEqual(has.get("GOALS", {}).keys(), samples.TOLERANCE.keys())
+                self.assertIn(has.get("RELATIVE_TO", name), nets.names())
+                if "STATES" in has:
+                    self.assertLessEqual(set(has["STATEFUL_OUTPUTS"]), set(has["OUTPUTS"]))
+                    self.assertEqual(len(has["stateful"]), 1)
+
+    def test_a_net_is_made_anew_for_its_own_blocks_only(self):
+        encoder = (nets.HERE.parent / "blocks" / "bert.py").read_bytes()
+        self.assertIn(encoder, nets.source("bert_base"))
+        self.assertNotIn(encoder, nets.source("resnet50"))
+        for name in nets.names():
+            self.assertIn(b"def randomise_batch_norms", nets.source(name))
+
+    def test_engines(self):
+        self.assertEqual(engines.names()[0], samples.MOKA)
+        for name in engines.names():
+            with self.subTest(engine=name):
+                has = self.definitions(engines.HERE / f"{name}.py")
+                self.assertEqual((has["convert"], has["load"]), (["net", "folder", "precision"], ["folder", "threads", "precision"]))
+                self.assertTrue(has["TITLE"] and has["PACKAGES"] and has["IMPORTS"])
+                self.assertLessEqual(set(has["PRECISIONS"]), samples.TOLERANCE.keys())
+
+    def test_every_peer_can_be_installed(self):
+        files = {f.name.split(".")[0] for f in (HERE.parent / "peers").glob("*.txt")}
+        self.assertEqual(files, set(engines.names()) - {samples.MOKA})
+
+    def test_what_is_not_installed_has_a_reason(self):
+        with tempfile.TemporaryDirectory() as venv:
+            for name in engines.names():
+                missing = [p for p, v in engines.versions(name).items() if v is None]
+                if missing:
+                    (pathlib.Path(venv) / f"{name}.reason").write_text("ERROR: no such thing\n")
+                    self.assertEqual(engines.unavailable(name, venv), f"{', '.join(missing)} not installed: ERROR: no such thing")
+                else:
+                    self.assertIsNone(engines.unavailable(name, venv))
+
+
+if __name__ == "__main__":
+    unittest.main()

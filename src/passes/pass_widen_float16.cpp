@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <list>
 #include <unordered_map>
 #include <unordered_set>
@@ -119,6 +122,7 @@ class Widener {
     if (stays_half(op)) {
       MOKA_TRY(narrow_operands(op));
     } else {
+      if (op.type_name() == "mul") MOKA_TRY(limit_factors(op));
       const bool rounds = op.has_trait(Trait::elementwise) && reads_half(op);
       MOKA_TRY(widen_operands(op));
       MOKA_TRY(widen_names(op));
@@ -175,6 +179,21 @@ class Widener {
       } else {
         op.set_constant(param, MOKA_TRY(converted(half)));
       }
+    }
+    return {};
+  }
+
+  /// Masks are products with a large number, which became infinite when it was stored as float16: 0 times it is 0.
+  Status limit_factors(Op& op) {
+    for (const char* param : {"x", "y"}) {
+      const Tensor* t = tensor_constant(op.input(param));
+      if (t == nullptr || t->dtype() != DType::fp16 || t->count() > kConvertInPlace) continue;
+      Tensor wide = MOKA_TRY(converted(*t));
+      const auto values = wide.mut<float>();
+      if (std::none_of(values.begin(), values.end(), [](float v) { return std::isinf(v); })) continue;
+      for (float& v : values)
+        if (std::isinf(v)) v = std::copysign(std::numeric_limits<float>::max(), v);
+      op.set_constant(param, std::move(wide));
     }
     return {};
   }

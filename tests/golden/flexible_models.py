@@ -1,5 +1,5 @@
 """Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them,
-and one whose default shapes contradict each other."""
+one that adds two inputs of listed shapes, and one whose default shapes contradict each other."""
 import pathlib
 
 from coremltools.proto import FeatureTypes_pb2, Model_pb2
@@ -39,3 +39,16 @@ del stacked.neuralNetwork.layers[:]
 layer = stacked.neuralNetwork.layers.add(name="pile", input=["x", "z"], output=["y"])
 layer.stack.axis = 0
 (folder / "contradictory.mlmodel").write_bytes(stacked.SerializeToString())
+
+pair = Model_pb2.Model(specificationVersion=4)
+for features, name in ((pair.description.input, "a"), (pair.description.input, "b"), (pair.description.output, "y")):
+    array = features.add(name=name).type.multiArrayType
+    array.dataType = FeatureTypes_pb2.ArrayFeatureType.FLOAT32
+    if name != "y":
+        array.shape.append(4)
+        for size in (4, 6, 8):
+            array.enumeratedShapes.shapes.add(shape=[size])
+layer = pair.neuralNetwork.layers.add(name="sum", input=["a", "b"], output=["y"])
+layer.addBroadcastable.SetInParent()
+pair.neuralNetwork.arrayInputShapeMapping = 1
+(folder / "enumerated_pair.mlmodel").write_bytes(pair.SerializeToString())

@@ -1,7 +1,11 @@
 #include "format/path_guard.h"
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <system_error>
+#include <memory>
+#include <optional>
 
 namespace moka::format {
 namespace {
@@ -28,15 +32,23 @@ Status check_form(std::string_view relative) {
   return {};
 }
 
+/// The path without symbolic links; nothing, and errno, where there is none. Not fs::canonical: libraries in the same
+/// process bring their own std::filesystem (PyTorch does), whose error codes are not equal to std::errc here.
+std::optional<std::string> canonical(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (real == nullptr) return std::nullopt;
+  return std::string(real.get());
+}
+
+bool is_absent(int error) { return error == ENOENT || error == ENOTDIR; }
+
 }  // namespace
 
 Result<std::string> real_path(const std::string& path) {
-  std::error_code e;
-  fs::path real = fs::canonical(path, e);
-  if (e == std::errc::no_such_file_or_directory || e == std::errc::not_a_directory)
-    return fail(ErrorCode::not_found, "'", path, "' does not exist");
-  if (e) return fail(ErrorCode::io, "cannot resolve '", path, "': ", e.message());
-  return real.string();
+  if (auto real = canonical(path)) return *std::move(real);
+  const int e = errno;
+  if (is_absent(e)) return fail(ErrorCode::not_found, "'", path, "' does not exist");
+  return fail(ErrorCode::io, "cannot resolve '", path, "': ", std::strerror(e));
 }
 
 Result<std::string> resolve_inside(const std::string& root, const std::string& base, std::string_view relative) {
@@ -44,13 +56,13 @@ Result<std::string> resolve_inside(const std::string& root, const std::string& b
   // First by name alone, so that nothing about files outside of the model can be learnt from the error.
   fs::path named = (fs::path(base) / relative).lexically_normal();
   if (!is_inside(root, named)) return leaves(relative);
-  std::error_code e;
-  fs::path real = fs::canonical(fs::path(base) / relative, e);
-  if (e == std::errc::no_such_file_or_directory || e == std::errc::not_a_directory)
+  auto real = canonical((fs::path(base) / relative).string());
+  const int e = errno;
+  if (!real && is_absent(e))
     return fail(ErrorCode::not_found, "the model refers to '", relative, "', which does not exist in '", base, "'");
-  if (e) return fail(ErrorCode::io, "cannot resolve '", relative, "' in '", base, "': ", e.message());
-  if (!is_inside(root, real)) return leaves(relative);
-  return real.string();
+  if (!real) return fail(ErrorCode::io, "cannot resolve '", relative, "' in '", base, "': ", std::strerror(e));
+  if (!is_inside(root, *real)) return leaves(relative);
+  return *std::move(real);
 }
 
 Result<std::string> normalise_inside(std::string_view relative) {

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -20,6 +21,8 @@ CONV = program(
        tensor<fp32, [1, 32, 64, 64]> y = exp(x = c)[name = string("y")];""",
     "y",
 )
+
+RANGE = str(pathlib.Path(__file__).parents[1] / "golden" / "flexible" / "range.mlmodel")
 
 
 def child(model, x, queue):
@@ -93,11 +96,20 @@ def torch_predicts():
         assert torch.matmul(torch.ones(300, 300), torch.ones(300, 300)).max() == 300
 """
 MOKA = f"""
+import tempfile
 import moka, numpy as np
 def moka_predicts():
     m = moka.Model.from_mil({CONV!r})
     y = m.predict({{"x": np.full((1, 16, 64, 64), 0.01, np.float32)}})["y"]
     assert abs(y[0, :, 1:-1, 1:-1] - np.exp(16 * 9 * 0.01 / 16)).max() < 1e-4
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = moka.compile_model({RANGE!r}, folder + "/m.mlmodelc")
+        assert moka.Model(compiled).predict({{"x": np.ones((4, 7), np.float32)}})["y"].shape == (4, 7)
+        try:
+            moka.Model(folder + "/absent.mlmodelc")
+        except moka.NotFoundError:
+            return
+        raise AssertionError("a model that does not exist was loaded")
 """
 
 

@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "harness")]
 import forkloop
 import mac_gates
+import nearest_half
 import null_engine
 import recorder
 import report
@@ -225,6 +226,12 @@ class Reports(unittest.TestCase):
         self.assertEqual(report.suite_row("s", found)["exact"], 1)
         self.assertEqual([g["reason"] for g in report.failing_groups({"s": found})], ["off", report.EXACT])
 
+    def test_results_that_are_as_near_as_float16_allows(self):
+        rows = [record("failed", id="1", message="off", nearest=True), record("failed", id="2", message="off", nearest=True, exact="passed"),
+                record("failed", id="3", message="off")]
+        self.assertEqual([report.suite_row("s", by_id(*rows))[k] for k in ("failed", "exact", "nearest")], [3, 1, 1])
+        self.assertEqual({g["reason"] for g in report.failing_groups({"s": by_id(*rows)})}, {"off", report.EXACT, report.NEAREST})
+
     def test_operations(self):
         suites = {"s": by_id(record(id="1", ops=["mil:add", "mil:mul"]), record("failed", id="2", ops=["mil:add"]),
                              record("failed", needs=False, id="3", ops=["mil:add"]))}
@@ -341,6 +348,31 @@ class Questions(unittest.TestCase):
         with self.assertRaises(null_engine.EngineRequired):
             proxy.predict({}, None)
         self.assertEqual((watch.calls, watch.needs_engine), ({"load": 1, "predict": 1}, True))
+
+
+class Float16Outputs(unittest.TestCase):
+    def compared(self, actual, desired, declared=65552, **options):
+        try:
+            import numpy.testing
+        except ImportError:
+            self.skipTest("numpy is not installed")
+        output = types.SimpleNamespace(type=types.SimpleNamespace(multiArrayType=types.SimpleNamespace(dataType=declared)))
+        half, testing = nearest_half.NearestHalf(), types.SimpleNamespace(assert_allclose=numpy.testing.assert_allclose)
+        half.wrap_numpy(testing)
+        half.saw(types.SimpleNamespace(description=types.SimpleNamespace(output=[output])))
+        try:
+            testing.assert_allclose(actual, desired, rtol=1e-5)
+        except AssertionError:
+            return half.explains
+        return None
+
+    def test_half_a_step_is_explained_and_nothing_else(self):
+        self.assertIsNone(self.compared([1.0], [1.0]))
+        self.assertTrue(self.compared([0.5517578], [0.5519]))
+        self.assertFalse(self.compared([0.5512695], [0.5519]))
+        self.assertFalse(self.compared([0.5517578], [0.5519], declared=65568))
+        self.assertFalse(self.compared([1.0, 2.0], [1.0]))
+        self.assertFalse(self.compared([float("nan")], [1.0]))
 
 
 class Configuration(unittest.TestCase):

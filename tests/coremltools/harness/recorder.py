@@ -5,6 +5,8 @@ import sys
 import types
 import weakref
 
+from nearest_half import NearestHalf
+
 ENGINE_MODULE = "coremltools.libcoremlpython"
 
 # Questions only an engine can answer. Loading a model is counted too ("load"), but is not one of them: coremltools
@@ -31,12 +33,14 @@ FREE_CALLS = {"load", "load_error"}
 
 class Recorder:
     def __init__(self):
+        self.half = NearestHalf()
         self.reset()
         self._ops_of_path = {}
         self._ops_of_model = weakref.WeakKeyDictionary()
 
     def reset(self):
         self.note = None
+        self.half.reset()
         self.calls = {}
         self.ops = set()
         self.kinds = set()
@@ -117,6 +121,7 @@ class Recorder:
         @functools.wraps(predict)
         def counted_predict(self, data, state=None):
             recorder.saw(recorder.contents_of_model(self))
+            recorder.half.saw(self._spec)
             if getattr(self, "__proxy__", None) is None:
                 recorder.count("predict_not_loaded")
             return predict(self, data, state)

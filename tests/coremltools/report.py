@@ -22,8 +22,7 @@ SUMMARY = HERE / "results.json"
 WHY = HERE / "why.toml"
 DOCS = HERE.parent.parent / "docs" / "conformance.md"
 KINDS = (("mil:", "ML program operations"), ("nn:", "Neural network layers"), ("model:", "Other models"))
-EXACT = "passes with MOKA_PRECISION=exact"
-NEAREST = "the outputs are declared float16 and hold the nearest such numbers"
+FLOAT16 = "off by float16's own rounding"
 EXAMPLES = 2
 NAMES_SHOWN = 4  # of the classes and operations of a group
 
@@ -63,8 +62,7 @@ def suite_row(suite, records, engine="moka", collected=0):
         "required": len(asked),
         "passed": counted["passed"],
         "failed": counted["failed"] + counted["error"],
-        "exact": sum(tests[i].get("exact") == "passed" for i in asked if tests[i]["outcome"] in BAD),
-        "nearest": sum(tests[i].get("nearest", False) for i in asked if tests[i]["outcome"] in BAD and tests[i].get("exact") != "passed"),
+        "float16": sum(tests[i].get("float16", False) for i in asked if tests[i]["outcome"] in BAD),
         "crashed": counted["crashed"],
         "timeout": counted["timeout"],
         "skipped": sum(counted[o] for o in ("skipped", "xfailed", "xpassed")),
@@ -99,8 +97,8 @@ def failing_groups(suites, engine="moka"):
             record = records[i]
             if record["outcome"] == "passed":
                 continue
-            text = EXACT if record.get("exact") == "passed" else NEAREST if record.get("nearest") else reason(record)
-            key = group_of(text), test_class(i) if text not in (EXACT, NEAREST) and record.get("error") == "AssertionError" else ""
+            text = FLOAT16 if record.get("float16") else reason(record)
+            key = group_of(text), test_class(i) if text != FLOAT16 and record.get("error") == "AssertionError" else ""
             group = groups.setdefault(key, {"message": text, "tests": 0, "suites": collections.Counter(),
                                             "classes": collections.Counter(), "ops": collections.Counter(), "examples": []})
             group["tests"] += 1
@@ -154,7 +152,7 @@ def percent(passed, every):
 
 
 def suites_table(rows):
-    head = ("suite", "collected", "run", "need an engine", "passed", "failed", "exact", "nearest", "crashed", "timeout", "skipped", "rate")
+    head = ("suite", "collected", "run", "need an engine", "passed", "failed", "float16", "crashed", "timeout", "skipped", "rate")
     shown = dict(rows)
     if len(rows) > 1:
         shown["total"] = {k: sum(r[k] for r in rows.values()) for k in next(iter(rows.values()))}
@@ -224,7 +222,7 @@ def operations_text(suites, engine):
 
 
 def docs(data):
-    total = {k: sum(r[k] for r in data["suites"].values()) for k in ("run", "required", "passed", "exact", "no engine", "other skipped", "cannot run")}
+    total = {k: sum(r[k] for r in data["suites"].values()) for k in ("run", "required", "passed", "float16", "no engine", "other skipped", "cannot run")}
     rate = percent(total["passed"], total["required"])
     text = "# Conformance\n\n"
     text += wrapped(
@@ -234,17 +232,16 @@ def docs(data):
         "from results.json there: in the table, `collected` are all tests of a suite, `run` those that these results are from.") + "\n"
     text += wrapped(
         f"**{total['passed']} of {total['required']} tests that need an engine pass, {rate}**"
-        + (f" ({total['exact']} more when every value is rounded to its declared type)" if total["exact"] else "")
+        + (f" ({total['float16']} of the others are off by float16's own rounding)" if total["float16"] else "")
         + (f", with moka {data['moka']}" if data["moka"] else "") + f". Of the {total['run']} tests that ran, {total['no engine']} pass "
         f"without asking the engine anything, {total['other skipped']} are skipped or expected to fail on a Mac as well or lack a library, "
         f"and {total['cannot run']} fail before the engine is asked; none of these count.") + "\n"
     text += "## Suites\n\n" + suites_table(data["suites"]) + "\n"
     text += wrapped(
         "By default coremltools compares ML programs in half precision, with tolerances of 0.5 absolute and 5 % relative; `mil_ops_fp32` and "
-        "`torch_ops_fp32` are the same tests in single precision, with 1e-4 and 1e-5. `exact` are failed tests that pass with MOKA_PRECISION=exact, which "
-        "rounds every value to its declared type: they expect the rounding of float16 where Moka by default computes in float32, which "
-        "the types allow as they are the least precision. `nearest` are failed tests of models whose outputs are declared float16 and "
-        "hold the float16 nearest to what is expected, which is farther off than the tolerance. `skipped` are tests that count and did not run.") + "\n"
+        "`torch_ops_fp32` are the same tests in single precision, with 1e-4 and 1e-5. `float16` are failed tests that compare more finely than float16 can be: "
+        "what they expect is float16 itself, calculated in float16, and at most two of its steps away; or their outputs are declared "
+        "float16 and hold the nearest such numbers. `skipped` are tests that count and did not run.") + "\n"
     text += "## What fails, and why\n\n"
     if data["failing"]:
         text += wrapped(

@@ -36,11 +36,8 @@ def load(path):
 def load_suite(name, folders):
     """The results of one suite from several folders; of two results of a test the later folder's."""
     records = {}
-    for folder in map(pathlib.Path, folders):
-        records.update(load(folder / f"{name}.jsonl"))
-        for i, record in load(folder / f"{name}.exact.jsonl").items():
-            if i in records:
-                records[i]["exact"] = record["outcome"]
+    for folder in folders:
+        records.update(load(pathlib.Path(folder) / f"{name}.jsonl"))
     return records
 
 
@@ -96,11 +93,6 @@ def required(suite, records, engine="moka"):
     """The ids of the tests that count. The null engine is not measured, it says what counts."""
     known = yardstick(suite) if engine != "null" else {}
     return {i for i, r in tests_of(records).items() if known.get(one_line(i), asks_engine(r))}
-
-
-def failed(suite, records):
-    """Ids of the tests that count and fail."""
-    return {i for i in required(suite, records) if records[i]["outcome"] in BAD}
 
 
 def passed(suite, records):

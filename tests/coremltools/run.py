@@ -84,7 +84,7 @@ def main():
         for name in names:
             same_engine(name, args, out)
             status |= run_suite(name, suites[name], args, out)
-    records = {name: results.load_suite(name, [out]) for name in names}
+    records = {name: results.load(out / f"{name}.jsonl") for name in names}
     print(report.suites_text(records, args.engine, {n: len(results.read_collected(out, n)) for n in names}))
     if args.ops or len(names) == 1:
         print(report.operations_text(records, args.engine))
@@ -126,24 +126,12 @@ def same_engine(name, args, out):
 
 
 def run_suite(name, suite, args, out):
-    """The suite, then what failed of it once more with every value rounded to its declared type (Precision::exact)."""
-    found, exact = out / f"{name}.jsonl", out / f"{name}.exact.jsonl"
+    found = out / f"{name}.jsonl"
     if args.fresh or args.ci:
         found.unlink(missing_ok=True)
     if args.retry and found.exists():
         keep = [r for r in results.load(found).values() if r["outcome"] == "passed"]
         found.write_text("".join(json.dumps(r) + "\n" for r in keep))
-    if args.fresh or args.retry or args.ci:
-        exact.unlink(missing_ok=True)
-    status = run_tests(name, suite, args, out, found, wanted_ids(name, args, found))
-    failed = {one_line(i) for i in results.failed(name, results.load(found))}
-    if failed and suite.get("exact") and not args.ci and not status:
-        suite = dict(suite, env=dict(suite.get("env", {}), MOKA_PRECISION="exact"))
-        status = run_tests(f"{name}.exact", suite, args, out, exact, failed)
-    return status
-
-
-def run_tests(name, suite, args, out, found, wanted):
     spec = importlib.util.find_spec("coremltools")
     if spec is None or not spec.origin:
         sys.exit("coremltools is not installed in this Python (tests/coremltools/setup makes an environment)")
@@ -165,6 +153,7 @@ def run_tests(name, suite, args, out, found, wanted):
         command.append(f"--conf-match={args.match}")
     if args.ci:
         command.append(f"--conf-pick={suite.get('ci', 0)}")
+    wanted = wanted_ids(name, args, found)
     if wanted is not None:
         listing = out / f"{name}.wanted.txt"
         listing.write_text("".join(i + "\n" for i in sorted(wanted)))

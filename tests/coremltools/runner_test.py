@@ -17,9 +17,9 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "harness")]
+import float16_steps
 import forkloop
 import mac_gates
-import nearest_half
 import null_engine
 import recorder
 import report
@@ -214,23 +214,10 @@ class Reports(unittest.TestCase):
             "collected": 10, "run": 6, "required": 3, "passed": 1, "failed": 1, "crashed": 1, "other skipped": 1, "no engine": 1,
             "cannot run": 1, "not collected": 1})
 
-    def test_what_passes_with_exact_types_is_told_apart(self):
-        with tempfile.TemporaryDirectory() as folder:
-            def write(name, *records):
-                pathlib.Path(folder, name).write_text("".join(json.dumps(r) + "\n" for r in records))
-
-            write("s.jsonl", record("failed", id="1", message="off"), record("failed", id="2", message="off"), record(id="3"))
-            write("s.exact.jsonl", record(id="1"), record("failed", id="2", message="off"))
-            found = results.load_suite("s", [folder])
-        self.assertEqual(results.failed("s", found), {"1", "2"})
-        self.assertEqual(report.suite_row("s", found)["exact"], 1)
-        self.assertEqual([g["reason"] for g in report.failing_groups({"s": found})], ["off", report.EXACT])
-
-    def test_results_that_are_as_near_as_float16_allows(self):
-        rows = [record("failed", id="1", message="off", nearest=True), record("failed", id="2", message="off", nearest=True, exact="passed"),
-                record("failed", id="3", message="off")]
-        self.assertEqual([report.suite_row("s", by_id(*rows))[k] for k in ("failed", "exact", "nearest")], [3, 1, 1])
-        self.assertEqual({g["reason"] for g in report.failing_groups({"s": by_id(*rows)})}, {"off", report.EXACT, report.NEAREST})
+    def test_the_rounding_of_float16_is_told_apart(self):
+        found = by_id(record("failed", id="1", message="off", float16=True), record("failed", id="2", message="off"), record(id="3"))
+        self.assertEqual([report.suite_row("s", found)[k] for k in ("failed", "float16")], [2, 1])
+        self.assertEqual({g["reason"] for g in report.failing_groups({"s": found})}, {"off", report.FLOAT16})
 
     def test_operations(self):
         suites = {"s": by_id(record(id="1", ops=["mil:add", "mil:mul"]), record("failed", id="2", ops=["mil:add"]),
@@ -350,34 +337,41 @@ class Questions(unittest.TestCase):
         self.assertEqual((watch.calls, watch.needs_engine), ({"load": 1, "predict": 1}, True))
 
 
-class Float16Outputs(unittest.TestCase):
-    def compared(self, actual, desired, declared=65552, **options):
+class Float16Steps(unittest.TestCase):
+    def explained(self, actual, desired, dtype, declared):
         try:
             import numpy.testing
         except ImportError:
             self.skipTest("numpy is not installed")
         output = types.SimpleNamespace(type=types.SimpleNamespace(multiArrayType=types.SimpleNamespace(dataType=declared)))
-        half, testing = nearest_half.NearestHalf(), types.SimpleNamespace(assert_allclose=numpy.testing.assert_allclose)
-        half.wrap_numpy(testing)
-        half.saw(types.SimpleNamespace(description=types.SimpleNamespace(output=[output])))
+        steps, testing = float16_steps.Float16Steps(), types.SimpleNamespace(assert_allclose=numpy.testing.assert_allclose)
+        steps.wrap_numpy(testing)
+        steps.saw(types.SimpleNamespace(description=types.SimpleNamespace(output=[output])))
         try:
-            testing.assert_allclose(actual, desired, rtol=1e-5)
+            testing.assert_allclose(actual, numpy.array(desired, dtype), rtol=1e-5)
         except AssertionError:
-            return half.explains
+            return steps.explain
         return None
 
-    def test_half_a_step_is_explained_and_nothing_else(self):
-        self.assertIsNone(self.compared([1.0], [1.0]))
-        self.assertTrue(self.compared([0.5517578], [0.5519]))
-        self.assertFalse(self.compared([0.5512695], [0.5519]))
-        self.assertFalse(self.compared([0.5517578], [0.5519], declared=65568))
-        self.assertFalse(self.compared([1.0, 2.0], [1.0]))
-        self.assertFalse(self.compared([float("nan")], [1.0]))
+    def test_outputs_declared_float16(self):
+        self.assertIsNone(self.explained([1.0], [1.0], "f4", 65552))
+        self.assertTrue(self.explained([0.5517578], [0.5519], "f4", 65552))
+        self.assertFalse(self.explained([0.5512695], [0.5519], "f4", 65552))
+        self.assertFalse(self.explained([0.5517578], [0.5519], "f4", 65568))
+
+    def test_expected_numbers_in_float16(self):
+        self.assertTrue(self.explained([0.5524], [0.5519], "f2", 65568))
+        self.assertFalse(self.explained([0.5538], [0.5519], "f2", 65568))
+
+    def test_what_cannot_be_compared(self):
+        self.assertFalse(self.explained([1.0, 2.0], [1.0], "f2", 65552))
+        self.assertFalse(self.explained([float("nan")], [1.0], "f2", 65552))
+        self.assertFalse(self.explained([70000.0], [65504.0], "f2", 65552))
 
 
 class Configuration(unittest.TestCase):
     def test_suites(self):
-        known = {"paths", "sample", "ci", "only", "env", "macos", "ignore", "chunk", "engine", "exact"}
+        known = {"paths", "sample", "ci", "only", "env", "macos", "ignore", "chunk", "engine"}
         for name, suite in tomllib.loads((HERE / "suites.toml").read_text()).items():
             self.assertTrue(suite["paths"] and not set(suite) - known, name)
             re.compile(suite.get("only", ""))

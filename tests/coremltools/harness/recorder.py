@@ -5,7 +5,7 @@ import sys
 import types
 import weakref
 
-from nearest_half import NearestHalf
+from float16_steps import Float16Steps
 
 ENGINE_MODULE = "coremltools.libcoremlpython"
 
@@ -33,14 +33,14 @@ FREE_CALLS = {"load", "load_error"}
 
 class Recorder:
     def __init__(self):
-        self.half = NearestHalf()
+        self.float16 = Float16Steps()
         self.reset()
         self._ops_of_path = {}
         self._ops_of_model = weakref.WeakKeyDictionary()
 
     def reset(self):
         self.note = None
-        self.half.reset()
+        self.float16.reset()
         self.calls = {}
         self.ops = set()
         self.kinds = set()
@@ -121,7 +121,7 @@ class Recorder:
         @functools.wraps(predict)
         def counted_predict(self, data, state=None):
             recorder.saw(recorder.contents_of_model(self))
-            recorder.half.saw(self._spec)
+            recorder.float16.saw(self._spec)
             if getattr(self, "__proxy__", None) is None:
                 recorder.count("predict_not_loaded")
             return predict(self, data, state)

@@ -338,35 +338,33 @@ class Questions(unittest.TestCase):
 
 
 class Float16Steps(unittest.TestCase):
-    def explained(self, actual, desired, dtype, declared):
+    def explained(self, actual, desired, dtype="f4", output=65568, given=65568):
         try:
             import numpy.testing
         except ImportError:
             self.skipTest("numpy is not installed")
-        output = types.SimpleNamespace(type=types.SimpleNamespace(multiArrayType=types.SimpleNamespace(dataType=declared)))
+        arrays = [types.SimpleNamespace(type=types.SimpleNamespace(multiArrayType=types.SimpleNamespace(dataType=t))) for t in (given, output)]
         steps, testing = float16_steps.Float16Steps(), types.SimpleNamespace(assert_allclose=numpy.testing.assert_allclose)
         steps.wrap_numpy(testing)
-        steps.saw(types.SimpleNamespace(description=types.SimpleNamespace(output=[output])))
+        steps.saw(types.SimpleNamespace(description=types.SimpleNamespace(input=arrays[:1], output=arrays[1:])))
         try:
             testing.assert_allclose(actual, numpy.array(desired, dtype), rtol=1e-5)
         except AssertionError:
             return steps.explain
         return None
 
-    def test_outputs_declared_float16(self):
-        self.assertIsNone(self.explained([1.0], [1.0], "f4", 65552))
-        self.assertTrue(self.explained([0.5517578], [0.5519], "f4", 65552))
-        self.assertFalse(self.explained([0.5512695], [0.5519], "f4", 65552))
-        self.assertFalse(self.explained([0.5517578], [0.5519], "f4", 65568))
-
-    def test_expected_numbers_in_float16(self):
-        self.assertTrue(self.explained([0.5524], [0.5519], "f2", 65568))
-        self.assertFalse(self.explained([0.5538], [0.5519], "f2", 65568))
+    def test_float16_is_of_the_expected_numbers_or_of_the_model(self):
+        near, far, desired = [0.5524, 0.001], [0.5538, 0.001], [0.5519, 0.0011]
+        self.assertFalse(self.explained(near, desired))
+        for half in ({"dtype": "f2"}, {"output": 65552}, {"given": 65552}):
+            self.assertIsNone(self.explained([1.0], [1.0], **half))
+            self.assertTrue(self.explained(near, desired, **half))
+            self.assertFalse(self.explained(far, desired, **half))
 
     def test_what_cannot_be_compared(self):
-        self.assertFalse(self.explained([1.0, 2.0], [1.0], "f2", 65552))
-        self.assertFalse(self.explained([float("nan")], [1.0], "f2", 65552))
-        self.assertFalse(self.explained([70000.0], [65504.0], "f2", 65552))
+        self.assertFalse(self.explained([1.0, 2.0], [1.0], "f2"))
+        self.assertFalse(self.explained([float("nan")], [1.0], "f2"))
+        self.assertFalse(self.explained([70000.0], [65504.0], "f2"))
 
 
 class Configuration(unittest.TestCase):

@@ -681,6 +681,12 @@ def corners():
             t.shapeRange.sizeRanges.add(lowerBound=1, upperBound=6)
 
     g = array(2, 4)
+    def expand_scalar(bd):
+        bd.add_slice_static("s", "x", "t", begin_ids=[1], end_ids=[2], strides=[1], begin_masks=[False], end_masks=[False], squeeze_masks=[True])
+        bd.add_expand_dims("e", "t", "y", axes=[0])
+        bd.add_expand_dims("f", "t", "z", axes=[0, 1])
+
+    case("expand_scalar", {"x": g[0, :2]}, {"y": g[0, 1:2], "z": g[0, 1:2].reshape(1, 1)}, expand_scalar, exact=True)
     case("slice_beyond_described", {"x": g}, {"y": g[:, 3]}, lambda bd: bd.add_slice_static("s", "x", "y", [0, 3], [0, 4], [1, 1], [True, False], [True, False],
          squeeze_masks=[False, True]), exact=True, edit=small)
 

@@ -77,10 +77,10 @@ Status Layer::set(int i, Value* v, Form form, int like) {
 Status Layer::set_folded(int i, Value* v, Form form, std::vector<Dim> lead) {
   if (i >= outputs()) return {};
   if (v->type.is_tensor() && v->type.dtype() != DType::fp32) v = MOKA_TRY(f32(v));
-  // Blobs have at least one dimension.
-  if (form == Form::exact && v->type.is_tensor() && v->type.is_ranked() && v->type.rank() == 0)
-    v = MOKA_TRY(op("expand_dims", {{"x", v}, {"axes", Ints{0}}}));
+  const bool scalar = form == Form::exact && v->type.is_tensor() && v->type.is_ranked() && v->type.rank() == 0;
+  if (scalar) v = MOKA_TRY(op("expand_dims", {{"x", v}, {"axes", Ints{0}}}));
   Blob b = MOKA_TRY(net.blob(v, form, std::move(lead)));
+  b.scalar = scalar;
   const std::string& name = p.output(i);
   bool passed_on = v->producer() == nullptr;
   for (const std::string& input : p.input())

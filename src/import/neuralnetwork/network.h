@@ -40,6 +40,7 @@ enum class Form : uint8_t {
 struct Blob {
   std::vector<Dim> dims;
   Value* forms[3] = {};
+  bool scalar = false;  ///< has its one dimension only because blobs have at least one: expandDims counts none
 
   /// False: the rank is known only when it runs, and the one form, exact, can be nothing but an output of the model.
   bool is_ranked() const;

@@ -173,6 +173,12 @@ Status rank_preserving_reshape(Layer& l) {
 Status expand_dims(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   Ints axes = MOKA_TRY(small_ints(l, l.p.expanddims().axes(), "axes"));
+  if (MOKA_TRY(l.blob(0))->scalar && axes.size() > 0) {
+    Ints others;
+    for (int i = 0; i + 1 < axes.size(); i++) others.push_back(i);
+    Value* x = MOKA_TRY(l.in(0));
+    return l.set(0, others.empty() ? x : MOKA_TRY(l.op("expand_dims", {{"x", x}, {"axes", others}})));
+  }
   return l.set(0, MOKA_TRY(l.op("expand_dims", {{"x", MOKA_TRY(l.in(0))}, {"axes", axes}})));
 }
 

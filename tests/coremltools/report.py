@@ -240,8 +240,8 @@ def docs(data):
     text += wrapped(
         "By default coremltools compares ML programs in half precision, with tolerances of 0.5 absolute and 5 % relative; `mil_ops_fp32` and "
         "`torch_ops_fp32` are the same tests in single precision, with 1e-4 and 1e-5. `float16` are failed tests that compare more finely than float16 can be: "
-        "they calculate in float16, or feed the model float16 roundings of what they calculate with, or its outputs are declared float16; and "
-        "the result is at most two steps of float16 (at the largest number) from what they expect. `skipped` are tests that count and did not run.") + "\n"
+        "they calculate in float16, or with numbers that the model has rounded to float16, or its outputs are declared float16; and the result "
+        "is at most eight steps of float16 (at the largest number) from what they expect. `skipped` are tests that count and did not run.") + "\n"
     text += "## What fails, and why\n\n"
     if data["failing"]:
         text += wrapped(

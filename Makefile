@@ -91,7 +91,7 @@ conformance: wheel
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --out $(BUILD)/conformance $(CONFORMANCE_FLAGS)
 
-## The same with all tests, about ten hours on two cores; SHARD=2/4 runs the second of four parts.
+## The same with all tests, about three hours on two cores; SHARD=2/4 runs the second of four parts.
 conformance-full: wheel
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --full --out $(BUILD)/conformance-full $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)

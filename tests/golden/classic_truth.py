@@ -270,12 +270,17 @@ def libsvm_models():
             sparse = svm.sparseSupportVectors.vectors.add()
             for index in sorted(k for k in vector if k > 0):
                 sparse.nodes.add(index=index, value=vector[index])
-        cases = []
-        for t in tests:
-            _, _, p = svm_predict([0], [t.tolist()], model, "-q -b 1")
-            best = labels[int(np.argmax(p[0]))]
-            cases.append(({"input": t}, {"label": best, "classProbability": dict(zip(labels, p[0]))}))
-        write("libsvm_%d_classes" % classes, spec, cases, 1e-9)
+
+        def predicted():
+            for t in tests:
+                _, _, p = svm_predict([0], [t.tolist()], model, "-q -b 1")
+                best = labels[int(np.argmax(p[0]))]
+                yield {"input": t}, {"label": best, "classProbability": dict(zip(labels, p[0]))}
+
+        write("libsvm_%d_classes" % classes, spec, list(predicted()), 1e-9)
+        if classes == 2:
+            model.rho[0] = svm.rho[0] = float("nan")  # as training that fails leaves it
+            write("libsvm_nan", spec, list(predicted()), 1e-9)
 
 
 def trees_by_hand():

@@ -32,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 double pair_probability(double decision, double a, double b) {
   double f = decision * a + b;
   double p = f >= 0 ? std::exp(-f) / (1 + std::exp(-f)) : 1 / (1 + std::exp(f));
-  return std::min(std::max(p, 1e-7), 1 - 1e-7);
+  return std::min(std::max(1e-7, p), 1 - 1e-7);  // of NaN, too: LIBSVM makes models whose decisions are that
 }
 
 /// Class probabilities from pairwise ones: the second method of Wu, Lin and Weng, "Probability Estimates for

@@ -126,7 +126,7 @@ def compare(ops):
     """(operation, operation set, parameter, what, mine, theirs); a difference that lasts is told once."""
     registered = {name: {OPSETS[t]: c for t, c in v.items() if t in OPSETS} for name, v in SSAOpRegistry.core_ops.items()}
     for name in sorted(set(ops) | set(registered)):
-        if name.startswith(("nn_", "ml_")):
+        if name.startswith(("nn_", "ml_", "moka_")):
             continue
         if name not in ops or not registered.get(name):
             yield name, "", "*", "exists", name in ops, bool(registered.get(name))

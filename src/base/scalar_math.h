@@ -27,6 +27,12 @@ T silu(T x) {
   return x / (T(1) + std::exp(-x));
 }
 
+/// x * sigmoid_hard(x, 1/6, 1/2); 0 for minus infinity.
+template <class T>
+T hard_swish(T x) {
+  return x < T(-3) ? T(0) : x * clamp(x / T(6) + T(0.5), T(0), T(1));
+}
+
 template <class T>
 T leaky_relu(T x, T alpha) {
   return x < 0 ? alpha * x : x;

@@ -204,7 +204,7 @@ struct OpVersion {
 
 /// The single description of an operation across opsets.
 struct OpDef {
-  std::string name;                 ///< MIL's; own operations start with "nn_" or "ml_"
+  std::string name;                 ///< MIL's; own operations start with "nn_", "ml_" or "moka_"
   std::string doc;                  ///< one or two sentences
   std::vector<OpVersion> versions;  ///< ascending
 

@@ -42,6 +42,7 @@ constexpr Entry<T> kTable[] = {
     {"sqrt", each<T, [](T x, T, T) { return std::sqrt(x); }>},
     {"square", each<T, [](T x, T, T) { return x * x; }>},
     {"exp", each<T, [](T x, T, T) { return std::exp(x); }>},
+    {"moka_hard_swish", each<T, [](T x, T, T) { return scalar::hard_swish(x); }>},
     {"sigmoid_hard", each<T, [](T x, T a, T b) { return scalar::sigmoid_hard(x, a, b); }>},
 };
 

@@ -11,7 +11,7 @@ namespace moka::kernel {
 
 /// Whether `op` names such a function: relu, relu6, clip (alpha, beta), sigmoid, tanh, silu, leaky_relu (alpha),
 /// elu (alpha), gelu, gelu_tanh, softplus, linear_activation (alpha, beta), abs, sqrt, square, exp,
-/// sigmoid_hard (alpha, beta).
+/// sigmoid_hard (alpha, beta), moka_hard_swish.
 bool is_epilogue(std::string_view op);
 
 /// Applies one epilogue to `n` floats. Precondition: is_epilogue(e.op).

@@ -124,6 +124,7 @@ TEST(CpuConv, Epilogues) {
          "custom",
          {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}});
   check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"sigmoid_hard", 0.2f, 0.5f}}});
+  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"moka_hard_swish"}}});
   check({1,
          17,
          33,

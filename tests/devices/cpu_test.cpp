@@ -81,6 +81,7 @@ TEST(CpuElementwise, Activations) {
                                                                {"softsign", {}},
                                                                {"clamped_relu", {{"alpha", 0.2f}, {"beta", 1.0f}}},
                                                                {"silu", {}},
+                                                               {"moka_hard_swish", {}},
                                                                {"softplus", {}},
                                                                {"relu6", {}},
                                                                {"erf", {}},

@@ -39,6 +39,7 @@ const Known kKnown[] = {
     {"sqrt", [](double x) { return std::sqrt(x); }},
     {"square", [](double x) { return x * x; }},
     {"exp", [](double x) { return std::exp(x); }},
+    {"moka_hard_swish", [](double x) { return x * std::fmin(std::fmax(x / 6 + 0.5, 0), 1); }},
     {"sigmoid_hard", [](double x) { return std::fmin(std::fmax(kAlpha * x + kBeta, 0), 1); }},
 };
 

@@ -197,6 +197,8 @@ size_t append_epilogues(std::span<const ir::Epilogue> epilogues, dnnl::post_ops&
       add(algorithm::eltwise_square);
     else if (e.op == "exp")
       add(algorithm::eltwise_exp);
+    else if (e.op == "moka_hard_swish")
+      add(algorithm::eltwise_hardswish);
     else if (e.op == "sigmoid_hard") {
       add(algorithm::eltwise_linear, e.alpha, e.beta);
       add(algorithm::eltwise_clip, 0, 1);

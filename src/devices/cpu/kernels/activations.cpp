@@ -27,6 +27,7 @@ constexpr Entry kEntries[] = {
     {"leaky_relu", Unary::leaky_relu, "alpha", ""},
     {"linear_activation", Unary::linear, "alpha", "beta"},
     {"log", Unary::log, "epsilon", ""},
+    {"moka_hard_swish", Unary::hard_swish, "", ""},
     {"relu", Unary::relu, "", ""},
     {"relu6", Unary::relu6, "", ""},
     {"round", Unary::round, "", ""},
@@ -71,6 +72,12 @@ std::optional<Activation> activation_of(const ir::OpCall& call) {
     if (*mode == "SIGMOID_APPROXIMATION") act.f = Unary::gelu_sigmoid;
   }
   return act;
+}
+
+std::vector<std::string_view> activation_operations() {
+  std::vector<std::string_view> all;
+  for (const Entry& e : kEntries) all.push_back(e.op);
+  return all;
 }
 
 std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues) {

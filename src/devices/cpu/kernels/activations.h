@@ -17,6 +17,8 @@ struct Activation {
 
 /// Of an operation with one input `x`; nullopt when there is none, or a parameter is not known.
 std::optional<Activation> activation_of(const ir::OpCall& call);
+/// The operations that may have one.
+std::vector<std::string_view> activation_operations();
 /// Every epilogue has one.
 std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues);
 

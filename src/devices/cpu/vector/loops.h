@@ -18,6 +18,7 @@ enum class Unary : uint8_t {
   gelu,
   gelu_sigmoid,
   gelu_tanh,
+  hard_swish,
   inverse,
   leaky_relu,
   linear,

@@ -1,0 +1,13 @@
+#include "base/scalar_math.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+OpDef define_moka_hard_swish() {
+  return unary("moka_hard_swish",
+               "x * min(max(x / 6 + 1/2, 0), 1), elementwise. Made of the operations that converters write.",
+               [](auto x) { return scalar::hard_swish(x); })
+      .build();
+}
+
+}  // namespace moka::ops

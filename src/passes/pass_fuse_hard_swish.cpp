@@ -1,0 +1,70 @@
+#include <array>
+#include <cmath>
+
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+/// x times its hard sigmoid becomes one operation. PyTorch's converter writes the hard sigmoid as `sigmoid_hard` of a
+/// `thresholded_relu` at -3, others as relu6(x + 3) / 6. In float32 only: elsewhere it would round other numbers.
+namespace moka::passes {
+
+namespace {
+
+using namespace ir;
+
+/// Also of float16's rounding of `wanted`.
+bool is_near(std::optional<double> v, double wanted) { return v && std::fabs(*v - wanted) <= std::fabs(wanted) / 2048; }
+
+const Op* made_by(const Value* v, std::string_view type) {
+  const Op* op = v == nullptr ? nullptr : v->producer();
+  return op != nullptr && op->type_name() == type && op->epilogue.empty() ? op : nullptr;
+}
+
+/// The other operand of an operation of two, one of which is near the scalar `wanted`.
+Value* beside(const Op* op, double wanted, bool commutes = true) {
+  if (op == nullptr) return nullptr;
+  if (is_near(number_of(*op, "y"), wanted)) return op->input("x");
+  return commutes && is_near(number_of(*op, "x"), wanted) ? op->input("y") : nullptr;
+}
+
+/// What `gate` is the hard sigmoid of; nullptr when it is none.
+Value* gated_value(const Value* gate) {
+  if (const Op* hard = made_by(gate, "sigmoid_hard"))
+    return is_near(number_of(*hard, "alpha"), 1.0 / 6) && is_near(number_of(*hard, "beta"), 0.5) ? hard->input("x")
+                                                                                                 : nullptr;
+  Value* six = beside(made_by(gate, "mul"), 1.0 / 6);
+  if (six == nullptr) six = beside(made_by(gate, "real_div"), 6, false);
+  const Op* relu6 = made_by(six, "relu6");
+  return relu6 == nullptr ? nullptr : beside(made_by(relu6->input("x"), "add"), 3);
+}
+
+Status run(PassContext& c) {
+  Status status;
+  for_each_op(c.function.body(), [&](Op& op) {
+    if (!status.ok() || op.type_name() != "mul" || !op.epilogue.empty()) return;
+    for (auto [a, b] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
+      Value* x = op.input(a);
+      if (gated_value(op.input(b)) != x || !x->type.is_tensor() || x->type.dtype() != DType::fp32) continue;
+      // Below -3 the product is 0 whatever x is.
+      if (const Op* cut = made_by(x, "thresholded_relu"); cut != nullptr && is_near(number_of(*cut, "alpha"), -3))
+        x = cut->input("x");
+      Builder before = Builder::before(c.table, op);
+      auto y = before.op("moka_hard_swish", {{"x", x}}, op.name);
+      if (!y.ok()) {
+        status = std::move(y).error();
+        return;
+      }
+      c.remark(cat(op.name, " and its gate into one hard swish"));
+      take_name(**y, *op.output());
+      replace_and_erase(op, *y);
+      return;
+    }
+  });
+  return status;
+}
+
+}  // namespace
+
+Pass pass_fuse_hard_swish() { return {"fuse_hard_swish", run}; }
+
+}  // namespace moka::passes

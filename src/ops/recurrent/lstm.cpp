@@ -29,8 +29,8 @@ Result<std::vector<Type>> infer_lstm(const OpCall& call) {
     if (call.has("bias_back")) MOKA_TRY(check_shape(call, "bias_back", {gates}));
     if (call.has("peephole_back")) MOKA_TRY(check_shape(call, "peephole_back", {peeps}));
   }
-  MOKA_TRY(check_shape(call, "initial_h", {s.batch, width}));
-  MOKA_TRY(check_shape(call, "initial_c", {s.batch, width}));
+  MOKA_TRY(check_state(call, "initial_h", s.batch, width));
+  MOKA_TRY(check_state(call, "initial_c", s.batch, width));
   if (call.has("clip")) {
     const double clip = MOKA_TRY(call.number("clip"));
     if (!(clip >= 0)) return call.error("clip", "0 or more", cat(clip));

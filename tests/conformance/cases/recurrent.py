@@ -47,10 +47,10 @@ def lstm_pass(x, h, c, wi, wh, b, p, act, clip):
 
 
 def lstm(name, dtype=np.float32, opset="ios15", direction="forward", sequence=True, bias=True, peephole=False, clip=None,
-         acts=("sigmoid", "tanh", "tanh"), seq=S, given=True, onnx=False, **more):
+         acts=("sigmoid", "tanh", "tanh"), seq=S, given=True, onnx=False, spare=0, **more):
     both = direction == "bidirectional"
     d = 2 if both else 1
-    inputs = {"x": draw((seq, B, I), dtype), "initial_h": draw((B, d * H), dtype), "initial_c": draw((B, d * H), dtype)}
+    inputs = {"x": draw((seq, B, I), dtype), "initial_h": draw((B + spare, d * H), dtype), "initial_c": draw((B + spare, d * H), dtype)}
     consts = {"weight_ih": draw((4 * H, I), dtype), "weight_hh": draw((4 * H, H), dtype)}
     if both:
         consts.update(weight_ih_back=draw((4 * H, I), dtype), weight_hh_back=draw((4 * H, H), dtype))
@@ -60,6 +60,7 @@ def lstm(name, dtype=np.float32, opset="ios15", direction="forward", sequence=Tr
         if peephole:
             consts["peephole" + suffix] = draw((3 * H,), dtype)
     v = {k: wide(a) for k, a in {**inputs, **consts}.items()}
+    v["initial_h"], v["initial_c"] = v["initial_h"][:B], v["initial_c"][:B]
     act = [ACTIVATIONS[a] for a in acts]
     ys, hs, cs = [], [], []
     for k, suffix in enumerate(["", "_back"][:d]):
@@ -217,3 +218,7 @@ lstm("numbers", acts=numbers, direction="bidirectional", clip=0.5)
 gru("numbers", acts=numbers[:2])
 for name, act in zip(("hard_sigmoid", "scaled_tanh", "linear"), numbers):
     rnn("numbers_" + name, act=act)
+
+# States of more items than the batch has: the first ones count.
+lstm("spare_states", spare=2)
+lstm("spare_states_both", spare=1, direction="bidirectional")

@@ -105,12 +105,6 @@ Status check_shape(const OpCall& call, std::string_view param, std::initializer_
   return ok ? Status() : call.error(param, cat("shape ", Shape(want)), cat(t.shape()));
 }
 
-Status check_state(const OpCall& call, std::string_view param, int64_t batch, int64_t width) {
-  const Type& t = call.type(param);
-  const bool spare = t.is_ranked() && t.rank() == 2 && batch >= 0 && t.shape()[0] > batch;
-  return check_shape(call, param, {spare ? kAnyDim : batch, width});
-}
-
 Result<RecurrentSizes> recurrent_sizes(const OpCall& call, int gates, bool& unranked) {
   RecurrentSizes s;
   unranked = any_unranked(call, {"x", "weight_ih", "weight_hh"});

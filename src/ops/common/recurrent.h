@@ -32,9 +32,6 @@ struct RecurrentSizes {
 /// Checks x [steps, batch, inputs], weight_ih [gates * hidden, inputs] and weight_hh [gates * hidden, hidden].
 /// `unranked` is set, and nothing checked, when a rank is not known.
 Result<RecurrentSizes> recurrent_sizes(const ir::OpCall& call, int gates, bool& unranked);
-/// Checks a state [batch, width]. It may have more rows, as coremltools' converter of packed sequences writes it, which
-/// takes a length for the batch: the first ones count.
-Status check_state(const ir::OpCall& call, std::string_view param, int64_t batch, int64_t width);
 /// Checks an optional or required parameter of known dimensions.
 Status check_shape(const ir::OpCall& call, std::string_view param, std::initializer_list<int64_t> want);
 

@@ -23,7 +23,7 @@ Result<std::vector<Type>> infer_gru(const OpCall& call) {
     MOKA_TRY(call.flag("reset_after"));
     if (call.has("input_bias")) MOKA_TRY(check_shape(call, "input_bias", {gates}));
   }
-  MOKA_TRY(check_state(call, "initial_h", s.batch, s.hidden));
+  MOKA_TRY(check_shape(call, "initial_h", {s.batch, s.hidden}));
   return recurrent_outputs(call, s, s.hidden, 1);
 }
 

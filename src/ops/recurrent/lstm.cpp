@@ -9,6 +9,14 @@ namespace moka::ops {
 
 namespace {
 
+/// A state [batch, width]. It may have more rows, as coremltools' converter of packed sequences writes it, which takes
+/// a length for the batch: the first ones count.
+Status check_state(const OpCall& call, std::string_view param, int64_t batch, int64_t width) {
+  const Type& t = call.type(param);
+  const bool spare = t.is_ranked() && t.rank() == 2 && batch >= 0 && t.shape()[0] > batch;
+  return check_shape(call, param, {spare ? kAnyDim : batch, width});
+}
+
 Result<std::vector<Type>> infer_lstm(const OpCall& call) {
   const Direction direction = MOKA_TRY(direction_of(call, true));
   for (const char* p : {"recurrent_activation", "cell_activation", "activation"}) MOKA_TRY(gate_of(call, p));

@@ -15,7 +15,7 @@ Result<std::vector<Type>> infer_rnn(const OpCall& call) {
   const RecurrentSizes s = MOKA_TRY(recurrent_sizes(call, 1, unranked));
   if (unranked) return std::vector<Type>(2, Type::unranked(call.dtype("x")));
   if (call.has("bias")) MOKA_TRY(check_shape(call, "bias", {s.hidden}));
-  MOKA_TRY(check_state(call, "initial_h", s.batch, s.hidden));
+  MOKA_TRY(check_shape(call, "initial_h", {s.batch, s.hidden}));
   return recurrent_outputs(call, s, s.hidden, 1);
 }
 

@@ -83,11 +83,13 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     flexible |= v->type.is_tensor() && !v->type.is_concrete();
     if (t.ok()) types.push_back(*t);
   }
-  // A default shape that cannot be planned may be no shape the model is ever asked for: predictions report it then.
+  // A default shape that cannot be planned, or whose values fail, may be no shape the model is ever asked for:
+  // predictions report it then.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
-    const ErrorCode code = planned.ok() ? ErrorCode::invalid_argument : planned.error().code();
-    if (code != ErrorCode::invalid_argument && !(flexible && code == ErrorCode::data)) api::raise(planned.error());
+    auto is = [&](ErrorCode code) { return planned.error().code() == code; };
+    if (!planned.ok() && !is(ErrorCode::invalid_argument) && !(flexible && is(ErrorCode::data)))
+      api::raise(planned.error());
   }
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
   times.pack = pool.pack_seconds();

@@ -37,6 +37,22 @@ def test_coremltools_finds_it_without_being_told():
     assert out.split() == ["False", "False"]
 
 
+@pytest.mark.parametrize("precision, expected", [("", 2049), ("at_least", 2049), ("exact", 2048)])
+def test_exact_precision_rounds_to_float16(monkeypatch, precision, expected):
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1,))], opset_version=ct.target.iOS15)
+    def prog(x):
+        return mb.cast(x=mb.relu(x=mb.cast(x=x, dtype="fp16")), dtype="fp32", name="y")
+
+    monkeypatch.setenv("MOKA_PRECISION", precision)
+    assert ct.convert(prog, convert_to="mlprogram").predict({"x": np.array([2049], np.float32)})["y"] == [expected]
+
+
+def test_an_unknown_precision_is_an_error(monkeypatch):
+    monkeypatch.setenv("MOKA_PRECISION", "half")
+    with pytest.raises(RuntimeError, match="MOKA_PRECISION: expected at_least or exact, got 'half'"):
+        small().predict({"x": np.zeros((1, 3), np.float32)})
+
+
 def test_an_import_by_hand_after_coremltools():
     code = (
         "import coremltools as ct, moka.coremltools\n"

@@ -3,35 +3,37 @@
 namespace moka::import::nn {
 
 namespace {
+
 constexpr int kMaxNesting = 8;
-}
 
-void collect_outputs(const proto::NeuralNetwork& n, Names& names, int depth) {
+/// Calls `fn` for every layer, those of branches and loops inside included.
+template <class F>
+void for_each_layer(const proto::NeuralNetwork& n, const F& fn, int depth = 0) {
   if (depth > 64) return;
   for (const auto& layer : n.layers()) {
-    names.insert(layer.output().begin(), layer.output().end());
+    fn(layer);
     if (layer.has_branch()) {
-      collect_outputs(layer.branch().ifbranch(), names, depth + 1);
-      collect_outputs(layer.branch().elsebranch(), names, depth + 1);
+      for_each_layer(layer.branch().ifbranch(), fn, depth + 1);
+      for_each_layer(layer.branch().elsebranch(), fn, depth + 1);
     } else if (layer.has_loop()) {
-      collect_outputs(layer.loop().conditionnetwork(), names, depth + 1);
-      collect_outputs(layer.loop().bodynetwork(), names, depth + 1);
+      for_each_layer(layer.loop().conditionnetwork(), fn, depth + 1);
+      for_each_layer(layer.loop().bodynetwork(), fn, depth + 1);
     }
   }
 }
 
-void collect_inputs(const proto::NeuralNetwork& n, Names& names, int depth) {
-  if (depth > 64) return;
-  for (const auto& layer : n.layers()) {
-    names.insert(layer.input().begin(), layer.input().end());
-    if (layer.has_branch()) {
-      collect_inputs(layer.branch().ifbranch(), names, depth + 1);
-      collect_inputs(layer.branch().elsebranch(), names, depth + 1);
-    } else if (layer.has_loop()) {
-      collect_inputs(layer.loop().conditionnetwork(), names, depth + 1);
-      collect_inputs(layer.loop().bodynetwork(), names, depth + 1);
-    }
-  }
+}  // namespace
+
+Names outputs_of(const proto::NeuralNetwork& n) {
+  Names names;
+  for_each_layer(n, [&](const auto& layer) { names.insert(layer.output().begin(), layer.output().end()); });
+  return names;
+}
+
+Names inputs_of(const proto::NeuralNetwork& n) {
+  Names names;
+  for_each_layer(n, [&](const auto& layer) { names.insert(layer.input().begin(), layer.input().end()); });
+  return names;
 }
 
 Status check_nesting(const Layer& l) {

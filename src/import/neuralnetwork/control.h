@@ -10,9 +10,9 @@ namespace moka::import::nn {
 using Names = std::set<std::string, std::less<>>;
 
 /// Names that a network's layers write, those of branches and loops inside it included.
-void collect_outputs(const proto::NeuralNetwork& n, Names& names, int depth = 0);
+Names outputs_of(const proto::NeuralNetwork& n);
 /// Names that a network's layers read.
-void collect_inputs(const proto::NeuralNetwork& n, Names& names, int depth = 0);
+Names inputs_of(const proto::NeuralNetwork& n);
 
 /// Error unsupported where branches and loops are nested too deep.
 Status check_nesting(const Layer& l);

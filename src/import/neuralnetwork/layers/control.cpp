@@ -17,9 +17,8 @@ Status branch(Layer& l) {
   MOKA_TRY(check_nesting(l));
   const auto& p = l.p.branch();
   Network& net = l.net;
-  Names yes, no, out;
-  collect_outputs(p.ifbranch(), yes);
-  collect_outputs(p.elsebranch(), no);
+  const Names yes = outputs_of(p.ifbranch()), no = outputs_of(p.elsebranch());
+  Names out;
   for (const Names* names : {&yes, &no})
     for (const std::string& n : *names)
       if ((yes.contains(n) || net.blobs.contains(n)) && (no.contains(n) || net.blobs.contains(n))) out.insert(n);

@@ -179,13 +179,11 @@ class Loop {
 
  private:
   void find_carried() {
-    Names written, of_condition, read;
-    collect_outputs(p_.conditionnetwork(), of_condition);
-    collect_inputs(p_.bodynetwork(), read);
+    const Names of_condition = outputs_of(p_.conditionnetwork()), read = inputs_of(p_.bodynetwork());
+    Names written = outputs_of(p_.bodynetwork());
     body_needs_condition_ = std::any_of(of_condition.begin(), of_condition.end(), [&](const std::string& n) {
       return read.contains(n) || l_.net.blobs.contains(n);
     });
-    collect_outputs(p_.bodynetwork(), written);
     written.insert(of_condition.begin(), of_condition.end());
     for (const std::string& n : written)
       if (l_.net.blobs.contains(n)) carried_.insert(n);

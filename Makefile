@@ -2,7 +2,6 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
-export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python test-clients soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs clean

@@ -55,6 +55,12 @@ class PrepareContext {
       const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
 };
 
+/// An input and an output one of which is a run of the other's bytes, in the layouts asked for.
+struct Part {
+  int in, out;
+  size_t offset;  ///< bytes
+};
+
 /// A kernel that will run one operation: all that the planner needs to know of it.
 struct KernelChoice {
   std::string_view kernel;            ///< "cpu.conv.onednn"; static storage
@@ -64,7 +70,11 @@ struct KernelChoice {
   std::vector<bool> in_prepare_only;  ///< inputs that only `prepare` reads; empty: none
   size_t scratch = 0;                 ///< bytes
   double cost = 0;                    ///< estimated seconds
-  int in_place = -1;         ///< input whose storage output 0 may take over (same bytes, same element order of access)
+  int in_place = -1;  ///< input whose storage output 0 may take over, unless another input shares it (same bytes,
+                      ///< same element order of access)
+  /// Inputs that are parts of output 0 (concat). Where the planner has put one there, its data already is the output's.
+  std::vector<Part> joins;
+  std::vector<Part> cuts;    ///< outputs that are parts of an input (split); all of them or none
   int64_t tiles = 1;         ///< run may be called for disjoint ranges of [0, tiles) at the same time
   bool own_threads = false;  ///< runs its own parallel region (oneDNN); called once with the whole range
   size_t epilogues = 0;      ///< how many of Op::epilogue it applies itself, from the first
@@ -100,6 +110,7 @@ struct KernelDef {
   std::string_view name;
   std::vector<std::string_view> ops;  ///< that it can be asked for; empty: all
   Match (*match)(const MatchCall&);
+  bool addend = false;  ///< knows OpCall::has_addend; else not asked when there is one
 };
 
 /// The compute units that a ModelConfiguration may allow.

@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Passes, PassCase, testing::ValuesIn(all_cases()),
 
 TEST(Pipeline, EveryPassOfTheOrderExists) {
   for (std::string_view name : {"widen_float16", "remove_identities", "fold_constants", "fuse_hard_swish", "fold_scale",
-                                "fuse_activations", "remove_dead_code"})
+                                "fuse_addends", "fuse_activations", "remove_dead_code"})
     EXPECT_NE(passes::find(name), nullptr) << name;
 }
 

@@ -40,6 +40,7 @@ struct KernelArgs {
   std::byte* scratch = nullptr;      ///< KernelChoice::scratch bytes, 64-byte aligned
   const ir::OpCall* call = nullptr;  ///< for kernels that look values up by name
   int64_t begin = 0, end = 0;        ///< range of tiles
+  int thread = 0;                    ///< of MatchCall::threads: no two calls with the same at the same time
 };
 
 /// Constants of an operation while its kernel is prepared, once per plan.

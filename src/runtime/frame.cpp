@@ -1,5 +1,7 @@
 #include "runtime/frame.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -188,6 +190,7 @@ Status Frame::run_kernel(const Step& step, StepData& data) {
       kernel::KernelArgs part = args;
       part.begin = c.tiles * p / parts;
       part.end = c.tiles * (p + 1) / parts;
+      part.thread = omp_get_thread_num();
       Status s = c.run(part);
       if (!s.ok()) {
 #pragma omp critical(moka_first_error)

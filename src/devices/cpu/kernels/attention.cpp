@@ -18,10 +18,9 @@ using vector::Binary;
 using vector::Gemm;
 using vector::gemm;
 using vector::loops;
-using vector::Reduce;
 using vector::Unary;
 
-constexpr int64_t kKeys = 256;     // whose scores are in memory at once
+constexpr int64_t kKeys = 512;     // whose scores are in memory at once
 constexpr int64_t kFewRows = 4;    // for which packing keys and values takes longer than it spares
 constexpr int64_t kUnitRows = 64;  // of the query, at least, for each thread
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -73,17 +72,13 @@ struct Attention {
 
   /// Makes scores of more keys weights; `so_far` weights of row `i` were relative to another maximum.
   void weigh(float* line, int64_t n, float& top, float& sum, float* so_far) const {
-    const auto here = static_cast<float>(loops().reduce(Reduce::max, line, n));
-    const float next = here > top || here != here ? here : top;
-    if (next != top && sum != 0) {
-      const float factor = std::exp(top - next);
+    const float before = top, added = loops().weigh(line, n, &top);
+    if (top != before && sum != 0) {
+      const float factor = std::exp(before - top);
       sum *= factor;
       loops().unary(Unary::linear, so_far, so_far, h.made, factor, 0);
     }
-    top = next;
-    // No key yet: every weight is 0, and a row that ends so is NaN.
-    const float shift = top == -kInfinity ? 0 : top;
-    sum += static_cast<float>(loops().exp_minus(line, &shift, 0, line, n));
+    sum += added;
   }
 
   void run_few(const Firsts& from, int64_t row, int64_t end, float* scratch) const {

@@ -86,6 +86,9 @@ struct Loops {
   /// y[i] = e^(x[i] - shift[i * step]), of differences that are at most 0 or no numbers; returns the sum of all. What
   /// is below the normal numbers is 0.
   double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
+  /// A row of a softmax, or a part of it: makes `top` the largest of itself and x, then x[i] e^(x[i] - top), and
+  /// returns their sum. With NaN in x the sum is NaN; while top is -infinity, all are 0.
+  float (*weigh)(float* x, int64_t n, float* top);
   /// y[i] = (x[i] - mean) * scale.
   void (*center)(const float* x, double mean, float scale, float* y, int64_t n);
   /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).

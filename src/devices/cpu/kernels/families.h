@@ -14,5 +14,6 @@ std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();  ///< and softmax
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
+std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
 
 }  // namespace moka::devices::cpu

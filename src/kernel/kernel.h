@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "ir/op_def.h"
 #include "ir/program.h"
+#include "kernel/stored.h"
 
 /// The contract between the planner and the devices.
 namespace moka::kernel {
@@ -54,6 +56,9 @@ class PrepareContext {
   virtual Result<std::shared_ptr<const std::byte>> pack(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
+  /// The same for what is made from MatchCall::stored: the value is not expanded.
+  virtual Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
+                                                               const std::function<Status(std::byte* to)>& fill) = 0;
 };
 
 /// An input and an output one of which is a run of the other's bytes, in the layouts asked for.
@@ -95,6 +100,9 @@ struct MatchCall {
     return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
   }
   std::span<const bool> constant_args;  ///< per input: known before running (its value may need expansion: use prepare)
+  /// How the file holds a constant input (index in all_args); nullopt when it cannot be read as such.
+  std::optional<StoredConstant> stored(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
+  std::function<std::optional<StoredConstant>(int arg)> stored_of;
 };
 
 /// A runnable choice, or why not: a short noun phrase such as "dilation along 3 axes".

@@ -88,6 +88,11 @@ class Planner {
   Result<int> in_layout(int p, Layout layout);
   Status materialize(int p);
   int prepared(int p);
+  /// The value behind a place, when the pool of constants has it.
+  const ir::Value* pooled(int p) {
+    const ir::Value* v = place(p).storage == Storage::constant ? place(p).value : nullptr;
+    return v != nullptr && ConstantPool::is_constant(*v) ? v : nullptr;
+  }
   CallArgs call_args(std::span<const int> in);
   Result<std::vector<int>> operands(const ir::Op& op, std::vector<uint32_t>& first);
 
@@ -382,6 +387,12 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
     ir::OpCall call(op.version(), op.name, c.args, first);
     call.op = &op;
     kernel::MatchCall match{call, types, c.layouts, op.epilogue, 1, std::span<const bool>(c.constant.get(), in.size())};
+    match.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
+      const ir::Value* v = pooled(in[static_cast<size_t>(arg)]);
+      if (v == nullptr) return std::nullopt;
+      auto stored = options_.constants->stored(*v);
+      return stored.ok() ? std::move(*stored) : std::nullopt;
+    };
     for (const kernel::Device* d : options_.devices) {
       match.threads = 1;
       best = d->claim(match);
@@ -420,9 +431,8 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
       Result<std::shared_ptr<const std::byte>> pack(
           int arg, std::string_view key, size_t bytes,
           const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
-        const Place& p = planner.place(in[static_cast<size_t>(arg)]);
-        if (p.value != nullptr && ConstantPool::is_constant(*p.value))
-          return planner.options_.constants->pack(*p.value, key, bytes, fill);
+        if (const ir::Value* v = planner.pooled(in[static_cast<size_t>(arg)]); v != nullptr)
+          return planner.options_.constants->pack(*v, key, bytes, fill);
         ir::TensorView v = MOKA_TRY(constant(arg));
         if (planner.options_.budget) MOKA_TRY(planner.options_.budget->take(bytes, "a packed constant"));
         auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
@@ -431,6 +441,12 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
         std::shared_ptr<const std::byte> out(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
         MOKA_TRY(fill(v, raw));
         return out;
+      }
+      Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
+                                                           const std::function<Status(std::byte*)>& fill) override {
+        const ir::Value* v = planner.pooled(in[static_cast<size_t>(arg)]);
+        if (v == nullptr) return fail(ErrorCode::internal, "a kernel packs an input that is not stored");
+        return planner.options_.constants->pack_stored(*v, key, bytes, fill);
       }
     } context(*this, in);
     MOKA_TRY_IN(choice->prepare(context), cat("operation '", op.name, "' (", op.type_name(), ")"));

@@ -23,7 +23,6 @@ OPSETS = {ct.target.iOS15: "ios15", ct.target.iOS16: "ios16", ct.target.iOS17: "
 # (operation or *, parameter or *, what) -> why it is right. An entry that meets no difference is a finding, too.
 INTENDED = {
     ("_const_symbolic", "*", "exists"): "only a converter's intermediate form",
-    ("conv_quantized", "*", "exists"): "of the neural network format alone, there a layer",
     ("coreml_update_state", "*", "exists"): "not registered for an operation set there",
     ("write_state", "*", "exists"): "of files; coremltools reads it as coreml_update_state",
     ("const", "val", "exists"): "the value is not a parameter here",

@@ -84,6 +84,7 @@ OpDef define_linear() {
             v.edit("weight").type_var = "U";
             v.edit("bias").type_var = "U";
           })
+      .note("Integers are summed in 64 bits and wrap.", "numpy.matmul")
       .build();
 }
 

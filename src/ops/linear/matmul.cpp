@@ -126,6 +126,13 @@ OpDef define_matmul() {
             v.set_domain("U", domain);
             v.edit("y").type_var = "U";
           })
+      .note(
+          "A vector on the left is a row, on the right a column, and its dimension is dropped; other dimensions "
+          "broadcast.",
+          "numpy.matmul")
+      .note("Since iOS17 a constant operand may have another type; the result has the type of the other one.",
+            "coremltools' definition")
+      .note("transpose_y of a vector does nothing, transpose_x of one is refused.", "coremltools' type inference")
       .build();
 }
 

@@ -144,7 +144,7 @@ OpDef define_scaled_dot_product_attention() {
           "where it is false.",
           "coremltools' definition")
       .note("A row in which no key takes part is NaN.",
-            "torch.nn.functional.scaled_dot_product_attention's math path: softmax of -inf alone")
+            "coremltools' definition, whose softmax is of -inf alone; PyTorch gives zeros since 2.5")
       .note("Batch dimensions broadcast; the mask may have a lower rank and is aligned at the end.",
             "NumPy's rule; coremltools' iOS18 test_transformers.py")
       .note("Any number of batches gives the same rows.", "coremltools issue 2650")

@@ -63,7 +63,7 @@ OpDef define_while_loop() {
       .note(
           "Loop variables may change their shapes; loops whose types stay are planned once. A limit on iterations is "
           "an option of loading.",
-          "converted sequence models; tests/api/loops_test.cpp")
+          "converted sequence models; tests/runtime/loops_test.cpp")
       .build();
 }
 

@@ -60,7 +60,7 @@ OpDef define_conv() {
             "TensorFlow's SAME; coremltools' spatial_dimensions_out_shape")
       .note("pad is ignored unless pad_type is custom; same_lower is taken in iOS15, too.",
             "coremltools' definition; refusing it would refuse models that other writers made")
-      .note("Padding is zeros: an infinite weight over it gives NaN.", "coremltools' definition in IEEE arithmetic")
+      .note("Padding is zeros: an infinite weight over it gives NaN.", "torch.nn.functional.conv1d")
       .build();
 }
 

@@ -144,8 +144,10 @@ OpDef define_resample() {
       .note("nearest rounds halves to even.", "torch.nn.functional.grid_sample")
       .note("reflection mirrors at the outermost centres, symmetric at the outermost edges; both go on mirroring.",
             "coremltools' definition; torch.nn.functional.grid_sample with align_corners true and false")
-      .note("constant pads each of the four neighbours; NaN coordinates read the padding.",
-            "torch.nn.functional.grid_sample")
+      .note(
+          "constant pads each of the four neighbours. NaN coordinates read the padding, in other modes the first "
+          "element.",
+          "torch.nn.functional.grid_sample, which gives NaN for NaN with constant and bilinear")
       .build();
 }
 

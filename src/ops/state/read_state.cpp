@@ -25,9 +25,8 @@ OpDef define_read_state() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::stateful)
-      .note(
-          "What the state holds at this place of the program's order; a copy only where a later write would change it.",
-          "coremltools' definition; tests/api/states_test.cpp")
+      .note("What the state holds at this place of the program's order; later writes do not change it.",
+            "coremltools' definition; tests/api/states_test.cpp")
       .build();
 }
 

@@ -74,12 +74,13 @@ docs: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_opdocs
 	$(BUILD)/tools/opdocs/moka_opdocs docs
 
-## The definitions of operations against those of coremltools; PYTHON is one that has it.
+## The definitions of operations against those of coremltools, recorded anew; PYTHON is one that has it.
 PYTHON ?= python3
 check-ops: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_opdocs
 	$(BUILD)/tools/opdocs/moka_opdocs --json $(BUILD)/ops.json
-	$(PYTHON) tools/check_ops.py $(BUILD)/ops.json
+	$(PYTHON) tests/conformance/registry.py
+	$(PYTHON) tools/check_ops.py $(BUILD)/ops.json tests/conformance/registry.json
 
 ## coremltools' own tests with the wheel (tests/coremltools/README.md): of the large suites samples, under an
 ## hour on two cores. All targets go on where they were stopped; CONFORMANCE_FLAGS are options of run.py.

@@ -1,29 +1,19 @@
 #!/usr/bin/env python3
-"""Compares the definitions of operations with those that coremltools registers. Run by hand: `make check-ops`.
+"""Compares the definitions of operations with those that coremltools registers.
 
-tools/check_ops.py OPS.JSON    the file that `moka_opdocs --json` wrote; needs coremltools
+tools/check_ops.py OPS.JSON REGISTRY.JSON    what `moka_opdocs --json` and tests/conformance/registry.py wrote
 
 Compared are names, operation sets, parameters (name, kind, const, optional, element types) and those defaults that
 coremltools states as literals. Prints every difference; exit status 1 when one is not in INTENDED.
 """
-import ast
-import inspect
 import json
-import logging
 import sys
-import textwrap
 
-logging.disable(logging.CRITICAL)
-import coremltools as ct  # noqa: E402
-from coremltools.converters.mil.mil import types  # noqa: E402
-from coremltools.converters.mil.mil.ops.registry import SSAOpRegistry  # noqa: E402
-
-OPSETS = {ct.target.iOS15: "ios15", ct.target.iOS16: "ios16", ct.target.iOS17: "ios17", ct.target.iOS18: "ios18"}
+OPSETS = ("ios15", "ios16", "ios17", "ios18")
 
 # (operation or *, parameter or *, what) -> why it is right. An entry that meets no difference is a finding, too.
 INTENDED = {
     ("_const_symbolic", "*", "exists"): "only a converter's intermediate form",
-    ("conv_quantized", "*", "exists"): "of the neural network format alone, there a layer",
     ("coreml_update_state", "*", "exists"): "not registered for an operation set there",
     ("write_state", "*", "exists"): "of files; coremltools reads it as coreml_update_state",
     ("const", "val", "exists"): "the value is not a parameter here",
@@ -31,54 +21,7 @@ INTENDED = {
     ("while_loop", "*", "exists"): "blocks are not parameters here",
 }
 
-KINDS = {"ListInputType": "list", "TupleInputType": "tuple", "StateInputType": "state",
-         "ListOrTensorOrDictInputType": "anything", "InternalInputType": "internal", "PyFunctionInputType": "internal"}
-UNKNOWN = object()
 COMPARED = {"params": 0, "dtypes": 0, "defaults": 0}  # over all operation sets
-
-
-def dtype_names(domain):
-    return sorted({types.builtin_to_string(t) for t in domain})
-
-
-def literal(node):
-    """The value of an expression of literals, or UNKNOWN."""
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return UNKNOWN
-
-
-def defaults(cls):
-    """Parameter -> default, of the keywords of DefaultInputs(...) in the class and those it inherits from."""
-    out = {}
-    for base in reversed(cls.__mro__):
-        if "default_inputs" not in base.__dict__:
-            continue
-        own = {}
-        tree = ast.parse(textwrap.dedent(inspect.getsource(base.__dict__["default_inputs"])))
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "DefaultInputs":
-                own.update({k.arg: literal(k.value) for k in call.keywords if k.arg})
-        inherits = any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "super" for n in ast.walk(tree))
-        out = {**out, **own} if inherits else own
-    return out
-
-
-def theirs(cls):
-    """Parameters as moka_opdocs writes them; a default that needs an instance is UNKNOWN."""
-    out = {}
-    given = defaults(cls)
-    domains = getattr(cls, "type_domains", None) or {}
-    for name, p in cls.input_spec.input_types.items():
-        kind = KINDS.get(type(p).__name__, "tensor")
-        dtypes = None
-        if kind == "tensor":
-            domain = p.type_domain or domains.get(p.type_domain_id, ())
-            dtypes = dtype_names(domain) or None
-        out[name] = {"kind": kind, "const": bool(p.const), "optional": bool(p.optional), "dtypes": dtypes,
-                     "default": given.get(name, UNKNOWN)}
-    return out
 
 
 def same_value(a, b):
@@ -91,9 +34,9 @@ def same_value(a, b):
     return abs(float(a) - float(b)) <= 1e-6 * max(1e-6, abs(float(b)))  # they are stored as fp32
 
 
-def compare_params(mine, cls):
+def compare_params(mine, other):
     """(parameter, what, mine, theirs) for each difference."""
-    ours, other = {p["name"]: p for p in mine}, theirs(cls)
+    ours = {p["name"]: p for p in mine}
     for name in sorted(set(ours) | set(other)):
         if name not in ours or name not in other:
             yield name, "exists", name in ours, name in other
@@ -101,7 +44,7 @@ def compare_params(mine, cls):
         a, b = ours[name], other[name]
         COMPARED["params"] += 1
         COMPARED["dtypes"] += b["dtypes"] is not None
-        COMPARED["defaults"] += b["default"] is not UNKNOWN
+        COMPARED["defaults"] += "default" in b
         kind = "tuple" if a["variadic"] else {"dictionary": "anything"}.get(a["kind"], a["kind"])
         if kind != b["kind"]:
             yield name, "kind", kind, b["kind"]
@@ -110,7 +53,7 @@ def compare_params(mine, cls):
                 yield name, what, a[what], b[what]
         if kind == "tensor" and b["dtypes"] is not None and sorted(a["dtypes"]) != b["dtypes"]:
             yield name, "dtypes", " ".join(sorted(a["dtypes"])), " ".join(b["dtypes"])
-        if b["default"] is not UNKNOWN and not same_value(a["default"], b["default"]):
+        if "default" in b and not same_value(a["default"], b["default"]):
             yield name, "default", a["default"], b["default"]
 
 
@@ -122,34 +65,32 @@ def version_at(versions, opset):
     return best
 
 
-def compare(ops):
+def compare(ops, registry):
     """(operation, operation set, parameter, what, mine, theirs); a difference that lasts is told once."""
-    registered = {name: {OPSETS[t]: c for t, c in v.items() if t in OPSETS} for name, v in SSAOpRegistry.core_ops.items()}
-    for name in sorted(set(ops) | set(registered)):
+    for name in sorted(set(ops) | set(registry)):
         if name.startswith(("nn_", "ml_", "moka_")):
             continue
-        if name not in ops or not registered.get(name):
-            yield name, "", "*", "exists", name in ops, bool(registered.get(name))
+        if name not in ops or name not in registry:
+            yield name, "", "*", "exists", name in ops, name in registry
             continue
         told = set()
-        for opset in OPSETS.values():
-            mine, cls = version_at(ops[name], opset), registered[name].get(opset)
-            if (mine is None) != (cls is None):
-                yield name, opset, "*", "registered", mine is not None, cls is not None
+        for opset in OPSETS:
+            mine, other = version_at(ops[name], opset), version_at(registry[name], opset)
+            if (mine is None) != (other is None):
+                yield name, opset, "*", "registered", mine is not None, other is not None
             elif mine is not None:
-                for difference in compare_params(mine, cls):
+                for difference in compare_params(mine, other):
                     if str(difference) not in told:
                         told.add(str(difference))
                         yield (name, opset) + difference
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as f:
-        ops = json.load(f)
+    ops, registry = (json.load(open(path, encoding="utf-8")) for path in sys.argv[1:])
     met, wrong, total = set(), 0, 0
-    for name, opset, param, what, mine, other in compare(ops):
+    for name, opset, param, what, mine, other in compare(ops, registry):
         keys = [k for k in ((name, param, what), (name, "*", what), ("*", param, what), ("*", "*", what)) if k in INTENDED]
         met.update(keys[:1])
         total += 1

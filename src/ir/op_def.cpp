@@ -264,6 +264,10 @@ OpBuilder& OpBuilder::tolerance(double fp32, double fp16) {
   last().tolerance = {fp32, fp16};
   return *this;
 }
+OpBuilder& OpBuilder::note(std::string_view text, std::string_view evidence) {
+  def_.notes.push_back({text, evidence});
+  return *this;
+}
 OpBuilder& OpBuilder::at(Opset since, const std::function<void(OpVersion&)>& edit) {
   OpVersion v = last();
   v.since = since;

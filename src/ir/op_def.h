@@ -205,10 +205,16 @@ struct OpVersion {
   void set_domain(std::string_view type_var, DTypes dtypes);
 };
 
+/// A decision about what an operation means where its definition leaves room, and what it rests on. Static storage.
+struct Note {
+  std::string_view text, evidence;
+};
+
 /// The single description of an operation across opsets.
 struct OpDef {
   std::string name;                 ///< MIL's; own operations start with "nn_", "ml_" or "moka_"
   std::string doc;                  ///< one or two sentences
+  std::vector<Note> notes;          ///< for docs/operations/
   std::vector<OpVersion> versions;  ///< ascending
 
   /// The newest version not newer than `opset`; nullptr when the operation came later.
@@ -250,6 +256,7 @@ class OpBuilder {
   OpBuilder& reference(ReferenceFn fn);
   OpBuilder& traits(Trait t);
   OpBuilder& tolerance(double fp32, double fp16);
+  OpBuilder& note(std::string_view text, std::string_view evidence);  ///< literals
   /// Starts a newer version from a copy of the last one.
   OpBuilder& at(Opset since, const std::function<void(OpVersion&)>& edit);
   OpDef build();

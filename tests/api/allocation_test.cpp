@@ -157,6 +157,44 @@ TEST_P(Allocation, NoneForConvertedInputs) {
   EXPECT_EQ(out.array("y").at(63), 2);
 }
 
+/// Loops within loops, of any number of iterations.
+TEST_P(Allocation, NoneForLoops) {
+  ModelConfiguration c;
+  c.threads = GetParam();
+  Model m = Model::from_mil(program("int32 n, tensor<fp16, [64]> x",
+                                    R"(int32 i, tensor<fp16, [64]> y = while_loop(loop_vars = (int32(0), x)) {
+      block outer_test(int32 k, tensor<fp16, [64]> v) { bool more = less(x = k, y = n); } -> (more);
+      block outer_step(int32 k, tensor<fp16, [64]> v) {
+        int32 after = add(x = k, y = int32(1));
+        int32 j, tensor<fp16, [64]> next = while_loop(loop_vars = (int32(0), v)) {
+          block test(int32 l, tensor<fp16, [64]> w) { bool go = less(x = l, y = int32(3)); } -> (go);
+          block step(int32 l, tensor<fp16, [64]> w) {
+            int32 then = add(x = l, y = int32(1));
+            tensor<fp16, [64]> u = add(x = w, y = fp16(1));
+          } -> (then, u);
+        };
+      } -> (after, next);
+    };)",
+                                    "y"),
+                            c);
+  std::vector<Features> in, out(3);
+  for (int32_t n : {1, 0, 200}) {
+    MultiArray count(DataType::int32, {1});
+    count.as<int32_t>()[0] = n;
+    in.push_back({{"n", count}, {"x", MultiArray(DataType::float16, {64})}});
+  }
+  m.predict(in[0], out[0]);
+  m.predict(in[1], out[1]);
+  m.predict(in[1], out[2]);
+  allocations = 0;
+  counting = true;
+  for (size_t i = 0; i < 3; i++) m.predict(in[i], out[i]);
+  counting = false;
+  EXPECT_EQ(allocations, 0);
+  EXPECT_EQ(out[0].array("y").at(63), 3);
+  EXPECT_EQ(out[2].array("y").at(63), 600);
+}
+
 INSTANTIATE_TEST_SUITE_P(ThreadCounts, Allocation, testing::Values(1, 2), testing::PrintToStringParamName());
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -143,6 +145,67 @@ TEST(Reported, FourBitPaletteWithScaleOfChannels_2688) {
           "tensor<fp16, [1, 2]> y = linear(x = x, weight = w);",
           {1, 10}, {1, 2});
   EXPECT_EQ(y, (std::vector<double>{0.5 + 10, 4 + 7.5}));
+}
+
+/// Tables of 2, 4, 8, 16, 64 and 256 values, one for all weights or one for each row.
+TEST(Reported, PalettesOfAllWidths) {
+  for (const int bits : {1, 2, 3, 4, 6, 8})
+    for (const bool rows : {false, true}) {
+      const int entries = 1 << bits;
+      auto entry = [&](int row, int k) { return k * 0.5 - 3 + (rows && row == 1 ? 100 : 0); };
+      std::string codes, table;
+      std::vector<double> expected(2);
+      for (int row = 0; row < 2; row++) {
+        codes += row == 0 ? "[" : ", [";
+        for (int i = 0; i < 5; i++) {
+          const int k = (row * 7 + i * 3 + (i == 4 ? entries - 1 : 0)) % entries;
+          codes += (i == 0 ? "" : ", ") + std::to_string(k);
+          expected[static_cast<size_t>(row)] += (i + 1) * entry(row, k);
+        }
+        codes += "]";
+        if (row == 1 && !rows) continue;
+        table += row == 0 ? "[[" : ", [[";
+        for (int k = 0; k < entries; k++) table += (k == 0 ? "[" : ", [") + std::to_string(entry(row, k)) + "]";
+        table += "]]";
+      }
+      const std::string lut =
+          "tensor<fp16, [" + std::to_string(rows ? 2 : 1) + ", 1, " + std::to_string(entries) + ", 1]>";
+      SCOPED_TRACE(testing::Message() << bits << " bits, rows " << rows);
+      EXPECT_EQ(run("tensor<fp16, [1, 5]>",
+                    "tensor<fp16, [2, 5]> w = constexpr_lut_to_dense(indices = tensor<uint" + std::to_string(bits) +
+                        ", [2, 5]>([" + codes + "]), lut = " + lut + "([" + table +
+                        "]));\ntensor<fp16, [1, 2]> y = linear(x = x, weight = w);",
+                    {1, 2, 3, 4, 5}, {1, 5}),
+                expected);
+    }
+}
+
+/// The state halves and takes in palettised weights times the input: what it tends to is known, and the memory stays.
+TEST(Reported, TenThousandStatefulPalettisedPredictions_2716) {
+  const Model m = Model::from_mil(program(
+      "state<tensor<fp16, [1, 2]>> kept, tensor<fp16, [1, 2]> x",
+      "tensor<fp16, [2, 2]> w = constexpr_lut_to_dense(indices = tensor<uint2, [2, 2]>([[0, 1], [3, 2]]), lut = "
+      "tensor<fp16, [1, 1, 4, 1]>([[[[1], [2], [-1], [4]]]]));\n"
+      "tensor<fp16, [1, 2]> old = read_state(input = kept);\n"
+      "tensor<fp16, [1, 2]> half = mul(x = old, y = fp16(0.5));\n"
+      "tensor<fp16, [1, 2]> fresh = linear(x = x, weight = w);\n"
+      "tensor<fp16, [1, 2]> sum = add(x = half, y = fresh);\n"
+      "tensor<fp16, [1, 2]> y = coreml_update_state(state = kept, value = sum);",
+      "y"));
+  State s = m.new_state();
+  const PredictionOptions with_state{&s};
+  const Features in{{"x", MultiArray::of(std::vector<float>{1, 2}, {1, 2})}};
+  std::vector<double> last;
+  size_t before = 0;
+  for (int n = 0; n < 10000; n++) {
+    last = values(m.predict(in, with_state).array("y"));
+    if (n == 0) {
+      EXPECT_EQ(last, (std::vector<double>{5, 2}));
+    }
+    if (n == 100) before = mallinfo2().uordblks;
+  }
+  EXPECT_EQ(last, (std::vector<double>{10, 4}));
+  EXPECT_LE(mallinfo2().uordblks, before + 4096);
 }
 
 TEST(Reported, RoundGoesToEven) {

@@ -1,8 +1,9 @@
 """Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them,
-one that adds two inputs of listed shapes, and one whose default shapes contradict each other."""
+one that adds two inputs of listed shapes, and one whose default shapes contradict each other; an ML program that adds an
+input of listed shapes to one with a range and gives float16 of a shape that is not described."""
 import pathlib
 
-from coremltools.proto import FeatureTypes_pb2, Model_pb2
+from coremltools.proto import FeatureTypes_pb2, MIL_pb2, Model_pb2
 
 folder = pathlib.Path(__file__).parent / "flexible"
 
@@ -52,3 +53,45 @@ layer = pair.neuralNetwork.layers.add(name="sum", input=["a", "b"], output=["y"]
 layer.addBroadcastable.SetInParent()
 pair.neuralNetwork.arrayInputShapeMapping = 1
 (folder / "enumerated_pair.mlmodel").write_bytes(pair.SerializeToString())
+
+
+def tensor(value_type, dtype, dims):
+    value_type.tensorType.dataType = dtype
+    value_type.tensorType.rank = len(dims)
+    for d in dims:
+        dimension = value_type.tensorType.dimensions.add()
+        if d is None:
+            dimension.unknown.variadic = False
+        else:
+            dimension.constant.size = d
+
+
+program = Model_pb2.Model(specificationVersion=7)
+for name, shape in (("a", [1, 2]), ("b", [1, 1])):
+    array = program.description.input.add(name=name).type.multiArrayType
+    array.dataType = FeatureTypes_pb2.ArrayFeatureType.FLOAT32
+    array.shape.extend(shape)
+    if name == "a":
+        for size in (2, 4, 8):
+            array.enumeratedShapes.shapes.add(shape=[1, size])
+    else:
+        for low, high in ((1, 6), (1, 1)):
+            array.shapeRange.sizeRanges.add(lowerBound=low, upperBound=high)
+program.description.output.add(name="y").type.multiArrayType.dataType = FeatureTypes_pb2.ArrayFeatureType.FLOAT16
+function = program.mlProgram.functions["main"]
+function.opset = "CoreML6"
+for name, dims in (("a", [1, None]), ("b", [None, 1])):
+    tensor(function.inputs.add(name=name).type, MIL_pb2.FLOAT32, dims)
+block = function.block_specializations["CoreML6"]
+sum_ = block.operations.add(type="add")
+sum_.inputs["x"].arguments.add(name="a")
+sum_.inputs["y"].arguments.add(name="b")
+tensor(sum_.outputs.add(name="sum").type, MIL_pb2.FLOAT32, [None, None])
+cast = block.operations.add(type="cast")
+cast.inputs["x"].arguments.add(name="sum")
+text = cast.inputs["dtype"].arguments.add().value
+text.type.tensorType.dataType = MIL_pb2.STRING
+text.immediateValue.tensor.strings.values.append("fp16")
+tensor(cast.outputs.add(name="y").type, MIL_pb2.FLOAT16, [None, None])
+block.outputs.append("y")
+(folder / "program.mlmodel").write_bytes(program.SerializeToString(deterministic=True))

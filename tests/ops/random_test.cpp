@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -115,6 +116,77 @@ TEST(Random, CategoricalFollowsWeights) {
     }
   }
 }
+
+/// The largest distance of the empirical distribution from `cdf`; above 1.63 / sqrt(n) once in a hundred samples.
+template <class Cdf>
+double kolmogorov_smirnov(const Tensor& t, Cdf cdf) {
+  std::vector<double> v;
+  for (int64_t i = 0; i < t.count(); i++) v.push_back(load_f64(t.view(), i));
+  std::sort(v.begin(), v.end());
+  const auto n = static_cast<double>(v.size());
+  double distance = 0;
+  // Equal draws, as float16 has them, are one step of the empirical distribution.
+  for (size_t i = 0; i < v.size();) {
+    size_t end = i;
+    while (end < v.size() && v[end] == v[i]) end++;
+    distance = std::max(distance, std::fabs(cdf(v[i]) - static_cast<double>(end) / n));
+    i = end;
+  }
+  return distance;
+}
+
+constexpr DType kDrawn[] = {DType::fp16, DType::fp32};
+
+class RandomOf : public testing::TestWithParam<DType> {
+ protected:
+  static Tensor number(double v) { return Tensor::scalar(GetParam(), v); }
+};
+
+TEST_P(RandomOf, UniformFollowsItsDistribution) {
+  const Tensor t = draw("random_uniform", {{"low", number(-2)}, {"high", number(6)}, {"seed", 11}});
+  ASSERT_EQ(t.dtype(), GetParam());
+  // Draws are rounded to multiples of up to 1/256, so each stands for the numbers around it.
+  const double step = GetParam() == DType::fp16 ? 4.0 / 1024 : 0;
+  EXPECT_LT(kolmogorov_smirnov(t, [&](double v) { return std::min(1.0, (v + step / 2 + 2) / 8); }),
+            1.63 / std::sqrt(kDraws) + step / 8);
+}
+
+TEST_P(RandomOf, NormalFollowsItsDistribution) {
+  const Tensor t = draw("random_normal", {{"mean", number(0.5)}, {"stddev", number(2)}, {"seed", 11}});
+  ASSERT_EQ(t.dtype(), GetParam());
+  const Moments m = moments(t);
+  EXPECT_NEAR(m.mean, 0.5, 5 * 2 / std::sqrt(double{kDraws}));
+  EXPECT_NEAR(m.variance, 4, 5 * 4 * std::sqrt(2.0 / kDraws));
+  const double half_step = GetParam() == DType::fp16 ? 2.0 / 1024 : 0;
+  EXPECT_LT(kolmogorov_smirnov(t, [&](double v) { return std::erfc(-(v + half_step - 0.5) / 2 / std::sqrt(2.0)) / 2; }),
+            1.63 / std::sqrt(kDraws) + half_step);
+}
+
+TEST_P(RandomOf, BernoulliFollowsItsDistribution) {
+  for (double prob : {0.0, 0.125, 0.5, 1.0}) {
+    const Tensor t = draw("random_bernoulli", {{"prob", number(prob)}, {"seed", 11}});
+    ASSERT_EQ(t.dtype(), GetParam());
+    EXPECT_NEAR(moments(t).mean, prob, 5 * std::sqrt(prob * (1 - prob) / kDraws) + 1e-9) << prob;
+  }
+}
+
+TEST_P(RandomOf, CategoricalFollowsItsDistribution) {
+  const double weights[] = {1, 2, 4, 1};
+  for (const char* mode : {"probs", "logits"}) {
+    const Tensor x = *Tensor::zeros(GetParam(), {4});
+    for (int64_t i = 0; i < 4; i++)
+      store_f64(x.view(), i, mode[0] == 'p' ? weights[i] / 8 : std::log2(weights[i]) * 0.693147);
+    const Tensor t = call("random_categorical", {{"x", x}, {"mode", mode}, {"size", int{kDraws}}, {"seed", 11}});
+    ASSERT_EQ(t.dtype(), GetParam());
+    double counts[4] = {}, chi = 0;
+    for (int64_t i = 0; i < t.count(); i++) counts[static_cast<int>(load_f64(t.view(), i))]++;
+    for (int i = 0; i < 4; i++) chi += std::pow(counts[i] - kDraws * weights[i] / 8, 2) / (kDraws * weights[i] / 8);
+    EXPECT_LT(chi, 16.3) << mode;  // 3 degrees of freedom: exceeded once in 1000
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, RandomOf, testing::ValuesIn(kDrawn),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST(Random, SeedRepeatsAndStreamsDiffer) {
   for (const char* op : {"random_uniform", "random_normal", "random_bernoulli"}) {

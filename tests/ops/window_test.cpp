@@ -76,6 +76,26 @@ TEST(Conv, SettingsAreChecked) {
   EXPECT_FAILS(program("conv", in, {{"pad_type", text("full")}}, kAnything), "pad_type");
 }
 
+/// What the definition leaves open.
+TEST(ConvQuantized, RefusesWhatIsNotDefined) {
+  const std::string in = kX + ", tensor<uint8, [2, 4, 3, 3]> weight";
+  auto with = [&](const std::string& kind, const std::string& bits, const std::string& scale, bool bias) {
+    std::vector<std::pair<std::string, std::string>> settings = {{"quantization_type", text(kind)},
+                                                                 {"nbits", "tensor<int32, []>(" + bits + ")"},
+                                                                 {"quant_scale", scale},
+                                                                 {"quant_bias", "tensor<fp32, []>(0)"}};
+    if (bias) settings.emplace_back("bias", "tensor<uint8, [2]>([0, 1])");
+    return program("conv_quantized", in, settings, kAnything);
+  };
+  const std::string one = "tensor<fp32, []>(1)";
+  EXPECT_EQ(error_of(with("linear", "8", one, false)), "");
+  EXPECT_EQ(error_of(with("linear", "8", "tensor<fp32, [2, 1]>([[1], [2]])", false)), "");
+  EXPECT_FAILS(with("lut", "8", one, false), "no parameter holds a table");
+  EXPECT_FAILS(with("linear", "4", one, false), "the packing of other codes is not defined");
+  EXPECT_FAILS(with("linear", "8", one, true), "what its codes mean is not defined");
+  EXPECT_FAILS(with("linear", "8", "tensor<fp32, [3]>([1, 2, 3])", false), "each of 2 output channels");
+}
+
 TEST(Conv, UnknownSizesStayUnknown) {
   const std::string x = "tensor<fp32, [?, 4, ?, 6]> x, " + kW;
   EXPECT_EQ(error_of(program("conv", x, {}, "tensor<fp32, [?, 2, ?, 4]>")), "");

@@ -1,8 +1,10 @@
-// moka_opdocs FOLDER: writes operations.md and device-support.md into FOLDER.
+// moka_opdocs FOLDER: writes operations.md, operations/ and device-support.md into FOLDER; pages of operations that
+// are gone are removed.
 // moka_opdocs --json FILE: writes the operations as JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -30,11 +32,12 @@ int main(int argc, char** argv) {
   setenv("MOKA_MAX_CPU_ISA", "base", 1);
   try {
     if (json) return write(argv[2], moka::opdocs::operations_json()) ? 0 : 1;
-    const std::string folder = argv[1];
-    return write(folder + "/operations.md", moka::opdocs::operations_markdown()) &&
-                   write(folder + "/device-support.md", moka::opdocs::support_markdown(MOKA_GOLDEN_FOLDER))
-               ? 0
-               : 1;
+    const std::filesystem::path folder = argv[1];
+    std::filesystem::remove_all(folder / "operations");
+    std::filesystem::create_directories(folder / "operations");
+    for (const auto& [name, text] : moka::opdocs::documents(moka::opdocs::find_support(MOKA_GOLDEN_FOLDER)))
+      if (!write(folder / name, text)) return 1;
+    return 0;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "moka_opdocs: %s\n", e.what());
     return 1;

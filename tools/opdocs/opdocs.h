@@ -1,14 +1,44 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
-/// Texts about the operations, made from their definitions alone.
+/// Texts about the operations, made from their definitions, the devices' kernels and the conformance cases.
 namespace moka::opdocs {
 
-std::string operations_markdown();
+/// A kernel asked for an operation.
+struct KernelUse {
+  std::string name;
+  int asked = 0, taken = 0;
+  std::map<std::string, int> refusals;
+};
+
+/// A device asked for an operation first.
+struct DeviceUse {
+  int asked = 0, taken = 0;
+  std::map<std::string, int> refusals;  ///< of all its kernels together
+  std::vector<KernelUse> kernels;       ///< as the device lists them
+};
+
+/// What became of the operations of the cases.
+struct Support {
+  std::vector<std::string> devices;                              ///< in the order in which they are asked
+  std::map<std::string, std::map<std::string, DeviceUse>> uses;  ///< by operation and device
+  std::map<std::string, int> cases;                              ///< by operation
+};
+
+/// Plans and runs every case of `golden` for every device. Throws std::runtime_error on a malformed case.
+Support find_support(const std::string& golden);
+
+/// File name -> text, below docs/.
+std::map<std::string, std::string> documents(const Support& support);
 /// name -> opset -> parameters.
 std::string operations_json();
-/// Which device takes which operations of the cases in `golden`. Throws std::runtime_error on a malformed case.
-std::string support_markdown(const std::string& golden);
+
+std::string support_markdown(const Support& support);
+/// A section about the kernels that run one operation.
+std::string kernels_markdown(const Support& support, const std::string& operation);
 
 }  // namespace moka::opdocs

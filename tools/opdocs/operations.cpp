@@ -91,7 +91,11 @@ std::vector<std::string> row(const OpVersion& v, const ParamDef& p) {
 
 std::string line(const std::vector<std::string>& cells) {
   std::string out = "|";
-  for (const std::string& c : cells) out += c.empty() ? " |" : " " + c + " |";
+  for (const std::string& c : cells) {
+    out += ' ';
+    for (const char letter : c) out += letter == '|' ? std::string("\\|") : std::string(1, letter);
+    out += c.empty() ? "|" : " |";
+  }
   return out + "\n";
 }
 
@@ -127,31 +131,78 @@ std::string parameters(const OpVersion& v, const OpVersion* before) {
   return line({"Parameter", "Type", "Given", "Default", "Allowed"}) + "|---|---|---|---|---|\n" + rows;
 }
 
+bool is_own(const OpDef& d) {
+  return d.name.starts_with("nn_") || d.name.starts_with("ml_") || d.name.starts_with("moka_");
+}
+
+constexpr const char* kMade = "<!-- Made by `make docs` from the definitions in src/ops; do not edit. -->\n\n";
+
+std::string parameters_section(const OpDef& d) {
+  std::string out;
+  const OpVersion* before = nullptr;
+  for (const OpVersion& v : d.versions) {
+    out += (before == nullptr ? "" : "\nChanged in " + std::string(to_string(v.since)));
+    const std::string table = parameters(v, before);
+    if (before == nullptr)
+      out += table.empty() ? "None.\n" : table;
+    else
+      out += table.empty() ? ": behaviour only.\n" : ":\n\n" + table;
+    before = &v;
+  }
+  return out;
+}
+
+std::string page(const OpDef& d, const Support& support) {
+  const OpVersion& v = d.versions.front();
+  std::string out = "# " + d.name + "\n\n" + kMade + d.doc + "\n\n";
+  out += is_own(d) ? "Moka's own operation" : "Since " + std::string(to_string(v.since));
+  if (const std::string t = traits_text(v.traits); !t.empty()) out += "; " + t;
+  if (v.reference) out += "; tolerance " + number(v.tolerance.fp32) + " / " + number(v.tolerance.fp16);
+  out += ".\n\n## Parameters\n\n" + parameters_section(d);
+  if (!d.notes.empty()) {
+    out += "\n## Decided\n\n";
+    for (const Note& n : d.notes) out += "- " + std::string(n.text) + " *Evidence: " + std::string(n.evidence) + ".*\n";
+  }
+  out += "\n## Where it runs\n\n" + kernels_markdown(support, d.name);
+  if (const auto c = support.cases.find(d.name); c != support.cases.end())
+    out += "\nCases with outputs computed outside Moka: " + std::to_string(c->second) +
+           ", in tests/conformance/golden/" + d.name + ".json.\n";
+  return out;
+}
+
+std::string index_rows(bool own) {
+  std::string out = "| Operation | Operation sets | |\n|---|---|---|\n";
+  for (const OpDef* d : sorted()) {
+    if (is_own(*d) != own) continue;
+    std::string sets;
+    for (const OpVersion& v : d->versions) sets += (sets.empty() ? "" : ", ") + std::string(to_string(v.since));
+    out += line({"[" + d->name + "](operations/" + d->name + ".md)", own ? "" : sets, d->doc});
+  }
+  return out;
+}
+
+std::string index() {
+  return std::string("# Operations\n\n") + kMade +
+         "Each operation has a page: its parameters, what was decided where its definition leaves room and on which "
+         "evidence, and\n"
+         "the kernels that run it. MIL has no attributes: every parameter is an input, some of them constants. Equal "
+         "letters before\n"
+         "element types are equal types. A later operation set is shown by what it changes. Tolerances are relative "
+         "to the larger of 1\n"
+         "and the expected value, for fp32 / fp16 results.\n\n## Of ML programs\n\n" +
+         index_rows(false) +
+         "\n## Moka's own\n\nFor layers of neural networks (`nn_`), classic models (`ml_`) and what passes make "
+         "(`moka_`).\n\n" +
+         index_rows(true);
+}
+
 }  // namespace
 
-std::string operations_markdown() {
-  std::string out =
-      "# Operations\n\n<!-- Made by `make docs` from the definitions in src/ops; do not edit. -->\n\n"
-      "MIL has no attributes: every parameter is an input, some of them constants. Equal letters before element types "
-      "are equal\n"
-      "types. A later operation set is shown by what it changes. Tolerances are relative to the larger of 1 and the "
-      "expected\n"
-      "value, for fp32 / fp16 results. Names with `nn_` and `ml_` are Moka's own, for neural network layers and "
-      "classic models.\n";
-  for (const OpDef* d : sorted()) {
-    out += "\n## " + d->name + "\n\n" + d->doc + "\n";
-    const OpVersion* before = nullptr;
-    for (const OpVersion& v : d->versions) {
-      out += "\n" + std::string(before == nullptr ? "Since " : "Changed in ") + std::string(to_string(v.since));
-      if (before == nullptr) {
-        if (const std::string t = traits_text(v.traits); !t.empty()) out += "; " + t;
-        if (v.reference) out += "; tolerance " + number(v.tolerance.fp32) + " / " + number(v.tolerance.fp16);
-      }
-      const std::string table = parameters(v, before);
-      out += table.empty() ? ".\n" : ".\n\n" + table;
-      before = &v;
-    }
-  }
+std::map<std::string, std::string> documents(const Support& support) {
+  std::map<std::string, std::string> out;
+  out["operations.md"] = index();
+  out["device-support.md"] = support_markdown(support);
+  for (const OpDef* d : sorted()) out["operations/" + d->name + ".md"] = page(*d, support);
   return out;
 }
 

@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "conformance/case_util.h"
 #include "ir/op_def.h"
@@ -20,10 +21,7 @@ using namespace ir;
 
 namespace {
 
-struct Answers {
-  int asked = 0, taken = 0;
-  std::map<std::string, int> refusals;
-};
+constexpr size_t kMostReasons = 8;
 
 /// A device that remembers what it was asked.
 class Recorder final : public kernel::Device {
@@ -36,18 +34,38 @@ class Recorder final : public kernel::Device {
   std::span<const kernel::KernelDef> kernels() const override { return device_.kernels(); }
   kernel::Match claim(const kernel::MatchCall& call) const override {
     kernel::Match m = device_.claim(call);
-    Answers& a = answers[call.call.version().def->name];
-    ++a.asked;
+    const std::string& op = call.call.version().def->name;
+    DeviceUse& use = uses[op];
+    ++use.asked;
     if (m.choice)
-      ++a.taken;
+      ++use.taken;
     else
-      ++a.refusals[m.refusal];
+      ++use.refusals[m.refusal];
+    ask_kernels(call, op, use);
     return m;
   }
 
-  mutable std::map<std::string, Answers> answers;
+  mutable std::map<std::string, DeviceUse> uses;
 
  private:
+  void ask_kernels(const kernel::MatchCall& call, const std::string& op, DeviceUse& use) const {
+    size_t place = 0;
+    bool open = true;
+    for (const kernel::KernelDef& k : kernels()) {
+      if (!k.ops.empty() && std::find(k.ops.begin(), k.ops.end(), op) == k.ops.end()) continue;
+      if (use.kernels.size() == place) use.kernels.push_back({std::string(k.name), 0, 0, {}});
+      KernelUse& mine = use.kernels[place++];
+      if (!open) continue;
+      const kernel::Match m = k.match(call);
+      open = m.choice == nullptr;
+      ++mine.asked;
+      if (open)
+        ++mine.refusals[m.refusal];
+      else
+        ++mine.taken;
+    }
+  }
+
   const kernel::Device& device_;
 };
 
@@ -69,14 +87,21 @@ Status ask(const conformance::Case& c, const std::vector<const kernel::Device*>&
   return frame->run();
 }
 
-/// The reason given most often, the first of equals.
-std::string reason(const Answers& a) {
-  const std::pair<const std::string, int>* most = nullptr;
-  for (const auto& r : a.refusals)
-    if (most == nullptr || r.second > most->second) most = &r;
-  std::string text = most == nullptr ? "" : most->first;
+/// The reasons as a cell of a table, those given most often first.
+std::string reasons(const std::map<std::string, int>& refusals, size_t most) {
+  std::vector<std::pair<std::string, int>> sorted(refusals.begin(), refusals.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(most, sorted.size()); ++i) text += (i == 0 ? "" : "; ") + sorted[i].first;
+  if (sorted.size() > most && most > 1) text += "; ...";
   std::replace(text.begin(), text.end(), '|', '/');
   return text;
+}
+
+std::string share(int taken, int asked) {
+  if (asked == 0) return "";
+  if (taken == asked) return "all " + std::to_string(asked);
+  return taken == 0 ? "none" : std::to_string(taken) + " of " + std::to_string(asked);
 }
 
 std::string elsewhere(const OpVersion& v) {
@@ -87,25 +112,41 @@ std::string elsewhere(const OpVersion& v) {
   return "no case runs it while predicting";
 }
 
+std::string elsewhere(const std::string& operation) { return elsewhere(ops::table().find(operation)->versions.back()); }
+
+const DeviceUse* use_of(const Support& s, const std::string& operation, const std::string& device) {
+  const auto op = s.uses.find(operation);
+  if (op == s.uses.end()) return nullptr;
+  const auto use = op->second.find(device);
+  return use == op->second.end() ? nullptr : &use->second;
+}
+
 }  // namespace
 
-std::string support_markdown(const std::string& golden) {
+Support find_support(const std::string& golden) {
   std::vector<const kernel::Device*> devices;
   for (const kernel::Device* d : api::all_devices())
     if (d->rank() >= 0) devices.push_back(d);
   std::sort(devices.begin(), devices.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   const kernel::Device* last = devices.back();
   const auto cases = conformance::load_cases(golden);
-  std::vector<std::unique_ptr<Recorder>> recorders;
+  Support out;
+  for (const conformance::Case& c : cases) ++out.cases[c.op];
   for (const kernel::Device* d : devices) {
-    recorders.push_back(std::make_unique<Recorder>(*d));
-    std::vector<const kernel::Device*> chain = {recorders.back().get()};
+    const std::string name(d->name());
+    out.devices.push_back(name);
+    const Recorder recorder(*d);
+    std::vector<const kernel::Device*> chain = {&recorder};
     if (d != last) chain.push_back(last);
     for (const conformance::Case& c : cases)
       if (const Status s = ask(c, chain); !s.ok())
         throw std::runtime_error(c.op + " " + c.name + ": " + s.error().to_string());
+    for (auto& [op, use] : recorder.uses) out.uses[op][name] = std::move(use);
   }
+  return out;
+}
 
+std::string support_markdown(const Support& support) {
   std::string out =
       "# What runs where\n\n<!-- Made by `make docs` from the conformance cases and the devices' kernels; do not edit. "
       "-->\n\n"
@@ -115,8 +156,8 @@ std::string support_markdown(const std::string& golden) {
       "`reference`.\n"
       "Made with the instructions that every processor has; one with more may take more.\n\n| Operation |";
   std::string rule = "|---|";
-  for (const kernel::Device* d : devices) {
-    out += " " + std::string(d->name()) + " |";
+  for (const std::string& d : support.devices) {
+    out += " " + d + " |";
     rule += "---|";
   }
   out += "\n" + rule + "\n";
@@ -124,23 +165,41 @@ std::string support_markdown(const std::string& golden) {
   for (const OpDef& d : ops::table().defs()) names[d.name] = &d;
   for (const auto& [name, def] : names) {
     out += "| " + name + " |";
-    bool asked = false;
-    for (const auto& r : recorders) asked |= r->answers[name].asked > 0;
-    if (!asked) {
-      out += " " + elsewhere(def->versions.back()) + " |\n";
+    if (!support.uses.contains(name)) {
+      out += " " + elsewhere(name) + " |\n";
       continue;
     }
-    for (const auto& r : recorders) {
-      const Answers& a = r->answers[name];
-      std::string cell = std::to_string(a.taken) + " of " + std::to_string(a.asked);
-      if (a.taken == a.asked) cell = a.asked == 0 ? "" : "all " + std::to_string(a.asked);
-      if (a.taken == 0 && a.asked > 0) cell = "none";
-      if (a.taken < a.asked) cell += ": " + reason(a);
+    for (const std::string& d : support.devices) {
+      const DeviceUse* use = use_of(support, name, d);
+      std::string cell;
+      if (use != nullptr) {
+        cell = share(use->taken, use->asked);
+        if (use->taken < use->asked) cell += ": " + reasons(use->refusals, 1);
+      }
       out += " " + cell + " |";
     }
     out += "\n";
   }
   return out;
+}
+
+std::string kernels_markdown(const Support& support, const std::string& operation) {
+  if (!support.uses.contains(operation)) return "Runs: " + elsewhere(operation) + ".\n";
+  std::string rows;
+  for (const std::string& d : support.devices) {
+    const DeviceUse* use = use_of(support, operation, d);
+    if (use == nullptr) continue;
+    for (const KernelUse& k : use->kernels) {
+      rows += "| " + d + " | `" + k.name + "` | " + share(k.taken, k.asked) + " |";
+      const std::string why = reasons(k.refusals, kMostReasons);
+      rows += why.empty() ? " |\n" : " " + why + " |\n";
+    }
+    if (use->kernels.empty()) rows += "| " + d + " | none | | |\n";
+  }
+  return "Of the operations in the cases, each kernel is asked for those that the ones before it refused. Predictions "
+         "widen float16\nto float32 first unless precision is exact.\n\n"
+         "| Device | Kernel | Takes | Refuses |\n|---|---|---|---|\n" +
+         rows;
 }
 
 }  // namespace moka::opdocs

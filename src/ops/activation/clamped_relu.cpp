@@ -13,6 +13,8 @@ OpDef define_clamped_relu() {
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta"});
           })
+      .note("Negative x is scaled by alpha first, beta limits from above only.",
+            "coremltools' definition and its value inference")
       .build();
 }
 

@@ -28,6 +28,10 @@ OpDef define_gelu() {
         }
         return {};
       })
+      .note("EXACT uses the error function; the approximations use sqrt(2/pi), 0.044715 and 1.702.",
+            "coremltools' definition")
+      .note("-inf gives NaN with EXACT and TANH_APPROXIMATION, where 0 meets infinity.",
+            "the formula in IEEE arithmetic, as torch.nn.functional.gelu")
       .build();
 }
 

@@ -10,6 +10,7 @@ OpDef define_sigmoid_hard() {
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta"});
           })
+      .note("NaN stays NaN.", "coremltools' value inference, numpy.minimum and maximum")
       .build();
 }
 

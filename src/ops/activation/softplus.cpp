@@ -4,7 +4,10 @@
 namespace moka::ops {
 
 OpDef define_softplus() {
-  return unary("softplus", "log(1 + e^x), elementwise.", [](auto x) { return scalar::softplus(x); }).build();
+  return unary("softplus", "log(1 + e^x), elementwise.", [](auto x) { return scalar::softplus(x); })
+      .note("Computed as max(x, 0) + log1p(e^-|x|), so that it overflows nowhere.",
+            "coremltools' value inference; coremltools issue 2687")
+      .build();
 }
 
 }  // namespace moka::ops

@@ -65,6 +65,15 @@ OpDef define_scaled_dot_product_attention() {
       .optional()
       .infer(infer_attention)
       .reference(attention_reference)
+      .note(
+          "The scale is 1 / sqrt(last dimension of query); a float mask is added behind it, a boolean mask puts -inf "
+          "where it is false.",
+          "coremltools' definition")
+      .note("A row in which no key takes part is NaN.",
+            "coremltools' definition, whose softmax is of -inf alone; PyTorch gives zeros since 2.5")
+      .note("Batch dimensions broadcast; the mask may have a lower rank and is aligned at the end.",
+            "NumPy's rule; coremltools' iOS18 test_transformers.py")
+      .note("Any number of batches gives the same rows.", "coremltools issue 2650")
       .build();
 }
 

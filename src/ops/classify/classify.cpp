@@ -82,6 +82,10 @@ OpDef define_classify() {
                   .in_kind("classes", ParamKind::list)
                   .infer(infer)
                   .reference(reference)
+                  .note("Of equal probabilities the first label wins, NaN never does.",
+                        "numpy.argmax on numbers; a label must come out")
+                  .note("Probabilities are doubles in the dictionary; their number must be the number of labels.",
+                        "Core ML's description of classifiers: a dictionary to Double")
                   .build();
   def.versions[0].edit("classes").constant = true;
   return def;

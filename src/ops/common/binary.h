@@ -122,6 +122,8 @@ OpBuilder binary(std::string name, std::string doc, F f, G g, Trait extra = Trai
     map_pairs(call.in("x"), call.in("y"), out[0], f, g);
     return {};
   });
+  b.note("Shapes broadcast as in NumPy; ranks may differ.", "coremltools' definition");
+  b.note("Integers are computed exactly and wrap to their type.", "NumPy");
   return b;
 }
 
@@ -138,6 +140,8 @@ OpBuilder comparison(std::string name, std::string doc, F f, Trait extra = Trait
     compare_pairs(call.in("x"), call.in("y"), out[0], f);
     return {};
   });
+  b.note("Shapes broadcast as in NumPy; ranks may differ.", "coremltools' definition");
+  if (domain != kBool) b.note("NaN is unequal to everything and in no order with it; -0 equals 0.", "IEEE 754");
   return b;
 }
 

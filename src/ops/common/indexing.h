@@ -35,6 +35,22 @@ class Indexer {
 /// The rule by which scatter combines an element with its update.
 enum class Combine { update, add, sub, mul, div, max, min };
 Result<Combine> combine_of(const OpCall& call);
+inline constexpr Note kGatherNote{
+    "Negative indices count from the end, also since iOS17, where they are called out of bounds; indices beyond read "
+    "the nearest slice.",
+    "coremltools' definition: -size <= index < size, what is outside undefined but memory safe; its value inference is "
+    "NumPy's"};
+inline constexpr Note kScatterNote{
+    "Until iOS16 negative indices count from the end, since iOS17 they are outside. What is outside is left out.",
+    "coremltools' definition; its iOS17 test_scatter_gather.py"};
+inline constexpr Note kScatterModeNote{
+    "Updates are combined in the order of the indices, so update keeps the last of equal ones. Integers wrap and give "
+    "0 when divided by 0; max and min give NaN if either is.",
+    "NumPy's ufunc.at; the definition leaves the order open"};
+inline constexpr Note kValidateNote{
+    "validate_indices makes negative indices and those beyond the axis an error, known ones already when loading.",
+    "coremltools' definition"};
+
 /// The allowed values of `mode`.
 inline std::vector<std::string> combine_modes() { return {"add", "div", "max", "min", "mul", "sub", "update"}; }
 /// dst[to + i] = dst[to + i] (rule) src[from + i] for i < n; each result is rounded to the element type.

@@ -13,6 +13,12 @@ Result<std::vector<Type>> drawn_type(const OpCall& call, DType like);
 /// The element type of the first of these parameters that is given, else that of the first's default.
 Result<DType> float_type_of(const OpCall& call, std::initializer_list<std::string_view> params);
 
+inline constexpr Note kSeedNote{
+    "A seed of 0 or more repeats its draw in every prediction and on every machine; without one each prediction draws "
+    "anew. The stream is splitmix64.",
+    "coremltools' definition names no generator, so values differ from Core ML's; tests/ops/random_test.cpp tests the "
+    "distributions"};
+
 /// Random numbers of one draw: a stream of its own for a seed >= 0, else the model's.
 class Draw {
  public:

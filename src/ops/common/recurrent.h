@@ -21,6 +21,15 @@ Result<Gate> gate_of(const ir::OpCall& call, std::string_view param);
 std::string gate_text(std::string_view name, float alpha, float beta);
 void apply_gate(const Gate& g, double* v, int64_t n);
 
+inline constexpr ir::Note kGateNote{
+    "Activations are tanh, scaled_tanh (1, 1), sigmoid, hard_sigmoid (0.2, 0.5), relu and linear (1, 0); numbers "
+    "behind a name, as in scaled_tanh(1.7, 0.6), set its alpha and beta.",
+    "coremltools' definition for the names; the numbers are those of recurrent layers of neural networks, which become "
+    "these operations"};
+inline constexpr ir::Note kOrderNote{
+    "reverse starts at the last step of x; with output_sequence its steps are in the order of computation.",
+    "coremltools' TestGRU, TestLSTM and TestRNN, whose expected values come from PyTorch over the turned input"};
+
 enum class Direction : uint8_t { forward, reverse, bidirectional };
 Result<Direction> direction_of(const ir::OpCall& call, bool bidirectional_allowed);
 

@@ -54,7 +54,7 @@ Status reduce(const OpCall& call, const TensorView& out) {
 /// `Acc::Real` collects doubles, `Acc::Whole` int64_t: add(value), result(count of added values). A Whole result of
 /// int64_t wraps to the dtype, one of double is truncated.
 template <class Acc>
-OpDef reduction(std::string name, std::string doc, bool needs_elements = false) {
+OpBuilder reduction(std::string name, std::string doc, bool needs_elements = false) {
   return OpBuilder(std::move(name), std::move(doc))
       .type_var("T", kF16F32 | kI32)
       .in("x", "T")
@@ -66,7 +66,15 @@ OpDef reduction(std::string name, std::string doc, bool needs_elements = false) 
       .reference([](const OpCall& call, std::span<const TensorView> out) -> Status {
         return detail::reduce<Acc>(call, out[0]);
       })
-      .build();
+      .note(
+          "The reference accumulates floats in double and rounds once; faster kernels may use float32, within the "
+          "tolerance.",
+          "MIL leaves the order open")
+      .note("Without `axes` all are reduced; negative axes count from the end.", "coremltools' definition")
+      .note(
+          "Reducing no element gives what the empty sum, product, mean (NaN) or logarithm (-inf) is; for reduce_max "
+          "and reduce_min it is an error.",
+          "NumPy");
 }
 
 /// The same accumulator for doubles and integers, with integers added as doubles.
@@ -84,7 +92,7 @@ InferFn arg_type(bool has_output_dtype);
 
 /// `before(a, b)`: b replaces the best value a so far; NaN is best of all; the first of equals wins.
 template <class Before>
-OpDef reduce_arg(std::string name, std::string doc, Before before) {
+OpBuilder reduce_arg(std::string name, std::string doc, Before before) {
   return OpBuilder(std::move(name), std::move(doc))
       .type_var("T", kF16F32 | kI32)
       .in("x", "T")
@@ -124,7 +132,9 @@ OpDef reduce_arg(std::string name, std::string doc, Before before) {
         return {};
       })
       .at(Opset::ios17, add_output_dtype)
-      .build();
+      .note("Of equal elements the first wins.", "numpy.argmax, torch.argmax on the CPU")
+      .note("The first NaN wins over every number.", "numpy.argmax, torch.argmax")
+      .note("Indices beyond 65535 wrap where uint16 was chosen.", "a cast of NumPy's result; the definition is silent");
 }
 
 }  // namespace moka::ops

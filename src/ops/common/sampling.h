@@ -8,6 +8,11 @@ namespace moka::ops {
 /// How output positions map to input positions, by MIL's names.
 enum class Sampling : uint8_t { default_, strict_align_corners, align_corners, offset_corners, unalign_corners };
 
+inline constexpr ir::Note kGridNote{
+    "Output i of n over m inputs reads: DEFAULT i * m / n; STRICT_ALIGN_CORNERS i * (m - 1) / (n - 1), ALIGN_CORNERS "
+    "the same but the middle for n = 1; OFFSET_CORNERS (i + 0.5) * max(1, m - 1) / n; UNALIGN_CORNERS (i + 0.5) * m / "
+    "n - 0.5; clamped to the image.",
+    "coremltools' definition of resize_bilinear and its tables of grid points"};
 Result<Sampling> sampling_of(const ir::OpCall& call, std::string_view param = "sampling_mode");
 
 /// That of upsample_bilinear's align_corners and half_pixel_centers.

@@ -57,6 +57,9 @@ struct FloatsAndInts {
   int64_t operator()(int64_t v) const { return g(v); }
 };
 
+inline constexpr Note kElementwiseNote{"NaN gives NaN; float16 is computed wider and rounded once.",
+                                       "NumPy in float64, then rounded"};
+
 /// An operation of one input; `f` is generic over float and double.
 template <class F>
 OpBuilder unary(std::string name, std::string doc, F f, DTypes domain = kF16F32) {
@@ -66,6 +69,7 @@ OpBuilder unary(std::string name, std::string doc, F f, DTypes domain = kF16F32)
     map_elements(call.in("x"), out[0], FloatsOnly<F>{f});
     return {};
   });
+  b.note(kElementwiseNote.text, kElementwiseNote.evidence);
   return b;
 }
 
@@ -78,6 +82,7 @@ OpBuilder unary_with_int(std::string name, std::string doc, F f, G g) {
     map_elements(call.in("x"), out[0], FloatsAndInts<F, G>{f, g});
     return {};
   });
+  b.note(kElementwiseNote.text, kElementwiseNote.evidence);
   return b;
 }
 
@@ -103,6 +108,7 @@ OpBuilder unary_with_param(std::string name, std::string doc, const char* param,
     map_elements(call.in("x"), out[0], FloatsOnly<decltype(g)>{g});
     return {};
   });
+  b.note(kElementwiseNote.text, kElementwiseNote.evidence);
   return b;
 }
 
@@ -121,6 +127,7 @@ OpBuilder unary_with_alpha_beta(std::string name, std::string doc, F f) {
     map_elements(call.in("x"), out[0], FloatsOnly<decltype(g)>{g});
     return {};
   });
+  b.note(kElementwiseNote.text, kElementwiseNote.evidence);
   return b;
 }
 

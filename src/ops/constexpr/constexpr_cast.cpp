@@ -33,6 +33,7 @@ OpDef define_constexpr_cast() {
           [](OpVersion& v) {
             for (ParamDef& p : v.params) p.attribute = false;
           })
+      .note("fp16 to fp32 alone.", "coremltools' definition")
       .build();
 }
 

@@ -87,6 +87,18 @@ OpDef define_constexpr_lut_to_dense() {
             v.infer = infer;
             v.reference = reference;
           })
+      .note(
+          "Until iOS16: indices are packed from the lowest bit on, as many bits as the lut's length has; 2, 4, 16, 64 "
+          "or 256 values.",
+          "coremltools' definition")
+      .note(
+          "Since iOS18: lut is [groups..., 2^bits, vector size]; groups divide the dimensions of the indices; uint1, "
+          "uint2, uint3, uint4, uint6 and uint8.",
+          "coremltools' definition")
+      .note(
+          "Vectors lie along vector_axis: element v of the vector at index i of that axis becomes element i * size + "
+          "v.",
+          "coremltools' iOS18 test_compression.py, test_builder_eval_vector_lut")
       .build();
 }
 

@@ -106,6 +106,13 @@ OpDef define_constexpr_lut_to_sparse() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
+      .note(
+          "The k-th set bit of the mask takes the k-th index; groups are those of the bit's place in the dense tensor.",
+          "coremltools' definition")
+      .note(
+          "With vectors the mask is repeated along vector_axis, and the values follow the dense tensor's row-major "
+          "order.",
+          "coremltools' iOS18 test_compression.py, test_builder_eval_vector_lut")
       .build();
 }
 

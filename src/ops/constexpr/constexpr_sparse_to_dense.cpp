@@ -91,6 +91,8 @@ OpDef define_constexpr_sparse_to_dense() {
             v.set_domain("T", any_of(DType::int4, DType::uint4, DType::int8, DType::uint8, DType::fp16, DType::fp32));
             v.infer = infer;
           })
+      .note("Bits are counted from the lowest of each byte; the number of set bits must be the number of values.",
+            "coremltools' definition")
       .build();
 }
 

@@ -36,6 +36,10 @@ OpDef define_cond() {
       .in("pred", kBool)
       .infer(infer)
       .traits(Trait::control)
+      .note(
+          "Conditions may have shape [1]. Branches may give different shapes; the plan goes on when the shape is "
+          "known.",
+          "TensorFlow's converted programs; PyTorch's torch.cond")
       .build();
 }
 

@@ -20,6 +20,8 @@ OpDef define_const() {
                    Opset::ios13)
       .infer(infer)
       .traits(Trait::constant)
+      .note("Values are in the program or in its weights file; fp16, fp32 and the sub-byte types are kept as stored.",
+            "MIL.proto")
       .build();
 }
 

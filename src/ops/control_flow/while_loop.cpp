@@ -58,6 +58,12 @@ OpDef define_while_loop() {
       .variadic_any("loop_vars")
       .infer(infer)
       .traits(Trait::control)
+      .note("No iteration leaves loop_vars as they are; conditions may have shape [1].",
+            "coremltools' definition; TensorFlow's converted programs")
+      .note(
+          "Loop variables may change their shapes; loops whose types stay are planned once. A limit on iterations is "
+          "an option of loading.",
+          "converted sequence models; tests/runtime/loops_test.cpp")
       .build();
 }
 

@@ -243,6 +243,13 @@ OpDef define_conv_transpose() {
             v.edit("bias").type_var = "U";
             v.edit("bias").constant = false;
           })
+      .note(
+          "same: in * stride elements, the cut before being half of the surplus, rounded down; custom: full size less "
+          "pad.",
+          "coremltools' definition")
+      .note("output_shape sets the end of the result; what no tap reaches holds the bias alone.",
+            "torch.nn.functional.conv_transpose2d with output_padding")
+      .note("Taps beyond the input take no part: zero times an infinite weight is not added.", "onnxruntime, PyTorch")
       .build();
 }
 

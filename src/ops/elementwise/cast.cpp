@@ -55,6 +55,16 @@ OpDef define_cast() {
       .reference(reference)
       .traits(Trait::elementwise)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kCastableIos17); })
+      .note(
+          "Floats are cut off towards zero when they become integers; beyond the type's ends they saturate, NaN "
+          "becomes 0.",
+          "coremltools' TestCast for values inside; outside C++ leaves it open, saturation is what ARM's conversions "
+          "do")
+      .note("Integers wrap into narrower ones; anything but zero, NaN too, is true.", "numpy.ndarray.astype")
+      .note(
+          "To float16 rounds to nearest, ties to even; values beyond 65519 become infinite. Unless precision is exact, "
+          "casts between floats do not round.",
+          "IEEE 754; Core ML's types are a minimum precision")
       .build();
 }
 

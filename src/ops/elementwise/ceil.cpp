@@ -5,7 +5,9 @@
 namespace moka::ops {
 
 OpDef define_ceil() {
-  return unary("ceil", "Rounds up to an integer, elementwise.", [](auto x) { return std::ceil(x); }).build();
+  return unary("ceil", "Rounds up to an integer, elementwise.", [](auto x) { return std::ceil(x); })
+      .note("Values between -1 and 0 give -0.", "coremltools' value inference, numpy.ceil")
+      .build();
 }
 
 }  // namespace moka::ops

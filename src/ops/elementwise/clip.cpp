@@ -15,6 +15,8 @@ OpDef define_clip() {
   return unary_with_alpha_beta("clip", "Limits x to [alpha, beta], elementwise.",
                                [](auto x, auto alpha, auto beta) { return scalar::clamp(x, alpha, beta); })
       .at(Opset::ios17, [](OpVersion& v) { v.infer = infer_strict; })
+      .note("NaN stays NaN. Since iOS17 alpha must be less than beta; before, beta wins where alpha is larger.",
+            "coremltools' value inference, numpy.minimum(maximum(x, alpha), beta)")
       .build();
 }
 

@@ -9,6 +9,10 @@ OpDef define_log() {
                           [](auto x, auto epsilon) { return std::log(x + epsilon); })
       .or_else(Tensor::scalar(DType::fp32, 1e-45))
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
+      .note(
+          "0 gives the logarithm of epsilon, whose default 1e-45 is the smallest float32 and 0 in float16; negative x "
+          "give NaN.",
+          "coremltools' value inference, numpy.log(x + epsilon)")
       .build();
 }
 

@@ -9,6 +9,8 @@ OpDef define_rsqrt() {
                           [](auto x, auto epsilon) { return decltype(x)(1) / std::sqrt(x + epsilon); })
       .or_else(Tensor::scalar(DType::fp32, 1e-12))
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
+      .note("epsilon is added to x under the root; 0 gives 1 / sqrt(epsilon).",
+            "coremltools' value inference, numpy.sqrt(x + epsilon)")
       .build();
 }
 

@@ -66,6 +66,8 @@ OpDef define_select() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::elementwise)
+      .note("All three broadcast; since the condition only chooses, NaN of the other side does not matter.",
+            "numpy.where")
       .build();
 }
 

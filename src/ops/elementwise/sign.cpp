@@ -9,6 +9,7 @@ OpDef define_sign() {
                                  : x < 0 ? decltype(x)(-1)
                                          : x; },
              [](int64_t x) { return int64_t{x > 0} - int64_t{x < 0}; })
+      .note("Zeros and NaN stay as they are.", "coremltools' value inference, numpy.sign, but for the sign of -0")
       .build();
 }
 

@@ -14,6 +14,7 @@ OpDef define_threshold() {
         map_elements(call.in("x"), out[0], FloatsAndInts<decltype(f), decltype(g)>{f, g});
         return {};
       })
+      .note("NaN stays NaN.", "coremltools' value inference, numpy.maximum")
       .build();
 }
 

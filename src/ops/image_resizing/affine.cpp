@@ -103,6 +103,12 @@ OpDef define_affine() {
       .constant("align_corners", kBool)
       .infer(infer_affine)
       .reference(affine_reference)
+      .note(
+          "sampling_mode bilinear, padding_mode constant, padding_value 0 and coordinates_mode "
+          "normalized_minus_one_to_one are the only values; case does not matter.",
+          "coremltools' definition and checks")
+      .note("align_corners: -1 and 1 are the centres of the outermost pixels, else their edges.",
+            "torch.nn.functional.affine_grid and grid_sample")
       .build();
 }
 

@@ -60,6 +60,7 @@ OpDef define_crop() {
       .infer(infer_crop)
       .reference(crop_reference)
       .traits(Trait::moves_data_only)
+      .note("A cut may take all elements.", "coremltools' definition")
       .build();
 }
 

@@ -210,6 +210,18 @@ OpDef define_crop_resize() {
             indices.optional = true;
             v.params.insert(v.params.begin() + v.param_index("boxes") + 1, std::move(indices));
           })
+      .note(
+          "The extent that the sampling mode sees is |end - start| + 1; a box whose end is before its start is read "
+          "backwards.",
+          "coremltools' definition and tensorflow.image.crop_and_resize, which agrees for STRICT_ALIGN_CORNERS")
+      .note(
+          "normalized_coordinates multiplies by size - 1; spatial_scale multiplies before that. Samples outside of the "
+          "image take pad_value.",
+          "coremltools' definition")
+      .note(
+          "roi: with 5 entries the first is the image's number; boxes without box_indices belong to the images in "
+          "order. A number outside is an error.",
+          "coremltools' definition")
       .build();
 }
 

@@ -137,6 +137,17 @@ OpDef define_resample() {
             v.set_domain("U", any_of(DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32, DType::fp16,
                                      DType::fp32));
           })
+      .note(
+          "Coordinates are (x, y). align_corners tells whether the extremes are centres or edges of the outermost "
+          "pixels; unnormalized ones are pixel indices.",
+          "coremltools' definition")
+      .note("nearest rounds halves to even.", "torch.nn.functional.grid_sample")
+      .note("reflection mirrors at the outermost centres, symmetric at the outermost edges; both go on mirroring.",
+            "coremltools' definition; torch.nn.functional.grid_sample with align_corners true and false")
+      .note(
+          "constant pads each of the four neighbours. NaN coordinates read the padding, in other modes the first "
+          "element.",
+          "torch.nn.functional.grid_sample, which gives NaN for NaN with constant and bilinear")
       .build();
 }
 

@@ -139,6 +139,13 @@ OpDef define_resize() {
       .or_else(Tensor::text("DEFAULT"))
       .infer(infer_resize)
       .reference(resize_reference)
+      .note(kGridNote.text, kGridNote.evidence)
+      .note(
+          "NEAREST_NEIGHBOR with DEFAULT reads floor((i + 0.5) * in / out); other modes read the nearest grid point, "
+          "halves go up.",
+          "coremltools' iOS17 test_resize_nearest_neighbor")
+      .note("0 in shape keeps the dimension of x that lies as far from the end.",
+            "coremltools' iOS17 test_resize_inherit_shape")
       .build();
 }
 

@@ -38,6 +38,8 @@ OpDef define_resize_bilinear() {
       .or_else(Tensor::text("DEFAULT"))
       .infer(infer_resize_bilinear)
       .reference(resize_bilinear_reference)
+      .note(kGridNote.text, kGridNote.evidence)
+      .note("Positions beyond the edges are clamped.", "coremltools' definition")
       .build();
 }
 

@@ -33,6 +33,8 @@ OpDef define_resize_nearest_neighbor() {
       .infer(infer_resize_nearest_neighbor)
       .reference(resize_nearest_neighbor_reference)
       .traits(Trait::moves_data_only)
+      .note("Output i reads floor((i + 0.5) * in / out), in whole numbers.",
+            "coremltools' test of resize_nearest_neighbor; tensorflow's half pixel centres")
       .build();
 }
 

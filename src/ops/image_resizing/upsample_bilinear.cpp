@@ -50,6 +50,12 @@ OpDef define_upsample_bilinear() {
             p.optional = true;
             v.params.push_back(std::move(p));
           })
+      .note("Sizes are floor(scale * size), the product taken in float32; the grid follows the sizes, not the scales.",
+            "coremltools' definition: recompute_scale_factor of PyTorch")
+      .note(
+          "align_corners is STRICT_ALIGN_CORNERS of resize_bilinear, half_pixel_centers UNALIGN_CORNERS, neither "
+          "DEFAULT; both at once are refused.",
+          "coremltools' definition")
       .build();
 }
 

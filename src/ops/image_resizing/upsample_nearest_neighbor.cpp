@@ -38,6 +38,7 @@ OpDef define_upsample_nearest_neighbor() {
       .infer(infer_upsample_nearest_neighbor)
       .reference(upsample_nearest_neighbor_reference)
       .traits(Trait::moves_data_only)
+      .note("Output i reads floor(i * in / out), in whole numbers.", "torch.nn.functional.interpolate, nearest")
       .build();
 }
 

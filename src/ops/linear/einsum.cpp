@@ -241,6 +241,14 @@ OpDef define_einsum() {
       .constant("equation", kString)
       .infer(infer_einsum)
       .reference(einsum_reference)
+      .note(
+          "Two operands, letters without repetition inside a term, no ellipsis; every such equation runs, letters "
+          "absent from the result are summed.",
+          "numpy.einsum; coremltools' definition names only two equations")
+      .note(
+          "A dimension of 1 repeats where the letter is in the result, and is refused where it is summed against "
+          "another size.",
+          "coremltools' definition")
       .build();
 }
 

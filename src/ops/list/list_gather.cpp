@@ -57,6 +57,8 @@ OpDef define_list_gather() {
       .in("indices", kI32)
       .infer(infer)
       .reference(reference)
+      .note("An element never written reads as zeros of the list's element type; an index outside is an error.",
+            "tf.TensorArray")
       .build();
 }
 

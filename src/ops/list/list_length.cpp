@@ -22,6 +22,7 @@ OpDef define_list_length() {
       .in_kind("ls", ParamKind::list)
       .infer(infer)
       .reference(reference)
+      .note("Of a list of dynamic length: the length reached so far.", "coremltools' definition")
       .build();
 }
 

@@ -32,6 +32,8 @@ OpDef define_list_read() {
       .in("index", kI32)
       .infer(infer)
       .reference(reference)
+      .note("An element never written reads as zeros of the list's element type; an index outside is an error.",
+            "tf.TensorArray")
       .build();
 }
 

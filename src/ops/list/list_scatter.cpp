@@ -58,6 +58,8 @@ OpDef define_list_scatter() {
       .in("value", "T")
       .infer(infer)
       .reference(reference)
+      .note("Later indices win over equal earlier ones; indices behind the end grow a list of dynamic length.",
+            "tf.TensorArray.scatter in order")
       .build();
 }
 

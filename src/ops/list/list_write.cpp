@@ -32,6 +32,10 @@ OpDef define_list_write() {
       .in("value", "T")
       .infer(infer)
       .reference(reference)
+      .note(
+          "The list is a value: what reads the former list does not see the change. Elements may have different "
+          "shapes.",
+          "SSA; tf.TensorArray with element_shape unknown")
       .build();
 }
 

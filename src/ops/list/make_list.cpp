@@ -53,6 +53,10 @@ OpDef define_make_list() {
       .or_else(Tensor::text("fp32"))
       .infer(infer)
       .reference(reference)
+      .note(
+          "Elements not yet written read as zeros where their shape is known; writing behind the end grows a list of "
+          "dynamic length.",
+          "TensorFlow's TensorArray, from which the operation comes")
       .build();
 }
 

@@ -33,6 +33,7 @@ OpDef define_ml_classify() {
       .constant("classes", ml::kKeys)
       .infer(infer)
       .reference(reference)
+      .note("The first of equal scores wins.", "scikit-learn's predict")
       .build();
 }
 

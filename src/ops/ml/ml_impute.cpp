@@ -40,6 +40,7 @@ OpDef define_ml_impute() {
       .constant("imputed", "T")
       .infer(infer)
       .reference(reference)
+      .note("NaN as the replaced value matches NaN.", "Core ML's Imputer; scikit-learn's SimpleImputer")
       .build();
 }
 

@@ -68,6 +68,8 @@ OpDef define_ml_nearest_neighbors() {
       .one_of({"uniform", "inverse_distance"})
       .infer(infer)
       .reference(reference)
+      .note("Samples at distance 0 count alone when weighting by the inverse of the distance.",
+            "scikit-learn's KNeighborsClassifier")
       .build();
 }
 

@@ -40,6 +40,7 @@ OpDef define_ml_normalize() {
       .one_of({"max", "l1", "l2"})
       .infer(infer)
       .reference(reference)
+      .note("A norm of 0 leaves x.", "scikit-learn's Normalizer")
       .build();
 }
 

@@ -55,6 +55,7 @@ OpDef define_ml_one_hot() {
       .constant("dense", kBool)
       .infer(infer)
       .reference(reference)
+      .note("Unknown categories give an error or zeros, as handle_unknown says.", "OneHotEncoder.proto")
       .build();
 }
 

@@ -129,6 +129,7 @@ OpDef define_ml_svm_classify() {
       .optional()
       .infer(infer)
       .reference(reference)
+      .note("Votes and pairwise coupling are LIBSVM's, also where decisions are NaN.", "libsvm's svm.cpp")
       .build();
 }
 

@@ -100,6 +100,10 @@ OpDef define_ml_tree_ensemble() {
       .constant("single", kBool)
       .infer(infer)
       .reference(reference)
+      .note(
+          "A missing (NaN) feature goes where the node says; thresholds are compared in double, or in float32 where "
+          "the node asks for it.",
+          "TreeEnsemble.proto; xgboost's and scikit-learn's predictions")
       .build();
 }
 

@@ -88,6 +88,8 @@ OpDef define_nn_dequantize_weights() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
+      .note("Codes are packed from the highest bit of each byte on.",
+            "NeuralNetwork.proto; coremltools' quantization utilities")
       .build();
 }
 

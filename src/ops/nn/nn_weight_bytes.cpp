@@ -61,6 +61,7 @@ OpDef define_nn_weight_bytes() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
+      .note("Bytes are little endian.", "NeuralNetwork.proto")
       .build();
 }
 

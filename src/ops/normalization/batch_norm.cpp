@@ -52,6 +52,7 @@ OpDef define_batch_norm() {
           [](OpVersion& v) {
             own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"});
           })
+      .note("epsilon is added to the variance under the root; channels are axis 1.", "coremltools' definition")
       .build();
 }
 

@@ -51,6 +51,7 @@ OpDef define_instance_norm() {
           [](OpVersion& v) {
             own_float_type(v, {"gamma", "beta", "epsilon"});
           })
+      .note("The variance is that of the population; one element gives beta.", "torch.nn.functional.instance_norm")
       .build();
 }
 

@@ -41,6 +41,7 @@ OpDef define_l2_norm() {
       .infer(infer)
       .reference(reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
+      .note("The sum goes over the last three axes; epsilon is added under the root.", "coremltools' definition")
       .build();
 }
 

@@ -82,6 +82,8 @@ OpDef define_layer_norm() {
           [](OpVersion& v) {
             own_float_type(v, {"gamma", "beta", "epsilon"});
           })
+      .note("The variance is that of the population; gamma and beta have the shape of the normalised axes.",
+            "coremltools' definition; torch.nn.functional.layer_norm")
       .build();
 }
 

@@ -16,8 +16,6 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-/// Channels are the third axis from the end, also where x has rank 3: Core ML's recorded results show it. The window of
-/// channel c is [c - size / 2, c + (size - 1) / 2], cut off at the ends.
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int64_t size = MOKA_TRY(call.integer("size"));
@@ -64,6 +62,12 @@ OpDef define_local_response_norm() {
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta", "k"});
           })
+      .note(
+          "Channels are the third axis from the end, at rank 3 the first; the window is [c - size / 2, c + (size - 1) "
+          "/ 2], cut off at the ends.",
+          "results recorded from Core ML")
+      .note("alpha is divided by size even where the window is cut off.",
+            "coremltools' definition; torch.nn.LocalResponseNorm")
       .build();
 }
 

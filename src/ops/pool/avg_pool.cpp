@@ -32,6 +32,12 @@ OpDef define_avg_pool() {
         return pool(call);
       })
       .reference(avg_pool_reference)
+      .note(
+          "exclude_padding_from_average divides by the elements inside the input; a window wholly in the padding gives "
+          "0.",
+          "coremltools' definition")
+      .note("Elements that ceil_mode adds behind the padding count as zeros unless padding is excluded.",
+            "coremltools issue 2772, about Core ML differing from PyTorch there")
       .build();
 }
 

@@ -19,7 +19,12 @@ Status l2_pool_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_l2_pool() {
   OpBuilder b("l2_pool", "Square root of the sum of squares of each window, over one or two spatial dimensions.");
-  return pool_params(b).infer(infer_pool(2)).reference(l2_pool_reference).build();
+  return pool_params(b)
+      .infer(infer_pool(2))
+      .reference(l2_pool_reference)
+      .note("The root of the sum of squares, not of their mean; padding counts as 0. One or two spatial dimensions.",
+            "coremltools' TestL2Pool")
+      .build();
 }
 
 }  // namespace moka::ops

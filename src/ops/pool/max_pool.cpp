@@ -20,7 +20,12 @@ Status max_pool_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_max_pool() {
   OpBuilder b("max_pool", "Largest element of each window; padding never wins.");
-  return pool_params(b).infer(infer_pool(3)).reference(max_pool_reference).build();
+  return pool_params(b)
+      .infer(infer_pool(3))
+      .reference(max_pool_reference)
+      .note("Padding never wins, NaN does; a window wholly in the padding gives -inf.",
+            "torch.nn.functional.max_pool2d, whose padding is -inf")
+      .build();
 }
 
 }  // namespace moka::ops

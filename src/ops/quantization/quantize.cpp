@@ -78,6 +78,12 @@ OpDef define_quantize() {
       .constant("output_dtype", kString)
       .infer(infer)
       .reference(reference)
+      .note(
+          "input / scale is rounded to the type of the input, then halves to even; zero_point is added and the sum "
+          "saturates. NaN gives 0.",
+          "coremltools' iOS17 test_quantization.py; torch.quantize_per_tensor for ties")
+      .note("A scale of 0 gives infinities, which saturate, and NaN for 0.", "IEEE division")
+      .note("Vectors lie along axis, which may be negative; scalars need no axis.", "coremltools' definition")
       .build();
 }
 

@@ -32,6 +32,8 @@ OpDef define_random_bernoulli() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::random)
+      .note(kSeedNote.text, kSeedNote.evidence)
+      .note("1 where a uniform number of [0, 1) is less than prob: 0 never, 1 always.", "coremltools' definition")
       .build();
 }
 

@@ -79,6 +79,10 @@ OpDef define_random_categorical() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::random)
+      .note(kSeedNote.text, kSeedNote.evidence)
+      .note("Probabilities need not add up to 1; negative ones count as 0. A row without weight is an error.",
+            "torch.multinomial normalises and refuses such rows")
+      .note("The result has the type of x and holds class numbers.", "coremltools' type inference")
       .build();
 }
 

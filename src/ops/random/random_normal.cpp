@@ -44,6 +44,8 @@ OpDef define_random_normal() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::random)
+      .note(kSeedNote.text, kSeedNote.evidence)
+      .note("Box and Muller's method in double, rounded once.", "the distribution is all the definition says")
       .build();
 }
 

@@ -41,6 +41,9 @@ OpDef define_random_uniform() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::random)
+      .note(kSeedNote.text, kSeedNote.evidence)
+      .note("low is included, high is not, also after rounding to float16; low = high gives that value.",
+            "numpy.random.uniform's interval")
       .build();
 }
 

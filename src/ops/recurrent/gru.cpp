@@ -125,6 +125,15 @@ OpDef define_gru() {
             v.params.push_back(std::move(after));
             v.params.push_back(std::move(input_bias));
           })
+      .note(kGateNote.text, kGateNote.evidence)
+      .note(kOrderNote.text, kOrderNote.evidence)
+      .note("Gates are in the order reset, new, update: h' = (1 - update) * new + update * h.", "coremltools' TestGRU")
+      .note("reset_after false: reset multiplies the state before the product; true: it multiplies product and bias.",
+            "coremltools' iOS18 test_recurrent.py, test_pytorch_parity")
+      .note(
+          "bias belongs to the product with the state, input_bias to that with x: with reset_after true, reset "
+          "multiplies the one and not the other.",
+          "coremltools' TestGRU and iOS18 test_pytorch_parity")
       .build();
 }
 

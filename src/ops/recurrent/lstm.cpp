@@ -159,6 +159,18 @@ OpDef define_lstm() {
       .infer(infer_lstm)
       .reference(lstm_reference)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
+      .note(kGateNote.text, kGateNote.evidence)
+      .note(kOrderNote.text, kOrderNote.evidence)
+      .note(
+          "Peepholes of the input and forget gates see the old cell state, that of the output gate the new one; clip "
+          "limits the cell state.",
+          "coremltools' definition's parameters; the equations of Core ML's UniDirectionalLSTMLayer")
+      .note(
+          "Bidirectional: forward units first; with output_sequence the backward half stands at the step it belongs "
+          "to.",
+          "coremltools' test_builder_to_backend_smoke_bidirlstm against torch.nn.LSTM")
+      .note("States may have more rows than the batch; the first ones count.",
+            "coremltools' converter of packed sequences writes such states")
       .build();
 }
 

@@ -74,6 +74,8 @@ OpDef define_rnn() {
       .infer(infer_rnn)
       .reference(rnn_reference)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
+      .note(kGateNote.text, kGateNote.evidence)
+      .note(kOrderNote.text, kOrderNote.evidence)
       .build();
 }
 

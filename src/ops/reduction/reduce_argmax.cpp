@@ -4,7 +4,8 @@ namespace moka::ops {
 
 OpDef define_reduce_argmax() {
   return reduce_arg("reduce_argmax", "Index of the first largest element along an axis.",
-                    [](auto a, auto b) { return b > a; });
+                    [](auto a, auto b) { return b > a; })
+      .build();
 }
 
 }  // namespace moka::ops

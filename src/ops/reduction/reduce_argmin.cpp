@@ -4,7 +4,8 @@ namespace moka::ops {
 
 OpDef define_reduce_argmin() {
   return reduce_arg("reduce_argmin", "Index of the first smallest element along an axis.",
-                    [](auto a, auto b) { return b < a; });
+                    [](auto a, auto b) { return b < a; })
+      .build();
 }
 
 }  // namespace moka::ops

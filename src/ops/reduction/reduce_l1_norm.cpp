@@ -22,7 +22,7 @@ struct SumOfMagnitudes {
 }  // namespace
 
 OpDef define_reduce_l1_norm() {
-  return reduction<SumOfMagnitudes>("reduce_l1_norm", "Sum of absolute values over axes; integers wrap.");
+  return reduction<SumOfMagnitudes>("reduce_l1_norm", "Sum of absolute values over axes; integers wrap.").build();
 }
 
 }  // namespace moka::ops

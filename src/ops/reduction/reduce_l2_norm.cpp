@@ -16,7 +16,9 @@ struct Length {
 
 OpDef define_reduce_l2_norm() {
   return reduction<AsReal<Length>>("reduce_l2_norm",
-                                   "Square root of the sum of squares over axes; integers round towards zero.");
+                                   "Square root of the sum of squares over axes; integers round towards zero.")
+      .note("Integers round towards zero.", "numpy.sqrt cast to the input's type")
+      .build();
 }
 
 }  // namespace moka::ops

@@ -16,7 +16,9 @@ struct LogSum {
 
 OpDef define_reduce_log_sum() {
   return reduction<AsReal<LogSum>>("reduce_log_sum",
-                                   "Natural logarithm of the sum over axes; integers round towards zero.");
+                                   "Natural logarithm of the sum over axes; integers round towards zero.")
+      .note("Negative sums give NaN, 0 gives -inf.", "numpy.log")
+      .build();
 }
 
 }  // namespace moka::ops

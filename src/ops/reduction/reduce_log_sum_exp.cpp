@@ -27,8 +27,11 @@ struct LogSumExp {
 
 OpDef define_reduce_log_sum_exp() {
   return reduction<AsReal<LogSumExp>>(
-      "reduce_log_sum_exp",
-      "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.");
+             "reduce_log_sum_exp",
+             "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.")
+      .note("The largest element is taken out first; +inf gives +inf, only -inf gives -inf, NaN gives NaN.",
+            "scipy.special.logsumexp; coremltools issue 2690")
+      .build();
 }
 
 }  // namespace moka::ops

@@ -22,7 +22,9 @@ struct Largest {
 }  // namespace
 
 OpDef define_reduce_max() {
-  return reduction<Largest>("reduce_max", "Largest element over axes; NaN if there is one.", true);
+  return reduction<Largest>("reduce_max", "Largest element over axes; NaN if there is one.", true)
+      .note("NaN if there is one.", "numpy.max, torch.amax")
+      .build();
 }
 
 }  // namespace moka::ops

@@ -13,7 +13,9 @@ struct Mean {
 }  // namespace
 
 OpDef define_reduce_mean() {
-  return reduction<AsReal<Mean>>("reduce_mean", "Mean over axes; integers round towards zero.");
+  return reduction<AsReal<Mean>>("reduce_mean", "Mean over axes; integers round towards zero.")
+      .note("Integers round towards zero.", "numpy.mean cast to the input's type")
+      .build();
 }
 
 }  // namespace moka::ops

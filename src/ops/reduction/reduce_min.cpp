@@ -22,7 +22,9 @@ struct Smallest {
 }  // namespace
 
 OpDef define_reduce_min() {
-  return reduction<Smallest>("reduce_min", "Smallest element over axes; NaN if there is one.", true);
+  return reduction<Smallest>("reduce_min", "Smallest element over axes; NaN if there is one.", true)
+      .note("NaN if there is one.", "numpy.min, torch.amin")
+      .build();
 }
 
 }  // namespace moka::ops

@@ -19,6 +19,6 @@ struct Product {
 
 }  // namespace
 
-OpDef define_reduce_prod() { return reduction<Product>("reduce_prod", "Product over axes; integers wrap."); }
+OpDef define_reduce_prod() { return reduction<Product>("reduce_prod", "Product over axes; integers wrap.").build(); }
 
 }  // namespace moka::ops

@@ -19,6 +19,6 @@ struct Sum {
 
 }  // namespace
 
-OpDef define_reduce_sum() { return reduction<Sum>("reduce_sum", "Sum over axes; integers wrap."); }
+OpDef define_reduce_sum() { return reduction<Sum>("reduce_sum", "Sum over axes; integers wrap.").build(); }
 
 }  // namespace moka::ops

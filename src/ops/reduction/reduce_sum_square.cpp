@@ -20,7 +20,7 @@ struct SumOfSquares {
 }  // namespace
 
 OpDef define_reduce_sum_square() {
-  return reduction<SumOfSquares>("reduce_sum_square", "Sum of squares over axes; integers wrap.");
+  return reduction<SumOfSquares>("reduce_sum_square", "Sum of squares over axes; integers wrap.").build();
 }
 
 }  // namespace moka::ops

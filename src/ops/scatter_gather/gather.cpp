@@ -88,6 +88,10 @@ OpDef define_gather() {
             v.set_domain("I", kIndices17);
             add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
           })
+      .note(kGatherNote.text, kGatherNote.evidence)
+      .note(kValidateNote.text, kValidateNote.evidence)
+      .note("Indices of rank 0 drop the axis; batch_dims leading dimensions are shared.",
+            "numpy.take; coremltools' iOS16 test_builder_eval_batch_dims")
       .build();
 }
 

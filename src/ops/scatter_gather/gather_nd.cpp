@@ -91,6 +91,8 @@ OpDef define_gather_nd() {
             v.set_domain("I", kIndices17);
             add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
           })
+      .note(kGatherNote.text, kGatherNote.evidence)
+      .note(kValidateNote.text, kValidateNote.evidence)
       .build();
 }
 

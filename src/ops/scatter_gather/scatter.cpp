@@ -63,6 +63,11 @@ OpDef define_scatter() {
       .infer(infer)
       .reference(reference)
       .at(Opset::ios17, [](OpVersion& v) { add_constant(v, "validate_indices", kBool, Tensor::boolean(false)); })
+      .note(kScatterNote.text, kScatterNote.evidence)
+      .note(kScatterModeNote.text, kScatterModeNote.evidence)
+      .note(kValidateNote.text, kValidateNote.evidence)
+      .note("mode is add by default, as coremltools registers it, though its text says update.",
+            "coremltools' default_inputs")
       .build();
 }
 

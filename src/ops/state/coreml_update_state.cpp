@@ -35,6 +35,7 @@ OpDef define_coreml_update_state() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::stateful)
+      .note("Writes, then gives the value; the value must have the state's shape.", "coremltools' iOS18 test_states.py")
       .build();
 }
 

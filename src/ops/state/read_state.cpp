@@ -25,6 +25,8 @@ OpDef define_read_state() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::stateful)
+      .note("What the state holds at this place of the program's order; later writes do not change it.",
+            "coremltools' definition; tests/api/states_test.cpp")
       .build();
 }
 

@@ -32,6 +32,10 @@ OpDef define_write_state() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::stateful)
+      .note(
+          "The form in which files hold coreml_update_state; coremltools reads it back as that, followed by "
+          "read_state.",
+          "files that coremltools writes")
       .build();
 }
 

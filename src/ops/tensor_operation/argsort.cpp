@@ -35,6 +35,8 @@ OpDef define_argsort() {
       .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
+      .note("Equal elements keep their order in both directions; NaN comes last in both.",
+            "coremltools' value inference, numpy.argsort of x or -x; stable sorting settles what it leaves open")
       .build();
 }
 

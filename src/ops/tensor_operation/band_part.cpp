@@ -45,6 +45,7 @@ OpDef define_band_part() {
       .or_else(Tensor::scalar_i64(DType::int32, -1))
       .infer(infer)
       .reference(reference)
+      .note("Outside of the band even NaN and infinities become 0.", "coremltools' definition; tf.linalg.band_part")
       .build();
 }
 

@@ -77,6 +77,8 @@ OpDef define_concat() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
+      .note("Scalars are joined as vectors of one element; interleave takes elements by turns and needs equal sizes.",
+            "programs that coremltools writes for shapes; its definition")
       .build();
 }
 

@@ -60,6 +60,10 @@ OpDef define_cumsum() {
       .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
+      .note(
+          "exclusive starts with 0 and leaves the last element out; reverse runs from the end. Floats are summed in "
+          "double and rounded, integers wrap.",
+          "tf.cumsum; numpy.cumsum")
       .build();
 }
 

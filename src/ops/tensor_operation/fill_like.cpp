@@ -30,6 +30,7 @@ OpDef define_fill_like() {
       .or_else(Tensor::scalar(DType::fp32, 0))
       .infer(infer)
       .reference(reference)
+      .note("The type of ref_tensor does not matter.", "coremltools' definition")
       .build();
 }
 

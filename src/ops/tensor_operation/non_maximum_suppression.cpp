@@ -143,6 +143,16 @@ OpDef define_non_maximum_suppression() {
             v.infer = [](const OpCall& c) { return infer(c, {true}); };
             v.reference = [](const OpCall& c, std::span<const TensorView> out) { return reference(c, out, {true}); };
           })
+      .note(
+          "A box goes where its intersection over union with a better one kept is above iou_threshold; since iOS17 "
+          "also where it equals it.",
+          "coremltools' tests of iOS14 and iOS17, whose expected results differ in that")
+      .note(
+          "Order is by the best score of all classes, equal scores keep the order of boxes; per_class_suppression "
+          "compares boxes of equal best class only.",
+          "coremltools' reference in TestNonMaximumSuppression")
+      .note("score_threshold must be exceeded. Places left hold zeros and index -1.",
+            "coremltools' TestNonMaximumSuppression")
       .build();
 }
 

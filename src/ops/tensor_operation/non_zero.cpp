@@ -68,6 +68,8 @@ OpDef define_non_zero() {
       .in("x", "T")
       .infer(infer)
       .reference(reference)
+      .note("NaN is not zero. Indices come in row-major order, one row each; a scalar gives rows of no entries.",
+            "coremltools' value inference, numpy.nonzero, transposed")
       .build();
 }
 

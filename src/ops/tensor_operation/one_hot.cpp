@@ -68,6 +68,8 @@ OpDef define_one_hot() {
       .or_else(Tensor::scalar_i64(DType::int32, 0))
       .infer(infer)
       .reference(reference)
+      .note("Indices outside, negative ones too, set nothing.", "tf.one_hot")
+      .note("axis counts the new axis, -1 is the last.", "coremltools' definition")
       .build();
 }
 

@@ -125,6 +125,11 @@ OpDef define_pad() {
       .or_else(Tensor::scalar(DType::fp32, 0))
       .infer(infer)
       .reference(reference)
+      .note("pad holds pairs for the last axes, all modes work on every axis.", "coremltools' definition")
+      .note(
+          "reflect leaves the edge out and goes on mirroring where the padding is larger than the axis; replicate "
+          "repeats the edge.",
+          "numpy.pad, modes reflect and edge; coremltools allows less")
       .build();
 }
 

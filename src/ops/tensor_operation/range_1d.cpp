@@ -64,6 +64,10 @@ OpDef define_range_1d() {
       .in("step", "T")
       .infer(infer)
       .reference(reference)
+      .note(
+          "The number of elements is ceil((end - start) / step), worked out in the element type; element i is start + "
+          "i * step, rounded once.",
+          "coremltools' value inference, numpy.arange")
       .build();
 }
 

@@ -24,6 +24,7 @@ OpDef define_shape() {
       .in("x", "T")
       .infer(infer)
       .reference(reference)
+      .note("A scalar has an empty shape.", "coremltools' value inference, numpy.shape")
       .build();
 }
 

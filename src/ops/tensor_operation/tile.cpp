@@ -50,6 +50,7 @@ OpDef define_tile() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
+      .note("0 repetitions give an empty tensor.", "numpy.tile")
       .build();
 }
 

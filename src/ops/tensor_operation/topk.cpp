@@ -75,6 +75,11 @@ OpDef define_topk() {
             v.edit("output_indices_dtype").allowed = {"int32", "uint16"};
             v.infer = [](const OpCall& c) { return infer(c, Opset::ios17); };
           })
+      .note("Of equal elements the one with the lower index comes first, in both directions; NaN comes last in both.",
+            "coremltools' value inference, numpy.argsort of x or -x, puts NaN last; the order of equal ones is open "
+            "there and in torch.topk, and is the stable one here")
+      .note("sort = false gives the same order; k = -1 is all.", "coremltools' definition")
+      .note("output_indices_dtype uint16 is refused for axes above 65536 elements.", "an index would not fit")
       .build();
 }
 

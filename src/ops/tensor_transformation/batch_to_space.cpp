@@ -65,6 +65,7 @@ OpDef define_batch_to_space() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
+      .note("The batch holds the position in the block as its slower part.", "tf.batch_to_space")
       .build();
 }
 

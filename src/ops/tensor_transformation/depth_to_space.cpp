@@ -15,6 +15,7 @@ OpDef define_depth_to_space() {
         return channels_to_pixels(out[0], c.in("x"), block, BlockOrder::position_first);
       })
       .traits(Trait::moves_data_only)
+      .note("Channel (i, j, c), c fastest, goes to position (i, j) of the block.", "tf.nn.depth_to_space in NCHW")
       .build();
 }
 

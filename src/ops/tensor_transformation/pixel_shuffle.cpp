@@ -15,6 +15,7 @@ OpDef define_pixel_shuffle() {
         return channels_to_pixels(out[0], c.in("x"), block, BlockOrder::channel_first);
       })
       .traits(Trait::moves_data_only)
+      .note("Channel (c, i, j), j fastest, goes to position (i, j) of the block.", "torch.nn.functional.pixel_shuffle")
       .build();
 }
 

@@ -16,6 +16,7 @@ OpDef define_pixel_unshuffle() {
         return pixels_to_channels(out[0], c.in("x"), block, BlockOrder::channel_first);
       })
       .traits(Trait::moves_data_only)
+      .note("Position (i, j) of the block goes to channel (c, i, j), j fastest.", "torch.nn.functional.pixel_unshuffle")
       .build();
 }
 

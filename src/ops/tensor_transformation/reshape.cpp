@@ -122,6 +122,12 @@ OpDef define_reshape() {
             retype(v, "shape", "U", kSizes17);
             v.infer = [](const OpCall& c) { return infer(c, true); };
           })
+      .note(
+          "0 keeps the dimension at the same place, and needs equal ranks; since iOS17 it takes the one as far from "
+          "the end.",
+          "coremltools' definition")
+      .note("-1 stands for what remains, at most once; beside an empty dimension it is 0.",
+            "NumPy refuses the last; Core ML must have a size")
       .build();
 }
 

@@ -70,6 +70,7 @@ OpDef define_reshape_like() {
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
+      .note("begins and ends count as Python's slices do.", "coremltools' definition")
       .build();
 }
 

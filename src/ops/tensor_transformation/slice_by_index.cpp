@@ -58,6 +58,14 @@ OpDef define_slice_by_index() {
             v.set_domain("T", kPlain17);
             for (const char* p : {"begin", "end", "stride"}) retype(v, p, "U", kSizes17);
           })
+      .note(
+          "Negative bounds count from the end and are then clamped, also with negative strides; what is beyond is "
+          "empty.",
+          "Python's slices, NumPy")
+      .note(
+          "begin_mask and end_mask ignore the bound; squeeze_mask takes the element at begin, drops the axis and "
+          "ignores end and stride; an element outside is an error.",
+          "coremltools' definition")
       .build();
 }
 

@@ -79,6 +79,8 @@ OpDef define_slice_by_size() {
             retype(v, "begin", "U", kSizes17);
             retype(v, "size", "U", kSizes17);
           })
+      .note("size -1 is all from begin on; begin may be negative. A block that does not fit is an error.",
+            "coremltools' definition")
       .build();
 }
 

@@ -66,6 +66,7 @@ OpDef define_space_to_batch() {
       .constant("paddings", kI32)
       .infer(infer)
       .reference(reference)
+      .note("The position in the block becomes the slower part of the batch; padding is zero.", "tf.space_to_batch")
       .build();
 }
 

@@ -15,6 +15,7 @@ OpDef define_space_to_depth() {
         return pixels_to_channels(out[0], c.in("x"), block, BlockOrder::position_first);
       })
       .traits(Trait::moves_data_only)
+      .note("Position (i, j) of the block goes to channel (i, j, c), c fastest.", "tf.nn.space_to_depth in NCHW")
       .build();
 }
 

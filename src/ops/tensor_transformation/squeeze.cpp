@@ -43,6 +43,7 @@ OpDef define_squeeze() {
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
+      .note("Without axes all dimensions of 1 go; a named axis of another size stays.", "torch.squeeze")
       .build();
 }
 

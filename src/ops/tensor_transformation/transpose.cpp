@@ -39,6 +39,7 @@ OpDef define_transpose() {
       .reference(reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
+      .note("perm may have negative entries.", "numpy.transpose")
       .build();
 }
 

@@ -73,6 +73,7 @@ op_case("conv", "no_images", {"x": np.zeros((0, 2, 3), np.float32)}, {"weight": 
         [np.zeros((0, 1, 2), np.float32)])
 
 
+
 def conv_transpose(x, w, b=None, strides=None, pad_type="valid", pad=None, dilations=None, groups=1, output_shape=None):
     rank = x.ndim - 2
     strides, dilations = strides or [1] * rank, dilations or [1] * rank
@@ -141,3 +142,24 @@ transpose_case("output_shape_larger", (1, 1, 2, 2), (1, 1, 2, 2), strides=[3, 3]
 transpose_case("fp16", (1, 2, 3, 3), (2, 2, 2, 2), dtype=np.float16, strides=[2, 2])
 transpose_case("weight_given_ios17", (1, 2, 3), (2, 2, 2), const=False, bias=False, opset="ios17")
 transpose_case("half_weight_ios17", (1, 2, 3), (2, 2, 2), wdtype=np.float16, opset="ios17")
+
+
+def quantized_case(name, xs, ws, scale, shift, dtype=np.float32, const=True, **settings):
+    x = rng.standard_normal(xs).astype(dtype)
+    codes = rng.integers(0, 256, ws).astype(np.uint8)
+    codes.flat[:2] = 0, 255
+    scale, shift = np.array(scale, dtype), np.array(shift, dtype)
+    spread = [v.astype(np.float64).reshape(v.shape[:1] + (1,) * (len(ws) - 1)) if v.size > 1 else v.astype(np.float64).ravel()
+              for v in (scale, shift)]
+    y = conv(x, codes * spread[0] + spread[1], **settings).astype(dtype)
+    inputs, consts = {"x": x}, dict(settings, quantization_type="linear", quant_scale=scale, quant_bias=shift)
+    (consts if const else inputs)["weight"] = codes
+    op_case("conv_quantized", name, inputs, consts, [y])
+
+
+quantized_case("one_scale", (1, 2, 5, 4), (3, 2, 3, 2), 0.01, -1.25)
+quantized_case("scales_of_channels", (1, 2, 5, 4), (3, 2, 2, 2), [0.01, -0.5, 0], [-1.25, 0, 3], pad_type="same")
+quantized_case("columns_of_scales", (2, 2, 6), (2, 2, 3), [[[0.02]], [[0.03]]], [[[-2.0]], [[-3.5]]], strides=[2])
+quantized_case("one_bias_grouped_3d", (1, 4, 3, 3, 3), (2, 2, 2, 1, 2), [0.5, 0.25], -3, groups=2, dilations=[1, 1, 2])
+quantized_case("fp16", (1, 2, 4, 4), (2, 2, 3, 3), 0.0078125, -1, dtype=np.float16, pad_type="custom", pad=[1, 0, 0, 1])
+quantized_case("weight_given", (1, 1, 4), (1, 1, 2), 2, -1, const=False)

@@ -126,6 +126,13 @@ Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs,
                                               const PlanOptions& options);
 
+/// Makes `part` the bytes of `whole` from `offset` on.
+void place_in(Place& part, const Place& whole, size_t offset);
+/// Values that are joined later get their place in what they are joined to, each in one at most; steps that have
+/// nothing left to copy become `placed`. Before lifetimes are known.
+void place_parts(Plan& plan);
+/// Results take over the storage of inputs that are read for the last time, where the kernel allows it.
+void share_in_place(Plan& plan);
 /// Offsets for all arena places and scratch of `plan`; sets arena_bytes. Errors: out_of_budget.
 Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options);
 /// No two places that live at the same time overlap, all lie inside the arena, everything is written before it is read,

@@ -100,15 +100,11 @@ class Planner {
   Result<bool> plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types);
   Result<bool> plan_control(const ir::Op& op);
   bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
-  void place_in(Place& part, int whole, size_t offset);
   Result<bool> stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first);
   Status fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   Status emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types);
   Status finish_outputs();
   void lifetimes(const ir::Op* pending);
-  void place_parts();
-  void share_in_place();
-  void flatten_roots();
 
   std::shared_ptr<Plan> plan_;
   const ir::Block& block_;
@@ -466,7 +462,8 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
   const bool cut = can_cut(*choice, in);
   for (size_t i = 0; i < types.size(); i++) {
     step.out.push_back(add_result(op.output(i), types[i], i < choice->out.size() ? choice->out[i] : Layout{}));
-    if (cut) place_in(place(step.out.back()), in[static_cast<size_t>(choice->cuts[i].in)], choice->cuts[i].offset);
+    if (cut)
+      place_in(place(step.out.back()), place(in[static_cast<size_t>(choice->cuts[i].in)]), choice->cuts[i].offset);
   }
   if (cut) step.kind = Step::Kind::placed;
   if (choice->epilogues < op.epilogue.size() && !choice->out.empty() && !choice->out[0].is_row_major())
@@ -487,12 +484,6 @@ bool Planner::can_cut(const kernel::KernelChoice& choice, std::span<const int> i
            const Place& root = place(place(in[static_cast<size_t>(c.in)]).root);
            return root.type.is_tensor() && (root.storage == Storage::arena || root.storage == Storage::external);
          });
-}
-
-void Planner::place_in(Place& part, int whole, size_t offset) {
-  part.storage = place(whole).storage;
-  part.root = place(whole).root;
-  part.delta = place(whole).delta + offset;
 }
 
 Result<bool> Planner::plan_control(const ir::Op& op) {
@@ -617,68 +608,6 @@ void Planner::lifetimes(const ir::Op* pending) {
   for (const ir::Value* v : block_.outputs()) use(v);
 }
 
-/// Values that are joined later are made where they will be wanted, each in one place.
-void Planner::place_parts() {
-  if (!options_.reuse_buffers) return;
-  for (size_t s = plan_->steps.size(); s-- > 0;) {
-    Step& step = plan_->steps[s];
-    if (step.kind != Step::Kind::run || step.choice->joins.empty()) continue;
-    const int whole = step.out[0];
-    size_t there = 0;
-    for (const kernel::Part& j : step.choice->joins) {
-      const int i = step.in[static_cast<size_t>(j.in)];
-      if (place(i).storage != Storage::arena || place(i).root != i || !place(i).type.is_tensor()) continue;
-      place_in(place(i), whole, j.offset);
-      there++;
-    }
-    if (there == step.choice->joins.size()) step.kind = Step::Kind::placed;
-  }
-  flatten_roots();
-}
-
-void Planner::flatten_roots() {
-  auto& places = plan_->places;
-  for (size_t i = 0; i < places.size(); i++) {
-    size_t delta = 0;
-    int at = static_cast<int>(i);
-    for (; place(at).root != at; at = place(at).root) delta += place(at).delta;
-    places[i].root = at;
-    places[i].delta = delta;
-  }
-}
-
-void Planner::share_in_place() {
-  if (!options_.reuse_buffers) return;
-  auto& places = plan_->places;
-  auto root_of = [&](int i) {
-    while (places[static_cast<size_t>(i)].root != i) i = places[static_cast<size_t>(i)].root;
-    return i;
-  };
-  auto delta_of = [&](int i) {
-    size_t delta = 0;
-    for (; place(i).root != i; i = place(i).root) delta += place(i).delta;
-    return delta;
-  };
-  bool changed = false;
-  for (size_t s = 0; s < plan_->steps.size(); s++) {
-    const Step& step = plan_->steps[s];
-    if (step.kind != Step::Kind::run || step.choice->in_place < 0 || step.out.size() != 1) continue;
-    const int input = step.in[static_cast<size_t>(step.choice->in_place)], in = root_of(input), out = step.out[0];
-    if (root_of(out) != out) continue;
-    if (std::count_if(step.in.begin(), step.in.end(), [&](int i) { return root_of(i) == in; }) > 1) continue;
-    Place &a = places[static_cast<size_t>(in)], &b = places[static_cast<size_t>(out)];
-    const size_t delta = delta_of(input);
-    if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) ||
-        a.bytes < delta + b.bytes)
-      continue;
-    b.root = in;
-    b.delta = delta;
-    a.last = std::max(a.last, b.last);
-    changed = true;
-  }
-  if (changed) flatten_roots();
-}
-
 Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<const ir::Type> pending_types) {
   bool started = from == nullptr;
   bool complete = true;
@@ -700,9 +629,9 @@ Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<c
   if (complete) MOKA_TRY(finish_outputs());
   for (Place& p : plan_->places)
     if (p.storage == Storage::arena && p.type.is_tensor()) p.bytes = MOKA_TRY(bytes_of(p.type, p.layout));
-  place_parts();
+  if (options_.reuse_buffers) place_parts(*plan_);
   lifetimes(plan_->pending);
-  share_in_place();
+  if (options_.reuse_buffers) share_in_place(*plan_);
   MOKA_TRY(assign_memory(*plan_, scratch_, options_));
   MOKA_TRY(check(*plan_));
   return std::shared_ptr<const Plan>(plan_);

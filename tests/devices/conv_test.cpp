@@ -70,6 +70,22 @@ TEST(CpuConv, DilationsAndPads) {
   }
 }
 
+/// Taps that read padding at most positions, or at all.
+TEST(CpuConv, DilatedBeyondTheImage) {
+  for (int64_t ch : {16, 33, 80})
+    for (bool addend : {false, true}) {
+      SCOPED_TRACE(cat(ch, " ", addend));
+      auto taps = [&](const ConvCase& c) {
+        const auto r = check(c);
+        EXPECT_NE(r.kernels.find("cpu.conv.taps"), std::string::npos) << r.kernels;
+      };
+      taps({2, ch, ch, 1, {9, 11}, {3, 3}, {1, 1}, {6, 6}, {6, 6, 6, 6}, "custom", {{"sigmoid"}}, true, addend});
+      taps({1, ch, 50, 1, {9, 11}, {3, 3}, {1, 1}, {12, 14}, {12, 12, 14, 14}, "custom", {}, false, addend});
+      taps({1, ch, 17, 1, {13, 11}, {3, 5}, {2, 3}, {5, 4}, {8, 3, 9, 0}, "custom", {{"softplus"}}, true, addend});
+      taps({1, ch, 96, 1, {40, 37}, {3, 3}, {1, 1}, {18, 17}, {}, "same", {}, true, addend});
+    }
+}
+
 TEST(CpuConv, Groups) {
   check({1, 32, 64, 2, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
   check({1, 12, 6, 3, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
@@ -150,6 +166,7 @@ TEST(CpuConv, Addends) {
       check({2, ch, ch, 1, {9, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
       check({1, 16, ch, 1, {9, 7}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}, "custom", after, false, true});
       check({1, ch, ch, ch, {9, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
+      check({1, 24, ch, 1, {30, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
     }
 }
 

@@ -235,11 +235,13 @@ Match match_winograd(const MatchCall& m) {
   const Plan p = plan_of(w, x, y[1], tile, m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.has("bias") ? m.call.arg_index("bias") : -1;
+  const int addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
   auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.winograd";
   c.note = cat(tile, " x ", tile);
   c.in = in_layouts(m, "x", blocked());
+  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = true;
@@ -288,6 +290,10 @@ Match match_winograd(const MatchCall& m) {
               for (int64_t i = 0; i < r.count; i++)
                 tap_by_tap(p, from, u, add, {r.image, r.y, r.x + i, 1, 0}, group, to + i * p.tile * block);
             for (int64_t i = 0; i < rows; i++, to += line) {
+              if (addend >= 0)
+                vector::loops().binary(vector::Binary::add, to, 1,
+                                       args.in[static_cast<size_t>(addend)].as<float>() + (to - y_all), 1, to,
+                                       width * block);
               apply_all(after, to, width * block);
               clear_padding(y, blocked(), y_all, to - y_all, to - y_all + width * block);
             }
@@ -303,7 +309,7 @@ Match match_winograd(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> winograd_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.winograd", {"conv"}, match_winograd}};
+  static const KernelDef defs[] = {{"cpu.conv.winograd", {"conv"}, match_winograd, true}};
   return defs;
 }
 

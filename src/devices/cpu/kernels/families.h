@@ -17,6 +17,7 @@ std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images
 std::span<const KernelDef> slice_kernels();
 std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
+std::span<const KernelDef> taps_kernels();
 std::span<const KernelDef> winograd_kernels();
 
 }  // namespace moka::devices::cpu

@@ -26,7 +26,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
   const int64_t depth = rows->depth(), arranged = rows->arranged();
   const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(made) * static_cast<double>(depth);
   const MatchCall m = with_threads_for(given, flops);
-  const int in = m.call.arg_index(x);
+  const int in = m.call.arg_index(x), addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
   KernelChoice c;
   c.kernel = name;
   c.note = rows->describe();
@@ -55,7 +55,14 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
     for (int64_t p = 0; p < parts; p++) {
       const int64_t first = made * p / parts, last = made * (p + 1) / parts;
       loops.product(w, first, last, from, step, count, b, y, made);
-      for (int64_t r = 0; r < count && !after.empty(); r++) apply_all(after, y + r * made + first, last - first);
+      for (int64_t r = 0; r < count; r++) {
+        float* row = y + r * made + first;
+        if (addend >= 0) {
+          const float* more = args.in[static_cast<size_t>(addend)].as<float>() + r * made + first;
+          vector::loops().binary(vector::Binary::add, row, 1, more, 1, row, last - first);
+        }
+        apply_all(after, row, last - first);
+      }
     }
     return {};
   };
@@ -77,8 +84,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> stream_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear},
-                                   {"cpu.matmul.stream", {"matmul"}, match_matmul}};
+  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear, true},
+                                   {"cpu.matmul.stream", {"matmul"}, match_matmul, true}};
   return defs;
 }
 

@@ -1,0 +1,188 @@
+#include <algorithm>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/gemm.h"
+#include "ops/common/window.h"
+
+/// Dilated convolutions as one matrix product for each tap of the window, over the pixels where the tap is inside the
+/// image: what would be multiplied with padding is left out.
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Window;
+using vector::gemm;
+
+/// The output positions [first, last) along one axis whose tap reads the input, and what the first of them reads.
+struct Reach {
+  int64_t first, last, from;
+};
+
+struct Plan {
+  Window w;
+  int64_t images, in, out, in_groups, out_groups;
+  int64_t rows, chunks;  // of the output that are made at once, and how often
+  std::vector<Reach> reach[2];
+
+  int64_t taps() const { return w.kernel[0] * w.kernel[1]; }
+  int64_t panels() const { return (out + gemm().panel - 1) / gemm().panel; }
+  int64_t width(int64_t panel) const { return std::min(gemm().panel, padded() - panel * gemm().panel); }
+  int64_t padded() const { return out_groups * channel_block(); }
+  int64_t depth(int64_t group) const { return std::min<int64_t>(channel_block(), in - group * channel_block()); }
+  /// Packed weights: panels, of each its taps, of each the groups of input channels.
+  int64_t weight_at(int64_t panel, int64_t tap, int64_t group) const {
+    return panel * gemm().panel * taps() * in + (tap * in + group * channel_block()) * width(panel);
+  }
+};
+
+std::vector<Reach> reach_of(const Window& w, int axis) {
+  std::vector<Reach> all;
+  const int64_t s = w.strides[axis], in = w.in[axis], out = w.out[axis];
+  for (int64_t k = 0; k < w.kernel[axis]; k++) {
+    const int64_t shift = k * w.dilations[axis] - w.pads_begin[axis];
+    const int64_t first = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + s - 1) / s, 0, out);
+    const int64_t last = shift >= in ? first : std::clamp<int64_t>((in - 1 - shift) / s + 1, first, out);
+    all.push_back({first, last, first * s + shift});
+  }
+  return all;
+}
+
+/// Products that are not with padding, of all.
+double inside(const Plan& p) {
+  double share = 1;
+  for (int axis = 0; axis < 2; axis++) {
+    int64_t reached = 0;
+    for (const Reach& r : p.reach[axis]) reached += r.last - r.first;
+    share *= static_cast<double>(reached) / static_cast<double>(p.w.kernel[axis] * p.w.out[axis]);
+  }
+  return share;
+}
+
+void pack_weights(const Plan& p, const float* w, float* to) {
+  const int64_t taps = p.taps(), block = channel_block();
+  for (int64_t panel = 0; panel < p.panels(); panel++) {
+    const int64_t first = panel * gemm().panel, width = p.width(panel), columns = std::min(width, p.out - first);
+    for (int64_t tap = 0; tap < taps; tap++)
+      for (int64_t c = 0; c < p.in; c++) {
+        float* row = to + p.weight_at(panel, tap, c / block) + c % block * width;
+        std::fill_n(row, width, 0.0f);
+        for (int64_t o = 0; o < columns; o++) row[o] = w[((first + o) * p.in + c) * taps + tap];
+      }
+  }
+}
+
+/// Sums of one panel for rows [top, bottom) of one image: [rows, width of the output, width of the panel].
+void multiply(const Plan& p, const float* x, const float* weights, int64_t panel, int64_t top, int64_t bottom,
+              float* sums) {
+  const Window& w = p.w;
+  const int64_t block = channel_block(), width = p.width(panel), plane = w.in[0] * w.in[1] * block;
+  for (int64_t kh = 0; kh < w.kernel[0]; kh++) {
+    const Reach& down = p.reach[0][static_cast<size_t>(kh)];
+    const int64_t from = std::max(top, down.first), to = std::min(bottom, down.last);
+    for (int64_t kw = 0; kw < w.kernel[1] && from < to; kw++) {
+      const Reach& across = p.reach[1][static_cast<size_t>(kw)];
+      if (across.first == across.last) continue;
+      for (int64_t g = 0; g < p.in_groups; g++)
+        for (int64_t row = from; row < to; row++) {
+          const int64_t line = down.from + (row - down.first) * w.strides[0];
+          gemm().multiply(x + g * plane + (line * w.in[1] + across.from) * block, w.strides[1] * block,
+                          weights + p.weight_at(panel, kh * w.kernel[1] + kw, g), across.last - across.first, width,
+                          p.depth(g), sums + ((row - top) * w.out[1] + across.first) * width, width, true);
+        }
+    }
+  }
+}
+
+Match match_taps(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto window = ops::conv_window(m.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const Window& w = *window;
+  if (w.rank != 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  if (w.groups != 1) return Match::no("groups");
+  if (!m.is_constant("weight")) return Match::no("weights that are not constant");
+  const ir::Shape &x = m.call.shape("x"), y = m.outputs[0].shape();
+  const int64_t block = channel_block();
+  if (x[1] < block || y[1] < block) return Match::no("few channels");
+  Plan p{};
+  p.w = w;
+  p.images = x[0];
+  p.in = x[1];
+  p.out = y[1];
+  p.in_groups = (p.in + block - 1) / block;
+  p.out_groups = (p.out + block - 1) / block;
+  for (int axis = 0; axis < 2; axis++) p.reach[axis] = reach_of(w, axis);
+  const double share = inside(p);
+  if ((w.dilations[0] == 1 && w.dilations[1] == 1) || share > 0.8) return Match::no("little padding");
+  constexpr int64_t kFits = 96 << 10;  // of sums in the cache
+  p.rows = std::clamp<int64_t>(kFits / static_cast<int64_t>(sizeof(float)) / (w.out[1] * gemm().panel), 1, w.out[0]);
+  p.chunks = (w.out[0] + p.rows - 1) / p.rows;
+  const int64_t scratch = p.rows * w.out[1] * gemm().panel;
+
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int weight = m.call.arg_index("weight"), bias = m.call.has("bias") ? m.call.arg_index("bias") : -1,
+            addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
+  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
+  KernelChoice c;
+  c.kernel = "cpu.conv.taps";
+  c.note = cat(static_cast<int>(share * 100 + 0.5), " % of the products are inside");
+  c.in = in_layouts(m, "x", blocked());
+  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  c.out = {blocked()};
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(weight)] = true;
+  c.scratch = static_cast<size_t>(scratch * m.threads) * sizeof(float);
+  c.tiles = p.images * p.panels() * p.chunks;
+  c.epilogues = m.epilogue.size();
+  c.cost =
+      cost_of(m, share * 2.0 * static_cast<double>(p.images * w.out_count() * p.taps() * p.in * p.out), traffic(m));
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    const auto bytes = static_cast<size_t>(p.padded() * p.taps() * p.in) * sizeof(float);
+    *weights = MOKA_TRY(context.pack(weight, cat("taps of ", gemm().panel, " ", block), bytes,
+                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       return {};
+                                     }));
+    return {};
+  };
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const float* packed = reinterpret_cast<const float*>(weights->get());
+    float* sums = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
+    auto* all = args.out[0].as<float>();
+    const int64_t in_image = p.in_groups * p.w.in[0] * p.w.in[1] * block, line = p.w.out[1] * block;
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t chunk = t % p.chunks, panel = t / p.chunks % p.panels(), image = t / p.chunks / p.panels();
+      const int64_t top = chunk * p.rows, bottom = std::min(top + p.rows, p.w.out[0]), width = p.width(panel);
+      const int64_t first = panel * gemm().panel, pixels = (bottom - top) * p.w.out[1];
+      std::fill_n(sums, pixels * width, 0.0f);
+      multiply(p, args.in[in].as<float>() + image * in_image, packed, panel, top, bottom, sums);
+      for (int64_t column = 0; column < width; column += block) {
+        const int64_t group = (first + column) / block;
+        float add[16] = {};
+        if (bias >= 0)
+          std::copy_n(args.in[static_cast<size_t>(bias)].as<float>() + group * block,
+                      std::min(block, p.out - group * block), add);
+        float* to = all + ((image * p.out_groups + group) * p.w.out[0] + top) * line;
+        for (int64_t i = 0; i < pixels; i++)
+          for (int64_t o = 0; o < block; o++) to[i * block + o] = sums[i * width + column + o] + add[o];
+        if (addend >= 0)
+          vector::loops().binary(vector::Binary::add, to, 1,
+                                 args.in[static_cast<size_t>(addend)].as<float>() + (to - all), 1, to, pixels * block);
+        apply_all(after, to, pixels * block);
+        clear_padding(y, blocked(), all, to - all, to - all + pixels * block);
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> taps_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv.taps", {"conv"}, match_taps, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

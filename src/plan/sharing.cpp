@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "plan/plan.h"
+
+namespace moka::plan {
+
+namespace {
+
+class Sharer {
+ public:
+  explicit Sharer(Plan& plan) : plan_(plan), places_(plan.places) {}
+
+  void join() {
+    for (size_t s = plan_.steps.size(); s-- > 0;) {
+      Step& step = plan_.steps[s];
+      if (step.kind != Step::Kind::run || step.choice->joins.empty()) continue;
+      size_t there = 0;
+      for (const kernel::Part& j : step.choice->joins) {
+        const int i = step.in[static_cast<size_t>(j.in)];
+        if (place(i).storage != Storage::arena || place(i).root != i || !place(i).type.is_tensor()) continue;
+        place_in(place(i), place(step.out[0]), j.offset);
+        there++;
+      }
+      if (there == step.choice->joins.size()) step.kind = Step::Kind::placed;
+    }
+    flatten();
+  }
+
+  void take_over() {
+    for (size_t s = 0; s < plan_.steps.size(); s++) {
+      const Step& step = plan_.steps[s];
+      if (step.kind != Step::Kind::run || step.choice->in_place < 0 || step.out.size() != 1) continue;
+      const Origin in = origin(step.in[static_cast<size_t>(step.choice->in_place)]);
+      const int out = step.out[0];
+      if (origin(out).root != out) continue;
+      if (std::count_if(step.in.begin(), step.in.end(), [&](int i) { return origin(i).root == in.root; }) > 1) continue;
+      Place &a = place(in.root), &b = place(out);
+      if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) ||
+          a.bytes < in.delta + b.bytes)
+        continue;
+      b.root = in.root;
+      b.delta = in.delta;
+      a.last = std::max(a.last, b.last);
+    }
+    flatten();
+  }
+
+ private:
+  struct Origin {
+    int root;
+    size_t delta;
+  };
+
+  Place& place(int i) { return places_[static_cast<size_t>(i)]; }
+
+  Origin origin(int i) {
+    size_t delta = 0;
+    for (; place(i).root != i; i = place(i).root) delta += place(i).delta;
+    return {i, delta};
+  }
+
+  void flatten() {
+    for (size_t i = 0; i < places_.size(); i++) {
+      const Origin o = origin(static_cast<int>(i));
+      places_[i].root = o.root;
+      places_[i].delta = o.delta;
+    }
+  }
+
+  Plan& plan_;
+  std::vector<Place>& places_;
+};
+
+}  // namespace
+
+void place_in(Place& part, const Place& whole, size_t offset) {
+  part.storage = whole.storage;
+  part.root = whole.root;
+  part.delta = whole.delta + offset;
+}
+
+void place_parts(Plan& plan) { Sharer(plan).join(); }
+void share_in_place(Plan& plan) { Sharer(plan).take_over(); }
+
+}  // namespace moka::plan

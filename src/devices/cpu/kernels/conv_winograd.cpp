@@ -17,15 +17,6 @@ using vector::gemm;
 using vector::winograd;
 
 constexpr int kTaps = 3;
-constexpr double kLow = 0.70710678118654752, kHigh = 1.41421356237309505;  // the points of vector/winograd.h
-
-/// What a filter is multiplied by for one axis of tiles that make `out` pixels.
-using Matrix = std::vector<std::array<double, kTaps>>;
-Matrix filter_matrix(int out) {
-  if (out == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  constexpr double a = -2.0 / 3, b = 1.0 / 6, c = 1.0 / 3;
-  return {{1, 0, 0}, {a, a * kLow, a / 2}, {a, -a * kLow, a / 2}, {b, b * kHigh, c}, {b, -b * kHigh, c}, {0, 0, 1}};
-}
 
 /// Each tap of an axis is a sum of two transformed filters: from[0] * factor - from[1] * factor.
 struct Tap {
@@ -34,7 +25,7 @@ struct Tap {
 };
 
 std::array<Tap, kTaps> taps_of(int out) {
-  const float middle = out == 2 ? 1.0f : static_cast<float>(-0.75 / kLow);
+  const float middle = out == 2 ? 1.0f : -1.06066017178f;  // -3/4 of root 2
   return {{{{0, -1}, 1}, {{1, 2}, middle}, {{out + 1, -1}, 1}}};
 }
 
@@ -58,22 +49,7 @@ struct Plan {
   int64_t weight_at(int64_t p, int64_t point) const { return p * panel() * in * points + point * in * width(p); }
 };
 
-/// One filter in double, rounded once, as points that are `step` floats apart.
-void transform_filter(const Matrix& matrix, const float* w, float* to, int64_t step) {
-  const size_t side = matrix.size();
-  std::array<std::array<double, kTaps>, 6> half{};
-  for (size_t i = 0; i < side; i++)
-    for (size_t k = 0; k < kTaps; k++)
-      for (size_t l = 0; l < kTaps; l++) half[i][l] += matrix[i][k] * static_cast<double>(w[k * kTaps + l]);
-  for (size_t i = 0; i < side; i++)
-    for (size_t j = 0; j < side; j++, to += step) {
-      double sum = 0;
-      for (size_t l = 0; l < kTaps; l++) sum += matrix[j][l] * half[i][l];
-      *to = static_cast<float>(sum);
-    }
-}
-
-/// One that holds infinities or NaN, as points from which tap_by_tap finds every tap alone.
+/// A filter that holds infinities or NaN, as points from which tap_by_tap finds every tap alone.
 void spread_filter(const std::array<Tap, kTaps>& taps, int side, const float* w, float* to, int64_t step) {
   for (size_t k = 0; k < kTaps; k++)
     for (size_t l = 0; l < kTaps; l++)
@@ -87,20 +63,21 @@ void spread_filter(const std::array<Tap, kTaps>& taps, int side, const float* w,
 }
 
 void transform_weights(const Plan& plan, const float* weight, float* to) {
-  const Matrix matrix = filter_matrix(plan.tile);
   const auto taps = taps_of(plan.tile);
-  std::fill_n(to, plan.weight_at(plan.panels() - 1, plan.points), 0.0f);
+  const int64_t filter_step = plan.in * kTaps * kTaps;
   for (int64_t p = 0; p < plan.panels(); p++) {
-    const int64_t first = p * plan.panel(), width = plan.width(p), step = plan.in * width;
-    float* panel = to + plan.weight_at(p, 0);
-    for (int64_t c = 0; c < plan.in; c++)
-      for (int64_t o = 0; o < std::min(width, plan.out - first); o++) {
-        const float* w = weight + ((first + o) * plan.in + c) * kTaps * kTaps;
-        if (std::all_of(w, w + kTaps * kTaps, [](float v) { return std::isfinite(v); }))
-          transform_filter(matrix, w, panel + c * width + o, step);
-        else
-          spread_filter(taps, plan.tile + 2, w, panel + c * width + o, step);
+    const int64_t first = p * plan.panel(), width = plan.width(p), count = std::min(width, plan.out - first),
+                  step = plan.in * width;
+    for (int64_t c = 0; c < plan.in; c++) {
+      const float* w = weight + first * filter_step + c * kTaps * kTaps;
+      float* u = to + plan.weight_at(p, 0) + c * width;
+      if (winograd().filters(plan.tile, w, filter_step, count, width, u, step)) continue;
+      for (int64_t o = 0; o < count; o++, w += filter_step) {
+        if (std::all_of(w, w + kTaps * kTaps, [](float v) { return std::isfinite(v); })) continue;
+        for (int64_t point = 0; point < plan.points; point++) u[point * step + o] = 0;
+        spread_filter(taps, plan.tile + 2, w, u + o, step);
       }
+    }
   }
 }
 

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python test-clients soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs clean
+        conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs bench-kernels clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -124,8 +124,17 @@ bench-compare:
 bench-docs:
 	bench/report.py $(BENCH_RESULTS)
 
+## Kernels beside oneDNN's, on one thread: GFLOP/s and the fraction of what multiply-adds in registers reach, about ten minutes.
+## BENCH_KERNELS_FLAGS are options of Google Benchmark, for example --benchmark_filter=resnet50.
+BENCH_KERNELS_FLAGS ?= --benchmark_min_time=0.5 --benchmark_counters_tabular=true
+bench-kernels:
+	@tools/setup --bench-kernels
+	cmake -G Ninja -S . -B $(BUILD)-bench -DCMAKE_BUILD_TYPE=Release -DMOKA_BENCHMARKS=ON -DMOKA_TESTS=OFF $(CMAKE_FLAGS)
+	cmake --build $(BUILD)-bench -j $(JOBS) --target moka_bench_kernels
+	$(BUILD)-bench/bench/kernels/moka_bench_kernels $(BENCH_KERNELS_FLAGS)
+
 install: all
 	cmake --install $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-bench

@@ -17,14 +17,6 @@ using vector::gemm;
 using vector::winograd;
 
 constexpr int kTaps = 3;
-constexpr double kLow = 0.70710678118654752, kHigh = 1.41421356237309505;  // the points of vector/winograd.h
-
-/// What a filter is multiplied by for one axis of tiles that make `out` pixels.
-std::vector<std::array<double, kTaps>> filter_matrix(int out) {
-  if (out == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  constexpr double a = -2.0 / 3, b = 1.0 / 6, c = 1.0 / 3;
-  return {{1, 0, 0}, {a, a * kLow, a / 2}, {a, -a * kLow, a / 2}, {b, b * kHigh, c}, {b, -b * kHigh, c}, {0, 0, 1}};
-}
 
 /// Each tap of an axis is a sum of two transformed filters: from[0] * factor - from[1] * factor.
 struct Tap {
@@ -33,7 +25,7 @@ struct Tap {
 };
 
 std::array<Tap, kTaps> taps_of(int out) {
-  const float middle = out == 2 ? 1.0f : static_cast<float>(-0.75 / kLow);
+  const float middle = out == 2 ? 1.0f : -1.06066017178f;  // -3/4 of root 2
   return {{{{0, -1}, 1}, {{1, 2}, middle}, {{out + 1, -1}, 1}}};
 }
 
@@ -53,51 +45,40 @@ struct Plan {
   int64_t width(int64_t p) const { return std::min(panel(), out_groups * block() - p * panel()); }
   int64_t first(int64_t part) const { return panels() * part / parts; }
   int64_t scratch() const { return points * (in_step + out_step); }
-  /// Of the transformed weights: each panel holds its points one after another, each as gemm packs it.
+  /// Of the transformed weights: the panels of vector/gemm.h, in each the points one after another.
   int64_t weight_at(int64_t p, int64_t point) const { return p * panel() * in * points + point * in * width(p); }
 };
 
-/// The filters in double, rounded once.
-Status transform_weights(const Plan& plan, const float* weight, float* to) {
-  const auto matrix = filter_matrix(plan.tile);
+/// A filter that holds infinities or NaN, as points from which tap_by_tap finds every tap alone.
+void spread_filter(const std::array<Tap, kTaps>& taps, int side, const float* w, float* to, int64_t step) {
+  for (size_t k = 0; k < kTaps; k++)
+    for (size_t l = 0; l < kTaps; l++)
+      for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < 2; j++) {
+          const Tap &a = taps[k], &b = taps[l];
+          if (a.from[i] < 0 || b.from[j] < 0) continue;
+          const float part = (k == 1 ? 0.5f : 1.0f) * (l == 1 ? 0.5f : 1.0f) * (i == j ? 1.0f : -1.0f);
+          to[(a.from[i] * side + b.from[j]) * step] = w[k * kTaps + l] * part / (a.factor * b.factor);
+        }
+}
+
+void transform_weights(const Plan& plan, const float* weight, float* to) {
   const auto taps = taps_of(plan.tile);
-  const auto side = static_cast<int>(matrix.size());
-  const int64_t wide = plan.panel();
-  std::vector<float> spread(static_cast<size_t>(plan.points * plan.in * wide));
+  const int64_t filter_step = plan.in * kTaps * kTaps;
   for (int64_t p = 0; p < plan.panels(); p++) {
-    std::fill(spread.begin(), spread.end(), 0.0f);
-    for (int64_t o = 0; o < std::min(wide, plan.out - p * wide); o++)
-      for (int64_t c = 0; c < plan.in; c++) {
-        const float* w = weight + ((p * wide + o) * plan.in + c) * kTaps * kTaps;
-        float* at = spread.data() + c * wide + o;
-        const bool finite = std::all_of(w, w + kTaps * kTaps, [](float v) { return std::isfinite(v); });
-        for (int i = 0; i < side; i++)
-          for (int j = 0; j < side; j++, at += plan.in * wide) {
-            double sum = 0;
-            for (int k = 0; finite && k < kTaps; k++)
-              for (int l = 0; l < kTaps; l++)
-                sum += matrix[static_cast<size_t>(i)][static_cast<size_t>(k)] *
-                       matrix[static_cast<size_t>(j)][static_cast<size_t>(l)] * static_cast<double>(w[k * kTaps + l]);
-            *at = static_cast<float>(sum);
-          }
-        if (finite) continue;
-        // Nothing of such a filter may be added to another number, so that its taps can be found again.
-        at = spread.data() + c * wide + o;
-        for (int k = 0; k < kTaps; k++)
-          for (int l = 0; l < kTaps; l++)
-            for (int i = 0; i < 2; i++)
-              for (int j = 0; j < 2; j++) {
-                const Tap &a = taps[static_cast<size_t>(k)], &b = taps[static_cast<size_t>(l)];
-                if (a.from[i] < 0 || b.from[j] < 0) continue;
-                const float half = (k == 1 ? 0.5f : 1.0f) * (l == 1 ? 0.5f : 1.0f) * (i == j ? 1.0f : -1.0f);
-                at[(a.from[i] * side + b.from[j]) * plan.in * wide] = w[k * kTaps + l] * half / (a.factor * b.factor);
-              }
+    const int64_t first = p * plan.panel(), width = plan.width(p), count = std::min(width, plan.out - first),
+                  step = plan.in * width;
+    for (int64_t c = 0; c < plan.in; c++) {
+      const float* w = weight + first * filter_step + c * kTaps * kTaps;
+      float* u = to + plan.weight_at(p, 0) + c * width;
+      if (winograd().filters(plan.tile, w, filter_step, count, width, u, step)) continue;
+      for (int64_t o = 0; o < count; o++, w += filter_step) {
+        if (std::all_of(w, w + kTaps * kTaps, [](float v) { return std::isfinite(v); })) continue;
+        for (int64_t point = 0; point < plan.points; point++) u[point * step + o] = 0;
+        spread_filter(taps, plan.tile + 2, w, u + o, step);
       }
-    for (int64_t point = 0; point < plan.points; point++)
-      gemm().pack(spread.data() + point * plan.in * wide, wide, 1, plan.in, plan.width(p),
-                  to + plan.weight_at(p, point));
+    }
   }
-  return {};
 }
 
 /// Neighbouring tiles of a row of an image.
@@ -182,7 +163,8 @@ int best_tile(const Window& w, int64_t images, int64_t in) {
   const double saved = products / static_cast<double>(large * 36),
                saved_small = products / static_cast<double>(small * 16);
   if (large >= 9 && saved > 1.4 * saved_small) return saved >= 2.5 ? 4 : 0;
-  return small >= 16 && saved_small >= (in >= 256 ? 1.7 : 1.9) ? 2 : 0;
+  const double needed = in >= 384 ? 1.7 : in >= 32 ? 1.9 : 2.0;
+  return small >= 16 && saved_small >= needed ? 2 : 0;
 }
 
 /// Tiles that are transformed at once: what half of a second-level cache of 512 KiB holds. Weights that no cache keeps
@@ -253,7 +235,8 @@ Match match_winograd(const MatchCall& m) {
     const auto bytes = static_cast<size_t>(p.weight_at(p.panels() - 1, p.points)) * sizeof(float);
     *weights = MOKA_TRY(context.pack(weight, cat("winograd ", tile, " of ", p.panel(), " ", p.block()), bytes,
                                      [&](const ir::TensorView& value, std::byte* to) {
-                                       return transform_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       transform_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       return Status();
                                      }));
     return {};
   };

@@ -11,6 +11,11 @@ namespace moka::devices::cpu::vector {
 struct Winograd {
   int64_t block;  ///< channels of a block
 
+  /// G w G^T in double, rounded once, of `count` filters of nine taps, `filter_step` floats apart: side by side at
+  /// u[point * point_step], zeros behind them up to `width`. False: some tap is infinite or NaN.
+  bool (*filters)(int out, const float* w, int64_t filter_step, int64_t count, int64_t width, float* u,
+                  int64_t point_step);
+
   /// B^T x B of `tiles` neighbours in a row, at v[point * point_step + tile * tile_step]. rows: out + 2 lines of
   /// `width` pixels, or a null pointer for a line of zeros. The first tile begins at pixel `first`, which may be
   /// negative; pixels outside of the lines are zeros. At most `kMostTiles` tiles.

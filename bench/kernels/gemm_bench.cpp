@@ -1,0 +1,61 @@
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <dnnl.hpp>
+#include <string>
+
+#include "devices/cpu/vector/gemm.h"
+#include "roof.h"
+#include "shapes.h"
+
+namespace moka::bench {
+namespace {
+
+using devices::cpu::vector::gemm;
+using devices::cpu::vector::packed_count;
+
+/// On one thread; the own product is given packed columns.
+void product(benchmark::State& state, const Product& p, bool own) {
+  auto values = [](int64_t n) {
+    std::vector<float> v(static_cast<size_t>(n));
+    for (size_t i = 0; i < v.size(); i++) v[i] = static_cast<float>(i % 23) * 0.05f - 0.5f;
+    return v;
+  };
+  const std::vector<float> a = values(p.rows * p.depth), b = values(p.depth * p.columns);
+  std::vector<float> c(static_cast<size_t>(p.rows * p.columns)),
+      packed(static_cast<size_t>(packed_count(gemm(), p.depth, p.columns)));
+  gemm().pack(b.data(), p.columns, 1, p.depth, p.columns, packed.data());
+  const int64_t inner = 1 + static_cast<int64_t>(1e6 / p.flops());  // or the clock is a part of it
+  Shortest shortest;
+  for (auto _ : state) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < inner; i++) {
+      if (own)
+        gemm().multiply(a.data(), p.depth, packed.data(), p.rows, p.columns, p.depth, c.data(), p.columns, false);
+      else
+        dnnl_sgemm('N', 'N', p.rows, p.columns, p.depth, 1, a.data(), p.depth, b.data(), p.columns, 0, c.data(),
+                   p.columns);
+      benchmark::ClobberMemory();
+    }
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(inner);
+    state.SetIterationTime(seconds);
+    shortest.add(seconds);
+  }
+  shortest.report(state, p.flops(), 1);
+}
+
+}  // namespace
+
+void add_products() {
+  for (const Product& p : kProducts)
+    for (bool own : {true, false})
+      benchmark::RegisterBenchmark(("gemm/" + std::to_string(p.rows) + "_" + std::to_string(p.columns) + "_" +
+                                    std::to_string(p.depth) + (own ? "/own" : "/onednn"))
+                                       .c_str(),
+                                   product, p, own)
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace moka::bench

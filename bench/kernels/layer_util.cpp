@@ -1,0 +1,114 @@
+#include "layer_util.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "devices/cpu/device.h"
+#include "ir/op_def.h"
+#include "plan/constants.h"
+#include "runtime/frame.h"
+
+namespace moka::bench {
+
+namespace {
+
+/// The CPU device with one of its kernels.
+class Only final : public kernel::Device {
+ public:
+  explicit Only(std::string_view kernel) {
+    for (const kernel::KernelDef& k : devices::cpu::device().kernels())
+      if (k.name == kernel) kernels_.push_back(k);
+  }
+  std::string_view name() const override { return "only"; }
+  std::string description() const override { return {}; }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
+  int rank() const override { return 0; }
+  std::span<const kernel::KernelDef> kernels() const override { return kernels_; }
+
+ private:
+  std::vector<kernel::KernelDef> kernels_;
+};
+
+struct Timer final : runtime::TraceSink {
+  const plan::Step* timed = nullptr;
+  double seconds = 0;
+  void step(const plan::Plan&, const plan::Step& s, double t, std::span<const ir::TensorView>) override {
+    if (&s == timed) seconds = t;
+  }
+};
+
+ir::Tensor random(const ir::Shape& shape, float scale, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::uniform_real_distribution<float> draw(-scale, scale);
+  std::vector<float> v(static_cast<size_t>(shape.count()));
+  for (float& x : v) x = draw(bits);
+  return ir::Tensor::f32(shape, v);
+}
+
+}  // namespace
+
+struct Layer::Copy {
+  Only device;
+  plan::PlanOptions options;
+  ir::Function function{"main", ir::Opset::ios17};
+  ir::Tensor input;
+  runtime::ExecContext context;
+  Timer timer;
+  std::unique_ptr<runtime::Frame> frame;
+
+  explicit Copy(std::string_view kernel) : device(kernel) {}
+};
+
+size_t copies_of(const Conv& conv) {
+  constexpr double kTogether = 96e6;  // bytes of all, more than caches hold
+  constexpr size_t kMost = 8;
+  return std::clamp<size_t>(static_cast<size_t>(kTogether / (36.0 * static_cast<double>(conv.in * conv.out))), 1,
+                            kMost);
+}
+
+std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int threads) {
+  Layer layer;
+  const size_t copies = copies_of(conv);
+  for (size_t i = 0; i < copies; i++) {
+    auto copy = std::make_shared<Copy>(kernel);
+    copy->options.devices = {&copy->device};
+    copy->options.threads = threads;
+    copy->options.budget = std::make_shared<MemoryBudget>();
+    copy->options.constants = std::make_shared<plan::ConstantPool>(copy->options.budget);
+    const ir::Shape shape{1, conv.in, conv.size, conv.size};
+    copy->input = random(shape, 1, 1);
+    ir::Block& body = copy->function.body();
+    ir::Value* x = body.add_input("x", ir::Type::tensor(ir::DType::fp32, shape));
+    ir::Builder builder(ops::table(), body);
+    auto y = builder.op("conv", {{"x", x},
+                                 {"weight", random({conv.out, conv.in, 3, 3}, 0.1f, static_cast<unsigned>(i))},
+                                 {"bias", random({conv.out}, 1, 2)},
+                                 {"pad_type", "custom"},
+                                 {"pad", ir::Tensor::i32(std::vector<int64_t>(4, conv.pad))}});
+    if (!y.ok()) return std::nullopt;
+    (*y)->producer()->epilogue = {{"relu"}};
+    body.set_outputs({*y});
+    auto plan = plan::plan_block(body, {{ir::Type::tensor(ir::DType::fp32, shape)}}, nullptr, copy->options);
+    if (!plan.ok()) return std::nullopt;
+    for (const plan::Step& s : (*plan)->steps)
+      if (s.kind == plan::Step::Kind::run) copy->timer.timed = &s;
+    copy->context.options = &copy->options;
+    copy->context.trace = &copy->timer;
+    auto frame = runtime::Frame::make(*plan, nullptr, copy->context);
+    if (!frame.ok()) return std::nullopt;
+    copy->frame = std::move(*frame);
+    copy->frame->set_input(0, const_cast<void*>(copy->input.data()));
+    layer.copies_.push_back(std::move(copy));
+  }
+  return layer;
+}
+
+double Layer::run() {
+  Copy& copy = *copies_[next_];
+  next_ = (next_ + 1) % copies_.size();
+  if (!copy.frame->run().ok()) return std::numeric_limits<double>::infinity();
+  return copy.timer.seconds;
+}
+
+}  // namespace moka::bench

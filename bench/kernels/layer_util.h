@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "shapes.h"
+
+namespace moka::bench {
+
+/// How many weights take turns, so that they come from memory as they do in a net.
+size_t copies_of(const Conv& conv);
+
+/// A convolution with ReLU on one kernel of the CPU device.
+class Layer {
+ public:
+  /// Nullopt: the kernel refuses it.
+  static std::optional<Layer> make(std::string_view kernel, const Conv& conv, int threads);
+  /// Seconds of the kernel alone, without conversions of layouts. Infinity: it failed.
+  double run();
+
+ private:
+  struct Copy;
+  std::vector<std::shared_ptr<Copy>> copies_;
+  size_t next_ = 0;
+};
+
+}  // namespace moka::bench

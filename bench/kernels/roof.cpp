@@ -1,0 +1,66 @@
+#include "roof.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "devices/cpu/isa.h"
+
+namespace moka::bench {
+
+namespace {
+
+using devices::cpu::Isa;
+
+constexpr int kSums = 12;  // what two units with a latency of six keep busy
+constexpr int kSteps = 20000;
+
+// The same loop with other instructions: a function template would lose the attribute.
+#define MOKA_CHAINS(name, lanes)                             \
+  void name() {                                              \
+    typedef float V __attribute__((vector_size(4 * lanes))); \
+    V sums[kSums] = {}, x = V{} + 0.5f, y = V{} + 0.25f;     \
+    asm volatile("" : "+x"(x), "+x"(y));                     \
+    for (int i = 0; i < kSteps; i++) {                       \
+      _Pragma("GCC unroll 12") for (V & sum : sums) {        \
+        sum = sum * x + y;                                   \
+        asm volatile("" : "+x"(sum));                        \
+      }                                                      \
+    }                                                        \
+  }
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f")]] MOKA_CHAINS(chains_avx512, 16) [[gnu::target("avx2,fma")]] MOKA_CHAINS(chains_avx2, 8)
+    MOKA_CHAINS(chains_base, 4)
+#endif
+
+        double measured() {
+#if defined(__x86_64__)
+  const Isa isa = devices::cpu::isa();
+  const int lanes = isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : 4;
+  const auto chains = isa == Isa::avx512 ? chains_avx512 : isa == Isa::avx2 ? chains_avx2 : chains_base;
+  double best = 1;
+  for (int i = 0; i < 200; i++) {
+    const auto start = std::chrono::steady_clock::now();
+    chains();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return 2.0 * kSteps * kSums * lanes / best;
+#else
+  return devices::cpu::flops_per_second();
+#endif
+}
+
+}  // namespace
+
+double roof() {
+  static const double once = measured();
+  return once;
+}
+
+void Shortest::report(benchmark::State& state, double flops, int threads) const {
+  state.counters["min_us"] = best_ * 1e6;
+  state.counters["GFLOP/s"] = flops / best_ * 1e-9;
+  state.counters["of_roof"] = flops / best_ / (roof() * threads);
+}
+
+}  // namespace moka::bench

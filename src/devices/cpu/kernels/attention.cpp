@@ -16,11 +16,11 @@ namespace {
 using ops::AttentionHead;
 using vector::Binary;
 using vector::Gemm;
-using vector::gemm;
 using vector::loops;
 using vector::Unary;
 
 constexpr int64_t kKeys = 512;     // whose scores are in memory at once
+constexpr int64_t kTile = 24;      // rows of the query whose scores are
 constexpr int64_t kFewRows = 4;    // for which packing keys and values takes longer than it spares
 constexpr int64_t kUnitRows = 64;  // of the query, at least, for each thread
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -38,6 +38,7 @@ struct Places {
 /// What all heads share, and the data.
 struct Attention {
   AttentionHead h;
+  const Gemm *of_keys = nullptr, *of_values = nullptr;
   int64_t tile = 0;  ///< rows of scores at once
   Places at;
   bool few = false;
@@ -104,26 +105,25 @@ struct Attention {
 
   void run(const Firsts& from, int64_t first, int64_t end, float* scratch) const {
     if (few) return run_few(from, first, end, scratch);
-    const Gemm& g = gemm();
     float *keys = scratch + at.keys, *values = scratch + at.values, *q = scratch + at.query,
           *scores = scratch + at.scores, *tops = scratch + at.tops, *sums = scratch + at.sums;
     std::fill_n(tops, end - first, -kInfinity);
     std::fill_n(sums, end - first, 0.0f);
     for (int64_t k = 0; k < h.keys; k += kKeys) {
       const int64_t n = std::min(kKeys, h.keys - k);
-      g.pack(key + from.key + k * h.key.row, h.key.column, h.key.row, h.width, n, keys);
-      g.pack(value + from.value + k * h.value.row, h.value.row, h.value.column, n, h.made, values);
+      of_keys->pack(key + from.key + k * h.key.row, h.key.column, h.key.row, h.width, n, keys);
+      of_values->pack(value + from.value + k * h.value.row, h.value.row, h.value.column, n, h.made, values);
       for (int64_t row = first; row < end; row += tile) {
         const int64_t some = std::min(tile, end - row);
         float* y = out + from.out + row * h.out.row;
         load_query(from, row, some, q);
-        g.multiply(q, h.width, keys, some, n, h.width, scores, kKeys, false);
+        of_keys->multiply(q, h.width, keys, some, n, h.width, scores, kKeys, false);
         for (int64_t i = 0; i < some; i++) {
           float* line = scores + i * kKeys;
           add_mask(from, row + i, k, line, n);
           weigh(line, n, tops[row - first + i], sums[row - first + i], y + i * h.out.row);
         }
-        g.multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, k > 0);
+        of_values->multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, k > 0);
         if (k + n < h.keys) continue;
         for (int64_t i = 0; i < some; i++, y += h.out.row)
           loops().unary(Unary::linear, y, y, h.made, 1 / sums[row - first + i], 0);
@@ -158,16 +158,17 @@ Match match_attention(const MatchCall& given) {
   const auto count = static_cast<int64_t>(heads.size());
   const int64_t wanted = m.threads == 1 ? 1 : (4 * m.threads + count - 1) / count;
   const int64_t parts = std::clamp<int64_t>(h.rows / kUnitRows, 1, wanted), rows = (h.rows + parts - 1) / parts;
-  const Gemm& g = gemm();
-  a.tile = 2 * g.rows;
+  a.of_keys = &vector::gemm_for(std::min(kKeys, h.keys));
+  a.of_values = &vector::gemm_for(h.made);
+  a.tile = kTile;
   auto place = [&](int64_t floats) {
     const int64_t first = a.at.end;
     a.at.end += (floats + 15) / 16 * 16;
     return first;
   };
   if (!a.few) {
-    a.at.keys = place(vector::packed_count(g, h.width, std::min(kKeys, h.keys)));
-    a.at.values = place(vector::packed_count(g, std::min(kKeys, h.keys), h.made));
+    a.at.keys = place(vector::packed_count(*a.of_keys, h.width, std::min(kKeys, h.keys)));
+    a.at.values = place(vector::packed_count(*a.of_values, std::min(kKeys, h.keys), h.made));
     a.at.tops = place(rows);
     a.at.sums = place(rows);
   }

@@ -10,6 +10,9 @@ enum class Sampling : uint8_t { default_, strict_align_corners, align_corners, o
 
 Result<Sampling> sampling_of(const ir::OpCall& call, std::string_view param = "sampling_mode");
 
+/// That of upsample_bilinear's align_corners and half_pixel_centers.
+Result<Sampling> upsampling_of(const ir::OpCall& call);
+
 /// The input position of output i of `out`, over `extent` input elements (a real number for boxes), not clamped.
 double grid_point(Sampling mode, double extent, int64_t out, int64_t i);
 

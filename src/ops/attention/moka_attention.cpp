@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/common/attention.h"
 #include "ops/common/common.h"
 #include "ops/common/ranks.h"
@@ -41,6 +43,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     if (!fits) return call.error("attn_mask", cat("a shape that broadcasts to ", scores), cat(mask));
   }
   const bool rows_first = MOKA_TRY(call.flag("rows_first"));
+  MOKA_TRY(call.number("hidden"));
   return tensor_result(call.dtype("query"),
                        rows_first ? Shape{batch, rows, heads, made} : Shape{batch, heads, rows, made});
 }
@@ -75,6 +78,8 @@ OpDef define_moka_attention() {
       .constant("value_steps", kI32)
       .constant("scale", only(DType::fp32))
       .constant("rows_first", kBool)
+      .constant("hidden", only(DType::fp32))
+      .or_else(Tensor::scalar(DType::fp32, -std::numeric_limits<double>::infinity()))
       .infer(infer)
       .reference(reference)
       .build();

@@ -67,6 +67,7 @@ Status each_head_of_views(const OpCall& call, const HeadFn& fn) {
   const Ints sizes = MOKA_TRY(call.ints("sizes"));
   const int64_t batch = sizes[0], heads = sizes[1];
   AttentionHead head{sizes[2], sizes[3], sizes[4], sizes[5], MOKA_TRY(call.number("scale"))};
+  head.hidden = MOKA_TRY(call.number("hidden"));
   const bool rows_first = MOKA_TRY(call.flag("rows_first"));
   struct {
     MatrixSteps AttentionHead::*matrix;
@@ -123,7 +124,7 @@ void attend(const AttentionHead& h, const ir::TensorView& query, const ir::Tenso
           for (int64_t s = 0; s < n; ++s) {
             const double bias = ir::load_f64(*mask, m.first + (row + i) * m.row + (j + s) * m.column);
             if (mask->dtype == ir::DType::boolean) {
-              if (bias == 0) to[s] = -std::numeric_limits<double>::infinity();
+              if (bias == 0) to[s] = h.hidden;
             } else {
               to[s] += bias;
             }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "ir/op_def.h"
 
@@ -12,11 +13,13 @@ struct MatrixSteps {
   int64_t first = 0, row = 0, column = 0;
 };
 
-/// One head: softmax(query key^T * scale + mask) value, in double. A boolean mask says which keys take part.
+/// One head: softmax(query key^T * scale + mask) value, in double. A boolean mask says which keys take part: the scores
+/// of the others are `hidden`.
 struct AttentionHead {
   int64_t rows = 0, keys = 0, width = 0, made = 0;
   double scale = 1;
   MatrixSteps query, key, value, mask, out;
+  double hidden = -std::numeric_limits<double>::infinity();
 };
 /// Calls fn for every head of scaled_dot_product_attention and of moka_attention.
 using HeadFn = std::function<void(const AttentionHead&)>;

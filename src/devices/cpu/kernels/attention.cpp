@@ -52,9 +52,9 @@ struct Attention {
   void add_mask(const Firsts& from, int64_t row, int64_t first, float* line, int64_t n) const {
     const int64_t at = from.mask + row * h.mask.row + first * h.mask.column;
     const int step = static_cast<int>(h.mask.column);
-    const float nothing = -kInfinity;
+    const auto hidden = static_cast<float>(h.hidden);
     if (mask_type == ir::DType::boolean)
-      loops().select(static_cast<const uint8_t*>(mask) + at, step, line, 1, &nothing, 0, line, n);
+      loops().select(static_cast<const uint8_t*>(mask) + at, step, line, 1, &hidden, 0, line, n);
     else if (mask_type == ir::DType::fp32)
       loops().binary(Binary::add, line, 1, static_cast<const float*>(mask) + at, step, line, n);
   }

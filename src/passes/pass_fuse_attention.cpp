@@ -58,6 +58,11 @@ bool is_set(const Op& op, std::string_view param) { return number_of(op, param).
 
 bool is_float32(const Value& v) { return v.type.is_tensor() && v.type.is_concrete() && v.type.dtype() == DType::fp32; }
 
+/// Constants inside of an operation belong to it alone.
+NamedArg given(std::string param, Value* v) {
+  return v->is_inline_constant() ? NamedArg(std::move(param), *v->constant()) : NamedArg(std::move(param), v);
+}
+
 /// What goes into one attention.
 struct Parts {
   Value *query = nullptr, *key = nullptr, *value = nullptr, *mask = nullptr;
@@ -213,9 +218,9 @@ class Fuser {
     Value* result = side_by_side(op, batch, sizes);
     const bool rows_first = result != op.output();
     const double scale = parts->scale * query->factor * key->factor;
-    std::vector<NamedArg> args{{"query", query->root},
-                               {"key", key->root},
-                               {"value", value->root},
+    std::vector<NamedArg> args{given("query", query->root),
+                               given("key", key->root),
+                               given("value", value->root),
                                {"sizes", Tensor::i32(sizes)},
                                {"query_steps", Tensor::i32(query->steps)},
                                {"key_steps", Tensor::i32(key->steps)},
@@ -225,8 +230,8 @@ class Fuser {
     Builder before = Builder::before(c_.table, op);
     if (parts->mask != nullptr) {
       Value* mask = parts->mask;
-      if (parts->inverted) mask = MOKA_TRY(before.op("logical_not", {{"x", mask}}));
-      args.emplace_back("attn_mask", mask);
+      if (parts->inverted) mask = MOKA_TRY(before.op("logical_not", {given("x", mask)}));
+      args.push_back(given("attn_mask", mask));
       if (mask->type.dtype() == DType::boolean) args.emplace_back("hidden", static_cast<float>(parts->hidden));
     }
     Value* y = MOKA_TRY(before.op("moka_attention", std::move(args), op.name));

@@ -17,6 +17,9 @@ Status check_steps(const OpCall& call, std::string_view param, std::string_view 
   if (steps.size() != 5) return call.error(steps_param, "5 entries", cat(steps.size()));
   for (int64_t s : steps)
     if (s < 0) return call.error(steps_param, "entries of at least 0", cat(s));
+  // A tensor of few elements has neither many rows nor many columns.
+  for (int i : {2, 3})
+    if (sizes[i] > 1 && steps[i + 1] == 0) return call.error(steps_param, "rows and columns apart", "a step of 0");
   const Type& type = call.type(param);
   if (!type.is_concrete()) return {};
   int64_t left = type.shape().count() - 1 - steps[0];
@@ -50,9 +53,10 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView* mask = call.has("attn_mask") ? &call.in("attn_mask") : nullptr;
-  return each_head_of_views(call, [&](const AttentionHead& head) {
-    attend(head, call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
-  });
+  const AttentionHeads heads = MOKA_TRY(heads_of_views(call));
+  for (int64_t i = 0; i < heads.count(); ++i)
+    attend(heads.at(i), call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
+  return {};
 }
 
 }  // namespace

@@ -25,8 +25,14 @@ struct Operand4 {
 
 /// `batch`: sizes of batch and head, to which the operand's own broadcast.
 std::optional<Operand4> operand_of(Value* v, bool transposed, const std::array<int64_t, 2>& batch) {
-  const auto s = strided_view(v);
+  auto s = strided_view(v);
   if (!s || s->sizes.size() < 2) return std::nullopt;
+  int64_t lead = 1;
+  for (size_t i = 0; i + 2 < s->sizes.size(); i++) lead *= s->sizes[i];
+  if (lead == batch[0] * batch[1]) {
+    s = reshaped(*s, {batch[0], batch[1], s->sizes[s->sizes.size() - 2], s->sizes.back()});
+    if (!s) return std::nullopt;
+  }
   const size_t rank = s->sizes.size(), row = transposed ? rank - 1 : rank - 2,
                column = transposed ? rank - 2 : rank - 1;
   Operand4 o;
@@ -52,11 +58,20 @@ bool is_set(const Op& op, std::string_view param) { return number_of(op, param).
 
 bool is_float32(const Value& v) { return v.type.is_tensor() && v.type.is_concrete() && v.type.dtype() == DType::fp32; }
 
+/// Constants inside of an operation belong to it alone.
+NamedArg given(std::string param, Value* v) {
+  return v->is_inline_constant() ? NamedArg(std::move(param), *v->constant()) : NamedArg(std::move(param), v);
+}
+
 /// What goes into one attention.
 struct Parts {
   Value *query = nullptr, *key = nullptr, *value = nullptr, *mask = nullptr;
   bool query_transposed = false, key_transposed = false, value_transposed = false;
+  /// Of a boolean mask: the scores of others; whether it says which keys take no part.
+  double hidden = -std::numeric_limits<double>::infinity();
+  bool inverted = false;
   double scale = 1;
+  std::optional<Shape> scores;  ///< to which the mask broadcasts
   std::string names;
 };
 
@@ -72,6 +87,31 @@ bool find_scores(Value* v, Parts& parts) {
     parts.key_transposed = !is_set(op, "transpose_y");
     return true;
   }
+  if (op.type_name() == "reshape") {
+    Value* x = op.input("x");
+    if (!is_float32(*x) || x->type.rank() < 2 || v->type.rank() < 2) return false;
+    const Shape &from = x->type.shape(), &to = v->type.shape();
+    for (int i : {1, 2})
+      if (from[from.rank() - i] != to[to.rank() - i]) return false;
+    return find_scores(x, parts);
+  }
+  if (op.type_name() == "select") {
+    for (auto [a, b] : {std::pair{"a", "b"}, std::pair{"b", "a"}}) {
+      Value* x = op.input(a);
+      const auto hidden = number_of(op, b);
+      // A product with a number behind it would multiply that, too.
+      if (!hidden || !(x->type == v->type) || parts.mask != nullptr || parts.scale != 1) continue;
+      Parts inner = parts;
+      inner.mask = op.input("cond");
+      inner.scores = v->type.shape();
+      inner.hidden = *hidden;
+      inner.inverted = std::string_view(a) == "b";
+      if (!find_scores(x, inner)) continue;
+      parts = inner;
+      return true;
+    }
+    return false;
+  }
   const bool sum = op.type_name() == "add";
   if (!sum && op.type_name() != "mul" && op.type_name() != "real_div") return false;
   for (auto [a, b] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
@@ -81,8 +121,9 @@ bool find_scores(Value* v, Parts& parts) {
       // A sum behind a product with a number would have to be multiplied, too.
       if (parts.mask != nullptr || parts.scale != 1) continue;
       Parts inner = parts;
-      if (!find_scores(x, inner)) continue;
       inner.mask = other;
+      inner.scores = v->type.shape();
+      if (!find_scores(x, inner)) continue;
       parts = inner;
       return true;
     }
@@ -122,12 +163,25 @@ std::optional<Parts> parts_of(const Op& op) {
   return p;
 }
 
-/// The order of the dimensions of `of` that have more than one element.
-std::vector<int64_t> order_of(const Strided& s) {
-  std::vector<int64_t> steps;
-  for (size_t i = 0; i < s.sizes.size(); i++)
-    if (s.sizes[i] != 1) steps.push_back(s.steps[i]);
-  return steps;
+/// The last two dimensions in front of rows and columns, if those before have one element each.
+std::optional<std::array<int64_t, 2>> batch_of(const Shape& s) {
+  std::array<int64_t, 2> batch{1, 1};
+  for (int i = 0; i + 2 < s.rank(); i++) {
+    const int from_end = s.rank() - 3 - i;
+    if (from_end <= 1)
+      batch[static_cast<size_t>(1 - from_end)] = s[i];
+    else if (s[i] != 1)
+      return std::nullopt;
+  }
+  return batch;
+}
+
+/// The same elements at the same places, whatever the steps of dimensions of one element are.
+bool are_same(const Strided& a, const Strided& b) {
+  if (a.sizes != b.sizes || a.first != b.first) return false;
+  for (size_t i = 0; i < a.sizes.size(); i++)
+    if (a.sizes[i] != 1 && a.steps[i] != b.steps[i]) return false;
+  return true;
 }
 
 class Fuser {
@@ -140,14 +194,10 @@ class Fuser {
     const Shape& out = op.output()->type.shape();
     const int rank = out.rank();
     if (rank < 2) return {};
-    std::array<int64_t, 2> batch{1, 1};
-    for (int i = 0; i + 2 < rank; i++) {
-      const int from_end = rank - 3 - i;
-      if (from_end <= 1)
-        batch[static_cast<size_t>(1 - from_end)] = out[i];
-      else if (out[i] != 1)
-        return {};
-    }
+    const auto known = batch_of(parts->scores ? *parts->scores : out);
+    if (!known) return {};
+    const std::array<int64_t, 2> batch = *known;
+    if (batch[0] * batch[1] != out.count(0, rank - 2)) return {};
     const auto query = operand_of(parts->query, parts->query_transposed, batch),
                key = operand_of(parts->key, parts->key_transposed, batch),
                value = operand_of(parts->value, parts->value_transposed, batch);
@@ -168,17 +218,22 @@ class Fuser {
     Value* result = side_by_side(op, batch, sizes);
     const bool rows_first = result != op.output();
     const double scale = parts->scale * query->factor * key->factor;
-    std::vector<NamedArg> args{{"query", query->root},
-                               {"key", key->root},
-                               {"value", value->root},
+    std::vector<NamedArg> args{given("query", query->root),
+                               given("key", key->root),
+                               given("value", value->root),
                                {"sizes", Tensor::i32(sizes)},
                                {"query_steps", Tensor::i32(query->steps)},
                                {"key_steps", Tensor::i32(key->steps)},
                                {"value_steps", Tensor::i32(value->steps)},
                                {"scale", static_cast<float>(scale)},
                                {"rows_first", rows_first}};
-    if (parts->mask != nullptr) args.emplace_back("attn_mask", parts->mask);
     Builder before = Builder::before(c_.table, op);
+    if (parts->mask != nullptr) {
+      Value* mask = parts->mask;
+      if (parts->inverted) mask = MOKA_TRY(before.op("logical_not", {given("x", mask)}));
+      args.push_back(given("attn_mask", mask));
+      if (mask->type.dtype() == DType::boolean) args.emplace_back("hidden", static_cast<float>(parts->hidden));
+    }
     Value* y = MOKA_TRY(before.op("moka_attention", std::move(args), op.name));
     if (!(y->type == result->type))
       y = MOKA_TRY(before.op("reshape", {{"x", y}, {"shape", Tensor::i32(result->type.shape().dims())}}, op.name));
@@ -189,17 +244,24 @@ class Fuser {
   }
 
  private:
-  /// The transpose of the output whose heads are side by side in each row; else the output itself.
+  /// The output behind transposes and reshapes when its heads are side by side in each row; else the output itself.
   static Value* side_by_side(const Op& op, const std::array<int64_t, 2>& batch, const std::vector<int64_t>& sizes) {
     Value* out = op.output();
-    if (!has_one_use(*out) || !is_plain(out->users()[0], "transpose")) return out;
-    const auto view = strided_view(out->users()[0]->output());
-    if (!view || view->root != out || view->factor != 1) return out;
     const int64_t rows = sizes[2], made = sizes[5];
     Strided wanted;
     wanted.sizes = {batch[0], rows, batch[1], made};
     wanted.steps = {batch[1] * rows * made, made, rows * made, 1};
-    return order_of(*view) == order_of(wanted) ? out->users()[0]->output() : out;
+    Value* v = out;
+    for (int i = 0; i < 3 && has_one_use(*v); i++) {
+      const Op* next = v->users()[0];
+      if (!is_plain(next, "transpose") && !is_plain(next, "reshape")) break;
+      v = next->output();
+      const auto view = strided_view(v);
+      if (!view || view->root != out || view->factor != 1) break;
+      const auto same = reshaped(wanted, view->sizes);
+      if (same && are_same(*same, *view)) return v;
+    }
+    return out;
   }
 
   PassContext& c_;

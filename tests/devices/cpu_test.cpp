@@ -223,6 +223,35 @@ TEST(CpuMatmul, Linear) {
   }
 }
 
+/// Shapes that are large enough for panels, with all that goes into them.
+TEST(CpuMatmul, Panels) {
+  struct Case {
+    int64_t rows, depth, made;
+  };
+  for (const Case& c : {Case{8, 700, 1024}, {129, 513, 1024}, {300, 300, 2048}, {43, 1030, 1003}, {40, 2048, 512}}) {
+    SCOPED_TRACE(cat(c.rows, " x ", c.depth, " x ", c.made));
+    Graph g;
+    Value* x = g.input({1, c.rows, c.depth});
+    Value* residual = g.input({1, c.rows, c.made});
+    Tensor w = g.random({c.made, c.depth}, -0.1f, 0.1f);
+    Value* a = g.op("linear", {{"x", x}, {"weight", w}, {"bias", g.random({c.made})}});
+    a->producer()->epilogue = {{"gelu"}, {"clip", -0.5f, 0.5f}};
+    Value* b = g.op("linear", {{"x", x}, {"weight", w}, {"bias", g.random({c.made})}, {"addend", residual}});
+    b->producer()->epilogue = {{"relu"}};
+    Value* d = g.op("matmul", {{"x", x}, {"y", g.random({c.depth, c.made}, -0.1f, 0.1f)}, {"addend", residual}});
+    Value* e = g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", true}});
+    Value* last = g.op("linear", {{"x", a}, {"weight", g.random({c.made, c.made}, -0.1f, 0.1f)}, {"addend", e}});
+    expect_same(g, {a, b, d, last});
+    g.function().body().set_outputs({a, b, d, last});
+    auto one = run(g.function(), g.inputs(), true, 1), two = run(g.function(), g.inputs(), true, 2);
+    ASSERT_TRUE(one.ok() && two.ok());
+    for (size_t i = 0; i < one->outputs.size(); i++) {
+      const auto p = one->outputs[i].as<float>(), q = two->outputs[i].as<float>();
+      EXPECT_TRUE(std::equal(p.begin(), p.end(), q.begin(), q.end())) << "output " << i << " with one and two threads";
+    }
+  }
+}
+
 TEST(CpuRecurrent, Lstm) {
   for (const char* direction : {"forward", "reverse", "bidirectional"})
     for (bool sequence : {false, true})

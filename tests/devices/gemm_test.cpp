@@ -14,11 +14,14 @@ namespace moka::devices::cpu::vector {
 namespace {
 
 std::vector<const Gemm*> sets() {
-  std::vector<const Gemm*> all{&gemm_base()};
+  std::vector<const Gemm*> all;
+  for (bool wide : {false, true}) {
+    all.push_back(&gemm_base(wide));
 #if defined(__x86_64__)
-  if (isa() >= Isa::avx2) all.push_back(&gemm_avx2());
-  if (isa() >= Isa::avx512) all.push_back(&gemm_avx512());
+    if (isa() >= Isa::avx2) all.push_back(&gemm_avx2(wide));
+    if (isa() >= Isa::avx512) all.push_back(&gemm_avx512(wide));
 #endif
+  }
   return all;
 }
 

@@ -53,6 +53,31 @@ TEST(Inference, Values) {
   EXPECT_TRUE(refuses("reduce_argmax", {{"x", zeros({1})}, {"output_dtype", "int8"}}, "output_dtype"));
 }
 
+/// Steps that would leave their tensor, or make many rows of few elements.
+TEST(Inference, AttentionStaysWithinItsTensors) {
+  auto with = [](std::vector<int64_t> sizes, std::vector<int64_t> key_steps, const Shape& mask = {1}) {
+    const int64_t rows = sizes[2], width = sizes[4];
+    return std::vector<ir::NamedArg>{{"query", zeros({rows * width})},
+                                     {"key", zeros({12})},
+                                     {"value", zeros({12})},
+                                     {"attn_mask", zeros(mask)},
+                                     {"sizes", Tensor::i32(sizes)},
+                                     {"query_steps", Tensor::i32({0, 0, 0, width, 1})},
+                                     {"key_steps", Tensor::i32(key_steps)},
+                                     {"value_steps", Tensor::i32({0, 0, 0, 1, 1})},
+                                     {"scale", 1.0f},
+                                     {"rows_first", true}};
+  };
+  EXPECT_FALSE(refuses("moka_attention", with({1, 1, 2, 3, 4, 2}, {0, 0, 0, 4, 1}), "key"));
+  EXPECT_TRUE(refuses("moka_attention", with({1, 1, 2, 3, 4, 2}, {1, 0, 0, 4, 1}), "key_steps"));
+  EXPECT_TRUE(refuses("moka_attention", with({2, 1, 2, 3, 4, 2}, {0, 1, 0, 4, 1}), "key_steps"));
+  EXPECT_TRUE(refuses("moka_attention", with({1, 1, 2, 3, 4, 2}, {0, 0, 0, 0, 1}), "key_steps"));
+  EXPECT_TRUE(refuses("moka_attention", with({1, 1, 2, 3, 4, 2}, {0, 0, 0, 4, -1}), "key_steps"));
+  EXPECT_TRUE(refuses("moka_attention", with({1, 1, 2, 3, 4, 2}, {0, 0, 0, 4}), "key_steps"));
+  EXPECT_TRUE(refuses("moka_attention", with({1, 1, 2, 0, 4, 2}, {0, 0, 0, 4, 1}), "sizes"));
+  EXPECT_TRUE(refuses("moka_attention", with({1, 1, 2, 3, 4, 2}, {0, 0, 0, 4, 1}, {3, 3}), "attn_mask"));
+}
+
 TEST(Integers, DivideWithoutTraps) {
   const Tensor x = Tensor::i32({std::numeric_limits<int32_t>::min(), 5, -5}), y = Tensor::i32({-1, 0, 0});
   // numpy's int32 results, apart from real_div, which numpy computes in floating point.

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/common/attention.h"
 #include "ops/common/common.h"
 #include "ops/common/ranks.h"
@@ -15,6 +17,9 @@ Status check_steps(const OpCall& call, std::string_view param, std::string_view 
   if (steps.size() != 5) return call.error(steps_param, "5 entries", cat(steps.size()));
   for (int64_t s : steps)
     if (s < 0) return call.error(steps_param, "entries of at least 0", cat(s));
+  // A tensor of few elements has neither many rows nor many columns.
+  for (int i : {2, 3})
+    if (sizes[i] > 1 && steps[i + 1] == 0) return call.error(steps_param, "rows and columns apart", "a step of 0");
   const Type& type = call.type(param);
   if (!type.is_concrete()) return {};
   int64_t left = type.shape().count() - 1 - steps[0];
@@ -41,15 +46,17 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     if (!fits) return call.error("attn_mask", cat("a shape that broadcasts to ", scores), cat(mask));
   }
   const bool rows_first = MOKA_TRY(call.flag("rows_first"));
+  MOKA_TRY(call.number("hidden"));
   return tensor_result(call.dtype("query"),
                        rows_first ? Shape{batch, rows, heads, made} : Shape{batch, heads, rows, made});
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView* mask = call.has("attn_mask") ? &call.in("attn_mask") : nullptr;
-  return each_head_of_views(call, [&](const AttentionHead& head) {
-    attend(head, call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
-  });
+  const AttentionHeads heads = MOKA_TRY(heads_of_views(call));
+  for (int64_t i = 0; i < heads.count(); ++i)
+    attend(heads.at(i), call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
+  return {};
 }
 
 }  // namespace
@@ -75,6 +82,8 @@ OpDef define_moka_attention() {
       .constant("value_steps", kI32)
       .constant("scale", only(DType::fp32))
       .constant("rows_first", kBool)
+      .constant("hidden", only(DType::fp32))
+      .or_else(Tensor::scalar(DType::fp32, -std::numeric_limits<double>::infinity()))
       .infer(infer)
       .reference(reference)
       .build();

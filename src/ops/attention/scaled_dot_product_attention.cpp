@@ -42,9 +42,9 @@ Result<std::vector<Type>> infer_attention(const OpCall& call) {
 Status attention_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[0].count() == 0) return {};
   const TensorView* mask = call.has("attn_mask") ? &call.in("attn_mask") : nullptr;
-  each_head_of_products(call, out[0].shape, [&](const AttentionHead& head) {
-    attend(head, call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
-  });
+  const AttentionHeads heads = heads_of_products(call, out[0].shape);
+  for (int64_t i = 0; i < heads.count(); ++i)
+    attend(heads.at(i), call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
   return {};
 }
 

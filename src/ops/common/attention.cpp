@@ -35,70 +35,54 @@ void softmax(double* row, int64_t n) {
 
 }  // namespace
 
-void each_head_of_products(const OpCall& call, const Shape& out, const HeadFn& fn) {
-  const Shape &q = call.shape("query"), &k = call.shape("key"), &v = call.shape("value");
-  const bool masked = call.has("attn_mask");
-  const int r = q.rank();
-  const int64_t rows = q[r - 2], width = q[r - 1], keys = k[r - 2], made = v[r - 1];
-  const auto qs = steps_to(q, r), ks = steps_to(k, r), vs = steps_to(v, r);
-  const auto ms = masked ? steps_to(call.shape("attn_mask"), r) : std::array<int64_t, kMaxRank>{};
-  const auto row_dim = static_cast<size_t>(r - 2), key_dim = static_cast<size_t>(r - 1);
-  const int64_t batches = out.count(0, r - 2);
-  for (int64_t b = 0; b < batches; ++b) {
-    AttentionHead head{rows,          keys,          width,       made, 1 / std::sqrt(static_cast<double>(width)),
-                       {0, width, 1}, {0, width, 1}, {0, made, 1}};
-    head.mask = {0, ms[row_dim], ms[key_dim]};
-    head.out = {b * rows * made, made, 1};
-    int64_t rest = b;
-    for (int i = r - 3; i >= 0; --i) {
-      const auto d = static_cast<size_t>(i);
-      const int64_t at = rest % out[i];
-      rest /= out[i];
-      head.query.first += at * qs[d];
-      head.key.first += at * ks[d];
-      head.value.first += at * vs[d];
-      head.mask.first += at * ms[d];
-    }
-    fn(head);
+AttentionHead AttentionHeads::at(int64_t i) const {
+  AttentionHead head = shared;
+  MatrixSteps* const matrices[] = {&head.query, &head.key, &head.value, &head.mask, &head.out};
+  for (int d = sizes.rank() - 1; d >= 0; --d) {
+    for (size_t m = 0; m < 5; ++m) matrices[m]->first += i % sizes[d] * steps[m][static_cast<size_t>(d)];
+    i /= sizes[d];
   }
+  return head;
 }
 
-Status each_head_of_views(const OpCall& call, const HeadFn& fn) {
+AttentionHeads heads_of_products(const OpCall& call, const Shape& out) {
+  const Shape &q = call.shape("query"), &k = call.shape("key"), &v = call.shape("value");
+  const int r = q.rank();
+  const int64_t rows = q[r - 2], width = q[r - 1], keys = k[r - 2], made = v[r - 1];
+  AttentionHeads heads;
+  heads.sizes = Shape(out.dims().first(static_cast<size_t>(r - 2)));
+  heads.steps = {steps_to(q, r), steps_to(k, r), steps_to(v, r), {}, steps_to(out, r)};
+  if (call.has("attn_mask")) heads.steps[3] = steps_to(call.shape("attn_mask"), r);
+  heads.shared = {rows, keys, width, made, 1 / std::sqrt(static_cast<double>(width))};
+  heads.shared.query = heads.shared.key = {0, width, 1};
+  heads.shared.value = heads.shared.out = {0, made, 1};
+  heads.shared.mask = {0, heads.steps[3][static_cast<size_t>(r - 2)], heads.steps[3][static_cast<size_t>(r - 1)]};
+  return heads;
+}
+
+Result<AttentionHeads> heads_of_views(const OpCall& call) {
   const Ints sizes = MOKA_TRY(call.ints("sizes"));
-  const int64_t batch = sizes[0], heads = sizes[1];
-  AttentionHead head{sizes[2], sizes[3], sizes[4], sizes[5], MOKA_TRY(call.number("scale"))};
-  const bool rows_first = MOKA_TRY(call.flag("rows_first"));
-  struct {
-    MatrixSteps AttentionHead::*matrix;
-    int64_t batch = 0, head = 0;
-  } operands[] = {{&AttentionHead::query},
-                  {&AttentionHead::key},
-                  {&AttentionHead::value},
-                  {&AttentionHead::mask},
-                  {&AttentionHead::out}};
+  AttentionHeads heads;
+  heads.sizes = {sizes[0], sizes[1]};
+  AttentionHead& head = heads.shared;
+  head = {sizes[2], sizes[3], sizes[4], sizes[5], MOKA_TRY(call.number("scale"))};
+  head.hidden = MOKA_TRY(call.number("hidden"));
+  MatrixSteps* const matrices[] = {&head.query, &head.key, &head.value};
   constexpr std::string_view kSteps[] = {"query_steps", "key_steps", "value_steps"};
   for (size_t i = 0; i < 3; ++i) {
     const Ints s = MOKA_TRY(call.ints(kSteps[i]));
-    head.*operands[i].matrix = {s[0], s[3], s[4]};
-    operands[i].batch = s[1];
-    operands[i].head = s[2];
+    *matrices[i] = {s[0], s[3], s[4]};
+    heads.steps[i] = {s[1], s[2]};
   }
   if (call.has("attn_mask")) {
     const auto s = steps_to(call.shape("attn_mask"), 4);
     head.mask = {0, s[2], s[3]};
-    operands[3].batch = s[0];
-    operands[3].head = s[1];
+    heads.steps[3] = {s[0], s[1]};
   }
-  head.out = {0, rows_first ? heads * head.made : head.made, 1};
-  operands[4].batch = heads * head.rows * head.made;
-  operands[4].head = rows_first ? head.made : head.rows * head.made;
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t h = 0; h < heads; ++h) {
-      AttentionHead at = head;
-      for (const auto& o : operands) (at.*o.matrix).first += b * o.batch + h * o.head;
-      fn(at);
-    }
-  return {};
+  const bool rows_first = MOKA_TRY(call.flag("rows_first"));
+  head.out = {0, rows_first ? sizes[1] * head.made : head.made, 1};
+  heads.steps[4] = {sizes[1] * head.rows * head.made, rows_first ? head.made : head.rows * head.made};
+  return heads;
 }
 
 void attend(const AttentionHead& h, const ir::TensorView& query, const ir::TensorView& key, const ir::TensorView& value,
@@ -123,7 +107,7 @@ void attend(const AttentionHead& h, const ir::TensorView& query, const ir::Tenso
           for (int64_t s = 0; s < n; ++s) {
             const double bias = ir::load_f64(*mask, m.first + (row + i) * m.row + (j + s) * m.column);
             if (mask->dtype == ir::DType::boolean) {
-              if (bias == 0) to[s] = -std::numeric_limits<double>::infinity();
+              if (bias == 0) to[s] = h.hidden;
             } else {
               to[s] += bias;
             }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <functional>
+#include <array>
+#include <limits>
 
 #include "ir/op_def.h"
 
@@ -12,16 +13,27 @@ struct MatrixSteps {
   int64_t first = 0, row = 0, column = 0;
 };
 
-/// One head: softmax(query key^T * scale + mask) value, in double. A boolean mask says which keys take part.
+/// One head: softmax(query key^T * scale + mask) value, in double. A boolean mask says which keys take part: the scores
+/// of the others are `hidden`.
 struct AttentionHead {
   int64_t rows = 0, keys = 0, width = 0, made = 0;
   double scale = 1;
   MatrixSteps query, key, value, mask, out;
+  double hidden = -std::numeric_limits<double>::infinity();
 };
-/// Calls fn for every head of scaled_dot_product_attention and of moka_attention.
-using HeadFn = std::function<void(const AttentionHead&)>;
-void each_head_of_products(const ir::OpCall& call, const ir::Shape& out, const HeadFn& fn);
-Status each_head_of_views(const ir::OpCall& call, const HeadFn& fn);
+/// All heads of an operation, which differ in where their matrices begin.
+struct AttentionHeads {
+  AttentionHead shared;
+  ir::Shape sizes;  ///< of the dimensions that they are counted in
+  /// Of these dimensions, for query, key, value, mask and result.
+  std::array<std::array<int64_t, ir::kMaxRank>, 5> steps{};
+
+  int64_t count() const { return sizes.count(); }
+  AttentionHead at(int64_t i) const;
+};
+/// Of scaled_dot_product_attention and of moka_attention.
+AttentionHeads heads_of_products(const ir::OpCall& call, const ir::Shape& out);
+Result<AttentionHeads> heads_of_views(const ir::OpCall& call);
 
 void attend(const AttentionHead& head, const ir::TensorView& query, const ir::TensorView& key,
             const ir::TensorView& value, const ir::TensorView* mask, const ir::TensorView& out);

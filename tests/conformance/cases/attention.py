@@ -38,7 +38,7 @@ attention("unknown_lengths", (1, 2, 2), (1, 3, 2), (1, 3, 2), in_shapes={"query"
           out_shapes={"y_0": [1, None, 2]})
 
 
-def in_place(name, batch, heads, rows, keys, width, made, mask=None, rows_first=True, dtype=np.float32):
+def in_place(name, batch, heads, rows, keys, width, made, mask=None, rows_first=True, dtype=np.float32, hidden=-np.inf):
     """Query, key and value side by side in one tensor, each with its heads side by side."""
     first = {"query": 0, "key": heads * width, "value": 2 * heads * width}
     columns = 2 * heads * width + heads * made
@@ -50,13 +50,14 @@ def in_place(name, batch, heads, rows, keys, width, made, mask=None, rows_first=
     inputs = {"query": x, "key": x, "value": x}
     if mask is not None:
         inputs["attn_mask"] = mask
-        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask.astype(np.float64)
+        scores = np.where(mask, scores, hidden) if mask.dtype == bool else scores + mask.astype(np.float64)
     with np.errstate(invalid="ignore"):
         e = np.exp(scores - scores.max(-1, keepdims=True))
     y = (e / e.sum(-1, keepdims=True)) @ part["value"]
     steps = {"%s_steps" % p: [first[p], length * columns, w, columns, 1] for p, w in [("query", width), ("key", width), ("value", made)]}
+    more = {} if hidden == -np.inf else {"hidden": np.float32(hidden)}
     op_case("moka_attention", name, inputs,
-            {"sizes": [batch, heads, rows, keys, width, made], **steps, "scale": np.float32(0.75), "rows_first": rows_first},
+            {"sizes": [batch, heads, rows, keys, width, made], **steps, "scale": np.float32(0.75), "rows_first": rows_first, **more},
             [(y.swapaxes(1, 2) if rows_first else y).astype(dtype)])
 
 
@@ -67,3 +68,4 @@ in_place("mask", 2, 1, 3, 3, 2, 2, np.where(np.tri(3) > 0, 0, -np.inf).astype(np
 in_place("mask_per_head", 2, 2, 2, 3, 2, 2, rng.random((2, 2, 1, 3)) < 0.8)
 in_place("nothing_to_see", 1, 1, 2, 2, 2, 2, np.array([[True, True], [False, False]]))
 in_place("fp16", 1, 2, 3, 3, 4, 4, dtype=np.float16)
+in_place("hidden_by_a_number", 1, 2, 3, 4, 2, 2, np.array([[True, True, False, True], [False] * 4, [True, False, False, True]]), hidden=-2.5)

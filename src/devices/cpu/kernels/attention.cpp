@@ -16,19 +16,14 @@ namespace {
 using ops::AttentionHead;
 using vector::Binary;
 using vector::Gemm;
-using vector::gemm;
 using vector::loops;
 using vector::Unary;
 
 constexpr int64_t kKeys = 512;     // whose scores are in memory at once
+constexpr int64_t kTile = 24;      // rows of the query whose scores are
 constexpr int64_t kFewRows = 4;    // for which packing keys and values takes longer than it spares
 constexpr int64_t kUnitRows = 64;  // of the query, at least, for each thread
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-/// First elements of one head.
-struct Firsts {
-  int64_t query, key, value, mask, out;
-};
 
 /// A thread's part of the scratch memory, in floats from its beginning.
 struct Places {
@@ -38,6 +33,7 @@ struct Places {
 /// What all heads share, and the data.
 struct Attention {
   AttentionHead h;
+  const Gemm *of_keys = nullptr, *of_values = nullptr;
   int64_t tile = 0;  ///< rows of scores at once
   Places at;
   bool few = false;
@@ -48,21 +44,21 @@ struct Attention {
   float* out = nullptr;
 
   /// Adds the mask to `n` scores of row `row`, keys from `first`.
-  void add_mask(const Firsts& from, int64_t row, int64_t first, float* line, int64_t n) const {
-    const int64_t at = from.mask + row * h.mask.row + first * h.mask.column;
+  void add_mask(const AttentionHead& from, int64_t row, int64_t first, float* line, int64_t n) const {
+    const int64_t at = from.mask.first + row * h.mask.row + first * h.mask.column;
     const int step = static_cast<int>(h.mask.column);
-    const float nothing = -kInfinity;
+    const auto hidden = static_cast<float>(h.hidden);
     if (mask_type == ir::DType::boolean)
-      loops().select(static_cast<const uint8_t*>(mask) + at, step, line, 1, &nothing, 0, line, n);
+      loops().select(static_cast<const uint8_t*>(mask) + at, step, line, 1, &hidden, 0, line, n);
     else if (mask_type == ir::DType::fp32)
       loops().binary(Binary::add, line, 1, static_cast<const float*>(mask) + at, step, line, n);
   }
 
   /// Rows of the query times the scale.
-  void load_query(const Firsts& from, int64_t row, int64_t rows, float* to) const {
+  void load_query(const AttentionHead& from, int64_t row, int64_t rows, float* to) const {
     const auto scale = static_cast<float>(h.scale);
     for (int64_t i = 0; i < rows; i++, to += h.width) {
-      const float* q = query + from.query + (row + i) * h.query.row;
+      const float* q = query + from.query.first + (row + i) * h.query.row;
       if (h.query.column == 1)
         loops().unary(Unary::linear, q, to, h.width, scale, 0);
       else
@@ -81,9 +77,9 @@ struct Attention {
     sum += added;
   }
 
-  void run_few(const Firsts& from, int64_t row, int64_t end, float* scratch) const {
+  void run_few(const AttentionHead& from, int64_t row, int64_t end, float* scratch) const {
     float *q = scratch + at.query, *line = scratch + at.scores;
-    const float *k = key + from.key, *v = value + from.value;
+    const float *k = key + from.key.first, *v = value + from.value.first;
     for (; row < end; row++) {
       load_query(from, row, 1, q);
       if (h.key.column == 1) {
@@ -93,7 +89,7 @@ struct Attention {
         loops().add_rows(k, h.key.column, h.width, h.keys, q, line);
       }
       add_mask(from, row, 0, line, h.keys);
-      float* y = out + from.out + row * h.out.row;
+      float* y = out + from.out.first + row * h.out.row;
       float top = -kInfinity, sum = 0;
       weigh(line, h.keys, top, sum, y);
       std::fill_n(y, h.made, 0.0f);
@@ -102,28 +98,27 @@ struct Attention {
     }
   }
 
-  void run(const Firsts& from, int64_t first, int64_t end, float* scratch) const {
+  void run(const AttentionHead& from, int64_t first, int64_t end, float* scratch) const {
     if (few) return run_few(from, first, end, scratch);
-    const Gemm& g = gemm();
     float *keys = scratch + at.keys, *values = scratch + at.values, *q = scratch + at.query,
           *scores = scratch + at.scores, *tops = scratch + at.tops, *sums = scratch + at.sums;
     std::fill_n(tops, end - first, -kInfinity);
     std::fill_n(sums, end - first, 0.0f);
     for (int64_t k = 0; k < h.keys; k += kKeys) {
       const int64_t n = std::min(kKeys, h.keys - k);
-      g.pack(key + from.key + k * h.key.row, h.key.column, h.key.row, h.width, n, keys);
-      g.pack(value + from.value + k * h.value.row, h.value.row, h.value.column, n, h.made, values);
+      of_keys->pack(key + from.key.first + k * h.key.row, h.key.column, h.key.row, h.width, n, keys);
+      of_values->pack(value + from.value.first + k * h.value.row, h.value.row, h.value.column, n, h.made, values);
       for (int64_t row = first; row < end; row += tile) {
         const int64_t some = std::min(tile, end - row);
-        float* y = out + from.out + row * h.out.row;
+        float* y = out + from.out.first + row * h.out.row;
         load_query(from, row, some, q);
-        g.multiply(q, h.width, keys, some, n, h.width, scores, kKeys, false);
+        of_keys->multiply(q, h.width, keys, some, n, h.width, scores, kKeys, false);
         for (int64_t i = 0; i < some; i++) {
           float* line = scores + i * kKeys;
           add_mask(from, row + i, k, line, n);
           weigh(line, n, tops[row - first + i], sums[row - first + i], y + i * h.out.row);
         }
-        g.multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, k > 0);
+        of_values->multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, k > 0);
         if (k + n < h.keys) continue;
         for (int64_t i = 0; i < some; i++, y += h.out.row)
           loops().unary(Unary::linear, y, y, h.made, 1 / sums[row - first + i], 0);
@@ -139,35 +134,35 @@ Match match_attention(const MatchCall& given) {
   if (call.has("attn_mask")) a.mask_type = call.dtype("attn_mask");
   if (a.mask_type != ir::DType::none && a.mask_type != ir::DType::fp32 && a.mask_type != ir::DType::boolean)
     return Match::no(cat("a mask of ", a.mask_type));
-  std::vector<Firsts> heads;
-  auto add = [&](const AttentionHead& h) {
-    a.h = h;
-    heads.push_back({h.query.first, h.key.first, h.value.first, h.mask.first, h.out.first});
-  };
+  ops::AttentionHeads heads;
   if (call.version().def->name == "moka_attention") {
-    if (!ops::each_head_of_views(call, add).ok()) return Match::no("sizes that are not constant");
+    auto known = ops::heads_of_views(call);
+    if (!known.ok()) return Match::no("sizes that are not constant");
+    heads = *known;
   } else {
-    ops::each_head_of_products(call, given.outputs[0].shape(), add);
+    heads = ops::heads_of_products(call, given.outputs[0].shape());
   }
+  a.h = heads.shared;
   const AttentionHead& h = a.h;
-  const double flops = 2.0 * static_cast<double>(heads.size()) * static_cast<double>(h.rows * h.keys) *
+  const double flops = 2.0 * static_cast<double>(heads.count()) * static_cast<double>(h.rows * h.keys) *
                        static_cast<double>(h.width + h.made);
   const MatchCall m = with_threads_for(given, flops);
   a.few = h.rows <= kFewRows && h.value.column == 1 && (h.key.column == 1 || h.key.row == 1);
 
-  const auto count = static_cast<int64_t>(heads.size());
+  const auto count = heads.count();
   const int64_t wanted = m.threads == 1 ? 1 : (4 * m.threads + count - 1) / count;
   const int64_t parts = std::clamp<int64_t>(h.rows / kUnitRows, 1, wanted), rows = (h.rows + parts - 1) / parts;
-  const Gemm& g = gemm();
-  a.tile = 2 * g.rows;
+  a.of_keys = &vector::gemm_for(std::min(kKeys, h.keys));
+  a.of_values = &vector::gemm_for(h.made);
+  a.tile = kTile;
   auto place = [&](int64_t floats) {
     const int64_t first = a.at.end;
     a.at.end += (floats + 15) / 16 * 16;
     return first;
   };
   if (!a.few) {
-    a.at.keys = place(vector::packed_count(g, h.width, std::min(kKeys, h.keys)));
-    a.at.values = place(vector::packed_count(g, std::min(kKeys, h.keys), h.made));
+    a.at.keys = place(vector::packed_count(*a.of_keys, h.width, std::min(kKeys, h.keys)));
+    a.at.values = place(vector::packed_count(*a.of_values, std::min(kKeys, h.keys), h.made));
     a.at.tops = place(rows);
     a.at.sums = place(rows);
   }
@@ -182,7 +177,7 @@ Match match_attention(const MatchCall& given) {
   c.own_threads = true;
   c.scratch = static_cast<size_t>(m.threads) * static_cast<size_t>(a.at.end) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
-  c.run = [=, heads = std::move(heads), threads = m.threads](const KernelArgs& args) -> Status {
+  c.run = [=, threads = m.threads](const KernelArgs& args) -> Status {
     Attention with = a;
     with.query = args.in[iq].as<float>();
     with.key = args.in[ik].as<float>();
@@ -193,7 +188,7 @@ Match match_attention(const MatchCall& given) {
     for (int64_t u = 0; u < count * parts; u++) {
       const int64_t first = u % parts * rows, end = std::min(a.h.rows, first + rows);
       float* scratch = reinterpret_cast<float*>(args.scratch) + (threads > 1 ? omp_get_thread_num() : 0) * a.at.end;
-      if (first < end) with.run(heads[static_cast<size_t>(u / parts)], first, end, scratch);
+      if (first < end) with.run(heads.at(u / parts), first, end, scratch);
     }
     return {};
   };

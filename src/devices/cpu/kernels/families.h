@@ -8,6 +8,7 @@ std::span<const KernelDef> attention_kernels();
 std::span<const KernelDef> concat_kernels();  ///< and split
 std::span<const KernelDef> conv_kernels();    ///< and average pools
 std::span<const KernelDef> elementwise_kernels();
+std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
 std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> max_pool_kernels();

@@ -78,12 +78,12 @@ Match match_softmax(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-/// y = (x - mean) / sqrt(variance + epsilon) of one row. Sums are of differences from the first element: those of
-/// numbers far from zero are small and nearly exact.
-void standardize(const float* x, float* y, int64_t n, double epsilon) {
+/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta of one row; both may be null. Sums are of differences from
+/// the first element: those of numbers far from zero are small and nearly exact.
+void standardize(const float* x, const float* gamma, const float* beta, float* y, int64_t n, double epsilon) {
   const double mean = static_cast<double>(x[0]) + loops().sum_from(x, n, x[0]) / static_cast<double>(n);
   const double variance = loops().deviation(x, n, mean) / static_cast<double>(n);
-  loops().center(x, mean, static_cast<float>(1 / std::sqrt(variance + epsilon)), y, n);
+  loops().center(x, mean, static_cast<float>(1 / std::sqrt(variance + epsilon)), gamma, beta, y, n);
 }
 
 Match match_layer_norm(const MatchCall& m) {
@@ -116,14 +116,7 @@ Match match_layer_norm(const MatchCall& m) {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {
       float* y = args.out[0].as<float>() + t * n;
-      standardize(args.in[in].as<float>() + t * n, y, n, e);
-      if (g != nullptr && b != nullptr) {
-        loops().scale_shift(y, g, b, 1, y, n);
-      } else if (g != nullptr) {
-        loops().binary(Binary::mul, y, 1, g, 1, y, n);
-      } else if (b != nullptr) {
-        loops().binary(Binary::add, y, 1, b, 1, y, n);
-      }
+      standardize(args.in[in].as<float>() + t * n, g, b, y, n, e);
       apply_all(after, y, n);
     }
     return {};
@@ -149,7 +142,7 @@ Match match_instance_norm(const MatchCall& m) {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {
       float* y = args.out[0].as<float>() + t * n;
-      standardize(args.in[in].as<float>() + t * n, y, n, e);
+      standardize(args.in[in].as<float>() + t * n, nullptr, nullptr, y, n, e);
       const float scale = g != nullptr ? g[t % channels] : 1.0f, shift = b != nullptr ? b[t % channels] : 0.0f;
       loops().scale_shift(y, &scale, &shift, 0, y, n);
       apply_all(after, y, n);

@@ -4,15 +4,28 @@
 
 namespace moka::devices::cpu::vector {
 
-const Gemm& gemm() {
-  static const Gemm& best = []() -> const Gemm& {
+namespace {
+
+const Gemm& best(bool wide) {
 #if defined(__x86_64__)
-    if (isa() == Isa::avx512) return gemm_avx512();
-    if (isa() == Isa::avx2) return gemm_avx2();
+  if (isa() == Isa::avx512) return gemm_avx512(wide);
+  if (isa() == Isa::avx2) return gemm_avx2(wide);
 #endif
-    return gemm_base();
-  }();
-  return best;
+  return gemm_base(wide);
+}
+
+}  // namespace
+
+const Gemm& gemm() {
+  static const Gemm& g = best(false);
+  return g;
+}
+
+const Gemm& gemm_for(int64_t columns) {
+  static const Gemm& wide = best(true);
+  // A single vector behind panels of three is slow unless they are many.
+  const int64_t vectors = (columns + wide.lanes - 1) / wide.lanes;
+  return vectors % 3 == 1 && vectors < 16 ? gemm() : wide;
 }
 
 int64_t packed_count(const Gemm& g, int64_t depth, int64_t columns) {

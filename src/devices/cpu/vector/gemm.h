@@ -22,13 +22,15 @@ struct Gemm {
                    float* c, int64_t c_step, bool add);
 };
 
-/// For this processor.
+/// For this processor, with panels of two vectors.
 const Gemm& gemm();
+/// With panels of two or of three vectors, whichever is faster for so many columns.
+const Gemm& gemm_for(int64_t columns);
 /// Floats of a packed matrix.
 int64_t packed_count(const Gemm& g, int64_t depth, int64_t columns);
 
-const Gemm& gemm_base();
-const Gemm& gemm_avx2();
-const Gemm& gemm_avx512();
+const Gemm& gemm_base(bool wide = false);
+const Gemm& gemm_avx2(bool wide = false);
+const Gemm& gemm_avx512(bool wide = false);
 
 }  // namespace moka::devices::cpu::vector

@@ -2,5 +2,7 @@
 #define MOKA_GEMM gemm_avx512
 #define MOKA_LANES 16
 #define MOKA_ROWS 14
+#define MOKA_WIDE_ROWS 8
+#define MOKA_DEPTH 512
 #include "devices/cpu/vector/gemm.inc"
 #endif

@@ -89,8 +89,8 @@ struct Loops {
   /// A row of a softmax, or a part of it: makes `top` the largest of itself and x, then x[i] e^(x[i] - top), and
   /// returns their sum. With NaN in x the sum is NaN; while top is -infinity, all are 0.
   float (*weigh)(float* x, int64_t n, float* top);
-  /// y[i] = (x[i] - mean) * scale.
-  void (*center)(const float* x, double mean, float scale, float* y, int64_t n);
+  /// y[i] = (x[i] - mean) * scale * gamma[i] + beta[i]; either may be null, for all ones and all zeros.
+  void (*center)(const float* x, double mean, float scale, const float* gamma, const float* beta, float* y, int64_t n);
   /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).
   void (*add_product)(const float* w, int64_t rows, int64_t n, const float* x, float* y);
   /// y[r] = sum of w[r * step + i] * x[i], r in [0, rows).

@@ -8,12 +8,14 @@ std::span<const KernelDef> attention_kernels();
 std::span<const KernelDef> concat_kernels();
 std::span<const KernelDef> conv_kernels();  ///< and average pools
 std::span<const KernelDef> elementwise_kernels();
+std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();  ///< and softmax
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
+std::span<const KernelDef> slice_update_kernels();
 std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
 
 }  // namespace moka::devices::cpu

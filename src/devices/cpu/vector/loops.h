@@ -87,8 +87,6 @@ struct Loops {
   double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
   /// y[i] = (x[i] - mean) * scale.
   void (*center)(const float* x, double mean, float scale, float* y, int64_t n);
-  /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).
-  void (*add_product)(const float* w, int64_t rows, int64_t n, const float* x, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 

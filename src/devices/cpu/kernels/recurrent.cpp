@@ -171,7 +171,8 @@ Match match_lstm(const MatchCall& m) {
     float *y = args.out[0].as<float>(), *last_h = args.out[1].as<float>(), *last_c = args.out[2].as<float>();
     for (size_t p = 0; p < passes.size(); p++) {
       const auto& [index, reverse] = passes[p];
-      const vector::Rows w = index.weight_hh.rows(args, hidden);
+      vector::Rows w = index.weight_hh.rows(args, hidden);
+      w.in_cache = true;
       const float* peep = data_of(args, index.peephole);
       MOKA_TRY(project(data_of(args, in), data_of(args, index.weight_ih), data_of(args, index.bias), steps * batch,
                        inputs, 4 * hidden, gates, threads));
@@ -185,8 +186,13 @@ Match match_lstm(const MatchCall& m) {
           const float* before = states + t % 2 * hidden;
           float *h = states + (t + 1) % 2 * hidden + from, *c = s + from, *squash = squashed + from;
           float* z = gates + (at * batch + b) * 4 * hidden;  // input, forget, output, cell
-          for (int64_t g = 0; g < 4; g++)
-            vector::row_loops().product(w, g * hidden + from, g * hidden + to, before, hidden, 1, z, z, 0);
+          // Every other step goes backwards: what it reads first is still in the cache.
+          const int64_t parts = 4 * ((n + kUnits - 1) / kUnits);
+          for (int64_t q = 0; q < parts; q++) {
+            const int64_t part = t % 2 == 0 ? q : parts - 1 - q, row = part % 4 * hidden;
+            const int64_t first = from + part / 4 * kUnits, last = std::min(to, first + kUnits);
+            vector::row_loops().product(w, row + first, row + last, before, hidden, 1, z, z, 0);
+          }
           float *i = z + from, *f = i + hidden, *o = f + hidden, *fresh = o + hidden;
           if (peep != nullptr) {
             loops().multiply_add(peep + from, c, i, i, n);
@@ -254,7 +260,8 @@ Match match_gru(const MatchCall& m) {
            activation = activation_of_gate(*activation)](const KernelArgs& args) -> Status {
     auto* gates = reinterpret_cast<float*>(args.scratch);
     float *h = gates + steps * batch * 3 * hidden, *from_h = h + hidden, *kept = from_h + 3 * hidden;
-    const vector::Rows w = weights.rows(args, hidden);
+    vector::Rows w = weights.rows(args, hidden);
+    w.in_cache = true;
     const float* b_h = data_of(args, bias);
     auto product = [&](int64_t gate, const float* x, float* to) {
       vector::row_loops().product(w, gate * hidden, (gate + 1) * hidden, x, hidden, 1, b_h, to, 0);

@@ -211,14 +211,18 @@ Match match_lstm(const MatchCall& m) {
           loops().binary(Binary::mul, o, 1, squash, 1, h, n);
           if (sequence) std::copy_n(h, n, y + ((both ? at : t) * batch) * width + at_state + from);
         };
-#pragma omp parallel num_threads(workers) if (workers > 1)
-        {
-          const int64_t me = omp_get_thread_num(), team = omp_get_num_threads();
-          const int64_t from = std::min(hidden, blocks * me / team * kUnits),
-                        to = std::min(hidden, blocks * (me + 1) / team * kUnits);
-          for (int64_t t = 0; t < steps; t++) {
-            if (from < to) step(t, from, to);
+        if (workers == 1) {  // a team of one would be allocated anew
+          for (int64_t t = 0; t < steps; t++) step(t, 0, hidden);
+        } else {
+#pragma omp parallel num_threads(workers)
+          {
+            const int64_t me = omp_get_thread_num(), team = omp_get_num_threads();
+            const int64_t from = std::min(hidden, blocks * me / team * kUnits),
+                          to = std::min(hidden, blocks * (me + 1) / team * kUnits);
+            for (int64_t t = 0; t < steps; t++) {
+              if (from < to) step(t, from, to);
 #pragma omp barrier
+            }
           }
         }
         const float* h = states + steps % 2 * hidden;

@@ -53,13 +53,18 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
       step = arranged;
     }
     const int64_t parts = threads > 1 ? threads * int64_t{4} : 1, blocks = (made + kBlock - 1) / kBlock;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int64_t p = 0; p < parts; p++) {
+    auto part = [&](int64_t p) {
       const int64_t first = std::min(made, blocks * p / parts * kBlock),
                     last = std::min(made, blocks * (p + 1) / parts * kBlock);
-      if (first == last) continue;
+      if (first == last) return;
       loops.product(w, first, last, from, step, count, b, y, made);
       for (int64_t r = 0; r < count && !after.empty(); r++) apply_all(after, y + r * made + first, last - first);
+    };
+    if (threads == 1) {  // a team of one would be allocated anew
+      part(0);
+    } else {
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+      for (int64_t p = 0; p < parts; p++) part(p);
     }
     return {};
   };

@@ -6,6 +6,7 @@
 
 #include "kernel/layout.h"
 #include "plan/plan.h"
+#include "plan/states.h"
 
 namespace moka::plan {
 
@@ -104,6 +105,7 @@ class Planner {
   Status fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   Status emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types);
   Status finish_outputs();
+  bool on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   void lifetimes(const ir::Op* pending);
 
   std::shared_ptr<Plan> plan_;
@@ -113,6 +115,7 @@ class Planner {
   std::map<std::pair<int, std::pair<Layout::Kind, int>>, int> converted_;
   std::map<int, int> prepared_;
   std::vector<size_t> scratch_;
+  StateUses states_;
 };
 
 int Planner::add_place(Place p) {
@@ -357,8 +360,22 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
   return true;
 }
 
+/// Reads that are views of the state, and writes of what is in the state already: no step.
+bool Planner::on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
+  if (op.type_name() == "write_state") return place(in[0]).root == place(in[1]).root;
+  if (!states_.views.contains(&op)) return false;
+  Place p;
+  p.value = op.output();
+  p.type = types[0];
+  p.storage = place(in[0]).storage;
+  p.root = place(in[0]).root;
+  add_place(std::move(p));
+  return true;
+}
+
 Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first,
                      const std::vector<ir::Type>& types) {
+  if (on_state(op, in, types)) return {};
   if (options_.reuse_buffers && op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 &&
       place(in[0]).type.is_tensor() && types[0].dtype() == place(in[0]).type.dtype() &&
       types[0].shape().count() == place(in[0]).type.shape().count()) {
@@ -466,6 +483,16 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
       place_in(place(step.out.back()), place(in[static_cast<size_t>(choice->cuts[i].in)]), choice->cuts[i].offset);
   }
   if (cut) step.kind = Step::Kind::placed;
+  if (const ir::Value* state = states_.state_of(op); state != nullptr && choice->in_place >= 0 && types.size() == 1) {
+    const Place& x = place(in[static_cast<size_t>(choice->in_place)]);
+    const Place& s = place(MOKA_TRY(find(state)));
+    const auto readers = std::count_if(in.begin(), in.end(), [&](int i) { return place(i).root == s.root; });
+    if (x.root == s.root && x.type == types[0] && readers == 1) {
+      Place& out = place(step.out[0]);
+      out.storage = s.storage;
+      out.root = s.root;
+    }
+  }
   if (choice->epilogues < op.epilogue.size() && !choice->out.empty() && !choice->out[0].is_row_major())
     return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ",
                 to_string(choice->out[0]));
@@ -611,6 +638,7 @@ void Planner::lifetimes(const ir::Op* pending) {
 Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<const ir::Type> pending_types) {
   bool started = from == nullptr;
   bool complete = true;
+  if (started && plan_->parent == nullptr && options_.reuse_buffers) states_ = uses_of_states(block_);
   for (const auto& op : block_.ops()) {
     std::vector<ir::Type> known;
     const std::vector<ir::Type>* known_types = nullptr;

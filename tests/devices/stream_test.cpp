@@ -141,6 +141,17 @@ TEST(Stream, SpecialValues) {
   }
 }
 
+TEST(Stream, RowsOfATable) {
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    Graph g(Opset::ios18);
+    Value* w = kind.weights(g, 10, 256);
+    Value* y = g.op("gather", {{"x", w}, {"indices", g.input_of(Tensor::i32({3, 0, -1, 9}))}, {"axis", 0}});
+    const auto r = expect_same(g, {y}, 1e-6);
+    EXPECT_TRUE(r.kernels.starts_with("cpu.gather"));
+  }
+}
+
 /// Neither the plan nor the pool holds the weights in fp32.
 TEST(Stream, WeightsStaySmall) {
   const int64_t made = 512, depth = 1024;

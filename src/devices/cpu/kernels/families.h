@@ -8,6 +8,7 @@ std::span<const KernelDef> attention_kernels();
 std::span<const KernelDef> concat_kernels();  ///< and split
 std::span<const KernelDef> conv_kernels();    ///< and average pools
 std::span<const KernelDef> elementwise_kernels();
+std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
 std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();
@@ -17,6 +18,7 @@ std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images
 std::span<const KernelDef> slice_kernels();
+std::span<const KernelDef> slice_update_kernels();
 std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
 std::span<const KernelDef> taps_kernels();
 std::span<const KernelDef> winograd_kernels();

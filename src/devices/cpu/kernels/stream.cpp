@@ -8,6 +8,8 @@ namespace moka::devices::cpu {
 
 namespace {
 
+constexpr int64_t kBlock = 64;  // rows that no two threads share: whole vectors, so that activations are the same
+
 /// Rows of x for which reading the weights is what takes the time.
 int64_t most_rows(vector::Code code) { return code == vector::Code::fp32 ? 2 : 4; }
 
@@ -50,10 +52,11 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
       from = to;
       step = arranged;
     }
-    const int64_t parts = threads > 1 ? threads * int64_t{4} : 1;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int64_t p = 0; p < parts; p++) {
-      const int64_t first = made * p / parts, last = made * (p + 1) / parts;
+    const int64_t parts = threads > 1 ? threads * int64_t{4} : 1, blocks = (made + kBlock - 1) / kBlock;
+    auto part = [&](int64_t p) {
+      const int64_t first = std::min(made, blocks * p / parts * kBlock),
+                    last = std::min(made, blocks * (p + 1) / parts * kBlock);
+      if (first == last) return;
       loops.product(w, first, last, from, step, count, b, y, made);
       for (int64_t r = 0; r < count; r++) {
         float* row = y + r * made + first;
@@ -63,6 +66,12 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
         }
         apply_all(after, row, last - first);
       }
+    };
+    if (threads == 1) {  // a team of one would be allocated anew
+      part(0);
+    } else {
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+      for (int64_t p = 0; p < parts; p++) part(p);
     }
     return {};
   };

@@ -91,8 +91,6 @@ struct Loops {
   float (*weigh)(float* x, int64_t n, float* top);
   /// y[i] = (x[i] - mean) * scale * gamma[i] + beta[i]; either may be null, for all ones and all zeros.
   void (*center)(const float* x, double mean, float scale, const float* gamma, const float* beta, float* y, int64_t n);
-  /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).
-  void (*add_product)(const float* w, int64_t rows, int64_t n, const float* x, float* y);
   /// y[r] = sum of w[r * step + i] * x[i], r in [0, rows).
   void (*dot_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   /// y[i] += sum of w[r * step + i] * x[r], r in [0, rows).

@@ -7,7 +7,7 @@
 namespace moka::devices::cpu::vector {
 
 /// How one element of a row is stored. Codes of less than a byte come lowest bits first.
-enum class Code : uint8_t { fp32, fp16, int8, uint8, int4, uint4, table1, table2, table4, table8 };
+enum class Code : uint8_t { fp32, fp16, int8, uint8, int4, uint4, table1, table2, table4 };
 
 constexpr int bits_of(Code c) {
   switch (c) {
@@ -35,8 +35,9 @@ struct Rows {
   const float* scale = nullptr;   ///< or null; readable for 16 entries behind the last
   const float* offset = nullptr;  ///< or null, as `scale`; needs scales; not with tables
   int64_t group_rows = 1, groups = 1;
-  const float* table = nullptr;  ///< of 16 values, 256 for table8, for each `table_rows` rows; shorter ones repeated
+  const float* table = nullptr;  ///< of 16 values for each `table_rows` rows; shorter ones repeated
   int64_t table_rows = 1;
+  bool in_cache = false;  ///< the matrix is read again and again
 };
 
 /// Whether scales in `groups` along a row can be read: blocks of whole vectors, or, for codes of less than a byte,

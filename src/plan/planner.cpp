@@ -521,14 +521,17 @@ Result<bool> Planner::plan_control(const ir::Op& op) {
 
 Status Planner::finish_outputs() {
   std::set<int> taken;
-  for (const ir::Value* v : block_.outputs()) {
-    int i = MOKA_TRY(find(v));
+  for (size_t k = 0; k < block_.outputs().size(); k++) {
+    int i = MOKA_TRY(find(block_.outputs()[k]));
     if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
     const Place& root = place(place(i).root);
-    if (own_outputs_ && !is_object(place(i).type) &&
-        (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
+    const bool object = is_object(place(i).type);
+    // A list that a loop hands on unchanged stays where it is.
+    const bool stays = object && k < plan_->inputs.size() && place(i).root == plan_->inputs[k];
+    if (own_outputs_ && !stays && (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
       Place copy;
       copy.type = place(i).type;
+      if (object) copy.storage = Storage::object;
       Step s;
       s.kind = Step::Kind::convert;
       s.in = {i};

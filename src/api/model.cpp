@@ -330,7 +330,7 @@ struct Observer final : runtime::TraceSink {
         auto t = ir::Tensor::zeros(view.dtype, view.shape);
         if (!t.ok()) continue;
         plain = std::move(t).value();
-        kernel::convert_layout(view, p.layout, plain.view(), {}, 0, kernel::convert_tiles(view.shape));
+        kernel::convert_layout(view, p.layout, plain.view(), {}, 0, kernel::convert_tiles(view.shape, p.layout, {}));
         view = plain.view();
       }
       auto array = api::to_array(view);

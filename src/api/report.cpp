@@ -47,7 +47,10 @@ class Reporter {
     if (s.choice) {
       p.kernel = s.choice->kernel;
       p.note = s.choice->note;
-      p.estimated_seconds = s.choice->cost;
+      if (s.kind == plan::Step::Kind::placed)
+        p.note = s.choice->cuts.empty() ? "no copy: its inputs are made in place" : "no copy: parts of its input";
+      else
+        p.estimated_seconds = s.choice->cost;
       for (const ir::Epilogue& e : s.op->epilogue) p.fused.push_back(e.origin);
     }
     for (const plan::Refusal& r : s.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));

@@ -70,6 +70,8 @@ int OpCall::arg_index(std::string_view param) const {
   return a.empty() ? -1 : static_cast<int>(a.data() - args_.data());
 }
 
+bool OpCall::has_addend() const { return version_->param_index("addend") >= 0 && has("addend"); }
+
 const TensorView* OpCall::value(std::string_view param) const {
   auto a = args(param);
   if (!a.empty()) return a[0].value;

@@ -51,6 +51,7 @@ struct ParamDef {
   bool constant = false;        ///< must be known when the program is built
   bool optional = false;
   bool variadic = false;             ///< takes a tuple of values
+  bool internal = false;             ///< given by passes, never by a model
   bool attribute = false;            ///< written in the brackets after the call (constexpr operations of iOS16)
   Constant default_value;            ///< type none: no default
   std::vector<std::string> allowed;  ///< of string parameters; empty: any
@@ -132,6 +133,8 @@ class OpCall {
   std::span<const Arg> args(std::string_view param) const;
   int arg_index(std::string_view param) const;  ///< of its first input in all_args; -1 when absent
   bool has(std::string_view param) const { return !args(param).empty(); }
+  /// Of operations that may have none: see ops/common/addend.h.
+  bool has_addend() const;
 
   /// Precondition of these: the parameter is present (required, or `has`).
   const Type& type(std::string_view param) const { return *args(param)[0].type; }

@@ -9,7 +9,7 @@ Match Device::claim(const MatchCall& call) const {
   std::string refusals;
   for (const KernelDef& k : kernels()) {
     if (!k.ops.empty() && std::find(k.ops.begin(), k.ops.end(), op) == k.ops.end()) continue;
-    Match m = k.match(call);
+    Match m = call.call.has_addend() && !k.addend ? Match::no("a tensor to be added") : k.match(call);
     if (m.choice) {
       m.refusal = std::move(refusals);
       return m;

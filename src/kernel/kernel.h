@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "ir/op_def.h"
 #include "ir/program.h"
+#include "kernel/stored.h"
 
 /// The contract between the planner and the devices.
 namespace moka::kernel {
@@ -40,6 +42,7 @@ struct KernelArgs {
   std::byte* scratch = nullptr;      ///< KernelChoice::scratch bytes, 64-byte aligned
   const ir::OpCall* call = nullptr;  ///< for kernels that look values up by name
   int64_t begin = 0, end = 0;        ///< range of tiles
+  int thread = 0;                    ///< of MatchCall::threads: no two calls with the same at the same time
 };
 
 /// Constants of an operation while its kernel is prepared, once per plan.
@@ -53,6 +56,15 @@ class PrepareContext {
   virtual Result<std::shared_ptr<const std::byte>> pack(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
+  /// The same for what is made from MatchCall::stored: the value is not expanded.
+  virtual Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
+                                                               const std::function<Status(std::byte* to)>& fill) = 0;
+};
+
+/// An input and an output one of which is a run of the other's bytes, in the layouts asked for.
+struct Part {
+  int in, out;
+  size_t offset;  ///< bytes
 };
 
 /// A kernel that will run one operation: all that the planner needs to know of it.
@@ -64,7 +76,11 @@ struct KernelChoice {
   std::vector<bool> in_prepare_only;  ///< inputs that only `prepare` reads; empty: none
   size_t scratch = 0;                 ///< bytes
   double cost = 0;                    ///< estimated seconds
-  int in_place = -1;         ///< input whose storage output 0 may take over (same bytes, same element order of access)
+  int in_place = -1;  ///< input whose storage output 0 may take over, unless another input shares it (same bytes,
+                      ///< same element order of access)
+  /// Inputs that are parts of output 0 (concat). Where the planner has put one there, its data already is the output's.
+  std::vector<Part> joins;
+  std::vector<Part> cuts;    ///< outputs that are parts of an input (split); all of them or none
   int64_t tiles = 1;         ///< run may be called for disjoint ranges of [0, tiles) at the same time
   bool own_threads = false;  ///< runs its own parallel region (oneDNN); called once with the whole range
   size_t epilogues = 0;      ///< how many of Op::epilogue it applies itself, from the first
@@ -84,6 +100,9 @@ struct MatchCall {
     return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
   }
   std::span<const bool> constant_args;  ///< per input: known before running (its value may need expansion: use prepare)
+  /// How the file holds a constant input (index in all_args); nullopt when it cannot be read as such.
+  std::optional<StoredConstant> stored(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
+  std::function<std::optional<StoredConstant>(int arg)> stored_of;
 };
 
 /// A runnable choice, or why not: a short noun phrase such as "dilation along 3 axes".
@@ -100,6 +119,7 @@ struct KernelDef {
   std::string_view name;
   std::vector<std::string_view> ops;  ///< that it can be asked for; empty: all
   Match (*match)(const MatchCall&);
+  bool addend = false;  ///< knows OpCall::has_addend; else not asked when there is one
 };
 
 /// The compute units that a ModelConfiguration may allow.

@@ -22,8 +22,6 @@ Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout lay
   return ir::storage_bytes(dtype, padded);
 }
 
-int64_t convert_tiles(const ir::Shape& shape) { return shape.rank() < 3 ? 1 : shape[0]; }
-
 namespace {
 
 /// Element strides of (image, channel, pixel); channel_inner for the position inside a block.
@@ -45,23 +43,30 @@ Steps steps_of(const ir::Shape& s, Layout l) {
   return {};
 }
 
+/// Channels that are converted together.
+int64_t group_of(Layout from, Layout to) { return std::max({int64_t{from.block}, int64_t{to.block}, int64_t{16}}); }
+
+/// Channels [first, last) of one image, a few pixels of all of them at a time.
 template <class T>
-void convert(const T* in, const Steps& from, T* out, const Steps& to, int64_t channels, int64_t pixels) {
-  constexpr int64_t kTile = 16;
+void convert(const T* in, const Steps& from, T* out, const Steps& to, int64_t first, int64_t last, int64_t pixels) {
+  constexpr int64_t kTile = 64;
   for (int64_t p0 = 0; p0 < pixels; p0 += kTile) {
-    int64_t p1 = std::min(pixels, p0 + kTile);
-    for (int64_t c = 0; c < channels; c++) {
-      const T* a = in + from.at(c);
-      T* b = out + to.at(c);
-      for (int64_t p = p0; p < p1; p++) b[p * to.pixel] = a[p * from.pixel];
+    const int64_t n = std::min(kTile, pixels - p0);
+    for (int64_t c = first; c < last; c++) {
+      const T* a = in + from.at(c) + p0 * from.pixel;
+      T* b = out + to.at(c) + p0 * to.pixel;
+      for (int64_t p = 0; p < n; p++) b[p * to.pixel] = a[p * from.pixel];
     }
   }
-  int64_t padded = (channels + to.block - 1) / to.block * to.block;
-  for (int64_t c = channels; c < padded; c++)
-    for (int64_t p = 0; p < pixels; p++) out[to.at(c) + p * to.pixel] = T{};
 }
 
 }  // namespace
+
+int64_t convert_tiles(const ir::Shape& shape, Layout from, Layout to) {
+  if (shape.rank() < 3) return 1;
+  const int64_t group = group_of(from, to);
+  return shape[0] * ((shape[1] + group - 1) / group);
+}
 
 void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
                     int64_t end) {
@@ -71,10 +76,15 @@ void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView&
     return;
   }
   Steps a = steps_of(in.shape, from), b = steps_of(in.shape, to);
-  int64_t channels = in.shape[1], pixels = in.shape.count(2, in.shape.rank());
-  for (int64_t n = begin; n < end; n++) {
+  const int64_t channels = in.shape[1], pixels = in.shape.count(2, in.shape.rank());
+  const int64_t group = group_of(from, to), groups = (channels + group - 1) / group;
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t n = t / groups, first = t % groups * group, last = std::min(channels, first + group);
     auto run = [&]<class T>(T*) {
-      convert(in.as<T>() + n * a.image, a, out.as<T>() + n * b.image, b, channels, pixels);
+      T* y = out.as<T>() + n * b.image;
+      convert(in.as<T>() + n * a.image, a, y, b, first, last, pixels);
+      for (int64_t c = last; c % b.block != 0; c++)
+        for (int64_t p = 0; p < pixels; p++) y[b.at(c) + p * b.pixel] = T{};
     };
     switch (each) {
       case 1: run(static_cast<uint8_t*>(nullptr)); break;

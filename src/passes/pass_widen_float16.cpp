@@ -97,6 +97,11 @@ class Widener {
   static bool stays_half(const Op& op) {
     // The number of elements of range_1d is worked out in the element type.
     if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d") return true;
+    // A product of integers and constants of float16 is one of integers.
+    if (const Value* x = op.input("x"); x != nullptr && op.output_count() == 1 && op.output()->type.is_tensor() &&
+                                        x->type.is_tensor() && is_integer(x->type.dtype()) &&
+                                        op.output()->type.dtype() == x->type.dtype())
+      return true;
     // What a cast of a float32 value gives to a state was never half otherwise.
     if (op.type_name() == "cast" && is_half(op.output()->type))
       for (const Op* user : op.output()->users())

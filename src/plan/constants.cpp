@@ -56,17 +56,22 @@ Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
 
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& value, std::string_view key, size_t bytes,
                                                             const Fill& fill) {
+  return pack_stored(value, key, bytes,
+                     [&](std::byte* to) -> Status { return fill(MOKA_TRY(evaluate(value, kMaxDepth)).view(), to); });
+}
+
+Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
+                                                                   size_t bytes, const FillStored& fill) {
   std::lock_guard lock(mutex_);
   auto id = std::pair(&value, std::string(key));
   if (auto it = packed_.find(id); it != packed_.end()) return it->second;
   auto start = std::chrono::steady_clock::now();
-  ir::Tensor t = MOKA_TRY(evaluate(value, kMaxDepth));
   if (budget_) MOKA_TRY(budget_->take(bytes, cat("packed constant '", value.name, "'")));
   auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
   if (raw == nullptr)
     return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of packed constant '", value.name, "'");
   std::shared_ptr<const std::byte> p(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
-  MOKA_TRY(fill(t.view(), raw));
+  MOKA_TRY(fill(raw));
   pack_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   packed_bytes_ += bytes;
   packed_.emplace(std::move(id), p);

@@ -3,11 +3,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "base/budget.h"
 #include "ir/program.h"
+#include "kernel/stored.h"
 
 namespace moka::plan {
 
@@ -23,9 +25,16 @@ class ConstantPool {
   /// The value, row-major. `keep`: remember it for the life of the pool.
   Result<ir::Tensor> get(const ir::Value& value, bool keep);
 
+  /// How the file holds the value; nullopt when it is not held as such, or in another way. Small parts are converted.
+  Result<std::optional<kernel::StoredConstant>> stored(const ir::Value& value);
+
   using Fill = std::function<Status(const ir::TensorView& value, std::byte* to)>;
   Result<std::shared_ptr<const std::byte>> pack(const ir::Value& value, std::string_view key, size_t bytes,
                                                 const Fill& fill);
+  /// As `pack`, without expanding the value.
+  using FillStored = std::function<Status(std::byte* to)>;
+  Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,
+                                                       const FillStored& fill);
 
   /// Seconds and bytes spent on packing so far.
   double pack_seconds() const;

@@ -65,7 +65,7 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
   plan.arena_bytes = total;
   for (Place& p : plan.places) {
     const Place& r = plan.places[static_cast<size_t>(p.root)];
-    p.offset = r.offset;
+    p.offset = r.offset + p.delta;
     if (p.storage == Storage::arena && r.storage != Storage::arena) p.storage = r.storage;
   }
   if (options.budget && total > options.budget->limit())

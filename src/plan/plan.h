@@ -40,6 +40,7 @@ struct Place {
   kernel::Layout layout;
   Storage storage = Storage::arena;
   int root = -1;      ///< the place whose storage it shares; itself when it has its own
+  size_t delta = 0;   ///< bytes from the root's first to its own
   size_t bytes = 0;   ///< of the root's storage
   size_t offset = 0;  ///< in the arena
   int object = -1;
@@ -77,11 +78,12 @@ class PlanCache {
 };
 
 struct Step {
-  enum class Kind : uint8_t { run, convert, cond, loop };
+  /// placed: nothing to do, since its inputs or outputs are parts of one value's memory.
+  enum class Kind : uint8_t { run, placed, convert, cond, loop };
   Kind kind = Kind::run;
   const ir::Op* op = nullptr;
   const kernel::Device* device = nullptr;
-  std::shared_ptr<const kernel::KernelChoice> choice;  ///< of `run`
+  std::shared_ptr<const kernel::KernelChoice> choice;  ///< of `run` and `placed`
   int threads = 1;                                     ///< that share its tiles
   std::vector<int> in, out;                            ///< places
   std::vector<uint32_t> first_arg;                     ///< as OpCall wants it

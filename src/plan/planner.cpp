@@ -21,6 +21,7 @@ constexpr size_t kEagerConstantBytes = 4096;
 constexpr int kMaxBlockDepth = 32;
 /// Work below this is done sooner than other threads can be woken.
 constexpr double kParallelSeconds = 30e-6;
+constexpr size_t kParallelBytes = 512 * 1024;
 
 /// Values used in `block` but defined outside of it.
 void free_values(const ir::Block& block, std::set<const ir::Value*>& defined, std::vector<const ir::Value*>& out) {
@@ -87,18 +88,27 @@ class Planner {
   Result<int> in_layout(int p, Layout layout);
   Status materialize(int p);
   int prepared(int p);
+  /// The value behind a place, when the pool of constants has it.
+  const ir::Value* pooled(int p) {
+    const ir::Value* v = place(p).storage == Storage::constant ? place(p).value : nullptr;
+    return v != nullptr && ConstantPool::is_constant(*v) ? v : nullptr;
+  }
   CallArgs call_args(std::span<const int> in);
   Result<std::vector<int>> operands(const ir::Op& op, std::vector<uint32_t>& first);
 
   /// false: the plan ends here.
   Result<bool> plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types);
   Result<bool> plan_control(const ir::Op& op);
+  bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
+  void place_in(Place& part, int whole, size_t offset);
   Result<bool> stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first);
   Status fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   Status emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types);
   Status finish_outputs();
   void lifetimes(const ir::Op* pending);
+  void place_parts();
   void share_in_place();
+  void flatten_roots();
 
   std::shared_ptr<Plan> plan_;
   const ir::Block& block_;
@@ -200,6 +210,7 @@ Result<int> Planner::in_layout(int i, Layout layout) {
   s.kind = Step::Kind::convert;
   s.in = {i};
   s.out = {out};
+  if (MOKA_TRY(bytes_of(place(i).type, layout)) > kParallelBytes) s.threads = options_.threads;
   plan_->steps.push_back(std::move(s));
   scratch_.push_back(0);
   converted_[key] = out;
@@ -361,6 +372,7 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
     p.type = types[0];
     p.storage = place(from).storage;
     p.root = place(from).root;
+    p.delta = place(from).delta;
     p.object = place(from).object;
     if (p.storage == Storage::constant) p.constant = place(from).constant.reshaped(types[0].shape());
     add_place(std::move(p));
@@ -375,6 +387,12 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
     ir::OpCall call(op.version(), op.name, c.args, first);
     call.op = &op;
     kernel::MatchCall match{call, types, c.layouts, op.epilogue, 1, std::span<const bool>(c.constant.get(), in.size())};
+    match.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
+      const ir::Value* v = pooled(in[static_cast<size_t>(arg)]);
+      if (v == nullptr) return std::nullopt;
+      auto stored = options_.constants->stored(*v);
+      return stored.ok() ? std::move(*stored) : std::nullopt;
+    };
     for (const kernel::Device* d : options_.devices) {
       match.threads = 1;
       best = d->claim(match);
@@ -413,9 +431,8 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
       Result<std::shared_ptr<const std::byte>> pack(
           int arg, std::string_view key, size_t bytes,
           const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
-        const Place& p = planner.place(in[static_cast<size_t>(arg)]);
-        if (p.value != nullptr && ConstantPool::is_constant(*p.value))
-          return planner.options_.constants->pack(*p.value, key, bytes, fill);
+        if (const ir::Value* v = planner.pooled(in[static_cast<size_t>(arg)]); v != nullptr)
+          return planner.options_.constants->pack(*v, key, bytes, fill);
         ir::TensorView v = MOKA_TRY(constant(arg));
         if (planner.options_.budget) MOKA_TRY(planner.options_.budget->take(bytes, "a packed constant"));
         auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
@@ -424,6 +441,12 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
         std::shared_ptr<const std::byte> out(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
         MOKA_TRY(fill(v, raw));
         return out;
+      }
+      Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
+                                                           const std::function<Status(std::byte*)>& fill) override {
+        const ir::Value* v = planner.pooled(in[static_cast<size_t>(arg)]);
+        if (v == nullptr) return fail(ErrorCode::internal, "a kernel packs an input that is not stored");
+        return planner.options_.constants->pack_stored(*v, key, bytes, fill);
       }
     } context(*this, in);
     MOKA_TRY_IN(choice->prepare(context), cat("operation '", op.name, "' (", op.type_name(), ")"));
@@ -440,8 +463,12 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
     else
       in[i] = MOKA_TRY(in_layout(in[i], wanted));
   }
-  for (size_t i = 0; i < types.size(); i++)
+  const bool cut = can_cut(*choice, in);
+  for (size_t i = 0; i < types.size(); i++) {
     step.out.push_back(add_result(op.output(i), types[i], i < choice->out.size() ? choice->out[i] : Layout{}));
+    if (cut) place_in(place(step.out.back()), in[static_cast<size_t>(choice->cuts[i].in)], choice->cuts[i].offset);
+  }
+  if (cut) step.kind = Step::Kind::placed;
   if (choice->epilogues < op.epilogue.size() && !choice->out.empty() && !choice->out[0].is_row_major())
     return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ",
                 to_string(choice->out[0]));
@@ -451,6 +478,21 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
   step.choice = std::move(choice);
   plan_->steps.push_back(std::move(step));
   return {};
+}
+
+/// States are written while parts of them may still be wanted.
+bool Planner::can_cut(const kernel::KernelChoice& choice, std::span<const int> in) {
+  return options_.reuse_buffers && !choice.cuts.empty() &&
+         std::all_of(choice.cuts.begin(), choice.cuts.end(), [&](const kernel::Part& c) {
+           const Place& root = place(place(in[static_cast<size_t>(c.in)]).root);
+           return root.type.is_tensor() && (root.storage == Storage::arena || root.storage == Storage::external);
+         });
+}
+
+void Planner::place_in(Place& part, int whole, size_t offset) {
+  part.storage = place(whole).storage;
+  part.root = place(whole).root;
+  part.delta = place(whole).delta + offset;
 }
 
 Result<bool> Planner::plan_control(const ir::Op& op) {
@@ -578,6 +620,36 @@ void Planner::lifetimes(const ir::Op* pending) {
   for (const ir::Value* v : block_.outputs()) use(v);
 }
 
+/// Values that are joined later are made where they will be wanted, each in one place.
+void Planner::place_parts() {
+  if (!options_.reuse_buffers) return;
+  for (size_t s = plan_->steps.size(); s-- > 0;) {
+    Step& step = plan_->steps[s];
+    if (step.kind != Step::Kind::run || step.choice->joins.empty()) continue;
+    const int whole = step.out[0];
+    size_t there = 0;
+    for (const kernel::Part& j : step.choice->joins) {
+      const int i = step.in[static_cast<size_t>(j.in)];
+      if (place(i).storage != Storage::arena || place(i).root != i || !place(i).type.is_tensor()) continue;
+      place_in(place(i), whole, j.offset);
+      there++;
+    }
+    if (there == step.choice->joins.size()) step.kind = Step::Kind::placed;
+  }
+  flatten_roots();
+}
+
+void Planner::flatten_roots() {
+  auto& places = plan_->places;
+  for (size_t i = 0; i < places.size(); i++) {
+    size_t delta = 0;
+    int at = static_cast<int>(i);
+    for (; place(at).root != at; at = place(at).root) delta += place(at).delta;
+    places[i].root = at;
+    places[i].delta = delta;
+  }
+}
+
 void Planner::share_in_place() {
   if (!options_.reuse_buffers) return;
   auto& places = plan_->places;
@@ -585,22 +657,29 @@ void Planner::share_in_place() {
     while (places[static_cast<size_t>(i)].root != i) i = places[static_cast<size_t>(i)].root;
     return i;
   };
+  auto delta_of = [&](int i) {
+    size_t delta = 0;
+    for (; place(i).root != i; i = place(i).root) delta += place(i).delta;
+    return delta;
+  };
   bool changed = false;
   for (size_t s = 0; s < plan_->steps.size(); s++) {
     const Step& step = plan_->steps[s];
     if (step.kind != Step::Kind::run || step.choice->in_place < 0 || step.out.size() != 1) continue;
-    int in = root_of(step.in[static_cast<size_t>(step.choice->in_place)]), out = step.out[0];
+    const int input = step.in[static_cast<size_t>(step.choice->in_place)], in = root_of(input), out = step.out[0];
     if (root_of(out) != out) continue;
+    if (std::count_if(step.in.begin(), step.in.end(), [&](int i) { return root_of(i) == in; }) > 1) continue;
     Place &a = places[static_cast<size_t>(in)], &b = places[static_cast<size_t>(out)];
+    const size_t delta = delta_of(input);
     if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) ||
-        a.bytes < b.bytes)
+        a.bytes < delta + b.bytes)
       continue;
     b.root = in;
+    b.delta = delta;
     a.last = std::max(a.last, b.last);
     changed = true;
   }
-  if (changed)
-    for (size_t i = 0; i < places.size(); i++) places[i].root = root_of(static_cast<int>(i));
+  if (changed) flatten_roots();
 }
 
 Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<const ir::Type> pending_types) {
@@ -624,6 +703,7 @@ Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<c
   if (complete) MOKA_TRY(finish_outputs());
   for (Place& p : plan_->places)
     if (p.storage == Storage::arena && p.type.is_tensor()) p.bytes = MOKA_TRY(bytes_of(p.type, p.layout));
+  place_parts();
   lifetimes(plan_->pending);
   share_in_place();
   MOKA_TRY(assign_memory(*plan_, scratch_, options_));
@@ -639,27 +719,6 @@ int depth_of(const Plan* p) {
 }
 
 }  // namespace
-
-std::shared_ptr<const Plan> PlanCache::find(const Key& key) {
-  for (auto it = plans_.begin(); it != plans_.end(); ++it)
-    if (it->first == key) {
-      plans_.splice(plans_.begin(), plans_, it);
-      return plans_.front().second;
-    }
-  return nullptr;
-}
-
-void PlanCache::add(const Key& key, std::shared_ptr<const Plan> plan, size_t capacity) {
-  plans_.emplace_front(key, std::move(plan));
-  while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
-}
-
-std::vector<std::shared_ptr<const Plan>> PlanCache::snapshot() const {
-  std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<const Plan>> out;
-  for (const auto& [key, plan] : plans_) out.push_back(plan);
-  return out;
-}
 
 std::vector<ir::Type> Plan::output_types() const {
   std::vector<ir::Type> t;

@@ -1,5 +1,7 @@
 #include "runtime/frame.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -71,7 +73,7 @@ Status Frame::set_up() {
         }
         break;
       case Storage::object: v.data = object_data(p.type, objects_[static_cast<size_t>(p.object)]); break;
-      case Storage::external: patches_[static_cast<size_t>(p.root)].push_back(&v); break;
+      case Storage::external: patches_[static_cast<size_t>(p.root)].push_back({&v, p.delta}); break;
       case Storage::prepared: break;
     }
   }
@@ -86,7 +88,7 @@ void Frame::fill(StepData& data, const Step& step) {
     for (int i : from) to.push_back(views_[static_cast<size_t>(i)]);
     for (size_t k = 0; k < from.size(); k++) {
       const Place& p = plan_->places[static_cast<size_t>(from[k])];
-      if (p.storage == Storage::external) patches_[static_cast<size_t>(p.root)].push_back(&to[k]);
+      if (p.storage == Storage::external) patches_[static_cast<size_t>(p.root)].push_back({&to[k], p.delta});
     }
   };
   data.in.reserve(step.in.size());
@@ -104,8 +106,9 @@ void Frame::fill(StepData& data, const Step& step) {
 
 void Frame::set_external(int place, void* data) {
   auto& targets = patches_[static_cast<size_t>(plan_->places[static_cast<size_t>(place)].root)];
-  if (targets.empty() || targets.front()->data == data) return;
-  for (ir::TensorView* t : targets) t->data = data;
+  auto at = [&](const Patch& p) { return static_cast<std::byte*>(data) + p.delta; };
+  if (targets.empty() || targets.front().view->data == at(targets.front())) return;
+  for (const Patch& p : targets) p.view->data = at(p);
 }
 
 void Frame::import_values() {
@@ -142,14 +145,24 @@ Status Frame::run_step(size_t s) {
   Status status;
   switch (step.kind) {
     case Step::Kind::run: status = run_kernel(step, data); break;
+    case Step::Kind::placed: break;
     case Step::Kind::convert: {
       const Place& from = plan_->places[static_cast<size_t>(step.in[0])];
       const Place& to = plan_->places[static_cast<size_t>(step.out[0])];
-      if (from.layout == to.layout)
+      if (from.layout == to.layout) {
         copy_value(to.type, data.in[0], data.out[0]);
-      else
-        kernel::convert_layout(data.in[0], from.layout, data.out[0], to.layout, 0,
-                               kernel::convert_tiles(from.type.shape()));
+        break;
+      }
+      const int64_t tiles = kernel::convert_tiles(from.type.shape(), from.layout, to.layout);
+      auto convert = [&](int64_t begin, int64_t end) {
+        kernel::convert_layout(data.in[0], from.layout, data.out[0], to.layout, begin, end);
+      };
+      if (step.threads == 1 || tiles == 1) {
+        convert(0, tiles);
+        break;
+      }
+#pragma omp parallel for num_threads(step.threads)
+      for (int64_t t = 0; t < tiles; t++) convert(t, t + 1);
       break;
     }
     case Step::Kind::cond: status = run_cond(step, data); break;
@@ -177,6 +190,7 @@ Status Frame::run_kernel(const Step& step, StepData& data) {
       kernel::KernelArgs part = args;
       part.begin = c.tiles * p / parts;
       part.end = c.tiles * (p + 1) / parts;
+      part.thread = omp_get_thread_num();
       Status s = c.run(part);
       if (!s.ok()) {
 #pragma omp critical(moka_first_error)

@@ -93,7 +93,11 @@ class Frame {
   std::vector<ir::RuntimeValue> constants_;  ///< lists and dictionaries
   std::vector<StepData> steps_;
   StepData pending_;
-  std::vector<std::vector<ir::TensorView*>> patches_;  ///< by root place
+  struct Patch {
+    ir::TensorView* view;
+    size_t delta;  ///< as Place::delta
+  };
+  std::vector<std::vector<Patch>> patches_;  ///< by root place
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<Loose> loose_;
   std::vector<ir::Type> key_;

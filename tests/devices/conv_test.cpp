@@ -16,6 +16,7 @@ struct ConvCase {
   std::string pad_type = "custom";
   std::vector<Epilogue> epilogue;
   bool bias = true;
+  bool addend = false;
 };
 
 Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
@@ -44,6 +45,7 @@ Run check(const ConvCase& c, bool transposed = false, bool constant = true, bool
   Value* y = g.op(transposed ? "conv_transpose" : "conv", args);
   if (y == nullptr) return {};
   y->producer()->epilogue = c.epilogue;
+  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
   Run r = expect_same(g, {y}, 1e-5, anywhere);
   return r;
 }
@@ -137,6 +139,30 @@ TEST(CpuConv, Epilogues) {
          "custom",
          {{"elu", 0.7f}, {"linear_activation", 2, 3}},
          false});
+}
+
+TEST(CpuConv, Addends) {
+  for (int64_t ch : {3, 17, 32})
+    for (const char* op : {"", "relu", "softplus"}) {
+      SCOPED_TRACE(cat(ch, " ", op));
+      std::vector<Epilogue> after;
+      if (*op != 0) after = {{op}};
+      check({2, ch, ch, 1, {9, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
+      check({1, 16, ch, 1, {9, 7}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}, "custom", after, false, true});
+      check({1, ch, ch, ch, {9, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
+    }
+}
+
+/// The addend's memory may become the result's only where nothing else of the operation is in it.
+TEST(CpuConv, AddsItsOwnInput) {
+  Graph g;
+  Value* x = g.op("conv", {{"x", g.input({1, 32, 9, 7})}, {"weight", g.random({32, 32, 1, 1})}});
+  Value* y = g.op("conv", {{"x", x}, {"weight", g.random({32, 32, 3, 3})}, {"pad_type", "same"}});
+  y->producer()->set_input("addend", {x});
+  Value* z = g.op("conv", {{"x", y}, {"weight", g.random({32, 32, 3, 3})}, {"pad_type", "same"}});
+  Value* last = g.op("conv", {{"x", z}, {"weight", g.random({32, 32, 1, 1})}});
+  last->producer()->set_input("addend", {y});
+  expect_same(g, {last});
 }
 
 /// A padded channel must stay zero for the convolution that reads it next.

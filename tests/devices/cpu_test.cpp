@@ -273,25 +273,6 @@ TEST(CpuRecurrent, Gru) {
       }
 }
 
-TEST(CpuAttention, MasksAndBroadcasts) {
-  for (int kind : {0, 1, 2, 3}) {
-    SCOPED_TRACE(kind);
-    Graph g(Opset::ios18);
-    Value* q = g.input({2, 3, 70, 16});
-    Value* k = g.input({kind == 1 ? 1 : 2, 3, 45, 16});
-    Value* v = g.input({2, kind == 1 ? 1 : 3, 45, 24});
-    std::vector<NamedArg> args{{"query", q}, {"key", k}, {"value", v}};
-    if (kind == 1) args.emplace_back("attn_mask", g.input({70, 45}));
-    if (kind == 2) args.emplace_back("attn_mask", g.op("less", {{"x", g.input({2, 1, 70, 45})}, {"y", 0.9f}}));
-    if (kind == 3) args.emplace_back("attn_mask", g.input({2, 3, 70, 1}));
-    expect_same(g, {g.op("scaled_dot_product_attention", args)});
-  }
-  Graph g(Opset::ios18);
-  expect_same(
-      g, {g.op("scaled_dot_product_attention",
-               {{"query", g.input({4, 1, 16})}, {"key", g.input({4, 300, 16})}, {"value", g.input({4, 300, 8})}})});
-}
-
 TEST(CpuLocalResponseNorm, Layouts) {
   for (int64_t ch : {7, 32}) {
     Graph g;

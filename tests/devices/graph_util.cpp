@@ -29,6 +29,12 @@ Value* Graph::input_of(Tensor value) {
 
 Value* Graph::input(const Shape& shape, float low, float high) { return input_of(random(shape, low, high)); }
 
+Value* Graph::constant(Tensor value) {
+  auto v = builder_.constant("w", std::move(value));
+  EXPECT_TRUE(v.ok()) << v.error().to_string();
+  return v.ok() ? *v : nullptr;
+}
+
 Value* Graph::op(std::string_view name, std::vector<NamedArg> args) {
   auto v = builder_.op(name, std::move(args));
   EXPECT_TRUE(v.ok()) << v.error().to_string();
@@ -61,6 +67,7 @@ Result<Run> run(const Function& f, std::span<const Tensor> inputs, bool cpu, int
   std::vector<Type> types;
   for (const Tensor& t : inputs) types.push_back(Type::tensor(t.dtype(), t.shape()));
   Run r;
+  r.constants = o.constants;
   r.plan = MOKA_TRY(plan::plan_block(f.body(), types, nullptr, o));
   auto frame = MOKA_TRY(runtime::Frame::make(r.plan, nullptr, context));
   for (size_t i = 0; i < inputs.size(); i++) frame->set_input(i, const_cast<void*>(inputs[i].data()));

@@ -20,6 +20,7 @@ class Graph {
   ir::Value* input(const ir::Shape& shape, float low = -1, float high = 1);
   ir::Value* input_of(ir::Tensor value);
   ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
+  ir::Value* constant(ir::Tensor value);
   ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);
   std::vector<ir::Value*> ops(std::string_view name, std::vector<ir::NamedArg> args);
 
@@ -38,6 +39,7 @@ class Graph {
 struct Run {
   std::shared_ptr<const plan::Plan> plan;
   std::vector<ir::Tensor> outputs;
+  std::shared_ptr<plan::ConstantPool> constants;
   std::string kernels;  ///< "cpu.conv.onednn convert reference ..." in order of the steps
 };
 

@@ -145,8 +145,8 @@ INSTANTIATE_TEST_SUITE_P(Passes, PassCase, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.pass + "_" + info.param.name; });
 
 TEST(Pipeline, EveryPassOfTheOrderExists) {
-  for (std::string_view name : {"widen_float16", "remove_identities", "fold_constants", "fuse_hard_swish", "fold_scale",
-                                "fuse_activations", "remove_dead_code"})
+  for (std::string_view name : {"widen_float16", "remove_identities", "fold_constants", "fuse_hard_swish",
+                                "fuse_attention", "fold_scale", "fuse_addends", "fuse_activations", "remove_dead_code"})
     EXPECT_NE(passes::find(name), nullptr) << name;
 }
 

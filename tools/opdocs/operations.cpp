@@ -120,6 +120,7 @@ std::string traits_text(Trait set) {
 std::string parameters(const OpVersion& v, const OpVersion* before) {
   std::string rows;
   for (const ParamDef& p : v.params) {
+    if (p.internal) continue;
     const ParamDef* old = before != nullptr ? before->param(p.name) : nullptr;
     if (old == nullptr || row(v, p) != row(*before, *old)) rows += line(row(v, p));
   }
@@ -211,7 +212,8 @@ std::string operations_json() {
     Json& op = all[d->name] = Json::object();
     for (const OpVersion& v : d->versions) {
       Json& params = op[std::string(to_string(v.since))] = Json::array();
-      for (const ParamDef& p : v.params)
+      for (const ParamDef& p : v.params) {
+        if (p.internal) continue;
         params.push_back({{"name", p.name},
                           {"kind", kind_of(p)},
                           {"type_var", p.type_var},
@@ -223,6 +225,7 @@ std::string operations_json() {
                           {"has_default", p.has_default()},
                           {"default", default_of(p)},
                           {"allowed", p.allowed}});
+      }
     }
   }
   return all.dump(1) + "\n";

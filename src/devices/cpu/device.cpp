@@ -11,8 +11,9 @@ class Cpu final : public kernel::Device {
  public:
   Cpu() {
     isa();  // limits oneDNN before its first use
-    for (auto family : {conv_kernels(), matmul_kernels(), elementwise_kernels(), norm_kernels(), reduce_kernels(),
-                        recurrent_kernels(), concat_kernels(), attention_kernels(), lrn_kernels(), max_pool_kernels()})
+    for (auto family : {winograd_kernels(), stream_kernels(), conv_kernels(), matmul_kernels(), elementwise_kernels(),
+                        norm_kernels(), reduce_kernels(), recurrent_kernels(), concat_kernels(), attention_kernels(),
+                        lrn_kernels(), max_pool_kernels(), sample_kernels(), slice_kernels()})
       kernels_.insert(kernels_.end(), family.begin(), family.end());
   }
   std::string_view name() const override { return "cpu"; }

@@ -8,6 +8,9 @@
 #include <memory>
 #include <mutex>
 
+#include "devices/cpu/kernels/common.h"
+#include "devices/cpu/vector/loops.h"
+
 namespace moka::devices::cpu::onednn {
 
 using dnnl::algorithm;
@@ -163,9 +166,10 @@ Desc describe(const ir::Shape& shape, Layout layout) {
   return {dims, kF32, rank == 3 ? tag::nCw8c : rank == 4 ? tag::nChw8c : tag::nCdhw8c};
 }
 
-size_t append_epilogues(std::span<const ir::Epilogue> epilogues, dnnl::post_ops& to) {
+size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to) {
   size_t n = 0;
-  for (const ir::Epilogue& e : epilogues) {
+  if (m.call.has_addend()) to.append_sum();
+  for (const ir::Epilogue& e : m.epilogue) {
     auto add = [&](algorithm a, float alpha = 0, float beta = 0) { to.append_eltwise(1, a, alpha, beta); };
     if (e.op == "relu")
       add(algorithm::eltwise_relu);
@@ -207,6 +211,29 @@ size_t append_epilogues(std::span<const ir::Epilogue> epilogues, dnnl::post_ops&
     n++;
   }
   return n;
+}
+
+void take_addend(kernel::KernelChoice& c, const kernel::MatchCall& m, bool fused) {
+  if (!m.call.has_addend()) return;
+  const auto at = static_cast<size_t>(m.call.arg_index("addend"));
+  const Layout layout = c.out.empty() ? Layout{} : c.out[0];
+  const int64_t count = storage_count(m.outputs[0].shape(), layout);
+  if (!fused) {
+    c.run = [run = std::move(c.run), at, count](const KernelArgs& args) -> Status {
+      MOKA_TRY(run(args));
+      auto* y = args.out[0].as<float>();
+      vector::loops().binary(vector::Binary::add, y, 1, args.in[at].as<float>(), 1, y, count);
+      return {};
+    };
+    return;
+  }
+  // oneDNN finds it where the result goes.
+  c.in_place = static_cast<int>(at);
+  if (!c.in.empty()) c.in[at] = layout;
+  c.run = [run = std::move(c.run), at, bytes = static_cast<size_t>(count) * sizeof(float)](const KernelArgs& args) {
+    if (args.in[at].data != args.out[0].data) std::memcpy(args.out[0].data, args.in[at].data, bytes);
+    return run(args);
+  };
 }
 
 dnnl::primitive_attr attributes(const dnnl::post_ops& post) {

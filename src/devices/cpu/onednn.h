@@ -35,8 +35,11 @@ Desc any(const Dims& dims);
 Desc describe(const ir::Shape& shape, kernel::Layout layout);
 Dims dims_of(const ir::Shape& shape);
 
-/// Appends the epilogues that oneDNN has, from the first; returns how many.
-size_t append_epilogues(std::span<const ir::Epilogue> epilogues, dnnl::post_ops& to);
+/// Appends the addend, if there is one, and the epilogues that oneDNN has, from the first; returns how many of these.
+size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to);
+/// Makes `c`, complete but for this, read the addend: `fused` with what append_epilogues made, else after it has run,
+/// row-major and without epilogues.
+void take_addend(kernel::KernelChoice& c, const kernel::MatchCall& m, bool fused);
 /// Attributes with user-managed scratch memory.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post = {});
 /// Whether the implementation is a plain loop nest.

@@ -31,7 +31,7 @@ class Reference final : public Device {
   ComputeUnit unit() const override { return ComputeUnit::cpu; }
   int rank() const override { return 1000; }
   std::span<const KernelDef> kernels() const override {
-    static const KernelDef defs[] = {{"reference", {}, match}};
+    static const KernelDef defs[] = {{"reference", {}, match, true}};
     return defs;
   }
 };

@@ -114,6 +114,7 @@ class OpImporter {
     for (const auto& [key, argument] : op_.inputs()) sorted.emplace(key, &argument);
     for (const auto& [key, argument] : sorted) {
       const ParamDef* param = version == nullptr ? nullptr : version->param(key);
+      if (param != nullptr && param->internal) return fail(ErrorCode::malformed, "unknown parameter '", key, "'");
       if (argument->arguments_size() == 0) continue;
       const bool tuple = argument->arguments_size() > 1 || (param != nullptr && param->variadic);
       std::vector<Value*> values;

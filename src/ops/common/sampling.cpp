@@ -19,6 +19,16 @@ Result<Sampling> sampling_of(const OpCall& call, std::string_view param) {
                     cat("'", text, "'"));
 }
 
+Result<Sampling> upsampling_of(const OpCall& call) {
+  const bool align = MOKA_TRY(call.flag("align_corners"));
+  bool centers = !align;
+  if (call.version().param_index("half_pixel_centers") >= 0 && call.has("half_pixel_centers")) {
+    centers = MOKA_TRY(call.flag("half_pixel_centers"));
+  }
+  if (align && centers) return call.error("half_pixel_centers", "false when align_corners is true", "true");
+  return align ? Sampling::strict_align_corners : centers ? Sampling::unalign_corners : Sampling::default_;
+}
+
 double grid_point(Sampling mode, double extent, int64_t out, int64_t i) {
   const auto n = static_cast<double>(out), at = static_cast<double>(i);
   switch (mode) {

@@ -15,6 +15,9 @@ inline constexpr ir::Note kGridNote{
     "coremltools' definition of resize_bilinear and its tables of grid points"};
 Result<Sampling> sampling_of(const ir::OpCall& call, std::string_view param = "sampling_mode");
 
+/// That of upsample_bilinear's align_corners and half_pixel_centers.
+Result<Sampling> upsampling_of(const ir::OpCall& call);
+
 /// The input position of output i of `out`, over `extent` input elements (a real number for boxes), not clamped.
 double grid_point(Sampling mode, double extent, int64_t out, int64_t i);
 

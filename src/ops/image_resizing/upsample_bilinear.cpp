@@ -6,18 +6,8 @@ namespace moka::ops {
 
 namespace {
 
-Result<Sampling> mode_of(const OpCall& call) {
-  const bool align = MOKA_TRY(call.flag("align_corners"));
-  bool centers = !align;
-  if (call.version().param_index("half_pixel_centers") >= 0 && call.has("half_pixel_centers")) {
-    centers = MOKA_TRY(call.flag("half_pixel_centers"));
-  }
-  if (align && centers) return call.error("half_pixel_centers", "false when align_corners is true", "true");
-  return align ? Sampling::strict_align_corners : centers ? Sampling::unalign_corners : Sampling::default_;
-}
-
 Result<std::vector<Type>> infer_upsample_bilinear(const OpCall& call) {
-  MOKA_TRY(mode_of(call));
+  MOKA_TRY(upsampling_of(call));
   if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
   const Shape& x = call.shape("x");
   if (x.rank() < 3) return call.error("x", "rank 3 or more", cat(x));
@@ -28,7 +18,7 @@ Result<std::vector<Type>> infer_upsample_bilinear(const OpCall& call) {
 
 Status upsample_bilinear_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[0].count() == 0) return {};
-  resize_linear_2d(call.in("x"), out[0], MOKA_TRY(mode_of(call)));
+  resize_linear_2d(call.in("x"), out[0], MOKA_TRY(upsampling_of(call)));
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include <type_traits>
 
+#include "ops/common/addend.h"
 #include "ops/common/common.h"
 #include "ops/common/product.h"
 #include "ops/common/ranks.h"
@@ -69,23 +70,23 @@ Status linear_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_linear() {
   constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
-  return OpBuilder("linear",
-                   "x times the transpose of weight, plus bias: the last dimension of x becomes weight's first.")
-      .type_var("T", domain)
-      .in("x", "T")
-      .constant("weight", "T")
-      .constant("bias", "T")
-      .optional()
-      .infer(infer_linear)
-      .reference(linear_reference)
-      .at(Opset::ios17,
-          [](OpVersion& v) {
-            v.set_domain("U", domain);
-            v.edit("weight").type_var = "U";
-            v.edit("bias").type_var = "U";
-          })
-      .note("Integers are summed in 64 bits and wrap.", "numpy.matmul")
-      .build();
+  return with_addend(
+      OpBuilder("linear", "x times the transpose of weight, plus bias: the last dimension of x becomes weight's first.")
+          .type_var("T", domain)
+          .in("x", "T")
+          .constant("weight", "T")
+          .constant("bias", "T")
+          .optional()
+          .infer(infer_linear)
+          .reference(linear_reference)
+          .at(Opset::ios17,
+              [](OpVersion& v) {
+                v.set_domain("U", domain);
+                v.edit("weight").type_var = "U";
+                v.edit("bias").type_var = "U";
+              })
+          .note("Integers are summed in 64 bits and wrap.", "numpy.matmul")
+          .build());
 }
 
 }  // namespace moka::ops

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "ir/program.h"
+#include "ops/common/addend.h"
 #include "ops/common/common.h"
 #include "ops/common/product.h"
 #include "ops/common/ranks.h"
@@ -110,30 +111,30 @@ Status matmul_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_matmul() {
   constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
-  return OpBuilder("matmul",
-                   "Matrix product over the last two dimensions, the others broadcast; vectors as NumPy takes them.")
-      .type_var("T", domain)
-      .in("x", "T")
-      .in("y", "T")
-      .constant("transpose_x", kBool)
-      .or_else(Tensor::boolean(false))
-      .constant("transpose_y", kBool)
-      .or_else(Tensor::boolean(false))
-      .infer(infer_matmul)
-      .reference(matmul_reference)
-      .at(Opset::ios17,
-          [](OpVersion& v) {
-            v.set_domain("U", domain);
-            v.edit("y").type_var = "U";
-          })
-      .note(
-          "A vector on the left is a row, on the right a column, and its dimension is dropped; other dimensions "
-          "broadcast.",
-          "numpy.matmul")
-      .note("Since iOS17 a constant operand may have another type; the result has the type of the other one.",
-            "coremltools' definition")
-      .note("transpose_y of a vector does nothing, transpose_x of one is refused.", "coremltools' type inference")
-      .build();
+  return with_addend(
+      OpBuilder("matmul",
+                "Matrix product over the last two dimensions, the others broadcast; vectors as NumPy takes them.")
+          .type_var("T", domain)
+          .in("x", "T")
+          .in("y", "T")
+          .constant("transpose_x", kBool)
+          .or_else(Tensor::boolean(false))
+          .constant("transpose_y", kBool)
+          .or_else(Tensor::boolean(false))
+          .infer(infer_matmul)
+          .reference(matmul_reference)
+          .at(Opset::ios17,
+              [](OpVersion& v) {
+                v.set_domain("U", domain);
+                v.edit("y").type_var = "U";
+              })
+          .note("A vector on the left is a row, on the right a column, and its dimension is dropped; other dimensions "
+                "broadcast.",
+                "numpy.matmul")
+          .note("Since iOS17 a constant operand may have another type; the result has the type of the other one.",
+                "coremltools' definition")
+          .note("transpose_y of a vector does nothing, transpose_x of one is refused.", "coremltools' type inference")
+          .build());
 }
 
 }  // namespace moka::ops

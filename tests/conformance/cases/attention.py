@@ -1,4 +1,4 @@
-"""scaled_dot_product_attention by numpy in float64."""
+"""scaled_dot_product_attention and moka_attention by numpy in float64."""
 import numpy as np
 
 from case import op_case
@@ -36,3 +36,34 @@ attention("more_keys_than_a_block", (1, 1, 2), (1, 70, 2), (1, 70, 1))
 attention("no_queries", (1, 0, 2), (1, 3, 2), (1, 3, 2))
 attention("unknown_lengths", (1, 2, 2), (1, 3, 2), (1, 3, 2), in_shapes={"query": [1, None, 2], "key": [1, None, 2], "value": [1, None, 2]},
           out_shapes={"y_0": [1, None, 2]})
+
+
+def in_place(name, batch, heads, rows, keys, width, made, mask=None, rows_first=True, dtype=np.float32):
+    """Query, key and value side by side in one tensor, each with its heads side by side."""
+    first = {"query": 0, "key": heads * width, "value": 2 * heads * width}
+    columns = 2 * heads * width + heads * made
+    length = max(rows, keys)
+    x = rng.standard_normal((batch, length, columns)).astype(dtype)
+    part = {p: x[:, :n, first[p]:first[p] + heads * w].reshape(batch, n, heads, w).swapaxes(1, 2).astype(np.float64)
+            for p, n, w in [("query", rows, width), ("key", keys, width), ("value", keys, made)]}
+    scores = part["query"] @ np.swapaxes(part["key"], -1, -2) * 0.75
+    inputs = {"query": x, "key": x, "value": x}
+    if mask is not None:
+        inputs["attn_mask"] = mask
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+    y = (e / e.sum(-1, keepdims=True)) @ part["value"]
+    steps = {"%s_steps" % p: [first[p], length * columns, w, columns, 1] for p, w in [("query", width), ("key", width), ("value", made)]}
+    op_case("moka_attention", name, inputs,
+            {"sizes": [batch, heads, rows, keys, width, made], **steps, "scale": np.float32(0.75), "rows_first": rows_first},
+            [(y.swapaxes(1, 2) if rows_first else y).astype(dtype)])
+
+
+in_place("side_by_side", 2, 3, 4, 4, 2, 2)
+in_place("heads_first", 1, 2, 2, 5, 3, 1, rows_first=False)
+in_place("one_row", 1, 2, 1, 6, 4, 3)
+in_place("mask", 2, 1, 3, 3, 2, 2, np.where(np.tri(3) > 0, 0, -np.inf).astype(np.float32))
+in_place("mask_per_head", 2, 2, 2, 3, 2, 2, rng.random((2, 2, 1, 3)) < 0.8)
+in_place("nothing_to_see", 1, 1, 2, 2, 2, 2, np.array([[True, True], [False, False]]))
+in_place("fp16", 1, 2, 3, 3, 4, 4, dtype=np.float16)

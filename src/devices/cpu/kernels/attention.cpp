@@ -1,109 +1,200 @@
+#include "ops/common/attention.h"
+
 #include <omp.h>
 
-#include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "devices/cpu/kernels/families.h"
-#include "devices/cpu/onednn.h"
+#include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/loops.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
+using ops::AttentionHead;
 using vector::Binary;
+using vector::Gemm;
+using vector::gemm;
 using vector::loops;
-using vector::Reduce;
 using vector::Unary;
 
-constexpr int64_t kRows = 64;  // of scores that are in memory at once, for each thread
+constexpr int64_t kKeys = 512;     // whose scores are in memory at once
+constexpr int64_t kFewRows = 4;    // for which packing keys and values takes longer than it spares
+constexpr int64_t kUnitRows = 64;  // of the query, at least, for each thread
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// First elements of one batch: query, key, value, mask.
-using Starts = std::array<int64_t, 4>;
+/// First elements of one head.
+struct Firsts {
+  int64_t query, key, value, mask, out;
+};
 
-std::vector<Starts> starts_of(const ir::Shape& out, std::span<const ir::Shape> operands) {
-  const int rank = out.rank();
-  std::vector<Starts> all(static_cast<size_t>(out.count(0, rank - 2)));
-  for (size_t b = 0; b < all.size(); b++)
-    for (size_t k = 0; k < operands.size(); k++) {
-      const ir::Shape& s = operands[k];
-      const auto strides = s.strides();
-      auto rest = static_cast<int64_t>(b);
-      for (int i = rank - 3; i >= 0; i--) {
-        const int j = i - (rank - s.rank());
-        if (j >= 0 && s[j] != 1) all[b][k] += rest % out[i] * strides[static_cast<size_t>(j)];
-        rest /= out[i];
+/// A thread's part of the scratch memory, in floats from its beginning.
+struct Places {
+  int64_t keys = 0, values = 0, query = 0, scores = 0, tops = 0, sums = 0, end = 0;
+};
+
+/// What all heads share, and the data.
+struct Attention {
+  AttentionHead h;
+  int64_t tile = 0;  ///< rows of scores at once
+  Places at;
+  bool few = false;
+  ir::DType mask_type = ir::DType::none;
+
+  const float *query = nullptr, *key = nullptr, *value = nullptr;
+  const void* mask = nullptr;
+  float* out = nullptr;
+
+  /// Adds the mask to `n` scores of row `row`, keys from `first`.
+  void add_mask(const Firsts& from, int64_t row, int64_t first, float* line, int64_t n) const {
+    const int64_t at = from.mask + row * h.mask.row + first * h.mask.column;
+    const int step = static_cast<int>(h.mask.column);
+    const float nothing = -kInfinity;
+    if (mask_type == ir::DType::boolean)
+      loops().select(static_cast<const uint8_t*>(mask) + at, step, line, 1, &nothing, 0, line, n);
+    else if (mask_type == ir::DType::fp32)
+      loops().binary(Binary::add, line, 1, static_cast<const float*>(mask) + at, step, line, n);
+  }
+
+  /// Rows of the query times the scale.
+  void load_query(const Firsts& from, int64_t row, int64_t rows, float* to) const {
+    const auto scale = static_cast<float>(h.scale);
+    for (int64_t i = 0; i < rows; i++, to += h.width) {
+      const float* q = query + from.query + (row + i) * h.query.row;
+      if (h.query.column == 1)
+        loops().unary(Unary::linear, q, to, h.width, scale, 0);
+      else
+        for (int64_t j = 0; j < h.width; j++) to[j] = q[j * h.query.column] * scale;
+    }
+  }
+
+  /// Makes scores of more keys weights; `so_far` weights of row `i` were relative to another maximum.
+  void weigh(float* line, int64_t n, float& top, float& sum, float* so_far) const {
+    const float before = top, added = loops().weigh(line, n, &top);
+    if (top != before && sum != 0) {
+      const float factor = std::exp(before - top);
+      sum *= factor;
+      loops().unary(Unary::linear, so_far, so_far, h.made, factor, 0);
+    }
+    sum += added;
+  }
+
+  void run_few(const Firsts& from, int64_t row, int64_t end, float* scratch) const {
+    float *q = scratch + at.query, *line = scratch + at.scores;
+    const float *k = key + from.key, *v = value + from.value;
+    for (; row < end; row++) {
+      load_query(from, row, 1, q);
+      if (h.key.column == 1) {
+        loops().dot_rows(k, h.key.row, h.keys, h.width, q, line);
+      } else {
+        std::fill_n(line, h.keys, 0.0f);
+        loops().add_rows(k, h.key.column, h.width, h.keys, q, line);
+      }
+      add_mask(from, row, 0, line, h.keys);
+      float* y = out + from.out + row * h.out.row;
+      float top = -kInfinity, sum = 0;
+      weigh(line, h.keys, top, sum, y);
+      std::fill_n(y, h.made, 0.0f);
+      loops().add_rows(v, h.value.row, h.keys, h.made, line, y);
+      loops().unary(Unary::linear, y, y, h.made, 1 / sum, 0);
+    }
+  }
+
+  void run(const Firsts& from, int64_t first, int64_t end, float* scratch) const {
+    if (few) return run_few(from, first, end, scratch);
+    const Gemm& g = gemm();
+    float *keys = scratch + at.keys, *values = scratch + at.values, *q = scratch + at.query,
+          *scores = scratch + at.scores, *tops = scratch + at.tops, *sums = scratch + at.sums;
+    std::fill_n(tops, end - first, -kInfinity);
+    std::fill_n(sums, end - first, 0.0f);
+    for (int64_t k = 0; k < h.keys; k += kKeys) {
+      const int64_t n = std::min(kKeys, h.keys - k);
+      g.pack(key + from.key + k * h.key.row, h.key.column, h.key.row, h.width, n, keys);
+      g.pack(value + from.value + k * h.value.row, h.value.row, h.value.column, n, h.made, values);
+      for (int64_t row = first; row < end; row += tile) {
+        const int64_t some = std::min(tile, end - row);
+        float* y = out + from.out + row * h.out.row;
+        load_query(from, row, some, q);
+        g.multiply(q, h.width, keys, some, n, h.width, scores, kKeys, false);
+        for (int64_t i = 0; i < some; i++) {
+          float* line = scores + i * kKeys;
+          add_mask(from, row + i, k, line, n);
+          weigh(line, n, tops[row - first + i], sums[row - first + i], y + i * h.out.row);
+        }
+        g.multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, k > 0);
+        if (k + n < h.keys) continue;
+        for (int64_t i = 0; i < some; i++, y += h.out.row)
+          loops().unary(Unary::linear, y, y, h.made, 1 / sums[row - first + i], 0);
       }
     }
-  return all;
-}
+  }
+};
 
 Match match_attention(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"query", "key", "value"}); !why.empty()) return Match::no(why);
   const ir::OpCall& call = given.call;
-  const bool masked = call.has("attn_mask");
-  const ir::DType mask_type = masked ? call.dtype("attn_mask") : ir::DType::none;
-  if (masked && mask_type != ir::DType::fp32 && mask_type != ir::DType::boolean)
-    return Match::no(cat("a mask of ", mask_type));
-  const ir::Shape &q = call.shape("query"), &k = call.shape("key"), &v = call.shape("value"),
-                  &out = given.outputs[0].shape();
-  const int r = q.rank();
-  const int64_t rows = q[r - 2], width = q[r - 1], keys = k[r - 2], made = v[r - 1];
-  std::vector<ir::Shape> operands{q, k, v};
-  int64_t row_step = 0;
-  int key_step = 0;
-  if (masked) {
-    const ir::Shape& s = call.shape("attn_mask");
-    operands.push_back(s);
-    key_step = s[s.rank() - 1] == 1 ? 0 : 1;
-    row_step = s.rank() < 2 || s[s.rank() - 2] == 1 ? 0 : s[s.rank() - 1];
+  Attention a;
+  if (call.has("attn_mask")) a.mask_type = call.dtype("attn_mask");
+  if (a.mask_type != ir::DType::none && a.mask_type != ir::DType::fp32 && a.mask_type != ir::DType::boolean)
+    return Match::no(cat("a mask of ", a.mask_type));
+  std::vector<Firsts> heads;
+  auto add = [&](const AttentionHead& h) {
+    a.h = h;
+    heads.push_back({h.query.first, h.key.first, h.value.first, h.mask.first, h.out.first});
+  };
+  if (call.version().def->name == "moka_attention") {
+    if (!ops::each_head_of_views(call, add).ok()) return Match::no("sizes that are not constant");
+  } else {
+    ops::each_head_of_products(call, given.outputs[0].shape(), add);
   }
-  const double flops = 2.0 * static_cast<double>(out.count(0, r - 2)) * static_cast<double>(rows * keys) *
-                       static_cast<double>(width + made);
+  const AttentionHead& h = a.h;
+  const double flops = 2.0 * static_cast<double>(heads.size()) * static_cast<double>(h.rows * h.keys) *
+                       static_cast<double>(h.width + h.made);
   const MatchCall m = with_threads_for(given, flops);
-  const int iq = call.arg_index("query"), ik = call.arg_index("key"), iv = call.arg_index("value"),
-            im = masked ? call.arg_index("attn_mask") : -1;
-  const int64_t parts = (rows + kRows - 1) / kRows, most = std::min(rows, kRows) * keys;
+  a.few = h.rows <= kFewRows && h.value.column == 1 && (h.key.column == 1 || h.key.row == 1);
+
+  const auto count = static_cast<int64_t>(heads.size());
+  const int64_t wanted = m.threads == 1 ? 1 : (4 * m.threads + count - 1) / count;
+  const int64_t parts = std::clamp<int64_t>(h.rows / kUnitRows, 1, wanted), rows = (h.rows + parts - 1) / parts;
+  const Gemm& g = gemm();
+  a.tile = 2 * g.rows;
+  auto place = [&](int64_t floats) {
+    const int64_t first = a.at.end;
+    a.at.end += (floats + 15) / 16 * 16;
+    return first;
+  };
+  if (!a.few) {
+    a.at.keys = place(vector::packed_count(g, h.width, std::min(kKeys, h.keys)));
+    a.at.values = place(vector::packed_count(g, std::min(kKeys, h.keys), h.made));
+    a.at.tops = place(rows);
+    a.at.sums = place(rows);
+  }
+  a.at.query = place(a.few ? h.width : a.tile * h.width);
+  a.at.scores = place(a.few ? h.keys : a.tile * kKeys);
+
+  const auto iq = static_cast<size_t>(call.arg_index("query")), ik = static_cast<size_t>(call.arg_index("key")),
+             iv = static_cast<size_t>(call.arg_index("value"));
+  const int im = call.has("attn_mask") ? call.arg_index("attn_mask") : -1;
   KernelChoice c;
   c.kernel = "cpu.attention";
   c.own_threads = true;
-  c.scratch = static_cast<size_t>(m.threads) * static_cast<size_t>(most) * sizeof(float);
+  c.scratch = static_cast<size_t>(m.threads) * static_cast<size_t>(a.at.end) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
-  c.run = [=, threads = m.threads, starts = starts_of(out, operands)](const KernelArgs& args) -> Status {
-    auto in = [&](int i) { return args.in[static_cast<size_t>(i)].as<float>(); };
-    const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
-    const float nothing = -std::numeric_limits<float>::infinity();
-    const auto units = static_cast<int64_t>(starts.size()) * parts;
-    std::atomic<int> failure = 0;
-    // A lone unit leaves the threads to the products.
-    const onednn::ThreadScope scope(threads);
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (units > 1)
-    for (int64_t u = 0; u < units; u++) {
-      const Starts& at = starts[static_cast<size_t>(u / parts)];
-      const int64_t row = u % parts * kRows, some = std::min(kRows, rows - row);
-      float* scores = reinterpret_cast<float*>(args.scratch) + omp_get_thread_num() * most;
-      dnnl_status_t s = dnnl_sgemm('N', 'T', some, keys, width, scale, in(iq) + at[0] + row * width, width,
-                                   in(ik) + at[1], width, 0, scores, keys);
-      for (int64_t i = 0; i < some; i++) {
-        float* line = scores + i * keys;
-        const int64_t first = at[3] + (row + i) * row_step;
-        if (mask_type == ir::DType::boolean)
-          loops().select(args.in[static_cast<size_t>(im)].as<uint8_t>() + first, key_step, line, 1, &nothing, 0, line,
-                         keys);
-        else if (im >= 0)
-          loops().binary(Binary::add, line, 1, in(im) + first, key_step, line, keys);
-        const auto top = static_cast<float>(loops().reduce(Reduce::max, line, keys));
-        const double sum = loops().exp_minus(line, &top, 0, line, keys);
-        loops().unary(Unary::linear, line, line, keys, static_cast<float>(1 / sum), 0);
-      }
-      if (s == dnnl_success)
-        s = dnnl_sgemm('N', 'N', some, made, keys, 1, scores, keys, in(iv) + at[2], made, 0,
-                       args.out[0].as<float>() + (u / parts * rows + row) * made, made);
-      if (s != dnnl_success) failure = static_cast<int>(s);
+  c.run = [=, heads = std::move(heads), threads = m.threads](const KernelArgs& args) -> Status {
+    Attention with = a;
+    with.query = args.in[iq].as<float>();
+    with.key = args.in[ik].as<float>();
+    with.value = args.in[iv].as<float>();
+    with.mask = im < 0 ? nullptr : args.in[static_cast<size_t>(im)].data;
+    with.out = args.out[0].as<float>();
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+    for (int64_t u = 0; u < count * parts; u++) {
+      const int64_t first = u % parts * rows, end = std::min(a.h.rows, first + rows);
+      float* scratch = reinterpret_cast<float*>(args.scratch) + (threads > 1 ? omp_get_thread_num() : 0) * a.at.end;
+      if (first < end) with.run(heads[static_cast<size_t>(u / parts)], first, end, scratch);
     }
-    if (failure != 0) return fail(ErrorCode::internal, "oneDNN sgemm: status ", failure.load());
     return {};
   };
   return Match::yes(std::move(c));
@@ -112,7 +203,8 @@ Match match_attention(const MatchCall& given) {
 }  // namespace
 
 std::span<const KernelDef> attention_kernels() {
-  static const KernelDef defs[] = {{"cpu.attention", {"scaled_dot_product_attention"}, match_attention}};
+  static const KernelDef defs[] = {
+      {"cpu.attention", {"scaled_dot_product_attention", "moka_attention"}, match_attention}};
   return defs;
 }
 

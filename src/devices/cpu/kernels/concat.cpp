@@ -1,50 +1,126 @@
 #include <cstring>
 
 #include "devices/cpu/kernels/families.h"
+#include "ops/common/common.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-/// Whole groups of channels, one after the other. Row-major joins are the reference's: they copy runs.
+/// Tensors side by side along an axis, as `rows` rows of bytes that each give a run to every row of the whole.
+struct Rows {
+  int64_t rows = 1, whole = 0;    // bytes of a row of the whole
+  std::vector<int64_t> runs, at;  // bytes of a row of each part, and its place in the whole
+
+  void add(int64_t run) {
+    runs.push_back(run);
+    at.push_back(whole);
+    whole += run;
+  }
+};
+
+/// Element types whose runs are bytes.
+bool has_bytes(ir::DType t) { return t != ir::DType::string && ir::bits(t) % 8 == 0; }
+
+/// Whole groups of channels lie one after the other: all parts but the last must fill theirs.
+std::optional<Rows> blocked_rows(std::span<const ir::Shape> parts, Layout layout) {
+  Rows r;
+  r.rows = parts[0][0];
+  for (const ir::Shape& s : parts) {
+    if (&s != &parts.back() && s[1] % layout.block != 0) return std::nullopt;
+    r.add(s[0] == 0 ? 0 : storage_count(s, layout) / s[0] * static_cast<int64_t>(sizeof(float)));
+  }
+  return r;
+}
+
+Rows plain_rows(std::span<const ir::Shape> parts, int axis, ir::DType dtype) {
+  Rows r;
+  r.rows = parts[0].count(0, axis);
+  for (const ir::Shape& s : parts) r.add(s.count(axis, s.rank()) * ir::bits(dtype) / 8);
+  return r;
+}
+
+/// Copies row t / parts of part t % parts; `copy(part, at in the whole, at in the part, bytes)`.
+template <class Copy>
+void copy_rows(const Rows& r, const KernelArgs& args, Copy copy) {
+  const auto n = static_cast<int64_t>(r.runs.size());
+  for (int64_t t = args.begin; t < args.end; t++) {
+    const auto part = static_cast<size_t>(t % n);
+    copy(part, t / n * r.whole + r.at[part], t / n * r.runs[part], static_cast<size_t>(r.runs[part]));
+  }
+}
+
 Match match_concat(const MatchCall& m) {
   const auto values = m.call.args("values");
-  const ir::Shape out = m.outputs[0].shape();
-  auto axis = m.call.integer("axis");
+  const ir::Shape& out = m.outputs[0].shape();
+  const ir::DType dtype = m.outputs[0].dtype();
   auto interleave = m.call.flag("interleave");
-  if (m.outputs[0].dtype() != ir::DType::fp32) return Match::no(cat("element type ", m.outputs[0].dtype()));
-  if (!axis.ok() || !interleave.ok() || *interleave) return Match::no("interleaving");
-  if (out.rank() < 3 || out.count() == 0 || (*axis != 1 && *axis + out.rank() != 1))
-    return Match::no("an axis other than channels");
+  if (!has_bytes(dtype)) return Match::no(cat("element type ", dtype));
+  if (!interleave.ok() || *interleave) return Match::no("interleaving");
+  auto axis = ops::axis_of(m.call, "axis", out.rank());
+  if (!axis.ok() || out.count() == 0) return Match::no("nothing to join");
   const auto first = static_cast<size_t>(m.call.arg_index("values"));
+  std::vector<ir::Shape> shapes;
   Layout layout;
-  for (size_t i = 0; i < values.size(); i++)
+  for (size_t i = 0; i < values.size(); i++) {
+    if (values[i].type->dtype() != dtype) return Match::no("several element types");
+    shapes.push_back(values[i].type->shape());
     if (m.layouts[first + i].kind == Layout::Kind::channel_blocked) layout = m.layouts[first + i];
-  if (layout.is_row_major()) return Match::no("row-major inputs");
-  const int64_t pixels = out.count(2, out.rank());
-  std::vector<int64_t> runs;  // elements of one image
-  for (const ir::Arg& a : values) {
-    const int64_t channels = a.type->shape()[1];
-    if (channels % layout.block != 0) return Match::no("channels that do not fill their groups");
-    runs.push_back(channels * pixels);
+  }
+  std::optional<Rows> rows;
+  if (!layout.is_row_major() && *axis == 1) rows = blocked_rows(shapes, layout);
+  if (!rows) {
+    layout = {};
+    rows = plain_rows(shapes, *axis, dtype);
   }
   KernelChoice c;
-  c.kernel = "cpu.concat.blocked";
+  c.kernel = layout.is_row_major() ? "cpu.concat" : "cpu.concat.blocked";
   c.in.resize(m.call.all_args().size());
   for (size_t i = 0; i < values.size(); i++) c.in[first + i] = layout;
   c.out = {layout};
-  c.tiles = out[0] * static_cast<int64_t>(values.size());
+  c.tiles = rows->rows * static_cast<int64_t>(values.size());
   c.cost = cost_of(m, 0, traffic(m));
-  c.run = [=, whole = out[1] * pixels](const KernelArgs& args) -> Status {
-    const auto n = static_cast<int64_t>(runs.size());
-    for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t image = t / n;
-      int64_t at = image * whole;
-      const auto which = static_cast<size_t>(t % n);
-      for (size_t k = 0; k < which; k++) at += runs[k];
-      std::memcpy(args.out[0].as<float>() + at, args.in[first + which].as<float>() + image * runs[which],
-                  static_cast<size_t>(runs[which]) * sizeof(float));
-    }
+  for (size_t i = 0; rows->rows == 1 && i < values.size(); i++)
+    c.joins.push_back({static_cast<int>(first + i), 0, static_cast<size_t>(rows->at[i])});
+  c.run = [first, r = std::move(*rows)](const KernelArgs& args) -> Status {
+    copy_rows(r, args, [&](size_t part, int64_t at, int64_t from, size_t bytes) {
+      std::byte* to = args.out[0].as<std::byte>() + at;
+      const std::byte* x = args.in[first + part].as<std::byte>() + from;
+      if (x != to && bytes > 0) std::memcpy(to, x, bytes);
+    });
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_split(const MatchCall& m) {
+  const ir::Shape& x = m.call.shape("x");
+  const ir::DType dtype = m.call.dtype("x");
+  if (!has_bytes(dtype)) return Match::no(cat("element type ", dtype));
+  auto axis = ops::axis_of(m.call, "axis", x.rank());
+  if (!axis.ok() || x.count() == 0) return Match::no("nothing to cut");
+  std::vector<ir::Shape> shapes;
+  for (const ir::Type& t : m.outputs) shapes.push_back(t.shape());
+  Layout layout = layout_of(m, "x");
+  std::optional<Rows> rows;
+  if (layout.kind == Layout::Kind::channel_blocked && *axis == 1) rows = blocked_rows(shapes, layout);
+  if (!rows) {
+    layout = {};
+    rows = plain_rows(shapes, *axis, dtype);
+  }
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = layout.is_row_major() ? "cpu.split" : "cpu.split.blocked";
+  c.in = in_layouts(m, "x", layout);
+  c.out.assign(m.outputs.size(), layout);
+  c.tiles = rows->rows * static_cast<int64_t>(m.outputs.size());
+  c.cost = cost_of(m, 0, traffic(m));
+  for (size_t i = 0; rows->rows == 1 && i < m.outputs.size(); i++)
+    c.cuts.push_back({static_cast<int>(in), static_cast<int>(i), static_cast<size_t>(rows->at[i])});
+  c.run = [in, r = std::move(*rows)](const KernelArgs& args) -> Status {
+    copy_rows(r, args, [&](size_t part, int64_t at, int64_t to, size_t bytes) {
+      if (bytes > 0) std::memcpy(args.out[part].as<std::byte>() + to, args.in[in].as<std::byte>() + at, bytes);
+    });
     return {};
   };
   return Match::yes(std::move(c));
@@ -53,7 +129,7 @@ Match match_concat(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> concat_kernels() {
-  static const KernelDef defs[] = {{"cpu.concat.blocked", {"concat"}, match_concat}};
+  static const KernelDef defs[] = {{"cpu.concat", {"concat"}, match_concat}, {"cpu.split", {"split"}, match_split}};
   return defs;
 }
 

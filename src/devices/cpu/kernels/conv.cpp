@@ -43,16 +43,14 @@ struct Format {
   bool fused;
 };
 
-/// Best first. Blocked layouts pay only when a block is not mostly padding; few channels are read row-major.
-std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t out, bool fused) {
-  const int64_t block = channel_block();
+/// Best first. A blocked result pays even where its block is mostly padding; few channels are read row-major.
+std::vector<Format> formats(const MatchCall& m, int64_t in, bool fused) {
   std::vector<Format> f;
   if (fused) {
-    if (in >= block && out >= block) f.push_back({blocked(), blocked(), true});
-    if (in < block && out >= block) f.push_back({{}, blocked(), true});
+    f.push_back({in >= channel_block() ? blocked() : Layout{}, blocked(), true});
     f.push_back({{}, {}, true});
   }
-  if (m.epilogue.empty()) return f;
+  if (m.epilogue.empty() && !m.call.has_addend()) return f;
   f.push_back({{}, {}, false});
   return f;
 }
@@ -97,10 +95,10 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   const Desc plain = plain_weights(weight, w.groups, transposed);
   const bool bias = call.has("bias");
   dnnl::post_ops post;
-  const bool fused = append_epilogues(m.epilogue, post) == m.epilogue.size();
+  const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
   ThreadScope scope(m.threads);
-  for (const Format& f : formats(m, x[1], y[1], fused)) {
+  for (const Format& f : formats(m, x[1], fused)) {
     try {
       auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
                      describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));
@@ -122,6 +120,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
       c.out = {f.out};
       c.epilogues = f.fused ? m.epilogue.size() : 0;
       c.cost = cost_of(m, flops, traffic(m));
+      take_addend(c, m, f.fused);
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
       slow = e.what();
@@ -178,9 +177,9 @@ Match match_pool(const MatchCall& given, algorithm a) {
     if (w->pads_begin[i] >= w->kernel[i] || g.end[static_cast<size_t>(i)] >= w->kernel[i])
       return Match::no("windows of padding alone");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
-  const Layout layout = x[1] >= channel_block() && layout_of(m, "x") == blocked() ? blocked() : Layout{};
+  const Layout layout = layout_of(m, "x") == blocked() ? blocked() : Layout{};
   dnnl::post_ops post;
-  bool fused = append_epilogues(m.epilogue, post) == m.epilogue.size();
+  bool fused = append_epilogues(m, post) == m.epilogue.size();
   ThreadScope scope(m.threads);
   for (int attempt = 0; attempt < 2; attempt++) {
     const Layout l = attempt == 0 ? layout : Layout{};
@@ -215,7 +214,7 @@ Match match_avg_pool(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> conv_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv},
+  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv, true},
                                    {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
                                    {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;

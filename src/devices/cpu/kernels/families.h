@@ -5,8 +5,8 @@
 namespace moka::devices::cpu {
 
 std::span<const KernelDef> attention_kernels();
-std::span<const KernelDef> concat_kernels();
-std::span<const KernelDef> conv_kernels();  ///< and average pools
+std::span<const KernelDef> concat_kernels();  ///< and split
+std::span<const KernelDef> conv_kernels();    ///< and average pools
 std::span<const KernelDef> elementwise_kernels();
 std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();
@@ -14,5 +14,9 @@ std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();  ///< and softmax
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
+std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images
+std::span<const KernelDef> slice_kernels();
+std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
+std::span<const KernelDef> winograd_kernels();
 
 }  // namespace moka::devices::cpu

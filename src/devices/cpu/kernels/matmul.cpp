@@ -17,7 +17,7 @@ Match inner_product(const MatchCall& given, std::string_view x, std::string_view
   const MatchCall m = with_threads_for(given, flops);
   ThreadScope scope(m.threads);
   dnnl::post_ops post;
-  const size_t fused = append_epilogues(m.epilogue, post);
+  const size_t fused = append_epilogues(m, post);
   try {
     for (bool with_post : {true, false}) {
       const Desc from = row_major({rows, depth}), to = row_major({rows, made});
@@ -36,6 +36,7 @@ Match inner_product(const MatchCall& given, std::string_view x, std::string_view
       KernelChoice c = launch.choose(name, pd, m);
       c.epilogues = with_post ? fused : 0;
       c.cost = cost_of(m, flops, traffic(m));
+      take_addend(c, m, with_post);
       return Match::yes(std::move(c));
     }
   } catch (const dnnl::error& e) {
@@ -50,7 +51,7 @@ Match general(const MatchCall& given, const Desc& x, const Desc& y, const Desc& 
   const MatchCall m = with_threads_for(given, flops);
   ThreadScope scope(m.threads);
   dnnl::post_ops post;
-  const size_t fused = append_epilogues(m.epilogue, post);
+  const size_t fused = append_epilogues(m, post);
   std::string slow = "no implementation";
   for (bool with_post : {true, false}) {
     try {
@@ -69,6 +70,7 @@ Match general(const MatchCall& given, const Desc& x, const Desc& y, const Desc& 
       KernelChoice c = launch.choose(name, pd, m);
       c.epilogues = with_post ? fused : 0;
       c.cost = cost_of(m, flops, traffic(m));
+      take_addend(c, m, with_post);
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
       slow = e.what();
@@ -135,8 +137,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> matmul_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear},
-                                   {"cpu.matmul.onednn", {"matmul"}, match_matmul}};
+  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear, true},
+                                   {"cpu.matmul.onednn", {"matmul"}, match_matmul, true}};
   return defs;
 }
 

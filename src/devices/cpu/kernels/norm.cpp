@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
@@ -14,6 +15,7 @@ using vector::Reduce;
 using vector::Unary;
 
 constexpr int64_t kColumns = 256;
+constexpr int64_t kShortRow = 2048;  // whose sum single precision keeps
 
 int index_of(const MatchCall& m, std::string_view param) { return m.call.has(param) ? m.call.arg_index(param) : -1; }
 const float* data_of(const KernelArgs& args, int index) {
@@ -38,8 +40,15 @@ Match match_softmax(const MatchCall& m) {
       for (int64_t t = args.begin; t < args.end; t++) {
         const float* row = args.in[in].as<float>() + t * n;
         float* y = args.out[0].as<float>() + t * n;
-        const auto top = static_cast<float>(loops().reduce(Reduce::max, row, n));
-        const double sum = loops().exp_minus(row, &top, 0, y, n);
+        float top = -std::numeric_limits<float>::infinity();
+        double sum = 0;
+        if (n <= kShortRow) {
+          if (y != row) std::copy_n(row, n, y);
+          sum = static_cast<double>(loops().weigh(y, n, &top));
+        } else {
+          top = static_cast<float>(loops().reduce(Reduce::max, row, n));
+          sum = loops().exp_minus(row, &top, 0, y, n);
+        }
         loops().unary(Unary::linear, y, y, n, static_cast<float>(1 / sum), 0);
       }
       return {};

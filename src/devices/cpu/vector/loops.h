@@ -83,12 +83,20 @@ struct Loops {
   /// outs). NaN wins. Every window has a pixel inside [0, pixels).
   void (*max_slide)(const float* x, int64_t pixels, int lanes, int64_t outs, int64_t stride, int64_t pad, int64_t taps,
                     float* y);
-  /// y[i] = e^(x[i] - shift[i * step]); returns the sum of all.
+  /// y[i] = e^(x[i] - shift[i * step]), of differences that are at most 0 or no numbers; returns the sum of all. What
+  /// is below the normal numbers is 0.
   double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
+  /// A row of a softmax, or a part of it: makes `top` the largest of itself and x, then x[i] e^(x[i] - top), and
+  /// returns their sum. With NaN in x the sum is NaN; while top is -infinity, all are 0.
+  float (*weigh)(float* x, int64_t n, float* top);
   /// y[i] = (x[i] - mean) * scale.
   void (*center)(const float* x, double mean, float scale, float* y, int64_t n);
   /// y[r] += sum of w[r * n + i] * x[i], r in [0, rows).
   void (*add_product)(const float* w, int64_t rows, int64_t n, const float* x, float* y);
+  /// y[r] = sum of w[r * step + i] * x[i], r in [0, rows).
+  void (*dot_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
+  /// y[i] += sum of w[r * step + i] * x[r], r in [0, rows).
+  void (*add_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 

@@ -1,0 +1,234 @@
+#include <cmath>
+#include <cstring>
+
+#include "devices/cpu/kernels/families.h"
+#include "ops/common/sampling.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Sampling;
+
+/// Where one row or column of the result comes from: `low`, or between it and `high`; kNowhere: the constant.
+struct Tap {
+  int32_t low = 0, high = 0;
+  float part = 0;
+};
+constexpr int32_t kNowhere = -1;
+
+struct Grid {
+  std::vector<Tap> rows, columns;
+  bool linear = false;
+  bool whole = false;  ///< a tap without part of `high` does not read it, as infinities show
+  float constant = 0;
+};
+
+int32_t narrow(int64_t i) { return static_cast<int32_t>(i); }
+
+std::vector<Tap> nearest_taps(int64_t in, int64_t out, const auto& index) {
+  std::vector<Tap> taps;
+  for (int64_t i = 0; i < out; i++) taps.push_back({narrow(index(in, out, i)), 0, 0});
+  return taps;
+}
+
+std::vector<Tap> linear_taps(Sampling mode, int64_t in, int64_t out) {
+  std::vector<Tap> taps;
+  for (int64_t i = 0; i < out; i++) {
+    const ops::Tap t = ops::tap_at(ops::grid_point(mode, static_cast<double>(in), out, i), in);
+    taps.push_back({narrow(t.low), narrow(t.high), static_cast<float>(t.part)});
+  }
+  return taps;
+}
+
+/// Of an axis that is extended.
+std::vector<Tap> margin_taps(std::string_view mode, int64_t in, int64_t before, int64_t after) {
+  std::vector<Tap> taps;
+  for (int64_t i = -before; i < in + after; i++) {
+    int64_t from = i;
+    if (mode == "constant") {
+      from = i < 0 || i >= in ? kNowhere : i;
+    } else if (mode == "replicate") {
+      from = std::clamp<int64_t>(i, 0, in - 1);
+    } else {
+      const int64_t period = std::max<int64_t>(2 * (in - 1), 1), at = (i % period + period) % period;
+      from = in == 1 ? 0 : std::min(at, period - at);
+    }
+    taps.push_back({narrow(from), 0, 0});
+  }
+  return taps;
+}
+
+/// Empty refusal: `g` says it all.
+std::string grid_of(const ir::OpCall& call, const ir::Shape& x, const ir::Shape& y, Grid& g) {
+  const std::string& op = call.version().def->name;
+  const int r = x.rank();
+  const int64_t ih = x[r - 2], iw = x[r - 1], oh = y[r - 2], ow = y[r - 1];
+  auto both = [&](const auto& taps) {
+    g.rows = taps(ih, oh);
+    g.columns = taps(iw, ow);
+  };
+  auto linear = [&](const Result<Sampling>& mode) -> std::string {
+    if (!mode.ok()) return "an unknown sampling mode";
+    g.linear = true;
+    both([&](int64_t in, int64_t out) { return linear_taps(*mode, in, out); });
+    return {};
+  };
+  if (op == "pad") {
+    auto mode = call.text("mode");
+    const ir::TensorView* pad = call.value("pad");
+    if (!mode.ok() || pad == nullptr) return "margins that are known only while running";
+    const int64_t n = pad->count();
+    for (int64_t i = 0; i + 4 < n; i++)
+      if (ir::load_i64(*pad, i) != 0) return "margins of more than the last two axes";
+    auto margin = [&](int64_t from_end) { return from_end > n ? 0 : ir::load_i64(*pad, n - from_end); };
+    if (*mode == "constant") g.constant = static_cast<float>(ir::load_f64(*call.value("constant_val"), 0));
+    g.rows = margin_taps(*mode, ih, margin(4), margin(3));
+    g.columns = margin_taps(*mode, iw, margin(2), margin(1));
+    return {};
+  }
+  if (op == "upsample_nearest_neighbor") {
+    both([](int64_t in, int64_t out) { return nearest_taps(in, out, ops::nearest_top_left); });
+    return {};
+  }
+  if (op == "resize_nearest_neighbor") {
+    both([](int64_t in, int64_t out) { return nearest_taps(in, out, ops::nearest_half_pixel); });
+    return {};
+  }
+  if (op == "upsample_bilinear") return linear(ops::upsampling_of(call));
+  if (op == "resize_bilinear") return linear(ops::sampling_of(call));
+  auto text = call.text("interpolation_mode");
+  auto mode = ops::sampling_of(call);
+  if (!text.ok() || !mode.ok()) return "an unknown sampling mode";
+  if (x.count(0, r - 2) != y.count(0, r - 2)) return "more than the last two dimensions";
+  g.whole = true;
+  if (*text == "LINEAR") return linear(mode);
+  both([&](int64_t from, int64_t to) {
+    return nearest_taps(from, to, [&](int64_t in, int64_t out, int64_t i) {
+      if (*mode == Sampling::default_) return ops::nearest_half_pixel(in, out, i);
+      return ops::nearest_at(ops::grid_point(*mode, static_cast<double>(in), out, i), in);
+    });
+  });
+  return {};
+}
+
+/// Columns that come from consecutive ones.
+struct Run {
+  int64_t to, from, count;
+};
+
+std::vector<Run> runs_of(std::span<const Tap> columns) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < columns.size(); i++) {
+    const int64_t low = columns[i].low;
+    if (!runs.empty()) {
+      Run& last = runs.back();
+      if (low == kNowhere ? last.from == kNowhere : last.from != kNowhere && last.from + last.count == low) {
+        last.count++;
+        continue;
+      }
+    }
+    runs.push_back({static_cast<int64_t>(i), low, 1});
+  }
+  return runs;
+}
+
+template <int64_t kLanes>
+void copy_row(std::span<const Run> runs, const float* x, float* y, float constant) {
+  for (const Run& r : runs) {
+    if (r.from == kNowhere)
+      std::fill_n(y + r.to * kLanes, r.count * kLanes, constant);
+    else if (r.count == 1)
+      std::memcpy(y + r.to * kLanes, x + r.from * kLanes, sizeof(float) * kLanes);
+    else
+      std::memcpy(y + r.to * kLanes, x + r.from * kLanes, static_cast<size_t>(r.count * kLanes) * sizeof(float));
+  }
+}
+
+void blend(const float* a, const float* b, float part, bool whole, float* y, int64_t n) {
+  if (whole && part == 0) {
+    std::memcpy(y, a, static_cast<size_t>(n) * sizeof(float));
+    return;
+  }
+  const float rest = 1 - part;
+  for (int64_t i = 0; i < n; i++) y[i] = a[i] * rest + b[i] * part;
+}
+
+constexpr int64_t kRowFloats = 8192;  // of a blended row, on the stack
+
+template <int64_t kLanes>
+void blend_row(const Grid& g, const Tap& row, const float* plane, int64_t width, float* y) {
+  float blended[kRowFloats];
+  blend(plane + row.low * width * kLanes, plane + row.high * width * kLanes, row.part, g.whole, blended,
+        width * kLanes);
+  for (size_t i = 0; i < g.columns.size(); i++) {
+    const Tap& t = g.columns[i];
+    blend(blended + t.low * kLanes, blended + t.high * kLanes, t.part, g.whole, y + static_cast<int64_t>(i) * kLanes,
+          kLanes);
+  }
+}
+
+template <int64_t kLanes>
+auto runner(Grid grid, const ir::Shape& y, Layout layout, int64_t height, int64_t width, size_t in) {
+  const auto runs = runs_of(grid.columns);
+  return [=, g = std::move(grid)](const KernelArgs& args) -> Status {
+    const auto rows = static_cast<int64_t>(g.rows.size()), columns = static_cast<int64_t>(g.columns.size());
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const Tap& row = g.rows[static_cast<size_t>(t % rows)];
+      const float* plane = args.in[in].as<float>() + t / rows * height * width * kLanes;
+      float* to = args.out[0].as<float>() + t * columns * kLanes;
+      if (g.linear)
+        blend_row<kLanes>(g, row, plane, width, to);
+      else if (row.low == kNowhere)
+        std::fill_n(to, columns * kLanes, g.constant);
+      else
+        copy_row<kLanes>(runs, plane + row.low * width * kLanes, to, g.constant);
+    }
+    if (g.constant != 0)
+      clear_padding(y, layout, args.out[0].as<float>(), args.begin * columns * kLanes, args.end * columns * kLanes);
+    return {};
+  };
+}
+
+Match match_sample(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
+  if (x.rank() < 2) return Match::no("a vector");
+  const int64_t height = x[x.rank() - 2], width = x[x.rank() - 1];
+  if (std::max({x.count(), y.count()}) > INT32_MAX) return Match::no("more elements than are counted in 32 bits");
+  Grid g;
+  if (std::string why = grid_of(m.call, x, y, g); !why.empty()) return Match::no(why);
+  if (static_cast<int64_t>(g.rows.size()) != y[y.rank() - 2] ||
+      static_cast<int64_t>(g.columns.size()) != y[y.rank() - 1])
+    return Match::no("another shape than planned");
+  Layout layout = x.rank() == 4 ? layout_of(m, "x") : Layout{};
+  if (layout.kind != Layout::Kind::channel_blocked) layout = {};
+  const int64_t lanes = layout.is_row_major() ? 1 : layout.block;
+  if (g.linear && width * lanes > kRowFloats) return Match::no("rows that are too long to interpolate between");
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.sample";
+  c.in = in_layouts(m, "x", layout);
+  c.out = {layout};
+  c.tiles = storage_count(y, layout) / (lanes * y[y.rank() - 1]);
+  c.cost = cost_of(m, 0, traffic(m));
+  if (lanes == 16)
+    c.run = runner<16>(std::move(g), y, layout, height, width, in);
+  else if (lanes == 8)
+    c.run = runner<8>(std::move(g), y, layout, height, width, in);
+  else
+    c.run = runner<1>(std::move(g), y, layout, height, width, in);
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> sample_kernels() {
+  static const KernelDef defs[] = {{"cpu.sample",
+                                    {"pad", "resize", "resize_bilinear", "resize_nearest_neighbor", "upsample_bilinear",
+                                     "upsample_nearest_neighbor"},
+                                    match_sample}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "devices/cpu/kernels/common.h"
+#include "devices/cpu/vector/rows.h"
+
+namespace moka::devices::cpu {
+
+/// A constant matrix whose rows are read as the file holds them, or packed into an order of their own without widening
+/// (palettes of 64 and 256 entries excepted, which become fp16). Immutable once prepared.
+class StoredRows {
+ public:
+  /// Of the input `arg`, a matrix, whose columns are the rows when `transposed`. A refusal when it is held in a way
+  /// that cannot be read.
+  static std::shared_ptr<StoredRows> of(const MatchCall& m, int arg, bool transposed, std::string& refusal);
+
+  /// Packs what has to be, once for all plans.
+  Status prepare(kernel::PrepareContext& context);
+
+  int64_t count() const { return count_; }
+  int64_t depth() const { return depth_; }
+  vector::Code code() const { return rows_.code; }
+  /// Floats of a row of x as `arrange` makes it; 0: products read x as it is.
+  int64_t arranged() const { return vector::bits_of(rows_.code) < 8 ? rows_.depth : 0; }
+  double bytes() const { return static_cast<double>(count_) * static_cast<double>(rows_.step); }
+  /// "int4 in blocks of 32".
+  std::string describe() const;
+
+  const vector::Rows& rows() const { return rows_; }
+  void decode(int64_t row, float* to) const;
+
+ private:
+  void write_codes(std::byte* to) const;
+  void write_parameters(float* to) const;
+  size_t parameter_floats() const;
+  const float* value_table(int64_t row, int64_t k) const;
+
+  kernel::StoredConstant stored_;
+  vector::Rows rows_;
+  int arg_ = 0;
+  int64_t count_ = 0, depth_ = 0, tables_ = 0, scales_ = 0;
+  bool transposed_ = false, as_stored_ = false;
+  std::shared_ptr<const std::byte> codes_, parameters_;
+};
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,85 @@
+#include <omp.h>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/stored_rows.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+/// Rows of x for which reading the weights is what takes the time.
+int64_t most_rows(vector::Code code) { return code == vector::Code::fp32 ? 2 : 4; }
+
+/// x [rows, depth] times the rows of a constant, as the file holds it.
+Match stream(const MatchCall& given, std::string_view x, std::string_view weight, bool transposed, int bias,
+             std::string_view name) {
+  if (!given.is_constant(weight)) return Match::no("weights that are not constant");
+  if (given.outputs[0].shape().count() == 0) return Match::no("an empty result");
+  const ir::Shape& w = given.call.shape(weight);
+  if (w.rank() != 2) return Match::no("weights that are no matrix");
+  const int64_t made = w[transposed ? 1 : 0], count = given.outputs[0].shape().count() / made;
+  std::string refusal;
+  auto rows = StoredRows::of(given, given.call.arg_index(weight), transposed, refusal);
+  if (!rows) return Match::no(std::move(refusal));
+  if (count > most_rows(rows->code())) return Match::no("many rows");
+  const int64_t depth = rows->depth(), arranged = rows->arranged();
+  const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(made) * static_cast<double>(depth);
+  const MatchCall m = with_threads_for(given, flops);
+  const int in = m.call.arg_index(x);
+  KernelChoice c;
+  c.kernel = name;
+  c.note = rows->describe();
+  c.own_threads = true;
+  c.epilogues = m.epilogue.size();
+  c.scratch = static_cast<size_t>(count * arranged) * sizeof(float);
+  c.cost = cost_of(m, flops, rows->bytes());
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(m.call.arg_index(weight))] = true;
+  c.prepare = [rows](kernel::PrepareContext& context) { return rows->prepare(context); };
+  c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const vector::RowLoops& loops = vector::row_loops();
+    const vector::Rows& w = rows->rows();
+    const float* from = args.in[static_cast<size_t>(in)].as<float>();
+    const float* b = bias < 0 ? nullptr : args.in[static_cast<size_t>(bias)].as<float>();
+    auto* y = args.out[0].as<float>();
+    int64_t step = depth;
+    if (arranged > 0) {
+      auto* to = reinterpret_cast<float*>(args.scratch);
+      for (int64_t r = 0; r < count; r++) loops.arrange(w.code, from + r * depth, depth, arranged, to + r * arranged);
+      from = to;
+      step = arranged;
+    }
+    const int64_t parts = threads > 1 ? threads * int64_t{4} : 1;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+    for (int64_t p = 0; p < parts; p++) {
+      const int64_t first = made * p / parts, last = made * (p + 1) / parts;
+      loops.product(w, first, last, from, step, count, b, y, made);
+      for (int64_t r = 0; r < count && !after.empty(); r++) apply_all(after, y + r * made + first, last - first);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_linear(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  return stream(m, "x", "weight", false, m.call.has("bias") ? m.call.arg_index("bias") : -1, "cpu.linear.stream");
+}
+
+Match match_matmul(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
+  auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
+  if (!tx.ok() || !ty.ok() || *tx) return Match::no("a transposed x");
+  return stream(m, "x", "y", !*ty, -1, "cpu.matmul.stream");
+}
+
+}  // namespace
+
+std::span<const KernelDef> stream_kernels() {
+  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear},
+                                   {"cpu.matmul.stream", {"matmul"}, match_matmul}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

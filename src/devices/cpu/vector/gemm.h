@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+/// Products of fp32 matrices, compiled once for each instruction set.
+namespace moka::devices::cpu::vector {
+
+/// Every element is one sum in the order of `depth`, however rows and columns are divided among calls.
+struct Gemm {
+  int64_t lanes;  ///< floats of a vector
+  int64_t panel;  ///< columns of a panel, whole vectors
+  int64_t rows;   ///< that are computed at once: multiples of it are fastest
+
+  /// b[k * row_step + j * column_step] as panels: of each the columns of k = 0, then of k = 1, ... The last panel may
+  /// be narrower, and is filled with zeros to whole vectors. Panel p begins at p * panel * depth; all together they are
+  /// `packed_count` floats.
+  void (*pack)(const float* b, int64_t row_step, int64_t column_step, int64_t depth, int64_t columns, float* to);
+
+  /// c[i * c_step + j] = sum over k of a[i * a_step + k] * b[k][j], added to what is there with `add`. `b` are panels,
+  /// which a call may begin with any of. depth >= 1 without `add`; c overlaps neither a nor b.
+  void (*multiply)(const float* a, int64_t a_step, const float* b, int64_t rows, int64_t columns, int64_t depth,
+                   float* c, int64_t c_step, bool add);
+};
+
+/// For this processor.
+const Gemm& gemm();
+/// Floats of a packed matrix.
+int64_t packed_count(const Gemm& g, int64_t depth, int64_t columns);
+
+const Gemm& gemm_base();
+const Gemm& gemm_avx2();
+const Gemm& gemm_avx512();
+
+}  // namespace moka::devices::cpu::vector

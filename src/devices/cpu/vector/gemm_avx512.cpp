@@ -1,0 +1,6 @@
+#if defined(__x86_64__)
+#define MOKA_GEMM gemm_avx512
+#define MOKA_LANES 16
+#define MOKA_ROWS 14
+#include "devices/cpu/vector/gemm.inc"
+#endif

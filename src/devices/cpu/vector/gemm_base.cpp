@@ -1,0 +1,4 @@
+#define MOKA_GEMM gemm_base
+#define MOKA_LANES 4
+#define MOKA_ROWS 6
+#include "devices/cpu/vector/gemm.inc"

@@ -1,0 +1,83 @@
+#include "ops/common/attention.h"
+#include "ops/common/common.h"
+#include "ops/common/ranks.h"
+#include "ops/common/shapes.h"
+
+namespace moka::ops {
+
+namespace {
+
+constexpr int64_t kLargest = int64_t{1} << 31;
+
+/// The steps stay within the tensor.
+Status check_steps(const OpCall& call, std::string_view param, std::string_view steps_param, const Ints& sizes) {
+  const Ints steps = MOKA_TRY(call.ints(steps_param));
+  if (steps.size() != 5) return call.error(steps_param, "5 entries", cat(steps.size()));
+  for (int64_t s : steps)
+    if (s < 0) return call.error(steps_param, "entries of at least 0", cat(s));
+  const Type& type = call.type(param);
+  if (!type.is_concrete()) return {};
+  int64_t left = type.shape().count() - 1 - steps[0];
+  for (int i = 0; i < 4 && left >= 0; i++) left -= (sizes[i] - 1) * steps[i + 1];
+  if (left < 0) return call.error(steps_param, cat("steps that stay within ", type.shape()), "more");
+  return {};
+}
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  const Ints sizes = MOKA_TRY(call.ints("sizes"));
+  if (sizes.size() != 6) return call.error("sizes", "6 entries", cat(sizes.size()));
+  for (int64_t s : sizes)
+    if (s < 1 || s >= kLargest) return call.error("sizes", "entries from 1 to 2^31 - 1", cat(s));
+  const int64_t batch = sizes[0], heads = sizes[1], rows = sizes[2], keys = sizes[3], width = sizes[4], made = sizes[5];
+  MOKA_TRY(check_steps(call, "query", "query_steps", {batch, heads, rows, width}));
+  MOKA_TRY(check_steps(call, "key", "key_steps", {batch, heads, keys, width}));
+  MOKA_TRY(check_steps(call, "value", "value_steps", {batch, heads, keys, made}));
+  if (call.has("attn_mask") && call.type("attn_mask").is_ranked()) {
+    const Shape& mask = call.shape("attn_mask");
+    const Shape scores{batch, heads, rows, keys};
+    bool fits = mask.rank() >= 1 && mask.rank() <= 4;
+    for (int i = 0; fits && i < mask.rank(); ++i)
+      fits = mask[i] == 1 || may_equal(mask[i], scores[4 - mask.rank() + i]);
+    if (!fits) return call.error("attn_mask", cat("a shape that broadcasts to ", scores), cat(mask));
+  }
+  const bool rows_first = MOKA_TRY(call.flag("rows_first"));
+  return tensor_result(call.dtype("query"),
+                       rows_first ? Shape{batch, rows, heads, made} : Shape{batch, heads, rows, made});
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView* mask = call.has("attn_mask") ? &call.in("attn_mask") : nullptr;
+  return each_head_of_views(call, [&](const AttentionHead& head) {
+    attend(head, call.in("query"), call.in("key"), call.in("value"), mask, out[0]);
+  });
+}
+
+}  // namespace
+
+OpDef define_moka_attention() {
+  return OpBuilder(
+             "moka_attention",
+             "softmax(query key^T * scale + mask) value of many heads that stand anywhere in their tensors. sizes: "
+             "batch, heads, rows of the query, rows of the key, columns of both, columns of the value. Steps: the "
+             "first element, then the distance of one batch, head, row and column to the next. The mask broadcasts "
+             "to [batch, heads, rows, keys]; the result is [batch, rows, heads, columns] with rows_first, else "
+             "[batch, heads, rows, columns]. Made of the operations that converters write.")
+      .type_var("T", kF16F32)
+      .type_var("M", any_of(DType::boolean, DType::fp16, DType::fp32))
+      .in("query", "T")
+      .in("key", "T")
+      .in("value", "T")
+      .in("attn_mask", "M")
+      .optional()
+      .constant("sizes", kI32)
+      .constant("query_steps", kI32)
+      .constant("key_steps", kI32)
+      .constant("value_steps", kI32)
+      .constant("scale", only(DType::fp32))
+      .constant("rows_first", kBool)
+      .infer(infer)
+      .reference(reference)
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <bit>
+
+#include "ir/evaluate.h"
+#include "ops/common/affine.h"
+#include "plan/constants.h"
+
+namespace moka::plan {
+
+namespace {
+
+using ir::DType;
+using ir::Op;
+using ir::Shape;
+using ir::Tensor;
+using ir::Value;
+
+const Tensor* of_file(const Value* v) {
+  return v != nullptr && v->constant() != nullptr && !v->constant()->tensor.empty_handle() ? &v->constant()->tensor
+                                                                                           : nullptr;
+}
+
+Result<Tensor> floats(const Tensor& t) {
+  if (t.dtype() == DType::fp32) return t;
+  Tensor wide = MOKA_TRY(Tensor::zeros(DType::fp32, t.shape()));
+  ops::load_floats(t.view(), 0, t.count(), wide.mut<float>().data());
+  return wide;
+}
+
+DType index_type(int64_t entries) {
+  switch (entries) {
+    case 2: return DType::uint1;
+    case 4: return DType::uint2;
+    case 16: return DType::uint4;
+    case 64: return DType::uint6;
+    default: return DType::uint8;
+  }
+}
+
+Shape without_last(const Shape& s) {
+  Shape out;
+  for (int i = 0; i + 1 < s.rank(); i++) out.push_back(s[i]);
+  return out;
+}
+
+}  // namespace
+
+Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& value) {
+  const Value* v = &value;
+  const Op* op = v->producer();
+  kernel::StoredConstant s;
+  if (op != nullptr && op->type_name() == "constexpr_cast") {
+    v = op->input("source_val");
+    op = v->producer();
+  }
+  if (op != nullptr && op->type_name() == "constexpr_affine_dequantize") {
+    ir::StaticCall call(*op);
+    const Tensor* codes = of_file(op->input("quantized_data"));
+    if (codes == nullptr || !call.call().is_known("scale") || !call.call().is_known("zero_point")) return std::nullopt;
+    const ops::Affine a = MOKA_TRY(ops::affine_of(call.call(), codes->shape()));
+    s.codes = *codes;
+    s.scale = Tensor::f32(a.groups, a.scales);
+    if (std::any_of(a.zeros.begin(), a.zeros.end(), [](float z) { return z != 0; }))
+      s.offset = Tensor::f32(a.groups, a.zeros);
+    return s;
+  }
+  if (op != nullptr && op->type_name() == "constexpr_blockwise_shift_scale") {
+    if (!is_constant(*op->input("scale"))) return std::nullopt;
+    s.scale = MOKA_TRY(floats(MOKA_TRY(get(*op->input("scale"), false))));
+    if (op->input("offset") != nullptr) s.offset = MOKA_TRY(floats(MOKA_TRY(get(*op->input("offset"), false))));
+    v = op->input("data");
+    op = v->producer();
+  }
+  if (op != nullptr && op->type_name() == "constexpr_lut_to_dense") {
+    const Tensor* indices = of_file(op->input("indices"));
+    if (indices == nullptr) return std::nullopt;
+    Tensor table = MOKA_TRY(floats(MOKA_TRY(get(*op->input("lut"), false))));
+    if (op->version().param_index("shape") >= 0) {
+      const Shape& shape = op->output()->type.shape();
+      s.codes = MOKA_TRY(
+          Tensor::wrap(index_type(table.count()), shape,
+                       Bytes{{static_cast<const std::byte*>(indices->data()), indices->bytes()}, indices->owner()}));
+      Shape one = shape;
+      for (int i = 0; i < one.rank(); i++) one[i] = 1;
+      one.push_back(table.count());
+      s.table = table.reshaped(one);
+    } else {
+      if (table.shape()[table.shape().rank() - 1] != 1) return std::nullopt;  // entries are vectors
+      s.codes = *indices;
+      s.table = table.reshaped(without_last(table.shape()));
+    }
+    return s;
+  }
+  const Tensor* codes = of_file(v);
+  if (codes == nullptr) return std::nullopt;
+  s.codes = *codes;
+  return s;
+}
+
+}  // namespace moka::plan

@@ -1,0 +1,126 @@
+#include "devices/cpu/vector/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "base/error.h"
+#include "devices/cpu/isa.h"
+
+namespace moka::devices::cpu::vector {
+namespace {
+
+std::vector<const Gemm*> sets() {
+  std::vector<const Gemm*> all{&gemm_base()};
+#if defined(__x86_64__)
+  if (isa() >= Isa::avx2) all.push_back(&gemm_avx2());
+  if (isa() >= Isa::avx512) all.push_back(&gemm_avx512());
+#endif
+  return all;
+}
+
+struct Product {
+  int64_t rows, columns, depth;
+  int64_t a_step = depth + 3, c_step = columns + 5;
+  std::vector<float> a, b, c, packed;
+
+  Product(int64_t rows, int64_t columns, int64_t depth) : rows(rows), columns(columns), depth(depth) {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> draw(-1, 1);
+    for (auto [v, n] : {std::pair{&a, rows * a_step}, {&b, depth * columns}, {&c, rows * c_step}}) {
+      v->resize(static_cast<size_t>(n));
+      for (float& x : *v) x = draw(random);
+    }
+  }
+
+  void pack(const Gemm& g, bool transposed) {
+    packed.assign(static_cast<size_t>(packed_count(g, depth, columns)), std::nanf(""));
+    g.pack(b.data(), transposed ? 1 : columns, transposed ? depth : 1, depth, columns, packed.data());
+  }
+  double truth(int64_t i, int64_t j, bool transposed) const {
+    double sum = 0;
+    for (int64_t k = 0; k < depth; k++)
+      sum += static_cast<double>(a[static_cast<size_t>(i * a_step + k)]) *
+             static_cast<double>(b[static_cast<size_t>(transposed ? j * depth + k : k * columns + j)]);
+    return sum;
+  }
+};
+
+/// Sums of n products of numbers up to 1 are off by less than n * n / 2 roundings, most by the root of n.
+TEST(Gemm, EveryTail) {
+  for (const Gemm* g : sets())
+    for (int64_t rows : {1, 2, 3, 5, 6, 7, 9, 13, 14, 15, 28, 43})
+      for (int64_t columns : {1, 3, 4, 8, 15, 16, 17, 31, 32, 33, 65, 96})
+        for (int64_t depth : {1, 2, 29, 256, 257, 600})
+          for (bool transposed : {false, true}) {
+            if (transposed && depth > 29) continue;
+            SCOPED_TRACE(cat(g->lanes, " lanes: ", rows, " x ", columns, " x ", depth));
+            Product p(rows, columns, depth);
+            p.pack(*g, transposed);
+            const std::vector<float> before = p.c;
+            for (bool add : {false, true}) {
+              p.c = before;
+              g->multiply(p.a.data(), p.a_step, p.packed.data(), rows, columns, depth, p.c.data(), p.c_step, add);
+              double off = 0;
+              for (int64_t i = 0; i < rows; i++)
+                for (int64_t j = 0; j < p.c_step; j++) {
+                  const auto at = static_cast<size_t>(i * p.c_step + j);
+                  if (j >= columns) {
+                    ASSERT_EQ(p.c[at], before[at]) << "behind row " << i;
+                    continue;
+                  }
+                  const double want = p.truth(i, j, transposed) + (add ? static_cast<double>(before[at]) : 0);
+                  off = std::max(off, std::fabs(static_cast<double>(p.c[at]) - want));
+                }
+              ASSERT_LE(off, 6e-8 * 2 * static_cast<double>(depth + 8));
+            }
+          }
+}
+
+TEST(Gemm, DividedCallsGiveTheSameBits) {
+  for (const Gemm* g : sets()) {
+    Product p(43, 100, 300);
+    p.pack(*g, false);
+    g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, false);
+    std::vector<float> parts(p.c.size());
+    for (int64_t row : {0, 1, 17})
+      for (int64_t j = 0; j < p.columns; j += g->panel) {
+        const int64_t end = row == 0 ? 1 : row == 1 ? 17 : p.rows;
+        g->multiply(p.a.data() + row * p.a_step, p.a_step, p.packed.data() + j * p.depth, end - row,
+                    std::min(g->panel, p.columns - j), p.depth, parts.data() + row * p.c_step + j, p.c_step, false);
+      }
+    for (int64_t i = 0; i < p.rows; i++)
+      for (int64_t j = 0; j < p.columns; j++) {
+        const auto at = static_cast<size_t>(i * p.c_step + j);
+        ASSERT_EQ(p.c[at], parts[at]) << g->lanes << " lanes, " << i << ", " << j;
+      }
+  }
+}
+
+/// Infinities and NaN stay in their row and column.
+TEST(Gemm, OddNumbers) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const Gemm* g : sets()) {
+    Product p(9, 21, 40);
+    p.a[static_cast<size_t>(4 * p.a_step + 7)] = inf;
+    p.b[static_cast<size_t>(11 * p.columns + 20)] = std::nanf("");
+    p.pack(*g, false);
+    g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, false);
+    for (int64_t i = 0; i < p.rows; i++)
+      for (int64_t j = 0; j < p.columns; j++) {
+        const float made = p.c[static_cast<size_t>(i * p.c_step + j)];
+        if (j == 20)
+          EXPECT_TRUE(std::isnan(made));
+        else if (i == 4)
+          EXPECT_EQ(made, std::copysign(inf, p.b[static_cast<size_t>(7 * p.columns + j)]));
+        else
+          EXPECT_TRUE(std::isfinite(made));
+      }
+  }
+}
+
+}  // namespace
+}  // namespace moka::devices::cpu::vector

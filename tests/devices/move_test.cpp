@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <limits>
+
+#include "devices/graph_util.h"
+
+/// Operations that move values, and the planner's parts of memory.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+Value* conv(Graph& g, Value* x, int64_t in, int64_t out) {
+  return g.op("conv", {{"x", x}, {"weight", g.random({out, in, 1, 1}, -0.3f, 0.3f)}});
+}
+
+Tensor flags(std::vector<uint8_t> v) {
+  Tensor t = *Tensor::zeros(DType::boolean, {static_cast<int64_t>(v.size())});
+  std::copy(v.begin(), v.end(), static_cast<uint8_t*>(t.mutable_data()));
+  return t;
+}
+
+int placed(const Run& r) {
+  return static_cast<int>(std::count_if(r.plan->steps.begin(), r.plan->steps.end(),
+                                        [](const plan::Step& s) { return s.kind == plan::Step::Kind::placed; }));
+}
+
+TEST(CpuJoin, ConvolutionsWriteWhereTheyAreJoined) {
+  for (int64_t last : {16, 5}) {
+    Graph g;
+    Value* x = conv(g, g.input({1, 3, 7, 9}), 3, 32);
+    Value* a = conv(g, x, 32, 16);
+    Value* b = conv(g, a, 16, 64);
+    Value* c = conv(g, x, 32, last);
+    Value* inner = g.op("concat", {{"values", std::vector<Value*>{a, b}}, {"axis", 1}});
+    Value* outer = g.op("concat", {{"values", std::vector<Value*>{x, inner, c}}, {"axis", -3}});
+    const auto r = expect_same(g, {conv(g, outer, 112 + last, 32)});
+    EXPECT_EQ(placed(r), 2);
+  }
+}
+
+TEST(CpuJoin, AValueIsInOnePlace) {
+  Graph g;
+  Value* x = conv(g, g.input({1, 16, 7, 9}), 16, 32);
+  Value* a = conv(g, x, 32, 32);
+  Value* twice = g.op("concat", {{"values", std::vector<Value*>{a, a, x}}, {"axis", 1}});
+  Value* again = g.op("concat", {{"values", std::vector<Value*>{x, a}}, {"axis", 1}});
+  expect_same(g, {conv(g, twice, 96, 32), conv(g, again, 64, 32), g.op("relu", {{"x", a}})});
+}
+
+TEST(CpuJoin, RowMajorOfEveryType) {
+  for (DType t : {DType::fp32, DType::int32, DType::int8, DType::boolean})
+    for (int axis : {0, 1, 2}) {
+      SCOPED_TRACE(cat(t, " ", axis));
+      Graph g;
+      Value* x = g.input({2, 3, 4}, 0, 9);
+      Value* y = g.input({2, 3, 4}, 0, 9);
+      const std::string to(to_string(t));
+      Value* a = t == DType::fp32 ? x : g.op("cast", {{"x", x}, {"dtype", to == "boolean" ? "bool" : to}});
+      Value* b = t == DType::fp32 ? y : g.op("cast", {{"x", y}, {"dtype", to == "boolean" ? "bool" : to}});
+      Value* all = g.op("concat", {{"values", std::vector<Value*>{a, b, a}}, {"axis", axis}});
+      expect_same(g, {all}, 0, true);
+    }
+}
+
+TEST(CpuCut, PartsNeedNoCopy) {
+  Graph g;
+  Value* x = conv(g, g.input({1, 3, 7, 9}), 3, 64);
+  const auto parts = g.ops("split", {{"x", x}, {"split_sizes", Tensor::i32({32, 16, 16})}, {"axis", 1}});
+  Value* rest =
+      g.op("slice_by_size", {{"x", x}, {"begin", Tensor::i32({0, 16, 0, 0})}, {"size", Tensor::i32({1, 48, 7, -1})}});
+  Value* sum = g.op("add", {{"x", parts[1]}, {"y", parts[2]}});
+  Value* joined = g.op("concat", {{"values", std::vector<Value*>{sum, parts[0], conv(g, rest, 48, 16)}}, {"axis", 1}});
+  const auto r = expect_same(g, {conv(g, joined, 64, 16)});
+  EXPECT_EQ(placed(r), 2);
+}
+
+/// The last use of a part does not end the whole's life, nor move its other parts.
+TEST(CpuCut, InPlaceWithinParts) {
+  Graph g;
+  Value* x = g.op("exp", {{"x", g.input({1, 4, 6})}});
+  const auto parts = g.ops("split", {{"x", x}, {"num_splits", 2}, {"axis", 1}});
+  Value* a = g.op("sqrt", {{"x", parts[1]}});
+  Value* b = g.op("tanh", {{"x", a}});
+  Value* c = g.op("sub", {{"x", b}, {"y", parts[0]}});
+  Value* d = g.op(
+      "tanh",
+      {{"x", g.op("slice_by_index", {{"x", x}, {"begin", Tensor::i32({0, 1, 0})}, {"end", Tensor::i32({1, 3, 6})}})}});
+  expect_same(g, {g.op("add", {{"x", c}, {"y", d}})});
+}
+
+TEST(CpuCut, SlicesOfAllKinds) {
+  const std::vector<std::vector<std::vector<int64_t>>> all = {
+      {{0, 1, 0}, {1, 3, 5}, {1, 1, 1}}, {{0, 0, 1}, {2, 4, 4}, {1, 1, 2}}, {{1, -1, 4}, {2, -5, -6}, {1, -1, -2}},
+      {{0, 2, 1}, {1, 3, 4}, {1, 1, 1}}, {{1, 0, 0}, {2, 4, 5}, {1, 1, 1}}, {{-1, 3, 2}, {2, 4, 3}, {1, 3, 1}}};
+  for (size_t i = 0; i < all.size(); i++) {
+    SCOPED_TRACE(i);
+    Graph g;
+    Value* x = g.input({2, 4, 5});
+    Value* y = g.op("slice_by_index", {{"x", x},
+                                       {"begin", Tensor::i32(all[i][0])},
+                                       {"end", Tensor::i32(all[i][1])},
+                                       {"stride", Tensor::i32(all[i][2])}});
+    expect_same(g, {y, g.op("exp", {{"x", y}})}, 1e-6);
+  }
+  Graph g;
+  Value* x = g.input({2, 4, 5});
+  Value* y = g.op("slice_by_index", {{"x", x},
+                                     {"begin", Tensor::i32({1, 2, 0})},
+                                     {"end", Tensor::i32({0, 0, 0})},
+                                     {"end_mask", flags({0, 0, 1})},
+                                     {"squeeze_mask", flags({1, 1, 0})}});
+  expect_same(g, {y});
+}
+
+TEST(CpuSample, MarginsOfImages) {
+  for (const char* mode : {"constant", "reflect", "replicate"})
+    for (int64_t ch : {3, 16, 33})
+      for (float value : {0.0f, 2.5f}) {
+        SCOPED_TRACE(cat(mode, " ", ch, " ", value));
+        Graph g;
+        Value* x = conv(g, g.input({2, 5, 7, 6}), 5, ch);
+        Value* y = g.op("pad", {{"x", x}, {"pad", Tensor::i32({3, 1, 0, 4})}, {"mode", mode}, {"constant_val", value}});
+        Value* z = g.op(
+            "pad", {{"x", y}, {"pad", Tensor::i32({0, 0, 0, 0, 9, 0, 2, 2})}, {"mode", mode}, {"constant_val", value}});
+        expect_same(g, {conv(g, y, ch, 16), z});
+      }
+}
+
+TEST(CpuSample, ResizesImages) {
+  for (int64_t ch : {3, 16, 33}) {
+    Graph g;
+    Value* x = conv(g, g.input({2, 5, 7, 6}), 5, ch);
+    std::vector<Value*> all;
+    auto add = [&](Value* y) { all.push_back(conv(g, y, ch, 7)); };
+    add(g.op("upsample_nearest_neighbor", {{"x", x}, {"scale_factor_height", 2}, {"scale_factor_width", 3}}));
+    add(g.op("resize_nearest_neighbor", {{"x", x}, {"target_size_height", 5}, {"target_size_width", 11}}));
+    for (bool align : {false, true})
+      add(g.op("upsample_bilinear",
+               {{"x", x}, {"scale_factor_height", 2}, {"scale_factor_width", 3}, {"align_corners", align}}));
+    for (const char* mode : {"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"}) {
+      add(g.op("resize_bilinear",
+               {{"x", x}, {"target_size_height", 4}, {"target_size_width", 13}, {"sampling_mode", mode}}));
+      for (const char* way : {"LINEAR", "NEAREST_NEIGHBOR"})
+        add(g.op("resize", {{"x", x},
+                            {"shape", Tensor::i32({0, 9})},
+                            {"resized_dims", Tensor::scalar_i64(DType::uint32, 2)},
+                            {"interpolation_mode", way},
+                            {"sampling_mode", mode}}));
+    }
+    expect_same(g, all);
+  }
+}
+
+/// What has no part in a pixel does not show, or does, as in the reference.
+TEST(CpuSample, Infinities) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Graph g;
+  Value* x = g.input_of(Tensor::f32({1, 1, 3, 3}, std::vector<float>{0, 1, inf, -inf, 2, 3, 4, 5, 6}));
+  expect_same(g, {g.op("upsample_bilinear", {{"x", x}, {"scale_factor_height", 2}, {"scale_factor_width", 2}}),
+                  g.op("resize", {{"x", x},
+                                  {"shape", Tensor::i32({5, 5})},
+                                  {"resized_dims", Tensor::scalar_i64(DType::uint32, 2)},
+                                  {"sampling_mode", "ALIGN_CORNERS"}})});
+}
+
+}  // namespace
+}  // namespace moka::devices_test

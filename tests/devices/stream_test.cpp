@@ -1,0 +1,170 @@
+#include <cmath>
+
+#include "base/half.h"
+#include "devices/graph_util.h"
+
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+Tensor of_bytes(DType dtype, const Shape& shape, unsigned seed) {
+  auto size = storage_bytes(dtype, shape);
+  EXPECT_TRUE(size.ok());
+  std::mt19937 draw(seed);
+  std::vector<std::byte> bytes(*size);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(draw());
+  auto t = Tensor::wrap(dtype, shape, Bytes::copy_of(bytes));
+  EXPECT_TRUE(t.ok());
+  return *t;
+}
+
+/// Scales and offsets are fp32, so that expanding them does not round.
+struct Kind {
+  std::string name;
+  std::function<Value*(Graph&, int64_t made, int64_t depth)> weights;  ///< null when it cannot have these sizes
+  int64_t most_rows = 4;                                               ///< that are streamed
+};
+
+Value* halves(Graph& g, int64_t made, int64_t depth) {
+  const Tensor wide = g.random({made, depth});
+  Tensor t = *Tensor::zeros(DType::fp16, wide.shape());
+  float_to_half(wide.as<float>().data(), static_cast<uint16_t*>(t.mutable_data()), static_cast<size_t>(t.count()));
+  return g.op("constexpr_cast", {{"source_val", t}, {"output_dtype", "fp32"}});
+}
+
+Kind scaled(DType dtype, int64_t block, bool offset) {
+  return {cat(dtype, " block ", block, offset ? " offset" : ""), [=](Graph& g, int64_t made, int64_t depth) -> Value* {
+            const int64_t groups = block == 0 ? 1 : depth / block;
+            if (block != 0 && depth % block != 0) return nullptr;
+            std::vector<NamedArg> args{{"data", of_bytes(dtype, {made, depth}, 7)},
+                                       {"scale", g.random({made, groups}, 0.01f, 0.1f)}};
+            if (offset) args.emplace_back("offset", g.random({made, groups}, -3, 3));
+            return g.op("constexpr_blockwise_shift_scale", std::move(args));
+          }};
+}
+
+Kind palette(DType dtype, int64_t groups, bool rescaled = false) {
+  return {cat(dtype, " palettes ", groups, rescaled ? " with scales" : ""),
+          [=](Graph& g, int64_t made, int64_t depth) -> Value* {
+            if (made % groups != 0) return nullptr;
+            Tensor lut = g.random({groups, 1, int64_t{1} << bits(dtype), 1});
+            // Exact in half precision, as converters make them.
+            for (float& v : lut.mut<float>()) v = static_cast<float>(half(v));
+            Value* w = g.op("constexpr_lut_to_dense", {{"indices", of_bytes(dtype, {made, depth}, 9)}, {"lut", lut}});
+            if (rescaled)
+              w = g.op("constexpr_blockwise_shift_scale", {{"data", w}, {"scale", g.random({made, 1}, 0.5f, 2)}});
+            return w;
+          }};
+}
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> all{{"fp32",
+                         [](Graph& g, int64_t made, int64_t depth) {
+                           return g.constant(g.random({made, depth}));
+                         },
+                         2},
+                        {"fp16", halves}};
+  for (DType t : {DType::int8, DType::uint8, DType::int4, DType::uint4})
+    for (int64_t block : {0, 16, 32, 64, 128})
+      for (bool offset : {false, true}) all.push_back(scaled(t, block, offset));
+  all.push_back(scaled(DType::int4, 8, true));
+  all.push_back(scaled(DType::uint4, 256, true));
+  for (DType t : {DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::uint8})
+    for (int64_t groups : {1, 2}) all.push_back(palette(t, groups));
+  all.push_back(palette(DType::uint4, 1, true));
+  return all;
+}
+
+const plan::Step* step_of(const Run& r, std::string_view op) {
+  for (const plan::Step& s : r.plan->steps)
+    if (s.op != nullptr && s.op->type_name() == op) return &s;
+  return nullptr;
+}
+
+/// Blocks that a row of this length can have are streamed, all others are expanded; both give the same.
+TEST(Stream, EveryKindAndSize) {
+  for (const Kind& kind : kinds())
+    for (auto [made, depth] :
+         {std::pair<int64_t, int64_t>{6, 1}, {5, 7}, {2, 17}, {34, 96}, {8, 128}, {66, 1024}, {18, 400}})
+      for (int64_t rows : {1, 2, 3, 4, 5}) {
+        SCOPED_TRACE(cat(kind.name, " [", made, ", ", depth, "] rows ", rows));
+        Graph g(Opset::ios18);
+        Value* w = kind.weights(g, made, depth);
+        if (w == nullptr) continue;
+        Value* y = g.op("linear", {{"x", g.input({rows, depth})}, {"weight", w}, {"bias", g.random({made})}});
+        const auto r = expect_same(g, {y}, 2e-6, true);
+        ASSERT_NE(r.plan, nullptr);
+        const bool whole =
+            kind.name.find("block") == std::string::npos || kind.name.find("block 0") != std::string::npos;
+        if (whole && rows <= kind.most_rows) {
+          EXPECT_EQ(step_of(r, "linear")->choice->kernel, "cpu.linear.stream");
+        }
+        if (rows > kind.most_rows) {
+          EXPECT_NE(step_of(r, "linear")->choice->kernel, "cpu.linear.stream");
+        }
+      }
+}
+
+TEST(Stream, ColumnsOfAMatrix) {
+  for (const Kind& kind : kinds())
+    for (auto [made, depth] : {std::pair<int64_t, int64_t>{40, 6}, {256, 34}, {17, 2}}) {
+      SCOPED_TRACE(cat(kind.name, " [", made, ", ", depth, "]"));
+      Graph g(Opset::ios18);
+      Value* w = kind.weights(g, depth, made);  // blocks and palettes go the other way
+      if (w == nullptr) continue;
+      expect_same(g, {g.op("matmul", {{"x", g.input({2, 1, depth})}, {"y", w}})}, 2e-6, true);
+    }
+}
+
+TEST(Stream, EpiloguesAndThreads) {
+  Graph g(Opset::ios18);
+  Value* w = scaled(DType::int4, 32, false).weights(g, 1111, 512);
+  Value* y = g.op("linear", {{"x", g.input({1, 512})}, {"weight", w}, {"bias", g.random({1111})}});
+  y->producer()->epilogue.push_back({"relu", 0, 0, "r"});
+  g.function().body().set_outputs({y});
+  auto one = run(g.function(), g.inputs(), true, 1), two = run(g.function(), g.inputs(), true, 2);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->outputs[0], two->outputs[0]);
+  for (float v : one->outputs[0].as<float>()) EXPECT_GE(v, 0);
+}
+
+TEST(Stream, SpecialValues) {
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    Graph g(Opset::ios18);
+    Tensor x = g.random({3, 1024});
+    x.mut<float>()[3] = INFINITY;
+    x.mut<float>()[1024 + 700] = NAN;
+    Value* w = kind.weights(g, 4, 1024);
+    expect_same(g, {g.op("linear", {{"x", g.input_of(x)}, {"weight", w}})}, 2e-6, true);
+  }
+}
+
+/// Neither the plan nor the pool holds the weights in fp32.
+TEST(Stream, WeightsStaySmall) {
+  const int64_t made = 512, depth = 1024;
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    Graph g(Opset::ios18);
+    Value* w = kind.weights(g, made, depth);
+    const auto r = expect_same(g, {g.op("linear", {{"x", g.input({1, depth})}, {"weight", w}})}, 2e-6);
+    ASSERT_NE(r.plan, nullptr);
+    EXPECT_EQ(r.kernels.find("cpu.linear.stream"), 0u);
+    for (const plan::Place& p : r.plan->places) {
+      if (kind.name == "fp32" || p.type != Type::tensor(DType::fp32, {made, depth})) continue;
+      EXPECT_TRUE(p.constant.empty_handle());
+    }
+    const bool large = kind.name.starts_with("uint6") || kind.name.starts_with("uint8 palettes"),
+               wider = large || kind.name.starts_with("uint3");
+    EXPECT_EQ(r.kernels.find("packed") != std::string::npos, wider);
+    // Codes that are packed, and scales and offsets of blocks of 8 and more.
+    EXPECT_LE(r.constants->packed_bytes(), static_cast<size_t>(made * depth) * (large ? 2 : 1) + 4096);
+    if (kind.name.find("block") == std::string::npos && !wider) {
+      EXPECT_LE(r.constants->packed_bytes(), 4096u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -183,6 +183,8 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
                     "' is given twice");
     if (a.constant)
       op->set_constant(a.name, std::move(*a.constant));
+    else if (!a.tuple && a.values.size() == 1 && a.values[0] != nullptr && a.values[0]->is_inline_constant())
+      op->set_constant(a.name, *a.values[0]->constant());  // of another operation, which alone may hold it
     else
       op->set_input(a.name, std::move(a.values), a.tuple);
   }

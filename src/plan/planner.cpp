@@ -581,14 +581,17 @@ Result<bool> Planner::plan_control(const ir::Op& op) {
 
 Status Planner::finish_outputs() {
   std::set<int> taken;
-  for (const ir::Value* v : block_.outputs()) {
-    int i = MOKA_TRY(find(v));
+  for (size_t k = 0; k < block_.outputs().size(); k++) {
+    int i = MOKA_TRY(find(block_.outputs()[k]));
     if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
     const Place& root = place(place(i).root);
-    if (own_outputs_ && !is_object(place(i).type) &&
-        (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
+    const bool object = is_object(place(i).type);
+    // A list that a loop hands on unchanged stays where it is.
+    const bool stays = object && k < plan_->inputs.size() && place(i).root == plan_->inputs[k];
+    if (own_outputs_ && !stays && (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
       Place copy;
       copy.type = place(i).type;
+      if (object) copy.storage = Storage::object;
       Step s;
       s.kind = Step::Kind::convert;
       s.in = {i};
@@ -673,27 +676,6 @@ int depth_of(const Plan* p) {
 }
 
 }  // namespace
-
-std::shared_ptr<const Plan> PlanCache::find(const Key& key) {
-  for (auto it = plans_.begin(); it != plans_.end(); ++it)
-    if (it->first == key) {
-      plans_.splice(plans_.begin(), plans_, it);
-      return plans_.front().second;
-    }
-  return nullptr;
-}
-
-void PlanCache::add(const Key& key, std::shared_ptr<const Plan> plan, size_t capacity) {
-  plans_.emplace_front(key, std::move(plan));
-  while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
-}
-
-std::vector<std::shared_ptr<const Plan>> PlanCache::snapshot() const {
-  std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<const Plan>> out;
-  for (const auto& [key, plan] : plans_) out.push_back(plan);
-  return out;
-}
 
 std::vector<ir::Type> Plan::output_types() const {
   std::vector<ir::Type> t;

@@ -127,6 +127,56 @@ TEST(Converted, SubByteTypesAreInputsInTheWeightsFile) {
             (std::vector<double>{1 + 20 - 200 - 4000, 1.5 + 0 + 0 + 7000}));
 }
 
+/// Indices of any width lie without gaps, each from its lowest bit on.
+TEST(Converted, IndicesOfEveryWidthInTheWeightsFile) {
+  const std::pair<int, uint32_t> types[] = {{1, 9}, {2, 10}, {3, 12}, {4, 11}, {6, 13}, {8, 3}};
+  for (const auto& [bits, type] : types) {
+    SCOPED_TRACE(bits);
+    const int entries = 1 << bits;
+    std::vector<uint8_t> packed(static_cast<size_t>(bits));  // of 8 indices
+    std::vector<double> expected(2);
+    const double scale[] = {1, 10, 100, 1000};
+    for (int i = 0; i < 8; i++) {
+      const int index = (i * 5 + entries - 1) % entries;
+      for (int b = 0; b < bits; b++)
+        if (index >> b & 1)
+          packed[static_cast<size_t>((i * bits + b) / 8)] |= static_cast<uint8_t>(1 << (i * bits + b) % 8);
+      expected[static_cast<size_t>(i / 4)] += scale[i % 4] * (index - 1);
+    }
+    std::string values;
+    for (int k = 0; k < entries; k++) values += (k == 0 ? "[" : ", [") + std::to_string(k - 1) + "]";
+    Weights file;
+    const std::string indices = file.add<uint8_t>(type, packed);
+    EXPECT_EQ(product("ios18",
+                      "tensor<fp16, [2, 4]> w = constexpr_lut_to_dense(indices = tensor<uint" + std::to_string(bits) +
+                          ", [2, 4]>" + indices + ", lut = tensor<fp16, [1, 1, " + std::to_string(entries) +
+                          ", 1]>([[[" + values + "]]]))[name = string(\"w\")];\n",
+                      file),
+              expected);
+  }
+}
+
+/// A quantised table, looked up where a mask is set: three operations for one weight.
+TEST(Converted, QuantisedTablesOfSparsePalettes) {
+  Weights file;
+  const std::string mask = file.add<uint8_t>(9, {0b10010101});  // elements 0, 2, 4, 7
+  const std::string indices = file.add<uint8_t>(10, {0b00011011}), table = file.add<int8_t>(4, {3, 5, 7, 9});
+  EXPECT_EQ(product("ios18",
+                    "tensor<fp16, [1, 1, 4, 1]> lut = constexpr_blockwise_shift_scale(data = tensor<int8, [1, 1, 4, "
+                    "1]>" +
+                        table +
+                        ", scale = tensor<fp16, [1, 1, 1, 1]>([[[[0.5]]]]), offset = tensor<int8, [1, 1, 1, "
+                        "1]>([[[[1]]]]))[name = string(\"lut\")];\n"
+                        "tensor<uint1, [2, 4]> m, tensor<fp16, [4]> v = constexpr_lut_to_sparse(indices_mask = "
+                        "tensor<uint1, [2, 4]>" +
+                        mask + ", indices_nonzero_data = tensor<uint2, [4]>" + indices +
+                        ", lut = lut)[name = string(\"v\")];\n"
+                        "tensor<fp16, [2, 4]> w = constexpr_sparse_to_dense(nonzero_data = v, mask = m)[name = "
+                        "string(\"w\")];\n",
+                    file),
+            (std::vector<double>{4 + 300, 2 + 1000}));
+}
+
 /// The table itself is quantised.
 TEST(Converted, QuantisedTablesOfPalettes) {
   Weights file;

@@ -68,6 +68,93 @@ TEST(States, Errors) {
   });
 }
 
+/// A cache gets a row in each prediction; a sum beside it is another state.
+TEST(States, SeveralWithRowsWrittenOneByOne) {
+  const std::string row = "tensor<fp16, [1, 4]>", cache = "tensor<fp16, [8, 4]>";
+  const Model m = Model::from_mil(
+      program("state<" + cache + "> keys, state<" + row + "> sum, " + row + " x, tensor<int32, [1]> at",
+              cache + " old = read_state(input = keys);\n" +
+                  "tensor<int32, [1]> next = add(x = at, y = tensor<int32, [1]>([1]));\n"
+                  "tensor<int32, [2]> begin = concat(values = (at, tensor<int32, [1]>([0])), axis = int32(0));\n"
+                  "tensor<int32, [2]> end = concat(values = (next, tensor<int32, [1]>([4])), axis = int32(0));\n" +
+                  cache + " changed = slice_update(x = old, update = x, begin = begin, end = end);\n" + cache +
+                  " kept = coreml_update_state(state = keys, value = changed);\n" + row +
+                  " before = read_state(input = sum);\n" + row + " after = add(x = before, y = x);\n" + row +
+                  " total = coreml_update_state(state = sum, value = after);\n" + row +
+                  " rows = reduce_sum(x = kept, axes = tensor<int32, [1]>([0]), keep_dims = bool(true));\n" + cache +
+                  " again = read_state(input = keys);\n" + row +
+                  " most = reduce_max(x = again, axes = tensor<int32, [1]>([0]), keep_dims = bool(true));\n",
+              "rows, total, most"));
+  State s = m.new_state();
+  PredictionOptions with_state{&s};
+  std::vector<double> expected(32), sum(4);
+  for (int n = 0; n < 8; n++) {
+    const int place = n * 3 % 8;
+    std::vector<float> x(4);
+    for (int i = 0; i < 4; i++) {
+      x[static_cast<size_t>(i)] = static_cast<float>(n + 1 + 10 * i);
+      expected[static_cast<size_t>(place * 4 + i)] = n + 1 + 10 * i;
+      sum[static_cast<size_t>(i)] += n + 1 + 10 * i;
+    }
+    MultiArray at(DataType::int32, {1});
+    at.as<int32_t>()[0] = place;
+    const Features out = m.predict({{"x", MultiArray::of(x, {1, 4})}, {"at", at}}, with_state);
+    EXPECT_EQ(values(out.array("rows")), sum);
+    EXPECT_EQ(values(out.array("total")), sum);
+    EXPECT_EQ(values(out.array("most")), std::vector<double>(x.begin(), x.end()));
+    EXPECT_EQ(values(s.read("keys")), expected);
+    EXPECT_EQ(values(s.read("sum")), sum);
+  }
+}
+
+/// A value read before a write is what was there.
+TEST(States, ReadBeforeAWriteIsTheFormerValue) {
+  const std::string t = "tensor<fp32, [2]>";
+  const Model m = Model::from_mil(program(
+      "state<" + t + "> kept, " + t + " x",
+      t + " before = read_state(input = kept);\n" + t + " now = coreml_update_state(state = kept, value = x);\n" + t +
+          " after = read_state(input = kept);\n" + t + " change = sub(x = after, y = before);\n" + t +
+          " same = sub(x = after, y = now);\n",
+      "before, change, same"));
+  State s = m.new_state();
+  PredictionOptions with_state{&s};
+  double a = 0;
+  for (float v : {3.0f, 5.0f, -1.0f}) {
+    const Features out = m.predict({{"x", pair_of(v, 2 * v)}}, with_state);
+    EXPECT_EQ(values(out.array("before")), (std::vector<double>{a, 2 * a}));
+    EXPECT_EQ(values(out.array("change")), (std::vector<double>{v - a, 2 * (v - a)}));
+    EXPECT_EQ(values(out.array("same")), (std::vector<double>{0, 0}));
+    a = static_cast<double>(v);
+  }
+}
+
+/// Writes inside of branches and loops happen when these run.
+TEST(States, AreWrittenInsideOfBlocks) {
+  const std::string t = "tensor<fp32, [2]>";
+  const Model m = Model::from_mil(
+      program("state<" + t + "> kept, " + t + " x, int32 n",
+              "bool some = greater(x = n, y = int32(0));\n" + t + " y = cond(pred = some) {\n block yes() {\n" +
+                  "int32 i = while_loop(loop_vars = (int32(0))) {\n"
+                  "block test(int32 k) { bool more = less(x = k, y = n); } -> (more);\n"
+                  "block step(int32 k) { int32 next = add(x = k, y = int32(1));\n" +
+                  t + " old = read_state(input = kept);\n" + t + " sum = add(x = old, y = x);\n" + t +
+                  " done = coreml_update_state(state = kept, value = sum); } -> (next);\n};\n" + t +
+                  " a = read_state(input = kept); } -> (a);\n block no() {\n" + t +
+                  " b = read_state(input = kept); } -> (b);\n};\n",
+              "y"));
+  State s = m.new_state();
+  PredictionOptions with_state{&s};
+  int times = 0;
+  for (int n : {3, 0, 1, -2, 4}) {
+    times += std::max(n, 0);
+    MultiArray count(DataType::int32, {1});
+    count.as<int32_t>()[0] = n;
+    const std::vector<double> expected{1.0 * times, -2.0 * times};
+    EXPECT_EQ(values(m.predict({{"x", pair_of(1, -2)}, {"n", count}}, with_state).array("y")), expected) << n;
+    EXPECT_EQ(values(s.read("kept")), expected);
+  }
+}
+
 TEST(Intermediates, ShowEveryOperation) {
   Model m =
       Model::from_mil(program("tensor<fp32, [2]> x", R"(tensor<fp32, [2]> a = add(x = x, y = x)[name = string("first")];

@@ -193,6 +193,60 @@ TEST(Loops, FillListsOfDynamicLength) {
   EXPECT_EQ(r.device.planned["sub"], 1);
 }
 
+/// Lists change places, come twice, and one stays: none may be overwritten before it is read.
+TEST(Loops, HandListsOnInAnyOrder) {
+  const std::string list = "list<tensor<fp32, [1]>, ?>";
+  std::string start;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const std::string n = name;
+    start += list + " " + n +
+             "0 = make_list(init_length = int32(0), dynamic_length = bool(true), elem_shape = (int32(1)), dtype = "
+             "string(\"fp32\"));\ntensor<fp32, [1]> " +
+             n + "x = add(x = x, y = fp32(" + std::to_string(name[0] - 'a') + "));\n" + list + " " + n +
+             "1 = list_write(ls = " + n + "0, index = int32(0), value = " + n + "x);\n";
+  }
+  std::string read;
+  for (const char* name : {"a", "b", "c", "d"})
+    read += "tensor<fp32, [1]> y" + std::string(name) + " = list_read(ls = " + name + ", index = int32(0));\n";
+  const std::string vars = list + " p, " + list + " q, " + list + " r, " + list + " s";
+  Runner r("int32 n, tensor<fp32, [1]> x",
+           start + "int32 i, " + list + " a, " + list + " b, " + list + " c, " + list +
+               " d = while_loop(loop_vars = (int32(0), a1, b1, c1, d1)) {\n" + "block test(int32 k, " + vars +
+               ") { bool more = less(x = k, y = n); } -> (more);\n" + "block step(int32 k, " + vars +
+               ") { int32 after = add(x = k, y = int32(1));\n"
+               "tensor<fp32, [1]> old = list_read(ls = s, index = int32(0));\n"
+               "tensor<fp32, [1]> ten = add(x = old, y = fp32(10));\n" +
+               list + " t = list_write(ls = s, index = int32(0), value = ten); } -> (after, q, p, r, t);\n};\n" + read,
+           "ya, yb, yc, yd");
+  const Tensor x = Tensor::f32({1}, std::vector<float>{100});
+  for (int n : {1, 0, 2, 5}) {
+    const auto out = r.run(n, {x});
+    EXPECT_EQ(out[0], std::vector<double>{n % 2 == 0 ? 100.0 : 101.0}) << n;
+    EXPECT_EQ(out[1], std::vector<double>{n % 2 == 0 ? 101.0 : 100.0}) << n;
+    EXPECT_EQ(out[2], std::vector<double>{102}) << n;
+    EXPECT_EQ(out[3], std::vector<double>{103.0 + 10 * n}) << n;
+  }
+  Runner twice("int32 n, tensor<fp32, [1]> x",
+               start + "int32 i, " + list + " a, " + list + " b = while_loop(loop_vars = (int32(0), a1, b1)) {\n" +
+                   "block test(int32 k, " + list + " p, " + list +
+                   " q) { bool more = less(x = k, y = n); } -> (more);\n" + "block step(int32 k, " + list + " p, " +
+                   list +
+                   " q) { int32 after = add(x = k, y = int32(1));\n"
+                   "tensor<fp32, [1]> first = list_read(ls = p, index = int32(0));\n"
+                   "tensor<fp32, [1]> next = add(x = first, y = x);\n" +
+                   list +
+                   " both = list_write(ls = q, index = k, value = next); } -> (after, both, both);\n};\n"
+                   "tensor<fp32, [1]> y = list_read(ls = a, index = int32(0));\n"
+                   "tensor<fp32, [1]> z = list_read(ls = b, index = int32(0));\nint32 size = list_length(ls = b);\n",
+               "y, z, size");
+  for (int n : {3, 1, 2}) {
+    const auto out = twice.run(n, {x});
+    EXPECT_EQ(out[0], std::vector<double>{200}) << n;
+    EXPECT_EQ(out[1], out[0]) << n;
+    EXPECT_EQ(out[2], std::vector<double>{static_cast<double>(n)}) << n;
+  }
+}
+
 /// Elements of a list may have different shapes.
 TEST(Loops, ReadElementsOfDifferentShapes) {
   const std::string list = "list<tensor<fp32, [?]>, ?>";

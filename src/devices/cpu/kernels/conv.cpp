@@ -43,11 +43,16 @@ struct Format {
   bool fused;
 };
 
-/// Best first. A blocked result pays even where its block is mostly padding; few channels are read row-major.
-std::vector<Format> formats(const MatchCall& m, int64_t in, bool fused) {
+/// Best first. A blocked result pays even where its block is mostly padding; few channels are read row-major, and then
+/// oneDNN adds up all taps in one float: of long windows a product of matrices is more exact.
+std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused) {
+  constexpr int64_t kLongWindow = 128;
   std::vector<Format> f;
   if (fused) {
-    f.push_back({in >= channel_block() ? blocked() : Layout{}, blocked(), true});
+    if (in >= channel_block())
+      f.push_back({blocked(), blocked(), true});
+    else if (taps <= kLongWindow)
+      f.push_back({{}, blocked(), true});
     f.push_back({{}, {}, true});
   }
   if (m.epilogue.empty() && !m.call.has_addend()) return f;
@@ -98,7 +103,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
   ThreadScope scope(m.threads);
-  for (const Format& f : formats(m, x[1], fused)) {
+  for (const Format& f : formats(m, x[1], w.taps(), fused)) {
     try {
       auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
                      describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));

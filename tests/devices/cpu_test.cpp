@@ -312,6 +312,18 @@ TEST(CpuLocalResponseNorm, Layouts) {
   }
 }
 
+TEST(CpuNorm, InstancesInBlocks) {
+  for (int64_t ch : {16, 33}) {
+    Graph g;
+    Value* x = g.op("conv", {{"x", g.input({2, ch, 11, 13}, 0, 2)}, {"weight", g.random({ch, ch, 1, 1})}});
+    Value* a = g.op("instance_norm", {{"x", x}, {"gamma", g.random({ch})}, {"beta", g.random({ch})}});
+    a->producer()->epilogue = {{"sigmoid"}};
+    Value* b = g.op("instance_norm", {{"x", a}, {"epsilon", 0.1f}});
+    const auto r = expect_same(g, {g.op("conv", {{"x", b}, {"weight", g.random({ch, ch, 3, 3})}})});
+    EXPECT_EQ(r.kernels.find("instance_norm convert"), std::string::npos) << r.kernels;
+  }
+}
+
 TEST(CpuConcat, BlockedChannels) {
   Graph g;
   Value* x = g.input({2, 32, 5, 6});

@@ -124,6 +124,42 @@ Match match_layer_norm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
+/// Sums of f(x) of each channel of a block over all pixels: in float over a few of them, else in double.
+template <int64_t kLanes, class F>
+void sum_lanes(const float* x, int64_t pixels, double* sums, F f) {
+  constexpr int64_t kFew = 64;
+  std::fill_n(sums, kLanes, 0.0);
+  for (int64_t p = 0; p < pixels; p += kFew) {
+    float some[kLanes] = {};
+    for (int64_t q = p, end = std::min(pixels, p + kFew); q < end; q++)
+      for (int64_t i = 0; i < kLanes; i++) some[i] += f(x[q * kLanes + i], i);
+    for (int64_t i = 0; i < kLanes; i++) sums[i] += static_cast<double>(some[i]);
+  }
+}
+
+/// Standardizes every channel of a block over its pixels.
+template <int64_t kLanes>
+void standardize_block(const float* x, const float* gamma, const float* beta, float* y, int64_t pixels,
+                       double epsilon) {
+  double sums[kLanes];
+  float high[kLanes], low[kLanes], scale[kLanes];
+  sum_lanes<kLanes>(x, pixels, sums, [](float v, int64_t) { return v; });
+  for (int64_t i = 0; i < kLanes; i++) {
+    const double mean = sums[i] / static_cast<double>(pixels);
+    high[i] = static_cast<float>(mean);
+    low[i] = static_cast<float>(mean - static_cast<double>(high[i]));
+  }
+  sum_lanes<kLanes>(x, pixels, sums, [&](float v, int64_t i) {
+    const float d = (v - high[i]) - low[i];
+    return d * d;
+  });
+  for (int64_t i = 0; i < kLanes; i++)
+    scale[i] = static_cast<float>(1 / std::sqrt(sums[i] / static_cast<double>(pixels) + epsilon)) * gamma[i];
+  for (int64_t p = 0; p < pixels; p++)
+    for (int64_t i = 0; i < kLanes; i++)
+      y[p * kLanes + i] = ((x[p * kLanes + i] - high[i]) - low[i]) * scale[i] + beta[i];
+}
+
 Match match_instance_norm(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
   const ir::Shape& x = m.call.shape("x");
@@ -138,6 +174,30 @@ Match match_instance_norm(const MatchCall& m) {
   c.tiles = x[0] * channels;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 0, 3 * traffic(m));
+  if (const Layout layout = layout_of(m, "x"); layout.kind == Layout::Kind::channel_blocked) {
+    const int64_t block = layout.block, groups = (channels + block - 1) / block;
+    c.in = in_layouts(m, "x", layout);
+    c.out = {layout};
+    c.tiles = x[0] * groups;
+    c.run = [=, shape = x, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+      constexpr int64_t kMost = 16;
+      const float *g = data_of(args, gamma), *b = data_of(args, beta);
+      for (int64_t t = args.begin; t < args.end; t++) {
+        const int64_t first = t % groups * block, some = std::min(block, channels - first);
+        float scale[kMost], shift[kMost] = {};
+        std::fill_n(scale, kMost, 1.0f);
+        if (g != nullptr) std::copy_n(g + first, some, scale);
+        if (b != nullptr) std::copy_n(b + first, some, shift);
+        const float* from = args.in[in].as<float>() + t * n * block;
+        float* y = args.out[0].as<float>() + t * n * block;
+        (block == 16 ? standardize_block<16> : standardize_block<8>)(from, scale, shift, y, n, e);
+        apply_all(after, y, n * block);
+      }
+      clear_padding(shape, layout, args.out[0].as<float>(), args.begin * n * block, args.end * n * block);
+      return {};
+    };
+    return Match::yes(std::move(c));
+  }
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {

@@ -141,6 +141,45 @@ Pair pair_of(const MatchCall& m, std::string_view a, std::string_view b, bool ma
   return p;
 }
 
+/// An operand of a blocked operation that has one value for each channel of each image, or of all images.
+struct Gate {
+  int operand = -1;  ///< 0 or 1; -1: none
+  int64_t plane = 0, groups = 0;
+};
+
+Gate gate_of(const MatchCall& m, std::string_view a, std::string_view b, Layout layout) {
+  const ir::Shape& out = m.outputs[0].shape();
+  if (layout.is_row_major()) return {};
+  const int64_t groups = (out[1] + layout.block - 1) / layout.block, plane = out.count(2, out.rank()) * layout.block;
+  for (int k = 0; k < 2; k++) {
+    const ir::Shape &gate = m.call.shape(k == 0 ? a : b), &other = m.call.shape(k == 0 ? b : a);
+    if (other != out || gate.rank() != out.rank() || gate[1] != out[1] || gate.count(2, gate.rank()) != 1 ||
+        gate.count() == 1)
+      continue;
+    if (gate[0] == out[0]) return {k, plane, groups * out[0]};
+    if (gate[0] == 1) return {k, plane, groups};
+  }
+  return {};
+}
+
+/// Elements [begin, end), the gate's values of a group written often enough for long runs.
+void run_gated(const Gate& g, int64_t block, Binary f, const float* a, const float* b, float* y, int64_t begin,
+               int64_t end) {
+  constexpr int64_t kRun = 512;
+  float repeated[kRun];
+  while (begin < end) {
+    const int64_t group = begin / g.plane, stop = std::min(end, (group + 1) * g.plane);
+    const float* values = (g.operand == 0 ? a : b) + group % g.groups * block;
+    for (int64_t i = 0; i < std::min(kRun, stop - begin); i += block) std::copy_n(values, block, repeated + i);
+    for (; begin < stop; begin += kRun) {
+      const int64_t n = std::min(kRun, stop - begin);
+      loops().binary(f, g.operand == 0 ? repeated : a + begin, 1, g.operand == 1 ? repeated : b + begin, 1, y + begin,
+                     n);
+    }
+    begin = stop;
+  }
+}
+
 Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_view a, std::string_view b, Pair p,
                     Binary f, bool compares) {
   const ir::Shape out = m.outputs[0].shape();
@@ -156,14 +195,18 @@ Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_vie
   c.tiles = chunks.tiles();
   c.epilogues = compares ? 0 : m.epilogue.size();
   c.cost = cost_of(m, 0, traffic(m));
+  const Gate gate = compares ? Gate{} : gate_of(m, a, b, layout);
   c.run = [=, walk = p.walk, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *v = args.in[x].as<float>(), *w = args.in[y].as<float>();
     auto* to = args.out[0].as<std::byte>();
     const int64_t size = compares ? 1 : 4;
     const int64_t begin = chunks.first(args.begin), end = chunks.first(args.end);
-    walk.each(begin, end, [&](int64_t first, const auto& from, int64_t n) {
-      loops().binary(f, v + from[0], walk.step(0), w + from[1], walk.step(1), to + first * size, n);
-    });
+    if (gate.operand >= 0)
+      run_gated(gate, layout.block, f, v, w, args.out[0].as<float>(), begin, end);
+    else
+      walk.each(begin, end, [&](int64_t first, const auto& from, int64_t n) {
+        loops().binary(f, v + from[0], walk.step(0), w + from[1], walk.step(1), to + first * size, n);
+      });
     if (!compares) {
       float* z = args.out[0].as<float>();
       apply_all(after, z + begin, end - begin);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "ops/common/common.h"
 #include "ops/common/runs.h"
@@ -27,6 +28,13 @@ Result<Sampling> upsampling_of(const OpCall& call) {
   }
   if (align && centers) return call.error("half_pixel_centers", "false when align_corners is true", "true");
   return align ? Sampling::strict_align_corners : centers ? Sampling::unalign_corners : Sampling::default_;
+}
+
+int64_t mirrored(int64_t i, int64_t n) {
+  if (n == 1) return 0;
+  const int64_t period = 2 * (n - 1);
+  i = std::abs(i) % period;
+  return std::min(i, period - i);
 }
 
 double grid_point(Sampling mode, double extent, int64_t out, int64_t i) {

@@ -37,6 +37,9 @@ int64_t nearest_half_pixel(int64_t in, int64_t out, int64_t i);
 /// Nearest neighbour from the top left: floor(i * in / out), exactly.
 int64_t nearest_top_left(int64_t in, int64_t out, int64_t i);
 
+/// Position i of an axis that goes on for ever by being mirrored at its first and last of n elements.
+int64_t mirrored(int64_t i, int64_t n);
+
 /// Checks that x has rank 3 or more and known-or-unknown sizes that can be resized to height and width (kAnyDim: not
 /// known); the resulting type. An empty image can only stay empty.
 Result<ir::Type> resized_type(const ir::OpCall& call, int64_t height, int64_t width);

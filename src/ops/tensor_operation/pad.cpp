@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstdlib>
 
 #include "ops/common/common.h"
+#include "ops/common/sampling.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
 
@@ -12,14 +12,6 @@ namespace {
 struct Margins {
   int64_t before[kMaxRank] = {}, after[kMaxRank] = {};
 };
-
-/// Position i of an axis that goes on for ever by being mirrored at its first and last of n elements.
-int64_t mirrored(int64_t i, int64_t n) {
-  if (n == 1) return 0;
-  const int64_t period = 2 * (n - 1);
-  i = std::abs(i) % period;
-  return std::min(i, period - i);
-}
 
 /// Pairs (before, after) for the last axes of x.
 Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shape& x) {

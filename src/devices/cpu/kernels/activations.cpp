@@ -91,4 +91,19 @@ std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues) 
   return all;
 }
 
+void finish_blocked(const ir::Shape& shape, const float* addend, std::span<const Activation> after, float* y,
+                    int64_t begin, int64_t end) {
+  float* to = y + begin;
+  if (addend != nullptr) vector::loops().binary(vector::Binary::add, to, 1, addend + begin, 1, to, end - begin);
+  apply_all(after, to, end - begin);
+  clear_padding(shape, blocked(), y, begin, end);
+}
+
+std::array<float, 16> bias_of_group(const float* bias, int64_t group, int64_t channels) {
+  std::array<float, 16> values{};
+  const int64_t block = channel_block();
+  if (bias != nullptr) std::copy_n(bias + group * block, std::min(block, channels - group * block), values.begin());
+  return values;
+}
+
 }  // namespace moka::devices::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "devices/cpu/kernels/common.h"
@@ -25,5 +26,12 @@ std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues);
 inline void apply_all(std::span<const Activation> all, float* y, int64_t n) {
   for (const Activation& a : all) a.apply(y, y, n);
 }
+
+/// What is left to do for elements [begin, end) of a blocked result: the addend (whole, in the same layout; nullptr:
+/// none), the epilogues, zeros in padding channels.
+void finish_blocked(const ir::Shape& shape, const float* addend, std::span<const Activation> after, float* y,
+                    int64_t begin, int64_t end);
+/// The channels of one group of a bias of `channels` values (nullptr: none), zeros behind them.
+std::array<float, 16> bias_of_group(const float* bias, int64_t group, int64_t channels);
 
 }  // namespace moka::devices::cpu

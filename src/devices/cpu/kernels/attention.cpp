@@ -171,7 +171,7 @@ Match match_attention(const MatchCall& given) {
 
   const auto iq = static_cast<size_t>(call.arg_index("query")), ik = static_cast<size_t>(call.arg_index("key")),
              iv = static_cast<size_t>(call.arg_index("value"));
-  const int im = call.has("attn_mask") ? call.arg_index("attn_mask") : -1;
+  const int im = call.arg_index("attn_mask");
   KernelChoice c;
   c.kernel = "cpu.attention";
   c.own_threads = true;

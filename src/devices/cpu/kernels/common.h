@@ -22,6 +22,9 @@ using kernel::MatchCall;
 /// Empty when these parameters (those that are there) and all outputs are non-empty fp32 tensors, else the refusal.
 std::string require_fp32(const MatchCall& m, std::initializer_list<std::string_view> params);
 
+/// Element types whose runs are bytes.
+inline bool has_bytes(ir::DType t) { return t != ir::DType::string && ir::bits(t) % 8 == 0; }
+
 /// The blocked layout of this processor.
 inline Layout blocked() { return Layout::blocked(channel_block()); }
 /// How the input arrives.
@@ -37,6 +40,11 @@ double cost_of(const MatchCall& m, double flops, double bytes);
 MatchCall with_threads_for(const MatchCall& m, double flops);
 /// Bytes of all inputs and outputs.
 double traffic(const MatchCall& m);
+
+/// The fp32 input of this index in all_args; nullptr for -1.
+inline const float* data_of(const KernelArgs& args, int index) {
+  return index < 0 ? nullptr : args.in[static_cast<size_t>(index)].as<float>();
+}
 
 /// Elements of a tensor in `layout`, padding included.
 int64_t storage_count(const ir::Shape& shape, Layout layout);

@@ -19,9 +19,6 @@ struct Rows {
   }
 };
 
-/// Element types whose runs are bytes.
-bool has_bytes(ir::DType t) { return t != ir::DType::string && ir::bits(t) % 8 == 0; }
-
 /// Whole groups of channels lie one after the other: all parts but the last must fill theirs.
 std::optional<Rows> blocked_rows(std::span<const ir::Shape> parts, Layout layout) {
   Rows r;

@@ -121,8 +121,7 @@ Match match_taps(const MatchCall& m) {
   const int64_t scratch = p.rows * w.out[1] * gemm().panel;
 
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int weight = m.call.arg_index("weight"), bias = m.call.has("bias") ? m.call.arg_index("bias") : -1,
-            addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.taps";
@@ -159,18 +158,12 @@ Match match_taps(const MatchCall& m) {
       multiply(p, args.in[in].as<float>() + image * in_image, packed, panel, top, bottom, sums);
       for (int64_t column = 0; column < width; column += block) {
         const int64_t group = (first + column) / block;
-        float add[16] = {};
-        if (bias >= 0)
-          std::copy_n(args.in[static_cast<size_t>(bias)].as<float>() + group * block,
-                      std::min(block, p.out - group * block), add);
+        const auto add = bias_of_group(data_of(args, bias), group, p.out);
         float* to = all + ((image * p.out_groups + group) * p.w.out[0] + top) * line;
         for (int64_t i = 0; i < pixels; i++)
-          for (int64_t o = 0; o < block; o++) to[i * block + o] = sums[i * width + column + o] + add[o];
-        if (addend >= 0)
-          vector::loops().binary(vector::Binary::add, to, 1,
-                                 args.in[static_cast<size_t>(addend)].as<float>() + (to - all), 1, to, pixels * block);
-        apply_all(after, to, pixels * block);
-        clear_padding(y, blocked(), all, to - all, to - all + pixels * block);
+          for (int64_t o = 0; o < block; o++)
+            to[i * block + o] = sums[i * width + column + o] + add[static_cast<size_t>(o)];
+        finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + pixels * block);
       }
     }
     return {};

@@ -216,8 +216,8 @@ Match match_winograd(const MatchCall& m) {
   if (tile == 0) return Match::no("few pixels");
   const Plan p = plan_of(w, x, y[1], tile, m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int weight = m.call.arg_index("weight"), bias = m.call.has("bias") ? m.call.arg_index("bias") : -1;
-  const int addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
+  const int addend = m.call.arg_index("addend");
   auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.winograd";
@@ -259,27 +259,18 @@ Match match_winograd(const MatchCall& m) {
                           made + point * p.out_step, p.panel(), false);
         for (int64_t g = 0; g < p.width(panel) / block; g++) {
           const int64_t group = panel * p.panel() / block + g;
-          float add[16] = {};
-          if (bias >= 0)
-            std::copy_n(args.in[static_cast<size_t>(bias)].as<float>() + group * block,
-                        std::min(block, p.out - group * block), add);
+          const auto add = bias_of_group(data_of(args, bias), group, p.out);
           each_row(p, chunk, [&](const Row& r) {
             const int64_t top = r.y * p.tile, left = r.x * p.tile;
             const int64_t rows = std::min<int64_t>(p.tile, p.w.out[0] - top),
                           width = std::min(r.count * p.tile, p.w.out[1] - left);
             float* to = y_all + ((r.image * p.out_groups + group) * p.w.out[0] + top) * line + left * block;
-            if (!winograd().output(p.tile, made + r.at * p.panel() + g * block, p.out_step, p.panel(), add, r.count,
-                                   rows, width, to, line))
+            if (!winograd().output(p.tile, made + r.at * p.panel() + g * block, p.out_step, p.panel(), add.data(),
+                                   r.count, rows, width, to, line))
               for (int64_t i = 0; i < r.count; i++)
-                tap_by_tap(p, from, u, add, {r.image, r.y, r.x + i, 1, 0}, group, to + i * p.tile * block);
-            for (int64_t i = 0; i < rows; i++, to += line) {
-              if (addend >= 0)
-                vector::loops().binary(vector::Binary::add, to, 1,
-                                       args.in[static_cast<size_t>(addend)].as<float>() + (to - y_all), 1, to,
-                                       width * block);
-              apply_all(after, to, width * block);
-              clear_padding(y, blocked(), y_all, to - y_all, to - y_all + width * block);
-            }
+                tap_by_tap(p, from, u, add.data(), {r.image, r.y, r.x + i, 1, 0}, group, to + i * p.tile * block);
+            for (int64_t i = 0; i < rows; i++, to += line)
+              finish_blocked(y, data_of(args, addend), after, y_all, to - y_all, to - y_all + width * block);
           });
         }
       }

@@ -35,7 +35,7 @@ Match product(const MatchCall& given, std::string_view x, std::string_view weigh
   const MatchCall m = with_threads_for(given, flops);
   const Gemm& g = vector::gemm_for(made);
   const auto in = static_cast<size_t>(m.call.arg_index(x));
-  const int w = m.call.arg_index(weights), addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
+  const int w = m.call.arg_index(weights), addend = m.call.arg_index("addend");
   const int64_t blocks = (rows + kRows - 1) / kRows, chunks = (made + kChunk - 1) / kChunk;
   auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
@@ -90,8 +90,7 @@ Match match_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape& w = m.call.shape("weight");
-  return product(m, "x", "weight", w[0], w[1], 1, w[1], m.call.has("bias") ? m.call.arg_index("bias") : -1,
-                 "cpu.linear.gemm");
+  return product(m, "x", "weight", w[0], w[1], 1, w[1], m.call.arg_index("bias"), "cpu.linear.gemm");
 }
 
 Match match_matmul(const MatchCall& m) {

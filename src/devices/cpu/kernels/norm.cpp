@@ -17,11 +17,6 @@ using vector::Unary;
 constexpr int64_t kColumns = 256;
 constexpr int64_t kShortRow = 2048;  // whose sum single precision keeps
 
-int index_of(const MatchCall& m, std::string_view param) { return m.call.has(param) ? m.call.arg_index(param) : -1; }
-const float* data_of(const KernelArgs& args, int index) {
-  return index < 0 ? nullptr : args.in[static_cast<size_t>(index)].as<float>();
-}
-
 Match match_softmax(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   const ir::Shape& x = m.call.shape("x");
@@ -105,7 +100,7 @@ Match match_layer_norm(const MatchCall& m) {
   for (; i >= 0; i--)
     if (normalized[i] && x[i] != 1) return Match::no("axes that are not the last ones");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int gamma = index_of(m, "gamma"), beta = index_of(m, "beta");
+  const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
   KernelChoice c;
   c.kernel = "cpu.layer_norm";
   c.in_place = static_cast<int>(in);
@@ -167,7 +162,7 @@ Match match_instance_norm(const MatchCall& m) {
   if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
   const int64_t channels = x[1], n = x.count(2, x.rank());
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int gamma = index_of(m, "gamma"), beta = index_of(m, "beta");
+  const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
   KernelChoice c;
   c.kernel = "cpu.instance_norm";
   c.in_place = static_cast<int>(in);
@@ -184,13 +179,13 @@ Match match_instance_norm(const MatchCall& m) {
       const float *g = data_of(args, gamma), *b = data_of(args, beta);
       for (int64_t t = args.begin; t < args.end; t++) {
         const int64_t first = t % groups * block, some = std::min(block, channels - first);
-        float scale[kMost], shift[kMost] = {};
+        float scale[kMost];
         std::fill_n(scale, kMost, 1.0f);
         if (g != nullptr) std::copy_n(g + first, some, scale);
-        if (b != nullptr) std::copy_n(b + first, some, shift);
+        const auto shift = bias_of_group(b, t % groups, channels);
         const float* from = args.in[in].as<float>() + t * n * block;
         float* y = args.out[0].as<float>() + t * n * block;
-        (block == 16 ? standardize_block<16> : standardize_block<8>)(from, scale, shift, y, n, e);
+        (block == 16 ? standardize_block<16> : standardize_block<8>)(from, scale, shift.data(), y, n, e);
         apply_all(after, y, n * block);
       }
       clear_padding(shape, layout, args.out[0].as<float>(), args.begin * n * block, args.end * n * block);
@@ -248,8 +243,8 @@ Match match_batch_norm(const MatchCall& m) {
   const bool is_blocked = !layout.is_row_major();
   const int64_t channels = x[1], block = is_blocked ? layout.block : 1, groups = (channels + block - 1) / block;
   const int64_t pixels = x.count(2, x.rank()), padded = groups * block;
-  const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = index_of(m, "gamma"),
-            beta = index_of(m, "beta");
+  const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = m.call.arg_index("gamma"),
+            beta = m.call.arg_index("beta");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   auto affine = std::make_shared<std::vector<float>>();
   KernelChoice c;

@@ -96,11 +96,6 @@ struct Indices {
   StepWeights weight_hh;
 };
 
-int index_of(const MatchCall& m, std::string_view p) { return m.call.has(p) ? m.call.arg_index(p) : -1; }
-const float* data_of(const KernelArgs& args, int i) {
-  return i < 0 ? nullptr : args.in[static_cast<size_t>(i)].as<float>();
-}
-
 KernelChoice choice(const MatchCall& m, std::string_view name, int64_t scratch_floats, double multiply_adds,
                     const std::vector<StepWeights>& weights) {
   KernelChoice c;
@@ -144,12 +139,12 @@ Match match_lstm(const MatchCall& m) {
   const ir::Shape& x = m.call.shape("x");
   const int64_t steps = x[0], batch = x[1], inputs = x[2], hidden = m.call.shape("weight_hh")[1];
   const bool both = *direction == Direction::bidirectional;
-  std::vector<std::pair<Indices, bool>> passes{
-      {{index_of(m, "weight_ih"), index_of(m, "bias"), index_of(m, "peephole"), StepWeights::of(m, "weight_hh")},
-       *direction == Direction::reverse}};
+  std::vector<std::pair<Indices, bool>> passes{{{m.call.arg_index("weight_ih"), m.call.arg_index("bias"),
+                                                 m.call.arg_index("peephole"), StepWeights::of(m, "weight_hh")},
+                                                *direction == Direction::reverse}};
   if (both)
-    passes.push_back({{index_of(m, "weight_ih_back"), index_of(m, "bias_back"), index_of(m, "peephole_back"),
-                       StepWeights::of(m, "weight_hh_back")},
+    passes.push_back({{m.call.arg_index("weight_ih_back"), m.call.arg_index("bias_back"),
+                       m.call.arg_index("peephole_back"), StepWeights::of(m, "weight_hh_back")},
                       true});
   std::vector<StepWeights> weights;
   for (const auto& pass : passes) weights.push_back(pass.first.weight_hh);
@@ -255,7 +250,7 @@ Match match_gru(const MatchCall& m) {
   const int64_t steps = x[0], batch = x[1], inputs = x[2], hidden = m.call.shape("weight_hh")[1];
   const bool reverse = *direction == Direction::reverse;
   const int in = m.call.arg_index("x"), initial_h = m.call.arg_index("initial_h"), ih = m.call.arg_index("weight_ih"),
-            bias = index_of(m, "bias"), input_bias = newer ? index_of(m, "input_bias") : -1;
+            bias = m.call.arg_index("bias"), input_bias = newer ? m.call.arg_index("input_bias") : -1;
   const StepWeights weights = StepWeights::of(m, "weight_hh");
   KernelChoice c =
       choice(m, "cpu.gru", steps * batch * 3 * hidden + 5 * hidden,

@@ -51,8 +51,7 @@ std::vector<Tap> margin_taps(std::string_view mode, int64_t in, int64_t before, 
     } else if (mode == "replicate") {
       from = std::clamp<int64_t>(i, 0, in - 1);
     } else {
-      const int64_t period = std::max<int64_t>(2 * (in - 1), 1), at = (i % period + period) % period;
-      from = in == 1 ? 0 : std::min(at, period - at);
+      from = ops::mirrored(i, in);
     }
     taps.push_back({narrow(from), 0, 0});
   }

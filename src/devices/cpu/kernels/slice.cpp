@@ -52,7 +52,7 @@ std::optional<int64_t> run_of(std::span<const Cut> cuts, const ir::Shape& x) {
 Match match_slice(const MatchCall& m) {
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
   const ir::DType dtype = m.call.dtype("x");
-  if (dtype == ir::DType::string || ir::bits(dtype) % 8 != 0) return Match::no(cat("element type ", dtype));
+  if (!has_bytes(dtype)) return Match::no(cat("element type ", dtype));
   if (y.count() == 0) return Match::no("an empty result");
   auto cuts = cuts_of(m.call);
   if (!cuts) return Match::no("bounds that are known only while running");

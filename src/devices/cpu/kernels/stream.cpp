@@ -28,7 +28,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
   const int64_t depth = rows->depth(), arranged = rows->arranged();
   const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(made) * static_cast<double>(depth);
   const MatchCall m = with_threads_for(given, flops);
-  const int in = m.call.arg_index(x), addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
+  const int in = m.call.arg_index(x), addend = m.call.arg_index("addend");
   KernelChoice c;
   c.kernel = name;
   c.note = rows->describe();
@@ -80,7 +80,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
 
 Match match_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
-  return stream(m, "x", "weight", false, m.call.has("bias") ? m.call.arg_index("bias") : -1, "cpu.linear.stream");
+  return stream(m, "x", "weight", false, m.call.arg_index("bias"), "cpu.linear.stream");
 }
 
 Match match_matmul(const MatchCall& m) {

@@ -1,17 +1,11 @@
 #include "devices/cpu/vector/loops.h"
 
-#include "devices/cpu/isa.h"
+#include "devices/cpu/vector/choose.h"
 
 namespace moka::devices::cpu::vector {
 
 const Loops& loops() {
-  static const Loops& best = []() -> const Loops& {
-#if defined(__x86_64__)
-    if (isa() == Isa::avx512) return loops_avx512();
-    if (isa() == Isa::avx2) return loops_avx2();
-#endif
-    return loops_base();
-  }();
+  static const Loops& best = MOKA_FOR_ISA(loops)();
   return best;
 }
 

@@ -1,17 +1,11 @@
 #include "devices/cpu/vector/winograd.h"
 
-#include "devices/cpu/isa.h"
+#include "devices/cpu/vector/choose.h"
 
 namespace moka::devices::cpu::vector {
 
 const Winograd& winograd() {
-  static const Winograd& best = []() -> const Winograd& {
-#if defined(__x86_64__)
-    if (isa() == Isa::avx512) return winograd_avx512();
-    if (isa() == Isa::avx2) return winograd_avx2();
-#endif
-    return winograd_base();
-  }();
+  static const Winograd& best = MOKA_FOR_ISA(winograd)();
   return best;
 }
 

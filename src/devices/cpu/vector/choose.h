@@ -1,0 +1,10 @@
+#pragma once
+
+#include "devices/cpu/isa.h"
+
+/// The one of name_base, name_avx2 and name_avx512 that is for this processor.
+#if defined(__x86_64__)
+#define MOKA_FOR_ISA(name) (isa() == Isa::avx512 ? name##_avx512 : isa() == Isa::avx2 ? name##_avx2 : name##_base)
+#else
+#define MOKA_FOR_ISA(name) name##_base
+#endif

@@ -68,7 +68,8 @@ struct PredictionOptions {
 
 /// Where the time of loading went, in seconds.
 struct LoadTimes {
-  double open = 0, import = 0, passes = 0, plan = 0, pack = 0, total = 0;
+  double open = 0, import = 0, passes = 0, plan = 0, total = 0;
+  double pack = 0;  ///< weights packed and code made for kernels, on all threads
   size_t packed_bytes = 0;
 };
 

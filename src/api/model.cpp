@@ -92,7 +92,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
       api::raise(planned.error());
   }
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
-  times.pack = pool.pack_seconds();
+  times.pack = pool.prepare_seconds();
   times.packed_bytes = pool.packed_bytes();
   times.plan = seconds_since(start) - times.pack;
   times.total = times.open + times.import + times.passes + times.plan + times.pack;

@@ -29,4 +29,9 @@ struct Bytes {
 /// Maps a regular file read-only. Errors: not_found, io (not a regular file, permission).
 Result<Bytes> map_file(const std::string& path);
 
+/// Reads the pages of [data, data + size) that lie in a mapped file, all at once. Other memory is left as it is.
+void read_ahead(const void* data, size_t size);
+/// Takes those pages out of memory; they are read again when they are needed. Other memory is left as it is.
+void drop_pages(const void* data, size_t size);
+
 }  // namespace moka

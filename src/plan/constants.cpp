@@ -1,15 +1,15 @@
 #include "plan/constants.h"
 
-#include <chrono>
 #include <cstdint>
-#include <cstdlib>
 
+#include "base/bytes.h"
 #include "ir/evaluate.h"
 
 namespace moka::plan {
 
 namespace {
 constexpr int kMaxDepth = 64;
+constexpr size_t kLargePart = size_t{64} << 10;
 
 bool constant_within(const ir::Value& v, int depth) {
   if (v.constant() != nullptr) return true;
@@ -21,12 +21,27 @@ bool constant_within(const ir::Value& v, int depth) {
       if (!constant_within(*in, depth - 1)) return false;
   return true;
 }
+
+/// The large constants that `v` is made from.
+void for_each_file_part(const ir::Value& v, int depth, void (*apply)(const void*, size_t)) {
+  if (v.constant() != nullptr) {
+    const ir::Tensor& t = v.constant()->tensor;
+    if (!t.empty_handle() && t.bytes() >= kLargePart) apply(t.data(), t.bytes());
+    return;
+  }
+  if (v.producer() == nullptr || depth == 0) return;
+  for (const ir::Operand& o : v.producer()->operands())
+    for (const ir::Value* in : o.values) for_each_file_part(*in, depth - 1, apply);
+}
 }  // namespace
 
 bool ConstantPool::is_constant(const ir::Value& value) { return constant_within(value, kMaxDepth); }
 
 Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
-  if (auto it = kept_.find(&value); it != kept_.end()) return it->second;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto it = kept_.find(&value); it != kept_.end()) return it->second;
+  }
   if (value.constant() != nullptr) {
     if (value.constant()->tensor.empty_handle())
       return fail(ErrorCode::unsupported, "constant '", value.name, "' of type ", value.type, " is not a tensor");
@@ -45,47 +60,43 @@ Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
 }
 
 Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
-  std::lock_guard lock(mutex_);
   ir::Tensor t = MOKA_TRY(evaluate(value, kMaxDepth));
-  if (keep && value.constant() == nullptr && !kept_.contains(&value)) {
-    if (budget_) MOKA_TRY(budget_->take(t.bytes(), cat("constant '", value.name, "'")));
-    kept_.emplace(&value, t);
-  }
-  return t;
+  if (!keep || value.constant() != nullptr) return t;
+  std::lock_guard lock(mutex_);
+  if (auto it = kept_.find(&value); it != kept_.end()) return it->second;
+  if (budget_) MOKA_TRY(budget_->take(t.bytes(), cat("constant '", value.name, "'")));
+  return kept_.emplace(&value, std::move(t)).first->second;
 }
 
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& value, std::string_view key, size_t bytes,
                                                             const Fill& fill) {
-  return pack_stored(value, key, bytes,
-                     [&](std::byte* to) -> Status { return fill(MOKA_TRY(evaluate(value, kMaxDepth)).view(), to); });
+  return pack_stored(value, key, bytes, [&](std::byte* to) -> Status {
+    for_each_file_part(value, kMaxDepth, read_ahead);
+    MOKA_TRY(fill(MOKA_TRY(evaluate(value, kMaxDepth)).view(), to));
+    for_each_file_part(value, kMaxDepth, drop_pages);
+    return {};
+  });
 }
 
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
                                                                    size_t bytes, const FillStored& fill) {
-  std::lock_guard lock(mutex_);
-  auto id = std::pair(&value, std::string(key));
-  if (auto it = packed_.find(id); it != packed_.end()) return it->second;
-  auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<Packed> packed;
+  {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<Packed>& entry = packed_[std::pair(&value, std::string(key))];
+    if (entry == nullptr) entry = std::make_shared<Packed>();
+    packed = entry;
+  }
+  std::lock_guard lock(packed->mutex);
+  if (packed->bytes != nullptr) return packed->bytes;
   if (budget_) MOKA_TRY(budget_->take(bytes, cat("packed constant '", value.name, "'")));
-  auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
-  if (raw == nullptr)
+  std::shared_ptr<std::byte> to = memory_.take(bytes);
+  if (to == nullptr)
     return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of packed constant '", value.name, "'");
-  std::shared_ptr<const std::byte> p(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
-  MOKA_TRY(fill(raw));
-  pack_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  packed_bytes_ += bytes;
-  packed_.emplace(std::move(id), p);
-  return p;
-}
-
-double ConstantPool::pack_seconds() const {
-  std::lock_guard lock(mutex_);
-  return pack_seconds_;
-}
-
-size_t ConstantPool::packed_bytes() const {
-  std::lock_guard lock(mutex_);
-  return packed_bytes_;
+  MOKA_TRY(fill(to.get()));
+  packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  packed->bytes = std::move(to);
+  return packed->bytes;
 }
 
 }  // namespace moka::plan

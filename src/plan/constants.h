@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <tuple>
 
 #include "base/budget.h"
+#include "base/memory.h"
 #include "ir/program.h"
 #include "kernel/stored.h"
 
@@ -36,18 +38,24 @@ class ConstantPool {
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,
                                                        const FillStored& fill);
 
-  /// Seconds and bytes spent on packing so far.
-  double pack_seconds() const;
-  size_t packed_bytes() const;
+  size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
+  /// Seconds spent on preparing kernels so far.
+  double prepare_seconds() const { return prepare_seconds_.load(std::memory_order_relaxed); }
+  void add_prepare_seconds(double s) { prepare_seconds_.fetch_add(s, std::memory_order_relaxed); }
 
  private:
   Result<ir::Tensor> evaluate(const ir::Value& value, int depth);
   std::shared_ptr<MemoryBudget> budget_;
-  mutable std::recursive_mutex mutex_;
+  struct Packed {
+    std::mutex mutex;  ///< held while it is made, so that others go on with theirs
+    std::shared_ptr<const std::byte> bytes;
+  };
+  PiecePool memory_;
+  std::mutex mutex_;  ///< of the maps
   std::map<const ir::Value*, ir::Tensor> kept_;
-  std::map<std::pair<const ir::Value*, std::string>, std::shared_ptr<const std::byte>> packed_;
-  double pack_seconds_ = 0;
-  size_t packed_bytes_ = 0;
+  std::map<std::pair<const ir::Value*, std::string>, std::shared_ptr<Packed>> packed_;
+  std::atomic<size_t> packed_bytes_{0};
+  std::atomic<double> prepare_seconds_{0};
 };
 
 }  // namespace moka::plan

@@ -6,6 +6,7 @@
 
 #include "kernel/layout.h"
 #include "plan/plan.h"
+#include "plan/prepare.h"
 #include "plan/states.h"
 
 namespace moka::plan {
@@ -115,6 +116,7 @@ class Planner {
   std::map<std::pair<int, std::pair<Layout::Kind, int>>, int> converted_;
   std::map<int, int> prepared_;
   std::vector<size_t> scratch_;
+  std::vector<Preparation> preparations_;
   StateUses states_;
 };
 
@@ -428,42 +430,14 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
   std::shared_ptr<kernel::KernelChoice> choice = std::move(best.choice);
 
   if (choice->prepare) {
-    struct Context final : kernel::PrepareContext {
-      Planner& planner;
-      std::span<const int> in;
-      Context(Planner& p, std::span<const int> i) : planner(p), in(i) {}
-      std::vector<ir::Tensor> held;
-      Result<ir::TensorView> constant(int arg) override {
-        const Place& p = planner.place(in[static_cast<size_t>(arg)]);
-        if (p.storage != Storage::constant)
-          return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
-        held.push_back(p.constant.empty_handle() ? MOKA_TRY(planner.options_.constants->get(*p.value, false))
-                                                 : p.constant);
-        return held.back().view();
-      }
-      Result<std::shared_ptr<const std::byte>> pack(
-          int arg, std::string_view key, size_t bytes,
-          const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
-        if (const ir::Value* v = planner.pooled(in[static_cast<size_t>(arg)]); v != nullptr)
-          return planner.options_.constants->pack(*v, key, bytes, fill);
-        ir::TensorView v = MOKA_TRY(constant(arg));
-        if (planner.options_.budget) MOKA_TRY(planner.options_.budget->take(bytes, "a packed constant"));
-        auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
-        if (raw == nullptr)
-          return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a packed constant");
-        std::shared_ptr<const std::byte> out(raw, [](const std::byte* q) { std::free(const_cast<std::byte*>(q)); });
-        MOKA_TRY(fill(v, raw));
-        return out;
-      }
-      Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
-                                                           const std::function<Status(std::byte*)>& fill) override {
-        const ir::Value* v = planner.pooled(in[static_cast<size_t>(arg)]);
-        if (v == nullptr) return fail(ErrorCode::internal, "a kernel packs an input that is not stored");
-        return planner.options_.constants->pack_stored(*v, key, bytes, fill);
-      }
-    } context(*this, in);
-    MOKA_TRY_IN(choice->prepare(context), cat("operation '", op.name, "' (", op.type_name(), ")"));
-    choice->prepare = nullptr;
+    Preparation& p = preparations_.emplace_back(Preparation{&op, choice, {}});
+    for (int i : in) {
+      const Place& from = place(i);
+      if (from.storage != Storage::constant)
+        p.inputs.emplace_back();
+      else
+        p.inputs.push_back({from.value, pooled(i) != nullptr, from.constant});
+    }
   }
 
   for (size_t i = 0; i < in.size(); i++) {
@@ -665,6 +639,7 @@ Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<c
   if (options_.reuse_buffers) share_in_place(*plan_);
   MOKA_TRY(assign_memory(*plan_, scratch_, options_));
   MOKA_TRY(check(*plan_));
+  MOKA_TRY(prepare_kernels(preparations_, options_));
   return std::shared_ptr<const Plan>(plan_);
 }
 

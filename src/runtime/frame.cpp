@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
+#include "base/memory.h"
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
 
@@ -31,7 +31,6 @@ Result<std::unique_ptr<Frame>> Frame::make(std::shared_ptr<const Plan> plan, Fra
 }
 
 Frame::~Frame() {
-  std::free(arena_);
   if (charged_ > 0) context_.options->budget->give_back(charged_);
 }
 
@@ -49,7 +48,7 @@ Status Frame::set_up() {
     MOKA_TRY(context_.options->budget->take(bytes, "the arena"));
     charged_ = bytes;
   }
-  arena_ = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64));
+  arena_ = allocate_large(bytes + 64);
   if (arena_ == nullptr) return fail(ErrorCode::out_of_budget, "no memory for an arena of ", bytes, " bytes");
   objects_.resize(plan_->objects);
   views_.resize(places.size());
@@ -63,7 +62,7 @@ Status Frame::set_up() {
       v.shape = t.shape();
     }
     switch (p.storage) {
-      case Storage::arena: v.data = arena_ + p.offset; break;
+      case Storage::arena: v.data = arena_.get() + p.offset; break;
       case Storage::constant:
         if (t.is_tensor()) {
           v.data = const_cast<void*>(p.constant.data());
@@ -177,7 +176,7 @@ Status Frame::run_step(size_t s) {
 
 Status Frame::run_kernel(const Step& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
-  kernel::KernelArgs args{data.in, data.out, arena_ + step.scratch_offset, &*data.call, 0, c.tiles};
+  kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call, 0, c.tiles};
   int threads = step.threads;
   if (c.tiles <= 1 || threads <= 1 || c.own_threads) {
     Status s = c.run(args);

@@ -86,7 +86,7 @@ class Frame {
   std::shared_ptr<const plan::Plan> plan_;
   Frame* parent_;
   ExecContext& context_;
-  std::byte* arena_ = nullptr;
+  std::shared_ptr<std::byte> arena_;
   size_t charged_ = 0;
   std::vector<ir::TensorView> views_;
   std::vector<Object> objects_;

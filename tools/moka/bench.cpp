@@ -80,7 +80,7 @@ std::string load_text(const LoadTimes& times) {
   add("import", times.import);
   add("passes", times.passes);
   add("plan", times.plan);
-  add("pack weights", times.pack);
+  add("prepare kernels", times.pack);
   if (times.total - named > 0.005 * times.total) add("other", times.total - named);
   table.add_rule();
   table.add_row({"all", format_seconds(times.total)});

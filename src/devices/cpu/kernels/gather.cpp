@@ -28,7 +28,7 @@ Match match_gather(const MatchCall& m) {
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(m.call.arg_index("x"))] = true;
   c.cost = cost_of(m, 0, 8.0 * static_cast<double>(m.outputs[0].shape().count()));
-  c.prepare = [rows](kernel::PrepareContext& context) { return rows->prepare(context); };
+  c.prepare = [rows](kernel::PrepareContext& context) { return rows->prepare(context, false); };
   c.run = [rows, indexer = *indexer, table = m.call.shape("x"),
            at = static_cast<size_t>(m.call.arg_index("indices"))](const KernelArgs& args) -> Status {
     const ir::TensorView& indices = args.in[at];

@@ -113,7 +113,7 @@ KernelChoice choice(const MatchCall& m, std::string_view name, int64_t scratch_f
   if (!stored.empty()) {
     c.note = stored[0]->describe();
     c.prepare = [stored](kernel::PrepareContext& context) -> Status {
-      for (const auto& rows : stored) MOKA_TRY(rows->prepare(context));
+      for (const auto& rows : stored) MOKA_TRY(rows->prepare(context, true));
       return {};
     };
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/half.h"
 #include "ops/common/packed.h"
 
@@ -167,10 +168,12 @@ void StoredRows::write_codes(std::byte* to) const {
   }
 }
 
-Status StoredRows::prepare(kernel::PrepareContext& context) {
+Status StoredRows::prepare(kernel::PrepareContext& context, bool all_rows) {
   const std::string key = transposed_ ? "columns" : "rows";
   rows_.data = static_cast<const std::byte*>(stored_.codes.data());
-  if (!as_stored_) {
+  if (as_stored_) {
+    if (all_rows) read_ahead(stored_.codes.data(), stored_.codes.bytes());
+  } else {
     codes_ =
         MOKA_TRY(context.pack_stored(arg_, key, static_cast<size_t>(count_ * rows_.step), [&](std::byte* to) -> Status {
           write_codes(to);

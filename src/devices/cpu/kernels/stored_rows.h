@@ -17,7 +17,8 @@ class StoredRows {
   static std::shared_ptr<StoredRows> of(const MatchCall& m, int arg, bool transposed, std::string& refusal);
 
   /// Packs what has to be, once for all plans.
-  Status prepare(kernel::PrepareContext& context);
+  /// `all_rows`: all will be read, so the file is read ahead.
+  Status prepare(kernel::PrepareContext& context, bool all_rows);
 
   int64_t count() const { return count_; }
   int64_t depth() const { return depth_; }

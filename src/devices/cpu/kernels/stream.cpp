@@ -38,7 +38,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
   c.cost = cost_of(m, flops, rows->bytes());
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(m.call.arg_index(weight))] = true;
-  c.prepare = [rows](kernel::PrepareContext& context) { return rows->prepare(context); };
+  c.prepare = [rows](kernel::PrepareContext& context) { return rows->prepare(context, true); };
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const vector::RowLoops& loops = vector::row_loops();
     const vector::Rows& w = rows->rows();

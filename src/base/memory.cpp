@@ -1,0 +1,53 @@
+#include "base/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+namespace moka {
+
+namespace {
+constexpr size_t kLine = 64, kHugePage = size_t{2} << 20, kLargestChunk = size_t{32} << 20;
+
+size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+// A sanitizer sees reads past a piece only when each has an allocation of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOneAllocationEach = true;
+#else
+constexpr bool kOneAllocationEach = false;
+#endif
+}  // namespace
+
+std::shared_ptr<std::byte> allocate_large(size_t bytes) {
+  if (bytes > std::numeric_limits<size_t>::max() - kHugePage) return nullptr;
+  const bool huge = bytes >= kHugePage;
+  const size_t size = round_up(std::max(bytes, kLine), huge ? kHugePage : kLine);
+  void* p = std::aligned_alloc(huge ? kHugePage : kLine, size);
+  if (p == nullptr) return nullptr;
+  if (huge) ::madvise(p, size, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(p), [](std::byte* q) { std::free(q); }};
+}
+
+std::shared_ptr<std::byte> PiecePool::take(size_t bytes) {
+  if (bytes > std::numeric_limits<size_t>::max() - 2 * kHugePage) return nullptr;
+  const size_t needed = round_up(bytes + kLine, kLine);
+  std::lock_guard lock(mutex_);
+  if (kOneAllocationEach || needed > kLargestChunk) return allocate_large(needed);
+  if (size_ - used_ < needed) {
+    const size_t size = round_up(std::max(needed, std::min(total_, kLargestChunk)), kHugePage);
+    std::shared_ptr<std::byte> chunk = allocate_large(size);
+    if (chunk == nullptr) return nullptr;
+    current_ = std::move(chunk);
+    used_ = 0;
+    size_ = size;
+    total_ += size;
+  }
+  std::shared_ptr<std::byte> piece(current_, current_.get() + used_);
+  used_ += needed;
+  return piece;
+}
+
+}  // namespace moka

@@ -1,0 +1,87 @@
+#include "plan/prepare.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "base/memory.h"
+
+namespace moka::plan {
+
+namespace {
+
+class Context final : public kernel::PrepareContext {
+ public:
+  Context(const Preparation& p, const PlanOptions& options) : preparation_(p), options_(options) {}
+
+  Result<ir::TensorView> constant(int arg) override {
+    const Preparation::Input& in = input(arg);
+    if (in.value == nullptr && in.tensor.empty_handle())
+      return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
+    held_.push_back(in.tensor.empty_handle() ? MOKA_TRY(options_.constants->get(*in.value, false)) : in.tensor);
+    return held_.back().view();
+  }
+
+  Result<std::shared_ptr<const std::byte>> pack(
+      int arg, std::string_view key, size_t bytes,
+      const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+    if (const Preparation::Input& in = input(arg); in.pooled)
+      return options_.constants->pack(*in.value, key, bytes, fill);
+    const ir::TensorView v = MOKA_TRY(constant(arg));
+    if (options_.budget) MOKA_TRY(options_.budget->take(bytes, "a packed constant"));
+    std::shared_ptr<std::byte> to = allocate_large(bytes + 64);
+    if (to == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a packed constant");
+    MOKA_TRY(fill(v, to.get()));
+    return to;
+  }
+
+  Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
+                                                       const std::function<Status(std::byte*)>& fill) override {
+    const Preparation::Input& in = input(arg);
+    if (!in.pooled) return fail(ErrorCode::internal, "a kernel packs an input that is not stored");
+    return options_.constants->pack_stored(*in.value, key, bytes, fill);
+  }
+
+ private:
+  const Preparation::Input& input(int arg) const { return preparation_.inputs[static_cast<size_t>(arg)]; }
+
+  const Preparation& preparation_;
+  const PlanOptions& options_;
+  std::vector<ir::Tensor> held_;
+};
+
+Status prepare(Preparation& p, const PlanOptions& options) {
+  Context context(p, options);
+  try {
+    MOKA_TRY_IN(p.choice->prepare(context), cat("operation '", p.op->name, "' (", p.op->type_name(), ")"));
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::out_of_budget, "no memory to prepare operation '", p.op->name, "'");
+  }
+  p.choice->prepare = nullptr;
+  return {};
+}
+
+}  // namespace
+
+Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options) {
+  if (all.empty()) return {};
+  const auto start = std::chrono::steady_clock::now();
+  const int threads = std::min(options.threads, static_cast<int>(all.size()));
+  std::vector<Status> results(all.size());
+  if (threads > 1 && omp_in_parallel() == 0) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (size_t i = 0; i < all.size(); i++) results[i] = prepare(all[i], options);
+  } else {
+    for (size_t i = 0; i < all.size(); i++) results[i] = prepare(all[i], options);
+  }
+  if (options.constants)
+    options.constants->add_prepare_seconds(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  for (Status& s : results) MOKA_TRY(std::move(s));
+  all.clear();
+  return {};
+}
+
+}  // namespace moka::plan

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace moka::plan {
+
+/// An operation's kernel that has yet to pack its weights, and the constants among its inputs.
+struct Preparation {
+  struct Input {
+    const ir::Value* value = nullptr;  ///< null: not a constant
+    bool pooled = false;               ///< known to the pool of constants
+    ir::Tensor tensor;                 ///< the constant, where the plan holds it
+  };
+  const ir::Op* op;
+  std::shared_ptr<kernel::KernelChoice> choice;
+  std::vector<Input> inputs;  ///< per input of the kernel
+};
+
+/// Prepares every kernel, on as many threads as the options allow. The error is that of the first that fails.
+Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options);
+
+}  // namespace moka::plan

@@ -276,5 +276,27 @@ TEST(ReferenceConvTranspose, OddWeightsStayUnderTheInput) {
   EXPECT_LT(odd, want.size());
 }
 
+TEST(CpuConvLine, EveryWindow) {
+  for (int64_t length : {1, 17, 300, 5000})
+    for (int64_t taps : {1, 2, 7, 65})
+      for (int64_t stride : {1, 2, 3})
+        for (int64_t dilation : {1, 4})
+          for (int64_t pad : {0, 5}) {
+            if ((taps - 1) * dilation + 1 > length + 2 * pad) continue;
+            SCOPED_TRACE(
+                cat(length, " values, ", taps, " taps, stride ", stride, ", dilation ", dilation, ", pad ", pad));
+            Graph g;
+            Value* y = g.op("conv", {{"x", g.input({2, 4, length})},
+                                     {"weight", g.random({2, 2, taps}, -0.3f, 0.3f)},
+                                     {"bias", g.random({2})},
+                                     {"strides", Tensor::i32({stride})},
+                                     {"dilations", Tensor::i32({dilation})},
+                                     {"groups", Tensor::scalar_i64(DType::int32, 2)},
+                                     {"pad_type", Tensor::text("custom")},
+                                     {"pad", Tensor::i32({pad, pad + 1})}});
+            expect_same(g, {g.op("relu", {{"x", y}})});
+          }
+}
+
 }  // namespace
 }  // namespace moka::devices_test

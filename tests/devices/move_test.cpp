@@ -163,5 +163,79 @@ TEST(CpuSample, Infinities) {
                                   {"sampling_mode", "ALIGN_CORNERS"}})});
 }
 
+TEST(CpuJoin, StacksAreJoinedAlongANewAxis) {
+  for (int axis : {0, 1, 2, -1}) {
+    SCOPED_TRACE(axis);
+    Graph g;
+    Value* x = g.input({3, 4});
+    Value* y = g.op("relu", {{"x", x}});
+    expect_same(g, {g.op("stack", {{"values", std::vector<Value*>{x, y, x}}, {"axis", axis}})}, 0);
+  }
+}
+
+TEST(CpuPermute, EveryOrderOfAxes) {
+  for (const Shape& shape : {Shape{3, 17, 5, 33}, Shape{1, 16, 1, 70}, Shape{2, 1, 40, 16}, Shape{1, 1, 1, 1}}) {
+    std::vector<int64_t> order = {0, 1, 2, 3};
+    do {
+      SCOPED_TRACE(cat(shape, " ", order[0], order[1], order[2], order[3]));
+      Graph g;
+      expect_same(g, {g.op("transpose", {{"x", g.input(shape)}, {"perm", Tensor::i32(order)}})}, 0);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST(CpuPermute, ManyAndFewAxes) {
+  Graph g;
+  Value* x = g.input({2, 3, 2, 5, 3, 2});
+  expect_same(g,
+              {g.op("transpose", {{"x", x}, {"perm", Tensor::i32({5, -2, 0, 3, 2, 1})}}),
+               g.op("transpose", {{"x", x}, {"perm", Tensor::i32({1, 0, 3, 2, 5, 4})}}),
+               g.op("transpose", {{"x", g.input({100, 130})}, {"perm", Tensor::i32({1, 0})}}),
+               g.op("transpose", {{"x", g.input({7})}, {"perm", Tensor::i32({0})}})},
+              0);
+}
+
+TEST(CpuPermute, EveryElementType) {
+  for (const char* t : {"int32", "int8", "uint8", "bool", "fp16", "int16"}) {
+    SCOPED_TRACE(t);
+    Graph g;
+    Value* x = g.op("cast", {{"x", g.input({2, 19, 5, 21}, 0, 100)}, {"dtype", t}});
+    expect_same(g,
+                {g.op("transpose", {{"x", x}, {"perm", Tensor::i32({0, 2, 3, 1})}}),
+                 g.op("transpose", {{"x", x}, {"perm", Tensor::i32({3, 1, 0, 2})}})},
+                0, true);
+  }
+}
+
+TEST(CpuPermute, BetweenBlocksAndChannelsLast) {
+  for (int64_t channels : {16, 48, 20})
+    for (int64_t width : {1, 9}) {
+      SCOPED_TRACE(cat(channels, " channels, width ", width));
+      Graph g;
+      Value* x = conv(g, g.input({2, 3, 7, width}), 3, channels);
+      Value* last = g.op("transpose", {{"x", x}, {"perm", Tensor::i32({0, 2, 3, 1})}});
+      Value* first = g.op("transpose", {{"x", g.op("relu", {{"x", last}})}, {"perm", Tensor::i32({0, 3, 1, 2})}});
+      Value* other = g.op("transpose", {{"x", x}, {"perm", Tensor::i32({1, 3, 0, 2})}});
+      expect_same(g, {last, other, first, conv(g, first, channels, 16)});
+    }
+}
+
+TEST(CpuPermute, PixelsAndChannels) {
+  for (int64_t block : {1, 2, 3})
+    for (int64_t channels : {1, 4, 16}) {
+      SCOPED_TRACE(cat(block, " ", channels));
+      Graph g;
+      Value* deep = g.input({2, channels * block * block, 5, 7});
+      Value* wide = g.input({2, channels, 5 * block, 7 * block});
+      Tensor down = Tensor::scalar_i64(DType::uint32, block);
+      expect_same(g,
+                  {g.op("pixel_shuffle", {{"x", deep}, {"upscale_factor", Tensor::scalar_i64(DType::int32, block)}}),
+                   g.op("depth_to_space", {{"x", deep}, {"block_size", Tensor::scalar_i64(DType::int32, block)}}),
+                   g.op("pixel_unshuffle", {{"x", wide}, {"downscale_factor", down}}),
+                   g.op("space_to_depth", {{"x", wide}, {"block_size", Tensor::scalar_i64(DType::int32, block)}})},
+                  0);
+    }
+}
+
 }  // namespace
 }  // namespace moka::devices_test

@@ -51,18 +51,23 @@ Match match_concat(const MatchCall& m) {
   const auto values = m.call.args("values");
   const ir::Shape& out = m.outputs[0].shape();
   const ir::DType dtype = m.outputs[0].dtype();
-  auto interleave = m.call.flag("interleave");
+  const bool stack = m.call.version().def->name == "stack";
   if (!has_bytes(dtype)) return Match::no(cat("element type ", dtype));
-  if (!interleave.ok() || *interleave) return Match::no("interleaving");
-  auto axis = ops::axis_of(m.call, "axis", out.rank());
+  if (!stack) {
+    auto interleave = m.call.flag("interleave");
+    if (!interleave.ok() || *interleave) return Match::no("interleaving");
+  }
+  auto axis = ops::axis_of(m.call, "axis", out.rank());  // of stack, too: counted from the result's end
   if (!axis.ok() || out.count() == 0) return Match::no("nothing to join");
   const auto first = static_cast<size_t>(m.call.arg_index("values"));
   std::vector<ir::Shape> shapes;
   Layout layout;
   for (size_t i = 0; i < values.size(); i++) {
     if (values[i].type->dtype() != dtype) return Match::no("several element types");
-    shapes.push_back(values[i].type->shape());
-    if (m.layouts[first + i].kind == Layout::Kind::channel_blocked) layout = m.layouts[first + i];
+    shapes.push_back(out);
+    const ir::Shape& part = values[i].type->shape();
+    shapes.back()[*axis] = part.rank() < out.rank() ? 1 : part[*axis];  // also numbers, which concat joins
+    if (!stack && m.layouts[first + i].kind == Layout::Kind::channel_blocked) layout = m.layouts[first + i];
   }
   std::optional<Rows> rows;
   if (!layout.is_row_major() && *axis == 1) rows = blocked_rows(shapes, layout);
@@ -126,7 +131,8 @@ Match match_split(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> concat_kernels() {
-  static const KernelDef defs[] = {{"cpu.concat", {"concat"}, match_concat}, {"cpu.split", {"split"}, match_split}};
+  static const KernelDef defs[] = {{"cpu.concat", {"concat", "stack"}, match_concat},
+                                   {"cpu.split", {"split"}, match_split}};
   return defs;
 }
 

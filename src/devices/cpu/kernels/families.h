@@ -10,10 +10,12 @@ std::span<const KernelDef> conv_kernels();    ///< and average pools
 std::span<const KernelDef> elementwise_kernels();
 std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
+std::span<const KernelDef> line_kernels();  ///< convolutions along a line
 std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> max_pool_kernels();
-std::span<const KernelDef> norm_kernels();  ///< and softmax
+std::span<const KernelDef> norm_kernels();     ///< and softmax
+std::span<const KernelDef> permute_kernels();  ///< transpose, and pixels to channels and back
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images

@@ -95,6 +95,10 @@ struct Loops {
   void (*dot_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   /// y[i] += sum of w[r * step + i] * x[r], r in [0, rows).
   void (*add_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
+  /// to[c * to_step + r] = from[r * from_step + c], of 4 bytes each.
+  void (*transpose)(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
+  /// y[i] += sum of w[t] * x[at[t] + i] over taps t, in double.
+  void (*filter)(const float* x, const int64_t* at, const float* w, int64_t taps, float* y, int64_t n);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 

@@ -173,6 +173,18 @@ TEST(CpuJoin, StacksAreJoinedAlongANewAxis) {
   }
 }
 
+TEST(CpuSlice, Reverses) {
+  Graph g;
+  Value* x = g.input({3, 4, 1, 5});
+  Value* all = g.op("reverse", {{"x", x}});
+  std::vector<Value*> out = {all};
+  for (const Ints& axes : {Ints{0}, Ints{-1}, Ints{1, 3}, Ints{2}})
+    out.push_back(g.op("reverse", {{"x", x}, {"axes", axes}}));
+  Value* blocks = conv(g, g.input({1, 3, 5, 4}), 3, 32);
+  out.push_back(g.op("reverse", {{"x", blocks}, {"axes", Ints{1}}}));
+  expect_same(g, out);
+}
+
 TEST(CpuPermute, EveryOrderOfAxes) {
   for (const Shape& shape : {Shape{3, 17, 5, 33}, Shape{1, 16, 1, 70}, Shape{2, 1, 40, 16}, Shape{1, 1, 1, 1}}) {
     std::vector<int64_t> order = {0, 1, 2, 3};

@@ -1,4 +1,5 @@
 #include "devices/cpu/kernels/families.h"
+#include "ops/common/common.h"
 #include "ops/common/slicing.h"
 #include "ops/common/strided.h"
 
@@ -22,6 +23,17 @@ std::optional<std::vector<Cut>> cuts_of(const ir::OpCall& call) {
     if (!slice.ok()) return std::nullopt;
     for (int i = 0; i < slice->rank; i++)
       cuts.push_back({slice->axes[i].start, slice->axes[i].step, slice->axes[i].size});
+    return cuts;
+  }
+  if (call.version().def->name == "reverse") {
+    for (int i = 0; i < x.rank(); i++) cuts.push_back({0, 1, x[i]});
+    if (!call.has("axes")) {
+      for (Cut& c : cuts) c = {c.size - 1, -1, c.size};
+      return cuts;
+    }
+    auto axes = ops::axes_of(call, "axes", x.rank());
+    if (!axes.ok()) return std::nullopt;
+    for (int64_t a : *axes) cuts[static_cast<size_t>(a)] = {x[static_cast<int>(a)] - 1, -1, x[static_cast<int>(a)]};
     return cuts;
   }
   const ir::TensorView *begin = call.value("begin"), *size = call.value("size");
@@ -109,7 +121,7 @@ Match match_slice(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> slice_kernels() {
-  static const KernelDef defs[] = {{"cpu.slice", {"slice_by_index", "slice_by_size"}, match_slice}};
+  static const KernelDef defs[] = {{"cpu.slice", {"slice_by_index", "slice_by_size", "reverse"}, match_slice}};
   return defs;
 }
 

@@ -101,6 +101,26 @@ TEST(Loops, Sigmoid) {
   expect_close(
       Unary::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, 4);
 }
+/// Below -88.7 e^-x is infinite, and the result, at least -3e-37, is -0.
+TEST(Loops, Silu) {
+  expect_close(
+      Unary::silu, [](double v) { return v < -88.72 ? (v < -3e38 ? v * 0 : -0.0) : v / (1 + std::exp(-v)); }, 4);
+}
+/// Whatever is left behind whole vectors.
+TEST(Loops, SiluOfFew) {
+  std::vector<float> x(40), y(41);
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i) * 0.3f - 5;
+  for (const Set& s : sets())
+    for (size_t n = 1; n <= x.size(); n++) {
+      y.assign(y.size(), 7.0f);
+      s.loops->unary(Unary::silu, x.data(), y.data(), static_cast<int64_t>(n), 0, 0);
+      for (size_t i = 0; i < n; i++) {
+        const double v = static_cast<double>(x[i]);
+        ASSERT_NEAR(y[i], v / (1 + std::exp(-v)), 1e-6);
+      }
+      ASSERT_EQ(y[n], 7.0f);
+    }
+}
 TEST(Loops, Round) {
   expect_close(
       Unary::round, [](double v) { return std::nearbyint(v); }, 0);

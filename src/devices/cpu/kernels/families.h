@@ -14,6 +14,7 @@ std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();  ///< and softmax
+std::span<const KernelDef> pointwise_kernels();
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images

@@ -16,9 +16,12 @@ struct Conv {
   const char* after = "relu";  ///< "": nothing
   int64_t made() const { return (size + 2 * pad - taps) / stride + 1; }
   /// The kernel that is compared with oneDNN's.
-  const char* own() const { return taps == 1 ? "cpu.conv.pointwise" : "cpu.conv.winograd"; }
+  const char* own() const {
+    return taps == 1 ? "cpu.conv.pointwise" : groups > 1 ? "cpu.conv.depthwise" : "cpu.conv.winograd";
+  }
   std::string name() const {
-    return cat(net, "/", in, "_", out, "_", size, taps == 3 ? "" : cat("_taps", taps), *after == 0 ? "" : "_", after);
+    return cat(net, "/", in, "_", out, "_", size, taps == 3 ? "" : cat("_taps", taps),
+               stride == 1 ? "" : cat("_every", stride), groups == 1 ? "" : "_groups", *after == 0 ? "" : "_", after);
   }
   int64_t weights() const { return in / groups * out * taps * taps; }
   /// Of the definition, whatever the kernel does.
@@ -74,7 +77,18 @@ inline const std::vector<Conv> kConvolutions{{"resnet50", 64, 64, 56},
                                              {"resnet50", 256, 64, 56, 0, 1, 1, 1, "relu"},
                                              {"resnet50", 512, 128, 28, 0, 1, 1, 1, "relu"},
                                              {"resnet50", 1024, 256, 14, 0, 1, 1, 1, "relu"},
-                                             {"resnet50", 512, 2048, 7, 0, 1, 1, 1, "relu"}};
+                                             {"resnet50", 512, 2048, 7, 0, 1, 1, 1, "relu"},
+                                             {"efficientnet", 32, 32, 112, 1, 3, 1, 32, "silu"},
+                                             {"efficientnet", 96, 96, 112, 1, 3, 2, 96, "silu"},
+                                             {"efficientnet", 144, 144, 56, 2, 5, 2, 144, "silu"},
+                                             {"efficientnet", 240, 240, 28, 2, 5, 1, 240, "silu"},
+                                             {"efficientnet", 480, 480, 14, 2, 5, 1, 480, "silu"},
+                                             {"efficientnet", 1152, 1152, 7, 2, 5, 1, 1152, "silu"},
+                                             {"mobilenet_v2", 144, 144, 56, 1, 3, 1, 144, "relu6"},
+                                             {"mobilenet_v2", 384, 384, 14, 1, 3, 1, 384, "relu6"},
+                                             {"mobilenet_v2", 960, 960, 7, 1, 3, 1, 960, "relu6"},
+                                             {"mobilenet_v3", 72, 72, 56, 2, 5, 2, 72, "relu"},
+                                             {"convnext", 96, 96, 56, 3, 7, 1, 96, ""}};
 
 struct Product {
   int64_t rows, columns, depth;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
@@ -61,18 +60,16 @@ Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
   p.out_groups = (p.out + block - 1) / block;
   const int64_t most = pixels_at_once(p);
   p.chunks = (p.pixels + most - 1) / most;
-  p.parts = threads == 1 ? 1 : std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());
-  return p;
-}
-
-/// Least and largest results, of the functions that are minima and maxima; nullopt: another.
-std::optional<std::array<float, 2>> limits_of(const Activation& a) {
-  switch (a.f) {
-    case vector::Unary::relu: return {{0, std::numeric_limits<float>::infinity()}};
-    case vector::Unary::relu6: return {{0, 6}};
-    case vector::Unary::clip: return {{a.a, a.b}};
-    default: return std::nullopt;
+  p.parts = 1;
+  if (threads > 1) {
+    // Even shares: of the panels where pixels are few, else of the pixels.
+    const int64_t shares = 4 * threads,
+                  most_chunks = (p.pixels + 2 * pointwise().pixels - 1) / (2 * pointwise().pixels);
+    p.parts = std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());
+    const int64_t each = (shares + p.parts - 1) / p.parts;
+    p.chunks = std::max(p.chunks, std::min((p.chunks + each - 1) / each * each, most_chunks));
   }
+  return p;
 }
 
 Match match_pointwise(const MatchCall& given) {
@@ -95,9 +92,8 @@ Match match_pointwise(const MatchCall& given) {
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   std::vector<Activation> after = activations_of(m.epilogue);
-  std::optional<std::array<float, 2>> limits;
-  if (addend < 0 && !after.empty()) limits = limits_of(after[0]);
-  if (limits) after.erase(after.begin());
+  std::optional<Limits> limits;
+  if (addend < 0) limits = take_limits(after);
   auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.pointwise";

@@ -7,6 +7,7 @@ namespace moka::devices::cpu {
 std::span<const KernelDef> attention_kernels();
 std::span<const KernelDef> concat_kernels();  ///< and split
 std::span<const KernelDef> conv_kernels();    ///< and average pools
+std::span<const KernelDef> depthwise_kernels();
 std::span<const KernelDef> elementwise_kernels();
 std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels

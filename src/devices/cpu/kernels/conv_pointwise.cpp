@@ -14,6 +14,7 @@ using ops::Window;
 using vector::pointwise;
 
 constexpr int64_t kMostPanel = 48;
+constexpr int64_t kFinished = 8 * 14;  // pixels of a panel that stay in the first cache until all is applied
 
 struct Plan {
   int64_t images, pixels, in, out;
@@ -133,14 +134,18 @@ Match match_pointwise(const MatchCall& given) {
         if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
         call.bias = start.data();
         call.limits = limits ? limits->data() : nullptr;
-        call.pixels = pixels;
         call.y = all + (image * p.out_groups + column / block) * plane + first * block;
         call.y_step = plane;
         call.ahead = call.weight + width * p.in;
-        pointwise().multiply(call);
-        if (addend < 0 && after.empty()) continue;
-        for (float* to = call.y; to < call.y + width / block * plane; to += plane)
-          finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + pixels * block);
+        const bool more = addend >= 0 || !after.empty();
+        for (int64_t left = pixels; left > 0; left -= call.pixels) {
+          call.pixels = more ? std::min(left, kFinished) : left;
+          pointwise().multiply(call);
+          for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)
+            finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
+          call.x += call.pixels * block;
+          call.y += call.pixels * block;
+        }
       }
     }
     return {};

@@ -79,28 +79,12 @@ Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) 
     for (int64_t t = args.begin; t < args.end; t++) {
       const float* data = args.in[in].as<float>() + t * pixels * block;
       reduce_rows(e.f, data, rows, wide * block, wide * block, acc);
-      double total[16];
-      for (int64_t lane = 0; lane < block; lane++) {
-        double v = static_cast<double>(acc[lane]);
-        auto take = [&](float w) {
-          const auto d = static_cast<double>(w);
-          if (e.f == Reduce::max)
-            v = v >= d || v != v ? v : d;
-          else if (e.f == Reduce::min)
-            v = v <= d || v != v ? v : d;
-          else
-            v += d;
-        };
-        for (int64_t p = 1; p < wide; p++) take(acc[p * block + lane]);
-        for (int64_t p = rows * wide; p < pixels; p++) {
-          const float w = data[p * block + lane];
-          take(e.f == Reduce::sum_square ? w * w : e.f == Reduce::sum_abs ? std::fabs(w) : w);
-        }
-        total[lane] = v;
-      }
+      loops().accumulate(e.f, acc, data + rows * wide * block, (pixels - rows * wide) * block);
+      for (int64_t left = wide; left > 1; left -= left / 2)
+        loops().accumulate(is_sum(e.f) ? Reduce::sum : e.f, acc, acc + (left - left / 2) * block, left / 2 * block);
       const int64_t image = t / groups, group = t % groups, used = std::min(block, channels - group * block);
       float* y = args.out[0].as<float>() + (blocked_out ? t * block : image * channels + group * block);
-      for (int64_t lane = 0; lane < used; lane++) y[lane] = finish(e.finish, total[lane], pixels);
+      for (int64_t lane = 0; lane < used; lane++) y[lane] = finish(e.finish, static_cast<double>(acc[lane]), pixels);
       apply_all(after, y, used);
       if (blocked_out) std::fill(y + used, y + block, 0.0f);
     }

@@ -67,6 +67,7 @@ void expect_close(Unary f, double (*truth)(double), double ulps) {
       }
       const double unit = std::fabs(e) < 1.18e-38f ? 1.18e-38 : std::ldexp(1.0, std::ilogb(e) - 23);
       const double off = std::fabs(static_cast<double>(y[i]) - t) / unit;
+      ASSERT_FALSE(std::isnan(off)) << s.name << " of " << x[i];
       if (off > worst) worst = off, at = x[i];
     }
     EXPECT_LE(worst, ulps) << s.name << " at " << at;

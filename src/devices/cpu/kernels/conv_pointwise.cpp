@@ -119,7 +119,7 @@ Match match_pointwise(const MatchCall& given) {
     const int64_t block = pointwise().block, plane = p.pixels * block;
     auto* all = args.out[0].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t part = t % p.parts, chunk = t / p.parts % p.chunks, image = t / p.parts / p.chunks;
+      const int64_t chunk = t % p.chunks, part = t / p.chunks % p.parts, image = t / p.chunks / p.parts;
       const int64_t first = p.first_pixel(chunk), pixels = p.first_pixel(chunk + 1) - first;
       for (int64_t panel = p.first_panel(part); panel < p.first_panel(part + 1); panel++) {
         const int64_t width = p.width(panel), column = p.column(panel);

@@ -131,6 +131,23 @@ TEST(Loops, Sqrt) {
       Unary::sqrt, [](double v) { return std::sqrt(v); }, 0.5);
 }
 
+TEST(Loops, SumsOfPixels) {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  for (const Set& s : sets())
+    for (int lanes : {8, 16})
+      for (int64_t pixels : {1, 7, 8, 9, 49, 511, 512, 513, 3000}) {
+        std::vector<float> x(static_cast<size_t>(pixels * lanes)), y(static_cast<size_t>(lanes));
+        for (float& v : x) v = draw(random);
+        s.loops->sum_pixels(x.data(), pixels, lanes, y.data());
+        for (size_t lane = 0; lane < y.size(); lane++) {
+          double sum = 0;
+          for (size_t i = lane; i < x.size(); i += y.size()) sum += static_cast<double>(x[i]);
+          ASSERT_NEAR(y[lane], sum, 2e-6 * std::sqrt(static_cast<double>(pixels))) << s.name << " " << pixels;
+        }
+      }
+}
+
 TEST(Loops, SumsOfManyLengths) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> draw(-1, 1);

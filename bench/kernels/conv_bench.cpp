@@ -83,13 +83,13 @@ void of_onednn(benchmark::State& state, const Conv& conv, int threads) {
 
 void add_convolutions(int threads) {
   for (const Conv& c : kConvolutions) {
-    const std::string shape = std::string(c.net) + "/" + std::to_string(c.in) + "_" + std::to_string(c.out) + "_" +
-                              std::to_string(c.size) + "/";
-    for (const char* kernel : {"cpu.conv.winograd", "cpu.conv.onednn"})
-      benchmark::RegisterBenchmark(("conv/" + shape + kernel).c_str(), layer, kernel, c, threads)
+    const std::string shape = "conv/" + c.name() + "/";
+    for (const char* kernel : {c.own(), "cpu.conv.onednn"})
+      benchmark::RegisterBenchmark((shape + kernel).c_str(), layer, kernel, c, threads)
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
-    benchmark::RegisterBenchmark(("conv/" + shape + "winograd of oneDNN").c_str(), of_onednn, c, threads)
+    if (c.taps != 3 || c.groups != 1) continue;
+    benchmark::RegisterBenchmark((shape + "winograd of oneDNN").c_str(), of_onednn, c, threads)
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);
   }

@@ -1,30 +1,94 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "base/error.h"
 
 namespace moka::bench {
 
-/// 3 x 3 taps at every pixel, `pad` zeros around; x is [1, in, size, size].
+/// `taps` x `taps` taps every `stride` pixels, `pad` zeros around; x is [1, in, size, size].
 struct Conv {
   const char* net;
   int64_t in, out, size, pad = 1;
-  int64_t made() const { return size + 2 * pad - 2; }
+  int64_t taps = 3, stride = 1, groups = 1;
+  const char* after = "relu";  ///< "": nothing
+  int64_t made() const { return (size + 2 * pad - taps) / stride + 1; }
+  /// The kernel that is compared with oneDNN's.
+  const char* own() const {
+    return taps == 1 ? "cpu.conv.pointwise" : groups > 1 ? "cpu.conv.depthwise" : "cpu.conv.winograd";
+  }
+  std::string name() const {
+    return cat(net, "/", in, "_", out, "_", size, taps == 3 ? "" : cat("_taps", taps),
+               stride == 1 ? "" : cat("_every", stride), groups == 1 ? "" : "_groups", *after == 0 ? "" : "_", after);
+  }
+  int64_t weights() const { return in / groups * out * taps * taps; }
   /// Of the definition, whatever the kernel does.
-  double flops() const { return 18.0 * static_cast<double>(in * out * made() * made()); }
+  double flops() const { return 2.0 * static_cast<double>(weights() * made() * made()); }
 };
 
 /// Of the nets in bench/nets.
-inline const std::vector<Conv> kConvolutions{
-    {"resnet50", 64, 64, 56},          {"resnet50", 128, 128, 28},       {"resnet50", 256, 256, 14},
-    {"resnet50", 512, 512, 7},         {"squeezenet", 16, 64, 55},       {"squeezenet", 32, 128, 27},
-    {"squeezenet", 48, 192, 13},       {"squeezenet", 64, 256, 13},      {"inception_v3", 32, 32, 149, 0},
-    {"inception_v3", 32, 64, 147},     {"inception_v3", 80, 192, 73, 0}, {"inception_v3", 96, 96, 35},
-    {"inception_v3", 448, 384, 8},     {"yolov3", 32, 64, 208},          {"yolov3", 64, 128, 104},
-    {"yolov3", 128, 256, 52},          {"yolov3", 256, 512, 26},         {"yolov3", 512, 1024, 13},
-    {"yolov8n", 16, 16, 160},          {"yolov8n", 32, 32, 80},          {"yolov8n", 64, 64, 40},
-    {"yolov8n", 128, 128, 20},         {"yolov8n", 80, 80, 80},          {"yolov8n", 256, 64, 20},
-    {"style_transfer", 128, 128, 128}, {"style_transfer", 128, 64, 256}, {"style_transfer", 64, 32, 512}};
+inline const std::vector<Conv> kConvolutions{{"resnet50", 64, 64, 56},
+                                             {"resnet50", 128, 128, 28},
+                                             {"resnet50", 256, 256, 14},
+                                             {"resnet50", 512, 512, 7},
+                                             {"squeezenet", 16, 64, 55},
+                                             {"squeezenet", 32, 128, 27},
+                                             {"squeezenet", 48, 192, 13},
+                                             {"squeezenet", 64, 256, 13},
+                                             {"inception_v3", 32, 32, 149, 0},
+                                             {"inception_v3", 32, 64, 147},
+                                             {"inception_v3", 80, 192, 73, 0},
+                                             {"inception_v3", 96, 96, 35},
+                                             {"inception_v3", 448, 384, 8},
+                                             {"yolov3", 32, 64, 208},
+                                             {"yolov3", 64, 128, 104},
+                                             {"yolov3", 128, 256, 52},
+                                             {"yolov3", 256, 512, 26},
+                                             {"yolov3", 512, 1024, 13},
+                                             {"yolov8n", 16, 16, 160},
+                                             {"yolov8n", 32, 32, 80},
+                                             {"yolov8n", 64, 64, 40},
+                                             {"yolov8n", 128, 128, 20},
+                                             {"yolov8n", 80, 80, 80},
+                                             {"yolov8n", 256, 64, 20},
+                                             {"style_transfer", 128, 128, 128},
+                                             {"style_transfer", 128, 64, 256},
+                                             {"style_transfer", 64, 32, 512},
+                                             {"efficientnet", 32, 16, 112, 0, 1, 1, 1, ""},
+                                             {"efficientnet", 16, 96, 112, 0, 1, 1, 1, "silu"},
+                                             {"efficientnet", 96, 24, 56, 0, 1, 1, 1, ""},
+                                             {"efficientnet", 24, 144, 56, 0, 1, 1, 1, "silu"},
+                                             {"efficientnet", 240, 40, 28, 0, 1, 1, 1, ""},
+                                             {"efficientnet", 40, 240, 28, 0, 1, 1, 1, "silu"},
+                                             {"efficientnet", 480, 112, 14, 0, 1, 1, 1, ""},
+                                             {"efficientnet", 112, 672, 14, 0, 1, 1, 1, "silu"},
+                                             {"efficientnet", 192, 1152, 7, 0, 1, 1, 1, "silu"},
+                                             {"efficientnet", 1152, 320, 7, 0, 1, 1, 1, ""},
+                                             {"efficientnet", 48, 1152, 1, 0, 1, 1, 1, "sigmoid"},
+                                             {"mobilenet_v2", 16, 96, 112, 0, 1, 1, 1, "relu6"},
+                                             {"mobilenet_v2", 192, 32, 28, 0, 1, 1, 1, ""},
+                                             {"mobilenet_v2", 96, 576, 14, 0, 1, 1, 1, "relu6"},
+                                             {"mobilenet_v2", 960, 160, 7, 0, 1, 1, 1, ""},
+                                             {"mobilenet_v3", 16, 64, 112, 0, 1, 1, 1, "relu"},
+                                             {"mobilenet_v3", 24, 72, 56, 0, 1, 1, 1, "relu"},
+                                             {"mobilenet_v3", 80, 200, 14, 0, 1, 1, 1, "moka_hard_swish"},
+                                             {"resnet50", 256, 64, 56, 0, 1, 1, 1, "relu"},
+                                             {"resnet50", 512, 128, 28, 0, 1, 1, 1, "relu"},
+                                             {"resnet50", 1024, 256, 14, 0, 1, 1, 1, "relu"},
+                                             {"resnet50", 512, 2048, 7, 0, 1, 1, 1, "relu"},
+                                             {"efficientnet", 32, 32, 112, 1, 3, 1, 32, "silu"},
+                                             {"efficientnet", 96, 96, 112, 1, 3, 2, 96, "silu"},
+                                             {"efficientnet", 144, 144, 56, 2, 5, 2, 144, "silu"},
+                                             {"efficientnet", 240, 240, 28, 2, 5, 1, 240, "silu"},
+                                             {"efficientnet", 480, 480, 14, 2, 5, 1, 480, "silu"},
+                                             {"efficientnet", 1152, 1152, 7, 2, 5, 1, 1152, "silu"},
+                                             {"mobilenet_v2", 144, 144, 56, 1, 3, 1, 144, "relu6"},
+                                             {"mobilenet_v2", 384, 384, 14, 1, 3, 1, 384, "relu6"},
+                                             {"mobilenet_v2", 960, 960, 7, 1, 3, 1, 960, "relu6"},
+                                             {"mobilenet_v3", 72, 72, 56, 2, 5, 2, 72, "relu"},
+                                             {"convnext", 96, 96, 56, 3, 7, 1, 96, ""}};
 
 struct Product {
   int64_t rows, columns, depth;

@@ -3,6 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -20,6 +22,11 @@ using plan::Storage;
 
 namespace {
 constexpr size_t kMaxChildren = 16;
+constexpr int kMostThreads = 64, kPartsOfThread = 4;  // of one step
+
+struct alignas(64) Counter {
+  std::atomic<int64_t> next;
+};
 
 const ir::Type& storage_type(const ir::Type& t) { return t.is_state() ? t.element() : t; }
 }  // namespace
@@ -183,17 +190,28 @@ Status Frame::run_kernel(const Step& step, StepData& data) {
     if (!s.ok()) return locate(std::move(s).error(), step);
   } else {
     Status first;
-    int64_t parts = std::min<int64_t>(c.tiles, threads * int64_t{4});
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t p = 0; p < parts; p++) {
-      kernel::KernelArgs part = args;
-      part.begin = c.tiles * p / parts;
-      part.end = c.tiles * (p + 1) / parts;
-      part.thread = omp_get_thread_num();
-      Status s = c.run(part);
-      if (!s.ok()) {
+    const int64_t parts = std::min<int64_t>(c.tiles, threads * kPartsOfThread);
+    threads = static_cast<int>(std::min<int64_t>({threads, parts, kMostThreads}));
+    // Each thread begins with the same share of every step, whose data is in its caches, and then helps the others.
+    std::array<Counter, kMostThreads> shares;
+    for (int t = 0; t < threads; t++) shares[static_cast<size_t>(t)].next = parts * t / threads;
+#pragma omp parallel num_threads(threads)
+    {
+      const int self = omp_get_thread_num();
+      for (int other = 0; other < threads; other++) {
+        const int from = (self + other) % threads;
+        const int64_t end = parts * (from + 1) / threads;
+        for (int64_t p; (p = shares[static_cast<size_t>(from)].next.fetch_add(1, std::memory_order_relaxed)) < end;) {
+          kernel::KernelArgs part = args;
+          part.begin = c.tiles * p / parts;
+          part.end = c.tiles * (p + 1) / parts;
+          part.thread = self;
+          Status s = c.run(part);
+          if (!s.ok()) {
 #pragma omp critical(moka_first_error)
-        if (first.ok()) first = std::move(s);
+            if (first.ok()) first = std::move(s);
+          }
+        }
       }
     }
     if (!first.ok()) return locate(std::move(first).error(), step);

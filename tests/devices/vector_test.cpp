@@ -67,6 +67,7 @@ void expect_close(Unary f, double (*truth)(double), double ulps) {
       }
       const double unit = std::fabs(e) < 1.18e-38f ? 1.18e-38 : std::ldexp(1.0, std::ilogb(e) - 23);
       const double off = std::fabs(static_cast<double>(y[i]) - t) / unit;
+      ASSERT_FALSE(std::isnan(off)) << s.name << " of " << x[i];
       if (off > worst) worst = off, at = x[i];
     }
     EXPECT_LE(worst, ulps) << s.name << " at " << at;
@@ -101,6 +102,26 @@ TEST(Loops, Sigmoid) {
   expect_close(
       Unary::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, 4);
 }
+/// Below -88.7 e^-x is infinite, and the result, at least -3e-37, is -0.
+TEST(Loops, Silu) {
+  expect_close(
+      Unary::silu, [](double v) { return v < -88.72 ? (v < -3e38 ? v * 0 : -0.0) : v / (1 + std::exp(-v)); }, 4);
+}
+/// Whatever is left behind whole vectors.
+TEST(Loops, SiluOfFew) {
+  std::vector<float> x(40), y(41);
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i) * 0.3f - 5;
+  for (const Set& s : sets())
+    for (size_t n = 1; n <= x.size(); n++) {
+      y.assign(y.size(), 7.0f);
+      s.loops->unary(Unary::silu, x.data(), y.data(), static_cast<int64_t>(n), 0, 0);
+      for (size_t i = 0; i < n; i++) {
+        const double v = static_cast<double>(x[i]);
+        ASSERT_NEAR(y[i], v / (1 + std::exp(-v)), 1e-6);
+      }
+      ASSERT_EQ(y[n], 7.0f);
+    }
+}
 TEST(Loops, Round) {
   expect_close(
       Unary::round, [](double v) { return std::nearbyint(v); }, 0);
@@ -108,6 +129,23 @@ TEST(Loops, Round) {
 TEST(Loops, Sqrt) {
   expect_close(
       Unary::sqrt, [](double v) { return std::sqrt(v); }, 0.5);
+}
+
+TEST(Loops, SumsOfPixels) {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  for (const Set& s : sets())
+    for (int lanes : {8, 16})
+      for (int64_t pixels : {1, 7, 8, 9, 49, 511, 512, 513, 3000}) {
+        std::vector<float> x(static_cast<size_t>(pixels * lanes)), y(static_cast<size_t>(lanes));
+        for (float& v : x) v = draw(random);
+        s.loops->sum_pixels(x.data(), pixels, lanes, y.data());
+        for (size_t lane = 0; lane < y.size(); lane++) {
+          double sum = 0;
+          for (size_t i = lane; i < x.size(); i += y.size()) sum += static_cast<double>(x[i]);
+          ASSERT_NEAR(y[lane], sum, 2e-6 * std::sqrt(static_cast<double>(pixels))) << s.name << " " << pixels;
+        }
+      }
 }
 
 TEST(Loops, SumsOfManyLengths) {

@@ -1,6 +1,7 @@
 #include "io/resize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -46,47 +47,65 @@ std::vector<Taps> taps_for(size_t source, double start, double length, size_t ta
   return result;
 }
 
-/// The named part of the source, resampled into `to` at the placement.
+typedef uint8_t Bytes4 __attribute__((vector_size(4), aligned(1), may_alias));
+typedef float Floats4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/// A row of the source as floats; colours of four channels multiplied by their alpha.
+void widen(const uint8_t* from, size_t pixels, size_t channels, float* to) {
+  const size_t n = pixels * channels;
+  constexpr Floats4 kColour = {1, 1, 1, 0}, kAlpha = 1 - kColour;
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    Floats4 v = __builtin_convertvector(*reinterpret_cast<const Bytes4*>(from + i), Floats4);
+    if (channels == 4) v *= __builtin_shufflevector(v, v, 3, 3, 3, 3) * (kColour / 255) + kAlpha;
+    *reinterpret_cast<Floats4*>(to + i) = v;
+  }
+  for (; i < n; ++i) to[i] = from[i];
+}
+
+void add_scaled(const float* from, float weight, size_t n, float* to) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    *reinterpret_cast<Floats4*>(to + i) += *reinterpret_cast<const Floats4*>(from + i) * weight;
+  for (; i < n; ++i) to[i] += from[i] * weight;
+}
+
+/// A row of the result from a row of floats as wide as the source.
+template <size_t n>
+void squeeze(const std::vector<float>& line, const std::vector<Taps>& columns, uint8_t* pixel) {
+  for (const Taps& column : columns) {
+    std::array<float, n> mixed{};
+    const float* from = &line[column.first * n];
+    for (const float weight : column.weights)
+      for (size_t c = 0; c < n; ++c) mixed[c] += weight * *from++;
+    const float scale = n != 4 ? 1 : mixed[n - 1] > 0 ? 255 / mixed[n - 1] : 0;
+    for (size_t c = 0; c < n; ++c)
+      *pixel++ = static_cast<uint8_t>(std::clamp(std::lround(mixed[c] * (c == 3 ? 1 : scale)), 0l, 255l));
+  }
+}
+
+/// The named part of the source, resampled into `to` at the placement: first down, where rows are long runs, then
+/// across.
 void draw(const Picture& from, Picture& to, const Placement& p, Filter filter) {
-  const size_t n = from.channels;
+  constexpr decltype(&squeeze<1>) kSqueeze[] = {squeeze<1>, squeeze<2>, squeeze<3>, squeeze<4>};
+  const size_t n = from.channels, line_size = from.width * n;
   const auto columns = taps_for(from.width, p.source_x, p.source_width, p.width, filter);
   const auto rows = taps_for(from.height, p.source_y, p.source_height, p.height, filter);
-
-  // Source rows are squeezed horizontally when they are first needed and dropped when no row below needs them.
-  const size_t line_size = p.width * n;
-  std::vector<std::vector<float>> lines(from.height);
-  std::vector<float> source(from.width * n), mixed(line_size);
-  const auto squeeze = [&](size_t y) {
-    for (size_t x = 0; x < from.width; ++x) {
-      const uint8_t* pixel = from.at(x, y);
-      const float alpha = n == 4 ? static_cast<float>(pixel[3]) / 255 : 1;
-      for (size_t c = 0; c < n; ++c) source[x * n + c] = c == 3 ? pixel[c] : static_cast<float>(pixel[c]) * alpha;
+  // Of the rows that read a row of the source, [first, last), each has its sum so far.
+  std::vector<std::vector<float>> sums(p.height);
+  std::vector<float> line(line_size);
+  size_t first = 0, last = 0;
+  for (size_t y = rows.front().first; first < p.height; ++y) {
+    while (last < p.height && rows[last].first <= y) sums[last++].assign(line_size, 0.0f);
+    if (first == last) continue;
+    widen(from.at(0, y), from.width, n, line.data());
+    for (size_t row = first; row < last; ++row) {
+      const size_t tap = y - rows[row].first;
+      if (tap < rows[row].weights.size()) add_scaled(line.data(), rows[row].weights[tap], line_size, sums[row].data());
     }
-    lines[y].assign(line_size, 0);
-    for (size_t x = 0; x < p.width; ++x) {
-      for (size_t t = 0; t < columns[x].weights.size(); ++t) {
-        const float* pixel = &source[(columns[x].first + t) * n];
-        for (size_t c = 0; c < n; ++c) lines[y][x * n + c] += columns[x].weights[t] * pixel[c];
-      }
-    }
-  };
-
-  size_t done = 0;
-  for (size_t y = 0; y < p.height; ++y) {
-    for (; done < rows[y].first; ++done) lines[done] = {};
-    std::fill(mixed.begin(), mixed.end(), 0.0f);
-    for (size_t t = 0; t < rows[y].weights.size(); ++t) {
-      const size_t line = rows[y].first + t;
-      if (lines[line].empty()) squeeze(line);
-      for (size_t i = 0; i < line_size; ++i) mixed[i] += rows[y].weights[t] * lines[line][i];
-    }
-    for (size_t x = 0; x < p.width; ++x) {
-      uint8_t* pixel = to.at(p.x + x, p.y + y);
-      const float scale = n == 4 ? (mixed[x * n + 3] > 0 ? 255 / mixed[x * n + 3] : 0.0f) : 1;
-      for (size_t c = 0; c < n; ++c) {
-        const float value = mixed[x * n + c] * (c == 3 ? 1 : scale);
-        pixel[c] = static_cast<uint8_t>(std::clamp(std::lround(value), 0l, 255l));
-      }
+    for (; first < last && y + 1 >= rows[first].first + rows[first].weights.size(); ++first) {
+      kSqueeze[n - 1](sums[first], columns, to.at(p.x, p.y + first));
+      sums[first] = {};
     }
   }
 }

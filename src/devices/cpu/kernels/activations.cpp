@@ -1,5 +1,7 @@
 #include "devices/cpu/kernels/activations.h"
 
+#include <limits>
+
 namespace moka::devices::cpu {
 
 using vector::Unary;
@@ -89,6 +91,20 @@ std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues) 
       all.push_back({entry->f, e.alpha, e.beta});
   }
   return all;
+}
+
+std::optional<Limits> take_limits(std::vector<Activation>& all) {
+  if (all.empty()) return std::nullopt;
+  const Activation first = all[0];
+  Limits limits{0, std::numeric_limits<float>::infinity()};
+  if (first.f == Unary::relu6)
+    limits[1] = 6;
+  else if (first.f == Unary::clip)
+    limits = {first.a, first.b};
+  else if (first.f != Unary::relu)
+    return std::nullopt;
+  all.erase(all.begin());
+  return limits;
 }
 
 void finish_blocked(const ir::Shape& shape, const float* addend, std::span<const Activation> after, float* y,

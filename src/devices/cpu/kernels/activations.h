@@ -23,6 +23,11 @@ std::vector<std::string_view> activation_operations();
 /// Every epilogue has one.
 std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues);
 
+/// Least and largest values.
+using Limits = std::array<float, 2>;
+/// Takes the first one away if it only limits values.
+std::optional<Limits> take_limits(std::vector<Activation>& all);
+
 inline void apply_all(std::span<const Activation> all, float* y, int64_t n) {
   for (const Activation& a : all) a.apply(y, y, n);
 }

@@ -170,7 +170,9 @@ void run_gated(const Gate& g, int64_t block, Binary f, const float* a, const flo
   while (begin < end) {
     const int64_t group = begin / g.plane, stop = std::min(end, (group + 1) * g.plane);
     const float* values = (g.operand == 0 ? a : b) + group % g.groups * block;
-    for (int64_t i = 0; i < std::min(kRun, stop - begin); i += block) std::copy_n(values, block, repeated + i);
+    std::copy_n(values, block, repeated);
+    const int64_t wanted = std::min(kRun, stop - begin);
+    for (int64_t n = block; n < wanted; n *= 2) std::copy_n(repeated, std::min(n, wanted - n), repeated + n);
     for (; begin < stop; begin += kRun) {
       const int64_t n = std::min(kRun, stop - begin);
       loops().binary(f, g.operand == 0 ? repeated : a + begin, 1, g.operand == 1 ? repeated : b + begin, 1, y + begin,

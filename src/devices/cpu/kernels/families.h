@@ -7,6 +7,7 @@ namespace moka::devices::cpu {
 std::span<const KernelDef> attention_kernels();
 std::span<const KernelDef> concat_kernels();  ///< and split
 std::span<const KernelDef> conv_kernels();    ///< and average pools
+std::span<const KernelDef> depthwise_kernels();
 std::span<const KernelDef> elementwise_kernels();
 std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
@@ -16,6 +17,7 @@ std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();     ///< and softmax
 std::span<const KernelDef> permute_kernels();  ///< transpose, and pixels to channels and back
+std::span<const KernelDef> pointwise_kernels();
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images

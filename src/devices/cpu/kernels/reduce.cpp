@@ -59,7 +59,16 @@ void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t c
   }
 }
 
-/// All pixels of blocked channels: rows of whole pixels, folded at the end.
+/// acc[0..block) over all pixels: rows of some pixels, folded at the end. acc has kColumns values.
+void fold_pixels(Reduce f, const float* x, int64_t pixels, int64_t block, float* acc) {
+  const int64_t wide = std::min(pixels, kColumns / block), rows = pixels / wide;
+  reduce_rows(f, x, rows, wide * block, wide * block, acc);
+  loops().accumulate(f, acc, x + rows * wide * block, (pixels - rows * wide) * block);
+  for (int64_t left = wide; left > 1; left -= left / 2)
+    loops().accumulate(is_sum(f) ? Reduce::sum : f, acc, acc + (left - left / 2) * block, left / 2 * block);
+}
+
+/// All pixels of blocked channels.
 Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) {
   const ir::Shape x = m.call.shape("x");
   const int64_t block = layout.block, channels = x[1], groups = (channels + block - 1) / block,
@@ -75,32 +84,15 @@ Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) 
   c.cost = cost_of(m, 0, traffic(m));
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     alignas(64) float acc[kColumns];
-    const int64_t wide = std::min(pixels, kColumns / block), rows = pixels / wide;
     for (int64_t t = args.begin; t < args.end; t++) {
       const float* data = args.in[in].as<float>() + t * pixels * block;
-      reduce_rows(e.f, data, rows, wide * block, wide * block, acc);
-      double total[16];
-      for (int64_t lane = 0; lane < block; lane++) {
-        double v = static_cast<double>(acc[lane]);
-        auto take = [&](float w) {
-          const auto d = static_cast<double>(w);
-          if (e.f == Reduce::max)
-            v = v >= d || v != v ? v : d;
-          else if (e.f == Reduce::min)
-            v = v <= d || v != v ? v : d;
-          else
-            v += d;
-        };
-        for (int64_t p = 1; p < wide; p++) take(acc[p * block + lane]);
-        for (int64_t p = rows * wide; p < pixels; p++) {
-          const float w = data[p * block + lane];
-          take(e.f == Reduce::sum_square ? w * w : e.f == Reduce::sum_abs ? std::fabs(w) : w);
-        }
-        total[lane] = v;
-      }
+      if (e.f == Reduce::sum)
+        loops().sum_pixels(data, pixels, static_cast<int>(block), acc);
+      else
+        fold_pixels(e.f, data, pixels, block, acc);
       const int64_t image = t / groups, group = t % groups, used = std::min(block, channels - group * block);
       float* y = args.out[0].as<float>() + (blocked_out ? t * block : image * channels + group * block);
-      for (int64_t lane = 0; lane < used; lane++) y[lane] = finish(e.finish, total[lane], pixels);
+      for (int64_t lane = 0; lane < used; lane++) y[lane] = finish(e.finish, static_cast<double>(acc[lane]), pixels);
       apply_all(after, y, used);
       if (blocked_out) std::fill(y + used, y + block, 0.0f);
     }
@@ -122,7 +114,7 @@ Match match_reduce(const MatchCall& m) {
   bool reduced[ir::kMaxRank] = {};
   for (int64_t a : *axes) reduced[a] = true;
   const Layout layout = layout_of(m, "x");
-  if (layout.kind == Layout::Kind::channel_blocked && layout.block <= 16) {
+  if (layout.kind == Layout::Kind::channel_blocked && (layout.block == 8 || layout.block == 16)) {
     bool pixels = !reduced[0] && !reduced[1];
     for (int i = 2; i < x.rank(); i++) pixels &= reduced[i];
     if (pixels) return over_pixels(m, e, layout, *keep);

@@ -75,6 +75,8 @@ struct Loops {
   double (*reduce)(Reduce f, const float* x, int64_t n);
   /// acc[i] = f(acc[i], x[i]).
   void (*accumulate)(Reduce f, float* acc, const float* x, int64_t n);
+  /// y[lane] = sum of x[pixel * lanes + lane]; lanes is 8 or 16.
+  void (*sum_pixels)(const float* x, int64_t pixels, int lanes, float* y);
   /// Sum of x[i] - shift.
   double (*sum_from)(const float* x, int64_t n, float shift);
   /// Sum of (x[i] - mean)^2.

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/depthwise.h"
+#include "ops/common/window.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Window;
+using vector::depthwise;
+using vector::DepthwiseAxis;
+
+struct Plan {
+  DepthwiseAxis down, across;
+  int64_t images, channels, groups;  ///< blocks of channels
+  int64_t bands;                     ///< divisions of the rows of a plane
+
+  int64_t taps() const { return down.taps * across.taps; }
+  int64_t weight_count() const { return groups * depthwise().block * taps(); }
+};
+
+/// In rows of a block's taps.
+void pack_weights(const Plan& p, const float* w, float* to) {
+  const int64_t block = depthwise().block;
+  for (int64_t c = 0; c < p.groups * block; c++)
+    for (int64_t tap = 0; tap < p.taps(); tap++)
+      to[(c / block * p.taps() + tap) * block + c % block] = c < p.channels ? w[c * p.taps() + tap] : 0;
+}
+
+/// A weight that is no finite number: its product with padding is none either.
+struct OddTap {
+  int64_t group, lane, tap;
+};
+
+std::vector<OddTap> odd_taps(const Plan& p, const float* packed) {
+  std::vector<OddTap> odd;
+  const int64_t block = depthwise().block;
+  for (int64_t i = 0; i < p.weight_count(); i++)
+    if (!std::isfinite(packed[i])) odd.push_back({i / block / p.taps(), i % block, i / block % p.taps()});
+  return odd;
+}
+
+bool is_outside(const DepthwiseAxis& a, int64_t out, int64_t tap) {
+  const int64_t at = out * a.stride - a.pad + tap * a.dilation;
+  return at < 0 || at >= a.in;
+}
+
+void spoil_padding(const Plan& p, const vector::Depthwise::Call& call, const OddTap& odd) {
+  for (int64_t i = call.top; i < call.bottom; i++)
+    for (int64_t j = 0; j < p.across.out; j++)
+      if (is_outside(p.down, i, odd.tap / p.across.taps) || is_outside(p.across, j, odd.tap % p.across.taps))
+        call.y[((i - call.top) * p.across.out + j) * depthwise().block + odd.lane] =
+            std::numeric_limits<float>::quiet_NaN();
+}
+
+DepthwiseAxis axis_of(const Window& w, int i) {
+  return {w.in[i], w.out[i], w.kernel[i], w.strides[i], w.dilations[i], w.pads_begin[i]};
+}
+
+Plan plan_of(const Window& w, const ir::Shape& x, int threads) {
+  Plan p{};
+  p.down = w.rank == 2 ? axis_of(w, 0) : DepthwiseAxis{1, 1, 1, 1, 1, 0};
+  p.across = axis_of(w, w.rank - 1);
+  p.images = x[0];
+  p.channels = x[1];
+  p.groups = (p.channels + channel_block() - 1) / channel_block();
+  const int64_t planes = p.images * p.groups, shares = 4 * threads;
+  p.bands = threads == 1 || planes >= shares ? 1 : std::min((shares + planes - 1) / planes, p.down.out);
+  return p;
+}
+
+Match match_depthwise(const MatchCall& given) {
+  if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto window = ops::conv_window(given.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const Window& w = *window;
+  if (w.rank > 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
+  if (w.groups == 1 || w.groups != x[1] || w.groups != y[1]) return Match::no("channels that are mixed");
+  if (!given.is_constant("weight")) return Match::no("weights that are not constant");
+  if (x[1] < channel_block()) return Match::no("few channels");
+  if (!vector::depthwise_takes(axis_of(w, w.rank - 1))) return Match::no("a window that is not built in");
+  const double flops = 2.0 * static_cast<double>(y.count() * w.taps());
+  const MatchCall m = with_threads_for(given, flops);
+  const Plan p = plan_of(w, x, m.threads);
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
+  std::vector<Activation> after = activations_of(m.epilogue);
+  std::optional<Limits> limits;
+  if (addend < 0) limits = take_limits(after);
+  const bool moves_zero = limits && ((*limits)[0] > 0 || (*limits)[1] < 0) && has_padding(y, blocked());
+  struct Packed {
+    std::shared_ptr<const std::byte> weights;
+    std::vector<OddTap> odd;
+    const float* data() const { return reinterpret_cast<const float*>(weights.get()); }
+  };
+  auto packed = std::make_shared<Packed>();
+  KernelChoice c;
+  c.kernel = "cpu.conv.depthwise";
+  c.in = in_layouts(m, "x", blocked());
+  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  c.out = {blocked()};
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(weight)] = true;
+  c.tiles = p.images * p.groups * p.bands;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, flops, traffic(m));
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    const auto bytes = static_cast<size_t>(p.weight_count()) * sizeof(float);
+    packed->weights = MOKA_TRY(context.pack(weight, cat("depthwise of ", depthwise().block), bytes,
+                                            [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                              pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                              return {};
+                                            }));
+    packed->odd = odd_taps(p, packed->data());
+    return {};
+  };
+  c.run = [=](const KernelArgs& args) -> Status {
+    constexpr int64_t kFits = 4096;  // floats of a result that is finished while it is in the first cache
+    const int64_t block = depthwise().block, line = p.across.out * block;
+    const int64_t most = std::max<int64_t>(1, kFits / line);
+    auto* all = args.out[0].as<float>();
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t band = t % p.bands, plane = t / p.bands, group = plane % p.groups;
+      const auto start = bias_of_group(data_of(args, bias), group, p.channels);
+      vector::Depthwise::Call call;
+      call.down = p.down;
+      call.across = p.across;
+      call.x = args.in[in].as<float>() + plane * p.down.in * p.across.in * block;
+      call.weight = packed->data() + group * p.taps() * block;
+      call.bias = start.data();
+      call.limits = limits ? limits->data() : nullptr;
+      const int64_t end = p.down.out * (band + 1) / p.bands;
+      for (call.top = p.down.out * band / p.bands; call.top < end; call.top = call.bottom) {
+        call.bottom = std::min(call.top + most, end);
+        call.y = all + (plane * p.down.out + call.top) * line;
+        depthwise().rows(call);
+        for (const OddTap& odd : packed->odd)
+          if (odd.group == group) spoil_padding(p, call, odd);
+        if (addend < 0 && after.empty() && !moves_zero) continue;
+        const int64_t at = call.y - all;
+        finish_blocked(y, data_of(args, addend), after, all, at, at + (call.bottom - call.top) * line);
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> depthwise_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv.depthwise", {"conv"}, match_depthwise, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

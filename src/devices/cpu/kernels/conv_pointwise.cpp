@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <array>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/pointwise.h"
+#include "ops/common/window.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Window;
+using vector::pointwise;
+
+constexpr int64_t kMostPanel = 48;
+constexpr int64_t kFinished = 8 * 14;  // pixels of a panel that stay in the first cache until all is applied
+
+struct Plan {
+  int64_t images, pixels, in, out;
+  int64_t in_groups, out_groups;  ///< blocks of channels
+  int64_t chunks, parts;          ///< divisions of an image's pixels and of the panels
+
+  /// Of the result. Panels are two vectors wide, but for the first where they are odd.
+  int64_t vectors() const { return out_groups * pointwise().block / pointwise().lanes; }
+  int64_t panels() const { return std::max<int64_t>(1, vectors() / 2); }
+  int64_t column(int64_t panel) const { return panel == 0 ? 0 : (2 * panel + vectors() % 2) * pointwise().lanes; }
+  int64_t width(int64_t panel) const {
+    return (panel + 1 == panels() ? vectors() * pointwise().lanes : column(panel + 1)) - column(panel);
+  }
+  int64_t first_panel(int64_t part) const { return panels() * part / parts; }
+  int64_t first_pixel(int64_t chunk) const { return pixels * chunk / chunks; }
+  int64_t weight_count() const { return out_groups * pointwise().block * in; }
+};
+
+void pack_weights(const Plan& p, const float* w, float* to) {
+  for (int64_t panel = 0; panel < p.panels(); panel++) {
+    const int64_t first = p.column(panel), width = p.width(panel), columns = std::min(width, p.out - first);
+    for (int64_t c = 0; c < p.in; c++, to += width) {
+      for (int64_t o = 0; o < columns; o++) to[o] = w[(first + o) * p.in + c];
+      std::fill_n(to + columns, width - columns, 0.0f);
+    }
+  }
+}
+
+/// Pixels that are taken through all panels before the next ones: what a part of the second-level cache holds.
+int64_t pixels_at_once(const Plan& p) {
+  constexpr int64_t kFits = 192 << 10;
+  const int64_t tile = pointwise().pixels, floats = p.in_groups * pointwise().block;
+  return std::max(tile, kFits / 4 / floats / tile * tile);
+}
+
+Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
+  Plan p{};
+  const int64_t block = channel_block();
+  p.images = x[0];
+  p.pixels = x.count(2, x.rank());
+  p.in = x[1];
+  p.out = out;
+  p.in_groups = (p.in + block - 1) / block;
+  p.out_groups = (p.out + block - 1) / block;
+  const int64_t most = pixels_at_once(p);
+  p.chunks = (p.pixels + most - 1) / most;
+  p.parts = 1;
+  if (threads > 1) {
+    // Even shares: of the panels where pixels are few, else of the pixels.
+    const int64_t shares = 4 * threads,
+                  most_chunks = (p.pixels + 2 * pointwise().pixels - 1) / (2 * pointwise().pixels);
+    p.parts = std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());
+    const int64_t each = (shares + p.parts - 1) / p.parts;
+    p.chunks = std::max(p.chunks, std::min((p.chunks + each - 1) / each * each, most_chunks));
+  }
+  return p;
+}
+
+Match match_pointwise(const MatchCall& given) {
+  if (isa() == Isa::base) return Match::no("vectors of four floats");  // where oneDNN's code is faster
+  if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto window = ops::conv_window(given.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const Window& w = *window;
+  for (int i = 0; i < w.rank; i++)
+    if (w.kernel[i] != 1 || w.strides[i] != 1 || w.pads_begin[i] != 0 || w.pads_end[i] != 0)
+      return Match::no("a window of more than each pixel");
+  if (w.groups != 1) return Match::no("groups");
+  if (!given.is_constant("weight")) return Match::no("weights that are not constant");
+  const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
+  const bool wide = y[1] >= channel_block() || w.out_count() == 1;
+  if (!wide || (x[1] < channel_block() && layout_of(given, "x") != blocked())) return Match::no("few channels");
+  const double flops = 2.0 * static_cast<double>(y.count() * x[1]);
+  const MatchCall m = with_threads_for(given, flops);
+  const Plan p = plan_of(x, y[1], m.threads);
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
+  std::vector<Activation> after = activations_of(m.epilogue);
+  std::optional<Limits> limits;
+  if (addend < 0) limits = take_limits(after);
+  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
+  KernelChoice c;
+  c.kernel = "cpu.conv.pointwise";
+  c.in = in_layouts(m, "x", blocked());
+  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  c.out = {blocked()};
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(weight)] = true;
+  c.tiles = p.images * p.chunks * p.parts;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, flops, traffic(m));
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    const auto bytes = static_cast<size_t>(p.weight_count()) * sizeof(float);
+    *weights = MOKA_TRY(context.pack(weight, cat("pointwise of ", pointwise().lanes, " ", pointwise().block), bytes,
+                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       return {};
+                                     }));
+    return {};
+  };
+  c.run = [=](const KernelArgs& args) -> Status {
+    const int64_t block = pointwise().block, plane = p.pixels * block;
+    auto* all = args.out[0].as<float>();
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t chunk = t % p.chunks, part = t / p.chunks % p.parts, image = t / p.chunks / p.parts;
+      const int64_t first = p.first_pixel(chunk), pixels = p.first_pixel(chunk + 1) - first;
+      for (int64_t panel = p.first_panel(part); panel < p.first_panel(part + 1); panel++) {
+        const int64_t width = p.width(panel), column = p.column(panel);
+        vector::Pointwise::Call call;
+        call.x = args.in[in].as<float>() + image * p.in_groups * plane + first * block;
+        call.x_step = plane;
+        call.in = p.in;
+        call.weight = reinterpret_cast<const float*>(weights->get()) + column * p.in;
+        call.width = width;
+        call.used = std::min(width, p.out - column);
+        std::array<float, kMostPanel> start{};
+        if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
+        call.bias = start.data();
+        call.limits = limits ? limits->data() : nullptr;
+        call.y = all + (image * p.out_groups + column / block) * plane + first * block;
+        call.y_step = plane;
+        call.ahead = call.weight + width * p.in;
+        const bool more = addend >= 0 || !after.empty();
+        for (int64_t left = pixels; left > 0; left -= call.pixels) {
+          call.pixels = more ? std::min(left, kFinished) : left;
+          pointwise().multiply(call);
+          for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)
+            finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
+          call.x += call.pixels * block;
+          call.y += call.pixels * block;
+        }
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> pointwise_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv.pointwise", {"conv"}, match_pointwise, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "devices/cpu/isa.h"
+#include "devices/graph_util.h"
+
+/// Convolutions of every channel with its own taps. What is compared with are sums in double precision.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+struct Case {
+  int64_t images, channels;
+  std::vector<int64_t> size, taps, strides, dilations, pad;
+  std::vector<Epilogue> epilogue;
+  bool bias = true, addend = false;
+};
+
+bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
+
+bool taken(const Case& c) {
+  const int64_t across = c.taps.back();
+  return c.channels >= devices::cpu::channel_block() && (across == 3 || across == 5 || across == 7) &&
+         c.strides.back() <= 2 && c.dilations.back() == 1;
+}
+
+Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
+  Shape s{a, b};
+  for (int64_t d : rest) s.push_back(d);
+  return s;
+}
+
+Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+  std::vector<NamedArg> args{{"x", x},
+                             {"weight", weight},
+                             {"groups", static_cast<int>(c.channels)},
+                             {"strides", Tensor::i32(c.strides)},
+                             {"dilations", Tensor::i32(c.dilations)},
+                             {"pad_type", "custom"},
+                             {"pad", Tensor::i32(c.pad)}};
+  if (c.bias) args.emplace_back("bias", g.random({c.channels}));
+  Value* y = g.op("conv", args);
+  if (y == nullptr) return nullptr;
+  y->producer()->epilogue = c.epilogue;
+  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
+  return y;
+}
+
+void check(const Case& c) {
+  Graph g;
+  Value* x = g.input(shape_of(c.images, c.channels, c.size));
+  const auto r = expect_same(g, {conv(g, x, g.random(shape_of(c.channels, 1, c.taps)), c)}, 1e-5, !taken(c));
+  EXPECT_EQ(has(r, "cpu.conv.depthwise"), taken(c)) << r.kernels;
+}
+
+TEST(Depthwise, ChannelsWindowsAndStrides) {
+  for (int64_t channels : {2, 7, 8, 9, 15, 16, 17, 33, 40})
+    for (int64_t taps : {1, 2, 3, 4, 5, 7})
+      for (int64_t stride : {1, 2, 3}) {
+        SCOPED_TRACE(cat(channels, " channels, ", taps, " taps every ", stride));
+        const int64_t pad = taps / 2;
+        check({2, channels, {13, 17}, {taps, taps}, {stride, stride}, {1, 1}, {pad, pad, pad, pad}});
+      }
+}
+
+TEST(Depthwise, EveryWidth) {
+  for (int64_t width = 1; width <= 45; width++)
+    for (int64_t taps : {3, 5, 7})
+      for (int64_t stride : {1, 2}) {
+        SCOPED_TRACE(cat(width, " pixels, ", taps, " taps every ", stride));
+        check({1, 17, {6, width}, {3, taps}, {stride, stride}, {1, 1}, {1, 1, taps / 2, taps / 2}});
+      }
+}
+
+TEST(Depthwise, WindowsThatAreNotSquare) {
+  for (int64_t down : {1, 2, 3, 6, 9})
+    for (int64_t across : {3, 5, 7}) {
+      SCOPED_TRACE(cat(down, " x ", across));
+      check({1, 16, {11, 12}, {down, across}, {3, 2}, {1, 1}, {down / 2, 0, 1, across / 2}});
+      check({1, 24, {11, 12}, {down, across}, {1, 1}, {1, 1}, {0, down / 2, across / 2, 0}});
+    }
+}
+
+/// Windows of padding alone, and images that are smaller than a window.
+TEST(Depthwise, PadsAndDilations) {
+  for (const std::vector<int64_t>& pad : std::vector<std::vector<int64_t>>{
+           {0, 0, 0, 0}, {4, 4, 4, 4}, {7, 0, 0, 9}, {0, 8, 9, 0}, {12, 12, 11, 11}, {2, 1, 0, 3}})
+    for (int64_t stride : {1, 2}) {
+      SCOPED_TRACE(cat(pad[0], pad[1], pad[2], pad[3], " every ", stride));
+      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {1, 1}, pad});
+      check({2, 16, {9, 10}, {5, 5}, {stride, stride}, {1, 1}, pad});
+      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {3, 1}, pad});
+      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {1, 2}, pad});
+      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {2, 3}, pad});
+    }
+  check({1, 16, {1, 1}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}});
+  check({1, 16, {2, 3}, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}});
+}
+
+TEST(Depthwise, OneDimension) {
+  for (int64_t taps : {3, 5, 7, 9})
+    for (int64_t stride : {1, 2}) check({2, 20, {41}, {taps}, {stride}, {1}, {taps / 2, 0}});
+}
+
+TEST(Depthwise, EpiloguesAndAddends) {
+  const std::vector<std::vector<Epilogue>> all{{},
+                                               {{"relu"}},
+                                               {{"relu6"}},
+                                               {{"clip", 0.5f, 2}},
+                                               {{"clip", -2, -0.5f}},
+                                               {{"clip", -0.5f, 2}, {"relu"}},
+                                               {{"sigmoid"}},
+                                               {{"silu"}},
+                                               {{"gelu"}},
+                                               {{"exp"}},
+                                               {{"moka_hard_swish"}},
+                                               {{"relu"}, {"linear_activation", 2, 3}},
+                                               {{"sigmoid_hard", 0.2f, 0.5f}, {"tanh"}}};
+  for (const auto& epilogue : all)
+    for (int64_t channels : {32, 33})
+      for (bool bias : {true, false})
+        for (bool addend : {true, false}) {
+          SCOPED_TRACE(cat(epilogue.empty() ? "none" : epilogue[0].op, " ", channels, bias, addend));
+          check({1, channels, {9, 40}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, epilogue, bias, addend});
+        }
+}
+
+/// The channels that fill up a block are zero for who reads them next.
+TEST(Depthwise, Chains) {
+  for (const std::vector<Epilogue>& epilogue :
+       std::vector<std::vector<Epilogue>>{{{"exp"}}, {{"clip", 0.5f, 2}}, {{"clip", -2, -0.5f}}}) {
+    Graph g;
+    Value* a = conv(g, g.input({2, 21, 9, 8}), g.random({21, 1, 3, 3}),
+                    {2, 21, {9, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, epilogue});
+    Value* b = g.op("conv", {{"x", a}, {"weight", g.random({40, 21, 3, 3})}, {"pad_type", "same"}});
+    const auto r = expect_same(g, {b});
+    EXPECT_TRUE(has(r, "cpu.conv.depthwise")) << r.kernels;
+  }
+}
+
+/// Of more than one output for each channel, and of some channels mixed, other kernels make the sums.
+TEST(Depthwise, OtherGroups) {
+  Graph g;
+  Value* x = g.input({1, 32, 9, 9});
+  const auto r =
+      expect_same(g,
+                  {g.op("conv", {{"x", x}, {"weight", g.random({64, 1, 3, 3})}, {"groups", 32}, {"pad_type", "same"}}),
+                   g.op("conv", {{"x", x}, {"weight", g.random({32, 2, 3, 3})}, {"groups", 16}, {"pad_type", "same"}})},
+                  1e-5, true);
+  EXPECT_FALSE(has(r, "cpu.conv.depthwise")) << r.kernels;
+}
+
+TEST(Depthwise, OddInputsAndWeights) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float odd : {inf, -inf, std::nanf("")})
+    for (const char* after : {"", "relu", "relu6", "silu", "moka_hard_swish"})
+      for (int64_t stride : {1, 2}) {
+        SCOPED_TRACE(cat(odd, " ", after));
+        Graph g;
+        Tensor x = g.random({1, 20, 7, 23}, 0.5f, 1), w = g.random({20, 1, 5, 5}, 0.5f, 1);
+        for (size_t at : {0u, 100u, 3219u}) x.mut<float>()[at] = odd;
+        w.mut<float>()[18 * 25 + 3] = w.mut<float>()[25] = odd;
+        Case c{1, 20, {7, 23}, {5, 5}, {stride, stride}, {1, 1}, {2, 2, 2, 2}};
+        if (*after != 0) c.epilogue = {{after}};
+        const auto r = expect_same(g, {conv(g, g.input_of(x), w, c)});
+        EXPECT_TRUE(has(r, "cpu.conv.depthwise")) << r.kernels;
+        int64_t finite = 0;
+        for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
+        EXPECT_GE(finite, 16 * r.outputs[0].shape()[2] * r.outputs[0].shape()[3]);
+      }
+}
+
+TEST(Depthwise, ThreadsGiveTheSameBits) {
+  for (int64_t channels : {16, 130}) {
+    Graph g;
+    Value* x = g.input({1, channels, 90, 91});
+    Value* y = conv(g, x, g.random({channels, 1, 5, 5}),
+                    {1, channels, {90, 91}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, {{"silu"}}});
+    g.function().body().set_outputs({y});
+    const auto one = run(g.function(), g.inputs(), true, 1);
+    ASSERT_TRUE(one.ok()) << one.error().to_string();
+    EXPECT_TRUE(has(*one, "cpu.conv.depthwise")) << one->kernels;
+    for (int threads : {2, 3}) {
+      const auto more = run(g.function(), g.inputs(), true, threads, 3);
+      ASSERT_TRUE(more.ok()) << more.error().to_string();
+      const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << channels << " with " << threads;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -1,0 +1,212 @@
+#include "devices/cpu/vector/pointwise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "devices/cpu/isa.h"
+#include "devices/graph_util.h"
+
+/// Convolutions of one tap. What is compared with are sums in double precision.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+struct Case {
+  int64_t images, in, out;
+  std::vector<int64_t> size;
+  std::vector<Epilogue> epilogue;
+  bool bias = true, addend = false;
+};
+
+/// Whether the kernel is for this shape and this processor.
+bool taken(const Case& c) {
+  const int64_t block = devices::cpu::channel_block();
+  const bool pixel = std::all_of(c.size.begin(), c.size.end(), [](int64_t n) { return n == 1; });
+  return devices::cpu::isa() != devices::cpu::Isa::base && c.in >= block && (c.out >= block || pixel);
+}
+
+bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
+
+Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+  std::vector<NamedArg> args{{"x", x}, {"weight", weight}};
+  if (c.bias) args.emplace_back("bias", g.random({c.out}));
+  Value* y = g.op("conv", args);
+  if (y == nullptr) return nullptr;
+  y->producer()->epilogue = c.epilogue;
+  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
+  return y;
+}
+
+Tensor weights(Graph& g, const Case& c) {
+  Shape s{c.out, c.in};
+  for (size_t i = 0; i < c.size.size(); i++) s.push_back(1);
+  return g.random(s);
+}
+
+Run check(const Case& c) {
+  Graph g;
+  Shape s{c.images, c.in};
+  for (int64_t n : c.size) s.push_back(n);
+  Value* x = g.input(s);
+  const auto r = expect_same(g, {conv(g, x, weights(g, c), c)}, 1e-5, !taken(c));
+  EXPECT_EQ(has(r, "cpu.conv.pointwise"), taken(c)) << r.kernels;
+  return r;
+}
+
+TEST(Pointwise, ChannelsAndPixels) {
+  for (int64_t in : {1, 3, 8, 15, 16, 17, 31, 40, 100})
+    for (int64_t out : {1, 2, 8, 15, 16, 17, 24, 33, 48, 49, 80, 100})
+      for (const std::vector<int64_t>& size :
+           std::vector<std::vector<int64_t>>{{1, 1}, {1, 2}, {3, 1}, {7, 7}, {5, 13}, {40, 41}}) {
+        SCOPED_TRACE(cat(in, " to ", out, ", ", size[0], " x ", size[1]));
+        check({2, in, out, size});
+      }
+}
+
+TEST(Pointwise, EveryNumberOfPixels) {
+  for (int64_t pixels = 1; pixels <= 60; pixels++)
+    for (int64_t out : {16, 32, 48}) {
+      SCOPED_TRACE(cat(pixels, " ", out));
+      check({1, 21, out, {pixels}});
+    }
+}
+
+TEST(Pointwise, Ranks) {
+  check({2, 20, 40, {37}});
+  check({2, 20, 40, {5, 3, 7}});
+}
+
+/// More input than is taken through all panels at once.
+TEST(Pointwise, LargeImages) {
+  check({1, 40, 70, {70, 71}});
+  check({1, 600, 70, {30, 31}});
+}
+
+TEST(Pointwise, EpiloguesAndAddends) {
+  const std::vector<std::vector<Epilogue>> all{{},
+                                               {{"relu"}},
+                                               {{"relu6"}},
+                                               {{"clip", 0.5f, 2}},
+                                               {{"clip", -0.5f, 2}, {"relu"}},
+                                               {{"sigmoid"}},
+                                               {{"silu"}},
+                                               {{"gelu"}},
+                                               {{"exp"}},
+                                               {{"moka_hard_swish"}},
+                                               {{"relu"}, {"linear_activation", 2, 3}},
+                                               {{"sigmoid_hard", 0.2f, 0.5f}, {"tanh"}}};
+  for (const auto& epilogue : all)
+    for (int64_t out : {33, 48, 50})
+      for (bool bias : {true, false})
+        for (bool addend : {true, false}) {
+          SCOPED_TRACE(cat(epilogue.empty() ? "none" : epilogue[0].op, " ", out, bias, addend));
+          check({1, 20, out, {9, 11}, epilogue, bias, addend});
+        }
+}
+
+/// The channels that fill up a block are zero for who reads them next, after e^0 = 1 and after 0 * infinity too.
+TEST(Pointwise, Chains) {
+  for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{{"exp"}}, {{"clip", 0.5f, 2}}, {}}) {
+    Graph g;
+    Tensor x = g.random({2, 20, 9, 8});
+    if (epilogue.empty()) x.mut<float>()[77] = std::numeric_limits<float>::infinity();
+    Value* a = conv(g, g.input_of(x), g.random({21, 20, 1, 1}), {2, 20, 21, {9, 8}, epilogue});
+    Value* b = g.op("conv", {{"x", a}, {"weight", g.random({40, 21, 3, 3})}, {"pad_type", "same"}});
+    expect_same(g, {b});
+  }
+}
+
+/// Of a gate: few channels that are blocked anyway.
+TEST(Pointwise, FewChannelsBetweenBlocks) {
+  Graph g;
+  Value* a = g.op("conv", {{"x", g.input({1, 96, 1, 1})}, {"weight", g.random({4, 96, 1, 1})}});
+  Value* b = g.op("conv", {{"x", a}, {"weight", g.random({96, 4, 1, 1})}, {"bias", g.random({96})}});
+  const auto r = expect_same(g, {b});
+  if (devices::cpu::isa() != devices::cpu::Isa::base) {
+    EXPECT_TRUE(has(r, "cpu.conv.pointwise cpu.conv.pointwise")) << r.kernels;
+  }
+}
+
+TEST(Pointwise, OddInputsAndWeights) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "the kernel is for longer vectors";
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float odd : {inf, -inf, std::nanf("")})
+    for (const char* after : {"", "relu", "relu6", "silu", "sigmoid", "moka_hard_swish"}) {
+      SCOPED_TRACE(cat(odd, " ", after));
+      Graph g;
+      Tensor x = g.random({1, 20, 7, 9}), w = g.random({50, 20, 1, 1}, 0.5f, 1);
+      for (size_t at : {0u, 100u, 1259u}) x.mut<float>()[at] = odd;
+      w.mut<float>()[37 * 20 + 3] = odd;
+      Case c{1, 20, 50, {7, 9}};
+      if (*after != 0) c.epilogue = {{after}};
+      const auto r = expect_same(g, {conv(g, g.input_of(x), w, c)});
+      int64_t finite = 0;
+      for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
+      EXPECT_GE(finite, 49 * 60);
+    }
+}
+
+TEST(Pointwise, ThreadsGiveTheSameBits) {
+  for (int64_t n : {1, 7, 14, 57}) {
+    Graph g;
+    Value* x = g.input({1, 130, n, n});
+    Value* y = conv(g, x, g.random({470, 130, 1, 1}), {1, 130, 470, {n, n}, {{"silu"}}});
+    g.function().body().set_outputs({y});
+    const auto one = run(g.function(), g.inputs(), true, 1);
+    ASSERT_TRUE(one.ok()) << one.error().to_string();
+    for (int threads : {2, 3}) {
+      const auto more = run(g.function(), g.inputs(), true, threads, 3);
+      ASSERT_TRUE(more.ok()) << more.error().to_string();
+      const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << n << " with " << threads;
+    }
+  }
+}
+
+/// What each instruction set has, whether or not a kernel takes it: nothing beside the result is written.
+TEST(Pointwise, EveryInstructionSet) {
+  using devices::cpu::vector::Pointwise;
+  std::vector<const Pointwise*> sets{&devices::cpu::vector::pointwise_base()};
+#if defined(__x86_64__)
+  if (devices::cpu::isa() >= devices::cpu::Isa::avx2) sets.push_back(&devices::cpu::vector::pointwise_avx2());
+  if (devices::cpu::isa() >= devices::cpu::Isa::avx512) sets.push_back(&devices::cpu::vector::pointwise_avx512());
+#endif
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  const auto values = [&](int64_t n) {
+    std::vector<float> v(static_cast<size_t>(n));
+    for (float& f : v) f = draw(random);
+    return v;
+  };
+  for (const Pointwise* p : sets)
+    for (int64_t in : {1, 5, 16, 21})
+      for (int64_t vectors = p->block / p->lanes; vectors <= 3; vectors += p->block / p->lanes)
+        for (int64_t pixels = 1; pixels <= 31; pixels++) {
+          const int64_t width = vectors * p->lanes, used = width - in % 3, plane = (pixels + 1) * p->block;
+          const std::vector<float> x = values((in + p->block - 1) / p->block * plane), w = values(in * width),
+                                   bias = values(width);
+          std::vector<float> y(static_cast<size_t>(width / p->block * plane), 7.0f);
+          const float limits[] = {-0.75f, 1.5f};
+          p->multiply({x.data(), plane, in, w.data(), width, used, bias.data(), in == 5 ? limits : nullptr, pixels,
+                       y.data(), plane, w.data()});
+          for (int64_t o = 0; o < width; o++)
+            for (int64_t i = 0; i <= pixels; i++) {
+              const float made = y[static_cast<size_t>(o / p->block * plane + i * p->block + o % p->block)];
+              if (i == pixels || o >= used) {
+                ASSERT_EQ(made, i == pixels ? 7.0f : 0.0f);
+                continue;
+              }
+              auto sum = static_cast<double>(bias[static_cast<size_t>(o)]);
+              for (int64_t c = 0; c < in; c++)
+                sum += static_cast<double>(x[static_cast<size_t>(c / p->block * plane + i * p->block + c % p->block)]) *
+                       static_cast<double>(w[static_cast<size_t>(c * width + o)]);
+              if (in == 5) sum = std::clamp(sum, -0.75, 1.5);
+              ASSERT_NEAR(made, sum, 1e-5) << p->lanes << " lanes, " << in << " channels, " << vectors << " vectors";
+            }
+        }
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -1,3 +1,5 @@
+#include "devices/cpu/vector/depthwise.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -5,7 +7,8 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Convolutions of every channel with its own taps. What is compared with are sums in double precision.
+/// Convolutions of every channel, or of small groups, with their own taps. What is compared with are sums in double
+/// precision.
 namespace moka::devices_test {
 namespace {
 
@@ -16,12 +19,15 @@ struct Case {
   std::vector<int64_t> size, taps, strides, dilations, pad;
   std::vector<Epilogue> epilogue;
   bool bias = true, addend = false;
+  int64_t mixed = 1;  // channels of a group
 };
 
 bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
 
 bool taken(const Case& c) {
   const int64_t across = c.taps.back();
+  if (c.mixed > 1 && (across != 3 || c.mixed == devices::cpu::channel_block())) return false;
+  if (c.mixed > devices::cpu::vector::depthwise().lanes) return false;
   return c.channels >= devices::cpu::channel_block() && (across == 3 || across == 5 || across == 7) &&
          c.strides.back() <= 2 && c.dilations.back() == 1;
 }
@@ -35,7 +41,7 @@ Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
 Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
   std::vector<NamedArg> args{{"x", x},
                              {"weight", weight},
-                             {"groups", static_cast<int>(c.channels)},
+                             {"groups", static_cast<int>(c.channels / c.mixed)},
                              {"strides", Tensor::i32(c.strides)},
                              {"dilations", Tensor::i32(c.dilations)},
                              {"pad_type", "custom"},
@@ -51,7 +57,7 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
 void check(const Case& c) {
   Graph g;
   Value* x = g.input(shape_of(c.images, c.channels, c.size));
-  const auto r = expect_same(g, {conv(g, x, g.random(shape_of(c.channels, 1, c.taps)), c)}, 1e-5, !taken(c));
+  const auto r = expect_same(g, {conv(g, x, g.random(shape_of(c.channels, c.mixed, c.taps)), c)}, 1e-5, !taken(c));
   EXPECT_EQ(has(r, "cpu.conv.depthwise"), taken(c)) << r.kernels;
 }
 
@@ -140,15 +146,41 @@ TEST(Depthwise, Chains) {
   }
 }
 
-/// Of more than one output for each channel, and of some channels mixed, other kernels make the sums.
+TEST(Depthwise, Groups) {
+  for (int64_t mixed : {2, 4, 8, 16})
+    for (int64_t channels : {16, 24, 32, 48, 80})
+      for (int64_t stride : {1, 2})
+        for (int64_t width : {1, 2, 17, 40}) {
+          if (channels % mixed != 0) continue;
+          SCOPED_TRACE(cat(channels, " channels in groups of ", mixed, ", every ", stride, " of ", width));
+          check({2,
+                 channels,
+                 {7, width},
+                 {3, 3},
+                 {stride, stride},
+                 {1, 1},
+                 {1, 1, 1, 1},
+                 {{"relu"}},
+                 true,
+                 false,
+                 mixed});
+          check({1, channels, {9, width}, {2, 3}, {stride, stride}, {2, 1}, {2, 0, 2, 2}, {}, false, true, mixed});
+          check({1, channels, {width}, {3}, {stride}, {1}, {1, 2}, {{"silu"}}, true, true, mixed});
+        }
+  check({1, 32, {9, 9}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, {}, true, false, 4});
+}
+
+/// Of more than one output for each channel, and of groups that lie across blocks, other kernels make the sums.
 TEST(Depthwise, OtherGroups) {
   Graph g;
   Value* x = g.input({1, 32, 9, 9});
-  const auto r =
-      expect_same(g,
-                  {g.op("conv", {{"x", x}, {"weight", g.random({64, 1, 3, 3})}, {"groups", 32}, {"pad_type", "same"}}),
-                   g.op("conv", {{"x", x}, {"weight", g.random({32, 2, 3, 3})}, {"groups", 16}, {"pad_type", "same"}})},
-                  1e-5, true);
+  const auto r = expect_same(
+      g,
+      {g.op("conv", {{"x", x}, {"weight", g.random({64, 1, 3, 3})}, {"groups", 32}, {"pad_type", "same"}}),
+       g.op(
+           "conv",
+           {{"x", g.input({1, 30, 9, 9})}, {"weight", g.random({30, 3, 3, 3})}, {"groups", 10}, {"pad_type", "same"}})},
+      1e-5, true);
   EXPECT_FALSE(has(r, "cpu.conv.depthwise")) << r.kernels;
 }
 
@@ -170,6 +202,23 @@ TEST(Depthwise, OddInputsAndWeights) {
         for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
         EXPECT_GE(finite, 16 * r.outputs[0].shape()[2] * r.outputs[0].shape()[3]);
       }
+}
+
+TEST(Depthwise, OddInputsAndWeightsStayInTheirGroups) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float odd : {inf, -inf, std::nanf("")}) {
+    SCOPED_TRACE(odd);
+    Graph g;
+    Tensor x = g.random({1, 32, 7, 23}, 0.5f, 1), w = g.random({32, 4, 3, 3}, 0.5f, 1);
+    for (size_t at : {0u, 100u, 3219u}) x.mut<float>()[at] = odd;
+    w.mut<float>()[18 * 36 + 20] = w.mut<float>()[36] = odd;
+    Case c{1, 32, {7, 23}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}};
+    c.mixed = 4;
+    const auto r = expect_same(g, {conv(g, g.input_of(x), w, c)}, 1e-5, !taken(c));
+    int64_t finite = 0;
+    for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
+    EXPECT_GE(finite, 20 * 7 * 23);
+  }
 }
 
 TEST(Depthwise, ThreadsGiveTheSameBits) {

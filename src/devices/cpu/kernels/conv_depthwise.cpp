@@ -18,18 +18,25 @@ using vector::DepthwiseAxis;
 struct Plan {
   DepthwiseAxis down, across;
   int64_t images, channels, groups;  ///< blocks of channels
+  int64_t mixed;                     ///< channels of a group of the convolution
   int64_t bands;                     ///< divisions of the rows of a plane
 
   int64_t taps() const { return down.taps * across.taps; }
-  int64_t weight_count() const { return groups * depthwise().block * taps(); }
+  int64_t weights_of_channel() const { return mixed * taps(); }
+  int64_t weight_count() const { return groups * depthwise().block * weights_of_channel(); }
 };
 
 /// In rows of a block's taps.
 void pack_weights(const Plan& p, const float* w, float* to) {
   const int64_t block = depthwise().block;
   for (int64_t c = 0; c < p.groups * block; c++)
-    for (int64_t tap = 0; tap < p.taps(); tap++)
-      to[(c / block * p.taps() + tap) * block + c % block] = c < p.channels ? w[c * p.taps() + tap] : 0;
+    for (int64_t row = 0; row < p.down.taps; row++)
+      for (int64_t from = 0; from < p.mixed; from++)
+        for (int64_t tap = 0; tap < p.across.taps; tap++) {
+          const int64_t at = (row * p.mixed + from) * p.across.taps + tap;
+          to[(c / block * p.weights_of_channel() + at) * block + c % block] =
+              c < p.channels ? w[((c * p.mixed + from) * p.down.taps + row) * p.across.taps + tap] : 0;
+        }
 }
 
 /// A weight that is no finite number: its product with padding is none either.
@@ -41,7 +48,10 @@ std::vector<OddTap> odd_taps(const Plan& p, const float* packed) {
   std::vector<OddTap> odd;
   const int64_t block = depthwise().block;
   for (int64_t i = 0; i < p.weight_count(); i++)
-    if (!std::isfinite(packed[i])) odd.push_back({i / block / p.taps(), i % block, i / block % p.taps()});
+    if (!std::isfinite(packed[i])) {
+      const int64_t at = i / block % p.weights_of_channel(), row = at / p.across.taps / p.mixed;
+      odd.push_back({i / block / p.weights_of_channel(), i % block, row * p.across.taps + at % p.across.taps});
+    }
   return odd;
 }
 
@@ -68,6 +78,7 @@ Plan plan_of(const Window& w, const ir::Shape& x, int threads) {
   p.across = axis_of(w, w.rank - 1);
   p.images = x[0];
   p.channels = x[1];
+  p.mixed = x[1] / w.groups;
   p.groups = (p.channels + channel_block() - 1) / channel_block();
   const int64_t planes = p.images * p.groups, shares = 4 * threads;
   p.bands = threads == 1 || planes >= shares ? 1 : std::min((shares + planes - 1) / planes, p.down.out);
@@ -81,11 +92,14 @@ Match match_depthwise(const MatchCall& given) {
   const Window& w = *window;
   if (w.rank > 2) return Match::no(cat(w.rank, " spatial dimensions"));
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
-  if (w.groups == 1 || w.groups != x[1] || w.groups != y[1]) return Match::no("channels that are mixed");
+  const int64_t mixed = x[1] / w.groups;
+  if (w.groups == 1 || x[1] != y[1] || mixed >= channel_block() || depthwise().lanes % mixed != 0)
+    return Match::no("channels that are mixed");
+  if (mixed > 1 && w.kernel[w.rank - 1] != 3) return Match::no("a window that is not built in");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
   if (x[1] < channel_block()) return Match::no("few channels");
   if (!vector::depthwise_takes(axis_of(w, w.rank - 1))) return Match::no("a window that is not built in");
-  const double flops = 2.0 * static_cast<double>(y.count() * w.taps());
+  const double flops = 2.0 * static_cast<double>(y.count() * mixed * w.taps());
   const MatchCall m = with_threads_for(given, flops);
   const Plan p = plan_of(w, x, m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
@@ -102,6 +116,7 @@ Match match_depthwise(const MatchCall& given) {
   auto packed = std::make_shared<Packed>();
   KernelChoice c;
   c.kernel = "cpu.conv.depthwise";
+  if (mixed > 1) c.note = cat("groups of ", mixed);
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
@@ -112,7 +127,7 @@ Match match_depthwise(const MatchCall& given) {
   c.cost = cost_of(m, flops, traffic(m));
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
     const auto bytes = static_cast<size_t>(p.weight_count()) * sizeof(float);
-    packed->weights = MOKA_TRY(context.pack(weight, cat("depthwise of ", depthwise().block), bytes,
+    packed->weights = MOKA_TRY(context.pack(weight, cat("depthwise of ", depthwise().block, " by ", p.mixed), bytes,
                                             [&](const ir::TensorView& value, std::byte* to) -> Status {
                                               pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
                                               return {};
@@ -131,8 +146,9 @@ Match match_depthwise(const MatchCall& given) {
       vector::Depthwise::Call call;
       call.down = p.down;
       call.across = p.across;
+      call.group = p.mixed;
       call.x = args.in[in].as<float>() + plane * p.down.in * p.across.in * block;
-      call.weight = packed->data() + group * p.taps() * block;
+      call.weight = packed->data() + group * p.weights_of_channel() * block;
       call.bias = start.data();
       call.limits = limits ? limits->data() : nullptr;
       const int64_t end = p.down.out * (band + 1) / p.bands;

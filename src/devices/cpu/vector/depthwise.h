@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// Convolutions of every channel with its own taps on blocked layouts, compiled once for each instruction set.
+/// Convolutions of every channel, or of groups inside a block, with their own taps on blocked layouts, compiled once
+/// for each instruction set.
 namespace moka::devices::cpu::vector {
 
 /// Along one axis of an image; `pad` zeros in front.
@@ -13,11 +14,13 @@ struct DepthwiseAxis {
 /// Every sum begins with the bias and goes on row by row of the taps; taps on padding are left out.
 struct Depthwise {
   int64_t block;  ///< channels of a block
+  int64_t lanes;  ///< the most channels of a group
 
   struct Call {
     DepthwiseAxis down, across;
+    int64_t group;        ///< channels that are mixed with each other, 1 or with 3 taps across; divides `lanes`
     const float* x;       ///< of a block of channels
-    const float* weight;  ///< down.taps x across.taps x block
+    const float* weight;  ///< down.taps x group (channels of x) x across.taps x block
     const float* bias;    ///< `block` values
     const float* limits;  ///< least and largest results; NaN stays. nullptr: none
     int64_t top, bottom;  ///< rows of the result that are made

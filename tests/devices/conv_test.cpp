@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
 /// Tolerance 1e-5 of the largest expected value: fp32 sums of up to some thousands of products in another order.
@@ -274,6 +275,30 @@ TEST(ReferenceConvTranspose, OddWeightsStayUnderTheInput) {
   }
   EXPECT_GT(odd, 0u);
   EXPECT_LT(odd, want.size());
+}
+
+TEST(CpuConvTranspose, WindowsSideBySide) {
+  for (int64_t in : {16, 20, 33})
+    for (int64_t out : {16, 17, 40, 48})
+      for (int64_t down : {1, 2})
+        for (int64_t across : {2, 3}) {
+          SCOPED_TRACE(cat(in, " to ", out, ", ", down, " x ", across));
+          for (int64_t width : {1, 9, 130}) {
+            Graph g;
+            std::vector<NamedArg> args{{"x", g.input({2, in, 3, width})},
+                                       {"weight", g.random({in, out, down, across}, -0.2f, 0.2f)},
+                                       {"strides", Tensor::i32({down, across})}};
+            if (width > 1) args.emplace_back("bias", g.random({out}));
+            Value* y = g.op("conv_transpose", args);
+            if (width == 9) y->producer()->epilogue = {{"sigmoid"}};
+            // What reads the padding channels of the result shows whether they are zeros.
+            const auto r =
+                expect_same(g, {g.op("conv", {{"x", y}, {"weight", g.random({16, out, 1, 1}, -0.2f, 0.2f)}})});
+            if (devices::cpu::isa() != devices::cpu::Isa::base) {
+              EXPECT_NE(r.kernels.find("cpu.conv_transpose.pixels"), std::string::npos) << r.kernels;
+            }
+          }
+        }
 }
 
 TEST(CpuConvLine, EveryWindow) {

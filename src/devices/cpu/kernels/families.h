@@ -25,6 +25,7 @@ std::span<const KernelDef> slice_kernels();
 std::span<const KernelDef> slice_update_kernels();
 std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
 std::span<const KernelDef> taps_kernels();
+std::span<const KernelDef> transposed_pixels_kernels();
 std::span<const KernelDef> winograd_kernels();
 
 }  // namespace moka::devices::cpu

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <array>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/pointwise.h"
+#include "ops/common/window.h"
+
+/// Transposed convolutions whose windows lie side by side: each pixel becomes a block of them, and each position in the
+/// block is a convolution of one tap.
+namespace moka::devices::cpu {
+
+namespace {
+
+using vector::pointwise;
+
+constexpr int64_t kPixels = 8 * 14;  // of a panel that stay in the first cache
+
+struct Plan {
+  int64_t images, height, width, in, out, in_groups, out_groups;
+  int64_t down, across;  // pixels of a block
+
+  int64_t columns() const { return out_groups * pointwise().block; }
+  int64_t panel() const { return 2 * pointwise().lanes; }
+  int64_t taps() const { return down * across; }
+};
+
+/// For each panel the rows of each tap.
+void pack_weights(const Plan& p, const float* w, float* to) {
+  for (int64_t first = 0; first < p.columns(); first += p.panel()) {
+    const int64_t width = std::min(p.panel(), p.columns() - first);
+    for (int64_t tap = 0; tap < p.taps(); tap++)
+      for (int64_t c = 0; c < p.in; c++, to += width)
+        for (int64_t o = 0; o < width; o++) to[o] = first + o < p.out ? w[(c * p.out + first + o) * p.taps() + tap] : 0;
+  }
+}
+
+Match match_pixels(const MatchCall& given) {
+  if (isa() == Isa::base) return Match::no("vectors of four floats");
+  if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto window = ops::conv_transpose_window(given.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const ops::Window& w = *window;
+  if (w.rank != 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  for (int i = 0; i < w.rank; i++)
+    if (w.kernel[i] != w.strides[i] || w.dilations[i] != 1 || w.pads_begin[i] != 0 || w.pads_end[i] != 0)
+      return Match::no("windows that overlap or are cut");
+  if (w.groups != 1) return Match::no("groups");
+  if (!given.is_constant("weight")) return Match::no("weights that are not constant");
+  const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
+  const int64_t block = channel_block();
+  if (x[1] < block || y[1] < block) return Match::no("few channels");
+  const double flops = 2.0 * static_cast<double>(y.count() * x[1]);
+  const MatchCall m = with_threads_for(given, flops);
+  const Plan p{x[0],        x[2],       x[3], x[1], y[1], (x[1] + block - 1) / block, (y[1] + block - 1) / block,
+               w.kernel[0], w.kernel[1]};
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
+  std::vector<Activation> after = activations_of(m.epilogue);
+  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
+  const int64_t scratch = kPixels * p.panel();
+  KernelChoice c;
+  c.kernel = "cpu.conv_transpose.pixels";
+  c.in = in_layouts(m, "x", blocked());
+  c.out = {blocked()};
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(weight)] = true;
+  c.tiles = p.images * p.height;
+  c.epilogues = m.epilogue.size();
+  c.scratch = static_cast<size_t>(scratch * given.threads) * sizeof(float);
+  c.cost = cost_of(m, flops, traffic(m));
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    const auto bytes = static_cast<size_t>(p.columns() * p.taps() * p.in) * sizeof(float);
+    *weights = MOKA_TRY(context.pack(weight, cat("pixels of ", pointwise().lanes, " ", pointwise().block), bytes,
+                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       return {};
+                                     }));
+    return {};
+  };
+  c.run = [=](const KernelArgs& args) -> Status {
+    float* made = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
+    const int64_t plane = p.height * p.width * block, line = p.width * p.across * block;
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t image = t / p.height, row = t % p.height;
+      for (int64_t first = 0; first < p.width; first += kPixels) {
+        vector::Pointwise::Call call{};
+        call.pixels = std::min(kPixels, p.width - first);
+        call.x = args.in[in].as<float>() + image * p.in_groups * plane + (row * p.width + first) * block;
+        call.x_step = plane;
+        call.in = p.in;
+        call.weight = reinterpret_cast<const float*>(weights->get());
+        call.y = made;
+        call.y_step = call.pixels * block;
+        for (int64_t column = 0; column < p.columns(); column += p.panel()) {
+          call.width = std::min(p.panel(), p.columns() - column);
+          call.used = std::min(call.width, p.out - column);
+          std::array<float, 32> start{};
+          if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
+          call.bias = start.data();
+          for (int64_t tap = 0; tap < p.taps(); tap++, call.weight += call.width * p.in) {
+            call.ahead = call.weight + call.width * p.in;
+            pointwise().multiply(call);
+            apply_all(after, made, call.width * call.pixels);
+            for (int64_t k = 0; k < call.width; k += block) {
+              const int64_t group = (column + k) / block, here = std::min(block, p.out - group * block);
+              const float* from = made + k / block * call.y_step;
+              float* to = args.out[0].as<float>() +
+                          ((image * p.out_groups + group) * p.height * p.down + row * p.down + tap / p.across) * line +
+                          (first * p.across + tap % p.across) * block;
+              for (int64_t i = 0; i < call.pixels; i++, from += block, to += p.across * block) {
+                std::copy_n(from, here, to);
+                std::fill_n(to + here, block - here, 0.0f);
+              }
+            }
+          }
+        }
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> transposed_pixels_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv_transpose.pixels", {"conv_transpose"}, match_pixels}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

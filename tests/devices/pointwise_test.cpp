@@ -67,7 +67,7 @@ TEST(Pointwise, ChannelsAndPixels) {
 
 TEST(Pointwise, EveryNumberOfPixels) {
   for (int64_t pixels = 1; pixels <= 60; pixels++)
-    for (int64_t out : {16, 32, 48}) {
+    for (int64_t out : {16, 20, 24, 32, 40, 48}) {
       SCOPED_TRACE(cat(pixels, " ", out));
       check({1, 21, out, {pixels}});
     }
@@ -98,7 +98,7 @@ TEST(Pointwise, EpiloguesAndAddends) {
                                                {{"relu"}, {"linear_activation", 2, 3}},
                                                {{"sigmoid_hard", 0.2f, 0.5f}, {"tanh"}}};
   for (const auto& epilogue : all)
-    for (int64_t out : {33, 48, 50})
+    for (int64_t out : {24, 33, 48, 50})
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {
           SCOPED_TRACE(cat(epilogue.empty() ? "none" : epilogue[0].op, " ", out, bias, addend));
@@ -189,8 +189,8 @@ TEST(Pointwise, EveryInstructionSet) {
                                    bias = values(width);
           std::vector<float> y(static_cast<size_t>(width / p->block * plane), 7.0f);
           const float limits[] = {-0.75f, 1.5f};
-          p->multiply({x.data(), plane, in, w.data(), width, used, bias.data(), in == 5 ? limits : nullptr, pixels,
-                       y.data(), plane, w.data()});
+          p->multiply({x.data(), plane, in, w.data(), width, used, false, bias.data(), in == 5 ? limits : nullptr,
+                       pixels, y.data(), plane, w.data()});
           for (int64_t o = 0; o < width; o++)
             for (int64_t i = 0; i <= pixels; i++) {
               const float made = y[static_cast<size_t>(o / p->block * plane + i * p->block + o % p->block)];

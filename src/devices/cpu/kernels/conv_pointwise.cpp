@@ -28,10 +28,18 @@ struct Plan {
   int64_t width(int64_t panel) const {
     return (panel + 1 == panels() ? vectors() * pointwise().lanes : column(panel + 1)) - column(panel);
   }
+  /// Whether the last vector's channels are so few that they are in it twice.
+  bool twice() const {
+    const int64_t lanes = pointwise().lanes, last = out - (vectors() - 1) * lanes;
+    return vectors() > 1 && last <= pointwise().half;
+  }
   int64_t first_panel(int64_t part) const { return panels() * part / parts; }
   int64_t first_pixel(int64_t chunk) const { return pixels * chunk / chunks; }
   int64_t weight_count() const { return out_groups * pointwise().block * in; }
 };
+
+/// Of the vector that ends there, the first half's values in the second too.
+void repeat_half(float* end) { std::copy_n(end - 2 * pointwise().half, pointwise().half, end - pointwise().half); }
 
 void pack_weights(const Plan& p, const float* w, float* to) {
   for (int64_t panel = 0; panel < p.panels(); panel++) {
@@ -39,6 +47,7 @@ void pack_weights(const Plan& p, const float* w, float* to) {
     for (int64_t c = 0; c < p.in; c++, to += width) {
       for (int64_t o = 0; o < columns; o++) to[o] = w[(first + o) * p.in + c];
       std::fill_n(to + columns, width - columns, 0.0f);
+      if (p.twice() && panel + 1 == p.panels()) repeat_half(to + width);
     }
   }
 }
@@ -132,6 +141,8 @@ Match match_pointwise(const MatchCall& given) {
         call.used = std::min(width, p.out - column);
         std::array<float, kMostPanel> start{};
         if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
+        call.twice = p.twice() && panel + 1 == p.panels();
+        if (call.twice) repeat_half(start.data() + width);
         call.bias = start.data();
         call.limits = limits ? limits->data() : nullptr;
         call.y = all + (image * p.out_groups + column / block) * plane + first * block;

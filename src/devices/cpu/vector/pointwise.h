@@ -10,6 +10,7 @@ struct Pointwise {
   int64_t block;   ///< channels of a block
   int64_t lanes;   ///< channels of a vector; a panel has up to three of them, two are best
   int64_t pixels;  ///< that are made at once: multiples of it are fastest
+  int64_t half;    ///< channels of half a vector, where a panel may end with one; else 0
 
   struct Call {
     const float* x;       ///< the first pixel of the first group of channels
@@ -18,6 +19,7 @@ struct Pointwise {
     const float* weight;  ///< of a panel: rows of `width` values, one for each channel
     int64_t width;        ///< whole vectors
     int64_t used;         ///< values behind them are zeros, whatever x holds
+    bool twice;           ///< the last vector of weights and bias holds half as many channels, twice
     const float* bias;    ///< `width` values
     const float* limits;  ///< least and largest results; NaN stays. nullptr: none
     int64_t pixels;

@@ -88,7 +88,7 @@ void add_convolutions(int threads) {
       benchmark::RegisterBenchmark((shape + kernel).c_str(), layer, kernel, c, threads)
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
-    if (c.taps != 3 || c.groups != 1) continue;
+    if (c.own() != std::string_view("cpu.conv.winograd")) continue;
     benchmark::RegisterBenchmark((shape + "winograd of oneDNN").c_str(), of_onednn, c, threads)
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);

@@ -63,7 +63,9 @@ struct Layer::Copy {
 size_t copies_of(const Conv& conv) {
   constexpr double kTogether = 96e6;  // bytes of all, more than caches hold
   constexpr size_t kMost = 8;
-  return std::clamp<size_t>(static_cast<size_t>(kTogether / (4.0 * static_cast<double>(conv.weights()))), 1, kMost);
+  const int64_t weights = conv.weights(), results = conv.out * conv.made() * conv.made();
+  if (weights < results) return 1;  // results of a net share memory that caches hold
+  return std::clamp<size_t>(static_cast<size_t>(kTogether / (4.0 * static_cast<double>(weights))), 1, kMost);
 }
 
 std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int threads) {

@@ -17,7 +17,8 @@ struct Conv {
   int64_t made() const { return (size + 2 * pad - taps) / stride + 1; }
   /// The kernel that is compared with oneDNN's.
   const char* own() const {
-    return taps == 1 ? "cpu.conv.pointwise" : groups > 1 ? "cpu.conv.depthwise" : "cpu.conv.winograd";
+    if (taps == 1) return "cpu.conv.pointwise";
+    return groups > 1 ? "cpu.conv.depthwise" : in < 4 ? "cpu.conv.planes" : "cpu.conv.winograd";
   }
   std::string name() const {
     return cat(net, "/", in, "_", out, "_", size, taps == 3 ? "" : cat("_taps", taps),
@@ -88,7 +89,12 @@ inline const std::vector<Conv> kConvolutions{{"resnet50", 64, 64, 56},
                                              {"mobilenet_v2", 384, 384, 14, 1, 3, 1, 384, "relu6"},
                                              {"mobilenet_v2", 960, 960, 7, 1, 3, 1, 960, "relu6"},
                                              {"mobilenet_v3", 72, 72, 56, 2, 5, 2, 72, "relu"},
-                                             {"convnext", 96, 96, 56, 3, 7, 1, 96, ""}};
+                                             {"convnext", 96, 96, 56, 3, 7, 1, 96, ""},
+                                             {"efficientnet", 3, 32, 224, 1, 3, 2, 1, "silu"},
+                                             {"yolov8n", 3, 16, 640, 1, 3, 2, 1, "silu"},
+                                             {"vit", 3, 384, 224, 0, 16, 16, 1, ""},
+                                             {"espcn", 1, 64, 224, 2, 5, 1, 1, "tanh"},
+                                             {"style_transfer", 3, 32, 256, 4, 9, 1, 1, "relu"}};
 
 struct Product {
   int64_t rows, columns, depth;

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <array>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/planes.h"
+#include "ops/common/window.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Window;
+using vector::planes;
+
+constexpr int64_t kMostPanel = 32;
+constexpr int64_t kTapsOfSum = 96;     // that are added in one go: the error grows with them
+constexpr int64_t kPixelsOfRun = 112;  // of a result that is finished while it is in the first cache
+
+struct Axis {
+  int64_t in = 1, out = 1, taps = 1, stride = 1, dilation = 1, pad = 0;
+  int64_t span() const { return (taps - 1) * dilation + 1; }
+};
+
+struct Plan {
+  Axis down, across;
+  int64_t images, in, out, out_groups, bands;  ///< bands: divisions of an image's rows
+
+  int64_t taps() const { return in * down.taps * across.taps; }
+  int64_t columns() const { return out_groups * planes().block; }
+  int64_t panel() const { return 2 * planes().lanes; }
+  int64_t width(int64_t column) const { return std::min(panel(), columns() - column); }
+  /// Lines with their padding are kept in a ring, a line of each plane after another.
+  int64_t line() const { return (across.out - 1) * across.stride + across.span(); }
+  int64_t ring() const { return in * down.span() * line(); }
+  int64_t scratch() const { return (ring() * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64 + taps() * 8; }
+};
+
+void pack_weights(const Plan& p, const float* w, float* to) {
+  for (int64_t column = 0; column < p.columns(); column += p.panel())
+    for (int64_t tap = 0; tap < p.taps(); tap++)
+      for (int64_t o = column; o < column + p.width(column); o++) *to++ = o < p.out ? w[o * p.taps() + tap] : 0;
+}
+
+/// Line `at` of the padded image, of every plane, to its place in the ring.
+void copy_line(const Plan& p, const float* x, int64_t at, float* ring) {
+  const int64_t row = at - p.down.pad, width = p.across.in, line = p.line();
+  const int64_t before = std::clamp<int64_t>(p.across.pad, 0, line);
+  const int64_t count = std::clamp<int64_t>(width, 0, line - before);
+  for (int64_t c = 0; c < p.in; c++) {
+    float* to = ring + (c * p.down.span() + at % p.down.span()) * line;
+    if (row < 0 || row >= p.down.in) {
+      std::fill_n(to, line, 0.0f);
+      continue;
+    }
+    std::fill_n(to, before, 0.0f);
+    std::copy_n(x + (c * p.down.in + row) * width, count, to + before);
+    std::fill_n(to + before + count, line - before - count, 0.0f);
+  }
+}
+
+void find_taps(const Plan& p, int64_t row, int64_t* taps) {
+  for (int64_t i = 0; i < p.down.taps; i++) {
+    int64_t from = (row * p.down.stride + i * p.down.dilation) % p.down.span() * p.line();
+    for (int64_t c = 0; c < p.in; c++, from += p.down.span() * p.line())
+      for (int64_t j = 0; j < p.across.taps; j++)
+        taps[(c * p.down.taps + i) * p.across.taps + j] = from + j * p.across.dilation;
+  }
+}
+
+/// Whether this is faster than oneDNN, as measured: there the logistic function is slow, and without AVX-512 hyperbolic
+/// tangents and windows of more than seven taps across; with AVX-512 large patches.
+bool pays(const Plan& p, std::span<const Activation> after) {
+  using vector::Unary;
+  const bool longest = isa() == Isa::avx512;
+  if (p.across.stride > 2) return longest && p.taps() > 128;
+  if (!longest && p.across.taps > 7) return true;
+  if (after.empty()) return false;
+  const Unary f = after[0].f;
+  return f == Unary::silu || f == Unary::sigmoid || (!longest && f == Unary::tanh);
+}
+
+Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
+  const auto axis = [&](int i) {
+    return Axis{w.in[i], w.out[i], w.kernel[i], w.strides[i], w.dilations[i], w.pads_begin[i]};
+  };
+  Plan p{};
+  if (w.rank == 2) p.down = axis(0);
+  p.across = axis(w.rank - 1);
+  p.images = x[0];
+  p.in = x[1];
+  p.out = out;
+  p.out_groups = (out + channel_block() - 1) / channel_block();
+  p.bands = threads == 1 ? 1 : std::min<int64_t>(4 * threads, p.down.out);
+  return p;
+}
+
+Match match_planes(const MatchCall& given) {
+  if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto window = ops::conv_window(given.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const Window& w = *window;
+  if (w.rank > 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  if (w.groups != 1) return Match::no("groups");
+  if (!given.is_constant("weight")) return Match::no("weights that are not constant");
+  const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
+  if (x[1] >= channel_block()) return Match::no("many channels");
+  if (y[1] < channel_block()) return Match::no("few channels of the result");
+  const double flops = 2.0 * static_cast<double>(y.count() * x[1] * w.taps());
+  const MatchCall m = with_threads_for(given, flops);
+  const Plan p = plan_of(w, x, y[1], m.threads);
+  constexpr int64_t kMostRing = 1 << 17, kMostTaps = 1 << 12;
+  if (p.down.span() * p.line() > kMostRing || p.taps() > kMostTaps) return Match::no("a large window");
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
+  std::vector<Activation> after = activations_of(m.epilogue);
+  if (!pays(p, after)) return Match::no("a window and a function that oneDNN is good at");
+  std::optional<Limits> limits;
+  if (addend < 0) limits = take_limits(after);
+  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
+  KernelChoice c;
+  c.kernel = "cpu.conv.planes";
+  c.in.resize(m.call.all_args().size());
+  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  c.out = {blocked()};
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(weight)] = true;
+  c.scratch = static_cast<size_t>(p.scratch() * given.threads);
+  c.tiles = p.images * p.bands;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, flops, traffic(m));
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    const auto bytes = static_cast<size_t>(p.columns() * p.taps()) * sizeof(float);
+    *weights = MOKA_TRY(context.pack(weight, cat("planes of ", planes().lanes, " ", planes().block), bytes,
+                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       return {};
+                                     }));
+    return {};
+  };
+  c.run = [=](const KernelArgs& args) -> Status {
+    const int64_t block = planes().block, line = p.across.out * block, plane = p.down.out * line;
+    auto* ring = reinterpret_cast<float*>(args.scratch + args.thread * p.scratch());
+    auto* taps = reinterpret_cast<int64_t*>(args.scratch + (args.thread + 1) * p.scratch()) - p.taps();
+    auto* all = args.out[0].as<float>();
+    const auto* packed = reinterpret_cast<const float*>(weights->get());
+
+    const auto make = [&](int64_t image, int64_t row, int64_t column) {
+      std::array<float, kMostPanel> start{};
+      vector::Planes::Call call;
+      call.width = p.width(column);
+      call.used = std::min(call.width, p.out - column);
+      if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
+      call.stride = p.across.stride;
+      call.y_step = plane;
+      for (int64_t first = 0; first < p.across.out; first += kPixelsOfRun) {
+        call.x = ring + first * p.across.stride;
+        call.pixels = std::min(kPixelsOfRun, p.across.out - first);
+        call.y = all + (image * p.out_groups + column / block) * plane + row * line + first * block;
+        for (int64_t tap = 0; tap < p.taps(); tap += kTapsOfSum) {
+          call.taps = taps + tap;
+          call.count = std::min(kTapsOfSum, p.taps() - tap);
+          call.weight = packed + column * p.taps() + tap * call.width;
+          call.bias = tap == 0 ? start.data() : nullptr;
+          call.limits = limits && tap + call.count == p.taps() ? limits->data() : nullptr;
+          planes().multiply(call);
+        }
+        if (addend < 0 && after.empty()) continue;
+        for (float* to = call.y; to < call.y + call.width / block * plane; to += plane)
+          finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
+      }
+    };
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t band = t % p.bands, image = t / p.bands;
+      const float* from = args.in[in].as<float>() + image * p.in * p.down.in * p.across.in;
+      int64_t copied = 0;
+      for (int64_t row = p.down.out * band / p.bands; row < p.down.out * (band + 1) / p.bands; row++) {
+        const int64_t top = row * p.down.stride;
+        for (copied = std::max(copied, top); copied < top + p.down.span(); copied++) copy_line(p, from, copied, ring);
+        find_taps(p, row, taps);
+        for (int64_t column = 0; column < p.columns(); column += p.panel()) make(image, row, column);
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> planes_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv.planes", {"conv"}, match_planes, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

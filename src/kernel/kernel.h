@@ -103,6 +103,9 @@ struct MatchCall {
   /// How the file holds a constant input (index in all_args); nullopt when it cannot be read as such.
   std::optional<StoredConstant> stored(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
   std::function<std::optional<StoredConstant>(int arg)> stored_of;
+  /// What is known of the values of an input that is not constant.
+  std::optional<Codes> codes(int arg) const { return codes_of ? codes_of(arg) : std::nullopt; }
+  std::function<std::optional<Codes>(int arg)> codes_of;
 };
 
 /// A runnable choice, or why not: a short noun phrase such as "dilation along 3 axes".

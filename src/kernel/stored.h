@@ -14,4 +14,11 @@ struct StoredConstant {
   ir::Tensor offset;  ///< fp32, of scale's shape; empty handle: 0
 };
 
+/// A tensor of fp32 all of whose elements are integers from low to low + 255, 0 among them, times `scale`: what was
+/// quantized to 8 bits.
+struct Codes {
+  float scale = 1;
+  int low = 0;
+};
+
 }  // namespace moka::kernel

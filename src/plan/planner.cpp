@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernel/layout.h"
+#include "plan/codes.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
 #include "plan/states.h"
@@ -407,6 +408,10 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
       if (v == nullptr) return std::nullopt;
       auto stored = options_.constants->stored(*v);
       return stored.ok() ? std::move(*stored) : std::nullopt;
+    };
+    match.codes_of = [&](int arg) -> std::optional<kernel::Codes> {
+      const ir::Value* v = place(in[static_cast<size_t>(arg)]).value;
+      return v == nullptr ? std::nullopt : codes_of(*v);
     };
     for (const kernel::Device* d : options_.devices) {
       match.threads = 1;

@@ -350,5 +350,40 @@ TEST(Converted, OutputsWithoutAShapeAndOfTheOtherFloat) {
                with(4, 0));
 }
 
+/// Pairs around activations and int8 weights, as coremltools' linear_quantize_activations writes them, against the same
+/// program as it stands.
+TEST(Converted, QuantizedActivations) {
+  Weights file;
+  std::vector<int8_t> codes;
+  for (int i = 0; i < 16 * 32; i++) codes.push_back(static_cast<int8_t>(i * 37 % 256 - 128));
+  std::vector<uint16_t> scales;
+  for (int i = 0; i < 16; i++) scales.push_back(static_cast<uint16_t>(0x1c00 + 64 * i));
+  const std::string data = file.add<int8_t>(4, codes), scale = file.add<uint16_t>(1, scales);
+  const std::string text = program("tensor<fp16, [12, 32]> x",
+                                   "tensor<int8, [12, 32]> q = quantize(input = x, scale = fp16(0.0302734375), "
+                                   "zero_point = int8(-5), output_dtype = string(\"int8\"));\n"
+                                   "tensor<fp16, [12, 32]> d = dequantize(input = q, scale = fp16(0.0302734375), "
+                                   "zero_point = int8(-5));\n"
+                                   "tensor<fp16, [16, 32]> w = constexpr_blockwise_shift_scale(data = tensor<int8, "
+                                   "[16, 32]>" +
+                                       data + ", scale = tensor<fp16, [16, 1]>" + scale +
+                                       ");\n"
+                                       "tensor<fp16, [12, 16]> z = linear(x = d, weight = w);\n"
+                                       "tensor<fp16, [12, 16]> y = relu(x = z);",
+                                   "y");
+  ModelConfiguration plain;
+  plain.optimize = false;
+  plain.device = "reference";
+  const Model fused = Model::from_mil(text, {}, file.files()), unfused = Model::from_mil(text, plain, file.files());
+  std::vector<float> x;
+  for (int i = 0; i < 12 * 32; i++) x.push_back(static_cast<float>(i * 29 % 331 - 165) / 32);
+  const auto a = values(fused.predict({{"x", MultiArray::of(x, {12, 32})}}).array("y")),
+             b = values(unfused.predict({{"x", MultiArray::of(x, {12, 32})}}).array("y"));
+  double largest = 0;
+  for (double v : b) largest = std::max(largest, v);
+  EXPECT_GT(largest, 1);
+  for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-3 * largest) << i;
+}
+
 }  // namespace
 }  // namespace moka::test

@@ -53,6 +53,19 @@ Isa isa() {
   return chosen;
 }
 
+bool has_byte_products() {
+#if defined(__x86_64__)
+  // Not all compilers know the name "avxvnni".
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  switch (isa()) {
+    case Isa::avx512: return __builtin_cpu_supports("avx512vnni");
+    case Isa::avx2: return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+    case Isa::base: return false;
+  }
+#endif
+  return false;
+}
+
 uint8_t channel_block() { return isa() == Isa::avx512 ? 16 : 8; }
 
 std::string describe() {

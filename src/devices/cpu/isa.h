@@ -10,6 +10,8 @@ enum class Isa : uint8_t { base, avx2, avx512 };
 
 /// The best of this processor that MOKA_MAX_CPU_ISA allows.
 Isa isa();
+/// Whether that set comes with sums of four products of bytes (VNNI).
+bool has_byte_products();
 /// Channels of one group in the blocked layout that convolutions ask for.
 uint8_t channel_block();
 /// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".

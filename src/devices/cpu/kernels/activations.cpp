@@ -30,6 +30,7 @@ constexpr Entry kEntries[] = {
     {"linear_activation", Unary::linear, "alpha", "beta"},
     {"log", Unary::log, "epsilon", ""},
     {"moka_hard_swish", Unary::hard_swish, "", ""},
+    {"moka_round_to_codes", Unary::int8_codes, "scale", "zero_point"},
     {"relu", Unary::relu, "", ""},
     {"relu6", Unary::relu6, "", ""},
     {"round", Unary::round, "", ""},
@@ -72,6 +73,11 @@ std::optional<Activation> activation_of(const ir::OpCall& call) {
     if (!mode.ok()) return std::nullopt;
     if (*mode == "TANH_APPROXIMATION") act.f = Unary::gelu_tanh;
     if (*mode == "SIGMOID_APPROXIMATION") act.f = Unary::gelu_sigmoid;
+  }
+  if (e->f == Unary::int8_codes) {
+    auto dtype = call.text("dtype");
+    if (!dtype.ok()) return std::nullopt;
+    if (*dtype == "uint8") act.f = Unary::uint8_codes;
   }
   return act;
 }

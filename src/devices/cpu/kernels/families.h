@@ -9,6 +9,7 @@ std::span<const KernelDef> concat_kernels();  ///< and split
 std::span<const KernelDef> conv_kernels();    ///< and average pools
 std::span<const KernelDef> depthwise_kernels();
 std::span<const KernelDef> elementwise_kernels();
+std::span<const KernelDef> byte_kernels();  ///< products and convolutions with integers
 std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
 std::span<const KernelDef> line_kernels();  ///< convolutions along a line
@@ -19,6 +20,7 @@ std::span<const KernelDef> norm_kernels();     ///< and softmax
 std::span<const KernelDef> permute_kernels();  ///< transpose, and pixels to channels and back
 std::span<const KernelDef> planes_kernels();   ///< convolutions of few channels
 std::span<const KernelDef> pointwise_kernels();
+std::span<const KernelDef> quantize_kernels();
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images

@@ -19,6 +19,7 @@ enum class Unary : uint8_t {
   gelu_sigmoid,
   gelu_tanh,
   hard_swish,
+  int8_codes,  ///< moka_round_to_codes: a is the scale, b the zero point
   inverse,
   leaky_relu,
   linear,
@@ -39,6 +40,7 @@ enum class Unary : uint8_t {
   tanh,
   threshold,
   thresholded_relu,
+  uint8_codes,
 };
 
 enum class Binary : uint8_t {
@@ -101,6 +103,10 @@ struct Loops {
   void (*transpose)(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
   /// y[i] += sum of w[t] * x[at[t] + i] over taps t, in double.
   void (*filter)(const float* x, const int64_t* at, const float* w, int64_t taps, float* y, int64_t n);
+  /// y[i] = round(x[i] / scale) + zero within the range of int8 or uint8, halves to even; NaN gives 0.
+  void (*to_bytes)(const float* x, int64_t n, float scale, float zero, bool is_signed, uint8_t* y);
+  /// y[i] = (x[i] - zero) * scale.
+  void (*from_bytes)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 

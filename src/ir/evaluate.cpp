@@ -18,7 +18,7 @@ Type RuntimeValue::type(const Type& declared) const {
   if (dict) return declared;
   if (list) {
     std::optional<Type> element;
-    for (const Tensor& item : list->items) {
+    for (const Tensor& item : list->items()) {
       if (item.empty_handle()) continue;
       Type t = Type::tensor(item.dtype(), item.shape());
       if (!element) {
@@ -31,7 +31,7 @@ Type RuntimeValue::type(const Type& declared) const {
     return Type::list(element              ? *element
                       : declared.is_list() ? declared.element()
                                            : Type(),
-                      static_cast<int64_t>(list->items.size()));
+                      static_cast<int64_t>(list->size()));
   }
   Type t = Type::tensor(tensor.dtype(), tensor.shape());
   return declared.is_state() ? Type::state(std::move(t)) : t;
@@ -41,10 +41,12 @@ Result<RuntimeValue> runtime_value(const Constant& constant) {
   if (constant.type.is_tensor()) return RuntimeValue(constant.tensor);
   if (constant.type.is_list()) {
     List list;
+    list.reset(constant.parts.size());
+    size_t at = 0;
     for (const Constant& part : constant.parts) {
       if (!part.type.is_tensor())
         return fail(ErrorCode::unsupported, "a constant of type ", constant.type, " while running");
-      list.items.push_back(part.tensor);
+      list.set(at++, part.tensor);
     }
     return RuntimeValue(std::move(list));
   }

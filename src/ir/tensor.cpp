@@ -278,4 +278,20 @@ bool Tensor::operator==(const Tensor& o) const {
 
 bool Constant::operator==(const Constant& o) const { return type == o.type && tensor == o.tensor && parts == o.parts; }
 
+void List::resize(size_t n) {
+  for (size_t i = n; i < items_.size(); i++) set(i, {});
+  items_.resize(n);
+}
+
+void List::reset(size_t n) {
+  items_.assign(n, Tensor());
+  bytes_ = 0;
+}
+
+void List::set(size_t i, Tensor item) {
+  const auto bytes = [](const Tensor& t) { return t.empty_handle() ? 0 : t.bytes(); };
+  bytes_ += bytes(item) - bytes(items_[i]);
+  items_[i] = std::move(item);
+}
+
 }  // namespace moka::ir

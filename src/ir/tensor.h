@@ -10,7 +10,7 @@
 
 namespace moka::ir {
 
-struct List;
+class List;
 struct Dict;
 
 /// A borrowed, dense, row-major tensor; or, with dtype none, a borrowed List or Dict.
@@ -87,8 +87,22 @@ class Tensor {
 };
 
 /// A TensorList at run time: elements share storage until written.
-struct List {
-  std::vector<Tensor> items;
+class List {
+ public:
+  const std::vector<Tensor>& items() const { return items_; }
+  size_t size() const { return items_.size(); }
+  const Tensor& operator[](size_t i) const { return items_[i]; }
+  /// New elements are empty handles.
+  void resize(size_t n);
+  /// n empty handles.
+  void reset(size_t n);
+  void set(size_t i, Tensor item);
+  /// Of the elements, each counted as if it were alone, and of the list itself.
+  size_t bytes() const { return bytes_ + items_.size() * sizeof(Tensor); }
+
+ private:
+  std::vector<Tensor> items_;
+  size_t bytes_ = 0;
 };
 
 /// A dictionary at run time. Keys are int64 or string (one kind), values double, int64 or string tensors of rank 0.

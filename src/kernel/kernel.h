@@ -77,7 +77,7 @@ struct KernelChoice {
   size_t scratch = 0;                 ///< bytes
   double cost = 0;                    ///< estimated seconds
   int in_place = -1;  ///< input whose storage output 0 may take over, unless another input shares it (same bytes,
-                      ///< same element order of access)
+                      ///< same element order of access); or a list that becomes output 0
   /// Inputs that are parts of output 0 (concat). Where the planner has put one there, its data already is the output's.
   std::vector<Part> joins;
   std::vector<Part> cuts;    ///< outputs that are parts of an input (split); all of them or none

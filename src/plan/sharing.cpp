@@ -29,7 +29,13 @@ class Sharer {
   void take_over() {
     for (size_t s = 0; s < plan_.steps.size(); s++) {
       const Step& step = plan_.steps[s];
+      if (step.kind == Step::Kind::loop)
+        for (size_t i = 0; i < step.out.size(); i++) take_list(static_cast<int>(s), step.in[i], step.out[i]);
       if (step.kind != Step::Kind::run || step.choice->in_place < 0 || step.out.size() != 1) continue;
+      if (place(step.out[0]).type.is_list()) {
+        take_list(static_cast<int>(s), step.in[static_cast<size_t>(step.choice->in_place)], step.out[0]);
+        continue;
+      }
       const Origin in = origin(step.in[static_cast<size_t>(step.choice->in_place)]);
       const int out = step.out[0];
       if (origin(out).root != out) continue;
@@ -50,6 +56,30 @@ class Sharer {
     int root;
     size_t delta;
   };
+
+  /// A list that nobody reads after step `s` becomes its result, so that filling one costs nothing for what is in it.
+  void take_list(int s, int in, int out) {
+    if (!place(out).type.is_list() || place(out).root != out || place(out).storage != Storage::object) return;
+    const int root = origin(in).root;
+    Place& a = place(root);
+    if (a.last != s) return;
+    const auto& inputs = plan_.steps[static_cast<size_t>(s)].in;
+    if (std::count_if(inputs.begin(), inputs.end(), [&](int i) { return origin(i).root == root; }) > 1) return;
+    if (a.storage == Storage::external) {
+      // Variables of a loop are its own; where another one is handed on in a variable's place, it is still to be read.
+      const auto variable = std::find(plan_.inputs.begin(), plan_.inputs.end(), root);
+      if (!plan_.own_outputs || variable == plan_.inputs.end()) return;
+      for (size_t k = 0; k < plan_.outputs.size(); k++)
+        if (origin(plan_.outputs[k]).root == out && plan_.inputs[k] != *variable) return;
+    } else if (a.storage != Storage::object) {
+      return;
+    }
+    Place& b = place(out);
+    b.storage = a.storage;
+    b.object = a.object;
+    b.root = root;
+    a.last = std::max(a.last, b.last);
+  }
 
   Place& place(int i) { return places_[static_cast<size_t>(i)]; }
 

@@ -259,13 +259,9 @@ Status Frame::check_lists(const Step& step, const StepData& data) const {
   for (size_t i = 0; i < data.out.size(); i++) {
     if (!plan_->places[static_cast<size_t>(step.out[i])].type.is_list()) continue;
     const ir::List& list = data.out[i].list();
-    size_t bytes = list.items.size() * sizeof(ir::Tensor), limit = context_.options->budget->limit();
-    for (const ir::Tensor& t : list.items) {
-      if (bytes > limit) break;
-      if (!t.empty_handle()) bytes += t.bytes();
-    }
-    if (bytes > limit)
-      return locate(fail(ErrorCode::out_of_budget, "a list of ", list.items.size(),
+    const size_t limit = context_.options->budget->limit();
+    if (list.bytes() > limit)
+      return locate(fail(ErrorCode::out_of_budget, "a list of ", list.size(),
                          " tensors takes more than the memory budget of ", limit, " bytes"),
                     step);
   }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "devices/reference/device.h"
 #include "ir/text_reader.h"
@@ -26,6 +27,24 @@ class CountingDevice final : public kernel::Device {
     return devices::reference::device().claim(call);
   }
   mutable std::map<std::string, int> planned;
+};
+
+/// The lists that list operations and loops have made or changed.
+class SeenLists final : public TraceSink {
+ public:
+  void step(const plan::Plan&, const plan::Step& step, double, std::span<const TensorView> out) override {
+    if (step.kind == plan::Step::Kind::convert && out[0].dtype == DType::none) copies++;
+    if (step.op != nullptr)
+      for (const TensorView& v : out)
+        if (v.dtype == DType::none) of[std::string(step.op->type_name())].insert(v.data);
+  }
+  std::set<const void*> all() const {
+    std::set<const void*> lists;
+    for (const auto& [op, some] : of) lists.insert(some.begin(), some.end());
+    return lists;
+  }
+  std::map<std::string, std::set<const void*>> of;
+  int copies = 0;
 };
 
 /// A planned program and its memory.
@@ -60,6 +79,7 @@ class Runner {
     return out;
   }
 
+  void trace(TraceSink* sink) { context_.trace = sink; }
   CountingDevice device;
 
  private:
@@ -245,6 +265,65 @@ TEST(Loops, HandListsOnInAnyOrder) {
     EXPECT_EQ(out[1], out[0]) << n;
     EXPECT_EQ(out[2], std::vector<double>{static_cast<double>(n)}) << n;
   }
+}
+
+/// A list that grows is one object from make_list to its last reader: no step copies what is in it.
+TEST(Loops, FillListsInPlace) {
+  const std::string list = "list<tensor<fp32, [1]>, ?>";
+  const std::string make =
+      list +
+      " start = make_list(init_length = int32(0), dynamic_length = bool(true), elem_shape = (int32(1)), dtype = "
+      "string(\"fp32\"));\n";
+  const std::string body = "int32 double = mul(x = k, y = int32(2));\nint32 odd = add(x = double, y = int32(1));\n" +
+                           list +
+                           " first = list_write(ls = v, index = double, value = x);\n"
+                           "tensor<int32, [1]> at = expand_dims(x = odd, axes = tensor<int32, [1]>([0]));\n"
+                           "tensor<fp32, [1, 1]> rows = expand_dims(x = x, axes = tensor<int32, [1]>([0]));\n" +
+                           list + " next = list_scatter(ls = first, indices = at, value = rows);";
+  const Tensor x = Tensor::f32({1}, std::vector<float>{2});
+  Runner r("int32 n, tensor<fp32, [1]> x", make + counting(list, "start", body) + "int32 size = list_length(ls = y);\n",
+           "size");
+  for (int n : {500, 0, 3}) {
+    SeenLists lists;
+    r.trace(&lists);
+    EXPECT_EQ(r.run(n, {x})[0], std::vector<double>{2.0 * n});
+    EXPECT_EQ(lists.all().size(), 1) << n;
+    EXPECT_EQ(lists.of.count("list_write"), n > 0 ? 1 : 0);
+    EXPECT_EQ(lists.copies, 0) << n;
+    r.trace(nullptr);
+  }
+
+  // The same in a loop of loops.
+  const std::string inner =
+      "int32 j, " + list + " next = while_loop(loop_vars = (int32(0), v))[name = string(\"inner\")] {\n" +
+      "block test(int32 m, " + list + " w) { bool more = less(x = m, y = int32(3)); } -> (more);\n" +
+      "block step(int32 m, " + list + " w) { int32 then = add(x = m, y = int32(1)); int32 at = list_length(ls = w);\n" +
+      list + " longer = list_write(ls = w, index = at, value = x); } -> (then, longer);\n};\n";
+  Runner nested("int32 n, tensor<fp32, [1]> x",
+                make + counting(list, "start", inner) + "int32 size = list_length(ls = y);\n", "size");
+  SeenLists lists;
+  nested.trace(&lists);
+  EXPECT_EQ(nested.run(100, {x})[0], std::vector<double>{300});
+  EXPECT_EQ(lists.all().size(), 1);
+  EXPECT_EQ(lists.copies, 0);
+}
+
+/// What is read later is not changed.
+TEST(Loops, KeepListsThatAreReadLater) {
+  const std::string list = "list<tensor<fp32, [1]>, ?>";
+  Runner r("int32 n, tensor<fp32, [1]> x",
+           list +
+               " start = make_list(init_length = int32(1), dynamic_length = bool(true), elem_shape = (int32(1)), dtype "
+               "= string(\"fp32\"));\n" +
+               counting(list, "start",
+                        list + " next = list_write(ls = v, index = after, value = x);\n"
+                               "int32 before = list_length(ls = v);\n"
+                               "int32 then = list_length(ls = next);\n") +
+               "int32 old = list_length(ls = start);\nint32 size = list_length(ls = y);\n",
+           "old, size");
+  const Tensor x = Tensor::f32({1}, std::vector<float>{2});
+  for (int n : {5, 0, 2})
+    EXPECT_EQ(r.run(n, {x}), (std::vector<std::vector<double>>{{1}, {static_cast<double>(n + 1)}})) << n;
 }
 
 /// Elements of a list may have different shapes.

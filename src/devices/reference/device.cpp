@@ -20,6 +20,9 @@ Match match(const MatchCall& call) {
   KernelChoice c;
   c.kernel = "reference";
   c.cost = estimate(call);
+  // A changed list.
+  if (call.outputs.size() == 1 && call.outputs[0].is_list() && version.param_index("ls") >= 0)
+    c.in_place = call.call.arg_index("ls");
   c.run = [&version](const KernelArgs& args) { return version.reference(*args.call, args.out); };
   return Match::yes(std::move(c));
 }

@@ -28,10 +28,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 /// Labels as a list of scalars, or as one tensor.
 struct Labels {
   const TensorView& v;
-  int64_t size() const { return v.dtype == DType::none ? static_cast<int64_t>(v.list().items.size()) : v.count(); }
-  TensorView holder(int64_t i) const {
-    return v.dtype == DType::none ? v.list().items[static_cast<size_t>(i)].view() : v;
-  }
+  int64_t size() const { return v.dtype == DType::none ? static_cast<int64_t>(v.list().size()) : v.count(); }
+  TensorView holder(int64_t i) const { return v.dtype == DType::none ? v.list()[static_cast<size_t>(i)].view() : v; }
   int64_t index(int64_t i) const { return v.dtype == DType::none ? 0 : i; }
 };
 

@@ -23,7 +23,7 @@ Result<Type> list_with_element(const OpCall& call, const Type& list, const Type&
 }
 
 Result<size_t> index_in(const OpCall& call, int64_t index, const List& list) {
-  const auto n = static_cast<int64_t>(list.items.size());
+  const auto n = static_cast<int64_t>(list.size());
   if (index < 0 || index >= n) {
     return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "): index ", index,
                 " is outside of a list of length ", n);
@@ -32,11 +32,11 @@ Result<size_t> index_in(const OpCall& call, int64_t index, const List& list) {
 }
 
 Result<size_t> make_room(const OpCall& call, int64_t index, List& list) {
-  const auto n = static_cast<int64_t>(list.items.size());
+  const auto n = static_cast<int64_t>(list.size());
   // While running, the type at hand may state the length of the moment; the program's type says whether it is fixed.
   const Value* declared = call.op != nullptr ? call.op->input("ls") : nullptr;
   const bool may_grow = call.type("ls").length() < 0 || (declared != nullptr && declared->type.length() < 0);
-  if (index >= n && index < kMaxListLength && may_grow) list.items.resize(static_cast<size_t>(index + 1));
+  if (index >= n && index < kMaxListLength && may_grow) list.resize(static_cast<size_t>(index + 1));
   return index_in(call, index, list);
 }
 
@@ -49,7 +49,7 @@ Status check_known(const OpCall& call, int64_t index) {
 
 List& copy_list(const TensorView& out, const TensorView& in) {
   List& to = out.list();
-  if (out.data != in.data) to.items = in.list().items;
+  if (out.data != in.data) to = in.list();
   return to;
 }
 

@@ -10,7 +10,7 @@ namespace {
 Result<const Tensor*> first_written(const OpCall& call, const List& list, const TensorView& indices) {
   for (int64_t i = 0; i < indices.count(); i++) {
     const size_t at = MOKA_TRY(index_in(call, load_i64(indices, i), list));
-    if (!list.items[at].empty_handle()) return &list.items[at];
+    if (!list[at].empty_handle()) return &list[at];
   }
   return nullptr;
 }
@@ -44,7 +44,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t size = element.count();
   for (int64_t i = 0; i < indices.count(); i++) {
     const size_t at = MOKA_TRY(index_in(call, load_i64(indices, i), list));
-    MOKA_TRY(copy_item(call, list.items[at], out[0], i * size, element));
+    MOKA_TRY(copy_item(call, list[at], out[0], i * size, element));
   }
   return {};
 }

@@ -11,7 +11,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
-  store_i64(out[0], 0, static_cast<int64_t>(call.in("ls").list().items.size()));
+  store_i64(out[0], 0, static_cast<int64_t>(call.in("ls").list().size()));
   return {};
 }
 

@@ -10,7 +10,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   const Type list = MOKA_TRY(list_type(call));
   if (const TensorView* ls = call.value("ls"); ls != nullptr && ls->data != nullptr && call.is_known("index")) {
     const size_t at = MOKA_TRY(index_in(call, MOKA_TRY(call.integer("index")), ls->list()));
-    const Tensor& item = ls->list().items[at];
+    const Tensor& item = ls->list()[at];
     if (!item.empty_handle()) return one(Type::tensor(item.dtype(), item.shape()));
     MOKA_TRY(check_known(call, static_cast<int64_t>(at)));
   }
@@ -21,7 +21,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const List& list = call.in("ls").list();
   const size_t at = MOKA_TRY(index_in(call, MOKA_TRY(call.integer("index")), list));
-  return copy_item(call, list.items[at], out[0], 0, out[0].shape);
+  return copy_item(call, list[at], out[0], 0, out[0].shape);
 }
 
 }  // namespace

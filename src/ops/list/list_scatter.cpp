@@ -39,10 +39,11 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     const size_t at = MOKA_TRY(make_room(call, load_i64(indices, i), list));
     if (shared) {
       const auto* data = static_cast<const std::byte*>(block.data()) + static_cast<size_t>(i) * bytes;
-      list.items[at] = MOKA_TRY(Tensor::wrap(value.dtype, shape, Bytes{{data, bytes}, block.owner()}));
+      list.set(at, MOKA_TRY(Tensor::wrap(value.dtype, shape, Bytes{{data, bytes}, block.owner()})));
     } else {
-      list.items[at] = MOKA_TRY(Tensor::zeros(value.dtype, shape));
-      copy_elements(list.items[at].view(), 0, value, i * size, size);
+      Tensor item = MOKA_TRY(Tensor::zeros(value.dtype, shape));
+      copy_elements(item.view(), 0, value, i * size, size);
+      list.set(at, std::move(item));
     }
   }
   return {};

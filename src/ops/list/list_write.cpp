@@ -18,7 +18,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const size_t at = MOKA_TRY(make_room(call, MOKA_TRY(call.integer("index")), list));
   Tensor item = MOKA_TRY(Tensor::zeros(value.dtype, value.shape));
   copy_all(item.view(), value);
-  list.items[at] = std::move(item);
+  list.set(at, std::move(item));
   return {};
 }
 

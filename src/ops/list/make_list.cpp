@@ -34,7 +34,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t n = MOKA_TRY(initial_length(call));
-  out[0].list().items.assign(static_cast<size_t>(n), Tensor());
+  out[0].list().reset(static_cast<size_t>(n));
   return {};
 }
 

@@ -195,6 +195,84 @@ TEST_P(Allocation, NoneForLoops) {
   EXPECT_EQ(out[2].array("y").at(63), 600);
 }
 
+/// A matrix of numbers between -1 and 1 as MIL writes it.
+std::string numbers(int rows, int columns, int seed) {
+  std::string text;
+  for (int i = 0; i < rows * columns; i++)
+    text += (i == 0             ? "[["
+             : i % columns == 0 ? "], ["
+                                : ", ") +
+            std::to_string(((i * 37 + seed * 11) % 41 - 20) / 32.0);
+  return text + "]]";
+}
+
+/// A recurrent layer as converters write it, with the operation itself beside it. What a list is given is copied once.
+TEST_P(Allocation, NoneForRecurrentLoopsButTheirResults) {
+  constexpr int kWidth = 4, kHidden = 8, kSteps = 50;
+  auto constant = [](const std::string& name, int rows, int columns, int seed) {
+    const std::string type = "tensor<fp16, [" + std::to_string(rows) + ", " + std::to_string(columns) + "]>";
+    return type + " " + name + " = const()[val = " + type + "(" + numbers(rows, columns, seed) + ")];\n";
+  };
+  const std::string list = "list<tensor<fp16, [1, 8]>, ?>", row = "tensor<fp16, [1, 8]> ";
+  const std::string start =
+      constant("wi", 3 * kHidden, kWidth, 1) + constant("wh", 3 * kHidden, kHidden, 2) + constant("h0", 1, kHidden, 4);
+  const std::string step =
+      "int32 after = add(x = k, y = int32(1));\ntensor<fp16, [1, 4]> now = gather(x = x, indices = k, axis = "
+      "int32(0));\n"
+      "tensor<fp16, [1, 24]> gi = linear(x = now, weight = wi);\n"
+      "tensor<fp16, [1, 24]> gh = linear(x = h, weight = wh);\n" +
+      row + "ri, " + row + "oi, " + row + "zi = split(x = gi, num_splits = int32(3), axis = int32(1));\n" + row +
+      "rh, " + row + "oh, " + row + "zh = split(x = gh, num_splits = int32(3), axis = int32(1));\n" + row +
+      "rs = add(x = ri, y = rh);\n" + row + "r = sigmoid(x = rs);\n" + row + "zs = add(x = zi, y = zh);\n" + row +
+      "z = sigmoid(x = zs);\n" + row + "ro = mul(x = r, y = oh);\n" + row + "os = add(x = oi, y = ro);\n" + row +
+      "o = tanh(x = os);\n" + row + "nz = sub(x = fp16(1), y = z);\n" + row + "new = mul(x = nz, y = o);\n" + row +
+      "old = mul(x = z, y = h);\n" + row + "next = add(x = new, y = old);\n";
+  auto loop = [&](const std::string& more, const std::string& more_start, const std::string& more_step,
+                  const std::string& more_out) {
+    const std::string vars = "int32 k, " + row + "h" + (more.empty() ? "" : ", " + more + " l");
+    return "int32 i, " + row + "y" + (more.empty() ? "" : ", " + more + " all") +
+           " = while_loop(loop_vars = (int32(0), h0" + more_start + ")) {\nblock test(" + vars +
+           ") { bool more = less(x = k, y = n); } -> (more);\nblock step(" + vars + ") { " + step + more_step +
+           "} -> (after, next" + more_out + ");\n};\n";
+  };
+  const std::string inputs = "int32 n, tensor<fp16, [50, 1, 4]> x";
+  ModelConfiguration c;
+  c.threads = GetParam();
+  const Model plain = Model::from_mil(
+      program(inputs,
+              start + loop("", "", "", "") +
+                  "tensor<fp16, [1, 1, 8]> ys, tensor<fp16, [1, 8]> fused = gru(x = x, initial_h = h0, weight_ih = wi, "
+                  "weight_hh = wh, reset_after = bool(true), output_sequence = bool(false));\n",
+              "y, fused"),
+      c);
+  const Model listed = Model::from_mil(
+      program(inputs,
+              start + list +
+                  " empty = make_list(init_length = int32(50), dynamic_length = bool(true), elem_shape = "
+                  "(int32(1), int32(8)), dtype = string(\"fp16\"));\n" +
+                  loop(list, ", empty", list + " longer = list_write(ls = l, index = k, value = next);\n", ", longer") +
+                  "int32 last = sub(x = n, y = int32(1));\n" + row + "y_last = list_read(ls = all, index = last);\n",
+              "y, y_last"),
+      c);
+  auto inputs_of = [&](int32_t n) {
+    MultiArray count(DataType::int32, {1});
+    count.as<int32_t>()[0] = n;
+    std::vector<float> x;
+    for (int i = 0; i < kSteps * kWidth; i++) x.push_back(static_cast<float>(i % 13) / 8 - 0.75f);
+    return Features{{"n", count}, {"x", MultiArray::of(x, {kSteps, 1, kWidth})}};
+  };
+  Features few = inputs_of(10), many = inputs_of(kSteps), out, out_listed;
+  plain.predict(few, out);
+  EXPECT_EQ(count(plain, many, out), 0);
+  const auto y = values(out.array("y")), fused = values(out.array("fused"));
+  for (size_t i = 0; i < y.size(); i++) EXPECT_NEAR(y[i], fused[i], 1e-3) << i;
+
+  const long of_few = count(listed, few, out_listed), of_many = count(listed, many, out_listed);
+  EXPECT_EQ(values(out_listed.array("y_last")), y);
+  EXPECT_EQ((of_many - of_few) % (kSteps - 10), 0);
+  EXPECT_LE((of_many - of_few) / (kSteps - 10), 2);  // the element and what counts its users
+}
+
 INSTANTIATE_TEST_SUITE_P(ThreadCounts, Allocation, testing::Values(1, 2), testing::PrintToStringParamName());
 
 }  // namespace

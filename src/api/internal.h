@@ -86,6 +86,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     std::optional<format::ModelFile> file;  ///< none: text and weights
     std::string text;
     std::map<std::string, Bytes> weights;
+    std::shared_ptr<plan::PackedStore> packed = std::make_shared<plan::PackedStore>();
     Result<import::ImportedModel> import(const import::ImportOptions& options) const;
   };
   ModelConfiguration configuration;

@@ -66,6 +66,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
+  options.packed = impl->source->packed;
   start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
   impl->compile_options = std::move(options);

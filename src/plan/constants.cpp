@@ -78,15 +78,22 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& val
   });
 }
 
+std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_view key, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Packed>& e = packed_[std::pair(&value, std::string(key))];
+  if (e != nullptr) return e;
+  std::vector<ir::Tensor> sources;
+  const std::string identity = store_ == nullptr ? std::string() : identity_of(value, sources);
+  if (identity.empty())
+    e = std::make_shared<Packed>();
+  else
+    e = store_->entry(cat(key, " of ", bytes, " from ", identity), std::move(sources));
+  return e;
+}
+
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
                                                                    size_t bytes, const FillStored& fill) {
-  std::shared_ptr<Packed> packed;
-  {
-    std::lock_guard lock(mutex_);
-    std::shared_ptr<Packed>& entry = packed_[std::pair(&value, std::string(key))];
-    if (entry == nullptr) entry = std::make_shared<Packed>();
-    packed = entry;
-  }
+  const std::shared_ptr<Packed> packed = entry(value, key, bytes);
   std::lock_guard lock(packed->mutex);
   if (packed->bytes != nullptr) return packed->bytes;
   if (budget_) MOKA_TRY(budget_->take(bytes, cat("packed constant '", value.name, "'")));

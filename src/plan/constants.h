@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "ir/program.h"
 #include "kernel/stored.h"
+#include "plan/packed_store.h"
 
 namespace moka::plan {
 
@@ -19,7 +20,9 @@ namespace moka::plan {
 /// Expanded when asked for, packed once per (value, key), shared by all plans of a model. Thread-safe.
 class ConstantPool {
  public:
-  explicit ConstantPool(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+  /// `store`: what is packed for other functions of the same file too; may be null.
+  explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr)
+      : budget_(std::move(budget)), store_(std::move(store)) {}
 
   /// Whether `value` is constant for every input.
   static bool is_constant(const ir::Value& value);
@@ -38,6 +41,7 @@ class ConstantPool {
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,
                                                        const FillStored& fill);
 
+  /// What the store had already is not counted.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
   /// Seconds spent on preparing kernels so far.
   double prepare_seconds() const { return prepare_seconds_.load(std::memory_order_relaxed); }
@@ -45,11 +49,9 @@ class ConstantPool {
 
  private:
   Result<ir::Tensor> evaluate(const ir::Value& value, int depth);
+  std::shared_ptr<Packed> entry(const ir::Value& value, std::string_view key, size_t bytes);
   std::shared_ptr<MemoryBudget> budget_;
-  struct Packed {
-    std::mutex mutex;  ///< held while it is made, so that others go on with theirs
-    std::shared_ptr<const std::byte> bytes;
-  };
+  std::shared_ptr<PackedStore> store_;
   PiecePool memory_;
   std::mutex mutex_;  ///< of the maps
   std::map<const ir::Value*, ir::Tensor> kept_;

@@ -16,7 +16,8 @@ struct CompileOptions {
   bool optimize = true;
   bool exact_precision = false;
   int64_t loop_limit = 1'000'000;
-  plan::PlanOptions plan;  ///< devices, threads, budget; `constants` is set by compile
+  plan::PlanOptions plan;                     ///< devices, threads, budget; `constants` is set by compile
+  std::shared_ptr<plan::PackedStore> packed;  ///< of all functions of the file; may be null
 };
 
 /// One function of a model, ready to be planned for input types and run. Immutable but for its caches; thread-safe.

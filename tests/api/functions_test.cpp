@@ -1,6 +1,10 @@
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "api/api_util.h"
+#include "models_folder.h"
 
 /// Programs of several functions.
 namespace moka::test {
@@ -53,6 +57,97 @@ TEST(Functions, ShareWeightsAndHaveDescriptionsOfTheirOwn) {
   }
   c.function_name = "none";
   expect_error(ErrorKind::not_found, {"'main'", "'many'", "'none'"}, [&] { main.configured(c); });
+}
+
+constexpr int64_t kMade = 4096, kDepth = 8192, kRows = 8;
+
+/// The package of tests/golden/multifunction_models.py: row i of its weight of 64 MiB is i % 64 / 64 everywhere.
+class Package {
+ public:
+  Package() {
+    namespace fs = std::filesystem;
+    std::string name = (fs::temp_directory_path() / "moka_functions_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    const fs::path data = folder_ / "two.mlpackage/Data/com.apple.CoreML";
+    fs::create_directories(data / "weights");
+    fs::copy(MOKA_GOLDEN "/multifunction/two.mlmodel", data / "model.mlmodel");
+    std::ofstream(folder_ / "two.mlpackage/Manifest.json")
+        << R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "m", "itemInfoEntries": {
+  "m": {"author": "com.apple.CoreML", "description": "", "name": "model.mlmodel", "path": "com.apple.CoreML/model.mlmodel"},
+  "w": {"author": "com.apple.CoreML", "description": "", "name": "weights", "path": "com.apple.CoreML/weights"}}})";
+    std::ofstream weights(data / "weights/weight.bin", std::ios::binary);
+    const uint32_t header[16] = {2, 2};
+    weights.write(reinterpret_cast<const char*>(header), sizeof header);
+    for (const auto& [rows, columns] : {std::pair{kMade, kDepth}, {int64_t{1}, kMade}}) {
+      struct {
+        uint32_t mark = 0xDEADBEEF, type = 1;
+        uint64_t size, begin, rest[5] = {};
+      } record;
+      record.size = static_cast<uint64_t>(rows * columns * 2);
+      record.begin = static_cast<uint64_t>(weights.tellp()) + sizeof record;
+      weights.write(reinterpret_cast<const char*>(&record), sizeof record);
+      std::vector<uint16_t> row(static_cast<size_t>(columns));
+      for (int64_t i = 0; i < rows; i++) {
+        // Half floats of 1/64 and its multiples below 1, from the float's bits.
+        const float value = static_cast<float>(i % 64) / 64;
+        const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+        std::fill(row.begin(), row.end(),
+                  static_cast<uint16_t>(value == 0 ? 0 : ((bits >> 23) - 112) << 10 | (bits >> 13 & 0x3ff)));
+        weights.write(reinterpret_cast<const char*>(row.data()), static_cast<std::streamsize>(row.size() * 2));
+      }
+    }
+  }
+  ~Package() { std::filesystem::remove_all(folder_); }
+  std::string path() const { return (folder_ / "two.mlpackage").string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// How often the weights file is mapped.
+int mappings() {
+  std::ifstream maps("/proc/self/maps");
+  int n = 0;
+  for (std::string line; std::getline(maps, line);) n += line.find("weights/weight.bin") != std::string::npos;
+  return n;
+}
+
+/// A file of many megabytes is mapped once and its weights are packed once, whatever function is run.
+TEST(Functions, MapAndPackWeightsOnce) {
+  const Package package;
+  const Model plain = Model::load(package.path());
+  EXPECT_EQ(plain.function().name, "plain");
+  EXPECT_EQ(mappings(), 1);
+  constexpr size_t kPacked = kMade * kDepth * sizeof(float);
+  EXPECT_GE(plain.load_times().packed_bytes, kPacked);
+  EXPECT_LE(plain.load_times().packed_bytes, kPacked + kPacked / 16);
+  ModelConfiguration c;
+  c.function_name = "positive";
+  const Model positive = plain.configured(c);
+  EXPECT_EQ(mappings(), 1);
+  EXPECT_EQ(positive.load_times().packed_bytes, 0u);
+  std::vector<float> x(static_cast<size_t>(kRows * kDepth));
+  for (int64_t i = 0; i < kRows; i++) x[static_cast<size_t>(i * kDepth)] = static_cast<float>(i) - 3;
+  const Features in{{"x", MultiArray::of(x, {kRows, kDepth})}};
+  const auto y = values(plain.predict(in).array("y")), z = values(positive.predict(in).array("y"));
+  for (int64_t i = 0; i < kRows; i++)
+    for (int64_t j = 0; j < kMade; j += 7) {
+      const auto at = static_cast<size_t>(i * kMade + j);
+      ASSERT_EQ(y[at], static_cast<double>(i - 3) * static_cast<double>(j % 64) / 64) << i << " " << j;
+      ASSERT_EQ(z[at], std::max(0.0, y[at]));
+    }
+}
+
+/// What one function has packed is there for others after that one is gone.
+TEST(Functions, KeepWhatOthersHaveTakenOver) {
+  const Package package;
+  ModelConfiguration c;
+  c.function_name = "positive";
+  std::optional<Model> first = Model::load(package.path());
+  std::optional<Model> second = first->configured(c);
+  first.reset();
+  c.function_name = "plain";
+  EXPECT_EQ(second->configured(c).load_times().packed_bytes, 0u);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+#include "plan/packed_store.h"
+
+#include <cstdint>
+
+namespace moka::plan {
+
+namespace {
+
+constexpr size_t kSpelledOut = 256;  // bytes of tensors that are known by their contents
+constexpr int kMaxDepth = 64;
+
+bool describe(const ir::Value& value, int depth, std::string& text, std::vector<ir::Tensor>& sources) {
+  if (value.constant() != nullptr) {
+    const ir::Tensor& t = value.constant()->tensor;
+    if (t.empty_handle()) return false;
+    text += cat(t.dtype(), " ", t.shape());
+    if (t.dtype() == ir::DType::string) {
+      for (int64_t i = 0; i < t.count(); i++) {
+        const auto& s = t.view().as<std::string>()[i];
+        text += cat(" ", s.size(), ":", s);
+      }
+    } else if (t.bytes() <= kSpelledOut) {
+      text += ':';
+      text.append(static_cast<const char*>(t.data()), t.bytes());
+    } else {
+      text += cat("@", reinterpret_cast<uintptr_t>(t.data()));
+      sources.push_back(t);
+    }
+    return true;
+  }
+  const ir::Op* op = value.producer();
+  if (op == nullptr || depth == 0 || !op->epilogue.empty() || op->block_count() > 0) return false;
+  text += cat(op->type_name(), " ", static_cast<int>(op->version().since), " ", value.index(), "(");
+  for (const ir::Operand& o : op->operands()) {
+    text += cat(o.param, "=");
+    for (const ir::Value* in : o.values) {
+      if (!describe(*in, depth - 1, text, sources)) return false;
+      text += ',';
+    }
+  }
+  text += ')';
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<Packed> PackedStore::entry(const std::string& key, std::vector<ir::Tensor> sources) {
+  std::lock_guard lock(mutex_);
+  std::weak_ptr<Packed>& there = packed_[key];
+  if (auto p = there.lock()) return p;
+  auto p = std::make_shared<Packed>();
+  p->sources = std::move(sources);
+  there = p;
+  return p;
+}
+
+std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources) {
+  std::string text;
+  return describe(value, kMaxDepth, text, sources) ? text : std::string();
+}
+
+}  // namespace moka::plan

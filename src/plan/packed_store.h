@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace moka::plan {
+
+struct Packed {
+  std::mutex mutex;  ///< held while it is made, so that others go on with theirs
+  std::shared_ptr<const std::byte> bytes;
+  std::vector<ir::Tensor> sources;  ///< by whose addresses it is known
+};
+
+/// Packed constants of all functions that are made from one file: bytes made of the same data in the same way are there
+/// once, for as long as somebody holds them. Thread-safe.
+class PackedStore {
+ public:
+  std::shared_ptr<Packed> entry(const std::string& key, std::vector<ir::Tensor> sources);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<Packed>> packed_;
+};
+
+/// What a constant value is made of, in words: equal for equal values. Large tensors are known by where they are, so
+/// `sources` must live as long as the words are used. Empty: not known.
+std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
+
+}  // namespace moka::plan

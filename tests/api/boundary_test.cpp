@@ -108,5 +108,41 @@ TEST(Boundary, ArraysOfEveryType) {
   }
 }
 
+/// Truth values in the program, numbers of any type in the description; what is not 0 is true.
+TEST(Boundary, NumbersThatAreTruthValues) {
+  const Model m = boundary("booleans");
+  const std::pair<const char*, DataType> kinds[] = {{"half", DataType::float16},
+                                                    {"single", DataType::float32},
+                                                    {"double", DataType::float64},
+                                                    {"whole", DataType::int32},
+                                                    {"byte", DataType::int8}};
+  for (const DataType given : {DataType::boolean, DataType::float64, DataType::int32, DataType::float16}) {
+    double wide[8] = {1, 99, 0, 99, given == DataType::boolean ? 1.0 : -2, 99, 1, 99};
+    Features in;
+    for (const auto& [name, type] : kinds) {
+      const MultiArray doubles(wide, DataType::float64, {2, 2}, {4, 2});
+      in[name] = given == DataType::float64 ? doubles : doubles.converted(given);
+    }
+    const Features out = m.predict(in);
+    for (const auto& [name, type] : kinds) {
+      const MultiArray& y = out.array("not_" + std::string(name));
+      EXPECT_EQ(y.type(), type) << name;
+      EXPECT_EQ(values(y), (std::vector<double>{0, 1, 0, 0})) << name;
+    }
+  }
+}
+
+TEST(Boundary, TruthValues) {
+  const Model m = Model::from_mil(
+      program("tensor<bool, [2, 2]> x", "tensor<bool, [2, 2]> y = logical_not(x = x)[name = string(\"y\")];", "y"));
+  EXPECT_EQ(m.function().inputs[0].array.type, DataType::boolean);
+  const MultiArray doubles = MultiArray::of(std::vector<double>{0, 3, -1, 0}, {2, 2});
+  for (const MultiArray& x : {doubles, doubles.converted(DataType::boolean), doubles.converted(DataType::int32)}) {
+    const MultiArray y = m.predict({{"x", x}}).array("y");
+    EXPECT_EQ(y.type(), DataType::boolean);
+    EXPECT_EQ(values(y), (std::vector<double>{1, 0, 0, 1}));
+  }
+}
+
 }  // namespace
 }  // namespace moka::test

@@ -46,23 +46,32 @@ for kind, labels in (("text", ["cat", "dog", "eel"]), ("number", [7, -8, 9])):
 
 KINDS = (("half", "FLOAT16", "FLOAT16"), ("single", "FLOAT32", "FLOAT32"), ("double", "DOUBLE", "FLOAT64"),
          ("whole", "INT32", "INT32"), ("byte", "INT8", "INT8"))
-program = Model_pb2.Model(specificationVersion=10)
-function = program.mlProgram.functions["main"]
-function.opset = "CoreML9"
-block = function.block_specializations["CoreML9"]
-for name, described, inside in KINDS:
-    for features, prefix in ((program.description.input, ""), (program.description.output, "same_")):
-        array = features.add(name=prefix + name).type.multiArrayType
-        array.dataType = getattr(FeatureTypes_pb2.ArrayFeatureType, described)
-        array.shape.extend([2, 2])
-    given = function.inputs.add(name=name)
-    operation = block.operations.add(type="identity")
-    operation.inputs["x"].arguments.add(name=name)
-    made = operation.outputs.add(name="same_" + name)
-    for t in (given.type.tensorType, made.type.tensorType):
-        t.dataType = getattr(MIL_pb2, inside)
-        t.rank = 2
-        for _ in range(2):
-            t.dimensions.add().constant.size = 2
-    block.outputs.append("same_" + name)
-write("types", program)
+
+
+def by_kinds(kinds, op, prefix):
+    """One input and one output of each kind (name, described type, type in the program), and the operation between."""
+    program = Model_pb2.Model(specificationVersion=10)
+    function = program.mlProgram.functions["main"]
+    function.opset = "CoreML9"
+    block = function.block_specializations["CoreML9"]
+    for name, described, inside in kinds:
+        for features, called in ((program.description.input, name), (program.description.output, prefix + name)):
+            array = features.add(name=called).type.multiArrayType
+            array.dataType = getattr(FeatureTypes_pb2.ArrayFeatureType, described)
+            array.shape.extend([2, 2])
+        given = function.inputs.add(name=name)
+        operation = block.operations.add(type=op)
+        operation.inputs["x"].arguments.add(name=name)
+        made = operation.outputs.add(name=prefix + name)
+        for t in (given.type.tensorType, made.type.tensorType):
+            t.dataType = getattr(MIL_pb2, inside)
+            t.rank = 2
+            for _ in range(2):
+                t.dimensions.add().constant.size = 2
+        block.outputs.append(prefix + name)
+    return program
+
+
+write("types", by_kinds(KINDS, "identity", "same_"))
+# Descriptions have no type of truth values: they are described as numbers.
+write("booleans", by_kinds([(name, described, "BOOL") for name, described, _ in KINDS], "logical_not", "not_"))

@@ -67,6 +67,18 @@ class Generator {
     base_ = random_shape(c_.one_in(6) ? 0 : 1, 5);
     given_.assign(version_.params.size(), {});
     for (size_t i = 0; i < given_.size(); ++i) draw(i);
+    if (!c_.one_in(4)) follow(recipe(version_, c_));
+  }
+
+  void follow(std::vector<Argument> recipe) {
+    if (recipe.empty()) return;
+    for (Given& g : given_) g = {};
+    for (Argument& a : recipe) {
+      Given& g = given_[static_cast<size_t>(version_.param_index(a.param))];
+      g.present = true;
+      g.constant = a.constant;
+      g.values.push_back(std::move(a.value));
+    }
   }
 
   /// Draws again what the refusal speaks of; sizes and numbers in it are worth a try.
@@ -351,6 +363,16 @@ class Generator {
     std::vector<Value*> results;
     for (size_t i = 0; i < op->output_count(); ++i) {
       Value* v = op->output(i);
+      if (v->type.is_dict()) {
+        const bool texts = v->type.element(0).dtype() == DType::string;
+        Tensor keys = texts ? Tensor::strings({3}, {"a", "b", "c"}) : Tensor::zeros(DType::int64, {3}).value();
+        Tensor positions = Tensor::zeros(DType::int64, {3}).value();
+        for (int64_t k = 0; k < 3; ++k) {
+          store_i64(positions.view(), k, k);
+          if (!texts) store_i64(keys.view(), k, k);
+        }
+        v = MOKA_TRY(b.op("ml_dict_vectorize", {{"x", v}, {"keys", keys}, {"positions", positions}, {"dense", true}}));
+      }
       if (!v->type.is_tensor()) continue;
       if (v->type.is_ranked() && v->type.is_concrete() && v->type.shape().count() > kMaxElements)
         return fail(ErrorCode::unsupported, "a result of type ", v->type);

@@ -43,6 +43,16 @@ class ByteChoices final : public Choices {
   std::span<const uint8_t> bytes_;
 };
 
+/// What one parameter is given; those of a tuple follow one another.
+struct Argument {
+  std::string param;
+  ir::Constant value;
+  bool constant;  ///< else an input of the program
+};
+
+/// Arguments that fit together, where the operation is one that random draws seldom hit; else none.
+std::vector<Argument> recipe(const ir::OpVersion& version, Choices& choices);
+
 /// A program of that operation with its inputs; no outputs. A refused draw is changed where the message points, up to
 /// `attempts` times. Error: the last refusal.
 Result<Case> random_case(const ir::OpVersion& version, Choices& choices, int attempts);

@@ -151,6 +151,21 @@ TEST(CpuSample, ResizesImages) {
   }
 }
 
+/// Modes that move pixels even where the size stays touch the resized dimensions only.
+TEST(CpuSample, ResizesOtherDimensionsElsewhere) {
+  for (int64_t resized : {0, 1, 3})
+    for (const char* mode : {"OFFSET_CORNERS", "UNALIGN_CORNERS", "DEFAULT"}) {
+      SCOPED_TRACE(cat(resized, " ", mode));
+      Graph g;
+      expect_same(g,
+                  {g.op("resize", {{"x", g.input({2, 3, 6, 5})},
+                                   {"shape", Tensor::i32({3, 6, 5})},
+                                   {"resized_dims", Tensor::scalar_i64(DType::uint32, resized)},
+                                   {"sampling_mode", mode}})},
+                  1e-6, true);
+    }
+}
+
 /// What has no part in a pixel does not show, or does, as in the reference.
 TEST(CpuSample, Infinities) {
   const float inf = std::numeric_limits<float>::infinity();

@@ -99,7 +99,9 @@ std::string grid_of(const ir::OpCall& call, const ir::Shape& x, const ir::Shape&
   auto text = call.text("interpolation_mode");
   auto mode = ops::sampling_of(call);
   if (!text.ok() || !mode.ok()) return "an unknown sampling mode";
-  if (x.count(0, r - 2) != y.count(0, r - 2)) return "more than the last two dimensions";
+  // Some modes move what keeps its size, too.
+  if (auto resized = call.integer("resized_dims"); !resized.ok() || *resized != 2)
+    return "other than the last two dimensions";
   g.whole = true;
   if (*text == "LINEAR") return linear(mode);
   both([&](int64_t from, int64_t to) {

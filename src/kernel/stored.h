@@ -8,6 +8,8 @@ namespace moka::kernel {
 /// with a table the entry of that number. Scales, offsets and tables hold for equal blocks of the tensor: each axis of
 /// their shapes divides that of `codes`; the table has the entries of a block behind these axes.
 struct StoredConstant {
+  /// The file holds it in another way (sparse, vectors of palettes), but all its elements are float16: nothing below.
+  bool is_half = false;
   ir::Tensor codes;   ///< fp16, fp32, or integers of 1 to 8 bits, of the tensor's shape; shares the file's memory
   ir::Tensor table;   ///< fp32; empty handle: none
   ir::Tensor scale;   ///< fp32; empty handle: 1

@@ -49,14 +49,19 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
   const Value* v = &value;
   const Op* op = v->producer();
   kernel::StoredConstant s;
+  std::optional<kernel::StoredConstant> otherwise;
   if (op != nullptr && op->type_name() == "constexpr_cast") {
     v = op->input("source_val");
     op = v->producer();
+    if (op != nullptr && op->has_trait(ir::Trait::constexpr_weight) && v->type.dtype() == DType::fp16) {
+      otherwise.emplace();
+      otherwise->is_half = true;
+    }
   }
   if (op != nullptr && op->type_name() == "constexpr_affine_dequantize") {
     ir::StaticCall call(*op);
     const Tensor* codes = of_file(op->input("quantized_data"));
-    if (codes == nullptr || !call.call().is_known("scale") || !call.call().is_known("zero_point")) return std::nullopt;
+    if (codes == nullptr || !call.call().is_known("scale") || !call.call().is_known("zero_point")) return otherwise;
     const ops::Affine a = MOKA_TRY(ops::affine_of(call.call(), codes->shape()));
     s.codes = *codes;
     s.scale = Tensor::f32(a.groups, a.scales);
@@ -65,7 +70,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
     return s;
   }
   if (op != nullptr && op->type_name() == "constexpr_blockwise_shift_scale") {
-    if (!is_constant(*op->input("scale"))) return std::nullopt;
+    if (!is_constant(*op->input("scale"))) return otherwise;
     s.scale = MOKA_TRY(floats(MOKA_TRY(get(*op->input("scale"), false))));
     if (op->input("offset") != nullptr) s.offset = MOKA_TRY(floats(MOKA_TRY(get(*op->input("offset"), false))));
     v = op->input("data");
@@ -73,7 +78,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
   }
   if (op != nullptr && op->type_name() == "constexpr_lut_to_dense") {
     const Tensor* indices = of_file(op->input("indices"));
-    if (indices == nullptr) return std::nullopt;
+    if (indices == nullptr) return otherwise;
     Tensor table = MOKA_TRY(floats(MOKA_TRY(get(*op->input("lut"), false))));
     if (op->version().param_index("shape") >= 0) {
       const Shape& shape = op->output()->type.shape();
@@ -85,14 +90,14 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
       one.push_back(table.count());
       s.table = table.reshaped(one);
     } else {
-      if (table.shape()[table.shape().rank() - 1] != 1) return std::nullopt;  // entries are vectors
+      if (table.shape()[table.shape().rank() - 1] != 1) return otherwise;  // entries are vectors
       s.codes = *indices;
       s.table = table.reshaped(without_last(table.shape()));
     }
     return s;
   }
   const Tensor* codes = of_file(v);
-  if (codes == nullptr) return std::nullopt;
+  if (codes == nullptr) return otherwise;
   s.codes = *codes;
   return s;
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "base/half.h"
+#include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
 namespace moka::devices_test {
@@ -58,6 +59,55 @@ Kind palette(DType dtype, int64_t groups, bool rescaled = false) {
           }};
 }
 
+Tensor half_floats(Graph& g, const Shape& shape) {
+  const Tensor wide = g.random(shape);
+  Tensor t = *Tensor::zeros(DType::fp16, shape);
+  float_to_half(wide.as<float>().data(), static_cast<uint16_t*>(t.mutable_data()), static_cast<size_t>(t.count()));
+  return t;
+}
+
+Value* widened(Graph& g, Value* w) { return g.op("constexpr_cast", {{"source_val", w}, {"output_dtype", "fp32"}}); }
+
+/// A mask in which about one of eight bits is set, and how many are.
+std::pair<Tensor, int64_t> mask_of(const Shape& shape) {
+  Tensor mask = *Tensor::zeros(DType::uint1, shape);
+  std::mt19937 draw(11);
+  int64_t set = 0;
+  for (int64_t i = 0; i < mask.count(); i++) {
+    const bool there = draw() % 8 == 0;
+    store_i64(mask.view(), i, there);
+    set += there;
+  }
+  return {mask, set};
+}
+
+/// What the file holds in a way that kernels cannot read: it is packed as float16.
+std::vector<Kind> other_forms() {
+  std::vector<Kind> all{
+      {"form: sparse",
+       [](Graph& g, int64_t made, int64_t depth) {
+         const auto [mask, set] = mask_of({made, depth});
+         return widened(g,
+                        g.op("constexpr_sparse_to_dense", {{"nonzero_data", half_floats(g, {set})}, {"mask", mask}}));
+       }},
+      {"form: sparse palette",
+       [](Graph& g, int64_t made, int64_t depth) {
+         const auto [mask, set] = mask_of({made, depth});
+         const auto both = g.ops("constexpr_lut_to_sparse", {{"indices_mask", mask},
+                                                             {"indices_nonzero_data", of_bytes(DType::uint4, {set}, 9)},
+                                                             {"lut", half_floats(g, {1, 1, 16, 1})}});
+         return widened(g, g.op("constexpr_sparse_to_dense", {{"nonzero_data", both[1]}, {"mask", both[0]}}));
+       }},
+      {"form: vectors", [](Graph& g, int64_t made, int64_t depth) -> Value* {
+         if (made % 2 != 0) return nullptr;
+         return widened(g, g.op("constexpr_lut_to_dense", {{"indices", of_bytes(DType::uint4, {made / 2, depth}, 9)},
+                                                           {"lut", half_floats(g, {1, 1, 16, 2})},
+                                                           {"vector_axis", 0}}));
+       }}};
+  for (Kind& k : all) k.most_rows = devices::cpu::isa() == devices::cpu::Isa::base ? 0 : 2;
+  return all;
+}
+
 std::vector<Kind> kinds() {
   std::vector<Kind> all{{"fp32",
                          [](Graph& g, int64_t made, int64_t depth) {
@@ -73,6 +123,7 @@ std::vector<Kind> kinds() {
   for (DType t : {DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::uint8})
     for (int64_t groups : {1, 2}) all.push_back(palette(t, groups));
   all.push_back(palette(DType::uint4, 1, true));
+  for (Kind& k : other_forms()) all.push_back(std::move(k));
   return all;
 }
 
@@ -156,6 +207,7 @@ TEST(Stream, RowsOfATable) {
 TEST(Stream, WeightsStaySmall) {
   const int64_t made = 512, depth = 1024;
   for (const Kind& kind : kinds()) {
+    if (kind.most_rows == 0) continue;
     SCOPED_TRACE(kind.name);
     Graph g(Opset::ios18);
     Value* w = kind.weights(g, made, depth);
@@ -166,7 +218,8 @@ TEST(Stream, WeightsStaySmall) {
       if (kind.name == "fp32" || p.type != Type::tensor(DType::fp32, {made, depth})) continue;
       EXPECT_TRUE(p.constant.empty_handle());
     }
-    const bool large = kind.name.starts_with("uint6") || kind.name.starts_with("uint8 palettes"),
+    const bool large = kind.name.starts_with("uint6") || kind.name.starts_with("uint8 palettes") ||
+                       kind.name.starts_with("form"),
                wider = large || kind.name.starts_with("uint3");
     EXPECT_EQ(r.kernels.find("packed") != std::string::npos, wider);
     // Codes that are packed, and scales and offsets of blocks of 8 and more.

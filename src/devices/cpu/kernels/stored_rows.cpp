@@ -54,15 +54,16 @@ std::shared_ptr<StoredRows> StoredRows::of(const MatchCall& m, int arg, bool tra
   };
   auto stored = m.stored(arg);
   if (!stored) return no("weights that are not read as stored");
-  if (stored->codes.shape().rank() != 2) return no("weights that are no matrix");
-  const auto code = code_of(*stored);
+  const ir::Shape& shape = m.call.all_args()[static_cast<size_t>(arg)].type->shape();
+  if (shape.rank() != 2) return no("weights that are no matrix");
+  const auto code = stored->is_half ? Code::fp16 : code_of(*stored);
   if (!code) return no(cat("weights of ", stored->codes.dtype()));
   const int row_axis = transposed ? 1 : 0, depth_axis = 1 - row_axis;
   auto r = std::make_shared<StoredRows>();
   r->arg_ = arg;
   r->transposed_ = transposed;
-  r->count_ = stored->codes.shape()[row_axis];
-  r->depth_ = stored->codes.shape()[depth_axis];
+  r->count_ = shape[row_axis];
+  r->depth_ = shape[depth_axis];
   if (r->count_ == 0 || r->depth_ == 0) return no("empty weights");
   const int64_t chunk = bits_of(*code) < 8 ? vector::chunk_of(*code) : 1;
   r->rows_.code = *code;
@@ -89,13 +90,14 @@ std::shared_ptr<StoredRows> StoredRows::of(const MatchCall& m, int arg, bool tra
     if (!stored->offset.empty_handle() && (table || *code == Code::fp16 || *code == Code::fp32))
       return no("offsets of values");
   }
-  r->as_stored_ =
-      !transposed && !expanded && r->rows_.depth == r->depth_ && bits(stored->codes.dtype()) == bits_of(*code);
+  r->as_stored_ = !stored->is_half && !transposed && !expanded && r->rows_.depth == r->depth_ &&
+                  bits(stored->codes.dtype()) == bits_of(*code);
   r->stored_ = std::move(*stored);
   return r;
 }
 
 std::string StoredRows::describe() const {
+  if (stored_.is_half) return "fp16 of another form, packed";
   std::string text = cat(stored_.codes.dtype());
   if (!stored_.table.empty_handle()) text += " of a palette";
   if (rows_.groups > 1) text += cat(" in blocks of ", depth_ / rows_.groups);
@@ -168,8 +170,23 @@ void StoredRows::write_codes(std::byte* to) const {
   }
 }
 
+void StoredRows::write_halves(const float* from, uint16_t* to) const {
+  if (!transposed_) return float_to_half(from, to, static_cast<size_t>(count_ * depth_));
+  for (int64_t k = 0; k < depth_; k++)
+    for (int64_t r = 0; r < count_; r++) to[r * depth_ + k] = half::from_float(from[k * count_ + r]);
+}
+
 Status StoredRows::prepare(kernel::PrepareContext& context, bool all_rows) {
   const std::string key = transposed_ ? "columns" : "rows";
+  if (stored_.is_half) {
+    codes_ = MOKA_TRY(context.pack(arg_, key + " of halves", static_cast<size_t>(count_ * rows_.step),
+                                   [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                     write_halves(value.as<float>(), reinterpret_cast<uint16_t*>(to));
+                                     return {};
+                                   }));
+    rows_.data = codes_.get();
+    return {};
+  }
   rows_.data = static_cast<const std::byte*>(stored_.codes.data());
   if (as_stored_) {
     if (all_rows) read_ahead(stored_.codes.data(), stored_.codes.bytes());

@@ -9,7 +9,7 @@
 namespace moka::devices::cpu {
 
 /// A constant matrix whose rows are read as the file holds them, or packed into an order of their own without widening
-/// (palettes of 64 and 256 entries excepted, which become fp16). Immutable once prepared.
+/// (palettes of 64 and 256 entries, sparse ones and vectors excepted, which become fp16). Immutable once prepared.
 class StoredRows {
  public:
   /// Of the input `arg`, a matrix, whose columns are the rows when `transposed`. A refusal when it is held in a way
@@ -23,6 +23,8 @@ class StoredRows {
   int64_t count() const { return count_; }
   int64_t depth() const { return depth_; }
   vector::Code code() const { return rows_.code; }
+  /// Made for reading, not read as the file has it.
+  bool is_other_form() const { return stored_.is_half; }
   /// Floats of a row of x as `arrange` makes it; 0: products read x as it is.
   int64_t arranged() const { return vector::bits_of(rows_.code) < 8 ? rows_.depth : 0; }
   double bytes() const { return static_cast<double>(count_) * static_cast<double>(rows_.step); }
@@ -34,6 +36,7 @@ class StoredRows {
 
  private:
   void write_codes(std::byte* to) const;
+  void write_halves(const float* from, uint16_t* to) const;
   void write_parameters(float* to) const;
   size_t parameter_floats() const;
   const float* value_table(int64_t row, int64_t k) const;

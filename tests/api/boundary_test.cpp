@@ -136,8 +136,8 @@ TEST(Boundary, TruthValues) {
   const Model m = Model::from_mil(
       program("tensor<bool, [2, 2]> x", "tensor<bool, [2, 2]> y = logical_not(x = x)[name = string(\"y\")];", "y"));
   EXPECT_EQ(m.function().inputs[0].array.type, DataType::boolean);
-  const MultiArray doubles = MultiArray::of(std::vector<double>{0, 3, -1, 0}, {2, 2});
-  for (const MultiArray& x : {doubles, doubles.converted(DataType::boolean), doubles.converted(DataType::int32)}) {
+  const MultiArray floats = MultiArray::of(std::vector<float>{0, 3, -1, 0}, {2, 2});
+  for (const MultiArray& x : {floats, floats.converted(DataType::boolean), floats.converted(DataType::float64)}) {
     const MultiArray y = m.predict({{"x", x}}).array("y");
     EXPECT_EQ(y.type(), DataType::boolean);
     EXPECT_EQ(values(y), (std::vector<double>{1, 0, 0, 1}));

@@ -242,14 +242,12 @@ Match match_conv(const MatchCall& m) {
 }
 
 Match product(const MatchCall& m, std::string_view weight, int axis, int bias, std::string_view name) {
-  constexpr int64_t kFewRows = 4;
   const ir::Shape& w = m.call.shape(weight);
   if (w.rank() != 2) return Match::no("weights that are no matrix");
   Plan p;
   p.columns = w[axis];
   p.depth = w[1 - axis];
   p.in_pixels = p.out_pixels = m.outputs[0].shape().count() / p.columns;
-  if (p.out_pixels <= kFewRows) return Match::no("few rows");
   return choose(m, p, weight, axis, {p.columns, 1, p.depth, axis == 0 ? p.depth : 1, 0, axis == 0 ? 1 : p.columns},
                 bias, name);
 }

@@ -4,12 +4,20 @@
 
 namespace moka::kernel {
 
+bool KernelDef::runs(std::string_view op) const {
+  return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+Match KernelDef::claim(const MatchCall& call) const {
+  return call.call.has_addend() && !addend ? Match::no("a tensor to be added") : match(call);
+}
+
 Match Device::claim(const MatchCall& call) const {
   const std::string& op = call.call.version().def->name;
   std::string refusals;
   for (const KernelDef& k : kernels()) {
-    if (!k.ops.empty() && std::find(k.ops.begin(), k.ops.end(), op) == k.ops.end()) continue;
-    Match m = call.call.has_addend() && !k.addend ? Match::no("a tensor to be added") : k.match(call);
+    if (!k.runs(op)) continue;
+    Match m = k.claim(call);
     if (m.choice) {
       m.refusal = std::move(refusals);
       return m;

@@ -44,14 +44,14 @@ struct Format {
 };
 
 /// Best first. A blocked result pays even where its block is mostly padding; few channels are read row-major, and then
-/// oneDNN adds up all taps in one float: of long windows a product of matrices is more exact.
-std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused) {
+/// oneDNN adds up all taps in one float: of long windows a product of matrices is more exact. `rows`: row-major alone.
+std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused, bool rows) {
   constexpr int64_t kLongWindow = 128;
   std::vector<Format> f;
   if (fused) {
-    if (in >= channel_block())
+    if (!rows && in >= channel_block())
       f.push_back({blocked(), blocked(), true});
-    else if (taps <= kLongWindow)
+    else if (!rows && taps <= kLongWindow)
       f.push_back({{}, blocked(), true});
     f.push_back({{}, {}, true});
   }
@@ -88,7 +88,8 @@ Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
 template <class Make>
-Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Make make) {
+Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, bool rows,
+                   Make make) {
   const ir::OpCall& call = given.call;
   const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
   const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
@@ -103,7 +104,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
   ThreadScope scope(m.threads);
-  for (const Format& f : formats(m, x[1], w.taps(), fused)) {
+  for (const Format& f : formats(m, x[1], w.taps(), fused, rows)) {
     try {
       auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
                      describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));
@@ -134,12 +135,13 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   return Match::no(slow.empty() ? "no oneDNN implementation" : cat("only ", slow, " of oneDNN"));
 }
 
+template <bool rows>
 Match match_conv(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
   return match_window(
-      m, *w, "cpu.conv.onednn", false,
+      m, *w, rows ? "cpu.conv.onednn_rows" : "cpu.conv.onednn", false, rows,
       [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
         dnnl::convolution_forward::desc d =
             b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
@@ -150,12 +152,13 @@ Match match_conv(const MatchCall& m) {
       });
 }
 
+template <bool rows>
 Match match_conv_transpose(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_transpose_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
   return match_window(
-      m, *w, "cpu.conv_transpose.onednn", true,
+      m, *w, rows ? "cpu.conv_transpose.onednn_rows" : "cpu.conv_transpose.onednn", true, rows,
       [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
         dnnl::deconvolution_forward::desc d =
             b.is_zero()
@@ -219,8 +222,10 @@ Match match_avg_pool(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> conv_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv, true},
-                                   {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
+  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv<false>, true, true},
+                                   {"cpu.conv.onednn_rows", {"conv"}, match_conv<true>, true, true},
+                                   {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose<false>, false, true},
+                                   {"cpu.conv_transpose.onednn_rows", {"conv_transpose"}, match_conv_transpose<true>, false, true},
                                    {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;
 }

@@ -10,8 +10,10 @@ namespace {
 
 constexpr int64_t kBlock = 64;  // rows that no two threads share: whole vectors, so that activations are the same
 
+constexpr int64_t kMostRows = 4;  // of x
+
 /// Rows of x for which reading the weights is what takes the time.
-int64_t most_rows(vector::Code code) { return code == vector::Code::fp32 ? 2 : 4; }
+int64_t most_rows(vector::Code code) { return code == vector::Code::fp32 ? 2 : kMostRows; }
 
 /// x [rows, depth] times the rows of a constant, as the file holds it.
 Match stream(const MatchCall& given, std::string_view x, std::string_view weight, bool transposed, int bias,
@@ -24,7 +26,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
   std::string refusal;
   auto rows = StoredRows::of(given, given.call.arg_index(weight), transposed, refusal);
   if (!rows) return Match::no(std::move(refusal));
-  if (count > most_rows(rows->code())) return Match::no("many rows");
+  if (count > (given.asked ? kMostRows : most_rows(rows->code()))) return Match::no("many rows");
   const int64_t depth = rows->depth(), arranged = rows->arranged();
   const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(made) * static_cast<double>(depth);
   const MatchCall m = with_threads_for(given, flops);
@@ -93,8 +95,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> stream_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear, true},
-                                   {"cpu.matmul.stream", {"matmul"}, match_matmul, true}};
+  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear, true, true},
+                                   {"cpu.matmul.stream", {"matmul"}, match_matmul, true, true}};
   return defs;
 }
 

@@ -1,0 +1,257 @@
+#include "runtime/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "kernel/layout.h"
+#include "plan/plan.h"
+#include "runtime/launch.h"
+
+namespace moka::runtime {
+
+namespace {
+
+using kernel::KernelChoice;
+using kernel::Layout;
+using kernel::MatchCall;
+
+constexpr double kSeconds = 30e-3;  // for all candidates of a shape
+constexpr int kFewest = 3, kMost = 100;
+constexpr size_t kLine = 64;
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Uniform in +-[1/8, 1): no denormals, neither here nor in products of two.
+void fill_random(float* to, int64_t n) {
+  uint64_t state = 0x9e3779b97f4a7c15;
+  for (int64_t i = 0; i < n; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const auto draw = static_cast<float>(state >> 40) / static_cast<float>(1 << 24);
+    to[i] = (0.125f + 0.875f * draw) * ((state >> 39 & 1) != 0 ? 1.0f : -1.0f);
+  }
+}
+
+std::span<const std::byte> bytes_of(const ir::TensorView& v, size_t bytes) {
+  return {static_cast<const std::byte*>(v.data), bytes};
+}
+
+/// Out of all caches of all cores.
+void evict(std::span<const std::byte> memory) {
+#if defined(__x86_64__)
+  for (size_t i = 0; i < memory.size(); i += kLine) _mm_clflush(memory.data() + i);
+  _mm_mfence();
+#else
+  (void)memory;
+#endif
+}
+
+/// Into the caches, as far as it fits: what the operation before has just made.
+void touch(std::span<const std::byte> memory) {
+  std::byte all{};
+  for (size_t i = 0; i < memory.size(); i += kLine) all |= memory[i];
+  volatile std::byte kept = all;
+  (void)kept;
+}
+
+/// The memory of one measurement, freed with it.
+class Memory {
+ public:
+  explicit Memory(size_t limit) : budget_(limit) {}
+  ~Memory() {
+    for (std::byte* p : all_) std::free(p);
+  }
+  Memory(const Memory&) = delete;
+
+  /// Zeros, at a line's begin.
+  Result<std::byte*> take(size_t bytes) {
+    MOKA_TRY(budget_.take(bytes, "timing a kernel"));
+    auto* p = static_cast<std::byte*>(std::aligned_alloc(kLine, (bytes + 2 * kLine - 1) / kLine * kLine));
+    if (p == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes to time a kernel with");
+    all_.push_back(p);
+    std::memset(p, 0, bytes);
+    return p;
+  }
+
+ private:
+  MemoryBudget budget_;
+  std::vector<std::byte*> all_;
+};
+
+/// What all candidates read, in the layouts in which it arrives.
+struct Inputs final {
+  const MatchCall& call;
+  Memory& memory;
+  std::vector<ir::TensorView> plain;    ///< row-major
+  std::vector<ir::TensorView> arrived;  ///< of what is not constant
+
+  Result<ir::TensorView> value(size_t arg) {
+    if (plain[arg].data != nullptr) return plain[arg];
+    const ir::Arg& a = call.call.all_args()[arg];
+    if (a.value != nullptr && !ir::is_float(a.value->dtype)) return *a.value;
+    ir::TensorView v;
+    v.dtype = a.type->dtype();
+    v.shape = a.type->shape();
+    v.data = MOKA_TRY(memory.take(MOKA_TRY(ir::storage_bytes(v.dtype, v.shape))));
+    if (v.dtype == ir::DType::fp32) fill_random(v.as<float>(), v.count());
+    return plain[arg] = v;
+  }
+
+  Result<ir::TensorView> in_layout(size_t arg, Layout layout, bool filled) {
+    ir::TensorView v = MOKA_TRY(value(arg));
+    if (layout.is_row_major()) return v;
+    const ir::TensorView from = v;
+    v.data = MOKA_TRY(memory.take(MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, layout))));
+    if (filled) launch_conversion(from, {}, v, layout, 1);
+    return v;
+  }
+
+  Status make() {
+    const auto args = call.call.all_args();
+    plain.resize(args.size());
+    arrived.resize(args.size());
+    for (size_t i = 0; i < args.size(); i++)
+      if (!call.constant_args[i]) arrived[i] = MOKA_TRY(in_layout(i, call.layouts[i], true));
+    return {};
+  }
+};
+
+struct Conversion {
+  ir::TensorView in, out;
+  Layout from, to;
+};
+
+/// One candidate with all that it needs to run.
+class Prepared final : public kernel::PrepareContext {
+ public:
+  Prepared(plan::Candidate candidate, Inputs& inputs, Memory& memory)
+      : choice_(std::move(candidate.choice)), threads_(candidate.threads), inputs_(inputs), memory_(memory) {}
+
+  Status make(std::span<const Layout> home, int threads) {
+    const MatchCall& call = inputs_.call;
+    threads_for_layouts_ = threads;
+    if (choice_->prepare) MOKA_TRY(choice_->prepare(*this));
+    const auto args = call.call.all_args();
+    for (size_t i = 0; i < args.size(); i++) in_.push_back(MOKA_TRY(input(i)));
+    for (size_t i = 0; i < call.outputs.size(); i++) {
+      const ir::Type& t = call.outputs[i];
+      const Layout mine = i < choice_->out.size() ? choice_->out[i] : Layout{};
+      const Layout theirs = i < home.size() ? home[i] : Layout{};
+      ir::TensorView v;
+      v.dtype = t.dtype();
+      v.shape = t.shape();
+      if (i == 0 && choice_->in_place >= 0)
+        v.data = in_[static_cast<size_t>(choice_->in_place)].data;
+      else
+        v.data = MOKA_TRY(memory_.take(MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, mine))));
+      out_.push_back(v);
+      if (mine == theirs) continue;
+      Conversion c{v, v, mine, theirs};
+      c.out.data = MOKA_TRY(memory_.take(MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, theirs))));
+      after_.push_back(c);
+    }
+    if (choice_->scratch > 0) scratch_ = MOKA_TRY(memory_.take(choice_->scratch));
+    return {};
+  }
+
+  /// Seconds of one run.
+  Result<double> run() {
+    for (const auto& w : weights_) evict(w);
+    for (size_t i = 0; i < in_.size(); i++)
+      if (const ir::TensorView& v = inputs_.arrived[i]; v.data != nullptr)
+        touch(bytes_of(v, MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, inputs_.call.layouts[i]))));
+    const auto start = Clock::now();
+    for (const Conversion& c : before_) launch_conversion(c.in, c.from, c.out, c.to, threads_for_layouts_);
+    const kernel::KernelArgs args{in_, out_, scratch_, &inputs_.call.call, 0, choice_->tiles};
+    MOKA_TRY(launch(*choice_, args, threads_, inputs_.call.epilogue));
+    for (const Conversion& c : after_) launch_conversion(c.in, c.from, c.out, c.to, threads_for_layouts_);
+    return seconds_since(start);
+  }
+
+  Result<ir::TensorView> constant(int arg) override { return inputs_.value(static_cast<size_t>(arg)); }
+  Result<std::shared_ptr<const std::byte>> pack(
+      int arg, std::string_view, size_t bytes,
+      const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+    const ir::TensorView value = MOKA_TRY(constant(arg));
+    return pack_stored(arg, {}, bytes, [&](std::byte* to) { return fill(value, to); });
+  }
+  Result<std::shared_ptr<const std::byte>> pack_stored(int, std::string_view, size_t bytes,
+                                                       const std::function<Status(std::byte*)>& fill) override {
+    std::byte* to = MOKA_TRY(memory_.take(bytes));
+    MOKA_TRY(fill(to));
+    weights_.emplace_back(to, bytes);
+    return std::shared_ptr<const std::byte>(std::shared_ptr<void>(), to);
+  }
+
+ private:
+  Result<ir::TensorView> input(size_t i) {
+    const MatchCall& call = inputs_.call;
+    if (i < choice_->in_prepare_only.size() && choice_->in_prepare_only[i]) {
+      if (auto stored = call.stored(static_cast<int>(i)))
+        weights_.push_back(bytes_of(stored->codes.view(), stored->codes.bytes()));
+      ir::TensorView v;
+      v.dtype = call.call.all_args()[i].type->dtype();
+      v.shape = call.call.all_args()[i].type->shape();
+      return v;
+    }
+    const Layout wanted = i < choice_->in.size() ? choice_->in[i] : Layout{};
+    if (call.constant_args[i]) {
+      const ir::TensorView v = MOKA_TRY(inputs_.in_layout(i, wanted, true));
+      weights_.push_back(bytes_of(v, MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, wanted))));
+      return v;
+    }
+    if (wanted == call.layouts[i]) return inputs_.arrived[i];
+    Conversion c{inputs_.arrived[i], MOKA_TRY(inputs_.in_layout(i, wanted, false)), call.layouts[i], wanted};
+    before_.push_back(c);
+    return c.out;
+  }
+
+  std::unique_ptr<KernelChoice> choice_;
+  int threads_, threads_for_layouts_ = 1;
+  Inputs& inputs_;
+  Memory& memory_;
+  std::vector<std::span<const std::byte>> weights_;
+  std::vector<ir::TensorView> in_, out_;
+  std::vector<Conversion> before_, after_;
+  std::byte* scratch_ = nullptr;
+};
+
+class Timer final : public plan::KernelTimer {
+ public:
+  Result<std::vector<double>> time(const MatchCall& call, std::span<plan::Candidate> candidates,
+                                   std::span<const Layout> home, const plan::PlanOptions& options) override {
+    Memory memory(options.budget ? options.budget->limit() : SIZE_MAX);
+    Inputs inputs{call, memory, {}, {}};
+    MOKA_TRY(inputs.make());
+    std::vector<Prepared> prepared;
+    prepared.reserve(candidates.size());
+    for (plan::Candidate& c : candidates) {
+      prepared.emplace_back(std::move(c), inputs, memory);
+      MOKA_TRY(prepared.back().make(home, options.threads));
+    }
+    std::vector<double> least(prepared.size(), HUGE_VAL);
+    std::vector<bool> failed(prepared.size());
+    const auto start = Clock::now();
+    for (int round = 0; round < kMost && (round < kFewest || seconds_since(start) < kSeconds); round++)
+      for (size_t i = 0; i < prepared.size(); i++) {
+        if (failed[i]) continue;
+        auto seconds = prepared[i].run();
+        failed[i] = !seconds.ok();
+        least[i] = failed[i] ? HUGE_VAL : round == 0 ? least[i] : std::min(least[i], *seconds);
+      }
+    return least;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<plan::KernelTimer> kernel_timer() { return std::make_shared<Timer>(); }
+
+}  // namespace moka::runtime

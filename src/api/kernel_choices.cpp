@@ -47,7 +47,7 @@ Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
   out.choices->pins.insert(configuration.pinned_kernels.begin(), configuration.pinned_kernels.end());
   if (measures) {
     out.choices->measure = configuration.measure_kernels == MeasureKernels::all ? plan::KernelChoices::Measure::all
-                                                                                 : plan::KernelChoices::Measure::missing;
+                                                                                : plan::KernelChoices::Measure::missing;
     out.choices->timer = runtime::kernel_timer();
     out.choices->measuring = configuration.measuring;
   }

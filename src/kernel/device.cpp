@@ -14,7 +14,7 @@ Match KernelDef::claim(const MatchCall& call) const {
 
 Match Device::claim(const MatchCall& call) const {
   const std::string& op = call.call.version().def->name;
-  std::string refusals;
+  std::string refusals, last;
   for (const KernelDef& k : kernels()) {
     if (!k.runs(op)) continue;
     Match m = k.claim(call);
@@ -22,8 +22,11 @@ Match Device::claim(const MatchCall& call) const {
       m.refusal = std::move(refusals);
       return m;
     }
-    if (!refusals.empty()) refusals += "; ";
-    refusals += cat(k.name, ": ", m.refusal);
+    if (!refusals.empty() && m.refusal == last)
+      refusals.insert(refusals.size() - last.size() - 2, cat(", ", k.name));
+    else
+      refusals += cat(refusals.empty() ? "" : "; ", k.name, ": ", m.refusal);
+    last = std::move(m.refusal);
   }
   if (refusals.empty()) refusals = cat("no kernel for ", op);
   return Match::no(std::move(refusals));

@@ -144,7 +144,7 @@ class Device {
   /// The order in which devices are asked, lowest first; negative: only when named. `reference` is last.
   virtual int rank() const = 0;
   virtual std::span<const KernelDef> kernels() const = 0;
-  /// The first match in `kernels`; else all refusals, "kernel: reason; ...".
+  /// The first match in `kernels`; else all refusals, "kernel: reason; kernel, kernel: reason".
   virtual Match claim(const MatchCall& call) const;
 };
 

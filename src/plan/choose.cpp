@@ -57,7 +57,8 @@ const std::string* pin_of(const KernelChoices& choices, const MatchCall& call) {
 
 Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const PlanOptions& options) {
   const std::string& op = call.call.version().def->name;
-  const std::string where = cat("operation '", call.call.name(), "' (", op, "): kernel '", name, "', to which it is pinned");
+  const std::string where =
+      cat("operation '", call.call.name(), "' (", op, "): kernel '", name, "', to which it is pinned");
   std::string others;
   for (const Device* d : options.devices) {
     for (const KernelDef& k : d->kernels())
@@ -73,7 +74,8 @@ Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const Plan
     out.by = ChosenBy::pin;
     return out;
   }
-  return fail(ErrorCode::not_found, where, ", does not exist; those for ", op, " are ", others.empty() ? "none" : others);
+  return fail(ErrorCode::not_found, where, ", does not exist; those for ", op, " are ",
+              others.empty() ? "none" : others);
 }
 
 /// The fastest of a device's kernels as measured now, into `out`, which has the rules' choice.
@@ -95,8 +97,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   }
   if (candidates.size() < 2) return {};
   if (choices.measuring) choices.measuring(call.call.name());
-  const std::vector<double> seconds =
-      MOKA_TRY(choices.timer->time(call, candidates, out.choice->out, options));
+  const std::vector<double> seconds = MOKA_TRY(choices.timer->time(call, candidates, out.choice->out, options));
   Measurement m{shape, options.threads, by_rule, by_rule, {}};
   double least = HUGE_VAL, of_rule = HUGE_VAL;
   for (size_t i = 0; i < names.size(); i++) {

@@ -88,7 +88,7 @@ struct Step {
   std::vector<Refusal> refusals;
   ChosenBy by = ChosenBy::rule;
   std::shared_ptr<const Measurement> measurement;  ///< as ChosenKernel's
-  std::shared_ptr<PlanCache> blocks[2];  ///< cond: then, else; loop: condition, body
+  std::shared_ptr<PlanCache> blocks[2];            ///< cond: then, else; loop: condition, body
 };
 
 /// Immutable steps for one block under concrete types. Where a shape can be known only from values, the plan ends

@@ -61,8 +61,7 @@ Result<plan::Measurement> entry_of(const Json& json) {
     return fail(ErrorCode::malformed, "'", m.shape, "' has no 'microseconds'");
   for (const auto& [kernel, time] : times->items()) {
     const double us = time.is_number() ? time.get<double>() : -1;
-    if (!(us >= 0) || !std::isfinite(us))
-      return fail(ErrorCode::malformed, "'", m.shape, "' has a time that is none");
+    if (!(us >= 0) || !std::isfinite(us)) return fail(ErrorCode::malformed, "'", m.shape, "' has a time that is none");
     m.times.push_back({kernel, us * 1e-6});
   }
   return m;
@@ -71,8 +70,8 @@ Result<plan::Measurement> entry_of(const Json& json) {
 Result<std::vector<plan::Measurement>> entries_of(const Json& root, const KernelMachine& machine, int* others) {
   std::vector<plan::Measurement> out;
   for (const Json& section : root["machines"]) {
-    const std::string cpu = MOKA_TRY(text_of(section, "cpu")), build = MOKA_TRY(text_of(section, "build"));
-    if (cpu != machine.cpu || build != machine.build) {
+    const std::string processor = MOKA_TRY(text_of(section, "processor")), build = MOKA_TRY(text_of(section, "build"));
+    if (processor != machine.processor || build != machine.build) {
       if (others != nullptr) ++*others;
       continue;
     }
@@ -86,7 +85,8 @@ Result<std::vector<plan::Measurement>> entries_of(const Json& root, const Kernel
 Json to_json(const plan::Measurement& m) {
   Json times = Json::object();
   for (const plan::KernelTime& t : m.times) times[t.kernel] = std::round(t.seconds * 1e8) / 100;
-  return {{"shape", m.shape}, {"threads", m.threads}, {"kernel", m.chosen}, {"rule", m.by_rule}, {"microseconds", times}};
+  return {
+      {"shape", m.shape}, {"threads", m.threads}, {"kernel", m.chosen}, {"rule", m.by_rule}, {"microseconds", times}};
 }
 
 /// An entry a line, so that people can read and compare files.
@@ -95,8 +95,8 @@ std::string render(const Json& root) {
   std::string out = cat("{\"format\": ", text(root["format"]), ", \"version\": ", kVersion, ", \"machines\": [");
   bool first_section = true;
   for (const Json& section : root["machines"]) {
-    out += cat(first_section ? "\n" : ",\n", "{\"cpu\": ", text(section["cpu"]), ", \"build\": ", text(section["build"]),
-               ", \"entries\": [");
+    out += cat(first_section ? "\n" : ",\n", "{\"processor\": ", text(section["processor"]),
+               ", \"build\": ", text(section["build"]), ", \"entries\": [");
     first_section = false;
     bool first = true;
     for (const Json& e : section["entries"]) {
@@ -144,10 +144,10 @@ std::string merged_kernel_cache(std::string_view before, const KernelMachine& ma
     if (auto mine = entries_of(*parsed, machine, nullptr); mine.ok()) {
       kept = std::move(*mine);
       for (const Json& section : (*parsed)["machines"])
-        if (section["cpu"] != machine.cpu && section.value("entries", Json()).is_array())
+        if (section["processor"] != machine.processor && section.value("entries", Json()).is_array())
           root["machines"].push_back(section);
     }
-  Json section{{"cpu", machine.cpu}, {"build", machine.build}, {"entries", Json::array()}};
+  Json section{{"processor", machine.processor}, {"build", machine.build}, {"entries", Json::array()}};
   for (const plan::Measurement& m : kept)
     if (std::none_of(entries.begin(), entries.end(),
                      [&](const auto& e) { return e.shape == m.shape && e.threads == m.threads; }))
@@ -196,7 +196,8 @@ Result<std::string> default_kernel_cache() {
   };
   const std::string cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
   if (cache.starts_with('/')) return cache + "/moka/kernels.json";
-  if (home.empty()) return fail(ErrorCode::not_found, "the user's kernel cache: neither XDG_CACHE_HOME nor HOME is set");
+  if (home.empty())
+    return fail(ErrorCode::not_found, "the user's kernel cache: neither XDG_CACHE_HOME nor HOME is set");
   return home + "/.cache/moka/kernels.json";
 }
 

@@ -11,7 +11,7 @@ namespace moka::runtime {
 
 /// What times hold for.
 struct KernelMachine {
-  std::string cpu, build;
+  std::string processor, build;
 };
 
 /// The entries for `machine` in the text of a file; `others`, if given: how many sections are for other ones.

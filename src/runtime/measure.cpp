@@ -22,8 +22,12 @@ using kernel::KernelChoice;
 using kernel::Layout;
 using kernel::MatchCall;
 
-constexpr double kSeconds = 30e-3;  // for all candidates of a shape
-constexpr int kFewest = 3, kMost = 100;
+/// For all candidates of a shape; so many times longer where what else runs on the machine disturbs.
+constexpr double kSeconds = 30e-3;
+constexpr int kDisturbed = 10;
+/// The two least times of a candidate are that near to each other, else it goes on.
+constexpr double kNear = 1.05;
+constexpr int kFewest = 3, kMost = 1000;
 constexpr size_t kLine = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -208,9 +212,9 @@ class Prepared final : public kernel::PrepareContext {
       return v;
     }
     if (wanted == call.layouts[i]) return inputs_.arrived[i];
-    Conversion c{inputs_.arrived[i], MOKA_TRY(inputs_.in_layout(i, wanted, false)), call.layouts[i], wanted};
-    before_.push_back(c);
-    return c.out;
+    const ir::TensorView converted = MOKA_TRY(inputs_.in_layout(i, wanted, false));
+    before_.push_back({inputs_.arrived[i], converted, call.layouts[i], wanted});
+    return converted;
   }
 
   std::unique_ptr<KernelChoice> choice_;
@@ -221,6 +225,17 @@ class Prepared final : public kernel::PrepareContext {
   std::vector<ir::TensorView> in_, out_;
   std::vector<Conversion> before_, after_;
   std::byte* scratch_ = nullptr;
+};
+
+/// The least times of one candidate.
+struct Least {
+  double first = HUGE_VAL, second = HUGE_VAL;
+  bool failed = false;
+  void add(double seconds) {
+    second = std::min(second, std::max(first, seconds));
+    first = std::min(first, seconds);
+  }
+  bool settled() const { return failed || second <= kNear * first; }
 };
 
 class Timer final : public plan::KernelTimer {
@@ -236,17 +251,23 @@ class Timer final : public plan::KernelTimer {
       prepared.emplace_back(std::move(c), inputs, memory);
       MOKA_TRY(prepared.back().make(home, options.threads));
     }
-    std::vector<double> least(prepared.size(), HUGE_VAL);
-    std::vector<bool> failed(prepared.size());
+    std::vector<Least> least(prepared.size());
     const auto start = Clock::now();
-    for (int round = 0; round < kMost && (round < kFewest || seconds_since(start) < kSeconds); round++)
+    auto enough = [&](int round) {
+      const double spent = seconds_since(start);
+      const bool settled = std::all_of(least.begin(), least.end(), [](const Least& l) { return l.settled(); });
+      return round >= kFewest && spent > (settled ? kSeconds : kDisturbed * kSeconds);
+    };
+    for (int round = 0; round < kMost && !enough(round); round++)
       for (size_t i = 0; i < prepared.size(); i++) {
-        if (failed[i]) continue;
+        if (least[i].failed) continue;
         auto seconds = prepared[i].run();
-        failed[i] = !seconds.ok();
-        least[i] = failed[i] ? HUGE_VAL : round == 0 ? least[i] : std::min(least[i], *seconds);
+        least[i].failed = !seconds.ok();
+        if (round > 0 && seconds.ok()) least[i].add(*seconds);
       }
-    return least;
+    std::vector<double> out;
+    for (const Least& l : least) out.push_back(l.failed ? HUGE_VAL : l.first);
+    return out;
   }
 };
 

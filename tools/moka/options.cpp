@@ -34,7 +34,8 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
                  "Kernel cache: the file that 'moka tune' wrote, default for the user's own, or off\n"
                  "(default: $MOKA_KERNEL_CACHE, else off; tune: default)")
       ->option_text("FILE");
-  app.add_option("--pin", options.pins, "Run an operation, or all of a shape as explain --json writes it, by this kernel")
+  app.add_option("--pin", options.pins,
+                 "Run an operation, or all of a shape as explain --json writes it, by this kernel")
       ->allow_extra_args(false)
       ->option_text("OPERATION=KERNEL");
 }

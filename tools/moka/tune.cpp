@@ -8,6 +8,7 @@
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
+#include "kernel_times.h"
 #include "options.h"
 #include "print.h"
 #include "text.h"
@@ -29,12 +30,6 @@ struct Tuned {
   int64_t operations = 0;
   double chosen = 0, by_rule = 0;  ///< seconds of one
 };
-
-double time_of(const PlannedOperation& operation, const std::string& kernel) {
-  for (const KernelTime& t : operation.candidates)
-    if (t.kernel == kernel) return t.seconds;
-  return 0;
-}
 
 /// Those that gain most first.
 std::vector<Tuned> tuned(const ComputePlan& plan) {
@@ -71,11 +66,6 @@ Sums sums_of(const std::vector<Tuned>& shapes) {
   return s;
 }
 
-/// The result's type and the largest constant's: what a person calls the shape.
-std::string shape_of(const PlannedOperation& operation) {
-  return operation.outputs.empty() ? "" : short_type(operation.outputs[0]);
-}
-
 std::string human(const std::vector<Tuned>& shapes, const std::string& file) {
   io::Table table({"operation", "type", "result", "times", "chosen", "takes", "the rules'", "takes", "gain"},
                   {io::Align::left, io::Align::left, io::Align::left, io::Align::right, io::Align::left,
@@ -83,7 +73,8 @@ std::string human(const std::vector<Tuned>& shapes, const std::string& file) {
   for (const Tuned& t : shapes) {
     const PlannedOperation& o = *t.first;
     const bool same = o.kernel == o.kernel_by_rule;
-    table.add_row({middle_shortened(o.name, 32), o.type, shortened(shape_of(o), 28), std::to_string(t.operations),
+    table.add_row({middle_shortened(o.name, 32), o.type,
+                   shortened(o.outputs.empty() ? "" : short_type(o.outputs[0]), 28), std::to_string(t.operations),
                    o.kernel, format_seconds(t.chosen), same ? "" : o.kernel_by_rule,
                    same ? "" : format_seconds(t.by_rule), same ? "" : format_percent(1 - t.chosen / t.by_rule)});
   }
@@ -92,19 +83,16 @@ std::string human(const std::vector<Tuned>& shapes, const std::string& file) {
   out += fact("measured", fmt::format("{} now, {} from the cache", plural(s.measured, "shape"),
                                       static_cast<int64_t>(shapes.size()) - s.measured));
   out += fact("changed", fmt::format("{} of {}", s.changed, plural(s.operations, "operation")));
-  out += fact("these take", fmt::format("{} instead of {} in sum", format_seconds(s.chosen), format_seconds(s.by_rule)));
+  out +=
+      fact("these take", fmt::format("{} instead of {} in sum", format_seconds(s.chosen), format_seconds(s.by_rule)));
   out += fact("written to", file);
   return out;
 }
 
 Json machine(const std::vector<Tuned>& shapes, const std::string& file, const Options& options) {
   const Sums s = sums_of(shapes);
-  Json json{{"model", options.load.path},
-            {"file", file},
-            {"measured", s.measured},
-            {"changedOperations", s.changed},
-            {"seconds", s.chosen},
-            {"secondsByRule", s.by_rule},
+  Json json{{"model", options.load.path},     {"file", file},        {"measured", s.measured},
+            {"changedOperations", s.changed}, {"seconds", s.chosen}, {"secondsByRule", s.by_rule},
             {"shapes", Json::array()}};
   for (const Tuned& t : shapes) {
     Json times = Json::object();

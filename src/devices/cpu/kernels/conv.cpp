@@ -43,15 +43,26 @@ struct Format {
   bool fused;
 };
 
+/// What the layouts of a convolution's input and result follow.
+enum class Order { best, rows, last };
+constexpr std::string_view kConv[] = {"cpu.conv.onednn", "cpu.conv.onednn_rows", "cpu.conv.onednn_last"};
+constexpr std::string_view kConvTranspose[] = {"cpu.conv_transpose.onednn", "cpu.conv_transpose.onednn_rows",
+                                               "cpu.conv_transpose.onednn_last"};
+
 /// Best first. A blocked result pays even where its block is mostly padding; few channels are read row-major, and then
-/// oneDNN adds up all taps in one float: of long windows a product of matrices is more exact. `rows`: row-major alone.
-std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused, bool rows) {
+/// oneDNN adds up all taps in one float: of long windows a product of matrices is more exact.
+std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused, Order order) {
   constexpr int64_t kLongWindow = 128;
   std::vector<Format> f;
+  if (order == Order::last) {
+    if (fused && (in >= channel_block() || taps <= kLongWindow))
+      f.push_back({Layout::channels_last(), Layout::channels_last(), true});
+    return f;
+  }
   if (fused) {
-    if (!rows && in >= channel_block())
+    if (order == Order::best && in >= channel_block())
       f.push_back({blocked(), blocked(), true});
-    else if (!rows && taps <= kLongWindow)
+    else if (order == Order::best && taps <= kLongWindow)
       f.push_back({{}, blocked(), true});
     f.push_back({{}, {}, true});
   }
@@ -88,7 +99,7 @@ Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
 template <class Make>
-Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, bool rows,
+Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Order order,
                    Make make) {
   const ir::OpCall& call = given.call;
   const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
@@ -104,7 +115,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
   ThreadScope scope(m.threads);
-  for (const Format& f : formats(m, x[1], w.taps(), fused, rows)) {
+  for (const Format& f : formats(m, x[1], w.taps(), fused, order)) {
     try {
       auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
                      describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));
@@ -135,13 +146,13 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   return Match::no(slow.empty() ? "no oneDNN implementation" : cat("only ", slow, " of oneDNN"));
 }
 
-template <bool rows>
+template <Order order>
 Match match_conv(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
   return match_window(
-      m, *w, rows ? "cpu.conv.onednn_rows" : "cpu.conv.onednn", false, rows,
+      m, *w, kConv[static_cast<size_t>(order)], false, order,
       [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
         dnnl::convolution_forward::desc d =
             b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
@@ -152,13 +163,13 @@ Match match_conv(const MatchCall& m) {
       });
 }
 
-template <bool rows>
+template <Order order>
 Match match_conv_transpose(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_transpose_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
   return match_window(
-      m, *w, rows ? "cpu.conv_transpose.onednn_rows" : "cpu.conv_transpose.onednn", true, rows,
+      m, *w, kConvTranspose[static_cast<size_t>(order)], true, order,
       [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
         dnnl::deconvolution_forward::desc d =
             b.is_zero()
@@ -222,11 +233,14 @@ Match match_avg_pool(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> conv_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv<false>, true, true},
-                                   {"cpu.conv.onednn_rows", {"conv"}, match_conv<true>, true, true},
-                                   {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose<false>, false, true},
-                                   {"cpu.conv_transpose.onednn_rows", {"conv_transpose"}, match_conv_transpose<true>, false, true},
-                                   {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
+  static const KernelDef defs[] = {
+      {kConv[0], {"conv"}, match_conv<Order::best>, true, true},
+      {kConv[1], {"conv"}, match_conv<Order::rows>, true, true},
+      {kConv[2], {"conv"}, match_conv<Order::last>, true, true},
+      {kConvTranspose[0], {"conv_transpose"}, match_conv_transpose<Order::best>, false, true},
+      {kConvTranspose[1], {"conv_transpose"}, match_conv_transpose<Order::rows>, false, true},
+      {kConvTranspose[2], {"conv_transpose"}, match_conv_transpose<Order::last>, false, true},
+      {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;
 }
 

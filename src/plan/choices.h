@@ -44,10 +44,13 @@ struct Candidate {
 class KernelTimer {
  public:
   virtual ~KernelTimer() = default;
-  /// Seconds of each candidate, whose choices are used up; infinite for one that fails. `home`: the layouts of the
-  /// results that other operations are laid out for. Errors: out_of_budget.
-  virtual Result<std::vector<double>> time(const kernel::MatchCall& call, std::span<Candidate> candidates,
-                                           std::span<const kernel::Layout> home, const PlanOptions& options) = 0;
+  /// Seconds of each candidate, whose choices are used up; infinite for one that fails. None: what else runs on the
+  /// machine disturbs too much. `home`: the layouts of the results that other operations are laid out for. Errors:
+  /// out_of_budget.
+  virtual Result<std::optional<std::vector<double>>> time(const kernel::MatchCall& call,
+                                                          std::span<Candidate> candidates,
+                                                          std::span<const kernel::Layout> home,
+                                                          const PlanOptions& options) = 0;
 };
 
 /// What is known of the kernels' times, shared by all plans of a model. Thread-safe.
@@ -96,7 +99,7 @@ struct ChosenKernel {
   std::shared_ptr<const Measurement> measurement;  ///< that decided; nullptr: none
 };
 
-/// Errors: unsupported with all refusals when no kernel takes the call; invalid_argument when a pinned one does not;
+/// Errors: unsupported with all refusals when no kernel takes the call or a pinned one does not;
 /// not_found when a pin names no kernel.
 Result<ChosenKernel> choose_kernel(kernel::MatchCall call, const PlanOptions& options);
 

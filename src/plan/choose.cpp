@@ -65,10 +65,10 @@ Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const Plan
       if (!k.ops.empty() && k.runs(op)) others += cat(others.empty() ? "" : ", ", k.name);
     const KernelDef* def = kernel_of(*d, name);
     if (def == nullptr) continue;
-    if (!def->runs(op)) return fail(ErrorCode::invalid_argument, where, ", does not run ", op);
+    if (!def->runs(op)) return fail(ErrorCode::unsupported, where, ", does not run ", op);
     ChosenKernel out;
     Match m = ask(*def, call, options, out.threads);
-    if (!m.choice) return fail(ErrorCode::invalid_argument, where, ", refuses it: ", m.refusal);
+    if (!m.choice) return fail(ErrorCode::unsupported, where, ", refuses it: ", m.refusal);
     out.device = d;
     out.choice = std::move(m.choice);
     out.by = ChosenBy::pin;
@@ -97,7 +97,9 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   }
   if (candidates.size() < 2) return {};
   if (choices.measuring) choices.measuring(call.call.name());
-  const std::vector<double> seconds = MOKA_TRY(choices.timer->time(call, candidates, out.choice->out, options));
+  const auto timed = MOKA_TRY(choices.timer->time(call, candidates, out.choice->out, options));
+  if (!timed) return {};
+  const std::vector<double>& seconds = *timed;
   Measurement m{shape, options.threads, by_rule, by_rule, {}};
   double least = HUGE_VAL, of_rule = HUGE_VAL;
   for (size_t i = 0; i < names.size(); i++) {

@@ -1,5 +1,7 @@
 #include "runtime/measure.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,10 +26,12 @@ using kernel::MatchCall;
 
 /// For all candidates of a shape; so many times longer where what else runs on the machine disturbs.
 constexpr double kSeconds = 30e-3;
-constexpr int kDisturbed = 10;
-/// The two least times of a candidate are that near to each other, else it goes on.
-constexpr double kNear = 1.05;
+constexpr int kPatience = 10;
+/// Runs of each candidate whose times count, and how near the least two are to each other.
 constexpr int kFewest = 3, kMost = 1000;
+constexpr double kNear = 1.05;
+/// What takes so many times as long as the fastest is not run again.
+constexpr double kHopeless = 1.5;
 constexpr size_t kLine = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -227,21 +231,32 @@ class Prepared final : public kernel::PrepareContext {
   std::byte* scratch_ = nullptr;
 };
 
+/// How often the process was made to wait for others.
+int64_t interruptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
 /// The least times of one candidate.
 struct Least {
   double first = HUGE_VAL, second = HUGE_VAL;
+  int count = 0;
   bool failed = false;
   void add(double seconds) {
     second = std::min(second, std::max(first, seconds));
     first = std::min(first, seconds);
+    count++;
   }
-  bool settled() const { return failed || second <= kNear * first; }
+  bool is_out(double fastest) const { return failed || (count > 0 && first > kHopeless * fastest); }
+  bool is_settled() const { return count >= kFewest && second <= kNear * first; }
 };
 
 class Timer final : public plan::KernelTimer {
  public:
-  Result<std::vector<double>> time(const MatchCall& call, std::span<plan::Candidate> candidates,
-                                   std::span<const Layout> home, const plan::PlanOptions& options) override {
+  Result<std::optional<std::vector<double>>> time(const MatchCall& call, std::span<plan::Candidate> candidates,
+                                                  std::span<const Layout> home,
+                                                  const plan::PlanOptions& options) override {
     Memory memory(options.budget ? options.budget->limit() : SIZE_MAX);
     Inputs inputs{call, memory, {}, {}};
     MOKA_TRY(inputs.make());
@@ -252,22 +267,28 @@ class Timer final : public plan::KernelTimer {
       MOKA_TRY(prepared.back().make(home, options.threads));
     }
     std::vector<Least> least(prepared.size());
-    const auto start = Clock::now();
-    auto enough = [&](int round) {
-      const double spent = seconds_since(start);
-      const bool settled = std::all_of(least.begin(), least.end(), [](const Least& l) { return l.settled(); });
-      return round >= kFewest && spent > (settled ? kSeconds : kDisturbed * kSeconds);
+    double fastest = HUGE_VAL;
+    auto settled = [&] {
+      return std::all_of(least.begin(), least.end(),
+                         [&](const Least& l) { return l.is_out(fastest) || l.is_settled(); });
     };
-    for (int round = 0; round < kMost && !enough(round); round++)
+    const auto start = Clock::now();
+    for (int round = 0; round < kMost; round++) {
+      const double spent = seconds_since(start);
+      if (spent > kPatience * kSeconds || (spent > kSeconds && settled())) break;
       for (size_t i = 0; i < prepared.size(); i++) {
-        if (least[i].failed) continue;
+        if (least[i].is_out(fastest)) continue;
+        const int64_t before = interruptions();
         auto seconds = prepared[i].run();
         least[i].failed = !seconds.ok();
-        if (round > 0 && seconds.ok()) least[i].add(*seconds);
+        if (round > 0 && seconds.ok() && interruptions() == before) least[i].add(*seconds);
+        fastest = std::min(fastest, least[i].first);
       }
+    }
+    if (!settled()) return std::optional<std::vector<double>>();
     std::vector<double> out;
     for (const Least& l : least) out.push_back(l.failed ? HUGE_VAL : l.first);
-    return out;
+    return std::optional(std::move(out));
   }
 };
 

@@ -105,7 +105,8 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
   const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
                        static_cast<double>(transposed ? w.in_count() : w.out_count());
-  const MatchCall m = with_threads_for(given, flops);
+  MatchCall m = with_threads_for(given, flops);
+  if (order == Order::rows) m.threads = 1;  // oneDNN's product of matrices divides sums among threads
   Geometry g;
   if (!geometry_of(w, g)) return Match::no("sizes or paddings that oneDNN has not");
   const bool constant = m.is_constant("weight");

@@ -29,7 +29,7 @@ constexpr double kSeconds = 30e-3;
 constexpr int kPatience = 10;
 /// Runs of each candidate whose times count, and how near the least two are to each other.
 constexpr int kFewest = 3, kMost = 1000;
-constexpr double kNear = 1.05;
+constexpr double kNear = 1.05, kNearSeconds = 0.2e-6;
 /// What takes so many times as long as the fastest is not run again.
 constexpr double kHopeless = 1.5;
 constexpr size_t kLine = 64;
@@ -249,7 +249,7 @@ struct Least {
     count++;
   }
   bool is_out(double fastest) const { return failed || (count > 0 && first > kHopeless * fastest); }
-  bool is_settled() const { return count >= kFewest && second <= kNear * first; }
+  bool is_settled() const { return count >= kFewest && second <= kNear * first + kNearSeconds; }
 };
 
 class Timer final : public plan::KernelTimer {

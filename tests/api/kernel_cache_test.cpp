@@ -42,7 +42,11 @@ class KernelCacheFile : public ::testing::Test {
     c.kernel_cache = cache;
     c.measure_kernels = measure;
     c.pinned_kernels = std::move(pins);
-    return Model::from_mil(kConv, c);
+    Model model = Model::from_mil(kConv, c);
+    // Other processes may have disturbed the measurement.
+    for (int again = 0; again < 20 && measure != MeasureKernels::no && conv(model).chosen_by == "rule"; again++)
+      model = Model::from_mil(kConv, c);
+    return model;
   }
   static PlannedOperation conv(const Model& model) {
     for (const PlannedOperation& o : model.compute_plan().operations)

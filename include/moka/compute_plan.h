@@ -27,9 +27,11 @@ struct PlannedOperation {
   std::vector<std::string> outputs;   ///< types of its results, MIL text
   std::string layout;                 ///< of its first result
   double estimated_seconds = 0;
-  double measured_seconds = -1;        ///< -1: not measured
-  int64_t runs = 0;                    ///< how often it ran in the measured prediction
-  std::string chosen_by;               ///< "rule", "pin", "cache" (a time from the kernel cache), "measured" (just now)
+  double measured_seconds = -1;  ///< -1: not measured
+  int64_t runs = 0;              ///< how often it ran in the measured prediction
+  /// "rule", "pin", "cache" (a time from the kernel cache), "measured" (just now), "disturbed" (by rule: what else runs
+  /// on the machine spoilt the measurement).
+  std::string chosen_by;
   std::string shape;                   ///< what the measured times are for; empty: none
   std::string kernel_by_rule;          ///< what would run without them
   std::vector<KernelTime> candidates;  ///< the measured times

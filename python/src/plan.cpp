@@ -24,7 +24,7 @@ void bind_plan(nb::module_& m) {
       .def_ro("estimated_seconds", &PlannedOperation::estimated_seconds)
       .def_ro("measured_seconds", &PlannedOperation::measured_seconds, "-1 when not measured.")
       .def_ro("runs", &PlannedOperation::runs)
-      .def_ro("chosen_by", &PlannedOperation::chosen_by, "'rule', 'pin', 'cache' or 'measured'.")
+      .def_ro("chosen_by", &PlannedOperation::chosen_by, "'rule', 'pin', 'cache', 'measured' or 'disturbed'.")
       .def_ro("shape", &PlannedOperation::shape, "What the candidates' times are for; '': none.")
       .def_ro("kernel_by_rule", &PlannedOperation::kernel_by_rule)
       .def_prop_ro(

@@ -44,6 +44,7 @@ std::string_view to_string(ChosenBy by) {
     case ChosenBy::pin: return "pin";
     case ChosenBy::cache: return "cache";
     case ChosenBy::measured: return "measured";
+    case ChosenBy::disturbed: return "disturbed";
   }
   return "?";
 }

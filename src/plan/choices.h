@@ -29,7 +29,8 @@ struct Measurement {
   std::vector<KernelTime> times;  ///< in the order of the device's kernels
 };
 
-enum class ChosenBy : uint8_t { rule, pin, cache, measured };
+/// disturbed: by rule, since what else runs on the machine disturbed the measurement.
+enum class ChosenBy : uint8_t { rule, pin, cache, measured, disturbed };
 std::string_view to_string(ChosenBy by);
 
 /// What the time of a call depends on: "conv x=fp32[1,64,56,56]/blocked16 weight=const fp32[64,64,3,3] ... +relu".

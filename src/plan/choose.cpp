@@ -98,7 +98,10 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   if (candidates.size() < 2) return {};
   if (choices.measuring) choices.measuring(call.call.name());
   const auto timed = MOKA_TRY(choices.timer->time(call, candidates, out.choice->out, options));
-  if (!timed) return {};
+  if (!timed) {
+    out.by = ChosenBy::disturbed;
+    return {};
+  }
   const std::vector<double>& seconds = *timed;
   Measurement m{shape, options.threads, by_rule, by_rule, {}};
   double least = HUGE_VAL, of_rule = HUGE_VAL;

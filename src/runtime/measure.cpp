@@ -1,10 +1,12 @@
 #include "runtime/measure.h"
 
-#include <sys/resource.h>
+#include <dirent.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -36,6 +38,13 @@ constexpr size_t kLine = 64;
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// The time of one thread's work does not count what others do meanwhile.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 /// Uniform in +-[1/8, 1): no denormals, neither here nor in products of two.
 void fill_random(float* to, int64_t n) {
@@ -144,7 +153,7 @@ class Prepared final : public kernel::PrepareContext {
 
   Status make(std::span<const Layout> home, int threads) {
     const MatchCall& call = inputs_.call;
-    threads_for_layouts_ = threads;
+    plan_threads_ = threads;
     if (choice_->prepare) MOKA_TRY(choice_->prepare(*this));
     const auto args = call.call.all_args();
     for (size_t i = 0; i < args.size(); i++) in_.push_back(MOKA_TRY(input(i)));
@@ -169,18 +178,19 @@ class Prepared final : public kernel::PrepareContext {
     return {};
   }
 
-  /// Seconds of one run.
+  /// Seconds of one run; of one thread's own work where the plan has one thread.
   Result<double> run() {
+    const auto now = [this] { return plan_threads_ == 1 ? thread_seconds() : seconds_since({}); };
     for (const auto& w : weights_) evict(w);
     for (size_t i = 0; i < in_.size(); i++)
       if (const ir::TensorView& v = inputs_.arrived[i]; v.data != nullptr)
         touch(bytes_of(v, MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, inputs_.call.layouts[i]))));
-    const auto start = Clock::now();
-    for (const Conversion& c : before_) launch_conversion(c.in, c.from, c.out, c.to, threads_for_layouts_);
+    const double start = now();
+    for (const Conversion& c : before_) launch_conversion(c.in, c.from, c.out, c.to, plan_threads_);
     const kernel::KernelArgs args{in_, out_, scratch_, &inputs_.call.call, 0, choice_->tiles};
     MOKA_TRY(launch(*choice_, args, threads_, inputs_.call.epilogue));
-    for (const Conversion& c : after_) launch_conversion(c.in, c.from, c.out, c.to, threads_for_layouts_);
-    return seconds_since(start);
+    for (const Conversion& c : after_) launch_conversion(c.in, c.from, c.out, c.to, plan_threads_);
+    return now() - start;
   }
 
   Result<ir::TensorView> constant(int arg) override { return inputs_.value(static_cast<size_t>(arg)); }
@@ -222,7 +232,7 @@ class Prepared final : public kernel::PrepareContext {
   }
 
   std::unique_ptr<KernelChoice> choice_;
-  int threads_, threads_for_layouts_ = 1;
+  int threads_, plan_threads_ = 1;
   Inputs& inputs_;
   Memory& memory_;
   std::vector<std::span<const std::byte>> weights_;
@@ -231,12 +241,27 @@ class Prepared final : public kernel::PrepareContext {
   std::byte* scratch_ = nullptr;
 };
 
-/// How often the process was made to wait for others.
-int64_t interruptions() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
+/// Seconds that the threads of this process have been ready to run while others ran.
+double waited() {
+  double seconds = 0;
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return 0;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%.16s/schedstat", entry->d_name);
+    if (std::FILE* file = std::fopen(path, "r"); file != nullptr) {
+      unsigned long long ran = 0, delayed = 0;
+      if (std::fscanf(file, "%llu %llu", &ran, &delayed) == 2) seconds += 1e-9 * static_cast<double>(delayed);
+      std::fclose(file);
+    }
+  }
+  closedir(folder);
+  return seconds;
 }
+
+/// What takes so much of its time waiting for a processor is not counted.
+constexpr double kDisturbed = 0.02;
 
 /// The least times of one candidate.
 struct Least {
@@ -248,7 +273,7 @@ struct Least {
     first = std::min(first, seconds);
     count++;
   }
-  bool is_out(double fastest) const { return failed || (count > 0 && first > kHopeless * fastest); }
+  bool is_out(double fastest) const { return failed || (count >= kFewest && first > kHopeless * fastest); }
   bool is_settled() const { return count >= kFewest && second <= kNear * first + kNearSeconds; }
 };
 
@@ -278,10 +303,11 @@ class Timer final : public plan::KernelTimer {
       if (spent > kPatience * kSeconds || (spent > kSeconds && settled())) break;
       for (size_t i = 0; i < prepared.size(); i++) {
         if (least[i].is_out(fastest)) continue;
-        const int64_t before = interruptions();
+        const double before = options.threads > 1 ? waited() : 0;
         auto seconds = prepared[i].run();
         least[i].failed = !seconds.ok();
-        if (round > 0 && seconds.ok() && interruptions() == before) least[i].add(*seconds);
+        if (round == 0 || !seconds.ok()) continue;
+        if (options.threads == 1 || waited() - before <= kDisturbed * *seconds) least[i].add(*seconds);
         fastest = std::min(fastest, least[i].first);
       }
     }

@@ -228,7 +228,7 @@ class Tune(Case):
         """What `moka tune` answers, asked again while other processes disturb it."""
         for _ in range(20):
             answer = self.answer("tune", *arguments)
-            if answer["shapes"]:
+            if answer["disturbedOperations"] == 0:
                 break
         return answer
 

@@ -316,7 +316,7 @@ TEST(Choice, WhatCouldNotBeTimedIsLeftToTheRules) {
   auto choices = std::make_shared<KernelChoices>();
   choices->measure = KernelChoices::Measure::all;
   choices->timer = std::make_shared<Disturbed>();
-  EXPECT_EQ(step_of(c.run(choices), "conv").by, ChosenBy::rule);
+  EXPECT_EQ(step_of(c.run(choices), "conv").by, ChosenBy::disturbed);
   EXPECT_TRUE(choices->take_measured().empty());
   choices->timer = std::make_shared<Counter>();
   const auto r = c.run(choices);

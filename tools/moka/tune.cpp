@@ -66,7 +66,13 @@ Sums sums_of(const std::vector<Tuned>& shapes) {
   return s;
 }
 
-std::string human(const std::vector<Tuned>& shapes, const std::string& file) {
+/// Operations whose measurement other processes spoilt.
+int64_t disturbed_in(const ComputePlan& plan) {
+  return std::count_if(plan.operations.begin(), plan.operations.end(),
+                       [](const PlannedOperation& o) { return o.chosen_by == "disturbed"; });
+}
+
+std::string human(const std::vector<Tuned>& shapes, int64_t disturbed, const std::string& file) {
   io::Table table({"operation", "type", "result", "times", "chosen", "takes", "the rules'", "takes", "gain"},
                   {io::Align::left, io::Align::left, io::Align::left, io::Align::right, io::Align::left,
                    io::Align::right, io::Align::left, io::Align::right, io::Align::right});
@@ -82,6 +88,9 @@ std::string human(const std::vector<Tuned>& shapes, const std::string& file) {
   std::string out = table.render(colour_output()) + "\n";
   out += fact("measured", fmt::format("{} now, {} from the cache", plural(s.measured, "shape"),
                                       static_cast<int64_t>(shapes.size()) - s.measured));
+  if (disturbed > 0)
+    out += fact("disturbed", fmt::format("{} could not be timed beside what else runs here: the rules decide",
+                                         plural(disturbed, "operation")));
   out += fact("changed", fmt::format("{} of {}", s.changed, plural(s.operations, "operation")));
   out +=
       fact("these take", fmt::format("{} instead of {} in sum", format_seconds(s.chosen), format_seconds(s.by_rule)));
@@ -89,11 +98,12 @@ std::string human(const std::vector<Tuned>& shapes, const std::string& file) {
   return out;
 }
 
-Json machine(const std::vector<Tuned>& shapes, const std::string& file, const Options& options) {
+Json machine(const std::vector<Tuned>& shapes, int64_t disturbed, const std::string& file, const Options& options) {
   const Sums s = sums_of(shapes);
-  Json json{{"model", options.load.path},     {"file", file},        {"measured", s.measured},
-            {"changedOperations", s.changed}, {"seconds", s.chosen}, {"secondsByRule", s.by_rule},
-            {"shapes", Json::array()}};
+  Json json{{"model", options.load.path},     {"file", file},
+            {"measured", s.measured},         {"disturbedOperations", disturbed},
+            {"changedOperations", s.changed}, {"seconds", s.chosen},
+            {"secondsByRule", s.by_rule},     {"shapes", Json::array()}};
   for (const Tuned& t : shapes) {
     Json times = Json::object();
     for (const KernelTime& k : t.first->candidates) times[k.kernel] = k.seconds;
@@ -153,8 +163,9 @@ int tune(const Options& options) {
   const ComputePlan plan = model.compute_plan(inputs);
   progress.reset();
   const std::vector<Tuned> shapes = tuned(plan);
+  const int64_t disturbed = disturbed_in(plan);
   const std::string file = model.kernel_cache_file();
-  print(options.json ? rendered(machine(shapes, file, options)) : human(shapes, file));
+  print(options.json ? rendered(machine(shapes, disturbed, file, options)) : human(shapes, disturbed, file));
   return 0;
 }
 

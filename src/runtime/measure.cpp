@@ -300,7 +300,7 @@ class Timer final : public plan::KernelTimer {
     const auto start = Clock::now();
     for (int round = 0; round < kMost; round++) {
       const double spent = seconds_since(start);
-      if (spent > kPatience * kSeconds || (spent > kSeconds && settled())) break;
+      if (round > kFewest && spent > (settled() ? 1 : kPatience) * kSeconds) break;
       for (size_t i = 0; i < prepared.size(); i++) {
         if (least[i].is_out(fastest)) continue;
         const double before = options.threads > 1 ? waited() : 0;

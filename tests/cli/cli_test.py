@@ -27,8 +27,8 @@ AFFINE = """program(1.3)
 
 PRODUCT = """program(1.3)
 {
-    func main<ios18>(tensor<fp32, [2, 4]> x) {
-        tensor<fp32, [2, 4]> z = linear(x = x, weight = tensor<fp32, [4, 4]>([[1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4]]))[name = string("z")];
+    func main<ios18>(tensor<fp32, [8, 4]> x) {
+        tensor<fp32, [8, 4]> z = linear(x = x, weight = tensor<fp32, [4, 4]>([[1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4]]))[name = string("z")];
     } -> (z);
 }
 """
@@ -71,7 +71,7 @@ class Case(unittest.TestCase):
         return write_program(self.folder / "affine.mlmodelc", AFFINE, features, [array_feature("z", [1, 4])], metadata=metadata)
 
     def product(self):
-        return write_program(self.folder / "product.mlmodelc", PRODUCT, [array_feature("x", [2, 4])], [array_feature("z", [2, 4])])
+        return write_program(self.folder / "product.mlmodelc", PRODUCT, [array_feature("x", [8, 4])], [array_feature("z", [8, 4])])
 
     def accumulator(self):
         return write_program(self.folder / "sum.mlmodelc", ACCUMULATOR, [array_feature("x", [3], FLOAT16)],

@@ -95,8 +95,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> stream_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear, true, true},
-                                   {"cpu.matmul.stream", {"matmul"}, match_matmul, true, true}};
+  static const KernelDef defs[] = {{"cpu.linear.stream", {"linear"}, match_linear, true},
+                                   {"cpu.matmul.stream", {"matmul"}, match_matmul, true}};
   return defs;
 }
 

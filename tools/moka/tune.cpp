@@ -94,7 +94,7 @@ std::string human(const std::vector<Tuned>& shapes, int64_t disturbed, const std
   out += fact("changed", fmt::format("{} of {}", s.changed, plural(s.operations, "operation")));
   out +=
       fact("these take", fmt::format("{} instead of {} in sum", format_seconds(s.chosen), format_seconds(s.by_rule)));
-  out += fact("written to", file);
+  out += fact("cache", file);
   return out;
 }
 

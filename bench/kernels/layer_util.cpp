@@ -25,6 +25,11 @@ class Only final : public kernel::Device {
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
   int rank() const override { return 0; }
   std::span<const kernel::KernelDef> kernels() const override { return kernels_; }
+  kernel::Match claim(const kernel::MatchCall& call) const override {
+    kernel::MatchCall asked = call;
+    asked.asked = true;
+    return Device::claim(asked);
+  }
 
  private:
   std::vector<kernel::KernelDef> kernels_;

@@ -18,7 +18,9 @@ struct Conv {
   /// The kernel that is compared with oneDNN's.
   const char* own() const {
     if (taps == 1) return "cpu.conv.pointwise";
-    return groups > 1 ? "cpu.conv.depthwise" : in < 4 ? "cpu.conv.planes" : "cpu.conv.winograd";
+    if (groups > 1) return "cpu.conv.depthwise";
+    if (in < 4) return "cpu.conv.planes";
+    return made() >= 20 ? "cpu.conv.winograd4" : "cpu.conv.winograd2";
   }
   std::string name() const {
     return cat(net, "/", in, "_", out, "_", size, taps == 3 ? "" : cat("_taps", taps),

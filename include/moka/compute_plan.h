@@ -9,6 +9,12 @@
 
 namespace moka {
 
+/// A kernel's measured time for the shape of an operation.
+struct KernelTime {
+  std::string kernel;
+  double seconds = 0;
+};
+
 /// One step of a plan: an operation on a device, or work that the planner added (`type` "convert_layout").
 struct PlannedOperation {
   std::string name;                   ///< of the operation in the source model
@@ -23,7 +29,13 @@ struct PlannedOperation {
   double estimated_seconds = 0;
   double measured_seconds = -1;  ///< -1: not measured
   int64_t runs = 0;              ///< how often it ran in the measured prediction
-  int depth = 0;                 ///< of nested blocks
+  /// "rule", "pin", "cache" (a time from the kernel cache), "measured" (just now), "disturbed" (by rule: what else runs
+  /// on the machine spoilt the measurement).
+  std::string chosen_by;
+  std::string shape;                   ///< what the measured times are for; empty: none
+  std::string kernel_by_rule;          ///< what would run without them
+  std::vector<KernelTime> candidates;  ///< the measured times
+  int depth = 0;                       ///< of nested blocks
 };
 
 /// What the passes did: "fuse_activations: relu_1 into conv_1".

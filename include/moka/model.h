@@ -24,6 +24,13 @@ enum class Precision : uint8_t {
   exact,     ///< every value is rounded to its declared type
 };
 
+/// Which operations' kernels are timed while planning, to choose the fastest.
+enum class MeasureKernels : uint8_t {
+  no,
+  missing,  ///< those of shapes that the kernel cache does not have
+  all,      ///< of all shapes, once
+};
+
 /// Core ML's MLModelConfiguration.
 struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
@@ -37,6 +44,17 @@ struct ModelConfiguration {
   bool optimize = true;            ///< run the passes
   bool reuse_buffers = true;       ///< false: no two values share memory, for checking
   std::string device;              ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
+  /// The file of measured times by which kernels are chosen: a path, "default" (the user's own, in the cache folder) or
+  /// "off". Empty: what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another
+  /// processor or build is not used, which compute_plan's remarks tell; one that does not exist yet is empty.
+  std::string kernel_cache;
+  /// What is measured is also written to the kernel cache, if there is one; predicting for a new shape measures, too.
+  MeasureKernels measure_kernels = MeasureKernels::no;
+  /// A kernel, e.g. "cpu.conv.onednn", for an operation's name or a shape as PlannedOperation::shape says it. Loading
+  /// fails where it does not exist or cannot run the operation.
+  std::map<std::string, std::string> pinned_kernels;
+  /// Told the name of each operation before its kernels are timed, on the thread that plans. Optional.
+  std::function<void(std::string_view operation)> measuring;
 };
 
 /// Core ML's MLModelAsset: a model in memory.
@@ -98,6 +116,8 @@ class MOKA_EXPORT Model {
   const FunctionDescription& function() const;
   const ModelConfiguration& configuration() const;
   const LoadTimes& load_times() const;
+  /// The file that the configuration's kernel_cache stands for; empty: none.
+  const std::string& kernel_cache_file() const;
 
   /// Every input by its name. Missing inputs must be optional. Returns every output of the description. Where a neural
   /// network of the legacy mapping describes [C] or [C, H, W], arrays may also be [sequence, batch, C, H, W].

@@ -99,6 +99,13 @@ MOKA_API const char* moka_last_error(void);
 
 /* ---- Loading ---- */
 
+/* Which operations' kernels are timed while planning. */
+typedef enum moka_measure_kernels MOKA_INT {
+  MOKA_MEASURE_NO = 0,
+  MOKA_MEASURE_MISSING = 1, /* those of shapes that the kernel cache does not have */
+  MOKA_MEASURE_ALL = 2      /* of all shapes, once */
+} moka_measure_kernels;
+
 /* Start from MOKA_CONFIGURATION_INIT and change fields. */
 typedef struct moka_configuration {
   size_t struct_size; /* sizeof(moka_configuration) of the caller */
@@ -112,9 +119,11 @@ typedef struct moka_configuration {
   size_t cached_shapes;      /* plans kept for different input shapes */
   const char* function_name; /* NULL: the default function */
   const char* device;        /* only this device and "reference"; NULL: by compute_units */
+  const char* kernel_cache; /* measured times that choose kernels: a path, "default", "off"; NULL: $MOKA_KERNEL_CACHE */
+  moka_measure_kernels measure_kernels; /* what is measured is written to the kernel cache */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT \
-  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL }
+  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO }
 
 /* A file beside the specification: "weights/weight.bin". */
 typedef struct moka_blob {

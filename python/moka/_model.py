@@ -18,6 +18,12 @@ _UNITS = {
     "CPU_AND_NE": _moka.ComputeUnits.CPU_AND_NE,
 }
 
+_MEASURE = {
+    "no": _moka.MeasureKernels.NO,
+    "missing": _moka.MeasureKernels.MISSING,
+    "all": _moka.MeasureKernels.ALL,
+}
+
 
 class ModelAsset:
     """Core ML's MLModelAsset: a model in memory.
@@ -61,6 +67,11 @@ class Model:
     memory_budget: bytes that the model's own numbers may make moka allocate; 0: no limit.
     optimize: run the passes.
     device: only this device and "reference"; None: by compute_units.
+    kernel_cache: file of measured times by which kernels are chosen: a path, "default" (the user's own) or "off"; None:
+    what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another machine or build
+    is not used; explain's remarks tell.
+    measure_kernels: "no"; "missing": time the kernels of shapes that the cache does not have, and write it; "all": anew.
+    pinned_kernels: kernels by names of operations, or by shapes as explain says them.
 
     Raises MalformedModelError, UnsupportedError, NotFoundError, IOError, OutOfBudgetError; TypeError, ValueError.
     """
@@ -76,9 +87,14 @@ class Model:
         memory_budget: int = 0,
         optimize: bool = True,
         device: Optional[str] = None,
+        kernel_cache: Union[str, "os.PathLike[str]", None] = None,
+        measure_kernels: str = "no",
+        pinned_kernels: Optional[Mapping[str, str]] = None,
     ) -> None:
         if precision not in ("at_least", "exact"):
             raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
+        if measure_kernels not in _MEASURE:
+            raise ValueError(f"measure_kernels: expected one of {', '.join(_MEASURE)}, got {measure_kernels!r}")
         c = _moka.ModelConfiguration()
         c.compute_units = _units(compute_units)
         c.function_name = function or ""
@@ -87,6 +103,9 @@ class Model:
         c.memory_budget = memory_budget
         c.optimize = optimize
         c.device = device or ""
+        c.kernel_cache = os.path.expanduser(os.fspath(kernel_cache or ""))
+        c.measure_kernels = _MEASURE[measure_kernels]
+        c.pinned_kernels = dict(pinned_kernels or {})
         if isinstance(model, (bytes, bytearray, memoryview)):
             model = ModelAsset(bytes(model))
         if isinstance(model, ModelAsset):
@@ -117,6 +136,11 @@ class Model:
     def load_times(self) -> LoadTimes:
         """Where the time of loading went, in seconds."""
         return self._core.load_times
+
+    @property
+    def kernel_cache_file(self) -> str:
+        """The file that kernel_cache stands for; empty: none."""
+        return self._core.kernel_cache_file
 
     def predict(
         self,
@@ -184,6 +208,7 @@ class Model:
                 c.optimize = False
                 c.reuse_buffers = False
                 c.device = "reference"
+                c.kernel_cache = "off"
                 self._plain = self._core.configured(c)
             core = self._plain
         return (Intermediate(*item) for item in core.intermediates(dict(inputs), state))

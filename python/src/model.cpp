@@ -78,6 +78,11 @@ void bind_model(nb::module_& m) {
       .value("CPU_AND_GPU", ComputeUnits::cpu_and_gpu)
       .value("CPU_AND_NE", ComputeUnits::cpu_and_neural_engine);
 
+  nb::enum_<MeasureKernels>(m, "MeasureKernels", "Which operations' kernels are timed while planning.")
+      .value("NO", MeasureKernels::no)
+      .value("MISSING", MeasureKernels::missing)
+      .value("ALL", MeasureKernels::all);
+
   nb::class_<ModelConfiguration>(m, "ModelConfiguration", "Core ML's MLModelConfiguration.")
       .def(nb::init<>())
       .def_rw("compute_units", &ModelConfiguration::compute_units)
@@ -92,7 +97,10 @@ void bind_model(nb::module_& m) {
       .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)
       .def_rw("optimize", &ModelConfiguration::optimize)
       .def_rw("reuse_buffers", &ModelConfiguration::reuse_buffers)
-      .def_rw("device", &ModelConfiguration::device);
+      .def_rw("device", &ModelConfiguration::device)
+      .def_rw("kernel_cache", &ModelConfiguration::kernel_cache, "A path, 'default' or 'off'; '': $MOKA_KERNEL_CACHE.")
+      .def_rw("measure_kernels", &ModelConfiguration::measure_kernels)
+      .def_rw("pinned_kernels", &ModelConfiguration::pinned_kernels, "Kernels by names of operations and by shapes.");
 
   nb::class_<LoadTimes>(m, "LoadTimes", "Where the time of loading went, in seconds.")
       .def_ro("open", &LoadTimes::open)
@@ -146,6 +154,7 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("function", &Model::function, nb::rv_policy::reference_internal)
       .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
       .def_prop_ro("load_times", &Model::load_times, nb::rv_policy::reference_internal)
+      .def_prop_ro("kernel_cache_file", &Model::kernel_cache_file)
       .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(),
            nb::arg("state").none() = nb::none())
       .def("new_state", &Model::new_state, nb::call_guard<nb::gil_scoped_release>())

@@ -24,6 +24,17 @@ void bind_plan(nb::module_& m) {
       .def_ro("estimated_seconds", &PlannedOperation::estimated_seconds)
       .def_ro("measured_seconds", &PlannedOperation::measured_seconds, "-1 when not measured.")
       .def_ro("runs", &PlannedOperation::runs)
+      .def_ro("chosen_by", &PlannedOperation::chosen_by, "'rule', 'pin', 'cache', 'measured' or 'disturbed'.")
+      .def_ro("shape", &PlannedOperation::shape, "What the candidates' times are for; '': none.")
+      .def_ro("kernel_by_rule", &PlannedOperation::kernel_by_rule)
+      .def_prop_ro(
+          "candidates",
+          [](const PlannedOperation& p) {
+            nb::dict out;
+            for (const KernelTime& t : p.candidates) out[t.kernel.c_str()] = t.seconds;
+            return out;
+          },
+          "Measured seconds by kernel.")
       .def_ro("depth", &PlannedOperation::depth)
       .def("__repr__", [](const PlannedOperation& p) {
         return p.type + " '" + p.name + "' on " + p.device + (p.kernel.empty() ? "" : " (" + p.kernel + ")");

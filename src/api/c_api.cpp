@@ -139,6 +139,8 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   out.cached_shapes = c->cached_shapes;
   if (c->function_name != nullptr) out.function_name = c->function_name;
   if (c->device != nullptr) out.device = c->device;
+  if (c->kernel_cache != nullptr) out.kernel_cache = c->kernel_cache;
+  out.measure_kernels = enumerator<moka::MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "format/model_file.h"
 #include "ir/tensor.h"
 #include "moka/model.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/model.h"
 
 /// Between the public types and the library's own.
@@ -62,6 +63,21 @@ Result<MultiArray> to_array(const ir::TensorView& view);
 /// Copies an array of any strides and type into a dense tensor.
 void copy_array(const MultiArray& from, const ir::TensorView& to);
 
+/// How the kernels of a model are chosen, and the file that remembers it.
+struct KernelCache {
+  std::shared_ptr<plan::KernelChoices> choices;  ///< nullptr: the kernels' rules decide
+  std::string path;                              ///< empty: no file
+  runtime::KernelMachine machine;
+  std::string remark;  ///< why the file is of no use; empty: it is, or there is none
+  /// Writes what was measured since the last time. Error io.
+  Status save() const;
+};
+/// A file that cannot be used is a remark and a line on standard error. Error not_found: the user has no folder for it.
+Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
+                                     std::span<const kernel::Device* const> devices);
+/// Error not_found: a pin for an operation that `function` does not have.
+Status check_pins(const plan::KernelChoices& choices, const ir::Function& function);
+
 using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
 /// `times`: seconds and runs of each step, nullptr when not measured.
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
@@ -97,6 +113,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<const Source> source;
 
   runtime::CompileOptions compile_options;
+  api::KernelCache kernel_cache;
   bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
   /// The same function with inputs of rank 5, made when such an input first comes.
   struct Rank5 {

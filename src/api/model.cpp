@@ -67,8 +67,11 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
   options.packed = impl->source->packed;
+  impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
+  options.plan.choices = impl->kernel_cache.choices;
   start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
+  if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
   impl->compile_options = std::move(options);
   times.passes = seconds_since(start);
   const import::FunctionDescription& f = impl->model->function();
@@ -91,6 +94,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     auto is = [&](ErrorCode code) { return planned.error().code() == code; };
     if (!planned.ok() && !is(ErrorCode::invalid_argument) && !(flexible && is(ErrorCode::data)))
       api::raise(planned.error());
+    api::unwrap(impl->kernel_cache.save());
   }
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
   times.pack = pool.prepare_seconds();
@@ -159,6 +163,7 @@ const ModelDescription& Model::description() const { return impl_->description; 
 const FunctionDescription& Model::function() const { return impl_->function; }
 const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
 const LoadTimes& Model::load_times() const { return impl_->times; }
+const std::string& Model::kernel_cache_file() const { return impl_->kernel_cache.path; }
 
 Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading) const {
   const bool sequences = leading.sequence != 1, batches = leading.batch != 1;
@@ -262,6 +267,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     return {};
   }();
   runs->release(std::move(session));
+  if (status.ok()) MOKA_TRY(kernel_cache.save());
   return status;
 }
 
@@ -379,6 +385,8 @@ ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
   }
   ComputePlan report = api::report(*ran.model, *ran.plan, measure ? &timing.steps : nullptr);
   report.measured_seconds = total;
+  if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
+    report.remarks.push_back({"kernel_cache", remark});
   return report;
 }
 

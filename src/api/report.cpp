@@ -52,6 +52,12 @@ class Reporter {
       else
         p.estimated_seconds = s.choice->cost;
       for (const ir::Epilogue& e : s.op->epilogue) p.fused.push_back(e.origin);
+      p.chosen_by = plan::to_string(s.by);
+      if (s.measurement) {
+        p.shape = s.measurement->shape;
+        p.kernel_by_rule = s.measurement->by_rule;
+        for (const plan::KernelTime& t : s.measurement->times) p.candidates.push_back({t.kernel, t.seconds});
+      }
     }
     for (const plan::Refusal& r : s.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));
     for (int o : s.out) p.outputs.push_back(cat(plan.places[static_cast<size_t>(o)].type));

@@ -96,6 +96,8 @@ struct MatchCall {
   std::span<const Layout> layouts;  ///< in which each input of all_args arrives unless converted
   std::span<const ir::Epilogue> epilogue;
   int threads = 1;
+  /// This kernel is wanted: it refuses what it cannot run, not what others run faster.
+  bool asked = false;
   bool is_constant(std::string_view param) const {
     return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
   }
@@ -122,7 +124,12 @@ struct KernelDef {
   std::string_view name;
   std::vector<std::string_view> ops;  ///< that it can be asked for; empty: all
   Match (*match)(const MatchCall&);
-  bool addend = false;  ///< knows OpCall::has_addend; else not asked when there is one
+  bool addend = false;    ///< knows OpCall::has_addend; else not asked when there is one
+  bool measured = false;  ///< competes by its measured time with others that are
+
+  bool runs(std::string_view op) const;
+  /// `match`, unless there is an addend that it doesn't know.
+  Match claim(const MatchCall& call) const;
 };
 
 /// The compute units that a ModelConfiguration may allow.
@@ -134,12 +141,17 @@ class Device {
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;    ///< "cpu", "reference"
   virtual std::string description() const = 0;  ///< the hardware, for people
+  /// All that measured times depend on but the kernels' sources: the exact hardware, what of it is used, libraries.
+  virtual std::string identity() const { return {}; }
   virtual ComputeUnit unit() const = 0;
   /// The order in which devices are asked, lowest first; negative: only when named. `reference` is last.
   virtual int rank() const = 0;
   virtual std::span<const KernelDef> kernels() const = 0;
-  /// The first match in `kernels`; else all refusals, "kernel: reason; ...".
+  /// The first match in `kernels`; else all refusals, "kernel: reason; kernel, kernel: reason".
   virtual Match claim(const MatchCall& call) const;
 };
+
+/// Tells builds of the kernels apart: their sources, the compiler and its options.
+std::string_view build();
 
 }  // namespace moka::kernel

@@ -10,6 +10,7 @@
 
 #include "ir/program.h"
 #include "kernel/kernel.h"
+#include "plan/choices.h"
 #include "plan/constants.h"
 
 namespace moka::plan {
@@ -22,6 +23,7 @@ struct PlanOptions {
   size_t cached_shapes = 8;   ///< plans kept per block, least recently used dropped first
   std::shared_ptr<MemoryBudget> budget;
   std::shared_ptr<ConstantPool> constants;
+  std::shared_ptr<KernelChoices> choices;  ///< nullptr: the kernels' rules decide
 };
 
 /// Where the bytes of a place are.
@@ -46,11 +48,6 @@ struct Place {
   int object = -1;
   int first = 0, last = 0;  ///< steps that write it first and read it last; of roots, over all that share
   ir::Tensor constant;
-};
-
-/// A device's refusal of one operation.
-struct Refusal {
-  std::string device, reason;
 };
 
 class Plan;
@@ -89,7 +86,9 @@ struct Step {
   std::vector<uint32_t> first_arg;                     ///< as OpCall wants it
   size_t scratch_offset = 0;                           ///< in the arena
   std::vector<Refusal> refusals;
-  std::shared_ptr<PlanCache> blocks[2];  ///< cond: then, else; loop: condition, body
+  ChosenBy by = ChosenBy::rule;
+  std::shared_ptr<const Measurement> measurement;  ///< as ChosenKernel's
+  std::shared_ptr<PlanCache> blocks[2];            ///< cond: then, else; loop: condition, body
 };
 
 /// Immutable steps for one block under concrete types. Where a shape can be known only from values, the plan ends

@@ -22,8 +22,6 @@ using kernel::Layout;
 constexpr size_t kFoldBytes = 64 * 1024;
 constexpr size_t kEagerConstantBytes = 4096;
 constexpr int kMaxBlockDepth = 32;
-/// Work below this is done sooner than other threads can be woken.
-constexpr double kParallelSeconds = 30e-6;
 constexpr size_t kParallelBytes = 512 * 1024;
 
 /// Values used in `block` but defined outside of it.
@@ -397,12 +395,13 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
 
   Step step;
   step.op = &op;
-  kernel::Match best;
+  std::shared_ptr<kernel::KernelChoice> choice;
   {
     CallArgs c = call_args(in);
     ir::OpCall call(op.version(), op.name, c.args, first);
     call.op = &op;
-    kernel::MatchCall match{call, types, c.layouts, op.epilogue, 1, std::span<const bool>(c.constant.get(), in.size())};
+    kernel::MatchCall match{call, types, c.layouts, op.epilogue};
+    match.constant_args = std::span<const bool>(c.constant.get(), in.size());
     match.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
       const ir::Value* v = pooled(in[static_cast<size_t>(arg)]);
       if (v == nullptr) return std::nullopt;
@@ -413,26 +412,14 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
       const ir::Value* v = place(in[static_cast<size_t>(arg)]).value;
       return v == nullptr ? std::nullopt : codes_of(*v);
     };
-    for (const kernel::Device* d : options_.devices) {
-      match.threads = 1;
-      best = d->claim(match);
-      if (best.choice && options_.threads > 1 && best.choice->cost > kParallelSeconds) {
-        match.threads = step.threads = options_.threads;
-        best = d->claim(match);
-      }
-      if (!best.refusal.empty()) step.refusals.push_back({std::string(d->name()), best.refusal});
-      if (best.choice) {
-        step.device = d;
-        break;
-      }
-    }
+    ChosenKernel chosen = MOKA_TRY(choose_kernel(match, options_));
+    step.device = chosen.device;
+    step.threads = chosen.threads;
+    step.refusals = std::move(chosen.refusals);
+    step.by = chosen.by;
+    step.measurement = std::move(chosen.measurement);
+    choice = std::move(chosen.choice);
   }
-  if (!best.choice) {
-    std::string all;
-    for (const Refusal& r : step.refusals) all += cat(all.empty() ? "" : "; ", r.device, ": ", r.reason);
-    return fail(ErrorCode::unsupported, "operation '", op.name, "' (", op.type_name(), ") runs on no device: ", all);
-  }
-  std::shared_ptr<kernel::KernelChoice> choice = std::move(best.choice);
 
   if (choice->prepare) {
     Preparation& p = preparations_.emplace_back(Preparation{&op, choice, {}});

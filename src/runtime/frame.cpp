@@ -1,17 +1,12 @@
 #include "runtime/frame.h"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
 
 #include "base/memory.h"
-#include "kernel/epilogue.h"
-#include "kernel/layout.h"
+#include "runtime/launch.h"
 
 namespace moka::runtime {
 
@@ -22,11 +17,6 @@ using plan::Storage;
 
 namespace {
 constexpr size_t kMaxChildren = 16;
-constexpr int kMostThreads = 64, kPartsOfThread = 4;  // of one step
-
-struct alignas(64) Counter {
-  std::atomic<int64_t> next;
-};
 
 const ir::Type& storage_type(const ir::Type& t) { return t.is_state() ? t.element() : t; }
 }  // namespace
@@ -159,16 +149,7 @@ Status Frame::run_step(size_t s) {
         copy_value(to.type, data.in[0], data.out[0]);
         break;
       }
-      const int64_t tiles = kernel::convert_tiles(from.type.shape(), from.layout, to.layout);
-      auto convert = [&](int64_t begin, int64_t end) {
-        kernel::convert_layout(data.in[0], from.layout, data.out[0], to.layout, begin, end);
-      };
-      if (step.threads == 1 || tiles == 1) {
-        convert(0, tiles);
-        break;
-      }
-#pragma omp parallel for num_threads(step.threads)
-      for (int64_t t = 0; t < tiles; t++) convert(t, t + 1);
+      launch_conversion(data.in[0], from.layout, data.out[0], to.layout, step.threads);
       break;
     }
     case Step::Kind::cond: status = run_cond(step, data); break;
@@ -183,42 +164,9 @@ Status Frame::run_step(size_t s) {
 
 Status Frame::run_kernel(const Step& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
-  kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call, 0, c.tiles};
-  int threads = step.threads;
-  if (c.tiles <= 1 || threads <= 1 || c.own_threads) {
-    Status s = c.run(args);
-    if (!s.ok()) return locate(std::move(s).error(), step);
-  } else {
-    Status first;
-    const int64_t parts = std::min<int64_t>(c.tiles, threads * kPartsOfThread);
-    threads = static_cast<int>(std::min<int64_t>({threads, parts, kMostThreads}));
-    // Each thread begins with the same share of every step, whose data is in its caches, and then helps the others.
-    std::array<Counter, kMostThreads> shares;
-    for (int t = 0; t < threads; t++) shares[static_cast<size_t>(t)].next = parts * t / threads;
-#pragma omp parallel num_threads(threads)
-    {
-      const int self = omp_get_thread_num();
-      for (int other = 0; other < threads; other++) {
-        const int from = (self + other) % threads;
-        const int64_t end = parts * (from + 1) / threads;
-        for (int64_t p; (p = shares[static_cast<size_t>(from)].next.fetch_add(1, std::memory_order_relaxed)) < end;) {
-          kernel::KernelArgs part = args;
-          part.begin = c.tiles * p / parts;
-          part.end = c.tiles * (p + 1) / parts;
-          part.thread = self;
-          Status s = c.run(part);
-          if (!s.ok()) {
-#pragma omp critical(moka_first_error)
-            if (first.ok()) first = std::move(s);
-          }
-        }
-      }
-    }
-    if (!first.ok()) return locate(std::move(first).error(), step);
-  }
+  const kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call, 0, c.tiles};
+  if (Status s = launch(c, args, step.threads, step.op->epilogue); !s.ok()) return locate(std::move(s).error(), step);
   if (context_.options->budget) MOKA_TRY(check_lists(step, data));
-  std::span<const ir::Epilogue> left = step.op->epilogue;
-  if (left.size() > c.epilogues) kernel::apply_epilogues(left.subspan(c.epilogues), data.out[0]);
   return {};
 }
 

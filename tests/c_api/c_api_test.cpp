@@ -253,6 +253,9 @@ TEST(CApi, ReportsWrongUse) {
   c = MOKA_CONFIGURATION_INIT;
   c.device = "toaster";
   EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_NOT_FOUND);
+  c = MOKA_CONFIGURATION_INIT;
+  c.measure_kernels = static_cast<moka_measure_kernels>(3);
+  EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_INVALID_ARGUMENT);
 
   auto model = model_of(kTwice);
   auto in = features(), out = features();

@@ -25,6 +25,14 @@ AFFINE = """program(1.3)
 }
 """
 
+PRODUCT = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [8, 4]> x) {
+        tensor<fp32, [8, 4]> z = linear(x = x, weight = tensor<fp32, [4, 4]>([[1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4]]))[name = string("z")];
+    } -> (z);
+}
+"""
+
 ACCUMULATOR = """program(1.3)
 {
     func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {
@@ -62,6 +70,9 @@ class Case(unittest.TestCase):
         features = [array_feature("x", [1, 4]), array_feature("y", [1, 4])]
         return write_program(self.folder / "affine.mlmodelc", AFFINE, features, [array_feature("z", [1, 4])], metadata=metadata)
 
+    def product(self):
+        return write_program(self.folder / "product.mlmodelc", PRODUCT, [array_feature("x", [8, 4])], [array_feature("z", [8, 4])])
+
     def accumulator(self):
         return write_program(self.folder / "sum.mlmodelc", ACCUMULATOR, [array_feature("x", [3], FLOAT16)],
                              [array_feature("sum", [3], FLOAT16)], [array_feature("total", [3], FLOAT16, state=True)])
@@ -70,7 +81,7 @@ class Case(unittest.TestCase):
 class General(Case):
     def test_overview_version_help(self):
         overview = self.ends(0).stdout
-        for command in ("inspect", "predict", "explain", "bench"):
+        for command in ("inspect", "predict", "explain", "bench", "tune"):
             self.assertIn(f"$ moka {command}", overview)
             self.assertIn("Example", self.ends(0, command, "--help").stdout)
         self.assertRegex(self.ends(0, "--version").stdout, r"^moka \d+\.\d+\.\d+\n$")
@@ -210,6 +221,57 @@ class Explain(Case):
         types = {o["type"] for o in plan["operations"]}
         self.assertIn("write_state", types)
         self.assertNotIn("read_state", types)  # what is read is a view of the state
+
+
+class Tune(Case):
+    def tuned(self, *arguments):
+        """What `moka tune` answers, asked again while other processes disturb it."""
+        for _ in range(20):
+            answer = self.answer("tune", *arguments)
+            if answer["disturbedOperations"] == 0:
+                break
+        return answer
+
+    def test_measures_writes_and_is_used(self):
+        model, cache = self.product(), self.folder / "cache" / "kernels.json"
+        tuned = self.tuned(model, "--threads", "1", "--kernels", cache)
+        self.assertEqual(tuned["file"], str(cache))
+        self.assertEqual(tuned["measured"], 1)
+        shape = tuned["shapes"][0]
+        self.assertEqual((shape["operation"], shape["operations"], shape["chosenBy"]), ("z", 1, "measured"))
+        self.assertIn(shape["kernel"], shape["seconds"])
+        self.assertGreaterEqual(len(shape["seconds"]), 2)
+        self.assertEqual(json.loads(cache.read_text())["machines"][0]["entries"][0]["shape"], shape["shape"])
+        self.assertEqual(self.answer("tune", model, "--threads", "1", "--kernels", cache)["measured"], 0)
+        self.assertEqual(self.answer("tune", model, "--threads", "1", "--kernels", cache, "--again")["measured"], 1)
+        planned = self.answer("explain", model, "--threads", "1", "--kernels", cache)["operations"][0]
+        self.assertEqual((planned["chosenBy"], planned["shape"]), ("cache", shape["shape"]))
+        self.assertIn("the others", self.ends(0, "explain", model, "--threads", "1", "--kernels", cache).stdout)
+        self.assertNotIn("candidates", self.answer("explain", model, "--threads", "1")["operations"][0])
+
+    def test_for_people(self):
+        shown = self.ends(0, "tune", self.product(), "--kernels", self.folder / "kernels.json").stdout
+        for text in ("operation", "chosen", "the rules'", "measured", str(self.folder / "kernels.json")):
+            self.assertIn(text, shown)
+
+    def test_pins(self):
+        model = self.product()
+        planned = self.answer("explain", model, "--pin", "z=reference")["operations"][0]
+        self.assertEqual((planned["kernel"], planned["chosenBy"]), ("reference", "pin"))
+        self.assertIn("does not exist", self.ends(2, "explain", model, "--pin", "z=cpu.linear.fast").stderr)
+        self.assertIn("'y', pinned", self.ends(2, "explain", model, "--pin", "y=reference").stderr)
+        self.assertIn("expected OPERATION=KERNEL", self.ends(2, "explain", model, "--pin", "z").stderr)
+
+    def test_wrong_shapes(self):
+        model = self.product()
+        for shape in ("x", "q=1x2", "x=0x4", "x=2x", "x=axb", "x=3x4"):
+            self.ends(2, "tune", model, "--kernels", "off", "--shape", shape)
+
+    def test_damaged_cache(self):
+        cache = self.folder / "kernels.json"
+        cache.write_text("{")
+        done = self.ends(0, "predict", self.product(), "--input", "random", "--kernels", cache)
+        self.assertEqual(done.stderr.count("kernel cache"), 1)
 
 
 class Bench(Case):

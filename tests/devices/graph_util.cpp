@@ -61,7 +61,10 @@ plan::PlanOptions options(bool cpu, int threads) {
 }
 
 Result<Run> run(const Function& f, std::span<const Tensor> inputs, bool cpu, int threads, int times) {
-  const plan::PlanOptions o = options(cpu, threads);
+  return run(f, inputs, options(cpu, threads), times);
+}
+
+Result<Run> run(const Function& f, std::span<const Tensor> inputs, const plan::PlanOptions& o, int times) {
   runtime::ExecContext context;
   context.options = &o;
   std::vector<Type> types;
@@ -94,6 +97,25 @@ Result<Run> run(const Function& f, std::span<const Tensor> inputs, bool cpu, int
   return r;
 }
 
+void expect_near(const Tensor& a, const Tensor& e, double tolerance, const std::string& what) {
+  EXPECT_EQ(a.dtype(), e.dtype());
+  EXPECT_TRUE(a.shape() == e.shape());
+  if (!(a.shape() == e.shape())) return;
+  double scale = 1;
+  for (int64_t k = 0; k < e.count(); k++)
+    if (double v = std::fabs(load_f64(e.view(), k)); std::isfinite(v)) scale = std::max(scale, v);
+  if (!is_float(e.dtype())) scale = 0;
+  for (int64_t k = 0; k < e.count(); k++) {
+    const double x = load_f64(a.view(), k), y = load_f64(e.view(), k);
+    if (std::isnan(y) && std::isnan(x)) continue;
+    if (std::isinf(y) && x == y) continue;
+    if (!(std::fabs(x - y) <= tolerance * scale)) {
+      ADD_FAILURE() << what << " [" << k << "] expected " << y << ", got " << x;
+      break;
+    }
+  }
+}
+
 Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool anywhere) {
   for (Value* v : outputs)
     if (v == nullptr) return {};
@@ -109,26 +131,8 @@ Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool an
     for (const plan::Refusal& r : s.refusals) why += r.reason;
     EXPECT_EQ(s.device->name(), "cpu") << s.op->type_name() << ": " << why;
   }
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const Tensor &a = got->outputs[i], &e = expected->outputs[i];
-    EXPECT_EQ(a.dtype(), e.dtype());
-    EXPECT_TRUE(a.shape() == e.shape());
-    if (!(a.shape() == e.shape())) continue;
-    double scale = 1;
-    for (int64_t k = 0; k < e.count(); k++)
-      if (double v = std::fabs(load_f64(e.view(), k)); std::isfinite(v)) scale = std::max(scale, v);
-    if (!is_float(e.dtype())) scale = 0;
-    for (int64_t k = 0; k < e.count(); k++) {
-      const double x = load_f64(a.view(), k), y = load_f64(e.view(), k);
-      if (std::isnan(y) && std::isnan(x)) continue;
-      if (std::isinf(y) && x == y) continue;
-      if (!(std::fabs(x - y) <= tolerance * scale)) {
-        ADD_FAILURE() << "output " << i << " [" << k << "] expected " << y << ", got " << x << "; kernels "
-                      << got->kernels;
-        break;
-      }
-    }
-  }
+  for (size_t i = 0; i < outputs.size(); i++)
+    expect_near(got->outputs[i], expected->outputs[i], tolerance, cat("output ", i, " of ", got->kernels));
   return std::move(*got);
 }
 

@@ -44,7 +44,10 @@ struct Run {
 };
 
 plan::PlanOptions options(bool cpu, int threads);
+Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, const plan::PlanOptions& o, int times = 1);
 Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, bool cpu, int threads = 2, int times = 1);
+/// Element by element, relative to max(1, largest expected magnitude).
+void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double tolerance, const std::string& what);
 
 /// Both ways give the same within `tolerance` relative to max(1, largest expected magnitude); and every kernel is the
 /// CPU's unless `anywhere`.

@@ -138,6 +138,23 @@ def test_explain_and_structure(models):
     assert "func main<ios15>" in model.mil()
 
 
+def test_kernels_by_measured_times_and_pins(models, tmp_path):
+    path, cache = models / "basic_pitch" / "nmp.mlpackage", tmp_path / "kernels.json"
+    model = moka.Model(path, kernel_cache=cache, measure_kernels="missing", threads=1)
+    assert model.kernel_cache_file == str(cache)
+    measured = [p for p in model.explain().operations if p.chosen_by == "measured"]
+    assert measured and all(p.kernel in p.candidates and p.shape and p.kernel_by_rule for p in measured)
+    again = moka.Model(path, kernel_cache=cache, threads=1).explain().operations
+    assert {p.name: p.kernel for p in measured}.items() <= {p.name: p.kernel for p in again if p.chosen_by == "cache"}.items()
+    name = measured[0].name
+    pinned = moka.Model(path, kernel_cache="off", pinned_kernels={name: "reference"}).explain().operations
+    assert [p.kernel for p in pinned if p.name == name and p.chosen_by == "pin"] == ["reference"]
+    with pytest.raises(moka.NotFoundError, match="does not exist; those for conv are"):
+        moka.Model(path, pinned_kernels={name: "cpu.fast"})
+    with pytest.raises(ValueError, match="measure_kernels"):
+        moka.Model(path, measure_kernels="some")
+
+
 def test_intermediates_show_every_operation():
     model = moka.Model.from_mil(
         program(

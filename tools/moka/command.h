@@ -20,6 +20,7 @@ Command add_inspect(CLI::App& parent);
 Command add_predict(CLI::App& parent);
 Command add_explain(CLI::App& parent);
 Command add_bench(CLI::App& parent);
+Command add_tune(CLI::App& parent);
 
 /// The whole program. Results go to standard output, errors to standard error.
 int run(int argc, const char* const* argv);

@@ -11,6 +11,7 @@
 #include "io/table.h"
 #include "io/utf8.h"
 #include "json.h"
+#include "kernel_times.h"
 #include "options.h"
 #include "print.h"
 #include "text.h"
@@ -205,6 +206,7 @@ std::string human(const ComputePlan& plan, const Options& options) {
   out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(),
                      options.all ? SIZE_MAX : 10);
   out += operations_text(plan, costs, options);
+  out += kernel_times_text(plan, options.all);
   out += refusals_text(plan, options.all) + remarks_text(plan, options.all);
   return out;
 }

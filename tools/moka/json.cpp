@@ -141,6 +141,13 @@ Json to_json(const PlannedOperation& operation) {
             {"outputs", operation.outputs},
             {"layout", operation.layout},
             {"estimatedSeconds", operation.estimated_seconds}};
+  if (!operation.chosen_by.empty()) json["chosenBy"] = operation.chosen_by;
+  if (!operation.shape.empty()) {
+    json["shape"] = operation.shape;
+    json["kernelByRule"] = operation.kernel_by_rule;
+    json["candidates"] = Json::object();
+    for (const KernelTime& t : operation.candidates) json["candidates"][t.kernel] = t.seconds;
+  }
   if (operation.measured_seconds >= 0) {
     json["measuredSeconds"] = operation.measured_seconds;
     json["runs"] = operation.runs;

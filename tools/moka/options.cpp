@@ -30,6 +30,14 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
                  "at-least (default): float16 may be computed in float32; exact: every value rounded to its type")
       ->check(CLI::IsMember({"at-least", "exact"}))
       ->option_text("RULE");
+  app.add_option("--kernels", options.kernels,
+                 "Kernel cache: the file that 'moka tune' wrote, default for the user's own, or off\n"
+                 "(default: $MOKA_KERNEL_CACHE, else off; tune: default)")
+      ->option_text("FILE");
+  app.add_option("--pin", options.pins,
+                 "Run an operation, or all of a shape as explain --json writes it, by this kernel")
+      ->allow_extra_args(false)
+      ->option_text("OPERATION=KERNEL");
 }
 
 void add_input_options(CLI::App& app, InputOptions& options) {
@@ -59,6 +67,13 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.function_name = options.function;
   c.threads = options.threads;
   c.device = options.device;
+  c.kernel_cache = options.kernels;
+  for (const std::string& pin : options.pins) {
+    const size_t at = pin.rfind('=');
+    if (at == std::string::npos || at == 0 || at + 1 == pin.size())
+      throw UsageError(fmt::format("--pin {}: expected OPERATION=KERNEL", pin));
+    c.pinned_kernels[pin.substr(0, at)] = pin.substr(at + 1);
+  }
   return c;
 }
 
@@ -67,7 +82,7 @@ Model load(const LoadOptions& options, const ModelConfiguration& configuration) 
     return Model::load(options.path, configuration);
   } catch (const Exception& e) {
     std::error_code ignored;
-    const bool asked = !options.function.empty() || !options.device.empty();
+    const bool asked = !options.function.empty() || !options.device.empty() || !options.pins.empty();
     if (e.kind() == ErrorKind::not_found && asked && std::filesystem::exists(options.path, ignored))
       throw UsageError(e.what());
     throw;

@@ -15,11 +15,13 @@ namespace moka::cli {
 struct LoadOptions {
   std::string path, compute_units = "all", function, precision = "at-least", device;
   int threads = 0;
+  std::string kernels;            ///< ModelConfiguration::kernel_cache
+  std::vector<std::string> pins;  ///< "operation=kernel"
 };
 
 /// The positional MODEL alone.
 void add_model(CLI::App& app, LoadOptions& options);
-/// MODEL, --function, --compute-units, --threads, --device, --precision.
+/// MODEL, --function, --compute-units, --threads, --device, --precision, --kernels, --pin.
 void add_load_options(CLI::App& app, LoadOptions& options);
 /// --input and what tells how files become inputs.
 void add_input_options(CLI::App& app, InputOptions& options);

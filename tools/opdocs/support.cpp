@@ -52,7 +52,7 @@ class Recorder final : public kernel::Device {
     size_t place = 0;
     bool open = true;
     for (const kernel::KernelDef& k : kernels()) {
-      if (!k.ops.empty() && std::find(k.ops.begin(), k.ops.end(), op) == k.ops.end()) continue;
+      if (!k.runs(op)) continue;
       if (use.kernels.size() == place) use.kernels.push_back({std::string(k.name), 0, 0, {}});
       KernelUse& mine = use.kernels[place++];
       if (!open) continue;

@@ -22,6 +22,7 @@ class Cpu final : public kernel::Device {
   }
   std::string_view name() const override { return "cpu"; }
   std::string description() const override { return describe(); }
+  std::string identity() const override { return cpu::identity(); }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
   int rank() const override { return 100; }
   std::span<const KernelDef> kernels() const override { return kernels_; }

@@ -11,6 +11,8 @@
 
 #include <dnnl.hpp>
 
+#include "base/error.h"
+
 namespace moka::devices::cpu {
 
 namespace {
@@ -96,6 +98,16 @@ std::string describe() {
   text = "generic vectors";
 #endif
   return text;
+}
+
+std::string identity() {
+  std::string text = describe();
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) != 0) text += cat(", signature ", a);
+#endif
+  const dnnl_version_t* v = dnnl::version();
+  return cat(text, ", oneDNN ", v->major, ".", v->minor, ".", v->patch, " ", v->hash);
 }
 
 double flops_per_second() {

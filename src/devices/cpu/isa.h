@@ -16,6 +16,8 @@ bool has_byte_products();
 uint8_t channel_block();
 /// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".
 std::string describe();
+/// The same with what tells models of one name apart and oneDNN's version.
+std::string identity();
 /// Rough speed of one thread for cost estimates: fp32 operations and bytes moved in a second.
 double flops_per_second();
 double bytes_per_second();

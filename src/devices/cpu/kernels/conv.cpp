@@ -43,15 +43,26 @@ struct Format {
   bool fused;
 };
 
+/// What the layouts of a convolution's input and result follow.
+enum class Order { best, rows, last };
+constexpr std::string_view kConv[] = {"cpu.conv.onednn", "cpu.conv.onednn_rows", "cpu.conv.onednn_last"};
+constexpr std::string_view kConvTranspose[] = {"cpu.conv_transpose.onednn", "cpu.conv_transpose.onednn_rows",
+                                               "cpu.conv_transpose.onednn_last"};
+
 /// Best first. A blocked result pays even where its block is mostly padding; few channels are read row-major, and then
 /// oneDNN adds up all taps in one float: of long windows a product of matrices is more exact.
-std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused) {
+std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused, Order order) {
   constexpr int64_t kLongWindow = 128;
   std::vector<Format> f;
+  if (order == Order::last) {
+    if (fused && (in >= channel_block() || taps <= kLongWindow))
+      f.push_back({Layout::channels_last(), Layout::channels_last(), true});
+    return f;
+  }
   if (fused) {
-    if (in >= channel_block())
+    if (order == Order::best && in >= channel_block())
       f.push_back({blocked(), blocked(), true});
-    else if (taps <= kLongWindow)
+    else if (order == Order::best && taps <= kLongWindow)
       f.push_back({{}, blocked(), true});
     f.push_back({{}, {}, true});
   }
@@ -88,12 +99,14 @@ Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
 template <class Make>
-Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Make make) {
+Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Order order,
+                   Make make) {
   const ir::OpCall& call = given.call;
   const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
   const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
                        static_cast<double>(transposed ? w.in_count() : w.out_count());
-  const MatchCall m = with_threads_for(given, flops);
+  MatchCall m = with_threads_for(given, flops);
+  if (order == Order::rows) m.threads = 1;  // oneDNN's product of matrices divides sums among threads
   Geometry g;
   if (!geometry_of(w, g)) return Match::no("sizes or paddings that oneDNN has not");
   const bool constant = m.is_constant("weight");
@@ -103,7 +116,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
   ThreadScope scope(m.threads);
-  for (const Format& f : formats(m, x[1], w.taps(), fused)) {
+  for (const Format& f : formats(m, x[1], w.taps(), fused, order)) {
     try {
       auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
                      describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));
@@ -134,12 +147,13 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   return Match::no(slow.empty() ? "no oneDNN implementation" : cat("only ", slow, " of oneDNN"));
 }
 
+template <Order order>
 Match match_conv(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
   return match_window(
-      m, *w, "cpu.conv.onednn", false,
+      m, *w, kConv[static_cast<size_t>(order)], false, order,
       [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
         dnnl::convolution_forward::desc d =
             b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
@@ -150,12 +164,13 @@ Match match_conv(const MatchCall& m) {
       });
 }
 
+template <Order order>
 Match match_conv_transpose(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto w = ops::conv_transpose_window(m.call);
   if (!w.ok()) return Match::no("an invalid window");
   return match_window(
-      m, *w, "cpu.conv_transpose.onednn", true,
+      m, *w, kConvTranspose[static_cast<size_t>(order)], true, order,
       [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
         dnnl::deconvolution_forward::desc d =
             b.is_zero()
@@ -219,9 +234,14 @@ Match match_avg_pool(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> conv_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.onednn", {"conv"}, match_conv, true},
-                                   {"cpu.conv_transpose.onednn", {"conv_transpose"}, match_conv_transpose},
-                                   {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
+  static const KernelDef defs[] = {
+      {kConv[0], {"conv"}, match_conv<Order::best>, true, true},
+      {kConv[1], {"conv"}, match_conv<Order::rows>, true, true},
+      {kConv[2], {"conv"}, match_conv<Order::last>, true, true},
+      {kConvTranspose[0], {"conv_transpose"}, match_conv_transpose<Order::best>, false, true},
+      {kConvTranspose[1], {"conv_transpose"}, match_conv_transpose<Order::rows>, false, true},
+      {kConvTranspose[2], {"conv_transpose"}, match_conv_transpose<Order::last>, false, true},
+      {"cpu.avg_pool.onednn", {"avg_pool"}, match_avg_pool}};
   return defs;
 }
 

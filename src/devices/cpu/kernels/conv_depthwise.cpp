@@ -171,7 +171,7 @@ Match match_depthwise(const MatchCall& given) {
 }  // namespace
 
 std::span<const KernelDef> depthwise_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.depthwise", {"conv"}, match_depthwise, true}};
+  static const KernelDef defs[] = {{"cpu.conv.depthwise", {"conv"}, match_depthwise, true, true}};
   return defs;
 }
 

@@ -86,7 +86,7 @@ Match match_line(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> line_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.line", {"conv"}, match_line}};
+  static const KernelDef defs[] = {{"cpu.conv.line", {"conv"}, match_line, false, true}};
   return defs;
 }
 

@@ -83,7 +83,7 @@ Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
 }
 
 Match match_pointwise(const MatchCall& given) {
-  if (isa() == Isa::base) return Match::no("vectors of four floats");  // where oneDNN's code is faster
+  if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");  // where oneDNN's code is faster
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
   if (!window.ok()) return Match::no("an invalid window");
@@ -167,7 +167,7 @@ Match match_pointwise(const MatchCall& given) {
 }  // namespace
 
 std::span<const KernelDef> pointwise_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.pointwise", {"conv"}, match_pointwise, true}};
+  static const KernelDef defs[] = {{"cpu.conv.pointwise", {"conv"}, match_pointwise, true, true}};
   return defs;
 }
 

@@ -114,7 +114,7 @@ Match match_taps(const MatchCall& m) {
   p.out_groups = (p.out + block - 1) / block;
   for (int axis = 0; axis < 2; axis++) p.reach[axis] = reach_of(w, axis);
   const double share = inside(p);
-  if ((w.dilations[0] == 1 && w.dilations[1] == 1) || share > 0.8) return Match::no("little padding");
+  if (!m.asked && ((w.dilations[0] == 1 && w.dilations[1] == 1) || share > 0.8)) return Match::no("little padding");
   constexpr int64_t kFits = 96 << 10;  // of sums in the cache
   p.rows = std::clamp<int64_t>(kFits / static_cast<int64_t>(sizeof(float)) / (w.out[1] * gemm().panel), 1, w.out[0]);
   p.chunks = (w.out[0] + p.rows - 1) / p.rows;
@@ -174,7 +174,7 @@ Match match_taps(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> taps_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.taps", {"conv"}, match_taps, true}};
+  static const KernelDef defs[] = {{"cpu.conv.taps", {"conv"}, match_taps, true, true}};
   return defs;
 }
 

@@ -36,7 +36,7 @@ void pack_weights(const Plan& p, const float* w, float* to) {
 }
 
 Match match_pixels(const MatchCall& given) {
-  if (isa() == Isa::base) return Match::no("vectors of four floats");
+  if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_transpose_window(given.call);
   if (!window.ok()) return Match::no("an invalid window");
@@ -125,7 +125,7 @@ Match match_pixels(const MatchCall& given) {
 }  // namespace
 
 std::span<const KernelDef> transposed_pixels_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv_transpose.pixels", {"conv_transpose"}, match_pixels}};
+  static const KernelDef defs[] = {{"cpu.conv_transpose.pixels", {"conv_transpose"}, match_pixels, false, true}};
   return defs;
 }
 

@@ -199,6 +199,7 @@ Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, int tile, int thr
   return p;
 }
 
+template <int tile>
 Match match_winograd(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
@@ -212,16 +213,15 @@ Match match_winograd(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), y = m.outputs[0].shape();
   if (x[1] < channel_block() || y[1] < channel_block()) return Match::no("few channels");
-  const int tile = best_tile(w, x[0], x[1]);
-  if (tile == 0) return Match::no("few pixels");
+  if (const int best = best_tile(w, x[0], x[1]); !m.asked && best != tile)
+    return Match::no(best == 0 ? "few pixels" : cat("tiles of ", best, " x ", best, " are faster"));
   const Plan p = plan_of(w, x, y[1], tile, m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   const int addend = m.call.arg_index("addend");
   auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
-  c.kernel = "cpu.conv.winograd";
-  c.note = cat(tile, " x ", tile);
+  c.kernel = tile == 4 ? "cpu.conv.winograd4" : "cpu.conv.winograd2";
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
@@ -283,7 +283,8 @@ Match match_winograd(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> winograd_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.winograd", {"conv"}, match_winograd, true}};
+  static const KernelDef defs[] = {{"cpu.conv.winograd4", {"conv"}, match_winograd<4>, true, true},
+                                   {"cpu.conv.winograd2", {"conv"}, match_winograd<2>, true, true}};
   return defs;
 }
 

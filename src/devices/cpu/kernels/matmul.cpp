@@ -137,8 +137,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> matmul_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear, true},
-                                   {"cpu.matmul.onednn", {"matmul"}, match_matmul, true}};
+  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear, true, true},
+                                   {"cpu.matmul.onednn", {"matmul"}, match_matmul, true, true}};
   return defs;
 }
 

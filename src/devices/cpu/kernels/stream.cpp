@@ -10,10 +10,12 @@ namespace {
 
 constexpr int64_t kBlock = 64;  // rows that no two threads share: whole vectors, so that activations are the same
 
+constexpr int64_t kMostRows = 4;  // of x
+
 /// Rows of x for which reading the weights is what takes the time. What is packed anyway may as well be packed as fp32.
-int64_t most_rows(const StoredRows& rows) {
+int64_t most_rows(const StoredRows& rows, bool asked) {
   if (rows.is_other_form()) return isa() == Isa::base ? 0 : 2;
-  return rows.code() == vector::Code::fp32 ? 2 : 4;
+  return rows.code() == vector::Code::fp32 && !asked ? 2 : kMostRows;
 }
 
 /// x [rows, depth] times the rows of a constant, as the file holds it.
@@ -27,7 +29,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
   std::string refusal;
   auto rows = StoredRows::of(given, given.call.arg_index(weight), transposed, refusal);
   if (!rows) return Match::no(std::move(refusal));
-  if (count > most_rows(*rows)) return Match::no("many rows");
+  if (count > most_rows(*rows, given.asked)) return Match::no("many rows");
   const int64_t depth = rows->depth(), arranged = rows->arranged();
   const double flops = 2.0 * static_cast<double>(count) * static_cast<double>(made) * static_cast<double>(depth);
   const MatchCall m = with_threads_for(given, flops);

@@ -1,0 +1,169 @@
+#include <cmath>
+
+#include "plan/choices.h"
+#include "plan/plan.h"
+
+namespace moka::plan {
+
+namespace {
+
+using kernel::Device;
+using kernel::KernelDef;
+using kernel::Match;
+using kernel::MatchCall;
+
+/// Work below this is done sooner than other threads can be woken.
+constexpr double kParallelSeconds = 30e-6;
+/// What another kernel's time must be of the rules' choice for it to be worth a change: less is noise.
+constexpr double kWorthwhile = 0.97;
+
+/// What `claim` says of one thread, or of all where they pay.
+template <class Claim>
+Match with_threads(MatchCall& call, const PlanOptions& options, int& threads, Claim claim) {
+  call.threads = threads = 1;
+  Match m = claim(call);
+  if (m.choice && options.threads > 1 && m.choice->cost > kParallelSeconds) {
+    call.threads = threads = options.threads;
+    m = claim(call);
+  }
+  return m;
+}
+
+Match ask(const KernelDef& def, MatchCall& call, const PlanOptions& options, int& threads) {
+  call.asked = true;
+  Match m = with_threads(call, options, threads, [&](const MatchCall& c) { return def.claim(c); });
+  call.asked = false;
+  return m;
+}
+
+const KernelDef* kernel_of(const Device& device, std::string_view name) {
+  for (const KernelDef& k : device.kernels())
+    if (k.name == name) return &k;
+  return nullptr;
+}
+
+int competitors(const Device& device, std::string_view op) {
+  int n = 0;
+  for (const KernelDef& k : device.kernels()) n += k.measured && k.runs(op);
+  return n;
+}
+
+const std::string* pin_of(const KernelChoices& choices, const MatchCall& call) {
+  if (choices.pins.empty()) return nullptr;
+  auto it = choices.pins.find(call.call.name());
+  if (it == choices.pins.end()) it = choices.pins.find(shape_text(call));
+  return it == choices.pins.end() ? nullptr : &it->second;
+}
+
+Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const PlanOptions& options) {
+  const std::string& op = call.call.version().def->name;
+  const std::string where =
+      cat("operation '", call.call.name(), "' (", op, "): kernel '", name, "', to which it is pinned");
+  std::string others;
+  for (const Device* d : options.devices) {
+    for (const KernelDef& k : d->kernels())
+      if (!k.ops.empty() && k.runs(op)) others += cat(others.empty() ? "" : ", ", k.name);
+    const KernelDef* def = kernel_of(*d, name);
+    if (def == nullptr) continue;
+    if (!def->runs(op)) return fail(ErrorCode::unsupported, where, ", does not run ", op);
+    ChosenKernel out;
+    Match m = ask(*def, call, options, out.threads);
+    if (!m.choice) return fail(ErrorCode::unsupported, where, ", refuses it: ", m.refusal);
+    out.device = d;
+    out.choice = std::move(m.choice);
+    out.by = ChosenBy::pin;
+    return out;
+  }
+  return fail(ErrorCode::not_found, where, ", does not exist; those for ", op, " are ",
+              others.empty() ? "none" : others);
+}
+
+/// The fastest of a device's kernels as measured now, into `out`, which has the rules' choice.
+Status measure(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
+               ChosenKernel& out) {
+  KernelChoices& choices = *options.choices;
+  const std::string& op = call.call.version().def->name;
+  const std::string by_rule(out.choice->kernel);
+  if (const KernelDef* rule = kernel_of(device, by_rule); rule == nullptr || !rule->measured) return {};
+  std::vector<Candidate> candidates;
+  std::vector<std::string> names;
+  for (const KernelDef& k : device.kernels()) {
+    if (!k.measured || !k.runs(op)) continue;
+    Candidate c;
+    c.choice = ask(k, call, options, c.threads).choice;
+    if (!c.choice) continue;
+    names.emplace_back(k.name);
+    candidates.push_back(std::move(c));
+  }
+  if (candidates.size() < 2) return {};
+  if (choices.measuring) choices.measuring(call.call.name());
+  const auto timed = MOKA_TRY(choices.timer->time(call, candidates, out.choice->out, options));
+  if (!timed) {
+    out.by = ChosenBy::disturbed;
+    return {};
+  }
+  const std::vector<double>& seconds = *timed;
+  Measurement m{shape, options.threads, by_rule, by_rule, {}};
+  double least = HUGE_VAL, of_rule = HUGE_VAL;
+  for (size_t i = 0; i < names.size(); i++) {
+    if (!std::isfinite(seconds[i])) continue;
+    m.times.push_back({names[i], seconds[i]});
+    if (names[i] == by_rule) of_rule = seconds[i];
+    if (seconds[i] < least) {
+      least = seconds[i];
+      m.chosen = names[i];
+    }
+  }
+  if (least > kWorthwhile * of_rule) m.chosen = by_rule;
+  if (m.chosen != by_rule) {
+    Match better = ask(*kernel_of(device, m.chosen), call, options, out.threads);
+    if (!better.choice) return fail(ErrorCode::internal, "kernel ", m.chosen, " refuses what it was measured for");
+    out.choice = std::move(better.choice);
+  }
+  out.by = ChosenBy::measured;
+  out.measurement = std::make_shared<Measurement>(m);
+  choices.measured(std::move(m));
+  return {};
+}
+
+/// What the cache has for the shape, where that kernel runs it.
+bool from_cache(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
+                ChosenKernel& out) {
+  auto known = options.choices->find(shape, options.threads);
+  const KernelDef* def = known ? kernel_of(device, known->chosen) : nullptr;
+  if (def == nullptr || !def->measured || !def->runs(call.call.version().def->name)) return false;
+  out.choice = ask(*def, call, options, out.threads).choice;
+  if (!out.choice) return false;
+  out.by = ChosenBy::cache;
+  out.measurement = std::make_shared<Measurement>(std::move(*known));
+  return true;
+}
+
+}  // namespace
+
+Result<ChosenKernel> choose_kernel(MatchCall call, const PlanOptions& options) {
+  if (options.choices)
+    if (const std::string* pin = pin_of(*options.choices, call)) return pinned(*pin, call, options);
+  const std::string& op = call.call.version().def->name;
+  ChosenKernel out;
+  std::string all;
+  for (const Device* d : options.devices) {
+    out.device = d;
+    const bool compete = options.choices && competitors(*d, op) > 1;
+    const std::string shape = compete ? shape_text(call) : std::string();
+    const bool wanted = compete && options.choices->wants(shape, options.threads);
+    if (compete && !wanted && from_cache(*d, shape, call, options, out)) return out;
+    Match m = with_threads(call, options, out.threads, [&](const MatchCall& c) { return d->claim(c); });
+    if (!m.refusal.empty()) {
+      all += cat(all.empty() ? "" : "; ", d->name(), ": ", m.refusal);
+      out.refusals.push_back({std::string(d->name()), std::move(m.refusal)});
+    }
+    if (!m.choice) continue;
+    out.choice = std::move(m.choice);
+    if (wanted) MOKA_TRY(measure(*d, shape, call, options, out));
+    return out;
+  }
+  return fail(ErrorCode::unsupported, "operation '", call.call.name(), "' (", op, ") runs on no device: ", all);
+}
+
+}  // namespace moka::plan

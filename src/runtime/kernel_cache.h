@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/choices.h"
+
+/// The file that remembers measured times of kernels: JSON, a section for each processor and build.
+namespace moka::runtime {
+
+/// What times hold for.
+struct KernelMachine {
+  std::string processor, build;
+};
+
+/// The entries for `machine` in the text of a file; `others`, if given: how many sections are for other ones.
+/// Errors: malformed (what is damaged makes all of it useless), unsupported (a newer version).
+Result<std::vector<plan::Measurement>> parse_kernel_cache(std::string_view text, const KernelMachine& machine,
+                                                          int* others = nullptr);
+/// The text with these entries instead of those for the same shapes and threads; sections of other processors stay,
+/// those of other builds for this one go. `before` may be empty or damaged.
+std::string merged_kernel_cache(std::string_view before, const KernelMachine& machine,
+                                std::span<const plan::Measurement> entries);
+
+/// Errors: not_found, io, malformed (more than 16 MiB).
+Result<std::string> read_kernel_cache(const std::string& path);
+/// Merges into the file at `path`, which is replaced at once; makes its folder. Of two that do so at the same time,
+/// one's entries may be lost. Error io.
+Status update_kernel_cache(const std::string& path, const KernelMachine& machine,
+                           std::span<const plan::Measurement> entries);
+/// The user's own: $XDG_CACHE_HOME/moka/kernels.json, or in ~/.cache. Error not_found: neither is set.
+Result<std::string> default_kernel_cache();
+
+}  // namespace moka::runtime

@@ -1,0 +1,333 @@
+#include "runtime/measure.h"
+
+#include <dirent.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "kernel/layout.h"
+#include "plan/plan.h"
+#include "runtime/launch.h"
+
+namespace moka::runtime {
+
+namespace {
+
+using kernel::KernelChoice;
+using kernel::Layout;
+using kernel::MatchCall;
+
+/// For all candidates of a shape; so many times longer where what else runs on the machine disturbs.
+constexpr double kSeconds = 30e-3;
+constexpr int kPatience = 10;
+/// Runs of each candidate whose times count, and how near the least two are to each other.
+constexpr int kFewest = 3, kMost = 2000;
+constexpr double kNear = 1.05, kNearSeconds = 0.2e-6;
+/// What takes so many times as long as the fastest is not run again.
+constexpr double kHopeless = 1.5;
+constexpr size_t kLine = 64;
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// The time of one thread's work does not count what others do meanwhile.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Uniform in +-[1/8, 1): no denormals, neither here nor in products of two.
+void fill_random(float* to, int64_t n) {
+  uint64_t state = 0x9e3779b97f4a7c15;
+  for (int64_t i = 0; i < n; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const auto draw = static_cast<float>(state >> 40) / static_cast<float>(1 << 24);
+    to[i] = (0.125f + 0.875f * draw) * ((state >> 39 & 1) != 0 ? 1.0f : -1.0f);
+  }
+}
+
+std::span<const std::byte> bytes_of(const ir::TensorView& v, size_t bytes) {
+  return {static_cast<const std::byte*>(v.data), bytes};
+}
+
+/// Out of all caches of all cores.
+void evict(std::span<const std::byte> memory) {
+#if defined(__x86_64__)
+  for (size_t i = 0; i < memory.size(); i += kLine) _mm_clflush(memory.data() + i);
+  _mm_mfence();
+#else
+  (void)memory;
+#endif
+}
+
+/// Into the caches, as far as it fits: what the operation before has just made.
+void touch(std::span<const std::byte> memory) {
+  std::byte all{};
+  for (size_t i = 0; i < memory.size(); i += kLine) all |= memory[i];
+  volatile std::byte kept = all;
+  (void)kept;
+}
+
+/// The memory of one measurement, freed with it.
+class Memory {
+ public:
+  explicit Memory(size_t limit) : budget_(limit) {}
+  ~Memory() {
+    for (std::byte* p : all_) std::free(p);
+  }
+  Memory(const Memory&) = delete;
+
+  /// Zeros, at a line's begin.
+  Result<std::byte*> take(size_t bytes) {
+    MOKA_TRY(budget_.take(bytes, "timing a kernel"));
+    auto* p = static_cast<std::byte*>(std::aligned_alloc(kLine, (bytes + 2 * kLine - 1) / kLine * kLine));
+    if (p == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes to time a kernel with");
+    all_.push_back(p);
+    std::memset(p, 0, bytes);
+    return p;
+  }
+
+ private:
+  MemoryBudget budget_;
+  std::vector<std::byte*> all_;
+};
+
+/// What all candidates read, in the layouts in which it arrives.
+struct Inputs final {
+  const MatchCall& call;
+  Memory& memory;
+  std::vector<ir::TensorView> plain;    ///< row-major
+  std::vector<ir::TensorView> arrived;  ///< of what is not constant
+
+  Result<ir::TensorView> value(size_t arg) {
+    if (plain[arg].data != nullptr) return plain[arg];
+    const ir::Arg& a = call.call.all_args()[arg];
+    if (a.value != nullptr && !ir::is_float(a.value->dtype)) return *a.value;
+    ir::TensorView v;
+    v.dtype = a.type->dtype();
+    v.shape = a.type->shape();
+    v.data = MOKA_TRY(memory.take(MOKA_TRY(ir::storage_bytes(v.dtype, v.shape))));
+    if (v.dtype == ir::DType::fp32) fill_random(v.as<float>(), v.count());
+    return plain[arg] = v;
+  }
+
+  Result<ir::TensorView> in_layout(size_t arg, Layout layout, bool filled) {
+    ir::TensorView v = MOKA_TRY(value(arg));
+    if (layout.is_row_major()) return v;
+    const ir::TensorView from = v;
+    v.data = MOKA_TRY(memory.take(MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, layout))));
+    if (filled) launch_conversion(from, {}, v, layout, 1);
+    return v;
+  }
+
+  Status make() {
+    const auto args = call.call.all_args();
+    plain.resize(args.size());
+    arrived.resize(args.size());
+    for (size_t i = 0; i < args.size(); i++)
+      if (!call.constant_args[i]) arrived[i] = MOKA_TRY(in_layout(i, call.layouts[i], true));
+    return {};
+  }
+};
+
+struct Conversion {
+  ir::TensorView in, out;
+  Layout from, to;
+};
+
+/// One candidate with all that it needs to run.
+class Prepared final : public kernel::PrepareContext {
+ public:
+  Prepared(plan::Candidate candidate, Inputs& inputs, Memory& memory)
+      : choice_(std::move(candidate.choice)), threads_(candidate.threads), inputs_(inputs), memory_(memory) {}
+
+  Status make(std::span<const Layout> home, int threads) {
+    const MatchCall& call = inputs_.call;
+    plan_threads_ = threads;
+    if (choice_->prepare) MOKA_TRY(choice_->prepare(*this));
+    const auto args = call.call.all_args();
+    for (size_t i = 0; i < args.size(); i++) in_.push_back(MOKA_TRY(input(i)));
+    for (size_t i = 0; i < call.outputs.size(); i++) {
+      const ir::Type& t = call.outputs[i];
+      const Layout mine = i < choice_->out.size() ? choice_->out[i] : Layout{};
+      const Layout theirs = i < home.size() ? home[i] : Layout{};
+      ir::TensorView v;
+      v.dtype = t.dtype();
+      v.shape = t.shape();
+      if (i == 0 && choice_->in_place >= 0)
+        v.data = in_[static_cast<size_t>(choice_->in_place)].data;
+      else
+        v.data = MOKA_TRY(memory_.take(MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, mine))));
+      out_.push_back(v);
+      if (mine == theirs) continue;
+      Conversion c{v, v, mine, theirs};
+      c.out.data = MOKA_TRY(memory_.take(MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, theirs))));
+      after_.push_back(c);
+    }
+    if (choice_->scratch > 0) scratch_ = MOKA_TRY(memory_.take(choice_->scratch));
+    return {};
+  }
+
+  /// Seconds of one run; of one thread's own work where the plan has one thread. `cold`: weights are in no cache.
+  Result<double> run(bool cold) {
+    const auto now = [this] { return plan_threads_ == 1 ? thread_seconds() : seconds_since({}); };
+    if (cold)
+      for (const auto& w : weights_) evict(w);
+    for (size_t i = 0; i < in_.size(); i++)
+      if (const ir::TensorView& v = inputs_.arrived[i]; v.data != nullptr)
+        touch(bytes_of(v, MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, inputs_.call.layouts[i]))));
+    const double start = now();
+    for (const Conversion& c : before_) launch_conversion(c.in, c.from, c.out, c.to, plan_threads_);
+    const kernel::KernelArgs args{in_, out_, scratch_, &inputs_.call.call, 0, choice_->tiles};
+    MOKA_TRY(launch(*choice_, args, threads_, inputs_.call.epilogue));
+    for (const Conversion& c : after_) launch_conversion(c.in, c.from, c.out, c.to, plan_threads_);
+    return now() - start;
+  }
+
+  Result<ir::TensorView> constant(int arg) override { return inputs_.value(static_cast<size_t>(arg)); }
+  Result<std::shared_ptr<const std::byte>> pack(
+      int arg, std::string_view, size_t bytes,
+      const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+    const ir::TensorView value = MOKA_TRY(constant(arg));
+    return pack_stored(arg, {}, bytes, [&](std::byte* to) { return fill(value, to); });
+  }
+  Result<std::shared_ptr<const std::byte>> pack_stored(int, std::string_view, size_t bytes,
+                                                       const std::function<Status(std::byte*)>& fill) override {
+    std::byte* to = MOKA_TRY(memory_.take(bytes));
+    MOKA_TRY(fill(to));
+    weights_.emplace_back(to, bytes);
+    return std::shared_ptr<const std::byte>(std::shared_ptr<void>(), to);
+  }
+
+ private:
+  Result<ir::TensorView> input(size_t i) {
+    const MatchCall& call = inputs_.call;
+    if (i < choice_->in_prepare_only.size() && choice_->in_prepare_only[i]) {
+      if (auto stored = call.stored(static_cast<int>(i)))
+        weights_.push_back(bytes_of(stored->codes.view(), stored->codes.bytes()));
+      ir::TensorView v;
+      v.dtype = call.call.all_args()[i].type->dtype();
+      v.shape = call.call.all_args()[i].type->shape();
+      return v;
+    }
+    const Layout wanted = i < choice_->in.size() ? choice_->in[i] : Layout{};
+    if (call.constant_args[i]) {
+      const ir::TensorView v = MOKA_TRY(inputs_.in_layout(i, wanted, true));
+      weights_.push_back(bytes_of(v, MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, wanted))));
+      return v;
+    }
+    if (wanted == call.layouts[i]) return inputs_.arrived[i];
+    const ir::TensorView converted = MOKA_TRY(inputs_.in_layout(i, wanted, false));
+    before_.push_back({inputs_.arrived[i], converted, call.layouts[i], wanted});
+    return converted;
+  }
+
+  std::unique_ptr<KernelChoice> choice_;
+  int threads_, plan_threads_ = 1;
+  Inputs& inputs_;
+  Memory& memory_;
+  std::vector<std::span<const std::byte>> weights_;
+  std::vector<ir::TensorView> in_, out_;
+  std::vector<Conversion> before_, after_;
+  std::byte* scratch_ = nullptr;
+};
+
+/// Seconds that the threads of this process have been ready to run while others ran.
+double waited() {
+  double seconds = 0;
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return 0;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%.16s/schedstat", entry->d_name);
+    if (std::FILE* file = std::fopen(path, "r"); file != nullptr) {
+      unsigned long long ran = 0, delayed = 0;
+      if (std::fscanf(file, "%llu %llu", &ran, &delayed) == 2) seconds += 1e-9 * static_cast<double>(delayed);
+      std::fclose(file);
+    }
+  }
+  closedir(folder);
+  return seconds;
+}
+
+/// What takes so much of its time waiting for a processor is not counted.
+constexpr double kDisturbed = 0.02;
+
+/// The least times of one candidate, with weights in no cache or where they were left.
+struct Least {
+  double first = HUGE_VAL, second = HUGE_VAL;
+  int count = 0;
+  void add(double seconds) {
+    second = std::min(second, std::max(first, seconds));
+    first = std::min(first, seconds);
+    count++;
+  }
+  bool is_out(double fastest) const { return count >= kFewest && first > kHopeless * fastest; }
+  bool is_settled() const { return count >= kFewest && second <= kNear * first + kNearSeconds; }
+};
+
+class Timer final : public plan::KernelTimer {
+ public:
+  Result<std::optional<std::vector<double>>> time(const MatchCall& call, std::span<plan::Candidate> candidates,
+                                                  std::span<const Layout> home,
+                                                  const plan::PlanOptions& options) override {
+    Memory memory(options.budget ? options.budget->limit() : SIZE_MAX);
+    Inputs inputs{call, memory, {}, {}};
+    MOKA_TRY(inputs.make());
+    std::vector<Prepared> prepared;
+    prepared.reserve(candidates.size());
+    for (plan::Candidate& c : candidates) {
+      prepared.emplace_back(std::move(c), inputs, memory);
+      MOKA_TRY(prepared.back().make(home, options.threads));
+    }
+    std::vector<std::array<Least, 2>> least(prepared.size());
+    std::vector<bool> failed(prepared.size());
+    double fastest[2] = {HUGE_VAL, HUGE_VAL};
+    auto is_settled = [&](size_t i, size_t cold) {
+      return failed[i] || least[i][cold].is_out(fastest[cold]) || least[i][cold].is_settled();
+    };
+    auto settled = [&] {
+      for (size_t i = 0; i < least.size(); i++)
+        if (!is_settled(i, 0) || !is_settled(i, 1)) return false;
+      return true;
+    };
+    const auto start = Clock::now();
+    for (int round = 0; round < kMost; round++) {
+      const double spent = seconds_since(start);
+      if (round > 2 * kFewest && spent > (settled() ? 1 : kPatience) * kSeconds) break;
+      const size_t cold = static_cast<size_t>(round % 2);
+      for (size_t i = 0; i < prepared.size(); i++) {
+        if (failed[i] || least[i][cold].is_out(fastest[cold])) continue;
+        const double before = options.threads > 1 ? waited() : 0;
+        auto seconds = prepared[i].run(cold != 0);
+        failed[i] = !seconds.ok();
+        if (round == 0 || !seconds.ok()) continue;
+        if (options.threads == 1 || waited() - before <= kDisturbed * *seconds) least[i][cold].add(*seconds);
+        fastest[cold] = std::min(fastest[cold], least[i][cold].first);
+      }
+    }
+    if (!settled()) return std::optional<std::vector<double>>();
+    std::vector<double> out;
+    for (size_t i = 0; i < least.size(); i++)
+      out.push_back(failed[i] ? HUGE_VAL : (least[i][0].first + least[i][1].first) / 2);
+    return std::optional(std::move(out));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<plan::KernelTimer> kernel_timer() { return std::make_shared<Timer>(); }
+
+}  // namespace moka::runtime

@@ -1,0 +1,386 @@
+#include <map>
+
+#include "devices/cpu/device.h"
+#include "devices/graph_util.h"
+#include "runtime/measure.h"
+
+/// Kernels that compete: each is right for every shape that it does not refuse when asked, and pins and measured times
+/// decide between them.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+using plan::ChosenBy;
+using plan::KernelChoices;
+using plan::Measurement;
+
+plan::PlanOptions with(std::shared_ptr<KernelChoices> choices, int threads = 1) {
+  plan::PlanOptions o = options(true, threads);
+  o.choices = std::move(choices);
+  return o;
+}
+
+std::shared_ptr<KernelChoices> pinned(const std::string& name, std::string_view kernel) {
+  auto choices = std::make_shared<KernelChoices>();
+  choices->pins[name] = std::string(kernel);
+  return choices;
+}
+
+const plan::Step& step_of(const devices_test::Run& r, std::string_view op) {
+  for (const plan::Step& s : r.plan->steps)
+    if (s.op != nullptr && s.op->type_name() == op) return s;
+  ADD_FAILURE() << "no step of " << op;
+  return r.plan->steps.front();
+}
+
+std::vector<std::string_view> competitors(std::string_view op) {
+  std::vector<std::string_view> names;
+  for (const kernel::KernelDef& k : devices::cpu::device().kernels())
+    if (k.measured && k.runs(op)) names.push_back(k.name);
+  return names;
+}
+
+/// How often each kernel ran `y`, the graph's only output, and gave what the reference gives.
+void ask_all(Graph& g, Value* y, std::map<std::string_view, int>& ran, double tolerance = 2e-5) {
+  ASSERT_NE(y, nullptr);
+  g.function().body().set_outputs({y});
+  const auto expected = run(g.function(), g.inputs(), false, 1);
+  ASSERT_TRUE(expected.ok()) << expected.error().to_string();
+  for (std::string_view kernel : competitors(y->producer()->type_name()))
+    for (int threads : {1, 2}) {
+      const auto got = run(g.function(), g.inputs(), with(pinned(y->producer()->name, kernel), threads), 2);
+      if (!got.ok()) {
+        EXPECT_NE(got.error().to_string().find("refuses it: "), std::string::npos) << got.error().to_string();
+        continue;
+      }
+      ran[kernel]++;
+      const plan::Step& s = step_of(*got, y->producer()->type_name());
+      EXPECT_EQ(s.choice->kernel, kernel);
+      EXPECT_EQ(s.by, ChosenBy::pin);
+      expect_near(got->outputs[0], expected->outputs[0], tolerance, cat(kernel, " with ", threads, " threads"));
+    }
+}
+
+void expect_all_ran(const std::map<std::string_view, int>& ran, std::string_view op) {
+  for (std::string_view kernel : competitors(op)) EXPECT_TRUE(ran.contains(kernel)) << kernel << " never ran";
+}
+
+TEST(Choice, EveryConvolutionIsRightWhenAsked) {
+  struct Case {
+    int64_t images, in, out, groups;
+    std::vector<int64_t> size, kernel;
+    std::vector<int64_t> strides, pad, dilations;
+  };
+  const std::vector<Case> cases{{1, 16, 16, 1, {1, 1}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+                                {1, 17, 19, 1, {2, 5}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+                                {2, 33, 16, 1, {9, 7}, {3, 3}, {1, 1}, {0, 2, 1, 0}, {1, 1}},
+                                {1, 64, 70, 1, {14, 15}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+                                {1, 16, 33, 1, {13, 12}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+                                {1, 20, 24, 1, {9, 17}, {7, 1}, {1, 1}, {3, 3, 0, 0}, {1, 1}},
+                                {1, 40, 16, 1, {17, 17}, {3, 3}, {1, 1}, {6, 6, 6, 6}, {6, 6}},
+                                {2, 16, 48, 1, {5, 6}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+                                {1, 16, 48, 1, {8, 5}, {1, 1}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
+                                {1, 3, 16, 1, {19, 21}, {7, 7}, {2, 2}, {3, 3, 3, 3}, {1, 1}},
+                                {1, 5, 4, 1, {12, 9}, {5, 5}, {1, 1}, {2, 2, 2, 2}, {1, 1}},
+                                {1, 1, 17, 1, {8, 9}, {15, 13}, {1, 1}, {7, 7, 6, 6}, {1, 1}},
+                                {1, 32, 32, 32, {9, 10}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+                                {1, 17, 17, 17, {7, 7}, {5, 5}, {2, 2}, {2, 2, 2, 2}, {1, 1}},
+                                {1, 32, 64, 4, {10, 11}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+                                {1, 18, 12, 3, {6, 7}, {3, 3}, {2, 1}, {1, 0, 0, 1}, {1, 2}},
+                                {2, 24, 20, 1, {31}, {5}, {2}, {2, 2}, {1}},
+                                {1, 16, 18, 1, {4, 5, 6}, {3, 2, 3}, {1, 1, 2}, {1, 1, 0, 1, 1, 1}, {1, 1, 1}}};
+  std::map<std::string_view, int> ran;
+  for (const Case& c : cases)
+    for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"relu"}}, {{"softplus"}}}) {
+      SCOPED_TRACE(cat(c.in, " to ", c.out, ", window of ", c.kernel[0], ", epilogues ", epilogue.size()));
+      Graph g;
+      Shape x{c.images, c.in}, w{c.out, c.in / c.groups};
+      for (int64_t n : c.size) x.push_back(n);
+      for (int64_t n : c.kernel) w.push_back(n);
+      Value* y = g.op("conv", {{"x", g.input(x)},
+                               {"weight", g.random(w)},
+                               {"bias", g.random({c.out})},
+                               {"strides", Tensor::i32(c.strides)},
+                               {"pad_type", "custom"},
+                               {"pad", Tensor::i32(c.pad)},
+                               {"dilations", Tensor::i32(c.dilations)},
+                               {"groups", static_cast<int>(c.groups)}});
+      if (y != nullptr) y->producer()->epilogue = epilogue;
+      ask_all(g, y, ran);
+    }
+  expect_all_ran(ran, "conv");
+}
+
+TEST(Choice, EveryTransposedConvolutionIsRightWhenAsked) {
+  std::map<std::string_view, int> ran;
+  for (auto [in, out, groups] : {std::array<int64_t, 3>{16, 32, 1}, {17, 9, 1}, {3, 5, 1}, {16, 16, 16}, {12, 8, 2}})
+    for (int64_t stride : {1, 2})
+      for (auto [window, pad] : {std::array<int64_t, 2>{2, 0}, {2, 1}, {3, 1}, {4, 1}}) {
+        SCOPED_TRACE(cat(in, " to ", out, ", stride ", stride, ", window of ", window, ", pad ", pad));
+        Graph g;
+        ask_all(g,
+                g.op("conv_transpose", {{"x", g.input({1, in, 7, 9})},
+                                        {"weight", g.random({in, out / groups, window, window})},
+                                        {"bias", g.random({out})},
+                                        {"strides", Tensor::i32({stride, stride})},
+                                        {"pad_type", "custom"},
+                                        {"pad", Tensor::i32({pad, 0, 0, pad})},
+                                        {"groups", static_cast<int>(groups)}}),
+                ran);
+      }
+  expect_all_ran(ran, "conv_transpose");
+}
+
+TEST(Choice, EveryProductIsRightWhenAsked) {
+  std::map<std::string_view, int> linear, matmul;
+  for (int64_t rows : {1, 2, 3, 4, 5, 8, 17, 65})
+    for (auto [depth, made] : {std::pair<int64_t, int64_t>{1, 1}, {7, 16}, {64, 33}, {65, 512}, {300, 200}})
+      for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"gelu"}}}) {
+        SCOPED_TRACE(cat(rows, " x ", depth, " x ", made));
+        Graph a;
+        Value* y = a.op(
+            "linear", {{"x", a.input({rows, depth})}, {"weight", a.random({made, depth})}, {"bias", a.random({made})}});
+        if (y != nullptr) y->producer()->epilogue = epilogue;
+        ask_all(a, y, linear);
+        Graph b;
+        y = b.op("matmul", {{"x", b.input({2, rows, depth})}, {"y", b.random({depth, made})}});
+        if (y != nullptr) y->producer()->epilogue = epilogue;
+        ask_all(b, y, matmul);
+      }
+  expect_all_ran(linear, "linear");
+  expect_all_ran(matmul, "matmul");
+}
+
+/// Products of oneDNN are left out: it may divide the sums of long rows among threads.
+TEST(Choice, ThreadsGiveTheSameBits) {
+  auto check = [](Graph& g, Value* y, const std::vector<std::string_view>& kernels) {
+    ASSERT_NE(y, nullptr);
+    g.function().body().set_outputs({y});
+    for (std::string_view kernel : kernels) {
+      const auto one = run(g.function(), g.inputs(), with(pinned(y->producer()->name, kernel), 1));
+      if (!one.ok()) continue;
+      for (int threads : {2, 3}) {
+        const auto more = run(g.function(), g.inputs(), with(pinned(y->producer()->name, kernel), threads));
+        ASSERT_TRUE(more.ok()) << more.error().to_string();
+        const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
+        EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << more->kernels << " with " << threads;
+      }
+    }
+  };
+  for (auto [in, out, size, window, stride, groups] : {std::array<int64_t, 6>{256, 64, 7, 3, 2, 1},
+                                                       {64, 96, 28, 3, 1, 1},
+                                                       {64, 256, 28, 1, 1, 1},
+                                                       {512, 40, 4, 1, 1, 1},
+                                                       {96, 96, 28, 3, 1, 96},
+                                                       {64, 128, 28, 3, 1, 8},
+                                                       {3, 32, 64, 7, 2, 1}}) {
+    SCOPED_TRACE(cat(in, " to ", out, ", ", size, ", window ", window));
+    Graph g;
+    check(g,
+          g.op("conv", {{"x", g.input({1, in, size, size})},
+                        {"weight", g.random({out, in / groups, window, window})},
+                        {"strides", Tensor::i32({stride, stride})},
+                        {"pad_type", "same"},
+                        {"groups", static_cast<int>(groups)}}),
+          competitors("conv"));
+  }
+  for (auto [rows, depth, made] :
+       {std::array<int64_t, 3>{3, 1024, 768}, {64, 512, 512}, {197, 256, 768}, {64, 4096, 16}}) {
+    SCOPED_TRACE(cat(rows, " x ", depth, " x ", made));
+    Graph g;
+    check(g, g.op("linear", {{"x", g.input({rows, depth})}, {"weight", g.random({made, depth})}}),
+          {"cpu.linear.gemm", "cpu.linear.stream"});
+  }
+  for (int64_t window : {2, 4}) {
+    Graph g;
+    check(g,
+          g.op("conv_transpose", {{"x", g.input({1, 64, 16, 16})},
+                                  {"weight", g.random({64, 32, window, window})},
+                                  {"strides", Tensor::i32({2, 2})}}),
+          competitors("conv_transpose"));
+  }
+}
+
+/// Takes each candidate for a second faster than the one before.
+class Counter final : public plan::KernelTimer {
+ public:
+  Result<std::optional<std::vector<double>>> time(const kernel::MatchCall&, std::span<plan::Candidate> candidates,
+                                                  std::span<const kernel::Layout>, const plan::PlanOptions&) override {
+    std::vector<double> out;
+    for (size_t i = candidates.size(); i > 0; i--) out.push_back(static_cast<double>(i));
+    return std::optional(std::move(out));
+  }
+};
+
+/// Times nothing: all is disturbed.
+class Disturbed final : public plan::KernelTimer {
+ public:
+  Result<std::optional<std::vector<double>>> time(const kernel::MatchCall&, std::span<plan::Candidate>,
+                                                  std::span<const kernel::Layout>, const plan::PlanOptions&) override {
+    return std::optional<std::vector<double>>();
+  }
+};
+
+/// A convolution that Winograd's kernels, oneDNN's and products of taps all can run.
+struct Conv {
+  Graph g;
+  Value* y = nullptr;
+  Conv() {
+    Value* x = g.input({1, 32, 12, 12});
+    y = g.op("conv", {{"x", x},
+                      {"weight", g.random({32, 32, 3, 3})},
+                      {"bias", g.random({32})},
+                      {"pad_type", "custom"},
+                      {"pad", Tensor::i32({1, 1, 1, 1})}});
+    g.function().body().set_outputs({y});
+  }
+  devices_test::Run run(std::shared_ptr<KernelChoices> choices, int threads = 1) {
+    auto r = devices_test::run(g.function(), g.inputs(), with(std::move(choices), threads));
+    EXPECT_TRUE(r.ok()) << r.error().to_string();
+    return r.ok() ? std::move(*r) : devices_test::Run{};
+  }
+  /// What is measured for it.
+  Measurement measured(int threads = 1) {
+    auto choices = std::make_shared<KernelChoices>();
+    choices->measure = KernelChoices::Measure::missing;
+    choices->timer = std::make_shared<Counter>();
+    run(choices, threads);
+    auto all = choices->take_measured();
+    EXPECT_EQ(all.size(), 1u);
+    return all.empty() ? Measurement{} : all[0];
+  }
+};
+
+std::shared_ptr<KernelChoices> planted(Measurement m, std::string kernel) {
+  auto choices = std::make_shared<KernelChoices>();
+  m.chosen = std::move(kernel);
+  choices->add(std::move(m));
+  return choices;
+}
+
+TEST(Choice, MeasuringTimesEveryCandidate) {
+  Conv c;
+  std::string told;
+  auto choices = std::make_shared<KernelChoices>();
+  choices->measure = KernelChoices::Measure::missing;
+  choices->timer = runtime::kernel_timer();
+  choices->measuring = [&](std::string_view name) { told += name; };
+  auto r = c.run(choices);
+  for (int again = 0; again < 20 && step_of(r, "conv").by != ChosenBy::measured; again++) {  // disturbed
+    told.clear();
+    r = c.run(choices);
+  }
+  const plan::Step& s = step_of(r, "conv");
+  EXPECT_EQ(s.by, ChosenBy::measured);
+  EXPECT_EQ(told, c.y->producer()->name);
+  ASSERT_NE(s.measurement, nullptr);
+  const Measurement& m = *s.measurement;
+  EXPECT_EQ(m.threads, 1);
+  EXPECT_EQ(m.chosen, s.choice->kernel);
+  EXPECT_EQ(m.by_rule, step_of(c.run(nullptr), "conv").choice->kernel);
+  EXPECT_TRUE(m.shape.starts_with("conv x=fp32[1,32,12,12] weight=const fp32[32,32,3,3] ")) << m.shape;
+  std::vector<std::string> names;
+  double chosen = 0, least = HUGE_VAL;
+  for (const plan::KernelTime& t : m.times) {
+    names.push_back(t.kernel);
+    EXPECT_GT(t.seconds, 0) << t.kernel;
+    least = std::min(least, t.seconds);
+    if (t.kernel == m.chosen) chosen = t.seconds;
+  }
+  for (const char* kernel : {"cpu.conv.winograd4", "cpu.conv.winograd2", "cpu.conv.taps", "cpu.conv.onednn"})
+    EXPECT_NE(std::find(names.begin(), names.end(), kernel), names.end()) << kernel;
+  EXPECT_LE(0.97 * chosen, least);
+  // Known now: the next plan neither asks nor differs.
+  told.clear();
+  const auto again = c.run(choices);
+  EXPECT_EQ(told, "");
+  EXPECT_EQ(step_of(again, "conv").by, ChosenBy::cache);
+  EXPECT_EQ(again.kernels, r.kernels);
+  expect_near(r.outputs[0], run(c.g.function(), c.g.inputs(), false, 1)->outputs[0], 1e-5, r.kernels);
+}
+
+TEST(Choice, NothingOfWhatWasMeasuredStaysPacked) {
+  Conv c;
+  auto choices = std::make_shared<KernelChoices>();
+  choices->measure = KernelChoices::Measure::all;
+  choices->timer = runtime::kernel_timer();
+  auto measured = c.run(choices);
+  for (int again = 0; again < 20 && !choices->has_measured(); again++) measured = c.run(choices);
+  const auto planted_same =
+      c.run(planted(choices->take_measured().at(0), step_of(measured, "conv").measurement->chosen));
+  EXPECT_EQ(measured.constants->packed_bytes(), planted_same.constants->packed_bytes());
+}
+
+TEST(Choice, WhatCouldNotBeTimedIsLeftToTheRules) {
+  Conv c;
+  auto choices = std::make_shared<KernelChoices>();
+  choices->measure = KernelChoices::Measure::all;
+  choices->timer = std::make_shared<Disturbed>();
+  EXPECT_EQ(step_of(c.run(choices), "conv").by, ChosenBy::disturbed);
+  EXPECT_TRUE(choices->take_measured().empty());
+  choices->timer = std::make_shared<Counter>();
+  const auto r = c.run(choices);
+  EXPECT_EQ(step_of(r, "conv").by, ChosenBy::measured);
+  EXPECT_EQ(step_of(r, "conv").choice->kernel, step_of(r, "conv").measurement->times.back().kernel);
+}
+
+TEST(Choice, APlantedTimeDecides) {
+  Conv c;
+  const Measurement m = c.measured();
+  for (const plan::KernelTime& t : m.times) {
+    const auto r = c.run(planted(m, t.kernel));
+    EXPECT_EQ(step_of(r, "conv").choice->kernel, t.kernel);
+    EXPECT_EQ(step_of(r, "conv").by, ChosenBy::cache);
+    const auto again = c.run(planted(m, t.kernel));
+    EXPECT_EQ(r.kernels, again.kernels);
+    const auto a = r.outputs[0].as<float>(), b = again.outputs[0].as<float>();
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+  }
+}
+
+TEST(Choice, TimesOfOtherShapesOrThreadsOrKernelsDoNot) {
+  Conv c;
+  const Measurement m = c.measured();
+  const std::string rule = m.by_rule, other = rule == "cpu.conv.onednn" ? "cpu.conv.taps" : "cpu.conv.onednn";
+  Measurement threads = m, shape = m;
+  threads.threads = 2;
+  shape.shape += " +relu";
+  for (auto choices : {planted(threads, other), planted(shape, other), planted(m, "cpu.conv.no_such"),
+                       planted(m, "cpu.linear.gemm"), planted(m, "reference"), planted(m, "")}) {
+    const auto r = c.run(choices);
+    EXPECT_EQ(step_of(r, "conv").choice->kernel, rule);
+    EXPECT_EQ(step_of(r, "conv").by, ChosenBy::rule);
+  }
+  EXPECT_EQ(step_of(c.run(planted(threads, other), 2), "conv").choice->kernel, other);
+}
+
+TEST(Choice, PinsByShapeAndTheirErrors) {
+  Conv c;
+  const Measurement m = c.measured();
+  EXPECT_EQ(step_of(c.run(pinned(m.shape, "cpu.conv.taps")), "conv").choice->kernel, "cpu.conv.taps");
+  EXPECT_EQ(step_of(c.run(pinned(c.y->producer()->name, "reference")), "conv").device->name(), "reference");
+  auto error = [&](std::string_view kernel) {
+    auto r = run(c.g.function(), c.g.inputs(), with(pinned(c.y->producer()->name, kernel)));
+    EXPECT_FALSE(r.ok());
+    return r.ok() ? std::string() : r.error().to_string();
+  };
+  const std::string where = cat("operation '", c.y->producer()->name, "' (conv): kernel '");
+  EXPECT_TRUE(
+      error("cpu.conv.fast")
+          .starts_with(
+              where +
+              "cpu.conv.fast', to which it is pinned, does not exist; those for conv are cpu.conv.winograd4, "));
+  EXPECT_EQ(error("cpu.linear.gemm"), where + "cpu.linear.gemm', to which it is pinned, does not run conv");
+  Graph few;
+  Value* y = few.op("conv", {{"x", few.input({1, 4, 9, 9})}, {"weight", few.random({4, 4, 3, 3})}});
+  few.function().body().set_outputs({y});
+  auto refused = run(few.function(), few.inputs(), with(pinned(y->producer()->name, "cpu.conv.winograd4")));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(refused.error().to_string(),
+            cat("operation '", y->producer()->name,
+                "' (conv): kernel 'cpu.conv.winograd4', to which it is pinned, refuses it: few channels"));
+}
+
+}  // namespace
+}  // namespace moka::devices_test

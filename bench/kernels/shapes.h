@@ -8,95 +8,135 @@
 
 namespace moka::bench {
 
-/// `taps` x `taps` taps every `stride` pixels, `pad` zeros around; x is [1, in, size, size].
+/// A convolution; x is [1, in, size, size].
 struct Conv {
   const char* net;
-  int64_t in, out, size, pad = 1;
-  int64_t taps = 3, stride = 1, groups = 1;
+  int64_t in, out, size;
+  int64_t taps[2] = {3, 3};
+  int64_t stride = 1;
+  int64_t pad[2] = {taps[0] / 2, taps[1] / 2};  ///< before and behind
+  int64_t groups = 1;
   const char* after = "relu";  ///< "": nothing
-  int64_t made() const { return (size + 2 * pad - taps) / stride + 1; }
+  int64_t made(int axis) const { return (size + 2 * pad[axis] - taps[axis]) / stride + 1; }
   /// The kernel that is compared with oneDNN's.
   const char* own() const {
-    if (taps == 1) return "cpu.conv.pointwise";
+    if (taps[0] * taps[1] == 1) return "cpu.conv.pointwise";
     if (groups > 1) return "cpu.conv.depthwise";
-    if (in < 4) return "cpu.conv.planes";
-    return made() >= 20 ? "cpu.conv.winograd4" : "cpu.conv.winograd2";
+    return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.planes" : "cpu.conv.winograd";
   }
   std::string name() const {
-    return cat(net, "/", in, "_", out, "_", size, taps == 3 ? "" : cat("_taps", taps),
+    return cat(net, "/", in, "_", out, "_", size,
+               taps[0] == 3 && taps[1] == 3 ? "" : cat("_taps", taps[0], "x", taps[1]),
                stride == 1 ? "" : cat("_every", stride), groups == 1 ? "" : "_groups", *after == 0 ? "" : "_", after);
   }
-  int64_t weights() const { return in / groups * out * taps * taps; }
+  int64_t weights() const { return in / groups * out * taps[0] * taps[1]; }
   /// Of the definition, whatever the kernel does.
-  double flops() const { return 2.0 * static_cast<double>(weights() * made() * made()); }
+  double flops() const { return 2.0 * static_cast<double>(weights() * made(0) * made(1)); }
 };
 
 /// Of the nets in bench/nets.
-inline const std::vector<Conv> kConvolutions{{"resnet50", 64, 64, 56},
-                                             {"resnet50", 128, 128, 28},
-                                             {"resnet50", 256, 256, 14},
-                                             {"resnet50", 512, 512, 7},
-                                             {"squeezenet", 16, 64, 55},
-                                             {"squeezenet", 32, 128, 27},
-                                             {"squeezenet", 48, 192, 13},
-                                             {"squeezenet", 64, 256, 13},
-                                             {"inception_v3", 32, 32, 149, 0},
-                                             {"inception_v3", 32, 64, 147},
-                                             {"inception_v3", 80, 192, 73, 0},
-                                             {"inception_v3", 96, 96, 35},
-                                             {"inception_v3", 448, 384, 8},
-                                             {"yolov3", 32, 64, 208},
-                                             {"yolov3", 64, 128, 104},
-                                             {"yolov3", 128, 256, 52},
-                                             {"yolov3", 256, 512, 26},
-                                             {"yolov3", 512, 1024, 13},
-                                             {"yolov8n", 16, 16, 160},
-                                             {"yolov8n", 32, 32, 80},
-                                             {"yolov8n", 64, 64, 40},
-                                             {"yolov8n", 128, 128, 20},
-                                             {"yolov8n", 80, 80, 80},
-                                             {"yolov8n", 256, 64, 20},
-                                             {"style_transfer", 128, 128, 128},
-                                             {"style_transfer", 128, 64, 256},
-                                             {"style_transfer", 64, 32, 512},
-                                             {"efficientnet", 32, 16, 112, 0, 1, 1, 1, ""},
-                                             {"efficientnet", 16, 96, 112, 0, 1, 1, 1, "silu"},
-                                             {"efficientnet", 96, 24, 56, 0, 1, 1, 1, ""},
-                                             {"efficientnet", 24, 144, 56, 0, 1, 1, 1, "silu"},
-                                             {"efficientnet", 240, 40, 28, 0, 1, 1, 1, ""},
-                                             {"efficientnet", 40, 240, 28, 0, 1, 1, 1, "silu"},
-                                             {"efficientnet", 480, 112, 14, 0, 1, 1, 1, ""},
-                                             {"efficientnet", 112, 672, 14, 0, 1, 1, 1, "silu"},
-                                             {"efficientnet", 192, 1152, 7, 0, 1, 1, 1, "silu"},
-                                             {"efficientnet", 1152, 320, 7, 0, 1, 1, 1, ""},
-                                             {"efficientnet", 48, 1152, 1, 0, 1, 1, 1, "sigmoid"},
-                                             {"mobilenet_v2", 16, 96, 112, 0, 1, 1, 1, "relu6"},
-                                             {"mobilenet_v2", 192, 32, 28, 0, 1, 1, 1, ""},
-                                             {"mobilenet_v2", 96, 576, 14, 0, 1, 1, 1, "relu6"},
-                                             {"mobilenet_v2", 960, 160, 7, 0, 1, 1, 1, ""},
-                                             {"mobilenet_v3", 16, 64, 112, 0, 1, 1, 1, "relu"},
-                                             {"mobilenet_v3", 24, 72, 56, 0, 1, 1, 1, "relu"},
-                                             {"mobilenet_v3", 80, 200, 14, 0, 1, 1, 1, "moka_hard_swish"},
-                                             {"resnet50", 256, 64, 56, 0, 1, 1, 1, "relu"},
-                                             {"resnet50", 512, 128, 28, 0, 1, 1, 1, "relu"},
-                                             {"resnet50", 1024, 256, 14, 0, 1, 1, 1, "relu"},
-                                             {"resnet50", 512, 2048, 7, 0, 1, 1, 1, "relu"},
-                                             {"efficientnet", 32, 32, 112, 1, 3, 1, 32, "silu"},
-                                             {"efficientnet", 96, 96, 112, 1, 3, 2, 96, "silu"},
-                                             {"efficientnet", 144, 144, 56, 2, 5, 2, 144, "silu"},
-                                             {"efficientnet", 240, 240, 28, 2, 5, 1, 240, "silu"},
-                                             {"efficientnet", 480, 480, 14, 2, 5, 1, 480, "silu"},
-                                             {"efficientnet", 1152, 1152, 7, 2, 5, 1, 1152, "silu"},
-                                             {"mobilenet_v2", 144, 144, 56, 1, 3, 1, 144, "relu6"},
-                                             {"mobilenet_v2", 384, 384, 14, 1, 3, 1, 384, "relu6"},
-                                             {"mobilenet_v2", 960, 960, 7, 1, 3, 1, 960, "relu6"},
-                                             {"mobilenet_v3", 72, 72, 56, 2, 5, 2, 72, "relu"},
-                                             {"convnext", 96, 96, 56, 3, 7, 1, 96, ""},
-                                             {"efficientnet", 3, 32, 224, 1, 3, 2, 1, "silu"},
-                                             {"yolov8n", 3, 16, 640, 1, 3, 2, 1, "silu"},
-                                             {"vit", 3, 384, 224, 0, 16, 16, 1, ""},
-                                             {"espcn", 1, 64, 224, 2, 5, 1, 1, "tanh"},
-                                             {"style_transfer", 3, 32, 256, 4, 9, 1, 1, "relu"}};
+inline const std::vector<Conv> kConvolutions{
+    {"resnet50", 64, 64, 56},
+    {"resnet50", 128, 128, 28},
+    {"resnet50", 256, 256, 14},
+    {"resnet50", 512, 512, 7},
+    {"resnet50", 3, 64, 224, {7, 7}, 2},
+    {"resnet50", 128, 128, 56, {3, 3}, 2},
+    {"resnet50", 256, 256, 28, {3, 3}, 2},
+    {"resnet50", 512, 512, 14, {3, 3}, 2},
+    {"squeezenet", 3, 64, 224, {3, 3}, 2},
+    {"squeezenet", 16, 64, 55},
+    {"squeezenet", 32, 128, 27},
+    {"squeezenet", 48, 192, 13},
+    {"squeezenet", 64, 256, 13},
+    {"mobilenet_v2", 3, 32, 224, {3, 3}, 2},
+    {"mobilenet_v3", 3, 16, 224, {3, 3}, 2},
+    {"inception_v3", 3, 32, 299, {3, 3}, 2, {0, 0}},
+    {"inception_v3", 32, 32, 149, {3, 3}, 1, {0, 0}},
+    {"inception_v3", 32, 64, 147},
+    {"inception_v3", 80, 192, 73, {3, 3}, 1, {0, 0}},
+    {"inception_v3", 48, 64, 35, {5, 5}},
+    {"inception_v3", 96, 96, 35},
+    {"inception_v3", 96, 96, 35, {3, 3}, 2, {0, 0}},
+    {"inception_v3", 288, 384, 35, {3, 3}, 2, {0, 0}},
+    {"inception_v3", 128, 128, 17, {1, 7}},
+    {"inception_v3", 128, 192, 17, {7, 1}},
+    {"inception_v3", 160, 160, 17, {7, 1}},
+    {"inception_v3", 160, 192, 17, {1, 7}},
+    {"inception_v3", 192, 192, 17, {1, 7}},
+    {"inception_v3", 192, 192, 17, {7, 1}},
+    {"inception_v3", 192, 320, 17, {3, 3}, 2, {0, 0}},
+    {"inception_v3", 192, 192, 17, {3, 3}, 2, {0, 0}},
+    {"inception_v3", 384, 384, 8, {1, 3}},
+    {"inception_v3", 384, 384, 8, {3, 1}},
+    {"inception_v3", 448, 384, 8},
+    {"yolov3", 3, 32, 416},
+    {"yolov3", 32, 64, 416, {3, 3}, 2},
+    {"yolov3", 64, 128, 208, {3, 3}, 2},
+    {"yolov3", 128, 256, 104, {3, 3}, 2},
+    {"yolov3", 256, 512, 52, {3, 3}, 2},
+    {"yolov3", 512, 1024, 26, {3, 3}, 2},
+    {"yolov3", 32, 64, 208},
+    {"yolov3", 64, 128, 104},
+    {"yolov3", 128, 256, 52},
+    {"yolov3", 256, 512, 26},
+    {"yolov3", 512, 1024, 13},
+    {"yolov8n", 3, 16, 640, {3, 3}, 2},
+    {"yolov8n", 16, 32, 320, {3, 3}, 2},
+    {"yolov8n", 32, 64, 160, {3, 3}, 2},
+    {"yolov8n", 64, 128, 80, {3, 3}, 2},
+    {"yolov8n", 128, 256, 40, {3, 3}, 2},
+    {"yolov8n", 64, 64, 80, {3, 3}, 2},
+    {"yolov8n", 128, 128, 40, {3, 3}, 2},
+    {"yolov8n", 16, 16, 160},
+    {"yolov8n", 32, 32, 80},
+    {"yolov8n", 64, 64, 40},
+    {"yolov8n", 128, 128, 20},
+    {"yolov8n", 80, 80, 80},
+    {"yolov8n", 256, 64, 20},
+    {"style_transfer", 128, 128, 128},
+    {"style_transfer", 128, 64, 256},
+    {"style_transfer", 64, 32, 512},
+    {"style_transfer", 32, 3, 512, {9, 9}},
+    {"espcn", 32, 4, 480},
+    {"efficientnet", 32, 16, 112, {1, 1}, 1, {0, 0}, 1, ""},
+    {"efficientnet", 16, 96, 112, {1, 1}, 1, {0, 0}, 1, "silu"},
+    {"efficientnet", 96, 24, 56, {1, 1}, 1, {0, 0}, 1, ""},
+    {"efficientnet", 24, 144, 56, {1, 1}, 1, {0, 0}, 1, "silu"},
+    {"efficientnet", 240, 40, 28, {1, 1}, 1, {0, 0}, 1, ""},
+    {"efficientnet", 40, 240, 28, {1, 1}, 1, {0, 0}, 1, "silu"},
+    {"efficientnet", 480, 112, 14, {1, 1}, 1, {0, 0}, 1, ""},
+    {"efficientnet", 112, 672, 14, {1, 1}, 1, {0, 0}, 1, "silu"},
+    {"efficientnet", 192, 1152, 7, {1, 1}, 1, {0, 0}, 1, "silu"},
+    {"efficientnet", 1152, 320, 7, {1, 1}, 1, {0, 0}, 1, ""},
+    {"efficientnet", 48, 1152, 1, {1, 1}, 1, {0, 0}, 1, "sigmoid"},
+    {"mobilenet_v2", 16, 96, 112, {1, 1}, 1, {0, 0}, 1, "relu6"},
+    {"mobilenet_v2", 192, 32, 28, {1, 1}, 1, {0, 0}, 1, ""},
+    {"mobilenet_v2", 96, 576, 14, {1, 1}, 1, {0, 0}, 1, "relu6"},
+    {"mobilenet_v2", 960, 160, 7, {1, 1}, 1, {0, 0}, 1, ""},
+    {"mobilenet_v3", 16, 64, 112, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"mobilenet_v3", 24, 72, 56, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"mobilenet_v3", 80, 200, 14, {1, 1}, 1, {0, 0}, 1, "moka_hard_swish"},
+    {"resnet50", 256, 64, 56, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"resnet50", 512, 128, 28, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"resnet50", 1024, 256, 14, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"resnet50", 512, 2048, 7, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"efficientnet", 32, 32, 112, {3, 3}, 1, {1, 1}, 32, "silu"},
+    {"efficientnet", 96, 96, 112, {3, 3}, 2, {1, 1}, 96, "silu"},
+    {"efficientnet", 144, 144, 56, {5, 5}, 2, {2, 2}, 144, "silu"},
+    {"efficientnet", 240, 240, 28, {5, 5}, 1, {2, 2}, 240, "silu"},
+    {"efficientnet", 480, 480, 14, {5, 5}, 1, {2, 2}, 480, "silu"},
+    {"efficientnet", 1152, 1152, 7, {5, 5}, 1, {2, 2}, 1152, "silu"},
+    {"mobilenet_v2", 144, 144, 56, {3, 3}, 1, {1, 1}, 144, "relu6"},
+    {"mobilenet_v2", 384, 384, 14, {3, 3}, 1, {1, 1}, 384, "relu6"},
+    {"mobilenet_v2", 960, 960, 7, {3, 3}, 1, {1, 1}, 960, "relu6"},
+    {"mobilenet_v3", 72, 72, 56, {5, 5}, 2, {2, 2}, 72, "relu"},
+    {"convnext", 96, 96, 56, {7, 7}, 1, {3, 3}, 96, ""},
+    {"efficientnet", 3, 32, 224, {3, 3}, 2, {1, 1}, 1, "silu"},
+    {"vit", 3, 384, 224, {16, 16}, 16, {0, 0}, 1, ""},
+    {"espcn", 1, 64, 224, {5, 5}, 1, {2, 2}, 1, "tanh"},
+    {"style_transfer", 3, 32, 256, {9, 9}},
+};
 
 struct Product {
   int64_t rows, columns, depth;

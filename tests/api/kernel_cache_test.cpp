@@ -200,10 +200,9 @@ TEST(PinnedKernels, RunOrFailWithOneError) {
   EXPECT_EQ(error({{"zz", "reference"}}),
             "operation 'zz', pinned to kernel 'reference', is not in the optimized program: it does not exist, or was "
             "folded or fused into another");
-  EXPECT_EQ(
-      error({{"z", "cpu.conv.winograd4"}}),
-      "operation 'z' (conv): kernel 'cpu.conv.winograd4', to which it is pinned, refuses it: weights that are not "
-      "constant");
+  EXPECT_EQ(error({{"z", "cpu.conv.winograd"}}),
+            "operation 'z' (conv): kernel 'cpu.conv.winograd', to which it is pinned, refuses it: weights that are not "
+            "constant");
   EXPECT_EQ(error({{"z", "cpu.linear.gemm"}}),
             "operation 'z' (conv): kernel 'cpu.linear.gemm', to which it is pinned, does not run conv");
 }

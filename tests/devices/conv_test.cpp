@@ -158,6 +158,20 @@ TEST(CpuConv, Epilogues) {
          false});
 }
 
+/// Two functions of the same kind with numbers of their own.
+TEST(CpuConv, EpiloguesOfOneKind) {
+  using Epilogues = std::vector<Epilogue>;
+  for (const Epilogues& after :
+       {Epilogues{{"sigmoid_hard", 0.2f, 0.5f}, {"linear_activation", 2, 3}}, Epilogues{{"clip", -1, 1}, {"relu6"}},
+        Epilogues{{"leaky_relu", 0.5f}, {"linear_activation", 1, -1}, {"leaky_relu", 0.1f}},
+        Epilogues{{"abs"}, {"square"}, {"abs"}}})
+    for (int64_t taps : {1, 3}) {
+      SCOPED_TRACE(cat(after[0].op, " ", taps));
+      check({1, 17, 33, 1, {9, 9}, {taps, taps}, {1, 1}, {1, 1}, {0, 0, 0, 0}, "custom", after});
+      check({1, 24, 24, 24, {9, 9}, {taps, taps}, {1, 1}, {1, 1}, {0, 0, 0, 0}, "custom", after});
+    }
+}
+
 TEST(CpuConv, Addends) {
   for (int64_t ch : {3, 17, 32})
     for (const char* op : {"", "relu", "softplus"}) {

@@ -1,5 +1,7 @@
 #include "devices/cpu/isa.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +71,17 @@ bool has_byte_products() {
 }
 
 uint8_t channel_block() { return isa() == Isa::avx512 ? 16 : 8; }
+
+int64_t second_level_cache() {
+  static const int64_t bytes = [] {
+    constexpr int64_t kUsual = 512 << 10, kMost = 2 << 20;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    if (const int64_t n = ::sysconf(_SC_LEVEL2_CACHE_SIZE); n > 0) return std::min(n, kMost);
+#endif
+    return kUsual;
+  }();
+  return bytes;
+}
 
 std::string describe() {
   std::string text;

@@ -14,6 +14,8 @@ Isa isa();
 bool has_byte_products();
 /// Channels of one group in the blocked layout that convolutions ask for.
 uint8_t channel_block();
+/// Bytes of a core's second-level cache, or what most processors have where the system does not tell.
+int64_t second_level_cache();
 /// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".
 std::string describe();
 /// The same with what tells models of one name apart and oneDNN's version.

@@ -167,10 +167,17 @@ Desc describe(const ir::Shape& shape, Layout layout) {
 }
 
 size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to) {
+  struct Function {
+    algorithm a;
+    float alpha, beta;
+    bool operator==(const Function&) const = default;
+  };
+  std::vector<Function> all;
   size_t n = 0;
   if (m.call.has_addend()) to.append_sum();
   for (const ir::Epilogue& e : m.epilogue) {
-    auto add = [&](algorithm a, float alpha = 0, float beta = 0) { to.append_eltwise(1, a, alpha, beta); };
+    const size_t before = all.size();
+    auto add = [&](algorithm a, float alpha = 0, float beta = 0) { all.push_back({a, alpha, beta}); };
     if (e.op == "relu")
       add(algorithm::eltwise_relu);
     else if (e.op == "relu6")
@@ -208,6 +215,11 @@ size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to) {
       add(algorithm::eltwise_clip, 0, 1);
     } else
       break;
+    // Its kernels compute a second function of the same kind with the numbers of the first.
+    for (size_t i = before; i < all.size(); i++)
+      for (size_t j = 0; j < i; j++)
+        if (all[i].a == all[j].a && all[i] != all[j]) return n;
+    for (size_t i = before; i < all.size(); i++) to.append_eltwise(1, all[i].a, all[i].alpha, all[i].beta);
     n++;
   }
   return n;

@@ -18,6 +18,7 @@ std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();     ///< and softmax
 std::span<const KernelDef> permute_kernels();  ///< transpose, and pixels to channels and back
+std::span<const KernelDef> narrow_kernels();   ///< convolutions with few output channels
 std::span<const KernelDef> planes_kernels();   ///< convolutions of few channels
 std::span<const KernelDef> pointwise_kernels();
 std::span<const KernelDef> quantize_kernels();

@@ -4,8 +4,8 @@
 
 namespace moka::devices::cpu::vector {
 
-const Winograd& winograd() {
-  static const Winograd& best = MOKA_FOR_ISA(winograd)();
+const Winograds& winograds() {
+  static const Winograds& best = MOKA_FOR_ISA(winograds)();
   return best;
 }
 

@@ -2,40 +2,59 @@
 
 #include <cstdint>
 
-/// The transforms of Winograd's convolutions with 3 x 3 taps, compiled once for each instruction set.
+/// The transforms of Winograd's convolutions, compiled once for each instruction set.
 namespace moka::devices::cpu::vector {
 
-/// Matrices of a convolution that makes `out` x `out` pixels of (out + 2) x (out + 2): y = A^T [(G w G^T) . (B^T x B)]
-/// A. `out` is 4 or 2; the points of the polynomials are 0, +-sqrt(1/2), +-sqrt(2) and infinity, or 0, +-1 and
-/// infinity. Points are numbered row by row; here one block of channels is transformed.
+/// How a tile is made along one axis: `out` sums of `taps` products each, `stride` numbers apart, of `in` numbers, by
+/// `points` products with `weights` different factors: product p is with factor min(p, weights - 1).
+struct WinogradAxis {
+  int taps, stride, out, in, points, weights;
+};
+
+/// y = A^T [(G w G^T) . (B^T x B)] A with the matrices of two axes. Points and weights are numbered row by row; one
+/// block of channels is transformed at a time.
 struct Winograd {
-  int64_t block;  ///< channels of a block
+  WinogradAxis down, across;
+  int64_t most_tiles;  ///< that a call may be given
 
-  /// G w G^T in double, rounded once, of `count` filters of nine taps, `filter_step` floats apart: side by side at
-  /// u[point * point_step], zeros behind them up to `width`. False: some tap is infinite or NaN.
-  bool (*filters)(int out, const float* w, int64_t filter_step, int64_t count, int64_t width, float* u,
-                  int64_t point_step);
+  int points() const { return down.points * across.points; }
+  int weights() const { return down.weights * across.weights; }
+  /// The number of the weight that a point is multiplied with.
+  int weight_of(int point) const {
+    const int i = point / across.points, j = point % across.points;
+    return (i < down.weights ? i : down.weights - 1) * across.weights + (j < across.weights ? j : across.weights - 1);
+  }
 
-  /// B^T x B of `tiles` neighbours in a row, at v[point * point_step + tile * tile_step]. rows: out + 2 lines of
+  /// G w G^T in double, rounded once, of `count` filters of taps row by row, `filter_step` floats apart: side by side
+  /// at u[weight * weight_step], zeros behind them up to `width`.
+  void (*filters)(const float* w, int64_t filter_step, int64_t count, int64_t width, float* u, int64_t weight_step);
+
+  /// B^T x B of `tiles` neighbours in a row, at v[point * point_step + tile * tile_step]. rows: down.in lines of
   /// `width` pixels, or a null pointer for a line of zeros. The first tile begins at pixel `first`, which may be
-  /// negative; pixels outside of the lines are zeros. At most `kMostTiles` tiles.
-  void (*input)(int out, const float* const* rows, int64_t width, int64_t first, int64_t tiles, float* v,
-                int64_t point_step, int64_t tile_step);
+  /// negative; pixels outside of the lines are zeros.
+  void (*input)(const float* const* rows, int64_t width, int64_t first, int64_t tiles, float* v, int64_t point_step,
+                int64_t tile_step);
 
   /// A^T m A + bias[channel] of `tiles` neighbours in a row, to `rows` lines, `row_step` floats apart, of `width`
   /// pixels from the first tile on. False: some of it, or of pixels beyond the lines, is infinite or NaN, which may
   /// come of other pixels of the tile.
-  bool (*output)(int out, const float* m, int64_t point_step, int64_t tile_step, const float* bias, int64_t tiles,
-                 int64_t rows, int64_t width, float* y, int64_t row_step);
+  bool (*output)(const float* m, int64_t point_step, int64_t tile_step, const float* bias, int64_t tiles, int64_t rows,
+                 int64_t width, float* y, int64_t row_step);
 };
 
-constexpr int64_t kMostTiles = 8;
+constexpr int kMostLines = 9;  ///< down.in
+
+struct Winograds {
+  int64_t block;  ///< channels of a block
+  const Winograd* begin;
+  int64_t count;
+};
 
 /// For this processor.
-const Winograd& winograd();
+const Winograds& winograds();
 
-const Winograd& winograd_base();
-const Winograd& winograd_avx2();
-const Winograd& winograd_avx512();
+const Winograds& winograds_base();
+const Winograds& winograds_avx2();
+const Winograds& winograds_avx512();
 
 }  // namespace moka::devices::cpu::vector

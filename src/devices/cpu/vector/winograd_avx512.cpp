@@ -1,5 +1,5 @@
 #if defined(__x86_64__)
-#define MOKA_WINOGRAD winograd_avx512
+#define MOKA_WINOGRADS winograds_avx512
 #define MOKA_LANES 16
 #define MOKA_BLOCK 16
 #include "devices/cpu/vector/winograd.inc"

@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/conv_work.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/narrow.h"
+#include "ops/common/window.h"
+
+/// Convolutions with few output channels, which would leave most of a block empty: vectors hold neighbouring pixels of
+/// a plane instead.
+namespace moka::devices::cpu {
+
+namespace {
+
+using ops::Window;
+using vector::narrow;
+
+constexpr int64_t kMostSummed = 192;  // products added up one after another, for the sake of their error
+
+struct Plan {
+  Window w;
+  bool blocked;  ///< the input's layout
+  int64_t images, in, out, in_groups;
+  int64_t bands;        ///< of output rows of an image
+  int64_t width, line;  ///< floats of an output and of an input line in scratch, whole vectors and padding included
+
+  int64_t block() const { return narrow().block; }
+  int64_t depth(int64_t group) const { return std::min(block(), in - group * block()); }
+  /// Lines that are kept of each plane, and where.
+  int64_t ring() const { return w.extent(0); }
+  int64_t slot(int64_t line) const { return (line % ring() + ring()) % ring(); }
+  int64_t scratch() const { return in_groups * block() * ring() * line + out * width; }
+};
+
+/// The output channels beside each other for each tap, row by row, of one input channel after another.
+void pack_weights(const Plan& p, const float* w, float* to) {
+  const int64_t taps = p.in * p.w.taps();
+  for (int64_t t = 0; t < taps; t++)
+    for (int64_t o = 0; o < p.out; o++) *to++ = w[o * taps + t];
+}
+
+/// Input lines [first, last) of an image to their places, zeros where there is no image.
+void take_lines(const Plan& p, const float* x, int64_t first, int64_t last, float* lines) {
+  const int64_t height = p.w.in[0], width = p.w.in[1], left = p.w.pads_begin[1], block = p.block();
+  const int64_t skipped = std::max<int64_t>(0, -left),
+                count = std::clamp<int64_t>(p.line - left, skipped, width) - skipped;
+  for (int64_t i = first; i < last; i++) {
+    const bool inside = i >= 0 && i < height && count > 0;
+    const int64_t plane = p.ring() * p.line;
+    float* to = lines + p.slot(i) * p.line;
+    for (int64_t c = 0; c < p.in; c++) {
+      std::fill_n(to + c * plane, inside ? left + skipped : p.line, 0.0f);
+      if (inside) std::fill(to + c * plane + left + skipped + count, to + c * plane + p.line, 0.0f);
+      if (inside && !p.blocked)
+        std::copy_n(x + (c * height + i) * width + skipped, count, to + c * plane + left + skipped);
+    }
+    if (!inside || !p.blocked) continue;
+    for (int64_t g = 0; g < p.in_groups; g++)
+      narrow().split(x + ((g * height + i) * width + skipped) * block, count, to + g * block * plane + left + skipped,
+                     plane);
+  }
+}
+
+Match match_narrow(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto window = ops::conv_window(m.call);
+  if (!window.ok()) return Match::no("an invalid window");
+  const Window& w = *window;
+  if (w.rank != 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  if (!m.is_constant("weight")) return Match::no("weights that are not constant");
+  const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
+  const auto work = narrow_work(w, x[0], x[1], y[1]);
+  if (!work) return Match::no("many output channels, or a window that is no row of neighbours");
+  if (*work > direct_work(w, x[0], x[1], y[1])) return Match::no("whole blocks are faster");
+  Plan p{};
+  p.w = w;
+  p.blocked = layout_of(m, "x") == blocked();
+  p.images = x[0];
+  p.in = x[1];
+  p.out = y[1];
+  p.in_groups = (p.in + p.block() - 1) / p.block();
+  const int64_t lanes = narrow().lanes;
+  p.width = (w.out[1] + lanes - 1) / lanes * lanes;
+  p.line = (p.width + w.extent(1) - 1 + lanes - 1) / lanes * lanes;
+  constexpr int64_t kRows = 32;
+  p.bands = std::max((w.out[0] + kRows - 1) / kRows, std::min<int64_t>(m.threads == 1 ? 1 : 2 * m.threads, w.out[0]));
+
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
+  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
+  KernelChoice c;
+  c.kernel = "cpu.conv.narrow";
+  c.in = in_layouts(m, "x", p.blocked ? blocked() : Layout{});
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(weight)] = true;
+  c.scratch = static_cast<size_t>(p.scratch() * m.threads) * sizeof(float);
+  c.tiles = p.images * p.bands;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 2 * *work, traffic(m));
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    *weights = MOKA_TRY(context.pack(weight, "narrow", static_cast<size_t>(p.out * p.in * p.w.taps()) * sizeof(float),
+                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                       return {};
+                                     }));
+    return {};
+  };
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const float* packed = reinterpret_cast<const float*>(weights->get());
+    const float *from = args.in[in].as<float>(), *biases = data_of(args, bias), *added = data_of(args, addend);
+    float* all = args.out[0].as<float>();
+    float* lines = reinterpret_cast<float*>(args.scratch) + args.thread * p.scratch();
+    float* sums = lines + p.in_groups * p.block() * p.ring() * p.line;
+    const int64_t channels = p.blocked ? p.in_groups * p.block() : p.in;
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t image = t / p.bands, top = p.w.out[0] * (t % p.bands) / p.bands,
+                    bottom = p.w.out[0] * (t % p.bands + 1) / p.bands;
+      const float* x = from + image * channels * p.w.in_count();
+      int64_t taken = top * p.w.strides[0] - p.w.pads_begin[0];
+      for (int64_t row = top; row < bottom; row++) {
+        const int64_t first = row * p.w.strides[0] - p.w.pads_begin[0], last = first + p.w.extent(0);
+        take_lines(p, x, std::max(taken, first), last, lines);
+        taken = last;
+        for (int64_t o = 0; o < p.out; o++)
+          std::fill_n(sums + o * p.width, p.width, biases == nullptr ? 0.0f : biases[o]);
+        for (int64_t g = 0; g < p.in_groups; g++) {
+          const float* some[16 * kMostNarrowHeight];
+          int64_t n = 0;
+          for (int64_t ch = g * p.block(); ch < g * p.block() + p.depth(g); ch++)
+            for (int64_t k = 0; k < p.w.kernel[0]; k++)
+              some[n++] = lines + (ch * p.ring() + p.slot(first + k * p.w.dilations[0])) * p.line;
+          const float* w_group = packed + g * p.block() * p.w.taps() * p.out;
+          const int64_t part = std::max<int64_t>(1, kMostSummed / p.w.kernel[1]);
+          for (int64_t i = 0; i < n; i += part)
+            narrow().add(some + i, std::min(part, n - i), p.w.kernel[1], p.w.dilations[1],
+                         w_group + i * p.w.kernel[1] * p.out, p.out, p.width, sums, p.width);
+        }
+        for (int64_t o = 0; o < p.out; o++) {
+          const int64_t at = ((image * p.out + o) * p.w.out[0] + row) * p.w.out[1];
+          std::copy_n(sums + o * p.width, p.w.out[1], all + at);
+          if (added != nullptr)
+            vector::loops().binary(vector::Binary::add, all + at, 1, added + at, 1, all + at, p.w.out[1]);
+          apply_all(after, all + at, p.w.out[1]);
+        }
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> narrow_kernels() {
+  static const KernelDef defs[] = {{"cpu.conv.narrow", {"conv"}, match_narrow, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

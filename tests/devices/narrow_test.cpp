@@ -1,0 +1,123 @@
+#include <cmath>
+#include <limits>
+
+#include "devices/graph_util.h"
+
+/// Convolutions with few output channels.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+struct Case {
+  int64_t images, in, out, height, width;
+  std::vector<int64_t> taps{3, 3}, strides{1, 1}, dilations{1, 1}, pad{1, 1, 1, 1};
+  std::vector<Epilogue> epilogue{};
+  bool addend = false;
+};
+
+Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+  Value* y = g.op("conv", {{"x", x},
+                           {"weight", weight},
+                           {"bias", g.random({c.out})},
+                           {"strides", Tensor::i32(c.strides)},
+                           {"dilations", Tensor::i32(c.dilations)},
+                           {"pad_type", "custom"},
+                           {"pad", Tensor::i32(c.pad)}});
+  if (y == nullptr) return y;
+  y->producer()->epilogue = c.epilogue;
+  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
+  return y;
+}
+
+bool taken(const Run& r) { return r.kernels.find("cpu.conv.narrow") != std::string::npos; }
+
+Run check(const Case& c) {
+  Graph g;
+  Value* x = g.input({c.images, c.in, c.height, c.width});
+  return expect_same(g, {conv(g, x, g.random({c.out, c.in, c.taps[0], c.taps[1]}), c)});
+}
+
+TEST(Narrow, ChannelsAndWidths) {
+  int64_t claimed = 0;
+  for (int64_t in : {1, 3, 7, 16, 17, 33})
+    for (int64_t out = 1; out <= 5; out++)
+      for (int64_t width : {3, 16, 31, 50, 97, 215}) {
+        SCOPED_TRACE(cat(in, " to ", out, ", ", width));
+        claimed += taken(check({2, in, out, 11, width, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}}));
+      }
+  EXPECT_GT(claimed, 40);
+}
+
+TEST(Narrow, Windows) {
+  int64_t claimed = 0;
+  for (const std::vector<int64_t>& taps :
+       std::vector<std::vector<int64_t>>{{9, 9}, {1, 9}, {9, 1}, {2, 4}, {3, 11}, {15, 3}})
+    for (int64_t down : {1, 2, 3})
+      for (const std::vector<int64_t>& pad :
+           std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {4, 1, 2, 6}, {20, 0, 30, 17}}) {
+        SCOPED_TRACE(cat(taps[0], " x ", taps[1], " by ", down, ", pad ", pad[0], pad[1], pad[2], pad[3]));
+        claimed += taken(check({1, 19, 2, 40, 90, taps, {down, 1}, {1, 1}, pad}));
+      }
+  EXPECT_GT(claimed, 30);
+  EXPECT_TRUE(taken(check({1, 19, 3, 40, 90, {5, 3}, {1, 1}, {3, 7}, {6, 6, 7, 7}})));
+  EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}})));
+  EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}})));
+  EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {17, 3}, {1, 1}, {1, 1}, {8, 8, 1, 1}})));
+}
+
+TEST(Narrow, EpiloguesAndAddends) {
+  for (const std::vector<Epilogue>& epilogue :
+       std::vector<std::vector<Epilogue>>{{}, {{"relu"}}, {{"exp"}}, {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}})
+    for (bool addend : {false, true}) {
+      Case c{2, 20, 3, 20, 70, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, epilogue, addend};
+      Graph g;
+      const auto r = expect_same(g, {conv(g, g.input({2, 20, 20, 70}), g.random({3, 20, 7, 7}, -0.02f, 0.02f), c)});
+      EXPECT_TRUE(taken(r)) << r.kernels;
+    }
+}
+
+/// What a blocked convolution made is read as it lies.
+TEST(Narrow, BehindOthers) {
+  for (int64_t channels : {16, 24, 40}) {
+    Graph g;
+    Value* x = g.op("conv", {{"x", g.input({2, 16, 30, 75})}, {"weight", g.random({channels, 16, 1, 1})}});
+    const auto r = expect_same(g, {conv(g, x, g.random({3, channels, 9, 9}, -0.1f, 0.1f),
+                                        {2, channels, 3, 30, 75, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}})});
+    EXPECT_TRUE(taken(r)) << r.kernels;
+    EXPECT_EQ(r.kernels.find("cpu.conv.narrow convert"), std::string::npos) << r.kernels;
+  }
+}
+
+TEST(Narrow, OddNumbers) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float odd : {inf, -inf, std::nanf("")}) {
+    Graph g;
+    Tensor x = g.random({1, 17, 20, 60}), w = g.random({3, 17, 9, 9});
+    for (int64_t at : {int64_t{0}, int64_t{5 * 60 + 41}, int64_t{16 * 1200 + 1199}})
+      x.mut<float>()[static_cast<size_t>(at)] = odd;
+    w.mut<float>()[17 * 81 + 40] = odd;
+    const auto r =
+        expect_same(g, {conv(g, g.input_of(x), w, {1, 17, 3, 20, 60, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}})});
+    EXPECT_TRUE(taken(r)) << r.kernels;
+  }
+}
+
+TEST(Narrow, ThreadsGiveTheSameBits) {
+  Graph g;
+  Value* y = conv(g, g.input({2, 33, 67, 101}), g.random({3, 33, 9, 9}),
+                  {2, 33, 3, 67, 101, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}});
+  g.function().body().set_outputs({y});
+  const auto one = run(g.function(), g.inputs(), true, 1);
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  EXPECT_TRUE(taken(*one)) << one->kernels;
+  for (int threads : {2, 3}) {
+    const auto more = run(g.function(), g.inputs(), true, threads, 3);
+    ASSERT_TRUE(more.ok()) << more.error().to_string();
+    const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -30,6 +30,23 @@ double cost_of(const MatchCall& m, double flops, double bytes) {
   return flops / (flops_per_second() * threads) + bytes / bytes_per_second() + 1e-6;
 }
 
+std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCall& m, int arg, std::string key,
+                                                  int64_t count,
+                                                  std::function<void(const float* value, float* to)> fill) {
+  auto packed = std::make_shared<PackedFloats>();
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(arg)] = true;
+  c.prepare = [=, key = std::move(key), fill = std::move(fill)](kernel::PrepareContext& context) -> Status {
+    packed->bytes = MOKA_TRY(context.pack(arg, key, static_cast<size_t>(count) * sizeof(float),
+                                          [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                            fill(value.as<float>(), reinterpret_cast<float*>(to));
+                                            return {};
+                                          }));
+    return {};
+  };
+  return packed;
+}
+
 MatchCall with_threads_for(const MatchCall& m, double flops) {
   MatchCall fed = m;
   const double seconds = flops / flops_per_second() + traffic(m) / bytes_per_second();

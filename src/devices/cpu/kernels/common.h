@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +42,17 @@ double cost_of(const MatchCall& m, double flops, double bytes);
 MatchCall with_threads_for(const MatchCall& m, double flops);
 /// Bytes of all inputs and outputs.
 double traffic(const MatchCall& m);
+
+/// A constant input in the order in which a kernel reads it.
+struct PackedFloats {
+  std::shared_ptr<const std::byte> bytes;
+  const float* data() const { return reinterpret_cast<const float*>(bytes.get()); }
+};
+/// Makes `c` read the constant fp32 input only before its first run, where `fill` packs it into `count` numbers; `key`
+/// as in PrepareContext::pack. What is returned holds them from then on.
+std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCall& m, int arg, std::string key,
+                                                  int64_t count,
+                                                  std::function<void(const float* value, float* to)> fill);
 
 /// The fp32 input of this index in all_args; nullptr for -1.
 inline const float* data_of(const KernelArgs& args, int index) {

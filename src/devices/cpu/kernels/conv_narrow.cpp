@@ -87,26 +87,17 @@ Match match_narrow(const MatchCall& m) {
 
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
-  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.narrow";
   c.in = in_layouts(m, "x", p.blocked ? blocked() : Layout{});
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(weight)] = true;
   c.scratch = static_cast<size_t>(p.scratch() * m.threads) * sizeof(float);
   c.tiles = p.images * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * *work, traffic(m));
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    *weights = MOKA_TRY(context.pack(weight, "narrow", static_cast<size_t>(p.out * p.in * p.w.taps()) * sizeof(float),
-                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                       return {};
-                                     }));
-    return {};
-  };
+  const auto weights = packed_before(c, m, weight, "narrow", p.out * p.in * p.w.taps(),
+                                     [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float* packed = reinterpret_cast<const float*>(weights->get());
+    const float* packed = weights->data();
     const float *from = args.in[in].as<float>(), *biases = data_of(args, bias), *added = data_of(args, addend);
     float* all = args.out[0].as<float>();
     float* lines = reinterpret_cast<float*>(args.scratch) + args.thread * p.scratch();

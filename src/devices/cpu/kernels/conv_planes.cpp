@@ -117,33 +117,24 @@ Match match_planes(const MatchCall& given) {
   if (!pays(p, after)) return Match::no("a window and a function that oneDNN is good at");
   std::optional<Limits> limits;
   if (addend < 0) limits = take_limits(after);
-  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.planes";
   c.in.resize(m.call.all_args().size());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(weight)] = true;
   c.scratch = static_cast<size_t>(p.scratch() * given.threads);
   c.tiles = p.images * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    const auto bytes = static_cast<size_t>(p.columns() * p.taps()) * sizeof(float);
-    *weights = MOKA_TRY(context.pack(weight, cat("planes of ", planes().lanes, " ", planes().block), bytes,
-                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                       return {};
-                                     }));
-    return {};
-  };
+  const auto weights =
+      packed_before(c, m, weight, cat("planes of ", planes().lanes, " ", planes().block), p.columns() * p.taps(),
+                    [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = planes().block, line = p.across.out * block, plane = p.down.out * line;
     auto* ring = reinterpret_cast<float*>(args.scratch + args.thread * p.scratch());
     auto* taps = reinterpret_cast<int64_t*>(args.scratch + (args.thread + 1) * p.scratch()) - p.taps();
     auto* all = args.out[0].as<float>();
-    const auto* packed = reinterpret_cast<const float*>(weights->get());
+    const auto* packed = weights->data();
 
     const auto make = [&](int64_t image, int64_t row, int64_t column) {
       std::array<float, kMostPanel> start{};

@@ -104,26 +104,17 @@ Match match_pointwise(const MatchCall& given) {
   std::vector<Activation> after = activations_of(m.epilogue);
   std::optional<Limits> limits;
   if (addend < 0) limits = take_limits(after);
-  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.pointwise";
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(weight)] = true;
   c.tiles = p.images * p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    const auto bytes = static_cast<size_t>(p.weight_count()) * sizeof(float);
-    *weights = MOKA_TRY(context.pack(weight, cat("pointwise of ", pointwise().lanes, " ", pointwise().block), bytes,
-                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                       return {};
-                                     }));
-    return {};
-  };
+  const auto weights =
+      packed_before(c, m, weight, cat("pointwise of ", pointwise().lanes, " ", pointwise().block), p.weight_count(),
+                    [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = pointwise().block, plane = p.pixels * block;
     auto* all = args.out[0].as<float>();
@@ -136,7 +127,7 @@ Match match_pointwise(const MatchCall& given) {
         call.x = args.in[in].as<float>() + image * p.in_groups * plane + first * block;
         call.x_step = plane;
         call.in = p.in;
-        call.weight = reinterpret_cast<const float*>(weights->get()) + column * p.in;
+        call.weight = weights->data() + column * p.in;
         call.width = width;
         call.used = std::min(width, p.out - column);
         std::array<float, kMostPanel> start{};

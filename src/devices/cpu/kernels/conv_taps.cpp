@@ -122,31 +122,22 @@ Match match_taps(const MatchCall& m) {
 
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
-  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = "cpu.conv.taps";
   c.note = cat(static_cast<int>(share * 100 + 0.5), " % of the products are inside");
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(weight)] = true;
   c.scratch = static_cast<size_t>(scratch * m.threads) * sizeof(float);
   c.tiles = p.images * p.panels() * p.chunks;
   c.epilogues = m.epilogue.size();
   c.cost =
       cost_of(m, share * 2.0 * static_cast<double>(p.images * w.out_count() * p.taps() * p.in * p.out), traffic(m));
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    const auto bytes = static_cast<size_t>(p.padded() * p.taps() * p.in) * sizeof(float);
-    *weights = MOKA_TRY(context.pack(weight, cat("taps of ", gemm().panel, " ", block), bytes,
-                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                       return {};
-                                     }));
-    return {};
-  };
+  const auto weights =
+      packed_before(c, m, weight, cat("taps of ", gemm().panel, " ", block), p.padded() * p.taps() * p.in,
+                    [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float* packed = reinterpret_cast<const float*>(weights->get());
+    const float* packed = weights->data();
     float* sums = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
     auto* all = args.out[0].as<float>();
     const int64_t in_image = p.in_groups * p.w.in[0] * p.w.in[1] * block, line = p.w.out[1] * block;

@@ -57,27 +57,18 @@ Match match_pixels(const MatchCall& given) {
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   std::vector<Activation> after = activations_of(m.epilogue);
-  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
   const int64_t scratch = kPixels * p.panel();
   KernelChoice c;
   c.kernel = "cpu.conv_transpose.pixels";
   c.in = in_layouts(m, "x", blocked());
   c.out = {blocked()};
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(weight)] = true;
   c.tiles = p.images * p.height;
   c.epilogues = m.epilogue.size();
   c.scratch = static_cast<size_t>(scratch * given.threads) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    const auto bytes = static_cast<size_t>(p.columns() * p.taps() * p.in) * sizeof(float);
-    *weights = MOKA_TRY(context.pack(weight, cat("pixels of ", pointwise().lanes, " ", pointwise().block), bytes,
-                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                       pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                       return {};
-                                     }));
-    return {};
-  };
+  const auto weights =
+      packed_before(c, m, weight, cat("pixels of ", pointwise().lanes, " ", pointwise().block),
+                    p.columns() * p.taps() * p.in, [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=](const KernelArgs& args) -> Status {
     float* made = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
     const int64_t plane = p.height * p.width * block, line = p.width * p.across * block;
@@ -89,7 +80,7 @@ Match match_pixels(const MatchCall& given) {
         call.x = args.in[in].as<float>() + image * p.in_groups * plane + (row * p.width + first) * block;
         call.x_step = plane;
         call.in = p.in;
-        call.weight = reinterpret_cast<const float*>(weights->get());
+        call.weight = weights->data();
         call.y = made;
         call.y_step = call.pixels * block;
         for (int64_t column = 0; column < p.columns(); column += p.panel()) {

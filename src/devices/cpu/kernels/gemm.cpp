@@ -37,27 +37,18 @@ Match product(const MatchCall& given, std::string_view x, std::string_view weigh
   const auto in = static_cast<size_t>(m.call.arg_index(x));
   const int w = m.call.arg_index(weights), addend = m.call.arg_index("addend");
   const int64_t blocks = (rows + kRows - 1) / kRows, chunks = (made + kChunk - 1) / kChunk;
-  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   KernelChoice c;
   c.kernel = name;
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(w)] = true;
   c.in_place = addend;
   c.tiles = blocks * chunks;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  c.prepare = [=, &g](kernel::PrepareContext& context) -> Status {
-    *packed = MOKA_TRY(context.pack(w, cat("panels of ", g.panel, " in ", g.lanes, row_step == 1 ? ", transposed" : ""),
-                                    static_cast<size_t>(vector::packed_count(g, depth, made)) * sizeof(float),
-                                    [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                      g.pack(value.as<float>(), row_step, column_step, depth, made,
-                                             reinterpret_cast<float*>(to));
-                                      return {};
-                                    }));
-    return {};
-  };
+  const auto packed =
+      packed_before(c, m, w, cat("panels of ", g.panel, " in ", g.lanes, row_step == 1 ? ", transposed" : ""),
+                    vector::packed_count(g, depth, made),
+                    [=, &g](const float* value, float* to) { g.pack(value, row_step, column_step, depth, made, to); });
   c.run = [=, &g, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const auto* panels = reinterpret_cast<const float*>(packed->get());
+    const auto* panels = packed->data();
     const float* b = bias < 0 ? nullptr : args.in[static_cast<size_t>(bias)].as<float>();
     const float* more = addend < 0 ? nullptr : args.in[static_cast<size_t>(addend)].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {

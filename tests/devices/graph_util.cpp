@@ -1,5 +1,6 @@
 #include "devices/graph_util.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -134,6 +135,19 @@ Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool an
   for (size_t i = 0; i < outputs.size(); i++)
     expect_near(got->outputs[i], expected->outputs[i], tolerance, cat("output ", i, " of ", got->kernels));
   return std::move(*got);
+}
+
+void expect_same_bits(Graph& g, ir::Value* output, std::string_view kernel, const std::string& what) {
+  g.function().body().set_outputs({output});
+  const auto one = run(g.function(), g.inputs(), true, 1);
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  EXPECT_NE(one->kernels.find(kernel), std::string::npos) << one->kernels;
+  for (int threads : {2, 3}) {
+    const auto more = run(g.function(), g.inputs(), true, threads, 3);
+    ASSERT_TRUE(more.ok()) << more.error().to_string();
+    const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << what << " with " << threads;
+  }
 }
 
 }  // namespace moka::devices_test

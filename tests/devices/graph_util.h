@@ -53,4 +53,8 @@ void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double toler
 /// CPU's unless `anywhere`.
 Run expect_same(Graph& g, std::vector<ir::Value*> outputs, double tolerance = 1e-5, bool anywhere = false);
 
+/// One, two and three threads of the CPU give the same bits of `output` (fp32), with a kernel named `kernel` among
+/// those of one thread; `what` is said of a difference.
+void expect_same_bits(Graph& g, ir::Value* output, std::string_view kernel, const std::string& what);
+
 }  // namespace moka::devices_test

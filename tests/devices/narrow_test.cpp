@@ -107,16 +107,7 @@ TEST(Narrow, ThreadsGiveTheSameBits) {
   Graph g;
   Value* y = conv(g, g.input({2, 33, 67, 101}), g.random({3, 33, 9, 9}),
                   {2, 33, 3, 67, 101, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}});
-  g.function().body().set_outputs({y});
-  const auto one = run(g.function(), g.inputs(), true, 1);
-  ASSERT_TRUE(one.ok()) << one.error().to_string();
-  EXPECT_TRUE(taken(*one)) << one->kernels;
-  for (int threads : {2, 3}) {
-    const auto more = run(g.function(), g.inputs(), true, threads, 3);
-    ASSERT_TRUE(more.ok()) << more.error().to_string();
-    const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
-    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << threads;
-  }
+  expect_same_bits(g, y, "cpu.conv.narrow", "threads");
 }
 
 }  // namespace

@@ -146,16 +146,7 @@ TEST(Planes, ThreadsGiveTheSameBits) {
   Value* x = g.input({2, 3, 90, 91});
   Value* y =
       conv(g, x, g.random({50, 3, 5, 5}), {2, 3, 50, {90, 91}, {5, 5}, {2, 2}, {1, 1}, {2, 2, 2, 2}, {{"silu"}}});
-  g.function().body().set_outputs({y});
-  const auto one = run(g.function(), g.inputs(), true, 1);
-  ASSERT_TRUE(one.ok()) << one.error().to_string();
-  EXPECT_TRUE(has(*one, "cpu.conv.planes")) << one->kernels;
-  for (int threads : {2, 3}) {
-    const auto more = run(g.function(), g.inputs(), true, threads, 3);
-    ASSERT_TRUE(more.ok()) << more.error().to_string();
-    const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
-    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << threads;
-  }
+  expect_same_bits(g, y, "cpu.conv.planes", "threads");
 }
 
 }  // namespace

@@ -262,16 +262,7 @@ TEST(Winograd, ThreadsGiveTheSameBits) {
       Graph g;
       Value* x = g.input({1, 63, n, n});
       Value* y = conv(g, x, g.random({127, 63, w.taps[0], w.taps[1]}), case_of(w, 1, 63, 127, n, n));
-      g.function().body().set_outputs({y});
-      const auto one = run(g.function(), g.inputs(), true, 1);
-      ASSERT_TRUE(one.ok()) << one.error().to_string();
-      EXPECT_TRUE(has(*one, "cpu.conv.winograd")) << one->kernels;
-      for (int threads : {2, 3}) {
-        const auto more = run(g.function(), g.inputs(), true, threads, 3);
-        ASSERT_TRUE(more.ok()) << more.error().to_string();
-        const auto a = one->outputs[0].as<float>(), b = more->outputs[0].as<float>();
-        EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << name(w) << n << " with " << threads;
-      }
+      expect_same_bits(g, y, "cpu.conv.winograd", cat(name(w), n));
     }
 }
 

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python test-clients soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs bench-kernels clean
+        conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs bench-accuracy bench-kernels clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -48,9 +48,10 @@ fuzz-smoke:
 
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3
-wheel:
+wheel: $(BUILD)/build.ninja
 	@tools/setup --wheel
-	@tools/wheel $(PYTHONS)
+	cmake --build $(BUILD) -j $(JOBS) --target moka_cli moka_static
+	@tools/wheel $(BUILD) $(PYTHONS)
 
 ## Installs the wheel into an environment of its own and tests it there, with coremltools and without.
 test-python: wheel
@@ -119,6 +120,13 @@ bench: wheel
 ## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
 bench-compare:
 	@bench/compare.py $(COMPARE_FLAGS) $(OLD) $(NEW)
+
+## How far answers on all nets, float32 and float16, are from PyTorch's, about an hour at first: docs/accuracy.md. ACCURACY_FLAGS are
+## options of accuracy.py, for example "--nets mobilenet_v2 --json".
+bench-accuracy: wheel
+	@bench/setup --peers ""
+	$(BENCH_VENV)/bin/python bench/accuracy.py --out $(BUILD)/bench/accuracy.json --models $(BUILD)/bench/models \
+	    --page docs/accuracy.md $(ACCURACY_FLAGS)
 
 ## docs/performance.md and its plot from the results of the last run.
 bench-docs:

@@ -8,6 +8,7 @@ report.py [RESULTS.json] --print                         the tables, to the stan
 import argparse
 import pathlib
 import sys
+import tomllib
 
 import plot
 from harness import samples, stats
@@ -15,6 +16,8 @@ from harness.samples import MOKA
 from nets import FAMILIES
 
 DEFAULT = "build/bench/results.json"
+REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
+BYTES = {"fp32": 4, "fp16": 2, "nn": 4}  # of a weight
 
 
 def milliseconds(seconds):
@@ -171,6 +174,33 @@ def goals_line(data, threads, precision):
     return text + "\n"
 
 
+def speedup(data, sample):
+    """Over one thread; a dash where that was not measured."""
+    one = samples.find(data["samples"], sample["net"], sample["engine"], 1, sample["precision"])
+    return f"{samples.p50(one) / samples.p50(sample):.2f}" if one and one["status"] == "measured" else "-"
+
+
+def why_behind(data, row, entries):
+    """The text of the first entry that fits, with its numbers."""
+    sample = row.moka
+    for entry in entries:
+        if any(entry.get(key, sample[key]) != sample[key] for key in ("net", "threads", "precision")):
+            continue
+        count = entry.get("reads", 1) * entry.get("parameters", row.facts.get("parameters", 0)) * BYTES[row.precision]
+        return entry["text"].format(megabytes=megabytes(count), rate=f"{count / samples.p50(sample) / 1e9:.0f}",
+                                    speedup=speedup(data, sample), peer_speedup=speedup(data, row.best))
+    return "not known"
+
+
+def behind_table(data, threads, precision, entries=None):
+    """The rows where a peer is faster, and why; nothing where there are none."""
+    if entries is None:
+        entries = tomllib.loads(REASONS.read_text())["reason"]
+    lines = [[row.title, title(data, row.best["engine"]), ratio_text(row.ratio()), why_behind(data, row, entries)]
+             for row in rows(data, threads, precision) if row.verdict() == "behind"]
+    return table(["behind", "best peer", "Moka / best", "why"], lines, left=4) if lines else ""
+
+
 def details_table(data, threads, precision):
     lines = []
     for row in rows(data, threads, precision):
@@ -182,8 +212,9 @@ def details_table(data, threads, precision):
             lines.append([row.title, name, *(milliseconds(s[q]) for q in ("p50", "p90", "p99")), s["n"],
                           milliseconds(sorted(sample["load"])[len(sample["load"]) // 2]),
                           milliseconds(sorted(sample["first"])[len(sample["first"]) // 2]), milliseconds(samples.first_answer(sample)),
+                          "" if samples.cached_answer(sample) is None else milliseconds(samples.cached_answer(sample)),
                           megabytes(sample["peak"]), megabytes(sample["size"]), exact(sample["error"])])
-    return table(["net", "engine", "p50", "p90", "p99", "n", "load", "first", "load + first", "peak MB", "file MB", "error"], lines, left=2)
+    return table(["net", "engine", "p50", "p90", "p99", "n", "load", "first", "load + first", "cached", "peak MB", "file MB", "error"], lines, left=2)
 
 
 def reasons(data):
@@ -234,9 +265,14 @@ def tables(data):
     for threads in data["settings"]["threads"]:
         for precision in data["settings"]["precision"]:
             if rows(data, threads, precision):
-                text += f"\n{heading(threads, precision)}\n\n{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}"
+                text += f"\n{heading(threads, precision)}\n\n{results_text(data, threads, precision)}"
     why = reasons(data)
     return text + (f"\n{why}" if why else "")
+
+
+def results_text(data, threads, precision):
+    behind = behind_table(data, threads, precision)
+    return f"{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}" + (f"\n{behind}" if behind else "")
 
 
 def heading(threads, precision):
@@ -266,7 +302,7 @@ def page(data, picture):
     pairs = [(t, p) for t in data["settings"]["threads"] for p in data["settings"]["precision"] if rows(data, t, p)]
     for threads, precision in pairs:
         name = heading(threads, precision)
-        text += f"## {name[0].upper()}{name[1:]}\n\n{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}\n"
+        text += f"## {name[0].upper()}{name[1:]}\n\n{results_text(data, threads, precision)}\n"
     why = reasons(data)
     if why:
         text += f"## What is missing, and why\n\n{why}\n"

@@ -17,6 +17,7 @@ import shlex
 import signal
 import statistics
 import sys
+import tempfile
 
 import engines
 import nets
@@ -46,7 +47,7 @@ def arguments(given=None):
     parser.add_argument("--models", default="build/bench/models", help="the cache of converted models")
     options = parser.parse_args(given)
     options.command = shlex.join(["bench/run.py", *(sys.argv[1:] if given is None else given)])
-    options.nets = chosen(parser, "--nets", options.nets, nets.names())
+    options.nets = chosen(parser, "--nets", options.nets, nets.names(), nets.further())
     options.engines = chosen(parser, "--engines", options.engines, engines.names())
     options.precision = chosen(parser, "--precision", options.precision, list(samples.TOLERANCE))
     try:
@@ -59,9 +60,11 @@ def arguments(given=None):
     return options
 
 
-def chosen(parser, option, text, known):
+def chosen(parser, option, text, usual, further=()):
+    """The names in `text`; "all" are the usual ones."""
     if text == "all":
-        return list(known)
+        return list(usual)
+    known = [*usual, *further]
     names = [name for name in text.split(",") if name]
     unknown = [name for name in names if name not in known]
     if unknown or not names:
@@ -164,12 +167,14 @@ class Run:
             if done.get("reason"):
                 sample["reason"] = done["reason"]
                 continue
-            turns.append(Turn(sample, lambda e=engine, m=model, p=precision: client.Worker(
-                e, m, folder, threads, p, self.options.cpus[:threads], self.logs / f"{name}-{e}-{p}-{threads}.log")))
+            turns.append(Turn(sample, lambda more=None, e=engine, m=model, p=precision: client.Worker(
+                e, m, folder, threads, p, self.options.cpus[:threads], self.logs / f"{name}-{e}-{p}-{threads}.log", more=more)))
             models.read_through(model)
         try:
             for turn in turns:
                 self.progress.passing(f"{turn.label()}: loading")
+                if not self.options.check and hasattr(engines.module(turn.sample["engine"]), "CACHE"):
+                    turn.load_cached(self.options.loads, engines.module(turn.sample["engine"]).CACHE)
                 turn.load(1 if self.options.check else self.options.loads)
             if not self.options.check:
                 self.rounds(turns)
@@ -224,6 +229,18 @@ class Turn:
             for name, value in answer.items():
                 self.sample.setdefault(name, []).append(value)
 
+    def load_cached(self, tries, variable):
+        """Loading with what an engine keeps between processes, in the folder that a variable names; a first process fills it."""
+        with tempfile.TemporaryDirectory() as folder:
+            for n in range(tries + 1):
+                self.close()
+                self.worker = self.start({variable: folder})
+                answer = self.ask("load")
+                if answer is None:
+                    return
+                if n > 0:
+                    self.sample.setdefault("cached", []).append(answer["load"] + answer["first"])
+
     def pilot(self):
         answer = self.ask("run", seconds=0, least=2, warm=1)
         self.estimate = min(answer["times"]) if answer else 0
@@ -255,8 +272,8 @@ class Turn:
 def main():
     options = arguments()
     if options.list:
-        for name in nets.names():
-            print(f"{name:<28} {nets.module(name).TITLE}")
+        for name in nets.every():
+            print(f"{name:<28} {nets.module(name).TITLE}{' (when named)' if name in nets.further() else ''}")
         for name in engines.names():
             print(f"{name:<28} {engines.unavailable(name, sys.prefix) or engines.versions(name)}")
         return

@@ -6,6 +6,7 @@ TITLE = "Moka"
 PACKAGES = ("moka-coreml", "coremltools", "torch")
 IMPORTS = ("moka",)
 PRECISIONS = ("fp32", "fp16", "nn")
+CACHE = "MOKA_CACHE"  # the variable that names a folder for packed weights
 
 
 def convert(net, folder, precision):

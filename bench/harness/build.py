@@ -2,6 +2,7 @@
 
 build.py net NET FOLDER                        the net's folder of the cache
 build.py convert NET FOLDER ENGINE PRECISION TARGET   the net for an engine, into the folder TARGET
+build.py floor NET FOLDER                      {"floor": error} of PyTorch with weights of float16
 
 The last line of the standard output is JSON: {} or {"reason": text}.
 """
@@ -18,7 +19,7 @@ import warnings
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 import engines
-from harness import network
+from harness import floor, network
 
 LONGEST_REASON = 300
 
@@ -36,9 +37,12 @@ def step(arguments):
     what, net, folder, *rest = arguments
     if what == "net":
         network.make(net, folder)
+    elif what == "floor":
+        return {"floor": floor.of(network.Network(net, folder))}
     else:
         engine, precision, target = rest
         engines.module(engine).convert(network.Network(net, folder), pathlib.Path(target), precision)
+    return {}
 
 
 def main():
@@ -48,7 +52,7 @@ def main():
     result = {}
     try:
         with contextlib.redirect_stdout(io.TextIOWrapper(os.fdopen(2, "wb", 0, closefd=False), write_through=True)):
-            step(sys.argv[1:])
+            result = step(sys.argv[1:])
     except (Exception, SystemExit) as error:
         traceback.print_exc()
         result = {"reason": reason_of(error)}

@@ -18,14 +18,14 @@ class Failed(Exception):
 
 
 class Worker:
-    """A worker process. `ask` raises Failed when it says so, dies or takes longer than `timeout` seconds."""
+    """A worker process, with `more` variables in its environment. `ask` raises Failed when it says so, dies or takes longer than `timeout` seconds."""
 
-    def __init__(self, engine, folder, net_folder, threads, precision, cpus, log, program=HERE / "worker.py"):
+    def __init__(self, engine, folder, net_folder, threads, precision, cpus, log, program=HERE / "worker.py", more=None):
         self.log = pathlib.Path(log)
         with open(self.log, "wb") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, str(program), engine, str(folder), str(net_folder), str(threads), precision, ",".join(map(str, cpus))],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **(more or {})})
         self.rest = b""
 
     def ask(self, do, timeout=600, **more):

@@ -76,21 +76,7 @@ class Cache:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         start = time.monotonic()
-        with open(self.logs / f"{log}.log", "wb") as out:
-            process = subprocess.Popen([sys.executable, str(HERE / "build.py"), *arguments], stdout=subprocess.PIPE, stderr=out,
-                                       stdin=subprocess.DEVNULL, start_new_session=True)
-            try:
-                answer, _ = process.communicate(timeout=self.timeout)
-                lines = answer.decode().strip().splitlines()
-                result = json.loads(lines[-1]) if lines else {"reason": ended(process.returncode, self.logs / f"{log}.log")}
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.wait()
-                result = {"reason": f"not converted within {self.timeout} s"}
-            except BaseException:
-                os.killpg(process.pid, 9)
-                process.wait()
-                raise
+        result = self.ask(log, arguments)
         result["seconds"] = round(time.monotonic() - start, 1)
         if result.get("reason"):
             for entry in folder.iterdir():
@@ -98,6 +84,24 @@ class Cache:
         result["size"] = folder_bytes(folder)
         done.write_text(json.dumps(result))
         return result
+
+    def ask(self, log, arguments):
+        """What a step of build.py answers."""
+        with open(self.logs / f"{log}.log", "wb") as out:
+            process = subprocess.Popen([sys.executable, str(HERE / "build.py"), *arguments], stdout=subprocess.PIPE, stderr=out,
+                                       stdin=subprocess.DEVNULL, start_new_session=True)
+            try:
+                answer, _ = process.communicate(timeout=self.timeout)
+                lines = answer.decode().strip().splitlines()
+                return json.loads(lines[-1]) if lines else {"reason": ended(process.returncode, self.logs / f"{log}.log")}
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                process.wait()
+                return {"reason": f"not converted within {self.timeout} s"}
+            except BaseException:
+                os.killpg(process.pid, 9)
+                process.wait()
+                raise
 
     def net(self, name):
         """(folder, reason): of the net with its inputs and answers; the reason says why there is none."""

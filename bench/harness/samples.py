@@ -3,7 +3,8 @@
 A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},
 "nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}. A sample is one net on one engine with
 so many threads in one precision: "status" is "measured", "checked" (outputs compared, not timed) or "failed" with a "reason";
-measured ones have "error", "import", "load" and "first" (lists of seconds), "steady" (stats.summary), "peak" (bytes), "size".
+measured ones have "error", "import", "load" and "first" (lists of seconds), "steady" (stats.summary), "peak" (bytes), "size", and
+where an engine keeps something between processes "cached" (a list of seconds of load and first with that).
 """
 
 import json
@@ -36,6 +37,12 @@ def first_answer(sample):
     """Seconds from a file to the first outputs: loading and the first prediction, the median of the tries."""
     tries = sorted(a + b for a, b in zip(sample["load"], sample["first"]))
     return tries[len(tries) // 2]
+
+
+def cached_answer(sample):
+    """The same where an earlier process left what the engine keeps; None: it keeps nothing."""
+    tries = sorted(sample.get("cached", ()))
+    return tries[len(tries) // 2] if tries else None
 
 
 def best_peer(samples, net, threads, precision, measure=p50):

@@ -6,6 +6,7 @@ worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS
 {"do": "run", "seconds": s, "least": n, "warm": n}   {"times": [s, ...], "cpu": s}: `warm` predictions that are not timed, then as
                                     many as fit into `seconds`, `least` at least
 {"do": "check"}                     {"error": e, "outputs": {name: e}}: first and latest outputs against PyTorch's
+{"do": "bits"}                      {"first": {name: hash}, "latest": {name: hash}}: of the outputs' bytes
 {"do": "peak"}                      {"peak": bytes}: of the whole process
 An answer with "reason" says what went wrong.
 """
@@ -19,6 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = sys.argv[4]
 
 import gc
+import hashlib
 import json
 import pathlib
 import time
@@ -87,6 +89,12 @@ class Worker:
             for name in wanted:
                 errors[name] = max(errors.get(name, 0), stats.relative_error(found[name], expected[name]))
         return {"error": max(errors.values()), "outputs": errors}
+
+    def bits(self):
+        def hashes(outputs):
+            return {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in outputs.items()}
+
+        return {"first": hashes(self.first), "latest": hashes(self.latest)}
 
     def peak(self):
         for line in pathlib.Path("/proc/self/status").read_text().splitlines():

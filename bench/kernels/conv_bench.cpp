@@ -84,11 +84,13 @@ void of_onednn(benchmark::State& state, const Conv& conv, int threads) {
 void add_convolutions(int threads) {
   for (const Conv& c : kConvolutions) {
     const std::string shape = "conv/" + c.name() + "/";
-    for (const char* kernel : {c.own(), "cpu.conv.onednn"})
+    std::vector<const char*> kernels = c.rivals();
+    kernels.insert(kernels.begin(), c.own());
+    for (const char* kernel : kernels)
       benchmark::RegisterBenchmark((shape + kernel).c_str(), layer, kernel, c, threads)
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
-    if (c.taps[0] != 3 || c.taps[1] != 3 || c.stride != 1 || c.groups != 1) continue;
+    if (c.taps[0] != 3 || c.taps[1] != 3 || c.stride != 1 || c.groups != 1 || c.over != Over::image) continue;
     benchmark::RegisterBenchmark((shape + "winograd of oneDNN").c_str(), of_onednn, c, threads)
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);

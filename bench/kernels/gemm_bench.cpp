@@ -31,7 +31,8 @@ void product(benchmark::State& state, const Product& p, bool own) {
     const auto start = std::chrono::steady_clock::now();
     for (int64_t i = 0; i < inner; i++) {
       if (own)
-        gemm().multiply(a.data(), p.depth, packed.data(), p.rows, p.columns, p.depth, c.data(), p.columns, false);
+        gemm().multiply(a.data(), p.depth, packed.data(), p.rows, p.columns, p.depth, c.data(), p.columns, nullptr,
+                        false);
       else
         dnnl_sgemm('N', 'N', p.rows, p.columns, p.depth, 1, a.data(), p.depth, b.data(), p.columns, 0, c.data(),
                    p.columns);

@@ -68,8 +68,8 @@ struct Layer::Copy {
 size_t copies_of(const Conv& conv) {
   constexpr double kTogether = 96e6;  // bytes of all, more than caches hold
   constexpr size_t kMost = 8;
-  const int64_t weights = conv.weights(), results = conv.out * conv.made(0) * conv.made(1);
-  if (weights < results) return 1;  // results of a net share memory that caches hold
+  const int64_t weights = conv.weights();
+  if (weights < conv.results()) return 1;  // results of a net share memory that caches hold
   return std::clamp<size_t>(static_cast<size_t>(kTogether / (4.0 * static_cast<double>(weights))), 1, kMost);
 }
 
@@ -82,19 +82,27 @@ std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int 
     copy->options.threads = threads;
     copy->options.budget = std::make_shared<MemoryBudget>();
     copy->options.constants = std::make_shared<plan::ConstantPool>(copy->options.budget);
-    const ir::Shape shape{1, conv.in, conv.size, conv.size};
+    const auto axes = static_cast<size_t>(conv.axes());
+    ir::Shape shape{1, conv.in}, weight{conv.out, conv.in / conv.groups};
+    if (conv.transposed()) weight = {conv.in, conv.out / conv.groups};
+    std::vector<int64_t> pad;
+    for (size_t i = 0; i < axes; i++) {
+      shape.push_back(conv.size);
+      weight.push_back(conv.taps[i]);
+      pad.insert(pad.end(), 2, conv.pad[i]);
+    }
     copy->input = random(shape, 1, 1);
     ir::Block& body = copy->function.body();
     ir::Value* x = body.add_input("x", ir::Type::tensor(ir::DType::fp32, shape));
     ir::Builder builder(ops::table(), body);
-    auto y = builder.op("conv", {{"x", x},
-                                 {"weight", random({conv.out, conv.in / conv.groups, conv.taps[0], conv.taps[1]}, 0.1f,
-                                                   static_cast<unsigned>(i))},
-                                 {"bias", random({conv.out}, 1, 2)},
-                                 {"groups", static_cast<int>(conv.groups)},
-                                 {"strides", ir::Tensor::i32(std::vector<int64_t>(2, conv.stride))},
-                                 {"pad_type", "custom"},
-                                 {"pad", ir::Tensor::i32({conv.pad[0], conv.pad[0], conv.pad[1], conv.pad[1]})}});
+    auto y = builder.op(conv.transposed() ? "conv_transpose" : "conv",
+                        {{"x", x},
+                         {"weight", random(weight, 0.1f, static_cast<unsigned>(i))},
+                         {"bias", random({conv.out}, 1, 2)},
+                         {"groups", static_cast<int>(conv.groups)},
+                         {"strides", ir::Tensor::i32(std::vector<int64_t>(axes, conv.stride))},
+                         {"pad_type", "custom"},
+                         {"pad", ir::Tensor::i32(pad)}});
     if (!y.ok()) return std::nullopt;
     if (*conv.after != 0) (*y)->producer()->epilogue = {{conv.after}};
     body.set_outputs({*y});

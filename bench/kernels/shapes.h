@@ -8,7 +8,10 @@
 
 namespace moka::bench {
 
-/// A convolution; x is [1, in, size, size].
+/// What a window moves over.
+enum class Over : uint8_t { image, line, transposed };
+
+/// A convolution; x is [1, in, size, size], or [1, in, size] of a line.
 struct Conv {
   const char* net;
   int64_t in, out, size;
@@ -17,21 +20,40 @@ struct Conv {
   int64_t pad[2] = {taps[0] / 2, taps[1] / 2};  ///< before and behind
   int64_t groups = 1;
   const char* after = "relu";  ///< "": nothing
-  int64_t made(int axis) const { return (size + 2 * pad[axis] - taps[axis]) / stride + 1; }
-  /// The kernel that is compared with oneDNN's.
+  Over over = Over::image;
+  bool transposed() const { return over == Over::transposed; }
+  int axes() const { return over == Over::line ? 1 : 2; }
+  int64_t made(int axis) const {
+    if (axis >= axes()) return 1;
+    if (transposed()) return (size - 1) * stride + taps[axis] - 2 * pad[axis];
+    return (size + 2 * pad[axis] - taps[axis]) / stride + 1;
+  }
+  /// The kernel that is compared with `rivals`, oneDNN's.
   const char* own() const {
+    if (over == Over::line) return "cpu.conv.line";
+    if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
     if (taps[0] * taps[1] == 1) return "cpu.conv.pointwise";
     if (groups > 1) return "cpu.conv.depthwise";
     return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.planes" : "cpu.conv.winograd";
   }
+  std::vector<const char*> rivals() const {
+    if (transposed())
+      return {"cpu.conv_transpose.onednn", "cpu.conv_transpose.onednn_rows", "cpu.conv_transpose.onednn_last"};
+    if (over == Over::line) return {"cpu.conv.onednn", "cpu.conv.onednn_rows", "cpu.conv.onednn_last"};
+    return {"cpu.conv.onednn"};
+  }
   std::string name() const {
-    return cat(net, "/", in, "_", out, "_", size,
+    return cat(net, "/", transposed() ? "transposed_" : "", in, "_", out, "_", size,
                taps[0] == 3 && taps[1] == 3 ? "" : cat("_taps", taps[0], "x", taps[1]),
-               stride == 1 ? "" : cat("_every", stride), groups == 1 ? "" : "_groups", *after == 0 ? "" : "_", after);
+               stride == 1 ? "" : cat("_every", stride), groups == 1 ? "" : cat("_groups", groups),
+               *after == 0 ? "" : "_", after);
   }
   int64_t weights() const { return in / groups * out * taps[0] * taps[1]; }
+  int64_t results() const { return out * made(0) * made(1); }
   /// Of the definition, whatever the kernel does.
-  double flops() const { return 2.0 * static_cast<double>(weights() * made(0) * made(1)); }
+  double flops() const {
+    return 2.0 * static_cast<double>(weights() * (transposed() ? size * size : made(0) * made(1)));
+  }
 };
 
 /// Of the nets in bench/nets.
@@ -136,6 +158,35 @@ inline const std::vector<Conv> kConvolutions{
     {"vit", 3, 384, 224, {16, 16}, 16, {0, 0}, 1, ""},
     {"espcn", 1, 64, 224, {5, 5}, 1, {2, 2}, 1, "tanh"},
     {"style_transfer", 3, 32, 256, {9, 9}},
+    {"regnet", 104, 104, 28, {3, 3}, 1, {1, 1}, 13},
+    {"regnet", 208, 208, 14, {3, 3}, 1, {1, 1}, 26},
+    {"regnet", 440, 440, 14, {3, 3}, 2, {1, 1}, 55},
+    {"resnext", 128, 128, 56, {3, 3}, 1, {1, 1}, 32},
+    {"resnext", 256, 256, 28, {3, 3}, 1, {1, 1}, 32},
+    {"denoiser", 4, 1, 720, {5, 5}},
+    {"denoiser", 16, 3, 480},
+    {"sound", 1, 1, 16000, {257, 1}, 1, {128, 0}, 1, "", Over::line},
+    {"sound", 1, 4, 48000, {33, 1}, 1, {16, 0}, 1, "", Over::line},
+    {"sound", 2, 2, 44100, {65, 1}, 2, {32, 0}, 2, "", Over::line},
+    {"sound", 8, 8, 16000, {9, 1}, 1, {4, 0}, 1, "relu", Over::line},
+    {"unet", 256, 128, 32, {2, 2}, 2, {0, 0}, 1, "", Over::transposed},
+    {"unet", 128, 64, 64, {2, 2}, 2, {0, 0}, 1, "", Over::transposed},
+    {"unet", 64, 32, 128, {2, 2}, 2, {0, 0}, 1, "", Over::transposed},
+    {"segmenter", 64, 64, 64, {4, 4}, 2, {1, 1}, 1, "", Over::transposed},
+    {"segmenter", 21, 21, 32, {16, 16}, 8, {4, 4}, 1, "", Over::transposed},
+    {"dcgan", 512, 256, 4, {4, 4}, 2, {1, 1}, 1, "relu", Over::transposed},
+    {"dcgan", 256, 128, 8, {4, 4}, 2, {1, 1}, 1, "relu", Over::transposed},
+    {"dcgan", 128, 64, 16, {4, 4}, 2, {1, 1}, 1, "relu", Over::transposed},
+    {"dcgan", 64, 3, 32, {4, 4}, 2, {1, 1}, 1, "tanh", Over::transposed},
+    {"style_transfer", 128, 64, 64, {3, 3}, 2, {1, 1}, 1, "", Over::transposed},
+    {"style_transfer", 64, 32, 128, {3, 3}, 2, {1, 1}, 1, "", Over::transposed},
+    {"decoder", 32, 32, 64, {3, 3}, 1, {1, 1}, 1, "", Over::transposed},
+    {"decoder", 16, 16, 64, {5, 5}, 2, {2, 2}, 1, "", Over::transposed},
+    {"decoder", 8, 1, 64, {4, 4}, 2, {1, 1}, 1, "", Over::transposed},
+    {"decoder", 1, 16, 64, {4, 4}, 2, {1, 1}, 1, "", Over::transposed},
+    {"decoder", 3, 3, 64, {4, 4}, 2, {1, 1}, 1, "", Over::transposed},
+    {"decoder", 8, 32, 64, {4, 4}, 2, {1, 1}, 1, "", Over::transposed},
+    {"decoder", 32, 8, 64, {4, 4}, 2, {1, 1}, 1, "", Over::transposed},
 };
 
 struct Product {
@@ -145,6 +196,7 @@ struct Product {
 
 inline const std::vector<Product> kProducts{{256, 256, 256}, {255, 251, 257}, {100, 100, 100},  {196, 64, 64},
                                             {196, 256, 512}, {13, 37, 1000},  {1000, 32, 128},  {64, 64, 64},
-                                            {1, 512, 512},   {4, 512, 512},   {784, 128, 1152}, {512, 512, 512}};
+                                            {1, 512, 512},   {4, 512, 512},   {784, 128, 1152}, {512, 512, 512},
+                                            {1, 2048, 512},  {3, 1000, 512},  {198, 384, 384},  {1500, 384, 1536}};
 
 }  // namespace moka::bench

@@ -8,18 +8,36 @@ HERE = pathlib.Path(__file__).resolve().parent
 FAMILIES = ("classification", "detection", "segmentation", "image to image", "transformer", "sequence")
 
 
+def of(folder):
+    return sorted(f.stem for f in folder.glob("*.py") if f.stem != "__init__")
+
+
 def names():
-    return sorted(f.stem for f in HERE.glob("*.py") if f.stem != "__init__")
+    """Those that are timed unless others are asked for."""
+    return of(HERE)
+
+
+def further():
+    """Those that are only there for accuracy, unless asked for by name."""
+    return of(HERE / "further")
+
+
+def every():
+    return names() + further()
+
+
+def path(name):
+    if name not in every():
+        raise ValueError(f"nets: expected one of {', '.join(every())}, got {name}")
+    return HERE / f"{name}.py" if name in names() else HERE / "further" / f"{name}.py"
 
 
 def module(name):
-    if name not in names():
-        raise ValueError(f"nets: expected one of {', '.join(names())}, got {name}")
-    return importlib.import_module(f"nets.{name}")
+    return importlib.import_module(".".join(path(name).relative_to(HERE.parent).with_suffix("").parts))
 
 
 def source(name):
     """Everything that decides what the net is, for the key of what is made from it."""
-    own = (HERE / f"{name}.py").read_bytes()
+    own = path(name).read_bytes()
     shared = {"weights", *re.findall(r"(?m)^from blocks\.(\w+) import", own.decode())}
     return own + b"".join((HERE.parent / "blocks" / f"{block}.py").read_bytes() for block in sorted(shared))

@@ -1,21 +1,12 @@
 import torchvision
-from torch import nn
 
 from blocks.inputs import image
+from blocks.segmentation import Scores
 
 TITLE = "DeepLabV3-MobileNetV3 513"
 FAMILY = "segmentation"
 GOALS = {"fp32": 0.80}
 OUTPUTS = ("scores",)
-
-
-class Scores(nn.Module):
-    def __init__(self, segmenter):
-        super().__init__()
-        self.segmenter = segmenter
-
-    def forward(self, x):
-        return self.segmenter(x)["out"]
 
 
 def model():

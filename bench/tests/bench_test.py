@@ -15,6 +15,7 @@ import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
+import accuracy
 import compare
 import engines
 import nets
@@ -28,6 +29,58 @@ try:
     import numpy as np
 except ImportError:
     np = None
+
+
+class Reasons(unittest.TestCase):
+    def behind(self, entries):
+        data = results(sample("a", "moka", ms=20), sample("a", "left", ms=10), sample("a", "moka", ms=10, threads=2),
+                       sample("a", "left", ms=8, threads=2), nets={"a": {"parameters": 25_000_000}}, threads=[1, 2])
+        return [report.behind_table(data, threads, "fp32", entries) for threads in (1, 2)]
+
+    def test_numbers_of_a_reason_are_those_of_the_run(self):
+        one, two = self.behind([{"net": "b", "text": "no"},
+                                {"net": "a", "threads": 2, "text": "{speedup} and {peer_speedup}"},
+                                {"net": "a", "text": "{megabytes} MB at {rate} GB/s"}])
+        self.assertIn("100 MB at 5 GB/s", one)
+        self.assertIn("2.00 and 1.25", two)
+
+    def test_a_row_without_a_reason_says_so(self):
+        self.assertIn("not known", self.behind([])[0])
+
+    def test_all_reasons_are_about_nets_and_have_known_numbers(self):
+        known = {"megabytes": "1", "rate": "1", "speedup": "1", "peer_speedup": "1"}
+        for entry in report.tomllib.loads(report.REASONS.read_text())["reason"]:
+            self.assertIn(entry["net"], nets.every())
+            self.assertTrue(entry["text"].format(**known))
+
+
+class Accuracy(unittest.TestCase):
+    @staticmethod
+    def row(net="resnet50", precision="fp16", **more):
+        made = {"net": net, "title": net, "precision": precision, "limit": accuracy.LIMITS[precision], "build": "b", "date": "d",
+                "error": 1e-3, "same_bits": True, "floor": 1e-3, **more}
+        return {**made, "verdict": accuracy.verdict(made)}
+
+    def test_what_is_further_away_than_allowed_is_good_only_at_the_floor(self):
+        self.assertEqual(self.row()["verdict"], "within")
+        self.assertEqual(self.row(error=3e-3, floor=2.9e-3)["verdict"], "the weights' rounding")
+        self.assertEqual(self.row(error=3e-3, floor=2e-3)["verdict"], "too far")
+        self.assertEqual(self.row(precision="fp32", error=3e-4, floor=None)["verdict"], "too far")
+        self.assertEqual(self.row(same_bits=False)["verdict"], "not the same bits")
+        self.assertEqual(self.row(reason="why")["verdict"], "failed")
+        self.assertEqual([accuracy.is_good(self.row(**m)) for m in ({}, {"error": 1}, {"same_bits": False})], [True, False, False])
+
+    def test_results_of_other_nets_stay(self):
+        old = [self.row("yolov3"), self.row("resnet50"), self.row("resnet50", "fp32")]
+        every = accuracy.together(old, [self.row("resnet50", error=2e-3)])
+        self.assertEqual([(r["net"], r["precision"], r["error"]) for r in every],
+                         [("resnet50", "fp32", 1e-3), ("resnet50", "fp16", 2e-3), ("yolov3", "fp16", 1e-3)])
+
+    def test_the_page_counts(self):
+        rows = [self.row(), self.row(precision="fp32", error=1e-6, floor=None), self.row("yolov3", error=1)]
+        text = accuracy.page({"rows": rows, "versions": {"torch": "1"}, "machine": {"cpu": "A", "isa": ["avx2"]}})
+        self.assertIn("fp32: 1 of 1 nets within 1e-04. fp16: 1 of 2 nets within 2e-03.", text)
+        self.assertIn("too far", text)
 
 
 class Statistics(unittest.TestCase):
@@ -235,8 +288,8 @@ class Comparison(unittest.TestCase):
 class Workers(unittest.TestCase):
     def turn(self, folder, behaviour):
         made = {"net": "a", "engine": behaviour, "threads": 1, "precision": "fp32", "status": "failed", "size": 1}
-        turn = run.Turn(made, lambda: client.Worker(behaviour, folder, folder, 1, "fp32", [0], pathlib.Path(folder) / "log",
-                                                    HERE / "fake_worker.py"))
+        turn = run.Turn(made, lambda more=None: client.Worker(behaviour, folder, folder, 1, "fp32", [0], pathlib.Path(folder) / "log",
+                                                              HERE / "fake_worker.py", more))
         self.addCleanup(turn.close)
         return turn
 
@@ -255,6 +308,16 @@ class Workers(unittest.TestCase):
         self.assertEqual((made["status"], made["load"], made["peak"], made["error"]), ("measured", [0.2] * 3, 1234, 1e-6))
         self.assertEqual((made["steady"]["n"], made["steady"]["p50"], len(made["steady"]["rounds"])), (12, 0.02, 4))
         self.assertAlmostEqual(made["cpu"], 1.0)
+
+    def test_what_an_engine_keeps_is_there_from_the_second_process_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            turn = self.turn(folder, "keeps")
+            turn.load_cached(3, "FAKE_CACHE")
+            self.assertEqual([round(seconds, 6) for seconds in turn.sample["cached"]], [0.03] * 3)
+            turn.load(1)
+            self.assertEqual(turn.sample["load"], [0.2])
+        self.assertAlmostEqual(samples.cached_answer(turn.sample), 0.03)
+        self.assertIsNone(samples.cached_answer(sample("a", "left")))
 
     def test_a_worker_that_dies_leaves_its_last_words(self):
         made = self.go("dies")
@@ -328,14 +391,14 @@ class Folders(unittest.TestCase):
 
     def test_nets(self):
         self.assertGreater(len(nets.names()), 0)
-        for name in nets.names():
+        for name in nets.every():
             with self.subTest(net=name):
-                has = self.definitions(nets.HERE / f"{name}.py")
+                has = self.definitions(nets.path(name))
                 self.assertEqual((has["model"], has["inputs"]), ([], ["rng"]))
                 self.assertTrue(has["TITLE"] and has["OUTPUTS"] and isinstance(has["OUTPUTS"], tuple))
                 self.assertIn(has["FAMILY"], nets.FAMILIES)
                 self.assertLessEqual(has.get("GOALS", {}).keys(), samples.TOLERANCE.keys())
-                self.assertIn(has.get("RELATIVE_TO", name), nets.names())
+                self.assertIn(has.get("RELATIVE_TO", name), nets.every())
                 if "STATES" in has:
                     self.assertLessEqual(set(has["STATEFUL_OUTPUTS"]), set(has["OUTPUTS"]))
                     self.assertEqual(len(has["stateful"]), 1)
@@ -344,7 +407,7 @@ class Folders(unittest.TestCase):
         encoder = (nets.HERE.parent / "blocks" / "bert.py").read_bytes()
         self.assertIn(encoder, nets.source("bert_base"))
         self.assertNotIn(encoder, nets.source("resnet50"))
-        for name in nets.names():
+        for name in nets.every():
             self.assertIn(b"def randomise_batch_norms", nets.source(name))
 
     def test_engines(self):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import sys
 import time
 
@@ -19,4 +20,9 @@ for line in sys.stdin:
     else:
         answer = {"load": {"import": 0.1, "load": 0.2, "first": 0.05}, "run": {"times": [0.01, 0.02, 0.03], "cpu": 0.06},
                   "check": {"error": 1e-6, "outputs": {"y": 1e-6}}, "peak": {"peak": 1234}}[do]
+    if behaviour == "keeps" and do == "load" and "FAKE_CACHE" in os.environ:
+        kept = pathlib.Path(os.environ["FAKE_CACHE"]) / "kept"
+        if kept.exists():
+            answer = {"import": 0.1, "load": 0.02, "first": 0.01}
+        kept.touch()
     print(json.dumps(answer), flush=True)

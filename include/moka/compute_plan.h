@@ -52,6 +52,7 @@ struct ComputePlan {
   size_t arena_bytes = 0;           ///< memory of all values, shared over time
   size_t unshared_bytes = 0;        ///< what it would be without sharing
   size_t packed_bytes = 0;          ///< of constants packed for kernels
+  size_t cached_bytes = 0;          ///< of those that an earlier load had packed (ModelConfiguration::cache)
   double measured_seconds = -1;     ///< of the whole prediction
 };
 

@@ -53,6 +53,11 @@ struct ModelConfiguration {
   /// A kernel, e.g. "cpu.conv.onednn", for an operation's name or a shape as PlannedOperation::shape says it. Loading
   /// fails where it does not exist or cannot run the operation.
   std::map<std::string, std::string> pinned_kernels;
+  /// A folder that keeps weights packed for kernels: the first load of a model from a file writes them there, later
+  /// ones map them. A path, "default" (the user's own, $XDG_CACHE_HOME/moka/packed) or "off". Empty: what the
+  /// environment variable MOKA_CACHE says, else off. What is damaged, or of another model, processor or build, is made
+  /// anew; a folder that cannot be written is a remark of compute_plan and a line on standard error.
+  std::string cache;
   /// Told the name of each operation before its kernels are timed, on the thread that plans. Optional.
   std::function<void(std::string_view operation)> measuring;
 };
@@ -89,6 +94,7 @@ struct LoadTimes {
   double open = 0, import = 0, passes = 0, plan = 0, total = 0;
   double pack = 0;  ///< weights packed and code made for kernels, on all threads
   size_t packed_bytes = 0;
+  size_t cached_bytes = 0;  ///< of weights that were in the cache, packed
 };
 
 /// What an operation computed: its name in the source model, the name of the value, its elements.
@@ -118,6 +124,8 @@ class MOKA_EXPORT Model {
   const LoadTimes& load_times() const;
   /// The file that the configuration's kernel_cache stands for; empty: none.
   const std::string& kernel_cache_file() const;
+  /// The file in the configuration's cache that keeps this model's packed weights; empty: none.
+  std::string cache_file() const;
 
   /// Every input by its name. Missing inputs must be optional. Returns every output of the description. Where a neural
   /// network of the legacy mapping describes [C] or [C, H, W], arrays may also be [sequence, batch, C, H, W].

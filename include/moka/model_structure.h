@@ -35,7 +35,13 @@ struct ModelStructure {
   std::string type;  ///< as ModelDescription::type
   std::vector<Function> functions;
   std::vector<Layer> layers;
-  std::vector<std::pair<std::string, ModelStructure>> models;  ///< of a pipeline: name and structure
+  struct Part;
+  std::vector<Part> models;  ///< of a pipeline
+};
+
+struct ModelStructure::Part {
+  std::string name;
+  ModelStructure structure;
 };
 
 }  // namespace moka

@@ -121,9 +121,10 @@ typedef struct moka_configuration {
   const char* device;        /* only this device and "reference"; NULL: by compute_units */
   const char* kernel_cache; /* measured times that choose kernels: a path, "default", "off"; NULL: $MOKA_KERNEL_CACHE */
   moka_measure_kernels measure_kernels; /* what is measured is written to the kernel cache */
+  const char* cache; /* folder that keeps packed weights: a path, "default", "off"; NULL: $MOKA_CACHE, else off */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT \
-  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO }
+  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL }
 
 /* A file beside the specification: "weights/weight.bin". */
 typedef struct moka_blob {

@@ -1,6 +1,7 @@
 #pragma once
 
 /// All of Moka's C++ interface.
+#include "moka/cache.h"
 #include "moka/compiler.h"
 #include "moka/compute_plan.h"
 #include "moka/description.h"

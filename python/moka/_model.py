@@ -71,6 +71,8 @@ class Model:
     what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another machine or build
     is not used; explain's remarks tell.
     measure_kernels: "no"; "missing": time the kernels of shapes that the cache does not have, and write it; "all": anew.
+    cache: folder that keeps weights packed for kernels: the first load of a file writes them, later ones map them; a path,
+    "default" (the user's own) or "off"; None: what the environment variable MOKA_CACHE says, else off.
     pinned_kernels: kernels by names of operations, or by shapes as explain says them.
 
     Raises MalformedModelError, UnsupportedError, NotFoundError, IOError, OutOfBudgetError; TypeError, ValueError.
@@ -90,6 +92,7 @@ class Model:
         kernel_cache: Union[str, "os.PathLike[str]", None] = None,
         measure_kernels: str = "no",
         pinned_kernels: Optional[Mapping[str, str]] = None,
+        cache: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         if precision not in ("at_least", "exact"):
             raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
@@ -104,6 +107,7 @@ class Model:
         c.optimize = optimize
         c.device = device or ""
         c.kernel_cache = os.path.expanduser(os.fspath(kernel_cache or ""))
+        c.cache = os.path.expanduser(os.fspath(cache or ""))
         c.measure_kernels = _MEASURE[measure_kernels]
         c.pinned_kernels = dict(pinned_kernels or {})
         if isinstance(model, (bytes, bytearray, memoryview)):
@@ -141,6 +145,11 @@ class Model:
     def kernel_cache_file(self) -> str:
         """The file that kernel_cache stands for; empty: none."""
         return self._core.kernel_cache_file
+
+    @property
+    def cache_file(self) -> str:
+        """The file that keeps this model's packed weights; empty: none."""
+        return self._core.cache_file
 
     def predict(
         self,
@@ -209,6 +218,7 @@ class Model:
                 c.reuse_buffers = False
                 c.device = "reference"
                 c.kernel_cache = "off"
+                c.cache = "off"
                 self._plain = self._core.configured(c)
             core = self._plain
         return (Intermediate(*item) for item in core.intermediates(dict(inputs), state))

@@ -98,6 +98,7 @@ void bind_model(nb::module_& m) {
       .def_rw("optimize", &ModelConfiguration::optimize)
       .def_rw("reuse_buffers", &ModelConfiguration::reuse_buffers)
       .def_rw("device", &ModelConfiguration::device)
+      .def_rw("cache", &ModelConfiguration::cache, "A folder, 'default' or 'off'; '': $MOKA_CACHE.")
       .def_rw("kernel_cache", &ModelConfiguration::kernel_cache, "A path, 'default' or 'off'; '': $MOKA_KERNEL_CACHE.")
       .def_rw("measure_kernels", &ModelConfiguration::measure_kernels)
       .def_rw("pinned_kernels", &ModelConfiguration::pinned_kernels, "Kernels by names of operations and by shapes.");
@@ -109,7 +110,8 @@ void bind_model(nb::module_& m) {
       .def_ro("plan", &LoadTimes::plan)
       .def_ro("pack", &LoadTimes::pack)
       .def_ro("total", &LoadTimes::total)
-      .def_ro("packed_bytes", &LoadTimes::packed_bytes);
+      .def_ro("packed_bytes", &LoadTimes::packed_bytes)
+      .def_ro("cached_bytes", &LoadTimes::cached_bytes);
 
   nb::class_<State>(m, "State", "Core ML's MLState: the buffers of a stateful model. One prediction at a time.")
       .def(
@@ -155,6 +157,7 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
       .def_prop_ro("load_times", &Model::load_times, nb::rv_policy::reference_internal)
       .def_prop_ro("kernel_cache_file", &Model::kernel_cache_file)
+      .def_prop_ro("cache_file", &Model::cache_file)
       .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(),
            nb::arg("state").none() = nb::none())
       .def("new_state", &Model::new_state, nb::call_guard<nb::gil_scoped_release>())

@@ -50,6 +50,7 @@ void bind_plan(nb::module_& m) {
       .def_ro("arena_bytes", &ComputePlan::arena_bytes)
       .def_ro("unshared_bytes", &ComputePlan::unshared_bytes)
       .def_ro("packed_bytes", &ComputePlan::packed_bytes)
+      .def_ro("cached_bytes", &ComputePlan::cached_bytes)
       .def_ro("measured_seconds", &ComputePlan::measured_seconds, "Of the whole prediction; -1 when not measured.");
 }
 

@@ -34,7 +34,14 @@ void bind_structure(nb::module_& m) {
   structure.def_ro("type", &ModelStructure::type)
       .def_ro("functions", &ModelStructure::functions)
       .def_ro("layers", &ModelStructure::layers)
-      .def_ro("models", &ModelStructure::models, "(name, structure) of a pipeline's models.");
+      .def_prop_ro(
+          "models",
+          [](const ModelStructure& s) {
+            std::vector<std::pair<std::string, ModelStructure>> all;
+            for (const ModelStructure::Part& part : s.models) all.emplace_back(part.name, part.structure);
+            return all;
+          },
+          "(name, structure) of a pipeline's models.");
 }
 
 }  // namespace moka::python

@@ -258,6 +258,15 @@ Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& decla
   return declared;
 }
 
+bool chooses_default(const FeatureDescription& f) {
+  const import::MultiArrayConstraint& a = f.array;
+  bool chosen = !a.enumerated.empty() || !f.image.enumerated.empty();
+  for (size_t i = 0; i < a.ranges.size() && i < a.shape.size(); i++) chosen |= a.shape[i] != a.ranges[i].lower;
+  if (f.image.width_range) chosen |= f.image.width != f.image.width_range->lower;
+  if (f.image.height_range) chosen |= f.image.height != f.image.height_range->lower;
+  return chosen;
+}
+
 Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s,
                            size_t index) {
   if (type.is_dict()) {

@@ -8,6 +8,7 @@
 #include "format/model_file.h"
 #include "ir/tensor.h"
 #include "moka/model.h"
+#include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/model.h"
 
@@ -44,6 +45,8 @@ Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir:
                             const FeatureValue& value);
 /// The type of a missing optional input; `batch`: that of the given ones, where `declared` has rank 5.
 Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared, int64_t batch = 1);
+/// Whether the default size of a flexible input is another than the lowest that it allows.
+bool chooses_default(const import::FeatureDescription& feature);
 
 /// Where the data of an input is: the value's own memory where it can be used as it is, else converted into staging
 /// memory of the session.
@@ -78,6 +81,21 @@ Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
 /// Error not_found: a pin for an operation that `function` does not have.
 Status check_pins(const plan::KernelChoices& choices, const ir::Function& function);
 
+/// The packed weights that earlier loads of a model kept.
+struct PackedWeights {
+  std::string folder;
+  std::shared_ptr<plan::PackedCache> cache;  ///< nullptr: none
+  /// Writes what is new. That it could not is a remark.
+  void save() const;
+  /// Says on standard error what is wrong with the file, and notes when it was used.
+  void tell() const;
+};
+/// `model`: its path; empty: it has none. Error not_found: the user has no folder for it.
+Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration, const std::string& model,
+                                         std::span<const kernel::Device* const> devices, int threads);
+/// A line on standard error, once for each text: many models may name one file.
+void warn(const std::string& text);
+
 using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
 /// `times`: seconds and runs of each step, nullptr when not measured.
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
@@ -100,6 +118,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// What the model is imported from, kept to import it again.
   struct Source {
     std::optional<format::ModelFile> file;  ///< none: text and weights
+    std::string path;                       ///< of the file; empty: it is in memory
     std::string text;
     std::map<std::string, Bytes> weights;
     std::shared_ptr<plan::PackedStore> packed = std::make_shared<plan::PackedStore>();
@@ -114,6 +133,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   runtime::CompileOptions compile_options;
   api::KernelCache kernel_cache;
+  api::PackedWeights packed_weights;
   bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
   /// The same function with inputs of rank 5, made when such an input first comes.
   struct Rank5 {
@@ -124,8 +144,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,
                                           std::shared_ptr<MemoryBudget> budget, LoadTimes times);
+  /// `path`: empty for what is in memory.
   static std::shared_ptr<const Impl> from_file(
-      const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
+      const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration);
   /// The one for inputs with these leading dimensions.
   Result<const runtime::Model*> model_for(const api::Leading& leading) const;

@@ -15,14 +15,6 @@ runtime::KernelMachine machine_of(std::span<const kernel::Device* const> devices
   return {all, std::string(kernel::build())};
 }
 
-/// Once for each text: many models may name one file.
-void warn(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  std::lock_guard lock(mutex);
-  if (said.insert(text).second) std::fprintf(stderr, "moka: %s\n", text.c_str());
-}
-
 void collect_names(const ir::Block& block, std::set<std::string_view>& names) {
   for (const auto& op : block.ops()) {
     names.insert(op->name);
@@ -31,6 +23,13 @@ void collect_names(const ir::Block& block, std::set<std::string_view>& names) {
 }
 
 }  // namespace
+
+void warn(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  std::lock_guard lock(mutex);
+  if (said.insert(text).second) std::fprintf(stderr, "moka: %s\n", text.c_str());
+}
 
 Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
                                      std::span<const kernel::Device* const> devices) {

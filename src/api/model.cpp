@@ -69,6 +69,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.packed = impl->source->packed;
   impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
   options.plan.choices = impl->kernel_cache.choices;
+  impl->packed_weights = api::unwrap(
+      api::packed_weights_for(configuration, impl->source->path, options.plan.devices, options.plan.threads));
+  options.cache = impl->packed_weights.cache;
   start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
   if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
@@ -80,25 +83,33 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
 
   start = Clock::now();
   std::vector<ir::Type> types;
-  bool concrete = !impl->sequences_only, flexible = false;
+  bool concrete = !impl->sequences_only, flexible = false, chosen = false;
   for (const auto& v : impl->model->ir().body().inputs()) {
-    auto t = api::default_type(feature_of(f, *v), v->type);
+    const import::FeatureDescription& x = feature_of(f, *v);
+    auto t = api::default_type(x, v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
     flexible |= v->type.is_tensor() && !v->type.is_concrete();
+    chosen |= api::chooses_default(x);
     if (t.ok()) types.push_back(*t);
   }
-  // A default shape that cannot be planned, or whose values fail, may be no shape the model is ever asked for:
-  // predictions report it then.
+  // Default sizes that the model chooses must fit each other: Core ML refuses it otherwise. The lowest sizes are what
+  // converters write when nobody chooses, and values that break a rule may be others for the sizes that come.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
-    auto is = [&](ErrorCode code) { return planned.error().code() == code; };
-    if (!planned.ok() && !is(ErrorCode::invalid_argument) && !(flexible && is(ErrorCode::data)))
-      api::raise(planned.error());
+    if (!planned.ok()) {
+      const ErrorCode code = planned.error().code();
+      const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
+      if (!flexible) api::raise(planned.error());
+      if (!tolerated) api::raise(std::move(planned.error()).in("with the default sizes of the inputs"));
+    }
     api::unwrap(impl->kernel_cache.save());
+    impl->packed_weights.save();
   }
+  impl->packed_weights.tell();
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
   times.pack = pool.prepare_seconds();
   times.packed_bytes = pool.packed_bytes();
+  if (pool.cache() != nullptr) times.cached_bytes = pool.cache()->found_bytes();
   times.plan = seconds_since(start) - times.pack;
   times.total = times.open + times.import + times.passes + times.plan + times.pack;
   impl->times = times;
@@ -121,26 +132,28 @@ std::map<std::string, Bytes> hold(std::map<std::string, std::vector<std::byte>> 
 }  // namespace
 
 std::shared_ptr<const Model::Impl> Model::Impl::from_file(
-    const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
+    const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
     const ModelConfiguration& configuration) {
   auto budget = budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
   auto source = std::make_shared<Source>();
   source->file = api::unwrap(open({budget}));
+  source->path = path;
   times.open = seconds_since(start);
   return make(std::move(source), configuration, std::move(budget), times);
 }
 
 Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
-  return Model(Impl::from_file([&](const auto& options) { return format::open_model(path, options); }, configuration));
+  return Model(Impl::from_file(
+      path, [&](const auto& options) { return format::open_model(path, options); }, configuration));
 }
 
 Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
   Bytes specification = hold(std::move(asset.specification));
   auto blobs = hold(std::move(asset.blobs));
   return Model(Impl::from_file(
-      [&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
+      {}, [&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
 }
 
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
@@ -164,6 +177,7 @@ const FunctionDescription& Model::function() const { return impl_->function; }
 const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
 const LoadTimes& Model::load_times() const { return impl_->times; }
 const std::string& Model::kernel_cache_file() const { return impl_->kernel_cache.path; }
+std::string Model::cache_file() const { return impl_->packed_weights.cache ? impl_->packed_weights.cache->path() : ""; }
 
 Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading) const {
   const bool sequences = leading.sequence != 1, batches = leading.batch != 1;
@@ -267,6 +281,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     return {};
   }();
   runs->release(std::move(session));
+  packed_weights.save();
   if (status.ok()) MOKA_TRY(kernel_cache.save());
   return status;
 }
@@ -387,6 +402,8 @@ ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
   report.measured_seconds = total;
   if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
     report.remarks.push_back({"kernel_cache", remark});
+  if (const auto& cache = impl_->packed_weights.cache; cache && !cache->remark().empty())
+    report.remarks.push_back({"cache", cache->remark()});
   return report;
 }
 

@@ -118,7 +118,9 @@ ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const St
   Reporter(out, times).add(plan, 0);
   for (const passes::Remark& r : model.remarks()) out.remarks.push_back({std::string(r.pass), r.text});
   out.operations_in_source = model.operations_in_source();
-  out.packed_bytes = model.plan_options().constants->packed_bytes();
+  const plan::ConstantPool& pool = *model.plan_options().constants;
+  out.packed_bytes = pool.packed_bytes();
+  if (pool.cache() != nullptr) out.cached_bytes = pool.cache()->found_bytes();
   return out;
 }
 

@@ -54,8 +54,8 @@ Result<ModelStructure> structure_of(const proto::Model& model, const format::Mod
   std::vector<std::string> names = import::outline_names(model);
   for (const auto& stage : file.stages(model)) {
     const size_t i = out.models.size();
-    out.models.emplace_back(i < names.size() ? names[i] : cat("model", i),
-                            MOKA_TRY(structure_of(*stage.model, stage.file, options, depth + 1)));
+    ModelStructure structure = MOKA_TRY(structure_of(*stage.model, stage.file, options, depth + 1));
+    out.models.push_back({i < names.size() ? names[i] : cat("model", i), std::move(structure)});
   }
   return out;
 }

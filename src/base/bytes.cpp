@@ -25,10 +25,22 @@ Bytes Bytes::from(std::string text) {
 }
 
 namespace {
-/// The mapped files of this process: first byte to size.
+/// The mapped files of this process by their first byte.
 struct Mappings {
+  struct File {
+    size_t size;
+    std::string name;  ///< of its content
+  };
   std::mutex mutex;
-  std::map<uintptr_t, size_t> files;
+  std::map<uintptr_t, File> files;
+
+  /// That of [data, data + size); the mutex must be held.
+  auto find(uintptr_t data, size_t size) const {
+    auto it = files.upper_bound(data);
+    if (it == files.begin()) return files.end();
+    --it;
+    return data + size < data || data + size > it->first + it->second.size ? files.end() : it;
+  }
 };
 Mappings& mappings() {
   static Mappings* all = new Mappings;
@@ -36,9 +48,9 @@ Mappings& mappings() {
 }
 
 struct Mapping {
-  Mapping(void* b, size_t n) : base(b), size(n) {
+  Mapping(void* b, size_t n, std::string name) : base(b), size(n) {
     std::lock_guard lock(mappings().mutex);
-    mappings().files.emplace(reinterpret_cast<uintptr_t>(b), n);
+    mappings().files.emplace(reinterpret_cast<uintptr_t>(b), Mappings::File{n, std::move(name)});
   }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -56,15 +68,24 @@ void advise(const void* data, size_t size, int advice, bool whole) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<uintptr_t>(data);
   std::lock_guard lock(mappings().mutex);
-  auto it = mappings().files.upper_bound(first);
-  if (it == mappings().files.begin()) return;
-  --it;
-  if (first + size < first || first + size > it->first + it->second) return;
+  if (mappings().find(first, size) == mappings().files.end()) return;
   const uintptr_t begin = (whole ? first + page - 1 : first) / page * page,
                   end = (whole ? first + size : first + size + page - 1) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
+/// A file that is changed gets another time of change, whatever its other times are set to.
+std::string name_of(const struct stat& st) {
+  auto time = [](const timespec& t) { return cat(t.tv_sec, ".", t.tv_nsec); };
+  return cat(st.st_ino, " ", st.st_size, " ", time(st.st_mtim), " ", time(st.st_ctim));
+}
 }  // namespace
+
+std::string place_in_file(const void* data, size_t size) {
+  const auto first = reinterpret_cast<uintptr_t>(data);
+  std::lock_guard lock(mappings().mutex);
+  const auto it = mappings().find(first, size);
+  return it == mappings().files.end() ? std::string() : cat(it->second.name, " at ", first - it->first);
+}
 
 void read_ahead(const void* data, size_t size) {
 #ifdef MADV_POPULATE_READ
@@ -97,7 +118,7 @@ Result<Bytes> map_file(const std::string& path) {
   int e = errno;
   ::close(fd);
   if (p == MAP_FAILED) return fail(ErrorCode::io, "cannot map '", path, "': ", std::strerror(e));
-  auto m = std::make_shared<Mapping>(p, size);
+  auto m = std::make_shared<Mapping>(p, size, name_of(st));
   return Bytes{{static_cast<const std::byte*>(p), size}, m};
 }
 

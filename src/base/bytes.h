@@ -31,6 +31,9 @@ Result<Bytes> map_file(const std::string& path);
 
 /// Reads the pages of [data, data + size) that lie in a mapped file, all at once. Other memory is left as it is.
 void read_ahead(const void* data, size_t size);
+/// Where data lies in a mapped file, in words that no other data has: the file's number, size and times, and the
+/// offset. Empty: in no mapped file.
+std::string place_in_file(const void* data, size_t size);
 /// Takes those pages out of memory; they are read again when they are needed. Other memory is left as it is.
 void drop_pages(const void* data, size_t size);
 

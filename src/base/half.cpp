@@ -14,7 +14,7 @@ uint16_t half::from_float(float f) {
   uint32_t x = std::bit_cast<uint32_t>(f);
   uint32_t sign = (x >> 16) & 0x8000u;
   uint32_t abs = x & 0x7fffffffu;
-  if (abs > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
+  if (abs > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | ((abs >> 13) & 0x3ffu));
   if (abs >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);
   if (abs < 0x38800000u) {
     if (abs < 0x33000000u) return static_cast<uint16_t>(sign);
@@ -39,7 +39,10 @@ float half::to_float(uint16_t h) {
     float v = std::ldexp(static_cast<float>(mant), -24);
     return sign ? -v : v;
   }
-  if (exp == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mant << 13));
+  if (exp == 31) {
+    const uint32_t quiet = mant != 0 ? 0x200u : 0;  // what F16C makes of a NaN
+    return std::bit_cast<float>(sign | 0x7f800000u | ((mant | quiet) << 13));
+  }
   return std::bit_cast<float>(sign | ((exp + 112) << 23) | (mant << 13));
 }
 
@@ -62,15 +65,16 @@ bfloat16::bfloat16(float f) {
 }
 
 #if defined(__x86_64__)
-namespace {
-// clang 14 does not know "f16c" as a feature name of __builtin_cpu_supports.
-bool has_f16c() {
+bool converts_halves() {
+  // clang 14 does not know "f16c" as a feature name of __builtin_cpu_supports.
   static const bool has = [] {
     unsigned a, b, c, d;
     return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
   }();
   return has;
 }
+
+namespace {
 __attribute__((target("f16c,avx"))) void half_to_float_f16c(const uint16_t* in, float* out, size_t n) {
   size_t i = 0;
   for (; i + 8 <= n; i += 8)
@@ -89,14 +93,14 @@ __attribute__((target("f16c,avx"))) void float_to_half_f16c(const float* in, uin
 
 void half_to_float(const uint16_t* in, float* out, size_t n) {
 #if defined(__x86_64__)
-  if (has_f16c()) return half_to_float_f16c(in, out, n);
+  if (converts_halves()) return half_to_float_f16c(in, out, n);
 #endif
   for (size_t i = 0; i < n; i++) out[i] = half::to_float(in[i]);
 }
 
 void float_to_half(const float* in, uint16_t* out, size_t n) {
 #if defined(__x86_64__)
-  if (has_f16c()) return float_to_half_f16c(in, out, n);
+  if (converts_halves()) return float_to_half_f16c(in, out, n);
 #endif
   for (size_t i = 0; i < n; i++) out[i] = half::from_float(in[i]);
 }

@@ -31,6 +31,10 @@ struct bfloat16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
+#if defined(__x86_64__)
+/// Whether the processor has F16C.
+bool converts_halves();
+#endif
 /// Bulk conversions; use the processor's instructions where it has them.
 void half_to_float(const uint16_t* in, float* out, size_t n);
 void float_to_half(const float* in, uint16_t* out, size_t n);

@@ -23,9 +23,9 @@ struct Operand4 {
   std::vector<int64_t> steps;      ///< the first element, then the four
 };
 
-/// `batch`: sizes of batch and head, to which the operand's own broadcast.
-std::optional<Operand4> operand_of(Value* v, bool transposed, const std::array<int64_t, 2>& batch) {
-  auto s = strided_view(v);
+/// `batch`: sizes of batch and head, to which the operand's own broadcast. `halves`: float16 will do.
+std::optional<Operand4> operand_of(Value* v, bool transposed, const std::array<int64_t, 2>& batch, bool halves) {
+  auto s = strided_view(v, halves);
   if (!s || s->sizes.size() < 2) return std::nullopt;
   int64_t lead = 1;
   for (size_t i = 0; i + 2 < s->sizes.size(); i++) lead *= s->sizes[i];
@@ -198,9 +198,9 @@ class Fuser {
     if (!known) return {};
     const std::array<int64_t, 2> batch = *known;
     if (batch[0] * batch[1] != out.count(0, rank - 2)) return {};
-    const auto query = operand_of(parts->query, parts->query_transposed, batch),
-               key = operand_of(parts->key, parts->key_transposed, batch),
-               value = operand_of(parts->value, parts->value_transposed, batch);
+    const auto query = operand_of(parts->query, parts->query_transposed, batch, false),
+               key = operand_of(parts->key, parts->key_transposed, batch, true),
+               value = operand_of(parts->value, parts->value_transposed, batch, true);
     if (!query || !key || !value || value->factor != 1) return {};
     const std::vector<int64_t> sizes{batch[0],      batch[1],        query->sizes[0],
                                      key->sizes[0], query->sizes[1], value->sizes[1]};
@@ -209,8 +209,9 @@ class Fuser {
     if (key->sizes[1] != sizes[4] || value->sizes[0] != sizes[3] || out[rank - 2] != sizes[2] ||
         out[rank - 1] != sizes[5])
       return {};
-    for (const Operand4* o : {&*query, &*key, &*value})
-      if (!is_float32(*o->root)) return {};
+    if (!is_float32(*query->root)) return {};
+    for (const Operand4* o : {&*key, &*value})
+      if (!is_float32(*o->root) && o->root->type.dtype() != DType::fp16) return {};
     if (parts->mask != nullptr &&
         !(parts->mask->type.is_concrete() && parts->mask->type.rank() >= 1 && parts->mask->type.rank() <= 4))
       return {};

@@ -171,8 +171,8 @@ class Remover {
       if (op.output_count() != 1 || !op.epilogue.empty()) continue;
       if (op.has_trait(Trait::constant) || op.has_trait(Trait::stateful)) continue;
       if (Value* same = unchanged(op)) {
-        c_.remark(cat(op.name, " (", op.type_name(), ")"));
-        replace_and_erase(op, same);
+        std::string removed = cat(op.name, " (", op.type_name(), ")");
+        if (replace_and_erase(op, same)) c_.remark(std::move(removed));
       }
     }
     return {};

@@ -137,10 +137,9 @@ class Widener {
       widen_inputs(*op.block(i));
       MOKA_TRY(block(*op.block(i)));
     }
-    if (op.type_name() == "cast" && op.input("x")->type.dtype() == DType::fp32 && text_of(op, "dtype") == "fp32") {
-      replace_and_erase(op, op.input("x"));
+    if (op.type_name() == "cast" && op.input("x")->type.dtype() == DType::fp32 && text_of(op, "dtype") == "fp32" &&
+        replace_and_erase(op, op.input("x")))
       return {};
-    }
     return results(op, after);
   }
 

@@ -8,9 +8,11 @@ namespace moka::passes {
 
 using namespace ir;
 
-void replace_and_erase(Op& op, Value* with) {
+bool replace_and_erase(Op& op, Value* with) {
+  if (with->is_inline_constant()) return false;
   Function::replace_all_uses(op.output(), with);
   op.parent()->erase(&op);
+  return true;
 }
 
 void take_name(Value& to, Value& from) { std::swap(to.name, from.name); }

@@ -9,8 +9,9 @@
 /// What several passes need.
 namespace moka::passes {
 
-/// Replaces the only output of `op` by `with` and erases the operation.
-void replace_and_erase(ir::Op& op, ir::Value* with);
+/// Replaces the only output of `op` by `with` and erases the operation. False, and nothing is done, where `with` is an
+/// inline constant, which ends with its operation.
+bool replace_and_erase(ir::Op& op, ir::Value* with);
 
 /// Gives the only output of `op` its name: `from`, which is about to be erased, gets the other one.
 void take_name(ir::Value& to, ir::Value& from);

@@ -65,9 +65,9 @@ std::optional<Strided> sliced(const Op& op, Strided x) {
   return y.sizes == made ? std::optional(y) : std::nullopt;
 }
 
-std::optional<Strided> view(Value* v, int depth);
+std::optional<Strided> view(Value* v, int depth, bool halves);
 
-std::optional<Strided> through(Value* v, int depth) {
+std::optional<Strided> through(Value* v, int depth, bool halves) {
   const Op* op = v->producer();
   if (op == nullptr || depth == 0 || !op->epilogue.empty() || v->constant() != nullptr) return std::nullopt;
   const std::string& type = op->type_name();
@@ -75,19 +75,21 @@ std::optional<Strided> through(Value* v, int depth) {
     Value* x = nullptr;
     const auto f = factor_of(*op, x);
     if (!f || !(x->type == v->type)) return std::nullopt;
-    auto s = view(x, depth - 1);
+    auto s = view(x, depth - 1, halves);
     if (s) s->factor *= *f;
     return s;
   }
   Value* x = op->input("x");
   if (x == nullptr || !x->type.is_tensor() || !x->type.is_concrete()) return std::nullopt;
   if (type == "reshape" || type == "squeeze" || type == "expand_dims" || type == "identity") {
-    const auto s = view(x, depth - 1);
+    const auto s = view(x, depth - 1, halves);
     return s ? reshaped(*s, v->type.shape().to_vector()) : std::nullopt;
   }
+  if (halves && type == "cast" && x->type.dtype() == DType::fp16 && v->type.dtype() == DType::fp32)
+    return view(x, depth - 1, halves);
   if (type == "transpose") {
     const auto perm = ints_of(*op, "perm");
-    const auto s = view(x, depth - 1);
+    const auto s = view(x, depth - 1, halves);
     if (!perm || !s || perm->size() != s->sizes.size()) return std::nullopt;
     Strided y = *s;
     for (size_t i = 0; i < perm->size(); i++) {
@@ -98,12 +100,12 @@ std::optional<Strided> through(Value* v, int depth) {
     return y;
   }
   if (type == "slice_by_index") {
-    auto s = view(x, depth - 1);
+    auto s = view(x, depth - 1, halves);
     return s ? sliced(*op, std::move(*s)) : std::nullopt;
   }
   if (type == "split") {
     const auto axis = number_of(*op, "axis");
-    auto s = view(x, depth - 1);
+    auto s = view(x, depth - 1, halves);
     if (!axis || !s) return std::nullopt;
     const auto a = static_cast<size_t>(*axis < 0 ? *axis + static_cast<double>(s->sizes.size()) : *axis);
     for (int i = 0; i < v->index(); i++) {
@@ -117,16 +119,16 @@ std::optional<Strided> through(Value* v, int depth) {
   return std::nullopt;
 }
 
-std::optional<Strided> view(Value* v, int depth) {
+std::optional<Strided> view(Value* v, int depth, bool halves) {
   auto self = whole(v);
   if (!self) return self;
-  auto s = through(v, depth);
+  auto s = through(v, depth, halves);
   return s ? s : self;
 }
 
 }  // namespace
 
-std::optional<Strided> strided_view(Value* v) { return view(v, kMaxDepth); }
+std::optional<Strided> strided_view(Value* v, bool halves) { return view(v, kMaxDepth, halves); }
 
 std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>& sizes) {
   // Runs of dimensions that are one evenly spaced dimension, innermost first.

@@ -16,9 +16,9 @@ struct Strided {
   std::vector<int64_t> sizes, steps;
 };
 
-/// Looks through transposes, reshapes, splits, slices and products with a number, as far as it can. Nothing when the
-/// shape of `v` is not known.
-std::optional<Strided> strided_view(ir::Value* v);
+/// Looks through transposes, reshapes, splits, slices and products with a number, as far as it can, and with `halves`
+/// from float32 to the float16 that it was. Nothing when the shape of `v` is not known.
+std::optional<Strided> strided_view(ir::Value* v, bool halves = false);
 
 /// The same elements in another shape of as many elements; nothing when they are not evenly spaced in it.
 std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>& sizes);

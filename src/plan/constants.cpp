@@ -94,8 +94,14 @@ std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
                                                                    size_t bytes, const FillStored& fill) {
   const std::shared_ptr<Packed> packed = entry(value, key, bytes);
+  std::string lasting = cache_ ? lasting_identity_of(value) : std::string();
+  if (!lasting.empty()) lasting = cat(key, " of ", bytes, " from ", lasting);
   std::lock_guard lock(packed->mutex);
-  if (packed->bytes != nullptr) return packed->bytes;
+  if (packed->bytes == nullptr && !lasting.empty()) packed->bytes = cache_->find(lasting, bytes);
+  if (packed->bytes != nullptr) {
+    if (!lasting.empty()) cache_->add(lasting, packed->bytes, bytes);
+    return packed->bytes;
+  }
   if (budget_) MOKA_TRY(budget_->take(bytes, cat("packed constant '", value.name, "'")));
   std::shared_ptr<std::byte> to = memory_.take(bytes);
   if (to == nullptr)
@@ -103,6 +109,7 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
   MOKA_TRY(fill(to.get()));
   packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   packed->bytes = std::move(to);
+  if (!lasting.empty()) cache_->add(lasting, packed->bytes, bytes);
   return packed->bytes;
 }
 

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "ir/program.h"
 #include "kernel/stored.h"
+#include "plan/packed_cache.h"
 #include "plan/packed_store.h"
 
 namespace moka::plan {
@@ -20,9 +21,11 @@ namespace moka::plan {
 /// Expanded when asked for, packed once per (value, key), shared by all plans of a model. Thread-safe.
 class ConstantPool {
  public:
-  /// `store`: what is packed for other functions of the same file too; may be null.
-  explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr)
-      : budget_(std::move(budget)), store_(std::move(store)) {}
+  /// `store`: what is packed for other functions of the same file too; `cache`: what earlier processes packed. Both may
+  /// be null.
+  explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr,
+                        std::shared_ptr<PackedCache> cache = nullptr)
+      : budget_(std::move(budget)), store_(std::move(store)), cache_(std::move(cache)) {}
 
   /// Whether `value` is constant for every input.
   static bool is_constant(const ir::Value& value);
@@ -41,7 +44,8 @@ class ConstantPool {
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,
                                                        const FillStored& fill);
 
-  /// What the store had already is not counted.
+  PackedCache* cache() const { return cache_.get(); }
+  /// What the store or the cache had already is not counted.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
   /// Seconds spent on preparing kernels so far.
   double prepare_seconds() const { return prepare_seconds_.load(std::memory_order_relaxed); }
@@ -52,6 +56,7 @@ class ConstantPool {
   std::shared_ptr<Packed> entry(const ir::Value& value, std::string_view key, size_t bytes);
   std::shared_ptr<MemoryBudget> budget_;
   std::shared_ptr<PackedStore> store_;
+  std::shared_ptr<PackedCache> cache_;
   PiecePool memory_;
   std::mutex mutex_;  ///< of the maps
   std::map<const ir::Value*, ir::Tensor> kept_;

@@ -1,6 +1,9 @@
 #include "plan/packed_store.h"
 
 #include <cstdint>
+#include <functional>
+
+#include "base/bytes.h"
 
 namespace moka::plan {
 
@@ -9,7 +12,10 @@ namespace {
 constexpr size_t kSpelledOut = 256;  // bytes of tensors that are known by their contents
 constexpr int kMaxDepth = 64;
 
-bool describe(const ir::Value& value, int depth, std::string& text, std::vector<ir::Tensor>& sources) {
+/// A name for a large tensor; empty: there is none.
+using NameOf = std::function<std::string(const ir::Tensor&)>;
+
+bool describe(const ir::Value& value, int depth, std::string& text, const NameOf& name_of) {
   if (value.constant() != nullptr) {
     const ir::Tensor& t = value.constant()->tensor;
     if (t.empty_handle()) return false;
@@ -23,8 +29,9 @@ bool describe(const ir::Value& value, int depth, std::string& text, std::vector<
       text += ':';
       text.append(static_cast<const char*>(t.data()), t.bytes());
     } else {
-      text += cat("@", reinterpret_cast<uintptr_t>(t.data()));
-      sources.push_back(t);
+      const std::string name = name_of(t);
+      if (name.empty()) return false;
+      text += cat("@", name);
     }
     return true;
   }
@@ -34,7 +41,7 @@ bool describe(const ir::Value& value, int depth, std::string& text, std::vector<
   for (const ir::Operand& o : op->operands()) {
     text += cat(o.param, "=");
     for (const ir::Value* in : o.values) {
-      if (!describe(*in, depth - 1, text, sources)) return false;
+      if (!describe(*in, depth - 1, text, name_of)) return false;
       text += ',';
     }
   }
@@ -56,7 +63,17 @@ std::shared_ptr<Packed> PackedStore::entry(const std::string& key, std::vector<i
 
 std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources) {
   std::string text;
-  return describe(value, kMaxDepth, text, sources) ? text : std::string();
+  const auto name_of = [&](const ir::Tensor& t) {
+    sources.push_back(t);
+    return cat(reinterpret_cast<uintptr_t>(t.data()));
+  };
+  return describe(value, kMaxDepth, text, name_of) ? text : std::string();
+}
+
+std::string lasting_identity_of(const ir::Value& value) {
+  std::string text;
+  const auto name_of = [](const ir::Tensor& t) { return place_in_file(t.data(), t.bytes()); };
+  return describe(value, kMaxDepth, text, name_of) ? text : std::string();
 }
 
 }  // namespace moka::plan

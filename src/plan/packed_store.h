@@ -30,5 +30,8 @@ class PackedStore {
 /// What a constant value is made of, in words: equal for equal values. Large tensors are known by where they are, so
 /// `sources` must live as long as the words are used. Empty: not known.
 std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
+/// The same in words that other processes understand: large tensors are known by where they are in mapped files. Empty
+/// when one is in none.
+std::string lasting_identity_of(const ir::Value& value);
 
 }  // namespace moka::plan

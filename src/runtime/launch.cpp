@@ -8,6 +8,7 @@
 
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
+#include "plan/team.h"
 
 namespace moka::runtime {
 
@@ -27,6 +28,7 @@ Status run_tiles(const kernel::KernelChoice& c, const kernel::KernelArgs& whole,
   // Each thread begins with the same share of every step, whose data is in its caches, and then helps the others.
   std::array<Counter, kMostThreads> shares;
   for (int t = 0; t < threads; t++) shares[static_cast<size_t>(t)].next = parts * t / threads;
+  plan::spread_team(threads);
 #pragma omp parallel num_threads(threads)
   {
     const int self = omp_get_thread_num();

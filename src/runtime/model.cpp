@@ -40,7 +40,7 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   m->operations_in_source_ = count_operations(m->ir_->body());
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};
   MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
-  m->options_.plan.constants = std::make_shared<plan::ConstantPool>(options.plan.budget, options.packed);
+  m->options_.plan.constants = std::make_shared<plan::ConstantPool>(options.plan.budget, options.packed, options.cache);
   return m;
 }
 

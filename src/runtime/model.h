@@ -18,6 +18,7 @@ struct CompileOptions {
   int64_t loop_limit = 1'000'000;
   plan::PlanOptions plan;                     ///< devices, threads, budget; `constants` is set by compile
   std::shared_ptr<plan::PackedStore> packed;  ///< of all functions of the file; may be null
+  std::shared_ptr<plan::PackedCache> cache;   ///< of earlier processes; may be null
 };
 
 /// One function of a model, ready to be planned for input types and run. Immutable but for its caches; thread-safe.

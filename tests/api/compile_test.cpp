@@ -4,25 +4,17 @@
 #include "api/api_util.h"
 #include "models_folder.h"
 #include "moka/compiler.h"
+#include "temporary_folder.h"
 
 namespace moka {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct TemporaryFolder {
-  fs::path path;
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "moka_compile_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path); }
-};
-
 /// Compiles a copy of `source`, removes the copy, and expects the compiled model to predict the same.
 void compile_and_compare(const fs::path& source) {
-  TemporaryFolder folder;
-  fs::path copy = folder.path / source.filename(), compiled = folder.path / "m.mlmodelc";
+  test::TemporaryFolder folder;
+  fs::path copy = folder / source.filename(), compiled = folder / "m.mlmodelc";
   fs::copy(source, copy, fs::copy_options::recursive);
   compile_model(copy.string(), compiled.string());
   fs::remove_all(copy);
@@ -57,16 +49,16 @@ INSTANTIATE_TEST_SUITE_P(Models, Compile,
                                          "image_nn/MNIST.mlmodel"));
 
 TEST(CompileModel, RefusesToOverwriteAndToCompileTwice) {
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   auto models = test::models_folder();
   if (!models) GTEST_SKIP() << "no folder of models";
   fs::path source = *models / "basic_pitch/nmp.mlpackage";
-  fs::path compiled = folder.path / "m.mlmodelc";
+  fs::path compiled = folder / "m.mlmodelc";
   compile_model(source.string(), compiled.string());
   EXPECT_THROW(compile_model(source.string(), compiled.string()), Exception);
   EXPECT_TRUE(fs::exists(compiled / "coremldata.bin"));
-  EXPECT_THROW(compile_model(compiled.string(), (folder.path / "again.mlmodelc").string()), Exception);
-  EXPECT_FALSE(fs::exists(folder.path / "again.mlmodelc"));
+  EXPECT_THROW(compile_model(compiled.string(), (folder / "again.mlmodelc").string()), Exception);
+  EXPECT_FALSE(fs::exists(folder / "again.mlmodelc"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "api/api_util.h"
 #include "models_folder.h"
+#include "temporary_folder.h"
 
 /// Programs of several functions.
 namespace moka::test {
@@ -66,8 +67,6 @@ class Package {
  public:
   Package() {
     namespace fs = std::filesystem;
-    std::string name = (fs::temp_directory_path() / "moka_functions_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     const fs::path data = folder_ / "two.mlpackage/Data/com.apple.CoreML";
     fs::create_directories(data / "weights");
     fs::copy(MOKA_GOLDEN "/multifunction/two.mlmodel", data / "model.mlmodel");
@@ -97,11 +96,10 @@ class Package {
       }
     }
   }
-  ~Package() { std::filesystem::remove_all(folder_); }
   std::string path() const { return (folder_ / "two.mlpackage").string(); }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 /// How often the weights file is mapped.

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "api/api_util.h"
+#include "temporary_folder.h"
 
 /// Kernels chosen by measured times through the interface: files, the environment, pins.
 namespace moka::test {
@@ -25,15 +26,8 @@ constexpr const char* kConv = R"(program(1.3)
 
 class KernelCacheFile : public ::testing::Test {
  protected:
-  KernelCacheFile() {
-    std::string name = (fs::temp_directory_path() / "moka-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    path_ = (folder_ / "kernels.json").string();
-  }
-  ~KernelCacheFile() override {
-    unsetenv("MOKA_KERNEL_CACHE");
-    fs::remove_all(folder_);
-  }
+  KernelCacheFile() { path_ = (folder_ / "kernels.json").string(); }
+  ~KernelCacheFile() override { unsetenv("MOKA_KERNEL_CACHE"); }
 
   Model load(const std::string& cache, MeasureKernels measure = MeasureKernels::no,
              std::map<std::string, std::string> pins = {}) const {
@@ -81,7 +75,7 @@ class KernelCacheFile : public ::testing::Test {
     return {};
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
   std::string path_;
 };
 
@@ -155,7 +149,7 @@ TEST_F(KernelCacheFile, DamageNeverFailsALoad) {
   EXPECT_EQ(conv(load(path_)).chosen_by, "cache");
   EXPECT_EQ(remark(load((folder_ / "absent.json").string())),
             "kernel cache '" + (folder_ / "absent.json").string() + "' does not exist");
-  EXPECT_EQ(conv(load(folder_.string())).chosen_by, "rule");
+  EXPECT_EQ(conv(load(folder_.path().string())).chosen_by, "rule");
 }
 
 TEST_F(KernelCacheFile, NamesOfKernelsThatDoNotFitAreNotUsed) {

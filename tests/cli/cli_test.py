@@ -25,10 +25,10 @@ AFFINE = """program(1.3)
 }
 """
 
-PRODUCT = """program(1.3)
+CONVOLUTION = """program(1.3)
 {
-    func main<ios18>(tensor<fp32, [8, 4]> x) {
-        tensor<fp32, [8, 4]> z = linear(x = x, weight = tensor<fp32, [4, 4]>([[1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4]]))[name = string("z")];
+    func main<ios18>(tensor<fp32, [1, 32, 12, 12]> x, tensor<fp32, [32, 32, 3, 3]> w) {
+        tensor<fp32, [1, 32, 12, 12]> z = conv(x = x, weight = w, pad_type = string("same"))[name = string("z")];
     } -> (z);
 }
 """
@@ -70,8 +70,9 @@ class Case(unittest.TestCase):
         features = [array_feature("x", [1, 4]), array_feature("y", [1, 4])]
         return write_program(self.folder / "affine.mlmodelc", AFFINE, features, [array_feature("z", [1, 4])], metadata=metadata)
 
-    def product(self):
-        return write_program(self.folder / "product.mlmodelc", PRODUCT, [array_feature("x", [8, 4])], [array_feature("z", [8, 4])])
+    def convolution(self):
+        features = [array_feature("x", [1, 32, 12, 12]), array_feature("w", [32, 32, 3, 3])]
+        return write_program(self.folder / "convolution.mlmodelc", CONVOLUTION, features, [array_feature("z", [1, 32, 12, 12])])
 
     def accumulator(self):
         return write_program(self.folder / "sum.mlmodelc", ACCUMULATOR, [array_feature("x", [3], FLOAT16)],
@@ -81,7 +82,7 @@ class Case(unittest.TestCase):
 class General(Case):
     def test_overview_version_help(self):
         overview = self.ends(0).stdout
-        for command in ("inspect", "predict", "explain", "bench", "tune"):
+        for command in ("inspect", "predict", "explain", "bench", "tune", "cache"):
             self.assertIn(f"$ moka {command}", overview)
             self.assertIn("Example", self.ends(0, command, "--help").stdout)
         self.assertRegex(self.ends(0, "--version").stdout, r"^moka \d+\.\d+\.\d+\n$")
@@ -233,7 +234,7 @@ class Tune(Case):
         return answer
 
     def test_measures_writes_and_is_used(self):
-        model, cache = self.product(), self.folder / "cache" / "kernels.json"
+        model, cache = self.convolution(), self.folder / "cache" / "kernels.json"
         tuned = self.tuned(model, "--threads", "1", "--kernels", cache)
         self.assertEqual(tuned["file"], str(cache))
         self.assertEqual(tuned["measured"], 1)
@@ -250,28 +251,47 @@ class Tune(Case):
         self.assertNotIn("candidates", self.answer("explain", model, "--threads", "1")["operations"][0])
 
     def test_for_people(self):
-        shown = self.ends(0, "tune", self.product(), "--kernels", self.folder / "kernels.json").stdout
+        shown = self.ends(0, "tune", self.convolution(), "--kernels", self.folder / "kernels.json").stdout
         for text in ("operation", "chosen", "the rules'", "measured", str(self.folder / "kernels.json")):
             self.assertIn(text, shown)
 
     def test_pins(self):
-        model = self.product()
+        model = self.convolution()
         planned = self.answer("explain", model, "--pin", "z=reference")["operations"][0]
         self.assertEqual((planned["kernel"], planned["chosenBy"]), ("reference", "pin"))
-        self.assertIn("does not exist", self.ends(2, "explain", model, "--pin", "z=cpu.linear.fast").stderr)
+        self.assertIn("does not exist", self.ends(2, "explain", model, "--pin", "z=cpu.conv.fast").stderr)
         self.assertIn("'y', pinned", self.ends(2, "explain", model, "--pin", "y=reference").stderr)
         self.assertIn("expected OPERATION=KERNEL", self.ends(2, "explain", model, "--pin", "z").stderr)
 
     def test_wrong_shapes(self):
-        model = self.product()
+        model = self.convolution()
         for shape in ("x", "q=1x2", "x=0x4", "x=2x", "x=axb", "x=3x4"):
             self.ends(2, "tune", model, "--kernels", "off", "--shape", shape)
 
     def test_damaged_cache(self):
         cache = self.folder / "kernels.json"
         cache.write_text("{")
-        done = self.ends(0, "predict", self.product(), "--input", "random", "--kernels", cache)
+        done = self.ends(0, "predict", self.convolution(), "--input", "random", "--kernels", cache)
         self.assertEqual(done.stderr.count("kernel cache"), 1)
+
+
+class Cache(Case):
+    def test_is_written_used_listed_and_cleared(self):
+        model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"
+        folder = self.folder / "packed"
+        plain = self.answer("predict", model, "--input", "random")
+        first = self.answer("bench", model, "--iterations", "1", "--cache", folder)["load"]
+        again = self.answer("bench", model, "--iterations", "1", "--cache", folder)["load"]
+        self.assertEqual((first["cachedBytes"], again["packedBytes"]), (0, 0))
+        self.assertEqual(first["packedBytes"], again["cachedBytes"])
+        self.assertEqual(self.answer("predict", model, "--input", "random", "--cache", folder)["outputs"], plain["outputs"])
+        self.assertIn("more from the cache", self.ends(0, "explain", model, "--cache", folder).stdout)
+        listed = self.answer("cache", "list", "--cache", folder)["models"]
+        self.assertEqual([(m["model"], m["usable"]) for m in listed], [(str(model), True)])
+        self.assertIn("1 file", self.ends(0, "cache", "list", "--cache", folder).stdout)
+        self.assertEqual(self.answer("cache", "clear", "--cache", folder)["removed"], 1)
+        self.assertEqual(self.answer("cache", "list", "--cache", folder)["models"], [])
+        self.ends(2, "cache", "remove")
 
 
 class Bench(Case):

@@ -18,10 +18,14 @@ using namespace ir;
 
 namespace {
 
+constexpr size_t kMostBytes = size_t{1} << 28;  // of one program's values
+
 Result<std::vector<Tensor>> interpret(const Case& c, const Program& program) {
   const Function& f = *program.functions[0];
   EvaluateOptions options;
   options.table = &ops::table();
+  MemoryBudget budget(kMostBytes);
+  options.budget = &budget;
   std::vector<Tensor> out;
   for (RuntimeValue& v : MOKA_TRY(evaluate(f, MOKA_TRY(ordered_inputs(c, f)), options)))
     out.push_back(std::move(v.tensor));

@@ -28,6 +28,7 @@ import results
 from results import BAD, HERE, one_line
 
 HARNESS = HERE / "harness"
+AND = "; then "  # between builds of the engine
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -115,13 +116,16 @@ def chosen(args, suites, out):
 
 
 def same_engine(name, args, out):
-    """Results of an older build are no results of this one."""
+    """Results of an older build are no results of this one; what --retry keeps of them is told and remembered."""
     path = out / "engine.json"
     builds = json.loads(path.read_text()) if path.exists() else {}
     now = f"{args.engine} {results.engine_identity(args.engine)}"
     before = builds.get(name, now) if (out / f"{name}.jsonl").exists() else now
     if before != now and not (args.fresh or args.retry or args.ci):
         sys.exit(f"{out} has results of {name} with another build of the engine; --fresh forgets them, --retry keeps what passed")
+    if args.retry and before != now:
+        print(f"{name}: what passed with another build of the engine is kept")
+        now = before if now in before.split(AND) else before + AND + now
     path.write_text(json.dumps(dict(builds, **{name: now}), indent=1) + "\n")
 
 
@@ -130,7 +134,8 @@ def run_suite(name, suite, args, out):
     if args.fresh or args.ci:
         found.unlink(missing_ok=True)
     if args.retry and found.exists():
-        keep = [r for r in results.load(found).values() if r["outcome"] == "passed"]
+        keep = [r for r in results.load(found).values()
+                if r["outcome"] == "passed" or args.match and not re.search(args.match, r["id"])]
         found.write_text("".join(json.dumps(r) + "\n" for r in keep))
     spec = importlib.util.find_spec("coremltools")
     if spec is None or not spec.origin:

@@ -174,6 +174,21 @@ class Runner(unittest.TestCase):
         args.fresh = True
         run.same_engine("blob", args, self.folder)
 
+    def test_what_retry_keeps_of_another_build_is_told(self):
+        args = types.SimpleNamespace(engine="null_engine", fresh=False, retry=False, ci=False)
+        self.write(a="passed")
+        run.same_engine("blob", args, self.folder)
+        args.engine, args.retry = "forkloop", True
+        for _ in range(2):
+            with contextlib.redirect_stdout(io.StringIO()) as text:
+                run.same_engine("blob", args, self.folder)
+            self.assertIn("blob: what passed with another build", text.getvalue())
+        builds = json.loads((self.folder / "engine.json").read_text())["blob"]
+        self.assertEqual([part.split()[0] for part in builds.split(run.AND)], ["null_engine", "forkloop"])
+        args.retry = False
+        with self.assertRaises(SystemExit):
+            run.same_engine("blob", args, self.folder)
+
 
 class Reports(unittest.TestCase):
     def test_reason(self):
@@ -215,9 +230,9 @@ class Reports(unittest.TestCase):
             "cannot run": 1, "not collected": 1})
 
     def test_the_rounding_of_float16_is_told_apart(self):
-        found = by_id(record("failed", id="1", message="off", float16=True), record("failed", id="2", message="off"), record(id="3"))
+        found = by_id(record("failed", id="1", message="off", float16="neither"), record("failed", id="2", message="off"), record(id="3"))
         self.assertEqual([report.suite_row("s", found)[k] for k in ("failed", "float16")], [2, 1])
-        self.assertEqual({g["reason"] for g in report.failing_groups({"s": found})}, {"off", report.FLOAT16})
+        self.assertEqual({g["reason"] for g in report.failing_groups({"s": found})}, {"off", report.FLOAT16["neither"]})
 
     def test_operations(self):
         suites = {"s": by_id(record(id="1", ops=["mil:add", "mil:mul"]), record("failed", id="2", ops=["mil:add"]),
@@ -338,7 +353,8 @@ class Questions(unittest.TestCase):
 
 
 class Float16Steps(unittest.TestCase):
-    def explained(self, actual, desired, dtype="f4", output=65568, given=65568, weight=11):
+    def proved(self, actual, desired, dtype="f4", output=65568, given=65568, weight=11, wide=None, exact=None):
+        """Of a failed comparison with rtol 1e-5; the reference device answers `wide`, and `exact` when it rounds every value."""
         try:
             import numpy.testing
         except ImportError:
@@ -350,26 +366,36 @@ class Float16Steps(unittest.TestCase):
         block = types.SimpleNamespace(operations=[types.SimpleNamespace(outputs=[typed("tensorType", weight)])])
         program = types.SimpleNamespace(functions={"main": types.SimpleNamespace(block_specializations={"CoreML5": block})})
         steps, testing = float16_steps.Float16Steps(), types.SimpleNamespace(assert_allclose=numpy.testing.assert_allclose)
-        steps.wrap_numpy(testing)
+        again = {"at_least": actual if wide is None else wide, "exact": actual if exact is None else exact}
+        steps.wrap_numpy(testing, lambda precision: [numpy.array(again[precision], "f4")])
         steps.saw(types.SimpleNamespace(description=types.SimpleNamespace(input=arrays[:1], output=arrays[1:]), mlProgram=program))
         try:
-            testing.assert_allclose(actual, numpy.array(desired, dtype), rtol=1e-5)
+            testing.assert_allclose(numpy.array(actual, "f4"), numpy.array(desired, dtype), rtol=1e-5)
         except AssertionError:
-            return steps.explain
-        return None
+            return steps.proof
+        return "passed"
 
     def test_float16_is_of_the_expected_numbers_or_of_the_model(self):
-        near, far, desired = [0.5550, 0.001], [0.5569, 0.001], [0.5519, 0.0011]
-        self.assertFalse(self.explained(near, desired))
+        near, desired = [0.5550, 0.001], [0.5519, 0.0011]
+        self.assertIsNone(self.proved(near, desired))
         for half in ({"dtype": "f2"}, {"output": 65552}, {"given": 65552}, {"weight": 10}):
-            self.assertIsNone(self.explained([1.0], [1.0], **half))
-            self.assertTrue(self.explained(near, desired, **half))
-            self.assertFalse(self.explained(far, desired, **half))
+            self.assertEqual(self.proved([1.0], [1.0], **half), "passed")
+            self.assertEqual(self.proved(near, desired, **half), "neither")
+
+    def test_a_proof_needs_the_reference(self):
+        near, desired = [0.5550, 0.001], [0.5519, 0.0011]
+        self.assertIsNone(self.proved(near, desired, "f2", wide=[0.5560, 0.001]))  # another answer
+        self.assertIsNone(self.proved(near, desired, "f2", wide=[0.5550]))  # of another shape
+        self.assertIsNone(self.proved([1.001], [1.0], output=65552, wide=[1.0]))  # it passes, the engine does not
+        self.assertEqual(self.proved([1.0001], [1.0], output=65552, exact=[1.0]), "rounded")
+
+    def test_rounded_answers_may_be_neighbours(self):
+        self.assertEqual(self.proved([1.5, 0.5], [1.4, 0.5], output=65552, wide=[1.5009765625, 0.5]), "neither")
+        self.assertIsNone(self.proved([1.5, 0.5], [1.4, 0.5], output=65552, wide=[1.501953125, 0.5]))
 
     def test_what_cannot_be_compared(self):
-        self.assertFalse(self.explained([1.0, 2.0], [1.0], "f2"))
-        self.assertFalse(self.explained([float("nan")], [1.0], "f2"))
-        self.assertFalse(self.explained([70000.0], [65504.0], "f2"))
+        self.assertIsNone(self.proved([1.0, 2.0], [1.0], "f2", wide=[1.0]))
+        self.assertIsNone(self.proved([float("nan")], [1.0], "f2", wide=[1.0]))
 
 
 class Configuration(unittest.TestCase):

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "base/half.h"
 #include "devices/graph_util.h"
 
 namespace moka::devices_test {
@@ -69,6 +70,38 @@ TEST(CpuAttention, Transposed) {
                                             {"scale", 0.25f},
                                             {"rows_first", true}})});
   }
+}
+
+/// Keys and values that are kept in float16, rows in order, apart, and columns first.
+TEST(CpuAttention, Halves) {
+  for (int64_t rows : {1, 4, 5, 70})
+    for (int64_t keys : {1, 63, 130, 600})
+      for (const bool transposed : {false, true})
+        for (const int64_t spare : {0, 3}) {
+          SCOPED_TRACE(cat(rows, " ", keys, transposed ? " transposed" : "", " ", spare));
+          Graph g;
+          const int64_t heads = 2, width = 24, made = 17, row = width + spare;
+          auto halves = [&](const Shape& s) {
+            const Tensor wide = g.random(s, -2, 2);
+            Tensor t = *Tensor::zeros(DType::fp16, s);
+            float_to_half(wide.as<float>().data(), static_cast<uint16_t*>(t.mutable_data()),
+                          static_cast<size_t>(t.count()));
+            return g.input_of(t);
+          };
+          Value* k = halves(transposed ? Shape{heads, width, keys + spare} : Shape{heads, keys, row});
+          const Tensor key_steps = transposed ? Tensor::i32({0, 0, width * (keys + spare), 1, keys + spare})
+                                              : Tensor::i32({spare, 0, keys * row, row, 1});
+          Value* v = halves({heads, keys, made});
+          expect_same(g, {g.op("moka_attention", {{"query", g.input({heads, rows, width})},
+                                                  {"key", k},
+                                                  {"value", v},
+                                                  {"sizes", Tensor::i32({1, heads, rows, keys, width, made})},
+                                                  {"query_steps", Tensor::i32({0, 0, rows * width, width, 1})},
+                                                  {"key_steps", key_steps},
+                                                  {"value_steps", Tensor::i32({0, 0, keys * made, made, 1})},
+                                                  {"scale", 0.25f},
+                                                  {"rows_first", true}})});
+        }
 }
 
 /// Rows that see no key are NaN; keys that none sees, in whole blocks, weigh nothing.

@@ -223,6 +223,63 @@ TEST(CpuMatmul, Linear) {
   }
 }
 
+TEST(CpuMatmul, EveryRows) {
+  for (int64_t rows : {1, 2, 3, 4, 5, 8, 17, 65, 131})
+    for (auto [depth, made] : {std::pair<int64_t, int64_t>{1, 1}, {7, 16}, {64, 33}, {65, 512}, {300, 200}}) {
+      SCOPED_TRACE(cat(rows, " x ", depth, " x ", made));
+      Graph g;
+      Value* x = g.input({2, rows, depth});
+      Value* a = g.op("linear", {{"x", x}, {"weight", g.random({made, depth})}, {"bias", g.random({made})}});
+      a->producer()->epilogue = {{"gelu"}};
+      expect_same(g, {a, g.op("matmul", {{"x", x}, {"y", g.random({depth, made})}})});
+    }
+}
+
+TEST(CpuMatmul, ThreadsGiveTheSameBits) {
+  for (auto [rows, depth, made] : {std::array<int64_t, 3>{3, 1024, 768},
+                                   {5, 3000, 300},
+                                   {64, 512, 512},
+                                   {64, 4096, 16},
+                                   {197, 256, 768},
+                                   {198, 384, 384},
+                                   {300, 64, 1000}}) {
+    SCOPED_TRACE(cat(rows, " x ", depth, " x ", made));
+    Graph a;
+    expect_same_bits(
+        a,
+        a.op("linear",
+             {{"x", a.input({rows, depth})}, {"weight", a.random({made, depth})}, {"bias", a.random({made})}}),
+        "cpu.linear.gemm", "linear");
+    Graph b;
+    expect_same_bits(b, b.op("matmul", {{"x", b.input({rows, depth})}, {"y", b.random({depth, made})}}),
+                     "cpu.matmul.gemm", "matmul");
+  }
+}
+
+/// Both operands are known only while running.
+TEST(CpuMatmul, ComputedOperandsThreadsGiveTheSameBits) {
+  for (auto [batch, rows, depth, made] : {std::array<int64_t, 4>{1, 64, 4096, 16},
+                                          {1, 64, 512, 512},
+                                          {1, 3, 1024, 768},
+                                          {1, 1, 4096, 64},
+                                          {1, 7, 600, 300},
+                                          {2, 500, 700, 1},
+                                          {1, 16, 8192, 8},
+                                          {12, 64, 128, 64},
+                                          {3, 197, 64, 197},
+                                          {2, 300, 1000, 33}})
+    for (bool tx : {false, true})
+      for (bool ty : {false, true}) {
+        SCOPED_TRACE(cat(batch, " x ", rows, " x ", depth, " x ", made, tx ? " tx" : "", ty ? " ty" : ""));
+        Graph g;
+        Value* x = g.input(tx ? Shape{batch, depth, rows} : Shape{batch, rows, depth});
+        Value* y = g.input(ty ? Shape{batch, made, depth} : Shape{batch, depth, made});
+        Value* out = g.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", tx}, {"transpose_y", ty}});
+        expect_same(g, {out});
+        expect_same_bits(g, out, "cpu.matmul.packing", "matmul");
+      }
+}
+
 /// Shapes that are large enough for panels, with all that goes into them.
 TEST(CpuMatmul, Panels) {
   struct Case {
@@ -250,56 +307,6 @@ TEST(CpuMatmul, Panels) {
       EXPECT_TRUE(std::equal(p.begin(), p.end(), q.begin(), q.end())) << "output " << i << " with one and two threads";
     }
   }
-}
-
-TEST(CpuRecurrent, Lstm) {
-  for (const char* direction : {"forward", "reverse", "bidirectional"})
-    for (bool sequence : {false, true})
-      for (int64_t batch : {1, 3})
-        for (bool more : {false, true}) {
-          SCOPED_TRACE(cat(direction, sequence, batch, more));
-          Graph g;
-          const bool both = std::string_view(direction) == "bidirectional";
-          const int64_t in = 19, h = 21, width = both ? 2 * h : h;
-          std::vector<NamedArg> args{{"x", g.input({7, batch, in})},
-                                     {"initial_h", g.input({batch, width})},
-                                     {"initial_c", g.input({batch, width})},
-                                     {"weight_ih", g.random({4 * h, in})},
-                                     {"weight_hh", g.random({4 * h, h})},
-                                     {"bias", g.random({4 * h})},
-                                     {"direction", direction},
-                                     {"output_sequence", sequence}};
-          if (both) {
-            args.emplace_back("weight_ih_back", g.random({4 * h, in}));
-            args.emplace_back("weight_hh_back", g.random({4 * h, h}));
-          }
-          if (more) {
-            args.emplace_back("peephole", g.random({3 * h}));
-            args.emplace_back("clip", 0.8f);
-            args.emplace_back("recurrent_activation", "hard_sigmoid");
-            args.emplace_back("activation", "linear");
-          }
-          expect_same(g, g.ops("lstm", args));
-        }
-}
-
-TEST(CpuRecurrent, Gru) {
-  for (const char* direction : {"forward", "reverse"})
-    for (bool sequence : {false, true})
-      for (bool after : {false, true}) {
-        SCOPED_TRACE(cat(direction, sequence, after));
-        Graph g(Opset::ios18);
-        const int64_t in = 19, h = 21, batch = 2;
-        expect_same(g, g.ops("gru", {{"x", g.input({7, batch, in})},
-                                     {"initial_h", g.input({batch, h})},
-                                     {"weight_ih", g.random({3 * h, in})},
-                                     {"weight_hh", g.random({3 * h, h})},
-                                     {"bias", g.random({3 * h})},
-                                     {"input_bias", g.random({3 * h})},
-                                     {"direction", direction},
-                                     {"output_sequence", sequence},
-                                     {"reset_after", after}}));
-      }
 }
 
 TEST(CpuLocalResponseNorm, Layouts) {

@@ -28,12 +28,12 @@ std::vector<const Gemm*> sets() {
 struct Product {
   int64_t rows, columns, depth;
   int64_t a_step = depth + 3, c_step = columns + 5;
-  std::vector<float> a, b, c, packed;
+  std::vector<float> a, b, c, bias, packed;
 
   Product(int64_t rows, int64_t columns, int64_t depth) : rows(rows), columns(columns), depth(depth) {
     std::mt19937 random(7);
     std::uniform_real_distribution<float> draw(-1, 1);
-    for (auto [v, n] : {std::pair{&a, rows * a_step}, {&b, depth * columns}, {&c, rows * c_step}}) {
+    for (auto [v, n] : {std::pair{&a, rows * a_step}, {&b, depth * columns}, {&c, rows * c_step}, {&bias, columns}}) {
       v->resize(static_cast<size_t>(n));
       for (float& x : *v) x = draw(random);
     }
@@ -56,7 +56,7 @@ struct Product {
 TEST(Gemm, EveryTail) {
   for (const Gemm* g : sets())
     for (int64_t rows : {1, 2, 3, 5, 6, 7, 9, 13, 14, 15, 28, 43})
-      for (int64_t columns : {1, 3, 4, 8, 15, 16, 17, 31, 32, 33, 65, 96})
+      for (int64_t columns : {1, 3, 4, 8, 15, 16, 17, 31, 32, 33, 65, 96, 131, 200})
         for (int64_t depth : {1, 2, 29, 256, 257, 600})
           for (bool transposed : {false, true}) {
             if (transposed && depth > 29) continue;
@@ -64,9 +64,10 @@ TEST(Gemm, EveryTail) {
             Product p(rows, columns, depth);
             p.pack(*g, transposed);
             const std::vector<float> before = p.c;
-            for (bool add : {false, true}) {
+            for (auto [add, biased] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
               p.c = before;
-              g->multiply(p.a.data(), p.a_step, p.packed.data(), rows, columns, depth, p.c.data(), p.c_step, add);
+              g->multiply(p.a.data(), p.a_step, p.packed.data(), rows, columns, depth, p.c.data(), p.c_step,
+                          biased ? p.bias.data() : nullptr, add);
               double off = 0;
               for (int64_t i = 0; i < rows; i++)
                 for (int64_t j = 0; j < p.c_step; j++) {
@@ -75,7 +76,8 @@ TEST(Gemm, EveryTail) {
                     ASSERT_EQ(p.c[at], before[at]) << "behind row " << i;
                     continue;
                   }
-                  const double want = p.truth(i, j, transposed) + (add ? static_cast<double>(before[at]) : 0);
+                  const double want = p.truth(i, j, transposed) + (add ? static_cast<double>(before[at]) : 0) +
+                                      (biased ? static_cast<double>(p.bias[static_cast<size_t>(j)]) : 0);
                   off = std::max(off, std::fabs(static_cast<double>(p.c[at]) - want));
                 }
               ASSERT_LE(off, 6e-8 * 2 * static_cast<double>(depth + 8));
@@ -85,16 +87,18 @@ TEST(Gemm, EveryTail) {
 
 TEST(Gemm, DividedCallsGiveTheSameBits) {
   for (const Gemm* g : sets()) {
-    Product p(43, 100, 300);
+    Product p(43, 300, 600);
     p.pack(*g, false);
-    g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, false);
+    g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, nullptr,
+                false);
     std::vector<float> parts(p.c.size());
-    for (int64_t row : {0, 1, 17})
-      for (int64_t j = 0; j < p.columns; j += g->panel) {
-        const int64_t end = row == 0 ? 1 : row == 1 ? 17 : p.rows;
+    for (auto [row, end] : {std::pair<int64_t, int64_t>{0, 1}, {1, 3}, {3, 17}, {17, p.rows}}) {
+      const int64_t some = end - row <= 2 ? p.columns : g->panel;
+      for (int64_t j = 0; j < p.columns; j += some)
         g->multiply(p.a.data() + row * p.a_step, p.a_step, p.packed.data() + j * p.depth, end - row,
-                    std::min(g->panel, p.columns - j), p.depth, parts.data() + row * p.c_step + j, p.c_step, false);
-      }
+                    std::min(some, p.columns - j), p.depth, parts.data() + row * p.c_step + j, p.c_step, nullptr,
+                    false);
+    }
     for (int64_t i = 0; i < p.rows; i++)
       for (int64_t j = 0; j < p.columns; j++) {
         const auto at = static_cast<size_t>(i * p.c_step + j);
@@ -111,7 +115,8 @@ TEST(Gemm, OddNumbers) {
     p.a[static_cast<size_t>(4 * p.a_step + 7)] = inf;
     p.b[static_cast<size_t>(11 * p.columns + 20)] = std::nanf("");
     p.pack(*g, false);
-    g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, false);
+    g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, nullptr,
+                false);
     for (int64_t i = 0; i < p.rows; i++)
       for (int64_t j = 0; j < p.columns; j++) {
         const float made = p.c[static_cast<size_t>(i * p.c_step + j)];

@@ -91,7 +91,7 @@ TEST(CoreMLData, HugeCountsAreErrors) {
 }
 
 struct Folder {
-  test::TempFolder folder;
+  test::TemporaryFolder folder;
   fs::path root = folder.path() / "x.mlmodelc";
 
   void put(const std::string& path, std::string_view content) { test::write_file(root / path, content); }

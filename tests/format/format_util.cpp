@@ -62,17 +62,6 @@ std::string gunzip(const fs::path& path) {
   return out;
 }
 
-TempFolder::TempFolder() {
-  std::string pattern = (fs::temp_directory_path() / "moka_test_XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
-  path_ = pattern;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code e;
-  fs::remove_all(path_, e);
-}
-
 Stream coremldata_header(uint32_t type, std::string_view target, uint32_t spec_version) {
   Stream s;
   s.u32(type).u64(1).u64(2).u64(3).str(target).u32(spec_version);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "temporary_folder.h"
 
 namespace moka::test {
 
@@ -20,19 +21,6 @@ std::vector<std::filesystem::path> find_models(const std::filesystem::path& fold
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view content);
 std::string gunzip(const std::filesystem::path& path);
-
-/// A folder that goes away with the value.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Builds little-endian streams such as coremldata.bin.
 struct Stream {

@@ -44,7 +44,7 @@ TEST(Memory, LargeModelStaysInItsFile) {
   uint64_t n = layer.size() + product.size() + weight.size() + payload;
   std::string network = delimited("\x0a", n);                     // NeuralNetwork.layers
   std::string model = delimited("\xa2\x1f", network.size() + n);  // Model.neuralNetwork
-  test::TempFolder folder;
+  test::TemporaryFolder folder;
   auto path = folder.path() / "large.mlmodel";
   test::write_file(path, model + network + layer + product + weight);
   ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(std::filesystem::file_size(path) + payload)), 0);

@@ -25,7 +25,7 @@ std::string manifest(const std::string& path, const std::string& extra = "") {
 }
 
 struct Package {
-  test::TempFolder folder;
+  test::TemporaryFolder folder;
   fs::path root = folder.path() / "x.mlpackage";
 
   explicit Package(const std::string& json) {
@@ -107,7 +107,7 @@ TEST(Package, MissingThingsAreNamed) {
   EXPECT_EQ(file.error().code(), ErrorCode::not_found);
   EXPECT_NE(file.error().to_string().find("none.mlmodel"), std::string::npos);
   EXPECT_EQ(open_model("/nonexistent/model.mlmodel").error().code(), ErrorCode::not_found);
-  test::TempFolder empty;
+  test::TemporaryFolder empty;
   EXPECT_EQ(open_model(empty.path()).error().code(), ErrorCode::malformed);
 }
 

@@ -130,7 +130,7 @@ TEST(Weights, StoreCopiesUnalignedMemory) {
 }
 
 TEST(Weights, StoreStaysInsideItsFolder) {
-  test::TempFolder folder;
+  test::TemporaryFolder folder;
   fs::path root = folder.path() / "m.mlpackage", base = root / "Data/model";
   std::string content(sample().text());
   test::write_file(base / "weights/weight.bin", content);

@@ -1,5 +1,5 @@
 """Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them,
-one that adds two inputs of listed shapes, and one whose default shapes contradict each other; an ML program that adds an
+one that adds two inputs of listed shapes, two whose default shapes contradict each other, chosen or the lowest; an ML program that adds an
 input of listed shapes to one with a range and gives float16 of a shape that is not described."""
 import pathlib
 
@@ -40,6 +40,8 @@ del stacked.neuralNetwork.layers[:]
 layer = stacked.neuralNetwork.layers.add(name="pile", input=["x", "z"], output=["y"])
 layer.stack.axis = 0
 (folder / "contradictory.mlmodel").write_bytes(stacked.SerializeToString())
+stacked.description.input[0].type.multiArrayType.shape[:] = [1]
+(folder / "lowest.mlmodel").write_bytes(stacked.SerializeToString())
 
 pair = Model_pb2.Model(specificationVersion=4)
 for features, name in ((pair.description.input, "a"), (pair.description.input, "b"), (pair.description.output, "y")):

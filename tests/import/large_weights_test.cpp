@@ -8,6 +8,7 @@
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
 #include "ir/tensor.h"
+#include "temporary_folder.h"
 
 /// Weights files of more than 2 GiB (github.com/apple/coremltools/issues/1807); the file of this test has holes.
 namespace moka::import {
@@ -22,13 +23,8 @@ constexpr const char* kManifest = R"({"fileFormatVersion": "1.0.0", "rootModelId
   "w": {"author": "com.apple.CoreML", "description": "", "name": "weights", "path": "com.apple.CoreML/weights"}}})";
 
 struct Package {
-  fs::path path;
-
-  Package() {
-    std::string name = (fs::temp_directory_path() / "moka_large_XXXXXX").string();
-    path = fs::path(mkdtemp(name.data())) / "m.mlpackage";
-  }
-  ~Package() { fs::remove_all(path.parent_path()); }
+  test::TemporaryFolder folder;
+  const fs::path path = folder / "m.mlpackage";
 
   void write(uint64_t offset) {
     const fs::path data = path / "Data/com.apple.CoreML";

@@ -53,6 +53,18 @@ def test_an_unknown_precision_is_an_error(monkeypatch):
         small().predict({"x": np.zeros((1, 3), np.float32)})
 
 
+def test_a_device_by_name(monkeypatch):
+    x = {"x": np.array([[1, -2, 3]], np.float32)}
+    expected = small().predict(x)
+    monkeypatch.setenv("MOKA_DEVICE", "reference")
+    model = small()
+    for name, value in model.predict(x).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-6)
+    monkeypatch.setenv("MOKA_DEVICE", "abacus")
+    with pytest.raises(RuntimeError, match="abacus"):
+        small().predict(x)
+
+
 def test_an_import_by_hand_after_coremltools():
     code = (
         "import coremltools as ct, moka.coremltools\n"

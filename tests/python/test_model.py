@@ -155,6 +155,17 @@ def test_kernels_by_measured_times_and_pins(models, tmp_path):
         moka.Model(path, measure_kernels="some")
 
 
+def test_packed_weights_are_kept(models, tmp_path):
+    path = models / "basic_pitch" / "nmp.mlpackage"
+    first, again, plain = (moka.Model(path, cache=cache, threads=1) for cache in (tmp_path, tmp_path, "off"))
+    assert first.cache_file == again.cache_file and not plain.cache_file
+    assert first.load_times.cached_bytes == 0 < again.load_times.cached_bytes
+    assert again.explain().cached_bytes == again.load_times.cached_bytes
+    inputs = plain.random_inputs()
+    for name, expected in plain.predict(inputs).items():
+        np.testing.assert_array_equal(again.predict(inputs)[name], expected)
+
+
 def test_intermediates_show_every_operation():
     model = moka.Model.from_mil(
         program(

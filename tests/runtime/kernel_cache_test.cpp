@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "temporary_folder.h"
+
 /// The file of measured times: what is written is read again, and nothing that a file holds does harm.
 namespace moka::runtime {
 namespace {
@@ -42,22 +44,6 @@ std::vector<Measurement> parsed(std::string_view text, const KernelMachine& mach
   EXPECT_TRUE(r.ok()) << r.error().to_string() << "\n" << text;
   return r.ok() ? *r : std::vector<Measurement>{};
 }
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "moka-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator{}));
-  }
-
- private:
-  fs::path path_;
-};
 
 TEST(KernelCache, WhatIsWrittenIsRead) { expect_same(parsed(merged_kernel_cache("", kMine, two())), two()); }
 
@@ -152,7 +138,7 @@ TEST(KernelCache, HostileValues) {
 }
 
 TEST(KernelCache, FilesAreReplacedAtOnce) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder / "a/b/kernels.json";
   EXPECT_EQ(read_kernel_cache(path).error().code(), ErrorCode::not_found);
   ASSERT_TRUE(update_kernel_cache(path, kMine, two()).ok());
@@ -162,7 +148,7 @@ TEST(KernelCache, FilesAreReplacedAtOnce) {
 }
 
 TEST(KernelCache, WhatIsNoFile) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   EXPECT_EQ(read_kernel_cache(folder / ".").error().code(), ErrorCode::io);
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(read_kernel_cache(folder / "pipe").error().code(), ErrorCode::io);
@@ -175,7 +161,7 @@ TEST(KernelCache, WhatIsNoFile) {
   const Status status = update_kernel_cache(folder / "plain/kernels.json", kMine, two());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code(), ErrorCode::io);
-  EXPECT_EQ(folder.files(), 3u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 3);
 }
 
 TEST(KernelCache, TheUsersOwnFile) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -101,6 +102,29 @@ TEST(ThreadsOfOnePrediction, AreStarted) {
   }
   EXPECT_EQ(begun[0], 0u);
   EXPECT_EQ(begun[1], 1u);
+}
+
+/// On which processors each thread of this process may run.
+std::vector<std::string> allowed_processors() {
+  std::vector<std::string> all;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("Cpus_allowed:")) all.push_back(line);
+  }
+  return all;
+}
+
+TEST(ThreadsOfOnePrediction, MayRunAnywhereOncePlaced) {
+  const std::string own = allowed_processors().at(0);
+  std::thread([&] {
+    ModelConfiguration configuration;
+    configuration.threads = 3;
+    network(configuration).predict({{"x", batch(8)}});
+    const std::vector<std::string> all = allowed_processors();
+    EXPECT_GE(all.size(), 4u);
+    for (const std::string& one : all) EXPECT_EQ(one, own);
+  }).join();
 }
 
 class Threads : public testing::TestWithParam<int> {};

@@ -1,2 +1,2 @@
 find_package(fmt REQUIRED)
-target_link_libraries(test_tools_moka PRIVATE moka_cli fmt::fmt)
+target_link_libraries(test_tools_moka PRIVATE moka_cli moka fmt::fmt)

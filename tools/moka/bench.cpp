@@ -105,7 +105,7 @@ std::string human(const Measured& measured, const LoadTimes& times) {
   out += fact("predictions",
               fmt::format("{} after the first, {} a second", format_count(static_cast<int64_t>(measured.steady.size())),
                           format_number(1 / std::max(measured.mean, 1e-12))));
-  out += fact("packed", format_bytes(static_cast<double>(times.packed_bytes)) + " of weights");
+  out += fact("packed", packed_text(times.packed_bytes, times.cached_bytes));
   if (measured.memory)
     out += fact("peak memory", fmt::format("{} ({} after loading)", format_bytes(static_cast<double>(measured.memory)),
                                            format_bytes(static_cast<double>(measured.memory_loaded))));
@@ -121,7 +121,8 @@ Json machine(const Measured& m, const LoadTimes& t, const Options& options) {
             {"plan", t.plan},
             {"pack", t.pack},
             {"total", t.total},
-            {"packedBytes", t.packed_bytes}}},
+            {"packedBytes", t.packed_bytes},
+            {"cachedBytes", t.cached_bytes}}},
           {"first", m.first},
           {"predictions", m.steady.size()},
           {"steady",

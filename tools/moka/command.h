@@ -21,6 +21,7 @@ Command add_predict(CLI::App& parent);
 Command add_explain(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_tune(CLI::App& parent);
+Command add_cache(CLI::App& parent);
 
 /// The whole program. Results go to standard output, errors to standard error.
 int run(int argc, const char* const* argv);

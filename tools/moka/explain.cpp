@@ -188,7 +188,7 @@ std::string memory_text(const ComputePlan& plan) {
     arena += fmt::format(
         " ({} without sharing, {} saved)", bytes(plan.unshared_bytes),
         format_percent(1 - static_cast<double>(plan.arena_bytes) / static_cast<double>(plan.unshared_bytes)));
-  return fact("values", arena) + fact("packed", bytes(plan.packed_bytes) + " of weights prepared for kernels");
+  return fact("values", arena) + fact("packed", packed_text(plan.packed_bytes, plan.cached_bytes));
 }
 
 std::string human(const ComputePlan& plan, const Options& options) {
@@ -220,13 +220,15 @@ Json groups_json(const std::vector<Group>& groups) {
 
 Json machine(const ComputePlan& plan, const Options& options) {
   const Costs costs(plan, options.measure);
-  Json json{
-      {"model", options.load.path},
-      {"operationsInSource", plan.operations_in_source},
-      {"folded", plan.folded},
-      {"memory",
-       {{"arenaBytes", plan.arena_bytes}, {"unsharedBytes", plan.unshared_bytes}, {"packedBytes", plan.packed_bytes}}},
-      {"estimatedSeconds", Costs(plan, false).total()}};
+  Json json{{"model", options.load.path},
+            {"operationsInSource", plan.operations_in_source},
+            {"folded", plan.folded},
+            {"memory",
+             {{"arenaBytes", plan.arena_bytes},
+              {"unsharedBytes", plan.unshared_bytes},
+              {"packedBytes", plan.packed_bytes},
+              {"cachedBytes", plan.cached_bytes}}},
+            {"estimatedSeconds", Costs(plan, false).total()}};
   if (options.measure) json["measuredSeconds"] = plan.measured_seconds;
   json["devices"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.device; }));
   json["types"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.type; }));

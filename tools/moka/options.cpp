@@ -34,6 +34,10 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
                  "Kernel cache: the file that 'moka tune' wrote, default for the user's own, or off\n"
                  "(default: $MOKA_KERNEL_CACHE, else off; tune: default)")
       ->option_text("FILE");
+  app.add_option("--cache", options.cache,
+                 "Folder that keeps packed weights for later loads, default for the user's own, or off\n"
+                 "(default: $MOKA_CACHE, else off)")
+      ->option_text("DIR");
   app.add_option("--pin", options.pins,
                  "Run an operation, or all of a shape as explain --json writes it, by this kernel")
       ->allow_extra_args(false)
@@ -68,6 +72,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.threads = options.threads;
   c.device = options.device;
   c.kernel_cache = options.kernels;
+  c.cache = options.cache;
   for (const std::string& pin : options.pins) {
     const size_t at = pin.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == pin.size())

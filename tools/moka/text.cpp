@@ -214,4 +214,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+std::string packed_text(size_t packed_bytes, size_t cached_bytes) {
+  std::string out = format_bytes(static_cast<double>(packed_bytes)) + " of weights prepared for kernels";
+  if (cached_bytes > 0) out += fmt::format(", {} more from the cache", format_bytes(static_cast<double>(cached_bytes)));
+  return out;
+}
+
 }  // namespace moka::cli

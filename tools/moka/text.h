@@ -54,4 +54,7 @@ std::optional<double> parse_number(std::string_view text);
 std::optional<int64_t> parse_integer(std::string_view text);
 std::string_view trimmed(std::string_view text);
 
+/// "12 MB of weights prepared for kernels, 3 MB more from the cache".
+std::string packed_text(size_t packed_bytes, size_t cached_bytes);
+
 }  // namespace moka::cli

@@ -98,6 +98,7 @@ class _MLModelProxy:
         with runtime_errors():
             configuration = _moka.ModelConfiguration()
             configuration.exact_precision = precision == "exact"
+            configuration.device = os.environ.get("MOKA_DEVICE", "")
             configuration.compute_units = _units(compute_units)
             configuration.function_name = function_name or ""
         self._asset: Optional[_MLModelAssetProxy] = None

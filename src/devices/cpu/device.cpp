@@ -11,13 +11,34 @@ class Cpu final : public kernel::Device {
  public:
   Cpu() {
     isa();  // limits oneDNN before its first use
-    for (auto family : {byte_kernels(),         winograd_kernels(),  narrow_kernels(),  taps_kernels(),
-                        pointwise_kernels(),    depthwise_kernels(), planes_kernels(),  transposed_pixels_kernels(),
-                        stream_kernels(),       conv_kernels(),      gemm_kernels(),    matmul_kernels(),
-                        elementwise_kernels(),  norm_kernels(),      reduce_kernels(),  recurrent_kernels(),
-                        concat_kernels(),       attention_kernels(), line_kernels(),    lrn_kernels(),
-                        max_pool_kernels(),     sample_kernels(),    permute_kernels(), slice_kernels(),
-                        slice_update_kernels(), gather_kernels(),    quantize_kernels()})
+    for (auto family : {byte_kernels(),
+                        winograd_kernels(),
+                        narrow_kernels(),
+                        taps_kernels(),
+                        pointwise_kernels(),
+                        depthwise_kernels(),
+                        planes_kernels(),
+                        transposed_pixels_kernels(),
+                        transposed_phases_kernels(),
+                        stream_kernels(),
+                        conv_kernels(),
+                        gemm_kernels(),
+                        matmul_kernels(),
+                        elementwise_kernels(),
+                        norm_kernels(),
+                        reduce_kernels(),
+                        recurrent_kernels(),
+                        concat_kernels(),
+                        attention_kernels(),
+                        line_kernels(),
+                        lrn_kernels(),
+                        max_pool_kernels(),
+                        sample_kernels(),
+                        permute_kernels(),
+                        slice_kernels(),
+                        slice_update_kernels(),
+                        gather_kernels(),
+                        quantize_kernels()})
       kernels_.insert(kernels_.end(), family.begin(), family.end());
   }
   std::string_view name() const override { return "cpu"; }

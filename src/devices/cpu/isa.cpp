@@ -14,6 +14,7 @@
 #include <dnnl.hpp>
 
 #include "base/error.h"
+#include "base/half.h"
 
 namespace moka::devices::cpu {
 
@@ -25,8 +26,7 @@ Isa detect() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq"))
     return Isa::avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    return Isa::avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && converts_halves()) return Isa::avx2;
 #endif
   return Isa::base;
 }
@@ -87,7 +87,7 @@ std::string describe() {
   std::string text;
 #if defined(__x86_64__)
   unsigned regs[12] = {};
-  if (__get_cpuid_max(0x80000000u, nullptr) >= 0x80000004u) {
+  if (static_cast<unsigned>(__get_cpuid_max(0x80000000u, nullptr)) >= 0x80000004u) {
     for (unsigned i = 0; i < 3; i++)
       __get_cpuid(0x80000002u + i, &regs[4 * i], &regs[4 * i + 1], &regs[4 * i + 2], &regs[4 * i + 3]);
     char brand[49] = {};

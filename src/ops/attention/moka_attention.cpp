@@ -68,12 +68,15 @@ OpDef define_moka_attention() {
              "batch, heads, rows of the query, rows of the key, columns of both, columns of the value. Steps: the "
              "first element, then the distance of one batch, head, row and column to the next. The mask broadcasts "
              "to [batch, heads, rows, keys]; the result is [batch, rows, heads, columns] with rows_first, else "
-             "[batch, heads, rows, columns]. Made of the operations that converters write.")
+             "[batch, heads, rows, columns]. Keys and values may be less precise than the query. Made of the "
+             "operations that converters write.")
       .type_var("T", kF16F32)
+      .type_var("K", kF16F32)
+      .type_var("V", kF16F32)
       .type_var("M", any_of(DType::boolean, DType::fp16, DType::fp32))
       .in("query", "T")
-      .in("key", "T")
-      .in("value", "T")
+      .in("key", "K")
+      .in("value", "V")
       .in("attn_mask", "M")
       .optional()
       .constant("sizes", kI32)

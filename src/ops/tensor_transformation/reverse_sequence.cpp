@@ -6,6 +6,16 @@ namespace moka::ops {
 
 namespace {
 
+Status check_lengths(const OpCall& call, const TensorView& lengths, int64_t size) {
+  for (int64_t i = 0; i < lengths.count(); i++) {
+    const int64_t n = load_i64(lengths, i);
+    if (n < 0 || n > size)
+      return fail(ErrorCode::data, "operation '", call.name(),
+                  "' (reverse_sequence), parameter 'lengths': expected lengths from 0 to ", size, ", got ", n);
+  }
+  return {};
+}
+
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type& x = call.type("x");
   MOKA_TRY(expect_vector(call, "lengths"));
@@ -17,12 +27,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     return call.error("lengths", cat(x.shape()[batch], " entries, the size of axis ", batch),
                       cat(length_of(call, "lengths")));
   }
-  if (const TensorView* lengths = call.value("lengths"); lengths != nullptr && x.shape()[seq] >= 0) {
-    for (int64_t i = 0; i < lengths->count(); i++) {
-      const int64_t n = load_i64(*lengths, i);
-      if (n < 0 || n > x.shape()[seq]) return call.error("lengths", cat("lengths from 0 to ", x.shape()[seq]), cat(n));
-    }
-  }
+  if (const TensorView* lengths = call.value("lengths"); lengths != nullptr && x.shape()[seq] >= 0)
+    MOKA_TRY(check_lengths(call, *lengths, x.shape()[seq]));
   return one(x);
 }
 
@@ -32,10 +38,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int seq = MOKA_TRY(axis_of(call, "seq_axis", rank)), batch = MOKA_TRY(axis_of(call, "batch_axis", rank));
   const auto strides = x.shape.strides();
   const auto s = static_cast<size_t>(seq), b = static_cast<size_t>(batch);
-  for (int64_t i = 0; i < lengths.count(); i++) {
-    const int64_t n = load_i64(lengths, i);
-    if (n < 0 || n > x.shape[seq]) return call.error("lengths", cat("lengths from 0 to ", x.shape[seq]), cat(n));
-  }
+  MOKA_TRY(check_lengths(call, lengths, x.shape[seq]));
   copy_all(out[0], x);
   if (x.count() == 0 || seq == batch) return {};
   for (int64_t i = 0; i < x.shape[batch]; i++) {

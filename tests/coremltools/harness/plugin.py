@@ -93,7 +93,7 @@ def pytest_load_initial_conftests(early_config, parser, args):
     if "coremltools" in sys.modules:
         raise pytest.UsageError("conformance: importing the engine must not import coremltools (see contract.md)")
     recorder.wrap_engine()
-    recorder.float16.wrap_numpy(importlib.import_module("numpy.testing"))
+    recorder.float16.wrap_numpy(importlib.import_module("numpy.testing"), recorder.once_more)
 
 
 def pytest_configure(config):
@@ -323,8 +323,8 @@ def make_record(nodeid, reports, recorder, seconds):
               "calls": recorder.calls, "models": sorted(recorder.kinds), "ops": sorted(recorder.ops)}
     if outcome != "passed":
         record.update(phase=phase, error=error, message=message[:1000])
-        if recorder.float16.explain:
-            record["float16"] = True
+        if recorder.float16.proof:
+            record["float16"] = recorder.float16.proof
     if trace:
         record["trace"] = trace
     return record

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
 #include "devices/cpu/kernels/families.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/loops.h"
@@ -14,6 +15,7 @@ namespace moka::devices::cpu {
 namespace {
 
 using ops::AttentionHead;
+using ops::MatrixSteps;
 using vector::Binary;
 using vector::Gemm;
 using vector::loops;
@@ -21,13 +23,45 @@ using vector::Unary;
 
 constexpr int64_t kKeys = 512;     // whose scores are in memory at once
 constexpr int64_t kTile = 24;      // rows of the query whose scores are
+constexpr int64_t kFewKeys = 64;   // that are made fp32 at a time where they are not packed
 constexpr int64_t kFewRows = 4;    // for which packing keys and values takes longer than it spares
 constexpr int64_t kUnitRows = 64;  // of the query, at least, for each thread
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// Keys or values as they are kept, fp32 or fp16.
+struct Matrices {
+  const std::byte* data = nullptr;
+  bool halves = false;
+};
+
+/// Some rows of one of them in fp32.
+struct Matrix {
+  const float* data;
+  int64_t row, column;
+};
+
+Matrix rows_of(const Matrices& all, const MatrixSteps& at, int64_t first, int64_t n, int64_t width, float* scratch) {
+  const int64_t begin = at.first + first * at.row;
+  if (!all.halves) return {reinterpret_cast<const float*>(all.data) + begin, at.row, at.column};
+  const auto* from = reinterpret_cast<const uint16_t*>(all.data) + begin;
+  if (at.column == 1 && at.row == width) {
+    half_to_float(from, scratch, static_cast<size_t>(n * width));
+  } else if (at.row == 1 && at.column != 1) {
+    for (int64_t j = 0; j < width; j++) half_to_float(from + j * at.column, scratch + j * n, static_cast<size_t>(n));
+    return {scratch, 1, n};
+  } else {
+    for (int64_t i = 0; i < n; i++, from += at.row)
+      if (at.column == 1)
+        half_to_float(from, scratch + i * width, static_cast<size_t>(width));
+      else
+        for (int64_t j = 0; j < width; j++) scratch[i * width + j] = half::to_float(from[j * at.column]);
+  }
+  return {scratch, width, 1};
+}
+
 /// A thread's part of the scratch memory, in floats from its beginning.
 struct Places {
-  int64_t keys = 0, values = 0, query = 0, scores = 0, tops = 0, sums = 0, end = 0;
+  int64_t keys = 0, values = 0, wide = 0, query = 0, scores = 0, tops = 0, sums = 0, end = 0;
 };
 
 /// What all heads share, and the data.
@@ -39,7 +73,8 @@ struct Attention {
   bool few = false;
   ir::DType mask_type = ir::DType::none;
 
-  const float *query = nullptr, *key = nullptr, *value = nullptr;
+  const float* query = nullptr;
+  Matrices key, value;
   const void* mask = nullptr;
   float* out = nullptr;
 
@@ -78,47 +113,57 @@ struct Attention {
   }
 
   void run_few(const AttentionHead& from, int64_t row, int64_t end, float* scratch) const {
-    float *q = scratch + at.query, *line = scratch + at.scores;
-    const float *k = key + from.key.first, *v = value + from.value.first;
+    float *q = scratch + at.query, *line = scratch + at.scores, *wide = scratch + at.wide;
     for (; row < end; row++) {
       load_query(from, row, 1, q);
-      if (h.key.column == 1) {
-        loops().dot_rows(k, h.key.row, h.keys, h.width, q, line);
-      } else {
-        std::fill_n(line, h.keys, 0.0f);
-        loops().add_rows(k, h.key.column, h.width, h.keys, q, line);
+      const int64_t block = key.halves || value.halves ? kFewKeys : h.keys;
+      for (int64_t k = 0, n; k < h.keys; k += n) {
+        n = std::min(block, h.keys - k);
+        const Matrix m = rows_of(key, from.key, k, n, h.width, wide);
+        if (m.column == 1) {
+          loops().dot_rows(m.data, m.row, n, h.width, q, line + k);
+        } else {
+          std::fill_n(line + k, n, 0.0f);
+          loops().add_rows(m.data, m.column, h.width, n, q, line + k);
+        }
       }
       add_mask(from, row, 0, line, h.keys);
       float* y = out + from.out.first + row * h.out.row;
       float top = -kInfinity, sum = 0;
       weigh(line, h.keys, top, sum, y);
       std::fill_n(y, h.made, 0.0f);
-      loops().add_rows(v, h.value.row, h.keys, h.made, line, y);
+      for (int64_t k = 0, n; k < h.keys; k += n) {
+        n = std::min(block, h.keys - k);
+        const Matrix m = rows_of(value, from.value, k, n, h.made, wide);
+        loops().add_rows(m.data, m.row, n, h.made, line + k, y);
+      }
       loops().unary(Unary::linear, y, y, h.made, 1 / sum, 0);
     }
   }
 
   void run(const AttentionHead& from, int64_t first, int64_t end, float* scratch) const {
     if (few) return run_few(from, first, end, scratch);
-    float *keys = scratch + at.keys, *values = scratch + at.values, *q = scratch + at.query,
+    float *keys = scratch + at.keys, *values = scratch + at.values, *q = scratch + at.query, *wide = scratch + at.wide,
           *scores = scratch + at.scores, *tops = scratch + at.tops, *sums = scratch + at.sums;
     std::fill_n(tops, end - first, -kInfinity);
     std::fill_n(sums, end - first, 0.0f);
     for (int64_t k = 0; k < h.keys; k += kKeys) {
       const int64_t n = std::min(kKeys, h.keys - k);
-      of_keys->pack(key + from.key.first + k * h.key.row, h.key.column, h.key.row, h.width, n, keys);
-      of_values->pack(value + from.value.first + k * h.value.row, h.value.row, h.value.column, n, h.made, values);
+      const Matrix of_key = rows_of(key, from.key, k, n, h.width, wide);
+      of_keys->pack(of_key.data, of_key.column, of_key.row, h.width, n, keys);
+      const Matrix of_value = rows_of(value, from.value, k, n, h.made, wide);
+      of_values->pack(of_value.data, of_value.row, of_value.column, n, h.made, values);
       for (int64_t row = first; row < end; row += tile) {
         const int64_t some = std::min(tile, end - row);
         float* y = out + from.out.first + row * h.out.row;
         load_query(from, row, some, q);
-        of_keys->multiply(q, h.width, keys, some, n, h.width, scores, kKeys, false);
+        of_keys->multiply(q, h.width, keys, some, n, h.width, scores, kKeys, nullptr, false);
         for (int64_t i = 0; i < some; i++) {
           float* line = scores + i * kKeys;
           add_mask(from, row + i, k, line, n);
           weigh(line, n, tops[row - first + i], sums[row - first + i], y + i * h.out.row);
         }
-        of_values->multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, k > 0);
+        of_values->multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, nullptr, k > 0);
         if (k + n < h.keys) continue;
         for (int64_t i = 0; i < some; i++, y += h.out.row)
           loops().unary(Unary::linear, y, y, h.made, 1 / sums[row - first + i], 0);
@@ -128,9 +173,13 @@ struct Attention {
 };
 
 Match match_attention(const MatchCall& given) {
-  if (std::string why = require_fp32(given, {"query", "key", "value"}); !why.empty()) return Match::no(why);
+  if (std::string why = require_fp32(given, {"query"}); !why.empty()) return Match::no(why);
   const ir::OpCall& call = given.call;
   Attention a;
+  for (auto [param, matrices] : {std::pair{"key", &a.key}, {"value", &a.value}}) {
+    matrices->halves = call.dtype(param) == ir::DType::fp16;
+    if (std::string why = matrices->halves ? "" : require_fp32(given, {param}); !why.empty()) return Match::no(why);
+  }
   if (call.has("attn_mask")) a.mask_type = call.dtype("attn_mask");
   if (a.mask_type != ir::DType::none && a.mask_type != ir::DType::fp32 && a.mask_type != ir::DType::boolean)
     return Match::no(cat("a mask of ", a.mask_type));
@@ -166,6 +215,7 @@ Match match_attention(const MatchCall& given) {
     a.at.tops = place(rows);
     a.at.sums = place(rows);
   }
+  if (a.key.halves || a.value.halves) a.at.wide = place((a.few ? kFewKeys : kKeys) * std::max(h.width, h.made));
   a.at.query = place(a.few ? h.width : a.tile * h.width);
   a.at.scores = place(a.few ? h.keys : a.tile * kKeys);
 
@@ -180,16 +230,22 @@ Match match_attention(const MatchCall& given) {
   c.run = [=, threads = m.threads](const KernelArgs& args) -> Status {
     Attention with = a;
     with.query = args.in[iq].as<float>();
-    with.key = args.in[ik].as<float>();
-    with.value = args.in[iv].as<float>();
+    with.key.data = static_cast<const std::byte*>(args.in[ik].data);
+    with.value.data = static_cast<const std::byte*>(args.in[iv].data);
     with.mask = im < 0 ? nullptr : args.in[static_cast<size_t>(im)].data;
     with.out = args.out[0].as<float>();
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int64_t u = 0; u < count * parts; u++) {
+    const auto unit = [&](int64_t u, int thread) {
       const int64_t first = u % parts * rows, end = std::min(a.h.rows, first + rows);
-      float* scratch = reinterpret_cast<float*>(args.scratch) + (threads > 1 ? omp_get_thread_num() : 0) * a.at.end;
+      float* scratch = reinterpret_cast<float*>(args.scratch) + thread * a.at.end;
       if (first < end) with.run(heads.at(u / parts), first, end, scratch);
+    };
+    // A parallel region calls the system even for a team of one.
+    if (threads == 1) {
+      for (int64_t u = 0; u < count * parts; u++) unit(u, 0);
+      return {};
     }
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t u = 0; u < count * parts; u++) unit(u, omp_get_thread_num());
     return {};
   };
   return Match::yes(std::move(c));

@@ -36,7 +36,9 @@ std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCa
   auto packed = std::make_shared<PackedFloats>();
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(arg)] = true;
-  c.prepare = [=, key = std::move(key), fill = std::move(fill)](kernel::PrepareContext& context) -> Status {
+  c.prepare = [=, before = std::move(c.prepare), key = std::move(key),
+               fill = std::move(fill)](kernel::PrepareContext& context) -> Status {
+    if (before) MOKA_TRY(before(context));
     packed->bytes = MOKA_TRY(context.pack(arg, key, static_cast<size_t>(count) * sizeof(float),
                                           [&](const ir::TensorView& value, std::byte* to) -> Status {
                                             fill(value.as<float>(), reinterpret_cast<float*>(to));

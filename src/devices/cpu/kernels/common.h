@@ -49,7 +49,7 @@ struct PackedFloats {
   const float* data() const { return reinterpret_cast<const float*>(bytes.get()); }
 };
 /// Makes `c` read the constant fp32 input only before its first run, where `fill` packs it into `count` numbers; `key`
-/// as in PrepareContext::pack. What is returned holds them from then on.
+/// as in PrepareContext::pack. What is returned holds them from then on. What `c` prepares already it still does.
 std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCall& m, int arg, std::string key,
                                                   int64_t count,
                                                   std::function<void(const float* value, float* to)> fill);

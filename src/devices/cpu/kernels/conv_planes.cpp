@@ -3,6 +3,7 @@
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/planes.h"
 #include "ops/common/window.h"
 
@@ -38,8 +39,8 @@ struct Plan {
 
 void pack_weights(const Plan& p, const float* w, float* to) {
   for (int64_t column = 0; column < p.columns(); column += p.panel())
-    for (int64_t tap = 0; tap < p.taps(); tap++)
-      for (int64_t o = column; o < column + p.width(column); o++) *to++ = o < p.out ? w[o * p.taps() + tap] : 0;
+    vector::gemm().pack_panel(w + column * p.taps(), p.taps(), p.taps(), std::min(p.width(column), p.out - column),
+                              p.width(column), to + column * p.taps());
 }
 
 /// Line `at` of the padded image, of every plane, to its place in the ring.

@@ -3,6 +3,7 @@
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/pointwise.h"
 #include "ops/common/window.h"
 
@@ -44,11 +45,9 @@ void repeat_half(float* end) { std::copy_n(end - 2 * pointwise().half, pointwise
 void pack_weights(const Plan& p, const float* w, float* to) {
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t first = p.column(panel), width = p.width(panel), columns = std::min(width, p.out - first);
-    for (int64_t c = 0; c < p.in; c++, to += width) {
-      for (int64_t o = 0; o < columns; o++) to[o] = w[(first + o) * p.in + c];
-      std::fill_n(to + columns, width - columns, 0.0f);
+    vector::gemm().pack_panel(w + first * p.in, p.in, p.in, columns, width, to);
+    for (int64_t c = 0; c < p.in; c++, to += width)
       if (p.twice() && panel + 1 == p.panels()) repeat_half(to + width);
-    }
   }
 }
 
@@ -141,7 +140,8 @@ Match match_pointwise(const MatchCall& given) {
         call.ahead = call.weight + width * p.in;
         const bool more = addend >= 0 || !after.empty();
         for (int64_t left = pixels; left > 0; left -= call.pixels) {
-          call.pixels = more ? std::min(left, kFinished) : left;
+          // Never one pixel behind others, whose sum has another order: chunks depend on the threads.
+          call.pixels = more && left != kFinished + 1 ? std::min(left, kFinished) : left;
           pointwise().multiply(call);
           for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)
             finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);

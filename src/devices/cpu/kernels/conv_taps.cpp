@@ -88,7 +88,7 @@ void multiply(const Plan& p, const float* x, const float* weights, int64_t panel
           const int64_t line = down.from + (row - down.first) * w.strides[0];
           gemm().multiply(x + g * plane + (line * w.in[1] + across.from) * block, w.strides[1] * block,
                           weights + p.weight_at(panel, kh * w.kernel[1] + kw, g), across.last - across.first, width,
-                          p.depth(g), sums + ((row - top) * w.out[1] + across.first) * width, width, true);
+                          p.depth(g), sums + ((row - top) * w.out[1] + across.first) * width, width, nullptr, true);
         }
     }
   }

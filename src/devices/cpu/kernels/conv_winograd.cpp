@@ -47,10 +47,9 @@ void transform_weights(const Plan& plan, const float* weight, float* to) {
   const int64_t filter_step = plan.in * plan.w.taps(), line_taps = plan.f->down.taps * plan.f->across.taps;
   for (int64_t p = 0; p < plan.panels(); p++) {
     const int64_t first = p * plan.panel(), width = plan.width(p), count = std::min(width, plan.out - first);
-    for (int64_t c = 0; c < plan.in; c++)
-      for (int64_t line = 0; line < plan.summed; line++)
-        plan.f->filters(weight + first * filter_step + c * plan.w.taps() + line * line_taps, filter_step, count, width,
-                        to + plan.weight_at(p, line, 0) + c * width, plan.in * width);
+    for (int64_t line = 0; line < plan.summed; line++)
+      plan.f->filters(weight + first * filter_step + line * line_taps, filter_step, plan.w.taps(), plan.in, count,
+                      width, to + plan.weight_at(p, line, 0), plan.in * width);
   }
 }
 
@@ -241,8 +240,10 @@ Match match_winograd(const MatchCall& m) {
   c.cost = cost_of(m, 2 * work(p), traffic(m));
   c.prepare = [=, p = *best](kernel::PrepareContext& context) -> Status {
     const auto bytes = static_cast<size_t>(p.weight_at(p.panels() - 1, p.summed, 0)) * sizeof(float);
-    *weights = MOKA_TRY(context.pack(weight, cat("winograd ", c.note, " of ", p.panel(), " ", p.block()), bytes,
-                                     [&](const ir::TensorView& value, std::byte* to) {
+    *weights = MOKA_TRY(context.pack(weight,
+                                     cat("winograd ", c.note, " by ", p.f->down.taps, " x ", p.f->across.taps,
+                                         " at every ", p.f->across.stride, ", of ", p.panel(), " ", p.block()),
+                                     bytes, [&](const ir::TensorView& value, std::byte* to) {
                                        transform_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
                                        return Status();
                                      }));
@@ -266,7 +267,7 @@ Match match_winograd(const MatchCall& m) {
           for (int64_t k = 0; k < p.summed; k++)
             gemm().multiply(v + point * p.in_step + k * p.across * depth, depth,
                             u + p.weight_at(panel, k, p.f->weight_of(point)), chunk.end - chunk.begin, p.width(panel),
-                            p.in, made + point * p.out_step, p.panel(), k > 0);
+                            p.in, made + point * p.out_step, p.panel(), nullptr, k > 0);
         for (int64_t g = 0; g < p.width(panel) / block; g++) {
           const int64_t group = panel * p.panel() / block + g;
           const auto add = bias_of_group(data_of(args, bias), group, p.out);

@@ -14,7 +14,7 @@ std::span<const KernelDef> gather_kernels();
 std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
 std::span<const KernelDef> line_kernels();  ///< convolutions along a line
 std::span<const KernelDef> lrn_kernels();
-std::span<const KernelDef> matmul_kernels();
+std::span<const KernelDef> matmul_kernels();  ///< of operands that are not constant
 std::span<const KernelDef> max_pool_kernels();
 std::span<const KernelDef> norm_kernels();     ///< and softmax
 std::span<const KernelDef> permute_kernels();  ///< transpose, and pixels to channels and back
@@ -30,6 +30,7 @@ std::span<const KernelDef> slice_update_kernels();
 std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
 std::span<const KernelDef> taps_kernels();
 std::span<const KernelDef> transposed_pixels_kernels();
+std::span<const KernelDef> transposed_phases_kernels();
 std::span<const KernelDef> winograd_kernels();
 
 }  // namespace moka::devices::cpu

@@ -7,22 +7,11 @@ namespace moka::devices::cpu {
 
 namespace {
 
-using vector::Binary;
 using vector::Gemm;
-using vector::loops;
 
-constexpr int64_t kChunk = 192;  // columns, at least, that are finished together: whole panels of every kind
-constexpr int64_t kRows = 256;   // rows, at most, whose depth is read again for each panel
-
-/// Where this product was faster than oneDNN's (BERT's, DeiT's and Whisper's shapes): on AVX-512 with weights that do
-/// not fit into the second cache beside the rest; on AVX2 with results whose rows begin at few different places of the
-/// caches' sets.
-bool is_faster(int64_t rows, int64_t made, int64_t depth) {
-  if (rows < 8) return false;
-  if (isa() == Isa::avx512) return rows <= kRows && made * depth >= int64_t{1} << 19;
-  if (isa() == Isa::avx2) return rows <= 2 * kRows && made % 512 == 0 && made * depth >= int64_t{1} << 18;
-  return false;
-}
+constexpr int64_t kChunk = 192;     // columns, at least, that are finished together: whole panels of every kind
+constexpr int64_t kRows = 128;      // rows, at most, whose depth is read again for each panel
+constexpr int64_t kLeastRows = 48;  // for which panels are read once more so that every thread has a part
 
 /// x [rows, depth] times constant weights, of which element (k, column) is at k * row_step + column * column_step;
 /// `bias` is the index of that argument, or negative.
@@ -30,13 +19,14 @@ Match product(const MatchCall& given, std::string_view x, std::string_view weigh
               int64_t row_step, int64_t column_step, int bias, std::string_view name) {
   if (made == 0 || depth == 0) return Match::no("an empty tensor");
   const int64_t rows = given.outputs[0].shape().count() / made;
-  if (!given.asked && !is_faster(rows, made, depth)) return Match::no("a shape that oneDNN is faster for");
   const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth);
   const MatchCall m = with_threads_for(given, flops);
   const Gemm& g = vector::gemm_for(made);
   const auto in = static_cast<size_t>(m.call.arg_index(x));
   const int w = m.call.arg_index(weights), addend = m.call.arg_index("addend");
-  const int64_t blocks = (rows + kRows - 1) / kRows, chunks = (made + kChunk - 1) / kChunk;
+  const int64_t chunks = (made + kChunk - 1) / kChunk;
+  int64_t blocks = (rows + kRows - 1) / kRows;
+  if (m.threads > 1) blocks = std::max(blocks, std::min((4 * m.threads + chunks - 1) / chunks, rows / kLeastRows));
   KernelChoice c;
   c.kernel = name;
   c.in_place = addend;
@@ -56,19 +46,10 @@ Match product(const MatchCall& given, std::string_view x, std::string_view weigh
                     column = t % chunks * kChunk, n = std::min(kChunk, made - column);
       const float* from = args.in[in].as<float>() + first * depth;
       float* to = args.out[0].as<float>() + first * made + column;
-      for (int64_t i = 0; i < end - first && (b != nullptr || more != nullptr); i++) {
-        float* y = to + i * made;
-        const float* sum = more == nullptr ? nullptr : more + (first + i) * made + column;
-        if (b == nullptr) {
-          if (sum != y) std::copy_n(sum, n, y);
-        } else if (sum == nullptr) {
-          std::copy_n(b + column, n, y);
-        } else {
-          loops().binary(Binary::add, sum, 1, b + column, 1, y, n);
-        }
-      }
+      if (const float* sum = more == nullptr ? to : more + first * made + column; sum != to)
+        for (int64_t i = 0; i < end - first; i++) std::copy_n(sum + i * made, n, to + i * made);
       g.multiply(from, depth, panels + column * depth, end - first, n, depth, to, made,
-                 b != nullptr || more != nullptr);
+                 b == nullptr ? nullptr : b + column, more != nullptr);
       if (after.empty()) continue;
       for (int64_t i = 0; i < end - first; i++) apply_all(after, to + i * made, n);
     }
@@ -89,7 +70,7 @@ Match match_matmul(const MatchCall& m) {
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   const ir::Shape& y = m.call.shape("y");
   if (!m.is_constant("y") || y.rank() != 2) return Match::no("a y that is no constant matrix");
-  if (!tx.ok() || !ty.ok() || *tx || m.call.rank("x") < 2) return Match::no("a transposed x");
+  if (!tx.ok() || !ty.ok() || *tx) return Match::no("a transposed x");
   if (*ty) return product(m, "x", "y", y[0], y[1], 1, y[1], -1, "cpu.matmul.gemm");
   return product(m, "x", "y", y[1], y[0], y[1], 1, -1, "cpu.matmul.gemm");
 }
@@ -97,8 +78,8 @@ Match match_matmul(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> gemm_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.gemm", {"linear"}, match_linear, true, true},
-                                   {"cpu.matmul.gemm", {"matmul"}, match_matmul, true, true}};
+  static const KernelDef defs[] = {{"cpu.linear.gemm", {"linear"}, match_linear, true},
+                                   {"cpu.matmul.gemm", {"matmul"}, match_matmul, true}};
   return defs;
 }
 

@@ -1,144 +1,200 @@
+#include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
-#include "devices/cpu/onednn.h"
+#include "devices/cpu/vector/gemm.h"
+#include "devices/cpu/vector/rows.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-using namespace onednn;
-using dnnl::prop_kind;
+using vector::Gemm;
+using vector::loops;
 
-/// x [rows, depth] times constant weights [made, depth], read through `weights`.
-Match inner_product(const MatchCall& given, std::string_view x, std::string_view y, const Desc& weights, bool bias,
-                    std::string_view name) {
-  const int64_t made = weights.dims()[0], depth = weights.dims()[1];
-  const int64_t rows = given.outputs[0].shape().count() / made;
-  const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth);
-  const MatchCall m = with_threads_for(given, flops);
-  ThreadScope scope(m.threads);
-  dnnl::post_ops post;
-  const size_t fused = append_epilogues(m, post);
-  try {
-    for (bool with_post : {true, false}) {
-      const Desc from = row_major({rows, depth}), to = row_major({rows, made});
-      const dnnl::inner_product_forward::desc d =
-          bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, from, any({made, depth}),
-                                                   row_major({made}), to)
-               : dnnl::inner_product_forward::desc(prop_kind::forward_inference, from, any({made, depth}), to);
-      dnnl::inner_product_forward::primitive_desc pd(d, attributes(with_post ? post : dnnl::post_ops()), engine(),
-                                                     true);
-      if (pd.get(true) == nullptr || is_plain_loops(pd)) continue;
-      Launch launch;
-      launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index(x));
-      launch.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), m.call.arg_index(y), weights);
-      if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), m.call.arg_index("bias"));
-      launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose(name, pd, m);
-      c.epilogues = with_post ? fused : 0;
-      c.cost = cost_of(m, flops, traffic(m));
-      take_addend(c, m, with_post);
-      return Match::yes(std::move(c));
-    }
-  } catch (const dnnl::error& e) {
-    return Match::no(cat("oneDNN: ", e.what()));
+constexpr int64_t kColumns = 192;   // of the result that are finished together: whole panels of every kind
+constexpr int64_t kRows = 128;      // at most at once
+constexpr int64_t kDepth = 512;     // that is packed at once: whole parts of those of Gemm, so that sums are the same
+constexpr int64_t kLeastRows = 64;  // for which columns are packed once more so that every thread has a part
+constexpr int64_t kFewRows = 4;     // for which packing takes longer than it spares
+constexpr int64_t kFewOfRows = 8;   // the same of a transposed y
+
+/// A stack of matrices: element (i, j) of the one at `step(b)` is at i * row + j * column.
+struct Operand {
+  int64_t rows = 1, columns = 1, row = 0, column = 0;
+  std::vector<int64_t> steps;  ///< of the dimensions that the stack is counted in; 0 where it repeats
+
+  Operand transposed() const { return {columns, rows, column, row, steps}; }
+};
+
+/// A vector is a row (left) or a column.
+Operand operand_of(const ir::Shape& s, bool transposed, bool left, const ir::Shape& stack) {
+  Operand o;
+  const int r = s.rank();
+  o.rows = r == 1 ? (left ? 1 : s[0]) : s[r - 2];
+  o.columns = r == 1 ? (left ? s[0] : 1) : s[r - 1];
+  o.row = o.columns;
+  o.column = 1;
+  o.steps.assign(static_cast<size_t>(stack.rank()), 0);
+  int64_t step = o.rows * o.columns;
+  for (int i = r - 3, j = stack.rank() - 1; i >= 0; i--, j--) {
+    if (s[i] != 1) o.steps[static_cast<size_t>(j)] = step;
+    step *= s[i];
   }
-  return Match::no("no oneDNN implementation");
+  return transposed && r > 1 ? o.transposed() : o;
 }
 
-Match general(const MatchCall& given, const Desc& x, const Desc& y, const Desc& bias, const Desc& out,
-              std::string_view px, std::string_view py, double depth, std::string_view name) {
-  const double flops = 2.0 * static_cast<double>(given.outputs[0].shape().count()) * depth;
-  const MatchCall m = with_threads_for(given, flops);
-  ThreadScope scope(m.threads);
-  dnnl::post_ops post;
-  const size_t fused = append_epilogues(m, post);
-  std::string slow = "no implementation";
-  for (bool with_post : {true, false}) {
-    try {
-      const dnnl::matmul::desc d = bias.is_zero() ? dnnl::matmul::desc(x, y, out) : dnnl::matmul::desc(x, y, bias, out);
-      dnnl::matmul::primitive_desc pd(d, attributes(with_post ? post : dnnl::post_ops()), engine(), true);
-      if (pd.get(true) == nullptr) continue;
-      if (is_plain_loops(pd)) {
-        slow = pd.impl_info_str();
-        continue;
-      }
-      Launch launch;
-      launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index(px));
-      launch.in(DNNL_ARG_WEIGHTS, pd.weights_desc(), m.call.arg_index(py));
-      if (!bias.is_zero()) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), m.call.arg_index("bias"));
-      launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose(name, pd, m);
-      c.epilogues = with_post ? fused : 0;
-      c.cost = cost_of(m, flops, traffic(m));
-      take_addend(c, m, with_post);
-      return Match::yes(std::move(c));
-    } catch (const dnnl::error& e) {
-      slow = e.what();
+struct Product {
+  Operand x, y;
+  ir::Shape stack;    ///< of the results
+  int64_t parts = 1;  ///< of rows
+  const Gemm* gemm = nullptr;
+
+  int64_t chunks() const { return (y.columns + kColumns - 1) / kColumns; }
+  int64_t count() const { return stack.count(); }
+  bool is_transposed() const { return y.row == 1 && y.column != 1; }
+  bool is_few() const { return x.rows <= (is_transposed() ? kFewOfRows : kFewRows); }
+  int64_t panel_floats() const { return is_few() ? 0 : vector::packed_count(*gemm, depth_at_once(), kColumns); }
+  int64_t row_floats() const {
+    if (x.column == 1) return 0;
+    return is_few() ? x.rows * x.columns : kRows * depth_at_once();
+  }
+  int64_t depth_at_once() const { return std::min(kDepth, x.columns); }
+
+  int64_t place(const std::vector<int64_t>& steps, int64_t b) const {
+    int64_t at = 0;
+    for (int d = stack.rank() - 1; d >= 0; b /= stack[d], d--) at += b % stack[d] * steps[static_cast<size_t>(d)];
+    return at;
+  }
+
+  void few(const float* a, const float* b, const float* bias, int64_t column, int64_t n, float* c,
+           float* scratch) const {
+    const int64_t depth = x.columns, made = y.columns;
+    if (x.column != 1) {
+      loops().transpose(a, x.column, depth, x.rows, scratch, depth);
+      a = scratch;
+    }
+    const int64_t step = x.column == 1 ? x.row : depth;
+    if (is_transposed()) {
+      vector::Rows rows;
+      rows.data = reinterpret_cast<const std::byte*>(b);
+      rows.depth = depth;
+      rows.step = y.column * static_cast<int64_t>(sizeof(float));
+      for (int64_t i = 0; i < x.rows; i += 4)
+        vector::row_loops().product(rows, column, column + n, a + i * step, step, std::min<int64_t>(4, x.rows - i),
+                                    bias, c + i * made, made);
+      return;
+    }
+    for (int64_t i = 0; i < x.rows; i++) {
+      float* to = c + i * made + column;
+      if (bias == nullptr)
+        std::fill_n(to, n, 0.0f);
+      else
+        std::copy_n(bias + column, n, to);
+      loops().add_rows(b + column, y.row, depth, n, a + i * step, to);
     }
   }
-  return Match::no(cat("oneDNN: ", slow));
+
+  void many(const float* a, const float* b, const float* bias, int64_t first, int64_t end, int64_t column, int64_t n,
+            float* c, float* panels, float* rows) const {
+    const int64_t depth = x.columns, made = y.columns;
+    for (int64_t k = 0, some; k < depth; k += some) {
+      some = std::min(kDepth, depth - k);
+      gemm->pack(b + k * y.row + column * y.column, y.row, y.column, some, n, panels);
+      for (int64_t i = first, height; i < end; i += height) {
+        height = std::min(kRows, end - i);
+        const float* from = a + i * x.row + k * x.column;
+        int64_t step = x.row;
+        if (x.column != 1) {
+          loops().transpose(from, x.column, some, height, rows, some);
+          from = rows;
+          step = some;
+        }
+        gemm->multiply(from, step, panels, height, n, some, c + i * made + column, made,
+                       bias == nullptr || k > 0 ? nullptr : bias + column, k > 0);
+      }
+    }
+  }
+};
+
+Match match(const MatchCall& given, Product p, std::string_view px, std::string_view py, std::string_view name) {
+  const int bias = given.call.version().param_index("bias") < 0 ? -1 : given.call.arg_index("bias"),
+            addend = given.call.arg_index("addend");
+  // A column is a row of the other way round.
+  if (p.y.columns == 1 && p.x.rows > 1 && bias < 0) {
+    p = {p.y.transposed(), p.x.transposed(), p.stack};
+    std::swap(px, py);
+  }
+  const double flops = 2.0 * static_cast<double>(p.count() * p.x.rows * p.y.columns) * static_cast<double>(p.x.columns);
+  const MatchCall m = with_threads_for(given, flops);
+  p.gemm = &vector::gemm_for(p.y.columns);
+  if (m.threads > 1 && !p.is_few())
+    p.parts = std::clamp<int64_t>((4 * m.threads + p.count() * p.chunks() - 1) / (p.count() * p.chunks()), 1,
+                                  std::max<int64_t>(1, p.x.rows / kLeastRows));
+  const int64_t thread_floats = (p.panel_floats() + p.row_floats() + 15) / 16 * 16;
+  const int ix = m.call.arg_index(px), iy = m.call.arg_index(py);
+  KernelChoice c;
+  c.kernel = name;
+  c.tiles = p.count() * p.chunks() * p.parts;
+  c.epilogues = m.epilogue.size();
+  c.scratch = static_cast<size_t>(given.threads * thread_floats) * sizeof(float);
+  c.cost = cost_of(m, flops, traffic(m));
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    float* const panels = reinterpret_cast<float*>(args.scratch) + args.thread * thread_floats;
+    float* const rows = panels + p.panel_floats();
+    const float *b = data_of(args, bias), *more = data_of(args, addend);
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t part = t % p.parts, chunk = t / p.parts % p.chunks(), stack = t / p.parts / p.chunks();
+      const int64_t first = p.x.rows * part / p.parts, end = p.x.rows * (part + 1) / p.parts;
+      const int64_t column = chunk * kColumns, n = std::min(kColumns, p.y.columns - column);
+      const float *x = data_of(args, ix) + p.place(p.x.steps, stack),
+                  *y = data_of(args, iy) + p.place(p.y.steps, stack);
+      const int64_t at = stack * p.x.rows * p.y.columns;
+      float* to = args.out[0].as<float>() + at;
+      if (p.is_few())
+        p.few(x, y, b, column, n, to, rows);
+      else
+        p.many(x, y, b, first, end, column, n, to, panels, rows);
+      for (int64_t i = first; i < end; i++) {
+        const int64_t row = i * p.y.columns + column;
+        if (more != nullptr) loops().binary(vector::Binary::add, to + row, 1, more + at + row, 1, to + row, n);
+        apply_all(after, to + row, n);
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
 }
 
 Match match_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   const ir::Shape& w = m.call.shape("weight");
-  const bool bias = m.call.has("bias");
-  if (m.is_constant("weight"))
-    return inner_product(m, "x", "weight", row_major({w[0], w[1]}), bias, "cpu.linear.onednn");
-  const int64_t rows = m.outputs[0].shape().count() / w[0];
-  return general(m, row_major({rows, w[1]}), strided({w[1], w[0]}, {1, w[1]}), bias ? row_major({1, w[0]}) : Desc(),
-                 row_major({rows, w[0]}), "x", "weight", static_cast<double>(w[1]), "cpu.linear.onednn");
-}
-
-/// Batch dimensions padded with ones to `rank`; a vector becomes a row (left) or a column.
-Desc operand(const ir::Shape& s, bool transposed, bool left, int rank) {
-  const int64_t rows = s.rank() == 1 ? (left ? 1 : s[0]) : s[s.rank() - 2],
-                cols = s.rank() == 1 ? (left ? s[0] : 1) : s[s.rank() - 1];
-  Dims dims(static_cast<size_t>(rank), 1), strides(static_cast<size_t>(rank));
-  int64_t step = rows * cols;
-  for (int i = rank - 3, j = s.rank() - 3; i >= 0; i--, j--) {
-    dims[static_cast<size_t>(i)] = j >= 0 ? s[j] : 1;
-    strides[static_cast<size_t>(i)] = step;
-    step *= dims[static_cast<size_t>(i)];
-  }
-  const auto r = static_cast<size_t>(rank - 2), c = r + 1;
-  dims[r] = transposed ? cols : rows;
-  dims[c] = transposed ? rows : cols;
-  strides[r] = transposed ? 1 : cols;
-  strides[c] = transposed ? cols : 1;
-  return strided(dims, strides);
+  const ir::Shape x{m.outputs[0].shape().count() / w[0], w[1]}, one;
+  return match(m, {operand_of(x, false, true, one), operand_of(w, true, false, one), one}, "x", "weight",
+               "cpu.linear.packing");
 }
 
 Match match_matmul(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok()) return Match::no("transposition that is not constant");
-  const ir::Shape &x = m.call.shape("x"), &y = m.call.shape("y");
-  if (m.is_constant("y") && y.rank() == 2 && !*tx) {
-    const int64_t made = *ty ? y[0] : y[1], depth = *ty ? y[1] : y[0];
-    Match fast = inner_product(m, "x", "y", strided({made, depth}, *ty ? Dims{depth, 1} : Dims{1, made}), false,
-                               "cpu.matmul.onednn");
-    if (fast.choice) return fast;
-  }
+  ir::Shape x = m.call.shape("x");
+  const ir::Shape& y = m.call.shape("y");
   // A stack of matrices times one matrix is one tall matrix.
-  if (x.rank() > 2 && y.rank() == 2 && !*tx) {
-    const int64_t depth = x[x.rank() - 1], rows = x.count() / depth, made = *ty ? y[0] : y[1];
-    return general(m, row_major({rows, depth}), operand(y, *ty, false, 2), Desc(), row_major({rows, made}), "x", "y",
-                   static_cast<double>(depth), "cpu.matmul.onednn");
+  if (x.rank() > 2 && y.rank() <= 2 && !*tx) x = {x.count() / x[x.rank() - 1], x[x.rank() - 1]};
+  const int rank = std::max({x.rank(), y.rank(), 2}) - 2;
+  ir::Shape stack;
+  for (int i = 0; i < rank; i++) {
+    const int in_x = i - rank + x.rank() - 2, in_y = i - rank + y.rank() - 2;
+    stack.push_back(std::max(in_x < 0 ? 1 : x[in_x], in_y < 0 ? 1 : y[in_y]));
   }
-  const int rank = std::max({x.rank(), y.rank(), 2});
-  const Desc a = operand(x, *tx, true, rank), b = operand(y, *ty, false, rank);
-  Dims out = a.dims();
-  for (size_t i = 0; i + 2 < out.size(); i++) out[i] = std::max(out[i], b.dims()[i]);
-  out.back() = b.dims().back();
-  return general(m, a, b, Desc(), row_major(out), "x", "y", static_cast<double>(a.dims().back()), "cpu.matmul.onednn");
+  return match(m, {operand_of(x, *tx, true, stack), operand_of(y, *ty, false, stack), stack}, "x", "y",
+               "cpu.matmul.packing");
 }
 
 }  // namespace
 
 std::span<const KernelDef> matmul_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.onednn", {"linear"}, match_linear, true, true},
-                                   {"cpu.matmul.onednn", {"matmul"}, match_matmul, true, true}};
+  static const KernelDef defs[] = {{"cpu.linear.packing", {"linear"}, match_linear, true},
+                                   {"cpu.matmul.packing", {"matmul"}, match_matmul, true}};
   return defs;
 }
 

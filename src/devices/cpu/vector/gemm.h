@@ -16,10 +16,14 @@ struct Gemm {
   /// `packed_count` floats.
   void (*pack)(const float* b, int64_t row_step, int64_t column_step, int64_t depth, int64_t columns, float* to);
 
-  /// c[i * c_step + j] = sum over k of a[i * a_step + k] * b[k][j], added to what is there with `add`. `b` are panels,
-  /// which a call may begin with any of. depth >= 1 without `add`; c overlaps neither a nor b.
+  /// One such panel of `wide` columns that lie `column_step` apart, each dense, filled with zeros to `padded` ones,
+  /// whole vectors.
+  void (*pack_panel)(const float* b, int64_t column_step, int64_t depth, int64_t wide, int64_t padded, float* to);
+
+  /// c[i * c_step + j] = bias[j], or 0 where it is null, + sum over k of a[i * a_step + k] * b[k][j], added to what is
+  /// there with `add`. `b` are panels, which a call may begin with any of. depth >= 1; c overlaps nothing else.
   void (*multiply)(const float* a, int64_t a_step, const float* b, int64_t rows, int64_t columns, int64_t depth,
-                   float* c, int64_t c_step, bool add);
+                   float* c, int64_t c_step, const float* bias, bool add);
 };
 
 /// For this processor, with panels of two vectors.

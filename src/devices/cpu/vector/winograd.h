@@ -25,9 +25,11 @@ struct Winograd {
     return (i < down.weights ? i : down.weights - 1) * across.weights + (j < across.weights ? j : across.weights - 1);
   }
 
-  /// G w G^T in double, rounded once, of `count` filters of taps row by row, `filter_step` floats apart: side by side
-  /// at u[weight * weight_step], zeros behind them up to `width`.
-  void (*filters)(const float* w, int64_t filter_step, int64_t count, int64_t width, float* u, int64_t weight_step);
+  /// G w G^T in double, rounded once, of filters of taps row by row, one for each of `channels` inputs, `channel_step`
+  /// floats apart, and of `count` outputs, `filter_step` apart: those of a channel side by side at
+  /// u[weight * weight_step + channel * width], zeros behind them up to `width`, a whole number of eights.
+  void (*filters)(const float* w, int64_t filter_step, int64_t channel_step, int64_t channels, int64_t count,
+                  int64_t width, float* u, int64_t weight_step);
 
   /// B^T x B of `tiles` neighbours in a row, at v[point * point_step + tile * tile_step]. rows: down.in lines of
   /// `width` pixels, or a null pointer for a line of zeros. The first tile begins at pixel `first`, which may be

@@ -1,0 +1,153 @@
+#include "moka/cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "api/internal.h"
+#include "base/checksum.h"
+#include "plan/packed_cache.h"
+
+namespace moka {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnding = ".packed";
+constexpr uintmax_t kMostBytes = uintmax_t{8} << 30;  // of a folder
+
+Result<std::string> folder_of(std::string cache) {
+  auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (cache.empty()) cache = variable("MOKA_CACHE");
+  if (cache == "off") return std::string();
+  if (cache != "default") return cache;
+  if (const std::string all = variable("XDG_CACHE_HOME"); all.starts_with('/')) return all + "/moka/packed";
+  const std::string home = variable("HOME");
+  if (home.empty()) return fail(ErrorCode::not_found, "the user's cache: neither XDG_CACHE_HOME nor HOME is set");
+  return home + "/.cache/moka/packed";
+}
+
+struct File {
+  fs::path path;
+  uintmax_t bytes = 0;
+  fs::file_time_type used;
+};
+
+std::vector<File> files_in(const std::string& folder) {
+  std::vector<File> out;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    if (!it->path().filename().string().ends_with(kEnding) || !it->is_regular_file(gone)) continue;
+    File f{it->path(), it->file_size(gone), it->last_write_time(gone)};
+    if (!gone) out.push_back(std::move(f));
+  }
+  return out;
+}
+
+/// Removes what was not used for longest while all of it has too many bytes; `kept` stays.
+void trim(const std::string& folder, const std::string& kept) {
+  std::vector<File> files = files_in(folder);
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  uintmax_t bytes = 0;
+  for (const File& f : files) bytes += f.bytes;
+  for (const File& f : files) {
+    if (bytes <= kMostBytes) return;
+    if (f.path.filename() == fs::path(kept).filename()) continue;
+    std::error_code error;
+    if (fs::remove(f.path, error)) bytes -= f.bytes;
+  }
+}
+
+std::string hex(uint64_t number) {
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += "0123456789abcdef"[number >> shift & 15];
+  return out;
+}
+
+/// What is left of a model's name in that of a file.
+std::string plain(const std::string& stem) {
+  std::string out;
+  for (const char c : stem.substr(0, 64)) {
+    const bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    out += fine ? c : '_';
+  }
+  return out;
+}
+
+}  // namespace
+
+namespace api {
+
+Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration, const std::string& model,
+                                         std::span<const kernel::Device* const> devices, int threads) {
+  PackedWeights out;
+  if (model.empty()) return out;
+  out.folder = MOKA_TRY(folder_of(configuration.cache));
+  if (out.folder.empty()) return out;
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(model, error);
+  if (error) return out;
+  std::string scope = cat(path.string(), "\nfunction ", configuration.function_name, "\nthreads ", threads, "\nexact ",
+                          configuration.precision == Precision::exact, "\noptimize ", configuration.optimize);
+  for (const kernel::Device* d : devices) scope += cat("\n", d->name(), " ", d->identity());
+  const std::string name =
+      cat(plain(path.stem().string()), "-", hex(checksum(std::as_bytes(std::span(scope.data(), scope.size())))));
+  scope += cat("\nbuild ", plan::build());
+  out.cache = std::make_shared<plan::PackedCache>((fs::path(out.folder) / (name + std::string(kEnding))).string(),
+                                                  std::move(scope), path.string());
+  return out;
+}
+
+void PackedWeights::save() const {
+  if (!cache) return;
+  if (cache->save()) trim(folder, cache->path());
+}
+
+void PackedWeights::tell() const {
+  if (!cache) return;
+  if (const std::string remark = cache->remark(); !remark.empty()) warn(remark);
+  // The time of the last use decides what goes first where there is too much.
+  if (cache->found_bytes() > 0) ::utimensat(AT_FDCWD, cache->path().c_str(), nullptr, 0);
+}
+
+}  // namespace api
+
+std::string cache_folder(const std::string& cache) { return api::unwrap(folder_of(cache)); }
+
+std::vector<CachedModel> cached_models(const std::string& folder) {
+  std::vector<CachedModel> out;
+  for (const File& f : files_in(folder)) {
+    CachedModel m{f.path.string(), {}, static_cast<size_t>(f.bytes)};
+    if (auto file = map_file(m.file); file.ok())
+      if (auto parsed = plan::parse_packed_file(*file); parsed.ok()) {
+        m.model = parsed->model;
+        m.usable = parsed->scope.ends_with(cat("\nbuild ", plan::build()));
+      }
+    out.push_back(std::move(m));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.model, a.file) < std::tie(b.model, b.file); });
+  return out;
+}
+
+size_t clear_cache(const std::string& folder) {
+  size_t n = 0;
+  for (const File& f : files_in(folder)) {
+    std::error_code error;
+    if (fs::remove(f.path, error)) n++;
+    if (error) throw Exception(ErrorKind::io, cat("'", f.path.string(), "': ", error.message()));
+  }
+  return n;
+}
+
+}  // namespace moka

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "plan/packed_file.h"
+
+namespace moka::plan {
+
+/// Tells builds apart whose packed constants may differ: all sources that have a part in them, the compiler.
+std::string_view build();
+
+/// Packed constants of one model and configuration that an earlier process wrote. What is damaged, or of another scope,
+/// is not used and replaced. Thread-safe.
+class PackedCache {
+ public:
+  PackedCache(std::string path, std::string scope, std::string model);
+
+  /// Null: not there. The bytes stay mapped as long as somebody holds them.
+  std::shared_ptr<const std::byte> find(const std::string& key, size_t size);
+  /// To be written by `save`.
+  void add(const std::string& key, std::shared_ptr<const std::byte> bytes, size_t size);
+  /// Writes what was found and added, when there is anything new; whether it was written.
+  bool save();
+
+  const std::string& path() const { return path_; }
+  size_t found_bytes() const;
+  /// What is wrong with the file or kept it from being written; empty: nothing.
+  std::string remark() const;
+
+ private:
+  struct Used {
+    std::shared_ptr<const std::byte> bytes;
+    size_t size = 0;
+  };
+  const std::string path_, scope_, model_;
+  PackedFile file_;
+  mutable std::mutex mutex_;  ///< of what follows
+  std::map<std::string, Used> used_;
+  size_t found_bytes_ = 0;
+  std::atomic<bool> dirty_{false};
+  std::string remark_;
+};
+
+}  // namespace moka::plan

@@ -1,0 +1,172 @@
+#include "moka/cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "api/api_util.h"
+#include "temporary_folder.h"
+
+/// Packed weights that loads keep in a folder.
+namespace moka::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Cache : public ::testing::Test {
+ protected:
+  Cache() {
+    model_ = folder_ / "model.mlpackage";
+    cache_ = (folder_ / "cache").string();
+    fs::copy(fs::path(MOKA_GOLDEN) / "cached" / "model.mlpackage", model_, fs::copy_options::recursive);
+  }
+  ~Cache() override { unsetenv("MOKA_CACHE"); }
+
+  Model load(const std::string& cache, int threads = 1) const {
+    ModelConfiguration c;
+    c.threads = threads;
+    c.cache = cache;
+    return Model::load(model_.string(), c);
+  }
+  static std::string remark(const Model& model) {
+    for (const PassRemark& r : model.compute_plan().remarks)
+      if (r.pass == "cache") return r.text;
+    return {};
+  }
+  static size_t cached(const Model& model) { return model.load_times().cached_bytes; }
+  static void expect_same(const Model& a, const Model& b) {
+    const Features inputs = random_inputs(a.function(), 3), x = a.predict(inputs), y = b.predict(inputs);
+    for (const FeatureDescription& f : a.function().outputs) {
+      const MultiArray p = x.array(f.name), q = y.array(f.name);
+      ASSERT_EQ(p.count(), q.count());
+      EXPECT_EQ(std::memcmp(p.data(), q.data(), static_cast<size_t>(p.count()) * sizeof(float)), 0) << f.name;
+    }
+  }
+  static std::string text(const std::string& path) {
+    std::ostringstream out;
+    out << std::ifstream(path, std::ios::binary).rdbuf();
+    return out.str();
+  }
+  static void write(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  }
+
+  TemporaryFolder folder_;
+  fs::path model_;
+  std::string cache_;
+};
+
+TEST_F(Cache, LaterLoadsUseWhatTheFirstPacked) {
+  const Model plain = load("off"), first = load(cache_), second = load(cache_);
+  EXPECT_EQ(cached(plain), 0u);
+  EXPECT_EQ(cached(first), 0u);
+  EXPECT_GT(first.load_times().packed_bytes, 0u);
+  EXPECT_EQ(cached(second), first.load_times().packed_bytes);
+  EXPECT_EQ(second.load_times().packed_bytes, 0u);
+  EXPECT_EQ(second.compute_plan().cached_bytes, cached(second));
+  EXPECT_EQ(remark(second), "");
+  expect_same(plain, first);
+  expect_same(plain, second);
+}
+
+TEST_F(Cache, NothingIsReadOrWrittenUnlessAskedFor) {
+  EXPECT_EQ(load("").cache_file(), "");
+  EXPECT_FALSE(fs::exists(cache_));
+  setenv("MOKA_CACHE", cache_.c_str(), 1);
+  EXPECT_EQ(load("off").cache_file(), "");
+  EXPECT_FALSE(fs::exists(cache_));
+  EXPECT_TRUE(fs::exists(load("").cache_file()));
+  EXPECT_GT(cached(load("")), 0u);
+  setenv("MOKA_CACHE", "off", 1);
+  EXPECT_EQ(cached(load("")), 0u);
+}
+
+TEST_F(Cache, DamageNeverFailsALoad) {
+  const Model plain = load("off");
+  const std::string file = load(cache_).cache_file(), good = text(file);
+  const size_t all = cached(load(cache_));
+  std::string first = good, last = good;
+  first[100] = static_cast<char>(first[100] ^ 1);
+  const size_t at = good.find_last_not_of('\0');
+  last[at] = static_cast<char>(last[at] ^ 0x40);
+  for (const std::string& bad : {good.substr(0, good.size() / 2), first, last, std::string(1000, '\0'), good + "x"}) {
+    write(file, bad);
+    const Model model = load(cache_);
+    EXPECT_LT(cached(model), all);
+    EXPECT_TRUE(remark(model).starts_with("'" + file + "' is made anew: ")) << remark(model);
+    expect_same(plain, model);
+    const Model after = load(cache_);
+    EXPECT_EQ(cached(after), all);
+    expect_same(plain, after);
+  }
+}
+
+TEST_F(Cache, AChangedModelIsPackedAnew) {
+  load(cache_);
+  const fs::path weights = model_ / "Data" / "com.apple.CoreML" / "weights" / "weight.bin";
+  ASSERT_TRUE(fs::exists(weights));
+  const auto time = fs::last_write_time(weights);
+  std::string all = text(weights.string());
+  for (size_t i = all.size() / 2; i < all.size() / 2 + 2000; i += 2) all[i] = static_cast<char>(all[i] ^ 0x10);
+  write(weights.string(), all);
+  fs::last_write_time(weights, time);
+  const Model plain = load("off"), changed = load(cache_);
+  EXPECT_EQ(cached(changed), 0u);
+  expect_same(plain, changed);
+  expect_same(plain, load(cache_));
+  EXPECT_GT(cached(load(cache_)), 0u);
+  EXPECT_EQ(cached_models(cache_).size(), 1u);
+}
+
+TEST_F(Cache, HasAFileForEachConfiguration) {
+  const std::string one = load(cache_).cache_file(), two = load(cache_, 2).cache_file();
+  EXPECT_NE(one, two);
+  EXPECT_EQ(cached_models(cache_).size(), 2u);
+}
+
+TEST_F(Cache, ThatCannotBeWrittenIsARemark) {
+  write((folder_ / "plain").string(), "x");
+  const Model model = load((folder_ / "plain" / "below").string());
+  EXPECT_TRUE(remark(model).starts_with("packed weights are not kept: ")) << remark(model);
+  expect_same(load("off"), model);
+}
+
+TEST_F(Cache, IsListedAndCleared) {
+  EXPECT_TRUE(cached_models(cache_).empty());
+  const Model model = load(cache_);
+  write(cache_ + "/damaged.packed", "x");
+  write(cache_ + "/other.txt", "x");
+  const std::vector<CachedModel> all = cached_models(cache_);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_FALSE(all[0].usable);
+  EXPECT_TRUE(all[1].usable);
+  EXPECT_EQ(all[1].file, model.cache_file());
+  EXPECT_EQ(all[1].model, fs::canonical(model_).string());
+  EXPECT_EQ(all[1].bytes, fs::file_size(model.cache_file()));
+  const Model mapped = load(cache_);
+  EXPECT_EQ(clear_cache(cache_), 2u);
+  EXPECT_TRUE(cached_models(cache_).empty());
+  EXPECT_TRUE(fs::exists(cache_ + "/other.txt"));
+  expect_same(model, mapped);
+}
+
+TEST(CacheFolder, IsTheUsersOwnByDefault) {
+  const char* before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("XDG_CACHE_HOME", "/somewhere", 1);
+  EXPECT_EQ(cache_folder("default"), "/somewhere/moka/packed");
+  EXPECT_EQ(cache_folder("/else"), "/else");
+  EXPECT_EQ(cache_folder("off"), "");
+  EXPECT_EQ(cache_folder(""), "");
+  if (before != nullptr)
+    setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+}
+
+}  // namespace
+}  // namespace moka::test

@@ -1,0 +1,118 @@
+#include "base/half.h"
+#include "devices/graph_util.h"
+
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+TEST(CpuRecurrent, Lstm) {
+  for (const char* direction : {"forward", "reverse", "bidirectional"})
+    for (bool sequence : {false, true})
+      for (int64_t batch : {1, 3})
+        for (bool more : {false, true}) {
+          SCOPED_TRACE(cat(direction, sequence, batch, more));
+          Graph g;
+          const bool both = std::string_view(direction) == "bidirectional";
+          const int64_t in = 19, h = 21, width = both ? 2 * h : h;
+          std::vector<NamedArg> args{{"x", g.input({7, batch, in})},
+                                     {"initial_h", g.input({batch, width})},
+                                     {"initial_c", g.input({batch, width})},
+                                     {"weight_ih", g.random({4 * h, in})},
+                                     {"weight_hh", g.random({4 * h, h})},
+                                     {"bias", g.random({4 * h})},
+                                     {"direction", direction},
+                                     {"output_sequence", sequence}};
+          if (both) {
+            args.emplace_back("weight_ih_back", g.random({4 * h, in}));
+            args.emplace_back("weight_hh_back", g.random({4 * h, h}));
+          }
+          if (more) {
+            args.emplace_back("peephole", g.random({3 * h}));
+            args.emplace_back("clip", 0.8f);
+            args.emplace_back("recurrent_activation", "hard_sigmoid");
+            args.emplace_back("activation", "linear");
+          }
+          expect_same(g, g.ops("lstm", args));
+        }
+}
+
+TEST(CpuRecurrent, Gru) {
+  for (const char* direction : {"forward", "reverse"})
+    for (bool sequence : {false, true})
+      for (bool after : {false, true}) {
+        SCOPED_TRACE(cat(direction, sequence, after));
+        Graph g(Opset::ios18);
+        const int64_t in = 19, h = 21, batch = 2;
+        expect_same(g, g.ops("gru", {{"x", g.input({7, batch, in})},
+                                     {"initial_h", g.input({batch, h})},
+                                     {"weight_ih", g.random({3 * h, in})},
+                                     {"weight_hh", g.random({3 * h, h})},
+                                     {"bias", g.random({3 * h})},
+                                     {"input_bias", g.random({3 * h})},
+                                     {"direction", direction},
+                                     {"output_sequence", sequence},
+                                     {"reset_after", after}}));
+      }
+}
+
+/// Weights as the file may hold them.
+struct Kind {
+  const char* name;
+  std::function<Value*(Graph&, const Shape&)> weights;
+};
+
+std::vector<Kind> kinds() {
+  return {{"constant", [](Graph& g, const Shape& s) { return g.constant(g.random(s, -0.3f, 0.3f)); }},
+          {"halves", [](Graph& g, const Shape& s) {
+             const Tensor wide = g.random(s, -0.3f, 0.3f);
+             Tensor t = *Tensor::zeros(DType::fp16, s);
+             float_to_half(wide.as<float>().data(), static_cast<uint16_t*>(t.mutable_data()),
+                           static_cast<size_t>(t.count()));
+             return g.op("constexpr_cast", {{"source_val", t}, {"output_dtype", "fp32"}});
+           }}};
+}
+
+std::vector<NamedArg> layer(Graph& g, const Kind& kind, int gates, int64_t batch, int64_t hidden) {
+  const int64_t in = 5;
+  std::vector<NamedArg> args{{"x", g.input({4, batch, in})},
+                             {"initial_h", g.input({batch, hidden})},
+                             {"weight_ih", kind.weights(g, {gates * hidden, in})},
+                             {"weight_hh", kind.weights(g, {gates * hidden, hidden})},
+                             {"bias", g.random({gates * hidden})},
+                             {"output_sequence", true}};
+  if (gates == 4) args.emplace_back("initial_c", g.input({batch, hidden}));
+  return args;
+}
+
+TEST(CpuRecurrent, Sizes) {
+  for (const Kind& kind : kinds())
+    for (int64_t hidden : {1, 16, 63, 65, 130, 272})
+      for (int64_t batch : {1, 2, 5}) {
+        SCOPED_TRACE(cat(kind.name, " ", hidden, " ", batch));
+        Graph g(Opset::ios18);
+        expect_same(g, g.ops("lstm", layer(g, kind, 4, batch, hidden)));
+        for (bool after : {false, true}) {
+          Graph g(Opset::ios18);
+          std::vector<NamedArg> args = layer(g, kind, 3, batch, hidden);
+          args.emplace_back("reset_after", after);
+          expect_same(g, g.ops("gru", args));
+        }
+      }
+}
+
+/// Units are shared between threads, in halves that are not the same.
+TEST(CpuRecurrent, ThreadsGiveTheSameBits) {
+  for (const Kind& kind : kinds())
+    for (int64_t batch : {1, 3})
+      for (int gates : {3, 4}) {
+        const int64_t hidden = 330;
+        Graph g(Opset::ios18);
+        const std::vector<Value*> made = g.ops(gates == 4 ? "lstm" : "gru", layer(g, kind, gates, batch, hidden));
+        expect_same_bits(g, made[0], gates == 4 ? "cpu.lstm" : "cpu.gru",
+                         cat(kind.name, " ", gates, " gates, ", batch));
+      }
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -1,15 +1,16 @@
 """Loading and predicting."""
 
-import asyncio
-import concurrent.futures
 import os
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _moka
 from ._description import ModelDescription
 from ._moka import ComputePlan, LoadTimes, ModelStructure, State
+
+if TYPE_CHECKING:
+    import concurrent.futures
 
 _UNITS = {
     "ALL": _moka.ComputeUnits.ALL,
@@ -187,6 +188,8 @@ class Model:
 
     async def predict_async(self, inputs: Mapping[str, Any], *, state: Optional[State] = None) -> Dict[str, Any]:
         """As predict, without blocking the event loop."""
+        import asyncio  # with ssl eight megabytes, which most programs do without
+
         return await asyncio.wrap_future(self.predict_future(inputs, state=state))
 
     def new_state(self) -> State:
@@ -242,14 +245,16 @@ class Model:
         return self.description._repr_html_()
 
 
-_shared_executor: Optional[concurrent.futures.ThreadPoolExecutor] = None
+_shared_executor: Optional["concurrent.futures.ThreadPoolExecutor"] = None
 _executor_owner = 0
 
 
-def _executor() -> concurrent.futures.ThreadPoolExecutor:
+def _executor() -> "concurrent.futures.ThreadPoolExecutor":
     """Threads for predictions in the background, started when first needed; a forked child starts its own."""
     global _shared_executor, _executor_owner
     if _shared_executor is None or _executor_owner != os.getpid():
+        import concurrent.futures
+
         _shared_executor = concurrent.futures.ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="moka")
         _executor_owner = os.getpid()
     return _shared_executor

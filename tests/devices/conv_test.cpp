@@ -236,6 +236,20 @@ TEST(CpuPool, WindowsAndPads) {
           g.op("avg_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"pad_type", "valid"}})});
 }
 
+/// Blocked images are divided by rows, with a last block that is not full.
+TEST(CpuPool, ThreadsGiveTheSameBits) {
+  for (int64_t images : {1, 3})
+    for (int64_t rows : {5, 31, 64}) {
+      Graph g;
+      Value* x = g.op("conv", {{"x", g.input({images, 17, rows, 15})}, {"weight", g.random({35, 17, 1, 1})}});
+      Value* y = g.op(
+          "max_pool",
+          {{"x", x}, {"kernel_sizes", Tensor::i32({3, 2})}, {"strides", Tensor::i32({2, 1})}, {"pad_type", "same"}});
+      expect_same_bits(g, y, "cpu.max_pool", cat(images, " of ", rows, " rows"));
+      expect_same(g, {y});
+    }
+}
+
 /// The definition: every input element adds its multiple of the kernel. Weights of which some are no finite numbers
 /// must not reach where no input element puts them.
 TEST(ReferenceConvTranspose, OddWeightsStayUnderTheInput) {

@@ -57,6 +57,14 @@ MatchCall with_threads_for(const MatchCall& m, double flops) {
   return fed;
 }
 
+BlockedTiles blocked_tiles(int64_t images, int64_t groups, int64_t rows, int threads) {
+  constexpr int64_t kShares = 4, kFewRows = 4;  // of each thread
+  const int64_t wanted = kShares * threads, planes = images * groups;
+  if (threads == 1 || images >= wanted || (rows < kFewRows * threads && planes >= wanted)) return {groups, rows, 1};
+  const int64_t bands = (wanted + planes - 1) / planes;
+  return {groups, rows, std::min((bands + threads - 1) / threads * threads, rows)};
+}
+
 double traffic(const MatchCall& m) {
   double bytes = 0;
   auto add = [&](const ir::Type& t) {

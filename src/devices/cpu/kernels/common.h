@@ -65,6 +65,21 @@ int64_t storage_count(const ir::Shape& shape, Layout layout);
 void clear_padding(const ir::Shape& shape, Layout layout, float* data, int64_t begin, int64_t end);
 bool has_padding(const ir::Shape& shape, Layout layout);
 
+/// Divisions of blocked images, [images, groups of channels, rows, ...], among threads: by rows, so that what a thread
+/// made of an image in one step is in its caches in the next one, but for few rows, which are divided by groups.
+struct BlockedTiles {
+  int64_t groups, rows, bands;  ///< bands: divisions of the rows
+  struct Tile {
+    int64_t plane;        ///< of all images' groups
+    int64_t top, bottom;  ///< its rows
+  };
+  Tile at(int64_t tile) const {
+    const int64_t band = tile / groups % bands, image = tile / groups / bands;
+    return {image * groups + tile % groups, rows * band / bands, rows * (band + 1) / bands};
+  }
+};
+BlockedTiles blocked_tiles(int64_t images, int64_t groups, int64_t rows, int threads);
+
 /// Ranges of a flat array for threads: element range of tiles [begin, end).
 struct Chunks {
   static constexpr int64_t kElements = 16384;

@@ -19,7 +19,7 @@ struct Plan {
   DepthwiseAxis down, across;
   int64_t images, channels, groups;  ///< blocks of channels
   int64_t mixed;                     ///< channels of a group of the convolution
-  int64_t bands;                     ///< divisions of the rows of a plane
+  BlockedTiles tiles;
 
   int64_t taps() const { return down.taps * across.taps; }
   int64_t weights_of_channel() const { return mixed * taps(); }
@@ -80,8 +80,7 @@ Plan plan_of(const Window& w, const ir::Shape& x, int threads) {
   p.channels = x[1];
   p.mixed = x[1] / w.groups;
   p.groups = (p.channels + channel_block() - 1) / channel_block();
-  const int64_t planes = p.images * p.groups, shares = 4 * threads;
-  p.bands = threads == 1 || planes >= shares ? 1 : std::min((shares + planes - 1) / planes, p.down.out);
+  p.tiles = blocked_tiles(p.images, p.groups, p.down.out, threads);
   return p;
 }
 
@@ -122,7 +121,7 @@ Match match_depthwise(const MatchCall& given) {
   c.out = {blocked()};
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = true;
-  c.tiles = p.images * p.groups * p.bands;
+  c.tiles = p.images * p.groups * p.tiles.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
@@ -141,7 +140,8 @@ Match match_depthwise(const MatchCall& given) {
     const int64_t most = std::max<int64_t>(1, kFits / line);
     auto* all = args.out[0].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t band = t % p.bands, plane = t / p.bands, group = plane % p.groups;
+      const auto [plane, top, end] = p.tiles.at(t);
+      const int64_t group = plane % p.groups;
       const auto start = bias_of_group(data_of(args, bias), group, p.channels);
       vector::Depthwise::Call call;
       call.down = p.down;
@@ -151,8 +151,7 @@ Match match_depthwise(const MatchCall& given) {
       call.weight = packed->data() + group * p.weights_of_channel() * block;
       call.bias = start.data();
       call.limits = limits ? limits->data() : nullptr;
-      const int64_t end = p.down.out * (band + 1) / p.bands;
-      for (call.top = p.down.out * band / p.bands; call.top < end; call.top = call.bottom) {
+      for (call.top = top; call.top < end; call.top = call.bottom) {
         call.bottom = std::min(call.top + most, end);
         call.y = all + (plane * p.down.out + call.top) * line;
         depthwise().rows(call);

@@ -21,6 +21,7 @@ struct Plan {
   int64_t images, pixels, in, out;
   int64_t in_groups, out_groups;  ///< blocks of channels
   int64_t chunks, parts;          ///< divisions of an image's pixels and of the panels
+  int64_t unit;                   ///< pixels that are not divided
 
   /// Of the result. Panels are two vectors wide, but for the first where they are odd.
   int64_t vectors() const { return out_groups * pointwise().block / pointwise().lanes; }
@@ -35,7 +36,7 @@ struct Plan {
     return vectors() > 1 && last <= pointwise().half;
   }
   int64_t first_panel(int64_t part) const { return panels() * part / parts; }
-  int64_t first_pixel(int64_t chunk) const { return pixels * chunk / chunks; }
+  int64_t first_pixel(int64_t chunk) const { return chunk == chunks ? pixels : pixels / unit * chunk / chunks * unit; }
   int64_t weight_count() const { return out_groups * pointwise().block * in; }
 };
 
@@ -67,15 +68,20 @@ Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
   p.out = out;
   p.in_groups = (p.in + block - 1) / block;
   p.out_groups = (p.out + block - 1) / block;
-  const int64_t most = pixels_at_once(p);
+  const int64_t most = pixels_at_once(p), tiles = p.pixels / pointwise().pixels;
   p.chunks = (p.pixels + most - 1) / most;
   p.parts = 1;
-  if (threads > 1) {
-    // Even shares: of the panels where pixels are few, else of the pixels.
-    const int64_t shares = 4 * threads,
-                  most_chunks = (p.pixels + 2 * pointwise().pixels - 1) / (2 * pointwise().pixels);
+  p.unit = 1;
+  if (threads == 1) return p;
+  const int64_t shares = 4 * threads;
+  if (tiles >= 2 * threads && p.in * p.out <= 2 * p.pixels * (p.in + p.out)) {
+    // By pixels: each thread reads all weights, and of the image what it made in the step before.
+    p.unit = pointwise().pixels;
+    p.chunks = std::min(std::max(p.chunks, shares), tiles / 2) / threads * threads;
+  } else {
     p.parts = std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());
-    const int64_t each = (shares + p.parts - 1) / p.parts;
+    const int64_t each = (shares + p.parts - 1) / p.parts,
+                  most_chunks = (p.pixels + 2 * pointwise().pixels - 1) / (2 * pointwise().pixels);
     p.chunks = std::max(p.chunks, std::min((p.chunks + each - 1) / each * each, most_chunks));
   }
   return p;

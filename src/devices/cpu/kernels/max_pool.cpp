@@ -24,23 +24,26 @@ Match match_max_pool(const MatchCall& m) {
   const Layout layout = arrives == Layout::blocked(8) || arrives == Layout::blocked(16) ? arrives : Layout{};
   const int lanes = layout.is_row_major() ? 1 : layout.block;
   const int64_t groups = (x[1] + lanes - 1) / lanes, row = w.in[2] * lanes, to_row = w.out[2] * lanes;
+  const BlockedTiles tiles = blocked_tiles(x[0], groups, w.out[1], layout.is_row_major() ? 1 : m.threads);
   const bool flat = w.kernel[0] == 1 && w.kernel[1] == 1;
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   KernelChoice c;
   c.kernel = "cpu.max_pool";
   c.in = in_layouts(m, "x", layout);
   c.out = {layout};
-  c.tiles = x[0] * groups;
-  c.scratch = flat ? 0 : static_cast<size_t>(c.tiles * row) * sizeof(float);
+  c.tiles = x[0] * groups * tiles.bands;
+  c.scratch = flat ? 0 : static_cast<size_t>(m.threads * row) * sizeof(float);
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, static_cast<double>(out.count()) * static_cast<double>(w.taps()), traffic(m));
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    float* best = reinterpret_cast<float*>(args.scratch) + (flat ? 0 : args.thread * row);
     for (int64_t t = args.begin; t < args.end; t++) {
-      const float* plane = args.in[in].as<float>() + t * w.in[0] * w.in[1] * row;
-      float* y = args.out[0].as<float>() + t * w.out[0] * w.out[1] * to_row;
-      float* best = reinterpret_cast<float*>(args.scratch) + (flat ? 0 : t * row);
-      for (int64_t od = 0; od < w.out[0]; od++)
-        for (int64_t oh = 0; oh < w.out[1]; oh++, y += to_row) {
+      const auto [number, top, bottom] = tiles.at(t);
+      const float* plane = args.in[in].as<float>() + number * w.in[0] * w.in[1] * row;
+      for (int64_t od = 0; od < w.out[0]; od++) {
+        const int64_t begin = ((number * w.out[0] + od) * w.out[1] + top) * to_row;
+        float* y = args.out[0].as<float>() + begin;
+        for (int64_t oh = top; oh < bottom; oh++, y += to_row) {
           const int64_t d = od * w.strides[0] - w.pads_begin[0], h = oh * w.strides[1] - w.pads_begin[1];
           const float* from = nullptr;
           for (int64_t i = std::max<int64_t>(d, 0); i < std::min(d + w.kernel[0], w.in[0]); i++)
@@ -57,9 +60,9 @@ Match match_max_pool(const MatchCall& m) {
           loops().max_slide(from, w.in[2], lanes, w.out[2], w.strides[2], w.pads_begin[2], w.kernel[2], y);
           apply_all(after, y, to_row);
         }
+        clear_padding(out, layout, args.out[0].as<float>(), begin, begin + (bottom - top) * to_row);
+      }
     }
-    const int64_t plane = w.out[0] * w.out[1] * to_row;
-    clear_padding(out, layout, args.out[0].as<float>(), args.begin * plane, args.end * plane);
     return {};
   };
   return Match::yes(std::move(c));

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/memory.h"
-#include "plan/team.h"
+#include "kernel/team.h"
 
 namespace moka::plan {
 
@@ -72,7 +72,7 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
   const int threads = std::min(options.threads, static_cast<int>(all.size()));
   std::vector<Status> results(all.size());
   if (threads > 1 && omp_in_parallel() == 0) {
-    spread_team(threads);
+    kernel::spread_team(threads);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (size_t i = 0; i < all.size(); i++) results[i] = prepare(all[i], options);
   } else {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/memory.h"
+#include "kernel/team.h"
 #include "runtime/launch.h"
 
 namespace moka::runtime {
@@ -76,7 +77,25 @@ Status Frame::set_up() {
   steps_.resize(plan_->steps.size());
   for (size_t s = 0; s < steps_.size(); s++) fill(steps_[s], plan_->steps[s]);
   if (plan_->pending != nullptr) fill(pending_, plan_->pending_step);
+  find_teams();
   return {};
+}
+
+/// From a step that shares its work to the last one, before one that has threads of its own or blocks.
+void Frame::find_teams() {
+  const auto& steps = plan_->steps;
+  team_ends_.assign(steps.size(), 0);
+  size_t first = steps.size();
+  for (size_t s = 0; s < steps.size(); s++) {
+    const Step& step = steps[s];
+    const kernel::KernelChoice* c = step.kind == Step::Kind::run ? &*step.choice : nullptr;
+    if (step.kind == Step::Kind::cond || step.kind == Step::Kind::loop || (c != nullptr && c->own_threads)) {
+      first = steps.size();
+    } else if (step.threads > 1 && (c != nullptr ? c->shares || c->tiles > 1 : step.kind == Step::Kind::convert)) {
+      first = std::min(first, s);
+      team_ends_[first] = s + 1;
+    }
+  }
 }
 
 void Frame::fill(StepData& data, const Step& step) {
@@ -127,7 +146,18 @@ Error Frame::locate(Error e, const Step& step) const {
 
 Status Frame::run() {
   import_values();
-  for (size_t s = 0; s < steps_.size(); s++) MOKA_TRY(run_step(s));
+  for (size_t s = 0; s < steps_.size();) {
+    const size_t end = std::max(team_ends_[s], s + 1);
+    Status status;
+    auto steps = [&] {
+      while (s < end && status.ok()) status = run_step(s++);
+    };
+    if (team_ends_[s] > 0)
+      kernel::with_team(plan_->steps[s].threads, steps);
+    else
+      steps();
+    MOKA_TRY(std::move(status));
+  }
   last_ = this;
   if (plan_->pending != nullptr) MOKA_TRY(run_pending());
   return {};

@@ -69,6 +69,7 @@ class Frame {
   void fill(StepData& data, const plan::Step& step);
   void set_external(int place, void* data);
   void import_values();
+  void find_teams();
   void* object_data(const ir::Type& type, Object& object);
   Status run_step(size_t s);
   Status run_kernel(const plan::Step& step, StepData& data);
@@ -92,6 +93,7 @@ class Frame {
   std::vector<Object> objects_;
   std::vector<ir::RuntimeValue> constants_;  ///< lists and dictionaries
   std::vector<StepData> steps_;
+  std::vector<size_t> team_ends_;  ///< for a step whose team stays for others, the end of them; else 0
   StepData pending_;
   struct Patch {
     ir::TensorView* view;

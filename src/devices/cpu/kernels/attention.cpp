@@ -1,7 +1,5 @@
 #include "ops/common/attention.h"
 
-#include <omp.h>
-
 #include <cmath>
 #include <limits>
 
@@ -9,6 +7,7 @@
 #include "devices/cpu/kernels/families.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/loops.h"
+#include "kernel/team.h"
 
 namespace moka::devices::cpu {
 
@@ -224,7 +223,7 @@ Match match_attention(const MatchCall& given) {
   const int im = call.arg_index("attn_mask");
   KernelChoice c;
   c.kernel = "cpu.attention";
-  c.own_threads = true;
+  c.shares = true;
   c.scratch = static_cast<size_t>(m.threads) * static_cast<size_t>(a.at.end) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, threads = m.threads](const KernelArgs& args) -> Status {
@@ -239,13 +238,7 @@ Match match_attention(const MatchCall& given) {
       float* scratch = reinterpret_cast<float*>(args.scratch) + thread * a.at.end;
       if (first < end) with.run(heads.at(u / parts), first, end, scratch);
     };
-    // A parallel region calls the system even for a team of one.
-    if (threads == 1) {
-      for (int64_t u = 0; u < count * parts; u++) unit(u, 0);
-      return {};
-    }
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t u = 0; u < count * parts; u++) unit(u, omp_get_thread_num());
+    kernel::share(threads, count * parts, unit);
     return {};
   };
   return Match::yes(std::move(c));

@@ -1,10 +1,9 @@
-#include <omp.h>
-
 #include <cstring>
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/byte_weights.h"
 #include "devices/cpu/kernels/families.h"
+#include "kernel/team.h"
 #include "ops/common/window.h"
 
 namespace moka::devices::cpu {
@@ -147,18 +146,8 @@ struct Task {
     const float* from = args.in[static_cast<size_t>(x)].as<float>();
     const int64_t pieces = p.blocked ? p.images * ((p.depth + b.lanes - 1) / b.lanes) : p.in_pixels,
                   units = p.images * p.chunks * p.parts;
-    if (threads == 1) {  // a team of one would be allocated anew
-      for (int64_t i = 0; i < pieces; i++) to_codes(b, p, weights->input(), from, i, codes);
-      for (int64_t i = 0; i < units; i++) chunk(b, args, i, 0);
-      return {};
-    }
-#pragma omp parallel num_threads(threads)
-    {
-#pragma omp for schedule(static)
-      for (int64_t i = 0; i < pieces; i++) to_codes(b, p, weights->input(), from, i, codes);
-#pragma omp for schedule(dynamic)
-      for (int64_t i = 0; i < units; i++) chunk(b, args, i, omp_get_thread_num());
-    }
+    kernel::share(threads, pieces, [&](int64_t i, int) { to_codes(b, p, weights->input(), from, i, codes); });
+    kernel::share(threads, units, [&](int64_t i, int thread) { chunk(b, args, i, thread); });
     return {};
   }
 };
@@ -195,7 +184,7 @@ Match choose(const MatchCall& given, Plan p, std::string_view weight, int axis, 
   KernelChoice c;
   c.kernel = name;
   c.note = weights->describe();
-  c.own_threads = true;
+  c.shares = true;
   c.epilogues = m.epilogue.size();
   c.scratch = static_cast<size_t>(task.rows_at + task.rows_bytes * m.threads);
   c.cost = cost_of(m, flops / kFaster, traffic(m));

@@ -32,7 +32,7 @@ Match match_gru(const MatchCall& m) {
                     state = GateWeights::of_state(m, c, "weight_hh", 3);
   const double flops = 2.0 * static_cast<double>(steps * batch * 3 * hidden) * static_cast<double>(inputs + hidden);
   c.kernel = "cpu.gru";
-  c.own_threads = true;
+  c.shares = true;
   c.scratch = static_cast<size_t>(steps * batch * 3 * hidden + 6 * batch * hidden) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, sequence = *all, threads = with_threads_for(m, flops).threads,

@@ -55,7 +55,7 @@ Match match_lstm(const MatchCall& m) {
             initial_c = m.call.arg_index("initial_c");
   const int64_t width = hidden * (both ? 2 : 1);
   c.kernel = "cpu.lstm";
-  c.own_threads = true;
+  c.shares = true;
   c.scratch = static_cast<size_t>(steps * batch * 4 * hidden + 3 * batch * hidden + hidden) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, sequence = *all, threads = with_threads_for(m, flops).threads,

@@ -114,12 +114,7 @@ void GateWeights::Ready::project(const float* x, const float* bias, int64_t coun
     of->gemm_->multiply(x + first * depth, depth, panels + column * depth, end - first, n, depth,
                         y + first * made + column, made, bias == nullptr ? nullptr : bias + column, false);
   };
-  if (threads == 1) {
-    for (int64_t t = 0; t < blocks * chunks; t++) chunk(t);
-    return;
-  }
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-  for (int64_t t = 0; t < blocks * chunks; t++) chunk(t);
+  kernel::share(threads, blocks * chunks, [&](int64_t t, int) { chunk(t); });
 }
 
 int threads_for_steps(const MatchCall& m, const GateWeights& w, int64_t units) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <omp.h>
-
 #include <memory>
 #include <optional>
 
@@ -9,6 +7,7 @@
 #include "devices/cpu/kernels/common.h"
 #include "devices/cpu/kernels/stored_rows.h"
 #include "devices/cpu/vector/gemm.h"
+#include "kernel/team.h"
 #include "ops/common/recurrent.h"
 
 /// What lstm and gru share.
@@ -67,14 +66,11 @@ int threads_for_steps(const MatchCall& m, const GateWeights& w, int64_t units);
 /// work(from, to, wait) on each of `threads` with its part of the units; wait() returns when all have called it.
 template <class Work>
 void share_units(int threads, int64_t units, Work work) {
-  if (threads == 1) return work(int64_t{0}, units, [] {});  // a team of one would be allocated anew
-#pragma omp parallel num_threads(threads)
-  {
-    const int64_t me = omp_get_thread_num(), team = omp_get_num_threads(), blocks = (units + kUnits - 1) / kUnits;
-    work(std::min(units, blocks * me / team * kUnits), std::min(units, blocks * (me + 1) / team * kUnits), [] {
-#pragma omp barrier
-    });
-  }
+  kernel::together(threads, [&](int me, int team, kernel::Barrier& barrier) {
+    const int64_t blocks = (units + kUnits - 1) / kUnits;
+    work(std::min(units, blocks * me / team * kUnits), std::min(units, blocks * (me + 1) / team * kUnits),
+         [&] { barrier.wait(); });
+  });
 }
 
 }  // namespace moka::devices::cpu

@@ -1,8 +1,7 @@
-#include <omp.h>
-
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
 #include "devices/cpu/kernels/stored_rows.h"
+#include "kernel/team.h"
 
 namespace moka::devices::cpu {
 
@@ -37,7 +36,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
   KernelChoice c;
   c.kernel = name;
   c.note = rows->describe();
-  c.own_threads = true;
+  c.shares = true;
   c.epilogues = m.epilogue.size();
   c.scratch = static_cast<size_t>(count * arranged) * sizeof(float);
   c.cost = cost_of(m, flops, rows->bytes());
@@ -72,12 +71,7 @@ Match stream(const MatchCall& given, std::string_view x, std::string_view weight
         apply_all(after, row, last - first);
       }
     };
-    if (threads == 1) {  // a team of one would be allocated anew
-      part(0);
-    } else {
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-      for (int64_t p = 0; p < parts; p++) part(p);
-    }
+    kernel::share(threads, parts, [&](int64_t p, int) { part(p); });
     return {};
   };
   return Match::yes(std::move(c));

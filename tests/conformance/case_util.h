@@ -35,11 +35,14 @@ std::string difference(const ir::Tensor& got, const ir::Tensor& expected, double
 struct Column {
   std::string name;
   Result<std::vector<ir::Tensor>> (*run)(const Case& c);
-  bool exact = false;  ///< must equal the first column bit by bit
+  bool exact = false;    ///< must equal the first column bit by bit
+  bool widened = false;  ///< computes float16 in float32: near a tie its integers may be widened_reference()'s only
 };
 
 /// The first column is "reference".
 std::vector<Column> columns();
+/// What the first column gives of the program whose float16 is computed in float32.
+Result<std::vector<ir::Tensor>> widened_reference(const Case& c);
 
 /// The case's program, and its inputs in the order of its main function.
 Result<ir::Program> read_program(const Case& c);

@@ -20,16 +20,33 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 28;  // of one program's values
 
-Result<std::vector<Tensor>> interpret(const Case& c, const Program& program) {
-  const Function& f = *program.functions[0];
+Result<Tensor> converted(const TensorView& v, DType dtype) {
+  Tensor out = MOKA_TRY(Tensor::zeros(dtype, v.shape));
+  const TensorView to = out.view();
+  for (int64_t i = 0; i < v.count(); ++i) {
+    if (dtype == DType::string)
+      to.as<std::string>()[i] = v.as<std::string>()[i];
+    else if (is_float(v.dtype))
+      store_f64(to, i, load_f64(v, i));
+    else
+      store_i64(to, i, load_i64(v, i));
+  }
+  return out;
+}
+
+Result<std::vector<Tensor>> interpret(const Function& f, std::vector<RuntimeValue> given) {
   EvaluateOptions options;
   options.table = &ops::table();
   MemoryBudget budget(kMostBytes);
   options.budget = &budget;
   std::vector<Tensor> out;
-  for (RuntimeValue& v : MOKA_TRY(evaluate(f, MOKA_TRY(ordered_inputs(c, f)), options)))
-    out.push_back(std::move(v.tensor));
+  for (RuntimeValue& v : MOKA_TRY(evaluate(f, std::move(given), options))) out.push_back(std::move(v.tensor));
   return out;
+}
+
+Result<std::vector<Tensor>> interpret(const Case& c, const Program& program) {
+  const Function& f = *program.functions[0];
+  return interpret(f, MOKA_TRY(ordered_inputs(c, f)));
 }
 
 Result<std::vector<Tensor>> reference(const Case& c) { return interpret(c, MOKA_TRY(read_program(c))); }
@@ -48,20 +65,6 @@ struct PlannedOptions {
   int threads = 1;
   bool reuse_buffers = true, optimize = false;
 };
-
-Result<Tensor> converted(const TensorView& v, DType dtype) {
-  Tensor out = MOKA_TRY(Tensor::zeros(dtype, v.shape));
-  const TensorView to = out.view();
-  for (int64_t i = 0; i < v.count(); ++i) {
-    if (dtype == DType::string)
-      to.as<std::string>()[i] = v.as<std::string>()[i];
-    else if (is_float(v.dtype))
-      store_f64(to, i, load_f64(v, i));
-    else
-      store_i64(to, i, load_i64(v, i));
-  }
-  return out;
-}
 
 /// Planned for the inputs' shapes and run twice, as a model is; results of the second run.
 Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
@@ -115,9 +118,26 @@ Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optim
 }  // namespace
 
 std::vector<Column> columns() {
-  return {{"reference", reference}, {"text", text, true}, {"planned", planned_reference, true},
-          {"devices", devices},     {"threads", threads}, {"no_reuse", no_reuse},
-          {"optimized", optimized}};
+  return {{"reference", reference}, {"text", text, true},   {"planned", planned_reference, true}, {"devices", devices},
+          {"threads", threads},     {"no_reuse", no_reuse}, {"optimized", optimized, false, true}};
+}
+
+Result<std::vector<Tensor>> widened_reference(const Case& c) {
+  Program program = MOKA_TRY(read_program(c));
+  const Function& f = *program.functions[0];
+  std::vector<DType> declared;
+  for (const Value* v : f.body().outputs()) declared.push_back(v->type.dtype());
+  std::vector<RuntimeValue> given = MOKA_TRY(ordered_inputs(c, f));
+  std::vector<passes::Remark> remarks;
+  MOKA_TRY(passes::run_pipeline(program, ops::table(), {.optimize = false}, remarks));
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Type& type = f.body().inputs()[i]->type;
+    if (type.is_tensor() && type.dtype() != given[i].tensor.dtype())
+      given[i].tensor = MOKA_TRY(converted(given[i].tensor.view(), type.dtype()));
+  }
+  std::vector<Tensor> out = MOKA_TRY(interpret(f, std::move(given)));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = MOKA_TRY(converted(out[i].view(), declared[i]));
+  return out;
 }
 
 }  // namespace moka::conformance

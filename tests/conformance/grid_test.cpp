@@ -71,6 +71,26 @@ TEST_P(Grid, ColumnsAgree) {
 INSTANTIATE_TEST_SUITE_P(Operations, Grid, testing::ValuesIn(versions()),
                          [](const auto& info) { return name_of(*info.param); });
 
+/// A quotient that is 50.5 in float16 and 50.51 in float32, where float16 is computed.
+TEST(Columns, TiesOfFloat16) {
+  Case c;
+  c.program = R"(program(1.0)
+{
+    func main<ios17>(tensor<fp16, [1]> x) {
+            tensor<uint8, [1]> y = quantize(input = x, output_dtype = string("uint8"), scale = fp16(-0x1.28p-5))[name = string("y")];
+        } -> (y);
+})";
+  Tensor x = *Tensor::zeros(DType::fp16, Shape{1});
+  store_f64(x.view(), 0, -1.8251953125);
+  c.inputs = {{"x", x}};
+  const auto declared = columns()[0].run(c), widened = widened_reference(c);
+  ASSERT_TRUE(declared.ok() && widened.ok());
+  EXPECT_EQ(load_i64((*declared)[0].view(), 0), 50);
+  EXPECT_EQ(load_i64((*widened)[0].view(), 0), 51);
+  bool failed = false;
+  EXPECT_EQ(disagreement(**ops::table().resolve("quantize", Opset::ios17), c, failed), "");
+}
+
 /// Runs last: environments are torn down after all tests.
 class Coverage : public testing::Environment {
  public:

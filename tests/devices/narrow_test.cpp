@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
 /// Convolutions with few output channels.
@@ -41,7 +42,7 @@ Run check(const Case& c) {
 TEST(Narrow, ChannelsAndWidths) {
   int64_t claimed = 0;
   for (int64_t in : {1, 3, 7, 16, 17, 33})
-    for (int64_t out = 1; out <= 5; out++)
+    for (int64_t out : {1, 2, 3, 4, 5, 8, 11, 17})
       for (int64_t width : {3, 16, 31, 50, 97, 215}) {
         SCOPED_TRACE(cat(in, " to ", out, ", ", width));
         claimed += taken(check({2, in, out, 11, width, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}}));
@@ -75,6 +76,16 @@ TEST(Narrow, EpiloguesAndAddends) {
       const auto r = expect_same(g, {conv(g, g.input({2, 20, 20, 70}), g.random({3, 20, 7, 7}, -0.02f, 0.02f), c)});
       EXPECT_TRUE(taken(r)) << r.kernels;
     }
+}
+
+/// More output channels than are summed at once, which would still leave half of a block empty.
+TEST(Narrow, SeveralParts) {
+  for (int64_t out : {5, 6, 8}) {
+    SCOPED_TRACE(out);
+    const bool half_empty = 2 * out <= devices::cpu::channel_block();
+    const auto r = check({1, 8, out, 30, 61, {3, 39}, {1, 1}, {1, 1}, {1, 1, 19, 19}});
+    if (half_empty) EXPECT_TRUE(taken(r)) << r.kernels;
+  }
 }
 
 /// What a blocked convolution made is read as it lies.

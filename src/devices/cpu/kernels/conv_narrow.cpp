@@ -21,22 +21,25 @@ struct Plan {
   Window w;
   bool blocked;  ///< the input's layout
   int64_t images, in, out, in_groups;
+  int64_t parts;        ///< of the output channels, which are summed at once
   int64_t bands;        ///< of output rows of an image
   int64_t width, line;  ///< floats of an output and of an input line in scratch, whole vectors and padding included
 
   int64_t block() const { return narrow().block; }
   int64_t depth(int64_t group) const { return std::min(block(), in - group * block()); }
+  int64_t first_out(int64_t part) const { return out * part / parts; }
   /// Lines that are kept of each plane, and where.
   int64_t ring() const { return w.extent(0); }
   int64_t slot(int64_t line) const { return (line % ring() + ring()) % ring(); }
   int64_t scratch() const { return in_groups * block() * ring() * line + out * width; }
 };
 
-/// The output channels beside each other for each tap, row by row, of one input channel after another.
+/// Of each part, its output channels beside each other for each tap, row by row, of one input channel after another.
 void pack_weights(const Plan& p, const float* w, float* to) {
   const int64_t taps = p.in * p.w.taps();
-  for (int64_t t = 0; t < taps; t++)
-    for (int64_t o = 0; o < p.out; o++) *to++ = w[o * taps + t];
+  for (int64_t part = 0; part < p.parts; part++)
+    for (int64_t t = 0; t < taps; t++)
+      for (int64_t o = p.first_out(part); o < p.first_out(part + 1); o++) *to++ = w[o * taps + t];
 }
 
 /// Input lines [first, last) of an image to their places, zeros where there is no image.
@@ -79,6 +82,7 @@ Match match_narrow(const MatchCall& m) {
   p.in = x[1];
   p.out = y[1];
   p.in_groups = (p.in + p.block() - 1) / p.block();
+  p.parts = (p.out + narrow().most - 1) / narrow().most;
   const int64_t lanes = narrow().lanes;
   p.width = (w.out[1] + lanes - 1) / lanes * lanes;
   p.line = (p.width + w.extent(1) - 1 + lanes - 1) / lanes * lanes;
@@ -120,11 +124,14 @@ Match match_narrow(const MatchCall& m) {
           for (int64_t ch = g * p.block(); ch < g * p.block() + p.depth(g); ch++)
             for (int64_t k = 0; k < p.w.kernel[0]; k++)
               some[n++] = lines + (ch * p.ring() + p.slot(first + k * p.w.dilations[0])) * p.line;
-          const float* w_group = packed + g * p.block() * p.w.taps() * p.out;
-          const int64_t part = std::max<int64_t>(1, kMostSummed / p.w.kernel[1]);
-          for (int64_t i = 0; i < n; i += part)
-            narrow().add(some + i, std::min(part, n - i), p.w.kernel[1], p.w.dilations[1],
-                         w_group + i * p.w.kernel[1] * p.out, p.out, p.width, sums, p.width);
+          const int64_t some_lines = std::max<int64_t>(1, kMostSummed / p.w.kernel[1]);
+          for (int64_t part = 0; part < p.parts; part++) {
+            const int64_t first_out = p.first_out(part), outs = p.first_out(part + 1) - first_out;
+            const float* w_group = packed + (first_out * p.in + g * p.block() * outs) * p.w.taps();
+            for (int64_t i = 0; i < n; i += some_lines)
+              narrow().add(some + i, std::min(some_lines, n - i), p.w.kernel[1], p.w.dilations[1],
+                           w_group + i * p.w.kernel[1] * outs, outs, p.width, sums + first_out * p.width, p.width);
+          }
         }
         for (int64_t o = 0; o < p.out; o++) {
           const int64_t at = ((image * p.out + o) * p.w.out[0] + row) * p.w.out[1];

@@ -262,7 +262,9 @@ class Generator {
     const TensorView v = t.view();
     const auto pattern = c_.below(4);
     const int64_t same = integer();
-    const bool positive = constant && c_.one_in(2);
+    // A variance and what is added to it must not cancel each other.
+    const bool square = p != nullptr && (p->name == "epsilon" || p->name == "variance");
+    const bool positive = constant && (c_.one_in(2) || square);
     for (int64_t i = 0; i < t.count(); ++i) {
       if (dtype == DType::boolean)
         store_i64(v, i, c_.below(2));

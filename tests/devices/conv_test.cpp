@@ -197,6 +197,31 @@ TEST(CpuConv, AddsItsOwnInput) {
   expect_same(g, {last});
 }
 
+/// Lines are images of one row.
+TEST(CpuConv, OneDimension) {
+  const bool base = devices::cpu::isa() == devices::cpu::Isa::base;
+  struct Line {
+    int64_t in, out, length, taps, dilation;
+    const char* kernel;
+  };
+  const Line all[] = {{48, 64, 203, 3, 1, "cpu.conv.winograd"},
+                      {40, 33, 97, 5, 1, "cpu.conv.winograd"},
+                      {33, 2, 301, 9, 1, "cpu.conv.narrow"},
+                      {8, 3, 150, 7, 2, "cpu.conv.narrow"},
+                      {32, 32, 100, 3, 64, "cpu.conv.taps"}};
+  for (const Line& l : all) {
+    SCOPED_TRACE(cat(l.in, " to ", l.out, " of ", l.length));
+    Graph g;
+    Value* y = g.op("conv", {{"x", g.input({2, l.in, l.length})},
+                             {"weight", g.random({l.out, l.in, l.taps})},
+                             {"bias", g.random({l.out})},
+                             {"dilations", Tensor::i32({static_cast<int32_t>(l.dilation)})},
+                             {"pad_type", "same"}});
+    const auto r = expect_same(g, {y});
+    if (!base) EXPECT_NE(r.kernels.find(l.kernel), std::string::npos) << r.kernels;
+  }
+}
+
 /// A padded channel must stay zero for the convolution that reads it next.
 TEST(CpuConv, Chains) {
   Graph g;

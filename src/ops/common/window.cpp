@@ -156,13 +156,13 @@ int64_t Window::taps() const { return product_of(kernel); }
 int64_t Window::in_count() const { return product_of(in); }
 int64_t Window::out_count() const { return product_of(out); }
 
-Window Window::as_3d() const {
+Window Window::as(int dimensions) const {
   Window w;
-  w.rank = 3;
+  w.rank = dimensions;
   w.groups = groups;
-  auto widen = [this](const Ints& v, int64_t fill) {
+  auto widen = [&](const Ints& v, int64_t fill) {
     Ints o;
-    for (int i = rank; i < 3; ++i) o.push_back(fill);
+    for (int i = rank; i < dimensions; ++i) o.push_back(fill);
     for (int64_t x : v) o.push_back(x);
     return o;
   };

@@ -28,7 +28,9 @@ struct Window {
   int64_t in_count() const;
   int64_t out_count() const;
   /// The same window with dimensions of size 1 in front, so that rank is 3.
-  Window as_3d() const;
+  Window as_3d() const { return as(3); }
+  /// Of `dimensions`, not fewer than its own: outer ones of size 1.
+  Window as(int dimensions) const;
 };
 
 /// Of an operation with the parameters of `conv`: x, weight, bias, strides, pad_type, pad, dilations, groups.

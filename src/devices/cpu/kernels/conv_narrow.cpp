@@ -68,8 +68,8 @@ Match match_narrow(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
   if (!window.ok()) return Match::no("an invalid window");
-  const Window& w = *window;
-  if (w.rank != 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  if (window->rank > 2) return Match::no(cat(window->rank, " spatial dimensions"));
+  const Window w = window->as(2);
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
   const auto work = narrow_work(w, x[0], x[1], y[1]);

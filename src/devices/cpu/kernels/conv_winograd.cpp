@@ -210,8 +210,8 @@ Match match_winograd(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
   if (!window.ok()) return Match::no("an invalid window");
-  const Window& w = *window;
-  if (w.rank != 2) return Match::no(cat(w.rank, " spatial dimensions"));
+  if (window->rank > 2) return Match::no(cat(window->rank, " spatial dimensions"));
+  const Window w = window->as(2);
   if (w.dilations[0] != 1 || w.dilations[1] != 1) return Match::no("dilations");
   if (w.groups != 1) return Match::no("groups");
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");

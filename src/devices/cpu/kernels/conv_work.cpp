@@ -38,7 +38,7 @@ double direct_work(const ops::Window& w, int64_t images, int64_t in, int64_t out
 
 std::optional<double> narrow_work(const ops::Window& w, int64_t images, int64_t in, int64_t out) {
   const int64_t lanes = vector::narrow().lanes;
-  if (out >= 2 * channel_block() || w.taps() == 1 || w.groups != 1 || w.strides[1] != 1) return std::nullopt;
+  if (out >= channel_block() || w.taps() == 1 || w.groups != 1 || w.strides[1] != 1) return std::nullopt;
   if (w.extent(0) > kMostNarrowHeight || w.pads_begin[1] < 0) return std::nullopt;
   const int64_t width = (w.out[1] + lanes - 1) / lanes * lanes;
   const int64_t most = vector::narrow().most, parts = (out + most - 1) / most;

@@ -39,10 +39,19 @@ Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout lay
 struct KernelArgs {
   std::span<const ir::TensorView> in;  ///< parallel to OpCall::all_args; data null where the choice took it in prepare
   std::span<const ir::TensorView> out;
-  std::byte* scratch = nullptr;      ///< KernelChoice::scratch bytes, 64-byte aligned
-  const ir::OpCall* call = nullptr;  ///< for kernels that look values up by name
-  int64_t begin = 0, end = 0;        ///< range of tiles
-  int thread = 0;                    ///< of MatchCall::threads: no two calls with the same at the same time
+  std::byte* scratch = nullptr;          ///< KernelChoice::scratch bytes, 64-byte aligned
+  const ir::OpCall* call = nullptr;      ///< for kernels that look values up by name
+  int64_t begin = 0, end = 0;            ///< range of tiles
+  int thread = 0;                        ///< of MatchCall::threads: no two calls with the same at the same time
+  std::byte* threads_scratch = nullptr;  ///< of thread 0, 64-byte aligned
+  size_t thread_step = 0;                ///< bytes to the next thread's
+
+  /// KernelChoice::thread_scratch bytes of that thread.
+  std::byte* own(int of) const { return threads_scratch + static_cast<size_t>(of) * thread_step; }
+  template <class T>
+  T* own() const {
+    return reinterpret_cast<T*>(own(thread));
+  }
 };
 
 /// Constants of an operation while its kernel is prepared, once per plan.
@@ -75,6 +84,7 @@ struct KernelChoice {
   std::vector<Layout> out;            ///< per output; empty: all row-major
   std::vector<bool> in_prepare_only;  ///< inputs that only `prepare` reads; empty: none
   size_t scratch = 0;                 ///< bytes
+  size_t thread_scratch = 0;          ///< bytes for each of MatchCall::threads
   double cost = 0;                    ///< estimated seconds
   int in_place = -1;  ///< input whose storage output 0 may take over, unless another input shares it (same bytes,
                       ///< same element order of access); or a list that becomes output 0

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kAlignment = 64;
 
 size_t align(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+size_t align_page(size_t n) { return (n + 4095) / 4096 * 4096; }
 
 /// A stretch of the arena that lives from step `first` to step `last`.
 struct Block {
@@ -36,6 +37,17 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
     if (scratch_bytes[s] > 0)
       blocks.push_back(
           {align(scratch_bytes[s]), static_cast<int>(s), static_cast<int>(s), &plan.steps[s].scratch_offset});
+
+  // Threads keep theirs from step to step: over what another one wrote it would be slow to write.
+  const auto threads = static_cast<size_t>(options.threads);
+  size_t kept = 0;
+  for (Step& step : plan.steps) {
+    const size_t bytes = step.choice ? step.choice->thread_scratch : 0;
+    plan.thread_step = std::max(plan.thread_step, threads > 1 ? align_page(bytes) : align(bytes));
+    const auto s = static_cast<int>(&step - plan.steps.data());
+    if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &step.threads_offset});
+  }
+  if (threads > 1 && plan.thread_step > 0) blocks.push_back({threads * plan.thread_step, 0, end, &kept});
 
   // Largest first, each at the lowest offset free during its life.
   std::vector<size_t> order(blocks.size());
@@ -63,6 +75,8 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
         k);
   }
   plan.arena_bytes = total;
+  if (threads > 1)
+    for (Step& step : plan.steps) step.threads_offset = kept;
   for (Place& p : plan.places) {
     const Place& r = plan.places[static_cast<size_t>(p.root)];
     p.offset = r.offset + p.delta;
@@ -93,6 +107,11 @@ Status check(const Plan& plan) {
     if (step.choice && step.choice->scratch > 0)
       live.push_back({step.scratch_offset, step.scratch_offset + step.choice->scratch, static_cast<int>(s),
                       static_cast<int>(s), -1});
+    if (step.choice && step.choice->thread_scratch > 0)
+      live.push_back(
+          {step.threads_offset,
+           step.threads_offset + plan.thread_step * static_cast<size_t>(step.threads - 1) + step.choice->thread_scratch,
+           static_cast<int>(s), static_cast<int>(s), -1});
   }
   std::sort(live.begin(), live.end(), [](const Live& a, const Live& b) { return a.begin < b.begin; });
   for (size_t i = 0; i < live.size(); i++)

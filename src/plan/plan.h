@@ -84,7 +84,7 @@ struct Step {
   int threads = 1;                                     ///< that share its tiles
   std::vector<int> in, out;                            ///< places
   std::vector<uint32_t> first_arg;                     ///< as OpCall wants it
-  size_t scratch_offset = 0;                           ///< in the arena
+  size_t scratch_offset = 0, threads_offset = 0;       ///< in the arena: the step's scratch, that of its threads
   std::vector<Refusal> refusals;
   ChosenBy by = ChosenBy::rule;
   std::shared_ptr<const Measurement> measurement;  ///< as ChosenKernel's
@@ -104,6 +104,7 @@ class Plan {
   std::vector<int> outputs;                  ///< place of each block output; complete plans only
   bool own_outputs = false;                  ///< see plan_block
   size_t arena_bytes = 0, objects = 0;
+  size_t thread_step = 0;             ///< bytes of scratch for each thread
   size_t largest_unshared_bytes = 0;  ///< arena bytes if nothing shared memory, for reports
 
   const ir::Op* pending = nullptr;  ///< the operation whose output types are not known yet

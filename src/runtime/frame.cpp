@@ -194,7 +194,8 @@ Status Frame::run_step(size_t s) {
 
 Status Frame::run_kernel(const Step& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
-  const kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call, 0, c.tiles};
+  const kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call,       0,
+                                c.tiles, 0,        arena_.get() + step.threads_offset, plan_->thread_step};
   if (Status s = launch(c, args, step.threads, step.op->epilogue); !s.ok()) return locate(std::move(s).error(), step);
   if (context_.options->budget) MOKA_TRY(check_lists(step, data));
   return {};

@@ -176,6 +176,9 @@ class Prepared final : public kernel::PrepareContext {
       after_.push_back(c);
     }
     if (choice_->scratch > 0) scratch_ = MOKA_TRY(memory_.take(choice_->scratch));
+    thread_step_ = (choice_->thread_scratch + 63) / 64 * 64;
+    if (thread_step_ > 0)
+      threads_scratch_ = MOKA_TRY(memory_.take(thread_step_ * static_cast<size_t>(std::max(1, threads_))));
     return {};
   }
 
@@ -189,7 +192,8 @@ class Prepared final : public kernel::PrepareContext {
         touch(bytes_of(v, MOKA_TRY(kernel::storage_bytes(v.dtype, v.shape, inputs_.call.layouts[i]))));
     const double start = now();
     for (const Conversion& c : before_) launch_conversion(c.in, c.from, c.out, c.to, plan_threads_);
-    const kernel::KernelArgs args{in_, out_, scratch_, &inputs_.call.call, 0, choice_->tiles};
+    const kernel::KernelArgs args{
+        in_, out_, scratch_, &inputs_.call.call, 0, choice_->tiles, 0, threads_scratch_, thread_step_};
     MOKA_TRY(launch(*choice_, args, threads_, inputs_.call.epilogue));
     for (const Conversion& c : after_) launch_conversion(c.in, c.from, c.out, c.to, plan_threads_);
     return now() - start;
@@ -240,7 +244,8 @@ class Prepared final : public kernel::PrepareContext {
   std::vector<std::span<const std::byte>> weights_;
   std::vector<ir::TensorView> in_, out_;
   std::vector<Conversion> before_, after_;
-  std::byte* scratch_ = nullptr;
+  std::byte *scratch_ = nullptr, *threads_scratch_ = nullptr;
+  size_t thread_step_ = 0;
 };
 
 /// Seconds that the threads of this process have been ready to run while others ran.

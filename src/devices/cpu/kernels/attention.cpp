@@ -224,7 +224,7 @@ Match match_attention(const MatchCall& given) {
   KernelChoice c;
   c.kernel = "cpu.attention";
   c.shares = true;
-  c.scratch = static_cast<size_t>(m.threads) * static_cast<size_t>(a.at.end) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(a.at.end) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, threads = m.threads](const KernelArgs& args) -> Status {
     Attention with = a;
@@ -235,7 +235,7 @@ Match match_attention(const MatchCall& given) {
     with.out = args.out[0].as<float>();
     const auto unit = [&](int64_t u, int thread) {
       const int64_t first = u % parts * rows, end = std::min(a.h.rows, first + rows);
-      float* scratch = reinterpret_cast<float*>(args.scratch) + thread * a.at.end;
+      auto* scratch = reinterpret_cast<float*>(args.own(thread));
       if (first < end) with.run(heads.at(u / parts), first, end, scratch);
     };
     kernel::share(threads, count * parts, unit);

@@ -93,7 +93,7 @@ struct Task {
     const int64_t image = unit / p.parts / p.chunks, at = unit / p.parts % p.chunks, part = unit % p.parts;
     const int64_t first = at * p.chunk, end = std::min(p.out_pixels, first + p.chunk);
     const int64_t tiles = (end - first + b.rows - 1) / b.rows;
-    auto** rows = reinterpret_cast<const uint8_t**>(args.scratch + rows_at + thread * rows_bytes);
+    auto** rows = reinterpret_cast<const uint8_t**>(args.own(thread));
     find_rows(p, reinterpret_cast<const uint8_t*>(args.scratch), image, first, end, tiles, rows);
     const auto* shift = reinterpret_cast<const float*>(args.scratch + shift_at);
     auto* y = args.out[0].as<float>();
@@ -186,7 +186,8 @@ Match choose(const MatchCall& given, Plan p, std::string_view weight, int axis, 
   c.note = weights->describe();
   c.shares = true;
   c.epilogues = m.epilogue.size();
-  c.scratch = static_cast<size_t>(task.rows_at + task.rows_bytes * m.threads);
+  c.scratch = static_cast<size_t>(task.rows_at);
+  c.thread_scratch = static_cast<size_t>(task.rows_bytes);
   c.cost = cost_of(m, flops / kFaster, traffic(m));
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(m.call.arg_index(weight))] = true;

@@ -60,11 +60,11 @@ Match match_line(const MatchCall& m) {
   KernelChoice c;
   c.kernel = "cpu.conv.line";
   c.tiles = y[0] * l.out * chunks;
-  c.scratch = static_cast<size_t>(scratch * m.threads) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(scratch) * sizeof(float);
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2.0 * static_cast<double>(y.count() * l.per_group * l.taps()), traffic(m));
   c.run = [=, l = std::move(l), after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    float* phases = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
+    float* phases = args.own<float>();
     const float *weights = data_of(args, weight), *shift = data_of(args, bias);
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = t % chunks * kChunk, n = std::min(kChunk, l.w.out[0] - first), row = t / chunks;

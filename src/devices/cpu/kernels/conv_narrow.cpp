@@ -94,7 +94,7 @@ Match match_narrow(const MatchCall& m) {
   KernelChoice c;
   c.kernel = "cpu.conv.narrow";
   c.in = in_layouts(m, "x", p.blocked ? blocked() : Layout{});
-  c.scratch = static_cast<size_t>(p.scratch() * m.threads) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(p.scratch()) * sizeof(float);
   c.tiles = p.images * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * *work, traffic(m));
@@ -104,7 +104,7 @@ Match match_narrow(const MatchCall& m) {
     const float* packed = weights->data();
     const float *from = args.in[in].as<float>(), *biases = data_of(args, bias), *added = data_of(args, addend);
     float* all = args.out[0].as<float>();
-    float* lines = reinterpret_cast<float*>(args.scratch) + args.thread * p.scratch();
+    float* lines = args.own<float>();
     float* sums = lines + p.in_groups * p.block() * p.ring() * p.line;
     const int64_t channels = p.blocked ? p.in_groups * p.block() : p.in;
     for (int64_t t = args.begin; t < args.end; t++) {

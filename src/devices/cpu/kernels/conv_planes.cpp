@@ -123,7 +123,7 @@ Match match_planes(const MatchCall& given) {
   c.in.resize(m.call.all_args().size());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
-  c.scratch = static_cast<size_t>(p.scratch() * given.threads);
+  c.thread_scratch = static_cast<size_t>(p.scratch());
   c.tiles = p.images * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
@@ -132,8 +132,8 @@ Match match_planes(const MatchCall& given) {
                     [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = planes().block, line = p.across.out * block, plane = p.down.out * line;
-    auto* ring = reinterpret_cast<float*>(args.scratch + args.thread * p.scratch());
-    auto* taps = reinterpret_cast<int64_t*>(args.scratch + (args.thread + 1) * p.scratch()) - p.taps();
+    auto* ring = args.own<float>();
+    auto* taps = reinterpret_cast<int64_t*>(args.own(args.thread) + p.scratch()) - p.taps();
     auto* all = args.out[0].as<float>();
     const auto* packed = weights->data();
 

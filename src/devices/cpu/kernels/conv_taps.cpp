@@ -128,7 +128,7 @@ Match match_taps(const MatchCall& m) {
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
-  c.scratch = static_cast<size_t>(scratch * m.threads) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(scratch) * sizeof(float);
   c.tiles = p.images * p.panels() * p.chunks;
   c.epilogues = m.epilogue.size();
   c.cost =
@@ -138,7 +138,7 @@ Match match_taps(const MatchCall& m) {
                     [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float* packed = weights->data();
-    float* sums = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
+    float* sums = args.own<float>();
     auto* all = args.out[0].as<float>();
     const int64_t in_image = p.in_groups * p.w.in[0] * p.w.in[1] * block, line = p.w.out[1] * block;
     for (int64_t t = args.begin; t < args.end; t++) {

@@ -212,7 +212,7 @@ Match match_phases(const MatchCall& given) {
   c.out = {blocked()};
   c.tiles = p.images * p.bands * p.parts;
   c.epilogues = m.epilogue.size();
-  c.scratch = static_cast<size_t>((p.copy() + p.sums()) * given.threads) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(p.copy() + p.sums()) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   const auto weights =
       packed_before(c, m, weight,
@@ -222,7 +222,7 @@ Match match_phases(const MatchCall& given) {
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const int64_t block = channel_block(), pitch = p.across.padded(), panel_size = p.gemm->panel;
     const bool finite = weights->data()[p.weight_count()] == 1;
-    float* lines = reinterpret_cast<float*>(args.scratch) + args.thread * (p.copy() + p.sums());
+    float* lines = args.own<float>();
     float* sums = lines + p.copy();
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t part = t % p.parts, band = t / p.parts % p.bands, image = t / p.parts / p.bands;

@@ -64,13 +64,13 @@ Match match_pixels(const MatchCall& given) {
   c.out = {blocked()};
   c.tiles = p.images * p.height;
   c.epilogues = m.epilogue.size();
-  c.scratch = static_cast<size_t>(scratch * given.threads) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(scratch) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   const auto weights =
       packed_before(c, m, weight, cat("pixels of ", pointwise().lanes, " ", pointwise().block),
                     p.columns() * p.taps() * p.in, [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=](const KernelArgs& args) -> Status {
-    float* made = reinterpret_cast<float*>(args.scratch) + args.thread * scratch;
+    float* made = args.own<float>();
     const int64_t plane = p.height * p.width * block, line = p.width * p.across * block;
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t image = t / p.height, row = t % p.height;

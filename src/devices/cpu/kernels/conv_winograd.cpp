@@ -234,7 +234,7 @@ Match match_winograd(const MatchCall& m) {
   const auto stored = m.stored(weight);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = stored.has_value();
-  c.scratch = static_cast<size_t>(p.scratch() * m.threads) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(p.scratch()) * sizeof(float);
   c.tiles = p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * work(p), traffic(m));
@@ -253,7 +253,7 @@ Match match_winograd(const MatchCall& m) {
     const float* u = reinterpret_cast<const float*>(weights->get());
     const float* from = args.in[in].as<float>();
     float* y_all = args.out[0].as<float>();
-    float* v = reinterpret_cast<float*>(args.scratch) + args.thread * p.scratch();
+    float* v = args.own<float>();
     float* made = v + p.f->points() * p.in_step;
     const int64_t block = p.block(), depth = p.in_groups * block, line = p.w.out[1] * block;
     int64_t transformed = -1;

@@ -135,10 +135,10 @@ Match match(const MatchCall& given, Product p, std::string_view px, std::string_
   c.kernel = name;
   c.tiles = p.count() * p.chunks() * p.parts;
   c.epilogues = m.epilogue.size();
-  c.scratch = static_cast<size_t>(given.threads * thread_floats) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(thread_floats) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    float* const panels = reinterpret_cast<float*>(args.scratch) + args.thread * thread_floats;
+    float* const panels = args.own<float>();
     float* const rows = panels + p.panel_floats();
     const float *b = data_of(args, bias), *more = data_of(args, addend);
     for (int64_t t = args.begin; t < args.end; t++) {

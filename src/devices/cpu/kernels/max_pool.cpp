@@ -32,11 +32,11 @@ Match match_max_pool(const MatchCall& m) {
   c.in = in_layouts(m, "x", layout);
   c.out = {layout};
   c.tiles = x[0] * groups * tiles.bands;
-  c.scratch = flat ? 0 : static_cast<size_t>(m.threads * row) * sizeof(float);
+  c.thread_scratch = flat ? 0 : static_cast<size_t>(row) * sizeof(float);
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, static_cast<double>(out.count()) * static_cast<double>(w.taps()), traffic(m));
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    float* best = reinterpret_cast<float*>(args.scratch) + (flat ? 0 : args.thread * row);
+    float* best = args.own<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
       const auto [number, top, bottom] = tiles.at(t);
       const float* plane = args.in[in].as<float>() + number * w.in[0] * w.in[1] * row;

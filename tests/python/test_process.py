@@ -53,6 +53,13 @@ def test_importing_starts_no_thread():
     assert run(code) == run(numpy_only)
 
 
+def test_importing_takes_little_memory():
+    heavy = ("asyncio", "concurrent.futures", "logging", "ssl")
+    code = f"import numpy, sys; before = set(sys.modules); import moka; print([m for m in {heavy} if m in set(sys.modules) - before])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_predicting_releases_the_interpreter():
     model = moka.Model.from_mil(CONV)
     x = np.zeros((1, 16, 64, 64), np.float32)

@@ -36,7 +36,7 @@ struct Column {
   std::string name;
   Result<std::vector<ir::Tensor>> (*run)(const Case& c);
   bool exact = false;    ///< must equal the first column bit by bit
-  bool widened = false;  ///< computes float16 in float32: near a tie its integers may be widened_reference()'s only
+  bool widened = false;  ///< computes float16 in float32: where rounding decides, its results are widened_reference()'s
 };
 
 /// The first column is "reference".

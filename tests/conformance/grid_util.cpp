@@ -426,9 +426,10 @@ std::string disagreement(const OpVersion& version, const Case& c, bool& failed) 
     for (size_t i = 0; i < got->size(); ++i) {
       const Tensor &g = (*got)[i], &e = (*expected)[i];
       const bool low = e.dtype() == DType::fp16 || e.dtype() == DType::bf16;
-      std::string differs = difference(g, e, low ? version.tolerance.fp16 : version.tolerance.fp32);
-      if (!differs.empty() && all[k].widened && !is_float(e.dtype()))
-        if (const auto widened = widened_reference(c); widened.ok()) differs = difference(g, (*widened)[i], 0);
+      const double tolerance = low ? version.tolerance.fp16 : version.tolerance.fp32;
+      std::string differs = difference(g, e, tolerance);
+      if (!differs.empty() && all[k].widened)
+        if (const auto widened = widened_reference(c); widened.ok()) differs = difference(g, (*widened)[i], tolerance);
       if (!differs.empty()) return cat(all[k].name, ", result ", i, ": ", differs);
       if (all[k].exact && !(g == e)) return cat(all[k].name, ", result ", i, ": other bits");
     }

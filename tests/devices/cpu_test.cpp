@@ -309,6 +309,26 @@ TEST(CpuMatmul, Panels) {
   }
 }
 
+/// An infinite scale of a channel, which its centre must not turn into NaN; blocked behind a convolution too.
+TEST(CpuNorm, BatchNormOfInfiniteScales) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (bool is_blocked : {false, true}) {
+    Graph g;
+    Value* x = g.input({2, 19, 5, 7});
+    if (is_blocked) x = g.op("conv", {{"x", x}, {"weight", g.random({19, 19, 1, 1})}});
+    Tensor gamma = g.random({19}), variance = g.random({19}, 0.5f, 1);
+    gamma.mut<float>()[3] = inf;
+    gamma.mut<float>()[18] = -inf;
+    variance.mut<float>()[7] = 0;
+    expect_same(g, {g.op("batch_norm", {{"x", x},
+                                        {"mean", g.random({19}, 10, 20)},
+                                        {"variance", variance},
+                                        {"gamma", gamma},
+                                        {"beta", g.random({19})},
+                                        {"epsilon", 0.0f}})});
+  }
+}
+
 TEST(CpuLocalResponseNorm, Layouts) {
   for (int64_t ch : {7, 32}) {
     Graph g;

@@ -246,7 +246,20 @@ Match match_batch_norm(const MatchCall& m) {
   const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = m.call.arg_index("gamma"),
             beta = m.call.arg_index("beta");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  auto affine = std::make_shared<std::vector<float>>();
+  /// Of the channels: scale, shift, and what the definition adds up where these are no finite numbers.
+  struct Prepared {
+    std::vector<float> scale, shift;
+    std::vector<double> center, beta;
+    bool is_odd(int64_t c) const {
+      const auto i = static_cast<size_t>(c);
+      return i < center.size() && !(std::isfinite(scale[i]) && std::isfinite(shift[i]));
+    }
+    float of(float value, int64_t c) const {
+      const auto i = static_cast<size_t>(c);
+      return i < center.size() ? static_cast<float>((value - center[i]) * scale[i] + beta[i]) : 0;
+    }
+  };
+  auto prepared = std::make_shared<Prepared>();
   KernelChoice c;
   c.kernel = "cpu.batch_norm";
   c.in = in_layouts(m, "x", layout);
@@ -259,27 +272,34 @@ Match match_batch_norm(const MatchCall& m) {
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 0, traffic(m));
   c.prepare = [=, e = *epsilon](kernel::PrepareContext& context) -> Status {
-    affine->assign(static_cast<size_t>(2 * padded), 0.0f);
     const ir::TensorView mu = MOKA_TRY(context.constant(mean)), var = MOKA_TRY(context.constant(variance));
     ir::TensorView g, b;
     if (gamma >= 0) g = MOKA_TRY(context.constant(gamma));
     if (beta >= 0) b = MOKA_TRY(context.constant(beta));
+    Prepared& to = *prepared;
     for (int64_t i = 0; i < channels; i++) {
       const double scale = (gamma >= 0 ? ir::load_f64(g, i) : 1) / std::sqrt(ir::load_f64(var, i) + e);
-      (*affine)[static_cast<size_t>(i)] = static_cast<float>(scale);
-      (*affine)[static_cast<size_t>(padded + i)] =
-          static_cast<float>((beta >= 0 ? ir::load_f64(b, i) : 0) - ir::load_f64(mu, i) * scale);
+      to.center.push_back(ir::load_f64(mu, i));
+      to.beta.push_back(beta >= 0 ? ir::load_f64(b, i) : 0);
+      to.scale.push_back(static_cast<float>(scale));
+      to.shift.push_back(static_cast<float>(to.beta.back() - to.center.back() * scale));
     }
+    to.scale.resize(static_cast<size_t>(padded));
+    to.shift.resize(static_cast<size_t>(padded));
     return {};
   };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float *scale = affine->data(), *shift = scale + padded;
+    const float *scale = prepared->scale.data(), *shift = prepared->shift.data();
     const int64_t run = pixels * block;
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = t % groups * block;
       const float* from = args.in[in].as<float>() + t * run;
       float* y = args.out[0].as<float>() + t * run;
-      if (is_blocked)
+      bool odd = false;
+      for (int64_t lane = 0; lane < block; lane++) odd |= prepared->is_odd(first + lane);
+      if (odd)
+        for (int64_t i = 0; i < run; i++) y[i] = prepared->of(from[i], first + i % block);
+      else if (is_blocked)
         for (int64_t p = 0; p < pixels; p++)
           loops().scale_shift(from + p * block, scale + first, shift + first, 1, y + p * block, block);
       else

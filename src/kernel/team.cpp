@@ -195,6 +195,28 @@ void leave_what_is_taken(Taken& taken) {
   }
 }
 
+/// Puts the threads of the calling thread's OpenMP team on processors of their own, once for each size of the team. New
+/// threads often begin on their creator's processor, where each waits for the other's time slice until the system moves
+/// one of them. Afterwards they may run anywhere again. Does nothing where threads are bound by the caller.
+void spread_team(int threads) {
+  thread_local int spread = 1;
+  if (threads <= spread || omp_in_parallel() != 0) return;
+  spread = threads;
+  Taken taken;
+  if (const int own = sched_getcpu(); own >= 0 && own < CPU_SETSIZE) taken.take(own);
+  std::atomic<int> done{0};
+#pragma omp parallel num_threads(threads)
+  {
+    if (omp_get_thread_num() != 0) {
+      leave_what_is_taken(taken);
+      done.fetch_add(1, std::memory_order_release);
+    } else {
+      // A thread on this processor gets it only if it is given away.
+      for (int i = 0; i < 1000 && done.load(std::memory_order_acquire) + 1 < omp_get_num_threads(); i++) sched_yield();
+    }
+  }
+}
+
 }  // namespace
 
 void with_team(int threads, FunctionRef<void()> f) {
@@ -251,25 +273,6 @@ void together(int threads, FunctionRef<void(int thread, int of, Barrier& barrier
   Team& team = *current;
   const Busy busy;
   team.run(of, of, true, [&](int64_t, int thread) { f(thread, of, barrier); });
-}
-
-void spread_team(int threads) {
-  thread_local int spread = 1;
-  if (threads <= spread || omp_in_parallel() != 0) return;
-  spread = threads;
-  Taken taken;
-  if (const int own = sched_getcpu(); own >= 0 && own < CPU_SETSIZE) taken.take(own);
-  std::atomic<int> done{0};
-#pragma omp parallel num_threads(threads)
-  {
-    if (omp_get_thread_num() != 0) {
-      leave_what_is_taken(taken);
-      done.fetch_add(1, std::memory_order_release);
-    } else {
-      // A thread on this processor gets it only if it is given away.
-      for (int i = 0; i < 1000 && done.load(std::memory_order_acquire) + 1 < omp_get_num_threads(); i++) sched_yield();
-    }
-  }
 }
 
 }  // namespace moka::kernel

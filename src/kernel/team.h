@@ -47,9 +47,4 @@ class Barrier {
 /// f(thread, of, barrier) at the same time on `of` threads, as many of `threads` as there are.
 void together(int threads, FunctionRef<void(int thread, int of, Barrier& barrier)> f);
 
-/// Puts the threads of the calling thread's OpenMP team on processors of their own, once for each size of the team. New
-/// threads often begin on their creator's processor, where each waits for the other's time slice until the system moves
-/// one of them. Afterwards they may run anywhere again. Does nothing where threads are bound by the caller.
-void spread_team(int threads);
-
 }  // namespace moka::kernel

@@ -8,10 +8,9 @@ namespace moka::plan {
 
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = 64, kPage = 4096;
 
-size_t align(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
-size_t align_page(size_t n) { return (n + 4095) / 4096 * 4096; }
+size_t align(size_t n, size_t to = kAlignment) { return (n + to - 1) / to * to; }
 
 /// A stretch of the arena that lives from step `first` to step `last`.
 struct Block {
@@ -43,7 +42,7 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
   size_t kept = 0;
   for (Step& step : plan.steps) {
     const size_t bytes = step.choice ? step.choice->thread_scratch : 0;
-    plan.thread_step = std::max(plan.thread_step, threads > 1 ? align_page(bytes) : align(bytes));
+    plan.thread_step = std::max(plan.thread_step, align(bytes, threads > 1 ? kPage : kAlignment));
     const auto s = static_cast<int>(&step - plan.steps.data());
     if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &step.threads_offset});
   }

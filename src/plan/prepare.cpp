@@ -1,7 +1,5 @@
 #include "plan/prepare.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -69,15 +67,10 @@ Status prepare(Preparation& p, const PlanOptions& options) {
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options) {
   if (all.empty()) return {};
   const auto start = std::chrono::steady_clock::now();
-  const int threads = std::min(options.threads, static_cast<int>(all.size()));
   std::vector<Status> results(all.size());
-  if (threads > 1 && omp_in_parallel() == 0) {
-    kernel::spread_team(threads);
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (size_t i = 0; i < all.size(); i++) results[i] = prepare(all[i], options);
-  } else {
-    for (size_t i = 0; i < all.size(); i++) results[i] = prepare(all[i], options);
-  }
+  kernel::share(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
+    results[static_cast<size_t>(i)] = prepare(all[static_cast<size_t>(i)], options);
+  });
   if (options.constants)
     options.constants->add_prepare_seconds(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -246,18 +246,11 @@ Match match_batch_norm(const MatchCall& m) {
   const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = m.call.arg_index("gamma"),
             beta = m.call.arg_index("beta");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  /// Of the channels: scale, shift, and what the definition adds up where these are no finite numbers.
+  /// Of the channels, and for a group of them whether some scale or shift is no finite number.
   struct Prepared {
     std::vector<float> scale, shift;
     std::vector<double> center, beta;
-    bool is_odd(int64_t c) const {
-      const auto i = static_cast<size_t>(c);
-      return i < center.size() && !(std::isfinite(scale[i]) && std::isfinite(shift[i]));
-    }
-    float of(float value, int64_t c) const {
-      const auto i = static_cast<size_t>(c);
-      return i < center.size() ? static_cast<float>((value - center[i]) * scale[i] + beta[i]) : 0;
-    }
+    std::vector<bool> odd;
   };
   auto prepared = std::make_shared<Prepared>();
   KernelChoice c;
@@ -277,15 +270,18 @@ Match match_batch_norm(const MatchCall& m) {
     if (gamma >= 0) g = MOKA_TRY(context.constant(gamma));
     if (beta >= 0) b = MOKA_TRY(context.constant(beta));
     Prepared& to = *prepared;
+    for (auto* v : {&to.scale, &to.shift}) v->assign(static_cast<size_t>(padded), 0.0f);
+    for (auto* v : {&to.center, &to.beta}) v->assign(static_cast<size_t>(padded), 0.0);
+    to.odd.assign(static_cast<size_t>(groups), false);
     for (int64_t i = 0; i < channels; i++) {
+      const auto at = static_cast<size_t>(i);
       const double scale = (gamma >= 0 ? ir::load_f64(g, i) : 1) / std::sqrt(ir::load_f64(var, i) + e);
-      to.center.push_back(ir::load_f64(mu, i));
-      to.beta.push_back(beta >= 0 ? ir::load_f64(b, i) : 0);
-      to.scale.push_back(static_cast<float>(scale));
-      to.shift.push_back(static_cast<float>(to.beta.back() - to.center.back() * scale));
+      to.center[at] = ir::load_f64(mu, i);
+      if (beta >= 0) to.beta[at] = ir::load_f64(b, i);
+      to.scale[at] = static_cast<float>(scale);
+      to.shift[at] = static_cast<float>(to.beta[at] - to.center[at] * scale);
+      if (!std::isfinite(to.scale[at]) || !std::isfinite(to.shift[at])) to.odd[static_cast<size_t>(i / block)] = true;
     }
-    to.scale.resize(static_cast<size_t>(padded));
-    to.shift.resize(static_cast<size_t>(padded));
     return {};
   };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
@@ -295,10 +291,11 @@ Match match_batch_norm(const MatchCall& m) {
       const int64_t first = t % groups * block;
       const float* from = args.in[in].as<float>() + t * run;
       float* y = args.out[0].as<float>() + t * run;
-      bool odd = false;
-      for (int64_t lane = 0; lane < block; lane++) odd |= prepared->is_odd(first + lane);
-      if (odd)
-        for (int64_t i = 0; i < run; i++) y[i] = prepared->of(from[i], first + i % block);
+      if (prepared->odd[static_cast<size_t>(t % groups)])
+        for (int64_t i = 0; i < run; i++) {
+          const auto ch = static_cast<size_t>(first + i % block);
+          y[i] = static_cast<float>((from[i] - prepared->center[ch]) * scale[ch] + prepared->beta[ch]);
+        }
       else if (is_blocked)
         for (int64_t p = 0; p < pixels; p++)
           loops().scale_shift(from + p * block, scale + first, shift + first, 1, y + p * block, block);

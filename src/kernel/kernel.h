@@ -107,6 +107,8 @@ struct MatchCall {
   std::span<const Layout> layouts;  ///< in which each input of all_args arrives unless converted
   std::span<const ir::Epilogue> epilogue;
   int threads = 1;
+  /// Nothing but reshapes and transposes reads the results, or what returns them: row-major costs no conversion there.
+  bool reshaped = false;
   /// This kernel is wanted: it refuses what it cannot run, not what others run faster.
   bool asked = false;
   bool is_constant(std::string_view param) const {

@@ -214,7 +214,11 @@ class Folder {
     const auto bias = vector_of(op, "bias", static_cast<size_t>(layer.made), 0);
     if (!bias) return {};
     Affine before, after;
-    std::vector<Op*> followers;
+    struct Follower {
+      Op* op;
+      Value* x;  ///< its operand
+    };
+    std::vector<Follower> followers;
     std::string names;
     Value* input = op.input("x");
     while (has_one_use(*input)) {
@@ -228,24 +232,48 @@ class Folder {
       input = x;
     }
     Value* output = op.output();
+    int axis = layer.axis();
     while (has_one_use(*output)) {
       Op& next = *output->users()[0];
-      if (next.output_count() != 1 || !same_sizes(output->type, next.output()->type)) break;
-      const auto a = affine_of(next, *output, layer.axis(), layer.made);
-      if (!a || !a->finite()) break;
-      after = after.then(*a);
-      names += cat(names.empty() ? "" : ", ", next.name);
-      followers.push_back(&next);
+      if (next.output_count() != 1) break;
+      if (const auto moved = axis_behind(next, *output, axis, layer.made)) {
+        axis = *moved;
+      } else if (same_sizes(output->type, next.output()->type)) {
+        const auto a = affine_of(next, *output, axis, layer.made);
+        if (!a || !a->finite()) break;
+        after = after.then(*a);
+        names += cat(names.empty() ? "" : ", ", next.name);
+        followers.push_back({&next, output});
+      } else {
+        break;
+      }
       output = next.output();
     }
     if (names.empty() || !MOKA_TRY(apply(layer, *bias, before, after, names))) return {};
     if (input != op.input("x")) op.replace_input(op.input("x"), input);
-    if (output != op.output()) {
-      take_name(*op.output(), *output);
-      Function::replace_all_uses(output, op.output());
-      for (auto f = followers.rbegin(); f != followers.rend(); ++f) op.parent()->erase(*f);
+    for (auto f = followers.rbegin(); f != followers.rend(); ++f) {
+      take_name(*f->x, *f->op->output());
+      Function::replace_all_uses(f->op->output(), f->x);
+      op.parent()->erase(f->op);
     }
     return {};
+  }
+
+  /// Where `next`, if it only gives `x` another shape, has the dimension `axis` of `channels`.
+  static std::optional<int> axis_behind(const Op& next, const Value& x, int axis, int64_t channels) {
+    if (!next.has_trait(Trait::alias) || next.input("x") != &x || !next.epilogue.empty()) return std::nullopt;
+    const Type &from = x.type, &to = next.output()->type;
+    if (!from.is_ranked() || !to.is_tensor() || !to.is_ranked()) return std::nullopt;
+    const auto size_behind = [](const Shape& s, int i) {
+      int64_t n = 1;
+      for (i++; i < s.rank() && n >= 0; i++) n = s[i] < 0 ? -1 : n * s[i];
+      return n;
+    };
+    const int64_t inner = size_behind(from.shape(), axis);
+    if (inner <= 0 || from.shape()[axis] != channels) return std::nullopt;
+    for (int i = to.rank() - 1; i >= 0; i--)
+      if (to.shape()[i] == channels && size_behind(to.shape(), i) == inner) return i;
+    return std::nullopt;
   }
 
   /// The operand of a candidate that is not a constant.

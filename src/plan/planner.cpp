@@ -24,6 +24,14 @@ constexpr size_t kEagerConstantBytes = 4096;
 constexpr int kMaxBlockDepth = 32;
 constexpr size_t kParallelBytes = 512 * 1024;
 
+/// See MatchCall::reshaped.
+bool is_reshaped(const ir::Op& op) {
+  for (size_t i = 0; i < op.output_count(); i++)
+    for (const ir::Op* user : op.output(i)->users())
+      if (!user->has_trait(ir::Trait::alias) && user->type_name() != "transpose") return false;
+  return true;
+}
+
 /// Values used in `block` but defined outside of it.
 void free_values(const ir::Block& block, std::set<const ir::Value*>& defined, std::vector<const ir::Value*>& out) {
   for (const auto& v : block.inputs()) defined.insert(v.get());
@@ -402,6 +410,7 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
     call.op = &op;
     kernel::MatchCall match{call, types, c.layouts, op.epilogue};
     match.constant_args = std::span<const bool>(c.constant.get(), in.size());
+    match.reshaped = is_reshaped(op);
     match.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
       const ir::Value* v = pooled(in[static_cast<size_t>(arg)]);
       if (v == nullptr) return std::nullopt;

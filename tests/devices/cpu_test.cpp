@@ -329,6 +329,24 @@ TEST(CpuNorm, BatchNormOfInfiniteScales) {
   }
 }
 
+/// As converters write nn.BatchNorm1d of [N, C].
+TEST(CpuNorm, BatchNormOfRows) {
+  for (int64_t ch : {1, 5, 16, 70})
+    for (bool odd : {false, true}) {
+      SCOPED_TRACE(cat(ch, odd));
+      Graph g;
+      Tensor variance = g.random({ch}, 0.5f, 2);
+      if (odd) variance.mut<float>()[static_cast<size_t>(ch / 2)] = std::numeric_limits<float>::infinity();
+      Value* y = g.op("batch_norm", {{"x", g.input({37, ch, 1})},
+                                     {"mean", g.random({ch})},
+                                     {"variance", variance},
+                                     {"gamma", g.random({ch})},
+                                     {"beta", g.random({ch})}});
+      y->producer()->epilogue = {{"relu"}};
+      expect_same(g, {y});
+    }
+}
+
 TEST(CpuLocalResponseNorm, Layouts) {
   for (int64_t ch : {7, 32}) {
     Graph g;

@@ -19,17 +19,15 @@ struct Case {
   std::vector<int64_t> size, taps, strides, dilations, pad;
   std::vector<Epilogue> epilogue;
   bool bias = true, addend = false;
-  int64_t mixed = 1;  // channels of a group
+  int64_t mixed = 1;   // channels of a group
+  int64_t repeat = 1;  // results of each channel
 };
 
 bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
 
 bool taken(const Case& c) {
-  const int64_t across = c.taps.back();
-  if (c.mixed > 1 && (across != 3 || c.mixed == devices::cpu::channel_block())) return false;
-  if (c.mixed > devices::cpu::vector::depthwise().lanes) return false;
-  return c.channels >= devices::cpu::channel_block() && (across == 3 || across == 5 || across == 7) &&
-         c.strides.back() <= 2 && c.dilations.back() == 1;
+  if (c.mixed == devices::cpu::channel_block() || c.mixed > devices::cpu::vector::depthwise().lanes) return false;
+  return c.mixed == 1 || (c.taps.back() == 3 && c.strides.back() <= 2 && c.dilations.back() == 1);
 }
 
 Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
@@ -46,7 +44,7 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
                              {"dilations", Tensor::i32(c.dilations)},
                              {"pad_type", "custom"},
                              {"pad", Tensor::i32(c.pad)}};
-  if (c.bias) args.emplace_back("bias", g.random({c.channels}));
+  if (c.bias) args.emplace_back("bias", g.random({c.channels * c.repeat}));
   Value* y = g.op("conv", args);
   if (y == nullptr) return nullptr;
   y->producer()->epilogue = c.epilogue;
@@ -57,7 +55,8 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
 void check(const Case& c) {
   Graph g;
   Value* x = g.input(shape_of(c.images, c.channels, c.size));
-  const auto r = expect_same(g, {conv(g, x, g.random(shape_of(c.channels, c.mixed, c.taps)), c)}, 1e-5, !taken(c));
+  const auto r =
+      expect_same(g, {conv(g, x, g.random(shape_of(c.channels * c.repeat, c.mixed, c.taps)), c)}, 1e-5, !taken(c));
   EXPECT_EQ(has(r, "cpu.conv.depthwise"), taken(c)) << r.kernels;
 }
 
@@ -108,6 +107,13 @@ TEST(Depthwise, PadsAndDilations) {
 TEST(Depthwise, OneDimension) {
   for (int64_t taps : {3, 5, 7, 9})
     for (int64_t stride : {1, 2}) check({2, 20, {41}, {taps}, {stride}, {1}, {taps / 2, 0}});
+  for (int64_t taps : {2, 3, 31})
+    for (int64_t dilation : {2, 17, 64})
+      for (int64_t stride : {1, 3}) {
+        SCOPED_TRACE(cat(taps, " taps, dilation ", dilation, " every ", stride));
+        const int64_t pad = (taps - 1) * dilation / 2;
+        check({2, 20, {141}, {taps}, {stride}, {dilation}, {pad, pad + 1}, {{"relu"}}});
+      }
 }
 
 TEST(Depthwise, EpiloguesAndAddends) {
@@ -146,6 +152,17 @@ TEST(Depthwise, Chains) {
   }
 }
 
+TEST(Depthwise, SeveralResultsOfEachChannel) {
+  for (int64_t channels : {2, 3, 16, 20})
+    for (int64_t repeat : {2, 3, 16, 21})
+      for (int64_t stride : {1, 2}) {
+        SCOPED_TRACE(cat(channels, " channels, ", repeat, " of each, every ", stride));
+        Case c{2, channels, {23, 17}, {7, 3}, {stride, stride}, {1, 1}, {5, 0, 1, 1}, {{"relu"}}};
+        c.repeat = repeat;
+        check(c);
+      }
+}
+
 TEST(Depthwise, Groups) {
   for (int64_t mixed : {2, 4, 8, 16})
     for (int64_t channels : {16, 24, 32, 48, 80})
@@ -176,7 +193,7 @@ TEST(Depthwise, OtherGroups) {
   Value* x = g.input({1, 32, 9, 9});
   const auto r = expect_same(
       g,
-      {g.op("conv", {{"x", x}, {"weight", g.random({64, 1, 3, 3})}, {"groups", 32}, {"pad_type", "same"}}),
+      {g.op("conv", {{"x", x}, {"weight", g.random({64, 2, 3, 3})}, {"groups", 16}, {"pad_type", "same"}}),
        g.op(
            "conv",
            {{"x", g.input({1, 30, 9, 9})}, {"weight", g.random({30, 3, 3, 3})}, {"groups", 10}, {"pad_type", "same"}})},

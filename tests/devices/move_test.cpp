@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
 /// Operations that move values, and the planner's parts of memory.
@@ -60,6 +61,41 @@ TEST(CpuJoin, RowMajorOfEveryType) {
       Value* all = g.op("concat", {{"values", std::vector<Value*>{a, b, a}}, {"axis", axis}});
       expect_same(g, {all}, 0, true);
     }
+}
+
+/// Parts that do not fill their last block stay in blocks, and so does what is cut between blocks.
+TEST(CpuJoin, ChannelsOfSeveralBlocks) {
+  for (const std::vector<int64_t>& parts :
+       std::vector<std::vector<int64_t>>{{8, 8}, {20, 24}, {1, 2, 3, 4, 5}, {33, 3}, {16, 5, 16}, {58, 58}, {40}})
+    for (int64_t images : {1, 2}) {
+      int64_t all = 0;
+      for (int64_t p : parts) all += p;
+      SCOPED_TRACE(cat(parts.size(), " parts of ", all, ", ", images, " images"));
+      Graph g;
+      Value* x = conv(g, g.input({images, 3, 7, 9}), 3, 48);
+      std::vector<Value*> made;
+      for (int64_t p : parts) made.push_back(conv(g, x, 48, p));
+      Value* joined = g.op("concat", {{"values", made}, {"axis", 1}});
+      const auto cut =
+          g.ops("split", {{"x", g.op("relu", {{"x", joined}})}, {"split_sizes", Tensor::i32(parts)}, {"axis", 1}});
+      std::vector<Value*> read{conv(g, joined, all, 32)};
+      for (size_t i = 0; i < parts.size(); i++) read.push_back(conv(g, cut[i], parts[i], 16));
+      const auto r = expect_same(g, read);
+      if (std::any_of(parts.begin(), parts.end() - 1,
+                      [](int64_t n) { return n % devices::cpu::channel_block() != 0; })) {
+        EXPECT_NE(r.kernels.find("cpu.concat.mixed"), std::string::npos) << r.kernels;
+        EXPECT_NE(r.kernels.find("cpu.split.mixed"), std::string::npos) << r.kernels;
+      }
+    }
+}
+
+TEST(CpuJoin, ReshapedNextAreRowMajor) {
+  Graph g;
+  Value* x = g.input({1, 3, 7, 9});
+  Value* joined = g.op("concat", {{"values", std::vector<Value*>{conv(g, x, 3, 20), conv(g, x, 3, 24)}}, {"axis", 1}});
+  const auto r =
+      expect_same(g, {g.op("exp", {{"x", g.op("reshape", {{"x", joined}, {"shape", Tensor::i32({44, 63})}})}})});
+  EXPECT_EQ(r.kernels.find("mixed"), std::string::npos) << r.kernels;
 }
 
 TEST(CpuCut, PartsNeedNoCopy) {

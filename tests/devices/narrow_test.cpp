@@ -15,12 +15,14 @@ struct Case {
   std::vector<int64_t> taps{3, 3}, strides{1, 1}, dilations{1, 1}, pad{1, 1, 1, 1};
   std::vector<Epilogue> epilogue{};
   bool addend = false;
+  int64_t groups = 1;
 };
 
 Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
   Value* y = g.op("conv", {{"x", x},
                            {"weight", weight},
                            {"bias", g.random({c.out})},
+                           {"groups", static_cast<int>(c.groups)},
                            {"strides", Tensor::i32(c.strides)},
                            {"dilations", Tensor::i32(c.dilations)},
                            {"pad_type", "custom"},
@@ -36,7 +38,7 @@ bool taken(const Run& r) { return r.kernels.find("cpu.conv.narrow") != std::stri
 Run check(const Case& c) {
   Graph g;
   Value* x = g.input({c.images, c.in, c.height, c.width});
-  return expect_same(g, {conv(g, x, g.random({c.out, c.in, c.taps[0], c.taps[1]}), c)});
+  return expect_same(g, {conv(g, x, g.random({c.out, c.in / c.groups, c.taps[0], c.taps[1]}), c)});
 }
 
 TEST(Narrow, ChannelsAndWidths) {
@@ -65,6 +67,21 @@ TEST(Narrow, Windows) {
   EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}})));
   EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}})));
   EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {17, 3}, {1, 1}, {1, 1}, {8, 8, 1, 1}})));
+}
+
+TEST(Narrow, Groups) {
+  const int64_t block = devices::cpu::channel_block();
+  for (int64_t groups : {2, 3, 8})
+    for (const auto& [in, out] :
+         std::vector<std::pair<int64_t, int64_t>>{{24, 24}, {2, 3}, {5, 3}, {20, 40}, {17, 6}, {16, 16}}) {
+      SCOPED_TRACE(cat(groups, " groups of ", in, " to ", out));
+      const bool whole = in % block == 0 && out % block == 0;
+      Case c{2, groups * in, groups * out, 9, 28, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {{"silu"}}, true, groups};
+      EXPECT_EQ(taken(check(c)), !whole);
+      c = {1, groups * in, groups * out, 40, 7, {5, 3}, {2, 1}, {1, 2}, {3, 0, 2, 2}, {}, false, groups};
+      EXPECT_EQ(taken(check(c)), !whole);
+    }
+  EXPECT_FALSE(taken(check({1, 64, 64, 9, 28, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {}, false, 16})));
 }
 
 TEST(Narrow, EpiloguesAndAddends) {

@@ -41,6 +41,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int rank = x.shape.rank();
   const int axis = MOKA_TRY(axis_of(call, "axis", rank));
+  if (x.shape.count() == 0) return {};
   const int64_t outer = x.shape.count(0, axis), n = x.shape[axis], inner = x.shape.count(axis + 1, rank);
   for (int64_t o = 0; o < outer; o++) {
     for (int64_t i = 0; i < inner; i++) {

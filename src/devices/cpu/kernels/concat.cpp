@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/mixed_channels.h"
 #include "ops/common/common.h"
 
 namespace moka::devices::cpu {
@@ -47,6 +48,41 @@ void copy_rows(const Rows& r, const KernelArgs& args, Copy copy) {
   }
 }
 
+/// Parts [N, C, ...] that lie in blocks, and the whole: channels of several parts share a block. To convert them all to
+/// row-major and back takes longer, unless the results are wanted so.
+bool pays_to_mix(const MatchCall& m, Layout layout, int axis, int64_t blocked_channels, int64_t channels) {
+  return layout.kind == Layout::Kind::channel_blocked && axis == 1 && !m.reshaped && 2 * blocked_channels >= channels;
+}
+
+/// `parts` of `whole`, or it of them where `cut`; the first argument is `first`.
+KernelChoice mix(const MatchCall& m, std::string_view kernel, Layout layout, size_t first, const ir::Shape& whole,
+                 std::span<const ir::Shape> parts, bool cut) {
+  std::vector<int64_t> begins{0};
+  for (const ir::Shape& s : parts) begins.push_back(begins.back() + s[1]);
+  const auto part_of = [&](int64_t channel) {
+    return static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), channel) - begins.begin() - 1);
+  };
+  const MatchCall fed = with_threads_for(m, 0);
+  const std::span<const ir::Shape> one(&whole, 1);
+  MixedChannels mixed(cut ? parts : one, layout.block, fed.threads, [&](size_t part, int64_t channel) {
+    if (cut) return MixedChannels::Channel{0, begins[part] + channel};
+    const size_t from = part_of(channel);
+    return MixedChannels::Channel{from, channel - begins[from]};
+  });
+  KernelChoice c;
+  c.kernel = kernel;
+  c.in.resize(m.call.all_args().size());
+  for (size_t i = 0; i < (cut ? 1 : parts.size()); i++) c.in[first + i] = layout;
+  c.out.assign(m.outputs.size(), layout);
+  c.tiles = mixed.tiles();
+  c.cost = cost_of(m, 0, traffic(m));
+  c.run = [first, mixed = std::move(mixed)](const KernelArgs& args) -> Status {
+    mixed.run(args, first);
+    return {};
+  };
+  return c;
+}
+
 Match match_concat(const MatchCall& m) {
   const auto values = m.call.args("values");
   const ir::Shape& out = m.outputs[0].shape();
@@ -62,15 +98,20 @@ Match match_concat(const MatchCall& m) {
   const auto first = static_cast<size_t>(m.call.arg_index("values"));
   std::vector<ir::Shape> shapes;
   Layout layout;
+  int64_t blocked_channels = 0;
   for (size_t i = 0; i < values.size(); i++) {
     if (values[i].type->dtype() != dtype) return Match::no("several element types");
     shapes.push_back(out);
     const ir::Shape& part = values[i].type->shape();
     shapes.back()[*axis] = part.rank() < out.rank() ? 1 : part[*axis];  // also numbers, which concat joins
-    if (!stack && m.layouts[first + i].kind == Layout::Kind::channel_blocked) layout = m.layouts[first + i];
+    if (stack || m.layouts[first + i].kind != Layout::Kind::channel_blocked) continue;
+    layout = m.layouts[first + i];
+    if (part.rank() > 1) blocked_channels += part[1];
   }
   std::optional<Rows> rows;
   if (!layout.is_row_major() && *axis == 1) rows = blocked_rows(shapes, layout);
+  if (!rows && pays_to_mix(m, layout, *axis, blocked_channels, out[1]))
+    return Match::yes(mix(m, "cpu.concat.mixed", layout, first, out, shapes, false));
   if (!rows) {
     layout = {};
     rows = plain_rows(shapes, *axis, dtype);
@@ -106,11 +147,13 @@ Match match_split(const MatchCall& m) {
   Layout layout = layout_of(m, "x");
   std::optional<Rows> rows;
   if (layout.kind == Layout::Kind::channel_blocked && *axis == 1) rows = blocked_rows(shapes, layout);
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  if (!rows && pays_to_mix(m, layout, *axis, x[1], x[1]))
+    return Match::yes(mix(m, "cpu.split.mixed", layout, in, x, shapes, true));
   if (!rows) {
     layout = {};
     rows = plain_rows(shapes, *axis, dtype);
   }
-  const auto in = static_cast<size_t>(m.call.arg_index("x"));
   KernelChoice c;
   c.kernel = layout.is_row_major() ? "cpu.split" : "cpu.split.blocked";
   c.in = in_layouts(m, "x", layout);

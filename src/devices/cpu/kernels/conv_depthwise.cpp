@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/conv_work.h"
 #include "devices/cpu/kernels/families.h"
 #include "devices/cpu/vector/depthwise.h"
 #include "ops/common/window.h"
@@ -17,8 +18,9 @@ using vector::DepthwiseAxis;
 
 struct Plan {
   DepthwiseAxis down, across;
-  int64_t images, channels, groups;  ///< blocks of channels
+  int64_t images, channels, groups;  ///< blocks of channels of the result
   int64_t mixed;                     ///< channels of a group of the convolution
+  int64_t repeat, in_groups;         ///< results of each channel; blocks of channels of x
   BlockedTiles tiles;
 
   int64_t taps() const { return down.taps * across.taps; }
@@ -37,6 +39,17 @@ void pack_weights(const Plan& p, const float* w, float* to) {
           to[(c / block * p.weights_of_channel() + at) * block + c % block] =
               c < p.channels ? w[((c * p.mixed + from) * p.down.taps + row) * p.across.taps + tap] : 0;
         }
+}
+
+/// Rows [first, last) of the channels of x that a block of the result is made of, each one `repeat` times.
+void repeat_channels(const Plan& p, const float* image, int64_t group, int64_t first, int64_t last, float* to) {
+  const int64_t block = depthwise().block, line = p.across.in * block, begin = group * block / p.repeat;
+  const int64_t some = begin / block, next = std::min(some + 1, p.in_groups - 1);
+  int32_t from[16];
+  for (int64_t i = 0; i < block; i++) from[i] = static_cast<int32_t>((group * block + i) / p.repeat - some * block);
+  const auto rows = [&](int64_t of) { return image + (of * p.down.in + first) * line; };
+  vector::loops().mix_lanes(rows(some), rows(next), from, (last - first) * p.across.in, static_cast<int>(block),
+                            to + first * line);
 }
 
 /// A weight that is no finite number: its product with padding is none either.
@@ -72,13 +85,15 @@ DepthwiseAxis axis_of(const Window& w, int i) {
   return {w.in[i], w.out[i], w.kernel[i], w.strides[i], w.dilations[i], w.pads_begin[i]};
 }
 
-Plan plan_of(const Window& w, const ir::Shape& x, int threads) {
+Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
   Plan p{};
   p.down = w.rank == 2 ? axis_of(w, 0) : DepthwiseAxis{1, 1, 1, 1, 1, 0};
   p.across = axis_of(w, w.rank - 1);
   p.images = x[0];
-  p.channels = x[1];
+  p.channels = out;
   p.mixed = x[1] / w.groups;
+  p.repeat = out / x[1];
+  p.in_groups = (x[1] + channel_block() - 1) / channel_block();
   p.groups = (p.channels + channel_block() - 1) / channel_block();
   p.tiles = blocked_tiles(p.images, p.groups, p.down.out, threads);
   return p;
@@ -92,15 +107,11 @@ Match match_depthwise(const MatchCall& given) {
   if (w.rank > 2) return Match::no(cat(w.rank, " spatial dimensions"));
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
   const int64_t mixed = x[1] / w.groups;
-  if (w.groups == 1 || x[1] != y[1] || mixed >= channel_block() || depthwise().lanes % mixed != 0)
-    return Match::no("channels that are mixed");
-  if (mixed > 1 && w.kernel[w.rank - 1] != 3) return Match::no("a window that is not built in");
+  if (!lies_in_blocks(w, x[1], y[1])) return Match::no("channels or a window that do not stay inside a block");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
-  if (x[1] < channel_block()) return Match::no("few channels");
-  if (!vector::depthwise_takes(axis_of(w, w.rank - 1))) return Match::no("a window that is not built in");
   const double flops = 2.0 * static_cast<double>(y.count() * mixed * w.taps());
   const MatchCall m = with_threads_for(given, flops);
-  const Plan p = plan_of(w, x, m.threads);
+  const Plan p = plan_of(w, x, y[1], m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   std::vector<Activation> after = activations_of(m.epilogue);
@@ -122,6 +133,10 @@ Match match_depthwise(const MatchCall& given) {
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = true;
   c.tiles = p.images * p.groups * p.tiles.bands;
+  if (p.repeat > 1) {
+    c.note = cat(p.repeat, " of each channel");
+    c.thread_scratch = static_cast<size_t>(p.down.in * p.across.in * channel_block()) * sizeof(float);
+  }
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
@@ -147,7 +162,15 @@ Match match_depthwise(const MatchCall& given) {
       call.down = p.down;
       call.across = p.across;
       call.group = p.mixed;
-      call.x = args.in[in].as<float>() + plane * p.down.in * p.across.in * block;
+      const int64_t plane_size = p.down.in * p.across.in * block;
+      call.x = args.in[in].as<float>() + plane * plane_size;
+      if (p.repeat > 1) {
+        const int64_t first = std::clamp<int64_t>(top * p.down.stride - p.down.pad, 0, p.down.in);
+        const int64_t reach = (end - 1) * p.down.stride - p.down.pad + (p.down.taps - 1) * p.down.dilation + 1;
+        const float* image = args.in[in].as<float>() + plane / p.groups * p.in_groups * plane_size;
+        repeat_channels(p, image, group, first, std::clamp(reach, first, p.down.in), args.own<float>());
+        call.x = args.own<float>();
+      }
       call.weight = packed->data() + group * p.weights_of_channel() * block;
       call.bias = start.data();
       call.limits = limits ? limits->data() : nullptr;

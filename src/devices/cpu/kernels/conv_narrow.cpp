@@ -6,8 +6,8 @@
 #include "devices/cpu/vector/narrow.h"
 #include "ops/common/window.h"
 
-/// Convolutions with few output channels, which would leave most of a block empty: vectors hold neighbouring pixels of
-/// a plane instead.
+/// Convolutions with few output channels, which would leave most of a block empty, or with groups that fill no blocks:
+/// vectors hold neighbouring pixels of a plane instead.
 namespace moka::devices::cpu {
 
 namespace {
@@ -19,11 +19,12 @@ constexpr int64_t kMostSummed = 192;  // products added up one after another, fo
 
 struct Plan {
   Window w;
-  bool blocked;  ///< the input's layout
-  int64_t images, in, out, in_groups;
-  int64_t parts;        ///< of the output channels, which are summed at once
-  int64_t bands;        ///< of output rows of an image
-  int64_t width, line;  ///< floats of an output and of an input line in scratch, whole vectors and padding included
+  bool blocked;             ///< the input's layout
+  int64_t images, in, out;  ///< of a group of channels, each of which is an image here
+  int64_t in_groups;        ///< blocks of input channels
+  int64_t parts;            ///< of the output channels, which are summed at once
+  int64_t bands;            ///< of output rows of an image
+  int64_t width, line;      ///< floats of an output and of an input line in scratch, whole vectors and padding included
 
   int64_t block() const { return narrow().block; }
   int64_t depth(int64_t group) const { return std::min(block(), in - group * block()); }
@@ -34,12 +35,14 @@ struct Plan {
   int64_t scratch() const { return in_groups * block() * ring() * line + out * width; }
 };
 
-/// Of each part, its output channels beside each other for each tap, row by row, of one input channel after another.
+/// Of each group's parts, the output channels beside each other for each tap, row by row, of one input channel after
+/// another.
 void pack_weights(const Plan& p, const float* w, float* to) {
   const int64_t taps = p.in * p.w.taps();
-  for (int64_t part = 0; part < p.parts; part++)
-    for (int64_t t = 0; t < taps; t++)
-      for (int64_t o = p.first_out(part); o < p.first_out(part + 1); o++) *to++ = w[o * taps + t];
+  for (int64_t group = 0; group < p.w.groups; group++, w += p.out * taps)
+    for (int64_t part = 0; part < p.parts; part++)
+      for (int64_t t = 0; t < taps; t++)
+        for (int64_t o = p.first_out(part); o < p.first_out(part + 1); o++) *to++ = w[o * taps + t];
 }
 
 /// Input lines [first, last) of an image to their places, zeros where there is no image.
@@ -72,22 +75,27 @@ Match match_narrow(const MatchCall& m) {
   const Window w = window->as(2);
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
-  const auto work = narrow_work(w, x[0], x[1], y[1]);
+  const int64_t in_group = x[1] / w.groups, out_group = y[1] / w.groups, images = x[0] * w.groups;
+  const auto work = narrow_work(w, x[0], in_group, out_group);
   if (!work) return Match::no("many output channels, or a window that is no row of neighbours");
-  if (*work > direct_work(w, x[0], x[1], y[1])) return Match::no("whole blocks are faster");
+  if (w.groups == 1 ? *work > direct_work(w, x[0], x[1], y[1])
+                    : in_group % channel_block() == 0 && out_group % channel_block() == 0)
+    return Match::no("whole blocks are faster");
+  if (lies_in_blocks(*window, x[1], y[1])) return Match::no("groups inside a block");
   Plan p{};
   p.w = w;
-  p.blocked = layout_of(m, "x") == blocked();
-  p.images = x[0];
-  p.in = x[1];
-  p.out = y[1];
+  p.blocked = w.groups == 1 && layout_of(m, "x") == blocked();
+  p.images = images;
+  p.in = in_group;
+  p.out = out_group;
   p.in_groups = (p.in + p.block() - 1) / p.block();
   p.parts = (p.out + narrow().most - 1) / narrow().most;
   const int64_t lanes = narrow().lanes;
   p.width = (w.out[1] + lanes - 1) / lanes * lanes;
   p.line = (p.width + w.extent(1) - 1 + lanes - 1) / lanes * lanes;
   constexpr int64_t kRows = 32;
-  p.bands = std::max((w.out[0] + kRows - 1) / kRows, std::min<int64_t>(m.threads == 1 ? 1 : 2 * m.threads, w.out[0]));
+  p.bands = std::max((w.out[0] + kRows - 1) / kRows,
+                     std::min<int64_t>(m.threads == 1 || images >= 4 * m.threads ? 1 : 2 * m.threads, w.out[0]));
 
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
@@ -98,7 +106,7 @@ Match match_narrow(const MatchCall& m) {
   c.tiles = p.images * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * *work, traffic(m));
-  const auto weights = packed_before(c, m, weight, "narrow", p.out * p.in * p.w.taps(),
+  const auto weights = packed_before(c, m, weight, "narrow", w.groups * p.out * p.in * p.w.taps(),
                                      [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float* packed = weights->data();
@@ -110,6 +118,7 @@ Match match_narrow(const MatchCall& m) {
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t image = t / p.bands, top = p.w.out[0] * (t % p.bands) / p.bands,
                     bottom = p.w.out[0] * (t % p.bands + 1) / p.bands;
+      const int64_t first_of_group = image % p.w.groups * p.out;  // output channel
       const float* x = from + image * channels * p.w.in_count();
       int64_t taken = top * p.w.strides[0] - p.w.pads_begin[0];
       for (int64_t row = top; row < bottom; row++) {
@@ -117,7 +126,7 @@ Match match_narrow(const MatchCall& m) {
         take_lines(p, x, std::max(taken, first), last, lines);
         taken = last;
         for (int64_t o = 0; o < p.out; o++)
-          std::fill_n(sums + o * p.width, p.width, biases == nullptr ? 0.0f : biases[o]);
+          std::fill_n(sums + o * p.width, p.width, biases == nullptr ? 0.0f : biases[first_of_group + o]);
         for (int64_t g = 0; g < p.in_groups; g++) {
           const float* some[16 * kMostNarrowHeight];
           int64_t n = 0;
@@ -127,7 +136,7 @@ Match match_narrow(const MatchCall& m) {
           const int64_t some_lines = std::max<int64_t>(1, kMostSummed / p.w.kernel[1]);
           for (int64_t part = 0; part < p.parts; part++) {
             const int64_t first_out = p.first_out(part), outs = p.first_out(part + 1) - first_out;
-            const float* w_group = packed + (first_out * p.in + g * p.block() * outs) * p.w.taps();
+            const float* w_group = packed + ((first_of_group + first_out) * p.in + g * p.block() * outs) * p.w.taps();
             for (int64_t i = 0; i < n; i += some_lines)
               narrow().add(some + i, std::min(some_lines, n - i), p.w.kernel[1], p.w.dilations[1],
                            w_group + i * p.w.kernel[1] * outs, outs, p.width, sums + first_out * p.width, p.width);

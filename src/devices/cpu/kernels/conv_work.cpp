@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "devices/cpu/isa.h"
+#include "devices/cpu/vector/depthwise.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/narrow.h"
 
@@ -36,16 +37,24 @@ double direct_work(const ops::Window& w, int64_t images, int64_t in, int64_t out
   return 1.1 * products + 2 * reading_work(weights);
 }
 
+bool lies_in_blocks(const ops::Window& w, int64_t in, int64_t out) {
+  const int64_t mixed = in / w.groups;
+  if (w.groups == 1 || mixed >= channel_block() || vector::depthwise().lanes % mixed != 0) return false;
+  if (in != out && mixed > 1) return false;
+  const int last = w.rank - 1;
+  return mixed == 1 || (w.kernel[last] == 3 && w.dilations[last] == 1 && w.strides[last] <= 2);
+}
+
 std::optional<double> narrow_work(const ops::Window& w, int64_t images, int64_t in, int64_t out) {
   const int64_t lanes = vector::narrow().lanes;
-  if (out >= channel_block() || w.taps() == 1 || w.groups != 1 || w.strides[1] != 1) return std::nullopt;
+  if ((out >= channel_block() && w.groups == 1) || w.taps() == 1 || w.strides[1] != 1) return std::nullopt;
   if (w.extent(0) > kMostNarrowHeight || w.pads_begin[1] < 0) return std::nullopt;
   const int64_t width = (w.out[1] + lanes - 1) / lanes * lanes;
   const int64_t most = vector::narrow().most, parts = (out + most - 1) / most;
   const auto products = static_cast<double>(w.out[0] * width * w.taps()) *
                         static_cast<double>(out + parts * std::max<int64_t>(1, lanes / 8)),
              copies = static_cast<double>(w.in[0] * (5 * w.in[1] + 100 * lanes));
-  return static_cast<double>(images * in) * (products + copies);
+  return static_cast<double>(images * w.groups * in) * (products + copies);
 }
 
 }  // namespace moka::devices::cpu

@@ -15,7 +15,9 @@ double reading_work(int64_t weights);
 /// oneDNN's direct convolution of whole blocks of channels, which leaves out what lies outside of the image.
 double direct_work(const ops::Window& w, int64_t images, int64_t in, int64_t out);
 constexpr int64_t kMostNarrowHeight = 16;  ///< of a window, dilation included
-/// cpu.conv.narrow; nullopt: it refuses the window or the channels.
+/// Groups of channels that cpu.conv.depthwise mixes inside a block.
+bool lies_in_blocks(const ops::Window& w, int64_t in, int64_t out);
+/// cpu.conv.narrow, `in` and `out` channels of a group; nullopt: it refuses the window or the channels.
 std::optional<double> narrow_work(const ops::Window& w, int64_t images, int64_t in, int64_t out);
 
 }  // namespace moka::devices::cpu

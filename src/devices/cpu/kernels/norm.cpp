@@ -240,9 +240,9 @@ Match match_batch_norm(const MatchCall& m) {
   const ir::Shape x = m.call.shape("x");
   const Layout arrives = layout_of(m, "x");
   const Layout layout = arrives.kind == Layout::Kind::channel_blocked ? arrives : Layout{};
-  const bool is_blocked = !layout.is_row_major();
-  const int64_t channels = x[1], block = is_blocked ? layout.block : 1, groups = (channels + block - 1) / block;
-  const int64_t pixels = x.count(2, x.rank()), padded = groups * block;
+  const int64_t channels = x[1], pixels = x.count(2, x.rank());
+  const int64_t block = !layout.is_row_major() ? layout.block : pixels == 1 ? std::max<int64_t>(1, channels) : 1;
+  const int64_t groups = (channels + block - 1) / block, padded = groups * block;
   const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = m.call.arg_index("gamma"),
             beta = m.call.arg_index("beta");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
@@ -296,7 +296,7 @@ Match match_batch_norm(const MatchCall& m) {
           const auto ch = static_cast<size_t>(first + i % block);
           y[i] = static_cast<float>((from[i] - prepared->center[ch]) * scale[ch] + prepared->beta[ch]);
         }
-      else if (is_blocked)
+      else if (block > 1)
         for (int64_t p = 0; p < pixels; p++)
           loops().scale_shift(from + p * block, scale + first, shift + first, 1, y + p * block, block);
       else

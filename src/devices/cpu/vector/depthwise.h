@@ -26,12 +26,12 @@ struct Depthwise {
     int64_t top, bottom;  ///< rows of the result that are made
     float* y;             ///< the row `top`
   };
-  /// Precondition: `depthwise_takes(call.across)`.
+  /// Groups of more than one channel: only where `depthwise_builds_in(call.across)`.
   void (*rows)(const Call& call);
 };
 
-/// 3, 5 or 7 taps next to each other, at every pixel or every other one.
-inline bool depthwise_takes(const DepthwiseAxis& across) {
+/// 3, 5 or 7 taps next to each other, at every pixel or every other one: what is fastest.
+inline bool depthwise_builds_in(const DepthwiseAxis& across) {
   return (across.taps == 3 || across.taps == 5 || across.taps == 7) && across.dilation == 1 && across.stride <= 2;
 }
 

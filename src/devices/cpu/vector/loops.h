@@ -99,6 +99,9 @@ struct Loops {
   void (*dot_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   /// y[i] += sum of w[r * step + i] * x[r], r in [0, rows).
   void (*add_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
+  /// y[pixel * lanes + lane] = a[pixel * lanes + i], i = from[lane], or b[pixel * lanes + i - lanes] where i >= lanes,
+  /// or 0 where i is negative; lanes is 8 or 16. y may be a or b.
+  void (*mix_lanes)(const float* a, const float* b, const int32_t* from, int64_t pixels, int lanes, float* y);
   /// to[c * to_step + r] = from[r * from_step + c], of 4 bytes each.
   void (*transpose)(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
   /// y[i] += sum of w[t] * x[at[t] + i] over taps t, in double.

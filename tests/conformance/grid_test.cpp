@@ -91,6 +91,23 @@ TEST(Columns, TiesOfFloat16) {
   EXPECT_EQ(disagreement(**ops::table().resolve("quantize", Opset::ios17), c, failed), "");
 }
 
+/// Terms of thousands that leave 1: their order decides the fifth digit. What no order explains is still a difference.
+TEST(Columns, TermsThatCancel) {
+  Case c;
+  c.program = R"(program(1.0)
+{
+    func main<ios17>(tensor<fp32, [1, 6]> x) {
+            tensor<fp32, [1, 1]> y = linear(weight = tensor<fp32, [1, 6]>([[0x1.ffcp+0, -0x1p+1, 0x1.23p-1, 0x1.ffcp+0, -0x1p+1, 0x1.1p-3]]), x = x)[name = string("y")];
+        } -> (y);
+})";
+  Tensor x = *Tensor::zeros(DType::fp32, Shape{1, 6});
+  const float values[] = {1000, 999.5f, 0.3f, -1000, -999.75f, 1.7f};
+  std::copy_n(values, 6, x.mut<float>().begin());
+  c.inputs = {{"x", x}};
+  bool failed = false;
+  EXPECT_EQ(disagreement(**ops::table().resolve("linear", Opset::ios17), c, failed), "");
+}
+
 /// Runs last: environments are torn down after all tests.
 class Coverage : public testing::Environment {
  public:

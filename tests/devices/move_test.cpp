@@ -81,9 +81,10 @@ TEST(CpuJoin, ChannelsOfSeveralBlocks) {
       std::vector<Value*> read{conv(g, joined, all, 32)};
       for (size_t i = 0; i < parts.size(); i++) read.push_back(conv(g, cut[i], parts[i], 16));
       const auto r = expect_same(g, read);
-      // Convolutions that make fewer channels need not make blocks.
-      if (parts[0] >= 8 && std::any_of(parts.begin(), parts.end() - 1,
-                                       [](int64_t n) { return n % devices::cpu::channel_block() != 0; })) {
+      // Without AVX2 some of these convolutions make no blocks.
+      if (devices::cpu::isa() != devices::cpu::Isa::base && std::any_of(parts.begin(), parts.end() - 1, [](int64_t n) {
+            return n % devices::cpu::channel_block() != 0;
+          })) {
         EXPECT_NE(r.kernels.find("cpu.concat.mixed"), std::string::npos) << r.kernels;
         EXPECT_NE(r.kernels.find("cpu.split.mixed"), std::string::npos) << r.kernels;
       }

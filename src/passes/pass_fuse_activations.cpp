@@ -16,9 +16,9 @@ namespace {
 using namespace ir;
 
 constexpr size_t kMaxEpilogues = 8;
-constexpr std::string_view kProducers[] = {"conv",       "conv_transpose", "linear", "matmul", "batch_norm",
-                                           "layer_norm", "instance_norm",  "add",    "mul",    "sub",
-                                           "real_div",   "maximum",        "minimum"};
+constexpr std::string_view kProducers[] = {"conv",       "conv_transpose", "linear",          "matmul", "batch_norm",
+                                           "layer_norm", "instance_norm",  "moka_group_norm", "add",    "mul",
+                                           "sub",        "real_div",       "maximum",         "minimum"};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool takes_epilogue(const Op& op) {

@@ -8,10 +8,10 @@ namespace moka::passes {
 namespace {
 /// Dead code is removed after each. Folded constants show which operations do nothing, and what does nothing stands
 /// between layers and their scales and activations: also the reshapes around a scale that is no more.
-constexpr std::string_view kOrder[] = {"widen_float16",   "narrow_states",    "fold_constants",    "remove_identities",
-                                       "recognise_gru",   "fuse_codes",       "fuse_hard_swish",   "fuse_attention",
-                                       "fold_scale",      "transpose_images", "remove_identities", "fuse_addends",
-                                       "fuse_activations"};
+constexpr std::string_view kOrder[] = {
+    "widen_float16",        "narrow_states",     "fold_constants",  "remove_identities", "recognise_gru",
+    "recognise_group_norm", "fuse_codes",        "fuse_hard_swish", "fuse_attention",    "fold_scale",
+    "transpose_images",     "remove_identities", "fuse_addends",    "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {

@@ -329,6 +329,41 @@ TEST(CpuNorm, BatchNormOfInfiniteScales) {
   }
 }
 
+TEST(CpuNorm, GroupsOfChannels) {
+  for (const auto& [channels, groups] : std::vector<std::pair<int64_t, int>>{
+           {32, 8}, {48, 1}, {48, 2}, {40, 5}, {24, 3}, {20, 20}, {20, 10}, {17, 1}, {96, 4}, {66, 11}, {3, 1}})
+    for (bool is_blocked : {false, true})
+      for (int64_t width : {1, 9, 90}) {
+        SCOPED_TRACE(cat(channels, " channels, ", groups, " groups, width ", width, is_blocked ? ", blocked" : ""));
+        Graph g;
+        Value* x = g.input({2, channels, 3, width}, 20, 22);
+        if (is_blocked) x = g.op("conv", {{"x", x}, {"weight", g.random({channels, channels, 1, 1})}});
+        Value* y = g.op("moka_group_norm", {{"x", x},
+                                            {"groups", groups},
+                                            {"gamma", g.random({channels})},
+                                            {"beta", g.random({channels})},
+                                            {"epsilon", 0.5f}});
+        Value* z = g.op("moka_group_norm", {{"x", x}, {"groups", groups}, {"epsilon", 0.5f}});
+        y->producer()->epilogue = {{"silu"}};
+        expect_same(g, {y, z, g.op("conv", {{"x", y}, {"weight", g.random({16, channels, 1, 1})}})}, 3e-5);
+      }
+}
+
+/// Nothing of the group is a number then, and all of the others.
+TEST(CpuNorm, GroupsWithInfinities) {
+  for (bool is_blocked : {false, true}) {
+    Graph g;
+    Tensor t = g.random({1, 32, 5, 7});
+    t.mut<float>()[0] = std::numeric_limits<float>::infinity();
+    Value* x = g.input_of(t);
+    if (is_blocked) x = g.op("conv", {{"x", x}, {"weight", g.random({32, 1, 1, 1})}, {"groups", 32}});
+    const auto r = expect_same(g, {g.op("moka_group_norm", {{"x", x}, {"groups", 8}})});
+    int64_t numbers = 0;
+    for (float v : r.outputs[0].as<float>()) numbers += !std::isnan(v);
+    EXPECT_EQ(numbers, 28 * 35);
+  }
+}
+
 /// As converters write nn.BatchNorm1d of [N, C].
 TEST(CpuNorm, BatchNormOfRows) {
   for (int64_t ch : {1, 5, 16, 70})

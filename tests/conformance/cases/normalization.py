@@ -38,6 +38,15 @@ def instance_norm(x, gamma=None, beta=None, epsilon=1e-5):
     return y.astype(x.dtype)
 
 
+def group_norm(x, groups, gamma=None, beta=None, epsilon=1e-5):
+    parts = instance_norm(up(x).reshape(x.shape[0], groups, -1), epsilon=epsilon).reshape(x.shape)
+    if gamma is not None:
+        parts = parts * channelwise(gamma, x.ndim)
+    if beta is not None:
+        parts = parts + channelwise(beta, x.ndim)
+    return parts.astype(x.dtype)
+
+
 def layer_norm(x, axes=None, gamma=None, beta=None, epsilon=1e-5):
     axes = tuple(range(x.ndim)) if axes is None else tuple(a % x.ndim for a in axes)
     v = up(x)
@@ -142,3 +151,14 @@ op_case("local_response_norm", "fp16", {"x": hw}, {"size": 3, "alpha": F16(0.1),
         [local_response_norm(hw, 3, F16(0.1), F16(0.75), F16(1))])
 op_case("local_response_norm", "fp32_parameters_of_fp16", {"x": hw}, {"size": 3, "alpha": F32(0.1), "beta": F32(0.7), "k": F32(1.5)},
         [local_response_norm(hw, 3, F32(0.1), F32(0.7), F32(1.5))], opset="ios17")
+
+wide, gamma6, beta6 = draw(2, 6, 3, 2), draw(6), draw(6)
+for groups in 1, 2, 3, 6:
+    op_case("moka_group_norm", "groups%d" % groups, {"x": wide}, {"groups": groups, "gamma": gamma6, "beta": beta6, "epsilon": F32(0.01)},
+            [group_norm(wide, groups, gamma6, beta6, F32(0.01))])
+line = draw(1, 4, 5)
+op_case("moka_group_norm", "defaults", {"x": line}, {"groups": 2}, [group_norm(line, 2)])
+op_case("moka_group_norm", "fp16", {"x": wide.astype(F16)}, {"groups": 3, "epsilon": F16(0.01)},
+        [group_norm(wide.astype(F16), 3, epsilon=F16(0.01))])
+op_case("moka_group_norm", "far_from_zero", {"x": far.repeat(2, axis=1)}, {"groups": 2}, [group_norm(far.repeat(2, axis=1), 2)])
+op_case("moka_group_norm", "empty", {"x": np.zeros((0, 4, 2), F32)}, {"groups": 2}, [np.zeros((0, 4, 2), F32)])

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/blocked_norm.h"
 #include "devices/cpu/kernels/families.h"
 #include "ops/common/ranks.h"
 
@@ -119,40 +120,65 @@ Match match_layer_norm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-/// Sums of f(x) of each channel of a block over all pixels: in float over a few of them, else in double.
-template <int64_t kLanes, class F>
-void sum_lanes(const float* x, int64_t pixels, double* sums, F f) {
-  constexpr int64_t kFew = 64;
-  std::fill_n(sums, kLanes, 0.0);
-  for (int64_t p = 0; p < pixels; p += kFew) {
-    float some[kLanes] = {};
-    for (int64_t q = p, end = std::min(pixels, p + kFew); q < end; q++)
-      for (int64_t i = 0; i < kLanes; i++) some[i] += f(x[q * kLanes + i], i);
-    for (int64_t i = 0; i < kLanes; i++) sums[i] += static_cast<double>(some[i]);
-  }
+/// The norm of a blocked x with `groups` of channels.
+KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout layout, int64_t groups, double epsilon) {
+  const ir::Shape& x = m.call.shape("x");
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
+  const BlockedNorm norm(x, groups, layout.block, epsilon);
+  KernelChoice c;
+  c.kernel = kernel;
+  c.in = in_layouts(m, "x", layout);
+  c.out = {layout};
+  c.in_place = static_cast<int>(in);
+  c.tiles = norm.tiles();
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, 3 * traffic(m));
+  c.run = [=, shape = x, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    float* y = args.out[0].as<float>();
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const auto [first, end] = norm.run(args.in[in].as<float>(), data_of(args, gamma), data_of(args, beta), y, t);
+      if (after.empty()) continue;
+      apply_all(after, y + first, end - first);
+      clear_padding(shape, layout, y, first, end);
+    }
+    return {};
+  };
+  return c;
 }
 
-/// Standardizes every channel of a block over its pixels.
-template <int64_t kLanes>
-void standardize_block(const float* x, const float* gamma, const float* beta, float* y, int64_t pixels,
-                       double epsilon) {
-  double sums[kLanes];
-  float high[kLanes], low[kLanes], scale[kLanes];
-  sum_lanes<kLanes>(x, pixels, sums, [](float v, int64_t) { return v; });
-  for (int64_t i = 0; i < kLanes; i++) {
-    const double mean = sums[i] / static_cast<double>(pixels);
-    high[i] = static_cast<float>(mean);
-    low[i] = static_cast<float>(mean - static_cast<double>(high[i]));
-  }
-  sum_lanes<kLanes>(x, pixels, sums, [&](float v, int64_t i) {
-    const float d = (v - high[i]) - low[i];
-    return d * d;
-  });
-  for (int64_t i = 0; i < kLanes; i++)
-    scale[i] = static_cast<float>(1 / std::sqrt(sums[i] / static_cast<double>(pixels) + epsilon)) * gamma[i];
-  for (int64_t p = 0; p < pixels; p++)
-    for (int64_t i = 0; i < kLanes; i++)
-      y[p * kLanes + i] = ((x[p * kLanes + i] - high[i]) - low[i]) * scale[i] + beta[i];
+Match match_group_norm(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  auto epsilon = m.call.number("epsilon");
+  auto groups = m.call.integer("groups");
+  if (!epsilon.ok() || !groups.ok()) return Match::no("parameters that are not constant");
+  if (const Layout layout = layout_of(m, "x"); layout.kind == Layout::Kind::channel_blocked)
+    return Match::yes(blocked_norm(m, "cpu.group_norm", layout, *groups, *epsilon));
+  const int64_t channels = x[1] / *groups, inner = x.count(2, x.rank()), n = channels * inner;
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
+  KernelChoice c;
+  c.kernel = "cpu.group_norm";
+  c.in_place = static_cast<int>(in);
+  c.tiles = x[0] * *groups;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, 3 * traffic(m));
+  c.run = [=, count = *groups, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const float *g = data_of(args, gamma), *b = data_of(args, beta);
+    for (int64_t t = args.begin; t < args.end; t++) {
+      float* y = args.out[0].as<float>() + t * n;
+      standardize(args.in[in].as<float>() + t * n, nullptr, nullptr, y, n, e);
+      for (int64_t i = 0; (g != nullptr || b != nullptr) && i < channels; i++) {
+        const int64_t channel = t % count * channels + i;
+        const float scale = g != nullptr ? g[channel] : 1.0f, shift = b != nullptr ? b[channel] : 0.0f;
+        loops().scale_shift(y + i * inner, &scale, &shift, 0, y + i * inner, inner);
+      }
+      apply_all(after, y, n);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
 }
 
 Match match_instance_norm(const MatchCall& m) {
@@ -163,36 +189,14 @@ Match match_instance_norm(const MatchCall& m) {
   const int64_t channels = x[1], n = x.count(2, x.rank());
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
+  if (const Layout layout = layout_of(m, "x"); layout.kind == Layout::Kind::channel_blocked)
+    return Match::yes(blocked_norm(m, "cpu.instance_norm", layout, channels, *epsilon));
   KernelChoice c;
   c.kernel = "cpu.instance_norm";
   c.in_place = static_cast<int>(in);
   c.tiles = x[0] * channels;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 0, 3 * traffic(m));
-  if (const Layout layout = layout_of(m, "x"); layout.kind == Layout::Kind::channel_blocked) {
-    const int64_t block = layout.block, groups = (channels + block - 1) / block;
-    c.in = in_layouts(m, "x", layout);
-    c.out = {layout};
-    c.tiles = x[0] * groups;
-    c.run = [=, shape = x, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-      constexpr int64_t kMost = 16;
-      const float *g = data_of(args, gamma), *b = data_of(args, beta);
-      for (int64_t t = args.begin; t < args.end; t++) {
-        const int64_t first = t % groups * block, some = std::min(block, channels - first);
-        float scale[kMost];
-        std::fill_n(scale, kMost, 1.0f);
-        if (g != nullptr) std::copy_n(g + first, some, scale);
-        const auto shift = bias_of_group(b, t % groups, channels);
-        const float* from = args.in[in].as<float>() + t * n * block;
-        float* y = args.out[0].as<float>() + t * n * block;
-        (block == 16 ? standardize_block<16> : standardize_block<8>)(from, scale, shift.data(), y, n, e);
-        apply_all(after, y, n * block);
-      }
-      clear_padding(shape, layout, args.out[0].as<float>(), args.begin * n * block, args.end * n * block);
-      return {};
-    };
-    return Match::yes(std::move(c));
-  }
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -315,6 +319,7 @@ std::span<const KernelDef> norm_kernels() {
   static const KernelDef defs[] = {{"cpu.softmax", {"softmax"}, match_softmax},
                                    {"cpu.layer_norm", {"layer_norm"}, match_layer_norm},
                                    {"cpu.instance_norm", {"instance_norm"}, match_instance_norm},
+                                   {"cpu.group_norm", {"moka_group_norm"}, match_group_norm},
                                    {"cpu.l2_norm", {"l2_norm"}, match_l2_norm},
                                    {"cpu.batch_norm", {"batch_norm"}, match_batch_norm}};
   return defs;

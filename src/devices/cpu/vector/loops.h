@@ -79,6 +79,11 @@ struct Loops {
   void (*accumulate)(Reduce f, float* acc, const float* x, int64_t n);
   /// y[lane] = sum of x[pixel * lanes + lane]; lanes is 8 or 16.
   void (*sum_pixels)(const float* x, int64_t pixels, int lanes, float* y);
+  /// y[lane] = sum of (x[pixel * lanes + lane] - center[lane])^2; lanes is 8 or 16.
+  void (*square_pixels)(const float* x, int64_t pixels, int lanes, const float* center, float* y);
+  /// y[pixel * lanes + lane] = (x[pixel * lanes + lane] - center[lane]) * scale[lane] + shift[lane]; lanes is 8 or 16.
+  void (*center_pixels)(const float* x, int64_t pixels, int lanes, const float* center, const float* scale,
+                        const float* shift, float* y);
   /// Sum of x[i] - shift.
   double (*sum_from)(const float* x, int64_t n, float shift);
   /// Sum of (x[i] - mean)^2.

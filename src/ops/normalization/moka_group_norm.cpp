@@ -1,0 +1,68 @@
+#include <cmath>
+
+#include "ops/common/channels.h"
+#include "ops/common/unary.h"
+
+namespace moka::ops {
+
+namespace {
+
+Result<std::vector<Type>> infer(const OpCall& call) {
+  MOKA_TRY(check_channel_params(call, 3, {"gamma", "beta"}));
+  MOKA_TRY(call.number("epsilon"));
+  const int64_t groups = MOKA_TRY(call.integer("groups"));
+  const Type& x = call.type("x");
+  if (groups < 1) return call.error("groups", "at least 1", cat(groups));
+  if (x.is_ranked() && x.shape()[1] >= 0 && x.shape()[1] % groups != 0)
+    return call.error("groups", cat("a divisor of the ", x.shape()[1], " channels of x"), cat(groups));
+  return one(x);
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  const TensorView& x = call.in("x");
+  if (x.shape.count() == 0) return {};
+  const TensorView *gamma = call.value("gamma"), *beta = call.value("beta");
+  const double epsilon = MOKA_TRY(call.number("epsilon"));
+  const int64_t groups = MOKA_TRY(call.integer("groups")), inner = x.shape.count(2, x.shape.rank());
+  const int64_t channels = x.shape[1] / groups, n = channels * inner;
+  for (int64_t g = 0; g < x.shape[0] * groups; g++) {
+    double sum = 0, squares = 0;
+    for (int64_t i = g * n; i < (g + 1) * n; i++) sum += load_f64(x, i);
+    const double mean = sum / static_cast<double>(n);
+    for (int64_t i = g * n; i < (g + 1) * n; i++) {
+      const double d = load_f64(x, i) - mean;
+      squares += d * d;
+    }
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + epsilon);
+    for (int64_t i = g * n; i < (g + 1) * n; i++) {
+      const int64_t c = g % groups * channels + (i - g * n) / inner;
+      const double y = (load_f64(x, i) - mean) * scale;
+      store_f64(out[0], i, y * channel_value(gamma, c, 1) + channel_value(beta, c, 0));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+OpDef define_moka_group_norm() {
+  return OpBuilder(
+             "moka_group_norm",
+             "Brings each group of neighbouring channels of each instance to mean 0 and standard deviation 1, then "
+             "each channel to beta[channel] + gamma[channel] * it. Made of the operations that converters write.")
+      .type_var("T", kF16F32)
+      .in("x", "T")
+      .constant("groups", kI32)
+      .constant("gamma", "T")
+      .optional()
+      .constant("beta", "T")
+      .optional()
+      .constant("epsilon", "T")
+      .or_else(Tensor::scalar(DType::fp32, 1e-5))
+      .infer(infer)
+      .reference(reference)
+      .note("The variance is that of the population; one element gives beta.", "torch.nn.functional.group_norm")
+      .build();
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,135 @@
+#include <array>
+#include <cmath>
+
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+/// Group norms that converters write as means of [N, groups, channels of one, ...] between two reshapes become one
+/// operation on [N, C, ...], which knows blocks of channels.
+namespace moka::passes {
+
+namespace {
+
+using namespace ir;
+
+const Op* made_by(const Value* v, std::string_view type) {
+  const Op* op = v == nullptr ? nullptr : v->producer();
+  return op != nullptr && op->type_name() == type && op->epilogue.empty() ? op : nullptr;
+}
+
+/// The mean of all but the first two dimensions of its x, which stay as ones.
+const Op* mean_of_groups(const Value* v) {
+  const Op* op = made_by(v, "reduce_mean");
+  if (op == nullptr || number_of(*op, "keep_dims") != 1.0 || !op->input("x")->type.is_ranked()) return nullptr;
+  const int rank = op->input("x")->type.rank();
+  const auto axes = ints_of(*op, "axes");
+  if (!axes || static_cast<int>(axes->size()) != rank - 2) return nullptr;
+  uint32_t seen = 0;
+  for (int64_t a : *axes) seen |= 1u << (a < 0 ? a + rank : a);
+  return seen == ((1u << rank) - 1) - 3 ? op : nullptr;
+}
+
+bool is_shaped(const Op* op) {
+  return op != nullptr && op->has_trait(Trait::alias) && op->epilogue.empty() && op->input("x") != nullptr &&
+         op->input("x")->type.is_concrete() && op->output()->type.is_concrete();
+}
+
+struct GroupNorm {
+  Value* x;
+  int64_t groups;
+  double epsilon;
+};
+
+/// `v`, [N, C, ...], is (x - mean) / sqrt(variance + epsilon).
+std::optional<GroupNorm> normalized(const Value* v) {
+  const Op* back = v->producer();
+  if (!is_shaped(back)) return std::nullopt;
+  const Op* quotient = made_by(back->input("x"), "real_div");
+  if (quotient == nullptr) return std::nullopt;
+  const Op* difference = made_by(quotient->input("x"), "sub");
+  const Op* root = made_by(quotient->input("y"), "sqrt");
+  if (difference == nullptr || root == nullptr) return std::nullopt;
+  const Op* sum = made_by(root->input("x"), "add");
+  if (sum == nullptr) return std::nullopt;
+  const Op* variance = mean_of_groups(sum->input("x"));
+  const auto epsilon = number_of(*sum, "y");
+  if (variance == nullptr || !epsilon || !(*epsilon >= 0)) return std::nullopt;
+  const Op* square = made_by(variance->input("x"), "square");
+  if (square == nullptr || square->input("x") != difference->output()) return std::nullopt;
+  const Op* mean = mean_of_groups(difference->input("y"));
+  if (mean == nullptr || mean->input("x") != difference->input("x")) return std::nullopt;
+  const Op* there = mean->input("x")->producer();
+  if (!is_shaped(there)) return std::nullopt;
+  Value* x = there->input("x");
+  const Type &whole = x->type, &parts = there->output()->type;
+  if (whole != v->type || whole.dtype() != DType::fp32 || whole.rank() < 3 || parts.rank() < 3) return std::nullopt;
+  const int64_t groups = parts.shape()[1];
+  if (whole.shape().count() == 0 || parts.shape()[0] != whole.shape()[0] || whole.shape()[1] % groups != 0)
+    return std::nullopt;
+  return GroupNorm{x, groups, *epsilon};
+}
+
+/// The constant that `op` applies to `x`, one number for each of its channels.
+std::optional<Tensor> of_channels(const Op& op, const Value& x) {
+  const Value* other = op.input(op.input("x") == &x ? "y" : "x");
+  const Tensor* t = other == &x ? nullptr : tensor_constant(other);
+  if (t == nullptr || t->dtype() != DType::fp32 || op.output()->type != x.type) return std::nullopt;
+  const int behind = x.type.rank() - t->shape().rank();
+  const int64_t channels = x.type.shape()[1];
+  for (int i = 0; i < t->shape().rank(); i++)
+    if (t->shape()[i] != (i + behind == 1 ? channels : 1)) return std::nullopt;
+  if (t->count() != channels) return std::nullopt;
+  auto made = Tensor::zeros(DType::fp32, Shape{channels});
+  if (!made.ok()) return std::nullopt;
+  for (int64_t i = 0; i < channels; i++) store_f64(made->view(), i, load_f64(t->view(), i));
+  return *made;
+}
+
+Status recognise(PassContext& c, Op& op) {
+  const auto found = normalized(op.output());
+  if (!found) return {};
+  Builder before = Builder::before(c.table, op);
+  Value* y = MOKA_TRY(before.op("moka_group_norm",
+                                {{"x", found->x},
+                                 {"groups", static_cast<int>(found->groups)},
+                                 {"epsilon", Tensor::scalar(DType::fp32, found->epsilon)}},
+                                op.name));
+  c.remark(cat(op.name, " and what it is made of into one norm of ", found->groups, " groups"));
+  take_name(*y, *op.output());
+  replace_and_erase(op, y);
+  return {};
+}
+
+/// A product by channel is the norm's gamma, a sum its beta.
+void take_scale(PassContext& c, Op& op) {
+  const std::string_view param = op.type_name() == "mul" ? "gamma" : "beta";
+  for (Value* x : {op.input("x"), op.input("y")}) {
+    Op* norm = x->producer();
+    if (norm == nullptr || norm->type_name() != "moka_group_norm" || !has_one_use(*x) || !op.epilogue.empty() ||
+        norm->input("beta") != nullptr || norm->input(param) != nullptr)
+      continue;
+    const auto constant = of_channels(op, *x);
+    if (!constant) continue;
+    norm->set_constant(param, *constant);
+    c.remark(cat(op.name, " into ", norm->name));
+    take_name(*x, *op.output());
+    replace_and_erase(op, x);
+    return;
+  }
+}
+
+Status run(PassContext& c) {
+  Status status;
+  for_each_op(c.function.body(), [&](Op& op) {
+    if (!status.ok() || op.output_count() != 1) return;
+    if (op.has_trait(Trait::alias)) status = recognise(c, op);
+    if (op.type_name() == "mul" || op.type_name() == "add") take_scale(c, op);
+  });
+  return status;
+}
+
+}  // namespace
+
+Pass pass_recognise_group_norm() { return {"recognise_group_norm", run}; }
+
+}  // namespace moka::passes

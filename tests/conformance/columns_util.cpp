@@ -18,7 +18,7 @@ using namespace ir;
 
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 28;  // of one program's values
+constexpr size_t kMostBytes = size_t{1} << 24;  // of one program's values
 
 Result<Tensor> converted(const TensorView& v, DType dtype) {
   Tensor out = MOKA_TRY(Tensor::zeros(dtype, v.shape));

@@ -3,6 +3,6 @@
 from torch import nn
 
 
-def conv_norm(inputs, outputs, kernel=1, stride=1, activation=None):
-    layers = [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs)]
+def conv_norm(inputs, outputs, kernel=1, stride=1, activation=None, groups=1):
+    layers = [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*layers, *([activation] if activation is not None else []))

@@ -37,7 +37,7 @@ int64_t size_of_unknown(int64_t dim, const Bound& b, const Bound& e, int64_t ste
     if (b.at == 0 && step == 1) return dim;
     if ((b.at == 0 && step < 0) || (b.at == -1 && step > 0)) return 1;
   }
-  if (b.known && e.known && (b.at < 0) == (e.at < 0)) {
+  if (b.known && e.known && !b.open && !e.open && (b.at < 0) == (e.at < 0)) {
     const int64_t span = step > 0 ? e.at - b.at : b.at - e.at;
     if (span <= 0) return 0;
     const int64_t n = (span - 1) / (step > 0 ? step : -step) + 1;

@@ -147,6 +147,8 @@ slice_case("runtime_squeeze", np.s_[1, 0:4, -2:5], begin=[1, 0, -2], end=[3, 4, 
            out_shapes={"y_0": (None, None)})
 slice_case("unknown_dims", np.s_[:, -1:, 1:3], begin=[0, -1, 1], end=[0, 0, 3], end_mask=[True, True, False], in_shapes={"x": (None, None, 5)},
            out_shapes={"y_0": (None, 1, 2)})
+slice_case("unknown_dims_masked_bounds", np.s_[::-1, :3, 1:3], begin=[-1, 2, 1], end=[-1, 3, 3], stride=[-1, 1, 1], begin_mask=[False, True, False],
+           end_mask=[True, False, False], in_shapes={"x": (None, None, 5)}, out_shapes={"y_0": (None, None, 2)})
 slice_case("int8_bounds", np.s_[0:2, 1:3, 2:5], begin=[0, 1, 2], end=[2, 3, 5], stride=[1, 1, 1], opset="ios17", dtype=np.int8)
 for name, x in typed(4, 3) + [("bool", bools(4, 3)), ("fp16", rand(4, 3, dtype=f16))]:
     slice_case("ios17_" + name, np.s_[0:4:2, 0:2], x=x, begin=[0, 0], end=[4, 2], stride=[2, 1], opset="ios17")

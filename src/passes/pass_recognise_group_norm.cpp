@@ -122,8 +122,10 @@ Status run(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
     if (!status.ok() || op.output_count() != 1) return;
-    if (op.has_trait(Trait::alias)) status = recognise(c, op);
-    if (op.type_name() == "mul" || op.type_name() == "add") take_scale(c, op);
+    if (op.has_trait(Trait::alias))
+      status = recognise(c, op);  // which may end it
+    else if (op.type_name() == "mul" || op.type_name() == "add")
+      take_scale(c, op);
   });
   return status;
 }

@@ -15,11 +15,6 @@ using namespace ir;
 /// Also of float16's rounding of `wanted`.
 bool is_near(std::optional<double> v, double wanted) { return v && std::fabs(*v - wanted) <= std::fabs(wanted) / 2048; }
 
-const Op* made_by(const Value* v, std::string_view type) {
-  const Op* op = v == nullptr ? nullptr : v->producer();
-  return op != nullptr && op->type_name() == type && op->epilogue.empty() ? op : nullptr;
-}
-
 /// The other operand of an operation of two, one of which is near the scalar `wanted`.
 Value* beside(const Op* op, double wanted, bool commutes = true) {
   if (op == nullptr) return nullptr;

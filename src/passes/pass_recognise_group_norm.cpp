@@ -1,6 +1,3 @@
-#include <array>
-#include <cmath>
-
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -11,11 +8,6 @@ namespace moka::passes {
 namespace {
 
 using namespace ir;
-
-const Op* made_by(const Value* v, std::string_view type) {
-  const Op* op = v == nullptr ? nullptr : v->producer();
-  return op != nullptr && op->type_name() == type && op->epilogue.empty() ? op : nullptr;
-}
 
 /// The mean of all but the first two dimensions of its x, which stay as ones.
 const Op* mean_of_groups(const Value* v) {

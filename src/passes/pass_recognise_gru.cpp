@@ -26,11 +26,6 @@ Value* bare(Value* v) {
   return v;
 }
 
-const Op* made_by(const Value* v, std::string_view type) {
-  const Op* op = v->producer();
-  return op != nullptr && op->type_name() == type && op->epilogue.empty() ? op : nullptr;
-}
-
 /// Of an operation with parameters x and y: f(one, other) in either order.
 bool either_way(const Value* v, std::string_view type, const std::function<bool(Value*, Value*)>& f) {
   const Op* op = made_by(v, type);

@@ -83,25 +83,6 @@ bool all_zero(const std::optional<std::vector<int64_t>>& v) {
   return v && std::all_of(v->begin(), v->end(), [](int64_t x) { return x == 0; });
 }
 
-std::optional<std::vector<int64_t>> perm_of(const Op& op) {
-  auto perm = ints_of(op, "perm");
-  if (!perm) return perm;
-  const auto rank = static_cast<int64_t>(perm->size());
-  for (int64_t& p : *perm) {
-    if (p < 0) p += rank;
-    if (p < 0 || p >= rank) return std::nullopt;
-  }
-  return perm;
-}
-
-/// Values that are known only while running may be wrong for it: an error that must stay.
-bool checks_while_running(const Op& op) {
-  for (const Operand& o : op.operands())
-    for (const Value* v : o.values)
-      if (o.param != 0 && v->constant() == nullptr) return true;
-  return false;
-}
-
 /// Looks through at most kMaxChain reshapes for a value with the shape of the output.
 Value* before_reshapes(Op& op) {
   Value* x = op.input(op.version().params[0].name);

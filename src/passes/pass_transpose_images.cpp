@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <array>
-
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -14,19 +11,13 @@ using namespace ir;
 
 bool is_swap(const Op& op) {
   if (op.type_name() != "transpose" || !op.epilogue.empty()) return false;
-  const auto perm = ints_of(op, "perm");
-  if (!perm || perm->size() != 3) return false;
-  constexpr std::array<int64_t, 3> kSwap{0, 2, 1};
-  return std::equal(perm->begin(), perm->end(), kSwap.begin(),
-                    [](int64_t given, int64_t wanted) { return (given < 0 ? given + 3 : given) == wanted; });
+  return perm_of(op) == std::vector<int64_t>{0, 2, 1};
 }
 
 /// `op` only gives `image`, [N, C, H, W], and `flat`, [N, C, H * W], the shape of each other.
 bool flattens(const Op& op, const Type& image, const Type& flat) {
-  if (!op.has_trait(Trait::alias) || !op.epilogue.empty() || !image.is_concrete() || !flat.is_concrete()) return false;
-  for (const Operand& o : op.operands())
-    for (const Value* v : o.values)
-      if (o.param != 0 && v->constant() == nullptr) return false;
+  if (!op.has_trait(Trait::alias) || !op.epilogue.empty() || checks_while_running(op)) return false;
+  if (!image.is_concrete() || !flat.is_concrete()) return false;
   const Shape &a = image.shape(), &b = flat.shape();
   return a.rank() == 4 && b.rank() == 3 && a.count() > 0 && a[0] == b[0] && a[1] == b[1] && a[1] > 1 && b[2] > 1;
 }

@@ -19,6 +19,12 @@ void take_name(ir::Value& to, ir::Value& from);
 /// Exactly one operation reads it, once, in the same block as its producer, and no block returns it.
 bool has_one_use(const ir::Value& v);
 
+/// The operation that makes `v` if it is of that type and applies nothing afterwards; nullptr otherwise.
+const ir::Op* made_by(const ir::Value* v, std::string_view type);
+
+/// Values that are known only while running may be wrong for it: an error that must stay.
+bool checks_while_running(const ir::Op& op);
+
 /// The tensor of a `const` or an inline constant; nullptr otherwise.
 const ir::Tensor* tensor_constant(const ir::Value* v);
 
@@ -26,6 +32,8 @@ const ir::Tensor* tensor_constant(const ir::Value* v);
 std::optional<double> number_of(const ir::Op& op, std::string_view param);
 /// Known integers given to `param`; no defaults.
 std::optional<std::vector<int64_t>> ints_of(const ir::Op& op, std::string_view param);
+/// The known axes of a transpose, counted from the front.
+std::optional<std::vector<int64_t>> perm_of(const ir::Op& op);
 /// A known text given to `param`, or its default; empty when unknown.
 std::string_view text_of(const ir::Op& op, std::string_view param);
 

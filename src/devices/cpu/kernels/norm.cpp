@@ -147,30 +147,29 @@ KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout la
   return c;
 }
 
-Match match_group_norm(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
-  const ir::Shape& x = m.call.shape("x");
+/// `groups` of channels of x, each to one mean and deviation.
+Match match_groups(const MatchCall& m, std::string_view kernel, int64_t groups) {
   auto epsilon = m.call.number("epsilon");
-  auto groups = m.call.integer("groups");
-  if (!epsilon.ok() || !groups.ok()) return Match::no("parameters that are not constant");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
   if (const Layout layout = layout_of(m, "x"); layout.kind == Layout::Kind::channel_blocked)
-    return Match::yes(blocked_norm(m, "cpu.group_norm", layout, *groups, *epsilon));
-  const int64_t channels = x[1] / *groups, inner = x.count(2, x.rank()), n = channels * inner;
+    return Match::yes(blocked_norm(m, kernel, layout, groups, *epsilon));
+  const ir::Shape& x = m.call.shape("x");
+  const int64_t channels = x[1] / groups, inner = x.count(2, x.rank()), n = channels * inner;
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
   KernelChoice c;
-  c.kernel = "cpu.group_norm";
+  c.kernel = kernel;
   c.in_place = static_cast<int>(in);
-  c.tiles = x[0] * *groups;
+  c.tiles = x[0] * groups;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 0, 3 * traffic(m));
-  c.run = [=, count = *groups, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+  c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {
       float* y = args.out[0].as<float>() + t * n;
       standardize(args.in[in].as<float>() + t * n, nullptr, nullptr, y, n, e);
       for (int64_t i = 0; (g != nullptr || b != nullptr) && i < channels; i++) {
-        const int64_t channel = t % count * channels + i;
+        const int64_t channel = t % groups * channels + i;
         const float scale = g != nullptr ? g[channel] : 1.0f, shift = b != nullptr ? b[channel] : 0.0f;
         loops().scale_shift(y + i * inner, &scale, &shift, 0, y + i * inner, inner);
       }
@@ -181,34 +180,15 @@ Match match_group_norm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
+Match match_group_norm(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
+  auto groups = m.call.integer("groups");
+  return groups.ok() ? match_groups(m, "cpu.group_norm", *groups) : Match::no("groups that are not constant");
+}
+
 Match match_instance_norm(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
-  const ir::Shape& x = m.call.shape("x");
-  auto epsilon = m.call.number("epsilon");
-  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
-  const int64_t channels = x[1], n = x.count(2, x.rank());
-  const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
-  if (const Layout layout = layout_of(m, "x"); layout.kind == Layout::Kind::channel_blocked)
-    return Match::yes(blocked_norm(m, "cpu.instance_norm", layout, channels, *epsilon));
-  KernelChoice c;
-  c.kernel = "cpu.instance_norm";
-  c.in_place = static_cast<int>(in);
-  c.tiles = x[0] * channels;
-  c.epilogues = m.epilogue.size();
-  c.cost = cost_of(m, 0, 3 * traffic(m));
-  c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float *g = data_of(args, gamma), *b = data_of(args, beta);
-    for (int64_t t = args.begin; t < args.end; t++) {
-      float* y = args.out[0].as<float>() + t * n;
-      standardize(args.in[in].as<float>() + t * n, nullptr, nullptr, y, n, e);
-      const float scale = g != nullptr ? g[t % channels] : 1.0f, shift = b != nullptr ? b[t % channels] : 0.0f;
-      loops().scale_shift(y, &scale, &shift, 0, y, n);
-      apply_all(after, y, n);
-    }
-    return {};
-  };
-  return Match::yes(std::move(c));
+  return match_groups(m, "cpu.instance_norm", m.call.shape("x")[1]);
 }
 
 Match match_l2_norm(const MatchCall& m) {

@@ -47,7 +47,7 @@ def arguments(given=None):
     parser.add_argument("--models", default="build/bench/models", help="the cache of converted models")
     options = parser.parse_args(given)
     options.command = shlex.join(["bench/run.py", *(sys.argv[1:] if given is None else given)])
-    options.nets = chosen(parser, "--nets", options.nets, nets.names(), nets.further())
+    options.nets = chosen(parser, "--nets", options.nets, nets.names(), nets.when_named())
     options.engines = chosen(parser, "--engines", options.engines, engines.names())
     options.precision = chosen(parser, "--precision", options.precision, list(samples.TOLERANCE))
     try:
@@ -273,7 +273,7 @@ def main():
     options = arguments()
     if options.list:
         for name in nets.every():
-            print(f"{name:<28} {nets.module(name).TITLE}{' (when named)' if name in nets.further() else ''}")
+            print(f"{name:<28} {nets.module(name).TITLE}{' (when named)' if name in nets.when_named() else ''}")
         for name in engines.names():
             print(f"{name:<28} {engines.unavailable(name, sys.prefix) or engines.versions(name)}")
         return

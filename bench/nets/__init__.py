@@ -17,13 +17,13 @@ def names():
     return of(HERE)
 
 
-def further():
+def when_named():
     """Those that are only there for accuracy, unless asked for by name."""
     return of(HERE / "further")
 
 
 def every():
-    return names() + further()
+    return names() + when_named()
 
 
 def path(name):

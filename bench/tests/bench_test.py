@@ -54,6 +54,14 @@ class Reasons(unittest.TestCase):
             self.assertTrue(entry["text"].format(**known))
 
 
+class Nets(unittest.TestCase):
+    def test_a_name_of_a_folder_is_no_name_of_a_function(self):
+        """Importing a net binds its folder's name in the package."""
+        functions = {name for name, what in vars(nets).items() if callable(what)}
+        self.assertTrue(nets.when_named())
+        self.assertFalse(functions & {f.name for f in nets.HERE.iterdir() if f.is_dir()})
+
+
 class Accuracy(unittest.TestCase):
     @staticmethod
     def row(net="resnet50", precision="fp16", **more):

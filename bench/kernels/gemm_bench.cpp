@@ -5,6 +5,7 @@
 #include <string>
 
 #include "devices/cpu/vector/gemm.h"
+#include "layer_util.h"
 #include "roof.h"
 #include "shapes.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 using devices::cpu::vector::gemm;
 using devices::cpu::vector::packed_count;
+
+constexpr int64_t kManyRows = 64;  // for which kernels of linear compete
 
 /// On one thread; the own product is given packed columns.
 void product(benchmark::State& state, const Product& p, bool own) {
@@ -46,17 +49,34 @@ void product(benchmark::State& state, const Product& p, bool own) {
   shortest.report(state, p.flops(), 1);
 }
 
+/// With weights from memory, as in a net.
+void layer(benchmark::State& state, const Product& p, const char* kernel) {
+  auto made = Layer::make(kernel, p, 1);
+  if (!made) {
+    state.SkipWithError("refused");
+    return;
+  }
+  Shortest shortest;
+  for (auto _ : state) {
+    const double seconds = made->run();
+    state.SetIterationTime(seconds);
+    shortest.add(seconds);
+  }
+  shortest.report(state, p.flops(), 1);
+}
+
 }  // namespace
 
 void add_products() {
-  for (const Product& p : kProducts)
+  for (const Product& p : kProducts) {
+    const std::string name = cat("gemm/", p.rows, "_", p.columns, "_", p.depth);
+    auto add = [](benchmark::internal::Benchmark* b) { b->UseManualTime()->Unit(benchmark::kMicrosecond); };
     for (bool own : {true, false})
-      benchmark::RegisterBenchmark(("gemm/" + std::to_string(p.rows) + "_" + std::to_string(p.columns) + "_" +
-                                    std::to_string(p.depth) + (own ? "/own" : "/onednn"))
-                                       .c_str(),
-                                   product, p, own)
-          ->UseManualTime()
-          ->Unit(benchmark::kMicrosecond);
+      add(benchmark::RegisterBenchmark(cat(name, own ? "/own" : "/onednn").c_str(), product, p, own));
+    if (p.rows < kManyRows) continue;
+    for (const char* kernel : {"cpu.linear.gemm", "cpu.linear.strassen"})
+      add(benchmark::RegisterBenchmark(cat(name, "/", kernel).c_str(), layer, p, kernel));
+  }
 }
 
 }  // namespace moka::bench

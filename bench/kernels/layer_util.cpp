@@ -65,46 +65,36 @@ struct Layer::Copy {
   explicit Copy(std::string_view kernel) : device(kernel) {}
 };
 
-size_t copies_of(const Conv& conv) {
+namespace {
+
+size_t copies_for(int64_t weights) {
   constexpr double kTogether = 96e6;  // bytes of all, more than caches hold
   constexpr size_t kMost = 8;
-  const int64_t weights = conv.weights();
-  if (weights < conv.results()) return 1;  // results of a net share memory that caches hold
   return std::clamp<size_t>(static_cast<size_t>(kTogether / (4.0 * static_cast<double>(weights))), 1, kMost);
 }
 
-std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int threads) {
+}  // namespace
+
+size_t copies_of(const Conv& conv) {
+  if (conv.weights() < conv.results()) return 1;  // results of a net share memory that caches hold
+  return copies_for(conv.weights());
+}
+
+std::optional<Layer> Layer::make(std::string_view kernel, size_t copies, const ir::Shape& shape, int threads,
+                                 const Build& build) {
   Layer layer;
-  const size_t copies = copies_of(conv);
   for (size_t i = 0; i < copies; i++) {
     auto copy = std::make_shared<Copy>(kernel);
     copy->options.devices = {&copy->device};
     copy->options.threads = threads;
     copy->options.budget = std::make_shared<MemoryBudget>();
     copy->options.constants = std::make_shared<plan::ConstantPool>(copy->options.budget);
-    const auto axes = static_cast<size_t>(conv.axes());
-    ir::Shape shape{1, conv.in}, weight{conv.out, conv.in / conv.groups};
-    if (conv.transposed()) weight = {conv.in, conv.out / conv.groups};
-    std::vector<int64_t> pad;
-    for (size_t i = 0; i < axes; i++) {
-      shape.push_back(conv.size);
-      weight.push_back(conv.taps[i]);
-      pad.insert(pad.end(), 2, conv.pad[i]);
-    }
     copy->input = random(shape, 1, 1);
     ir::Block& body = copy->function.body();
     ir::Value* x = body.add_input("x", ir::Type::tensor(ir::DType::fp32, shape));
     ir::Builder builder(ops::table(), body);
-    auto y = builder.op(conv.transposed() ? "conv_transpose" : "conv",
-                        {{"x", x},
-                         {"weight", random(weight, 0.1f, static_cast<unsigned>(i))},
-                         {"bias", random({conv.out}, 1, 2)},
-                         {"groups", static_cast<int>(conv.groups)},
-                         {"strides", ir::Tensor::i32(std::vector<int64_t>(axes, conv.stride))},
-                         {"pad_type", "custom"},
-                         {"pad", ir::Tensor::i32(pad)}});
+    auto y = build(builder, x, static_cast<unsigned>(i));
     if (!y.ok()) return std::nullopt;
-    if (*conv.after != 0) (*y)->producer()->epilogue = {{conv.after}};
     body.set_outputs({*y});
     auto plan = plan::plan_block(body, {{ir::Type::tensor(ir::DType::fp32, shape)}}, nullptr, copy->options);
     if (!plan.ok()) return std::nullopt;
@@ -119,6 +109,39 @@ std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int 
     layer.copies_.push_back(std::move(copy));
   }
   return layer;
+}
+
+std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int threads) {
+  const auto axes = static_cast<size_t>(conv.axes());
+  ir::Shape shape{1, conv.in}, weight{conv.out, conv.in / conv.groups};
+  if (conv.transposed()) weight = {conv.in, conv.out / conv.groups};
+  std::vector<int64_t> pad;
+  for (size_t i = 0; i < axes; i++) {
+    shape.push_back(conv.size);
+    weight.push_back(conv.taps[i]);
+    pad.insert(pad.end(), 2, conv.pad[i]);
+  }
+  return make(kernel, copies_of(conv), shape, threads, [&](ir::Builder& builder, ir::Value* x, unsigned seed) {
+    auto y = builder.op(conv.transposed() ? "conv_transpose" : "conv",
+                        {{"x", x},
+                         {"weight", random(weight, 0.1f, seed)},
+                         {"bias", random({conv.out}, 1, 2)},
+                         {"groups", static_cast<int>(conv.groups)},
+                         {"strides", ir::Tensor::i32(std::vector<int64_t>(axes, conv.stride))},
+                         {"pad_type", "custom"},
+                         {"pad", ir::Tensor::i32(pad)}});
+    if (y.ok() && *conv.after != 0) (*y)->producer()->epilogue = {{conv.after}};
+    return y;
+  });
+}
+
+std::optional<Layer> Layer::make(std::string_view kernel, const Product& p, int threads) {
+  return make(kernel, copies_for(p.depth * p.columns), {p.rows, p.depth}, threads,
+              [&](ir::Builder& builder, ir::Value* x, unsigned seed) {
+                return builder.op("linear", {{"x", x},
+                                             {"weight", random({p.columns, p.depth}, 0.1f, seed)},
+                                             {"bias", random({p.columns}, 1, 2)}});
+              });
 }
 
 double Layer::run() {

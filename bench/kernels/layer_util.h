@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "ir/program.h"
 #include "shapes.h"
 
 namespace moka::bench {
@@ -12,15 +14,19 @@ namespace moka::bench {
 /// How many weights take turns, so that they come from memory as they do in a net.
 size_t copies_of(const Conv& conv);
 
-/// A convolution with ReLU on one kernel of the CPU device.
+/// An operation on one kernel of the CPU device.
 class Layer {
  public:
   /// Nullopt: the kernel refuses it.
   static std::optional<Layer> make(std::string_view kernel, const Conv& conv, int threads);
+  static std::optional<Layer> make(std::string_view kernel, const Product& product, int threads);
   /// Seconds of the kernel alone, without conversions of layouts. Infinity: it failed.
   double run();
 
  private:
+  using Build = std::function<Result<ir::Value*>(ir::Builder& builder, ir::Value* x, unsigned seed)>;
+  static std::optional<Layer> make(std::string_view kernel, size_t copies, const ir::Shape& shape, int threads,
+                                   const Build& build);
   struct Copy;
   std::vector<std::shared_ptr<Copy>> copies_;
   size_t next_ = 0;

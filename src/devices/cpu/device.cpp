@@ -22,6 +22,7 @@ class Cpu final : public kernel::Device {
                         transposed_phases_kernels(),
                         stream_kernels(),
                         conv_kernels(),
+                        strassen_kernels(),
                         gemm_kernels(),
                         matmul_kernels(),
                         elementwise_kernels(),

@@ -27,7 +27,8 @@ std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> sample_kernels();  ///< resizing and padding of images
 std::span<const KernelDef> slice_kernels();
 std::span<const KernelDef> slice_update_kernels();
-std::span<const KernelDef> stream_kernels();  ///< products with constant weights that are read as stored
+std::span<const KernelDef> strassen_kernels();  ///< linear and matmul of many rows
+std::span<const KernelDef> stream_kernels();    ///< products with constant weights that are read as stored
 std::span<const KernelDef> taps_kernels();
 std::span<const KernelDef> transposed_pixels_kernels();
 std::span<const KernelDef> transposed_phases_kernels();

@@ -2,6 +2,7 @@
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/gemm_work.h"
 
 namespace moka::devices::cpu {
 
@@ -13,17 +14,15 @@ constexpr int64_t kChunk = 192;     // columns, at least, that are finished toge
 constexpr int64_t kRows = 128;      // rows, at most, whose depth is read again for each panel
 constexpr int64_t kLeastRows = 48;  // for which panels are read once more so that every thread has a part
 
-/// x [rows, depth] times constant weights, of which element (k, column) is at k * row_step + column * column_step;
-/// `bias` is the index of that argument, or negative.
-Match product(const MatchCall& given, std::string_view x, std::string_view weights, int64_t made, int64_t depth,
-              int64_t row_step, int64_t column_step, int bias, std::string_view name) {
-  if (made == 0 || depth == 0) return Match::no("an empty tensor");
-  const int64_t rows = given.outputs[0].shape().count() / made;
-  const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth);
+Match match(const MatchCall& given, std::string_view name) {
+  std::string refusal;
+  const auto product = constant_product(given, refusal);
+  if (!product) return Match::no(std::move(refusal));
+  const auto [rows, depth, made, row_step, column_step, x, w, bias, addend] = *product;
+  const double flops = product->flops();
   const MatchCall m = with_threads_for(given, flops);
   const Gemm& g = vector::gemm_for(made);
-  const auto in = static_cast<size_t>(m.call.arg_index(x));
-  const int w = m.call.arg_index(weights), addend = m.call.arg_index("addend");
+  const auto in = static_cast<size_t>(x);
   const int64_t chunks = (made + kChunk - 1) / kChunk;
   int64_t blocks = (rows + kRows - 1) / kRows;
   if (m.threads > 1) blocks = std::max(blocks, std::min((4 * m.threads + chunks - 1) / chunks, rows / kLeastRows));
@@ -58,28 +57,14 @@ Match product(const MatchCall& given, std::string_view x, std::string_view weigh
   return Match::yes(std::move(c));
 }
 
-Match match_linear(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
-  if (!m.is_constant("weight")) return Match::no("weights that are not constant");
-  const ir::Shape& w = m.call.shape("weight");
-  return product(m, "x", "weight", w[0], w[1], 1, w[1], m.call.arg_index("bias"), "cpu.linear.gemm");
-}
-
-Match match_matmul(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
-  auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
-  const ir::Shape& y = m.call.shape("y");
-  if (!m.is_constant("y") || y.rank() != 2) return Match::no("a y that is no constant matrix");
-  if (!tx.ok() || !ty.ok() || *tx) return Match::no("a transposed x");
-  if (*ty) return product(m, "x", "y", y[0], y[1], 1, y[1], -1, "cpu.matmul.gemm");
-  return product(m, "x", "y", y[1], y[0], y[1], 1, -1, "cpu.matmul.gemm");
-}
+Match match_linear(const MatchCall& m) { return match(m, "cpu.linear.gemm"); }
+Match match_matmul(const MatchCall& m) { return match(m, "cpu.matmul.gemm"); }
 
 }  // namespace
 
 std::span<const KernelDef> gemm_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.gemm", {"linear"}, match_linear, true},
-                                   {"cpu.matmul.gemm", {"matmul"}, match_matmul, true}};
+  static const KernelDef defs[] = {{"cpu.linear.gemm", {"linear"}, match_linear, true, true},
+                                   {"cpu.matmul.gemm", {"matmul"}, match_matmul, true, true}};
   return defs;
 }
 

@@ -1,0 +1,256 @@
+#include "devices/cpu/kernels/activations.h"
+#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/gemm_work.h"
+#include "devices/cpu/vector/gemm.h"
+#include "devices/cpu/vector/strassen.h"
+#include "kernel/team.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using vector::Gemm;
+using vector::kStrassenSums;
+using vector::strassen;
+
+constexpr int64_t kRows = 256;      // of x at once
+constexpr int64_t kDepth = 384;     // of a quarter at once
+constexpr int64_t kShare = 8;       // rows of a quarter that a thread adds at once
+constexpr float kLike = 32;         // by which sizes of rows and columns that are added may differ
+constexpr float kLarge = 1e30f;     // squares, beyond which sums may be too large for a float
+constexpr int64_t kMostAlone = 16;  // rows of x that are multiplied by themselves
+
+/// Rows of x in blocks, each of an upper half and a lower one; where rows are odd, both have the one between them.
+/// Columns of the weights in pairs of neighbouring panels, of which one is to the right of the other. Depth in parts,
+/// each of two halves that follow one another.
+struct Plan {
+  ConstantProduct p;
+  const Gemm* gemm = nullptr;
+  int64_t blocks = 1, parts = 1, pairs = 0;
+
+  int64_t panel() const { return gemm->panel; }
+  int64_t row(int64_t block) const { return p.rows * block / blocks; }
+  int64_t half(int64_t rows) const { return (rows + 1) / 2; }
+  int64_t most_rows() const { return half((p.rows + blocks - 1) / blocks); }
+  int64_t begin(int64_t part) const { return p.depth / 2 * part / parts; }  ///< of halves
+  int64_t deep(int64_t part) const { return begin(part + 1) - begin(part); }
+  int64_t most_deep() const { return (p.depth / 2 + parts - 1) / parts; }
+  int64_t rest() const { return pairs * 2 * panel(); }  ///< the first column that is in no pair
+
+  int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
+  /// Of a thread: sums of quarters of the weights, rows that are alone and one that nobody reads.
+  int64_t right() const { return kStrassenSums * most_deep() * panel(); }
+  int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
+};
+
+bool are_alike(float a, float b) {
+  return a <= kLarge && b <= kLarge && a <= b * (kLike * kLike) && b <= a * (kLike * kLike);
+}
+
+/// Panels, and for each pair 1 where columns that are added are of like size.
+void pack(const Plan& plan, const float* value, float* to) {
+  const ConstantProduct& p = plan.p;
+  const int64_t panel = plan.panel();
+  float* alike = to + vector::packed_count(*plan.gemm, p.depth, p.made);
+  std::vector<float> squares(static_cast<size_t>(2 * panel));
+  for (int64_t column = 0, pair = 0; column < p.made; column += 2 * panel, pair++) {
+    float* panels = to + column * p.depth;
+    plan.gemm->pack(value + column * p.column_step, p.row_step, p.column_step, p.depth,
+                    std::min(2 * panel, p.made - column), panels);
+    if (pair >= plan.pairs) continue;
+    std::fill(squares.begin(), squares.end(), 0.0f);
+    for (int64_t i = 0; i < 2; i++)
+      for (int64_t k = 0; k < p.depth; k++) {
+        const float* from = panels + (i * p.depth + k) * panel;
+        float* sums = squares.data() + i * panel;
+        for (int64_t j = 0; j < panel; j++) sums[j] += from[j] * from[j];
+      }
+    bool all = true;
+    for (size_t j = 0; j < static_cast<size_t>(panel); j++)
+      all = all && are_alike(squares[j], squares[j + static_cast<size_t>(panel)]);
+    alike[pair] = all ? 1 : 0;
+  }
+}
+
+/// A block of rows of one prediction.
+struct Block {
+  const Plan& plan;
+  const float *x, *panels, *bias, *addend;
+  float *y, *sums, *squares;
+  int64_t rows;
+  int64_t alone[2 * kMostAlone];
+  int64_t count = 0;      ///< of them
+  bool is_whole = false;  ///< no halves: too many rows are alone
+
+  int64_t half() const { return plan.half(rows); }
+  int64_t lower() const { return rows - half(); }  ///< the first row of the lower half
+  float* left(int64_t part) const { return sums + kStrassenSums * half() * plan.begin(part); }
+
+  void add_rows(int64_t first, int64_t end) const {
+    const int64_t depth = plan.p.depth;
+    for (int64_t i = first; i < end; i++) {
+      squares[2 * i] = squares[2 * i + 1] = 0;
+      for (int64_t part = 0; part < plan.parts; part++) {
+        const int64_t deep = plan.deep(part);
+        const float* from = x + i * depth + 2 * plan.begin(part);
+        strassen(plan.panel())
+            .left(from, from + lower() * depth, deep, deep, left(part) + i * deep, half() * deep, squares + 2 * i);
+      }
+    }
+  }
+
+  /// The rows that a much larger one, or one with infinities, is added to.
+  void find_alone() {
+    for (int64_t i = 0; i < half() && !is_whole; i++) {
+      const float above = squares[2 * i], below = squares[2 * i + 1];
+      if (are_alike(above, below)) continue;
+      const bool both = !(above <= kLarge && below <= kLarge);
+      is_whole = count + 2 > kMostAlone;
+      if (both || above < below) alone[count++] = i;
+      if (both || below <= above) alone[count++] = lower() + i;
+    }
+  }
+
+  void copy_addend(int64_t column, int64_t n) const {
+    if (addend == nullptr || addend == y) return;
+    for (int64_t i = column; i < rows * plan.p.made; i += plan.p.made) std::copy_n(addend + i, n, y + i);
+  }
+
+  void multiply_whole(int64_t column, int64_t n) const {
+    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan.p;
+    float* to = y + column;
+    copy_addend(column, n);
+    plan.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
+                        bias == nullptr ? nullptr : bias + column, addend != nullptr);
+  }
+
+  void multiply_pair(int64_t pair, float* scratch) const {
+    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan.p;
+    const int64_t panel = plan.panel(), column = pair * 2 * panel;
+    const float *first = panels + column * depth, *added = bias == nullptr ? nullptr : bias + column;
+    float* to = y + column;
+    float* kept = scratch + plan.right();
+    copy_addend(column, 2 * panel);
+    for (int64_t i = 0; i < count; i++) {
+      float* row = kept + i * 2 * panel;
+      if (addend != nullptr) std::copy_n(to + alone[i] * made, 2 * panel, row);
+      plan.gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
+                          addend != nullptr);
+    }
+    vector::StrassenPart p{};
+    p.rows = half();
+    p.a_step = depth;
+    p.a_lower = lower() * depth;
+    p.b_right = p.ahead_right = panel * depth;
+    p.t = scratch;
+    p.c = to;
+    p.c_step = made;
+    p.c_lower = lower() * made;
+    // The row between the halves is the upper one's. Those that are alone are written again.
+    p.instead = half() == lower() ? nullptr : kept + kMostAlone * 2 * panel;
+    for (int64_t part = 0; part < plan.parts; part++) {
+      const bool is_last = part + 1 == plan.parts;
+      p.depth = plan.deep(part);
+      p.a = x + 2 * plan.begin(part);
+      p.s = left(part);
+      p.b = first + 2 * plan.begin(part) * panel;
+      p.ahead = is_last ? first + 2 * panel * depth : p.b + 2 * p.depth * panel;
+      p.lines = is_last && pair + 1 == plan.pairs ? 0 : 2 * plan.deep(is_last ? 0 : part + 1) * panel / 16;
+      p.add = addend != nullptr || part > 0;
+      p.bias = part == 0 ? added : nullptr;
+      strassen(panel).multiply(p);
+    }
+    for (int64_t i = 0; i < count; i++) std::copy_n(kept + i * 2 * panel, 2 * panel, to + alone[i] * made);
+  }
+};
+
+/// What else is done, in products of numbers that take as long, is less than an eighth of the products.
+bool is_worthwhile(const Plan& plan) {
+  const ConstantProduct& p = plan.p;
+  const auto rows = static_cast<double>(p.rows), depth = static_cast<double>(p.depth),
+             columns = static_cast<double>(plan.rest()), blocks = static_cast<double>(plan.blocks),
+             parts = static_cast<double>(plan.parts);
+  constexpr double kLeft = 8.5, kRight = 3, kJoin = 13;
+  return kLeft * rows * depth + kRight * blocks * depth * columns + kJoin * parts * rows * columns <
+         rows * depth * columns / 8;
+}
+
+Match match(const MatchCall& given, std::string_view name) {
+  std::string refusal;
+  const auto product = constant_product(given, refusal);
+  if (!product) return Match::no(std::move(refusal));
+  Plan plan;
+  plan.p = *product;
+  if (plan.p.depth % 2 != 0 || plan.p.depth < 4) return Match::no("an odd depth");
+  if (plan.p.rows < 2 * vector::kStrassenRows) return Match::no("few rows");
+  plan.gemm = &vector::gemm_for(plan.p.made);
+  plan.pairs = plan.p.made / plan.panel() / 2;
+  plan.blocks = (plan.p.rows + kRows - 1) / kRows;
+  plan.parts = (plan.p.depth / 2 + kDepth - 1) / kDepth;
+  if (plan.pairs == 0) return Match::no("few columns");
+  if (!given.asked && !is_worthwhile(plan)) return Match::no("sums take longer than the products they spare");
+  const double flops = plan.p.flops() * 7 / 8;
+  const MatchCall m = with_threads_for(given, flops);
+  const int64_t panels = vector::packed_count(*plan.gemm, plan.p.depth, plan.p.made);
+  auto aligned = [](int64_t floats) { return (floats + 15) / 16 * 16; };
+  const int64_t sums = aligned(plan.sums());
+  KernelChoice c;
+  c.kernel = name;
+  c.in_place = plan.p.addend;
+  c.shares = true;
+  c.epilogues = m.epilogue.size();
+  c.scratch = static_cast<size_t>(sums + 2 * plan.most_rows()) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(plan.right() + plan.kept()) * sizeof(float);
+  c.cost = cost_of(m, flops, traffic(m));
+  const auto packed = packed_before(c, m, plan.p.weights,
+                                    cat("panels of ", plan.panel(), " in ", plan.gemm->lanes,
+                                        plan.p.row_step == 1 ? ", transposed" : "", ", which pairs are alike"),
+                                    panels + plan.pairs, [=](const float* value, float* to) { pack(plan, value, to); });
+  c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    const auto& [all_rows, depth, made, row_step, column_step, ix, iw, ib, ia] = plan.p;
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    const float* alike = packed->data() + panels;
+    for (int64_t b = 0; b < plan.blocks; b++) {
+      const int64_t first = plan.row(b), rows = plan.row(b + 1) - first;
+      const float* more = data_of(args, ia);
+      Block block{plan,
+                  data_of(args, ix) + first * depth,
+                  packed->data(),
+                  data_of(args, ib),
+                  more == nullptr ? nullptr : more + first * made,
+                  args.out[0].as<float>() + first * made,
+                  scratch,
+                  scratch + sums,
+                  rows};
+      const int64_t high = block.half();
+      kernel::share(threads, (high + kShare - 1) / kShare,
+                    [&](int64_t part, int) { block.add_rows(part * kShare, std::min(high, (part + 1) * kShare)); });
+      block.find_alone();
+      const int64_t units = plan.pairs + (plan.rest() < made ? 1 : 0);
+      kernel::share(threads, units, [&](int64_t unit, int thread) {
+        const int64_t column = unit * 2 * plan.panel(), n = std::min(2 * plan.panel(), made - column);
+        if (unit == plan.pairs || block.is_whole || alike[unit] == 0)
+          block.multiply_whole(column, n);
+        else
+          block.multiply_pair(unit, reinterpret_cast<float*>(args.own(thread)));
+        if (!after.empty())
+          for (int64_t i = 0; i < rows; i++) apply_all(after, block.y + i * made + column, n);
+      });
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_linear(const MatchCall& m) { return match(m, "cpu.linear.strassen"); }
+Match match_matmul(const MatchCall& m) { return match(m, "cpu.matmul.strassen"); }
+
+}  // namespace
+
+std::span<const KernelDef> strassen_kernels() {
+  static const KernelDef defs[] = {{"cpu.linear.strassen", {"linear"}, match_linear, true, true},
+                                   {"cpu.matmul.strassen", {"matmul"}, match_matmul, true, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,7 @@
+#if defined(__x86_64__)
+#define MOKA_STRASSEN strassen_avx512
+#define MOKA_LANES 16
+#define MOKA_ROWS 14
+#define MOKA_WIDE_ROWS 8
+#include "devices/cpu/vector/strassen.inc"
+#endif

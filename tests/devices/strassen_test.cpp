@@ -24,14 +24,11 @@ struct Set {
 };
 
 std::vector<Set> sets() {
-  std::vector<Set> all;
-  for (bool wide : {false, true}) {
-    all.push_back({&vector::gemm_base(wide), &vector::strassen_base(wide)});
+  std::vector<Set> all{{&vector::gemm_base(), &vector::strassen_base()}};
 #if defined(__x86_64__)
-    if (isa() >= Isa::avx2) all.push_back({&vector::gemm_avx2(wide), &vector::strassen_avx2(wide)});
-    if (isa() >= Isa::avx512) all.push_back({&vector::gemm_avx512(wide), &vector::strassen_avx512(wide)});
+  if (isa() >= Isa::avx2) all.push_back({&vector::gemm_avx2(), &vector::strassen_avx2()});
+  if (isa() >= Isa::avx512) all.push_back({&vector::gemm_avx512(), &vector::strassen_avx512()});
 #endif
-  }
   return all;
 }
 

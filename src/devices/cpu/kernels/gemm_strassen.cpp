@@ -93,8 +93,8 @@ struct Block {
       for (int64_t part = 0; part < plan.parts; part++) {
         const int64_t deep = plan.deep(part);
         const float* from = x + i * depth + 2 * plan.begin(part);
-        strassen(plan.panel())
-            .left(from, from + lower() * depth, deep, deep, left(part) + i * deep, half() * deep, squares + 2 * i);
+        strassen().left(from, from + lower() * depth, deep, deep, left(part) + i * deep, half() * deep,
+                        squares + 2 * i);
       }
     }
   }
@@ -158,7 +158,7 @@ struct Block {
       p.lines = is_last && pair + 1 == plan.pairs ? 0 : 2 * plan.deep(is_last ? 0 : part + 1) * panel / 16;
       p.add = addend != nullptr || part > 0;
       p.bias = part == 0 ? added : nullptr;
-      strassen(panel).multiply(p);
+      strassen().multiply(p);
     }
     for (int64_t i = 0; i < count; i++) std::copy_n(kept + i * 2 * panel, 2 * panel, to + alone[i] * made);
   }
@@ -183,7 +183,7 @@ Match match(const MatchCall& given, std::string_view name) {
   plan.p = *product;
   if (plan.p.depth % 2 != 0 || plan.p.depth < 4) return Match::no("an odd depth");
   if (plan.p.rows < 2 * vector::kStrassenRows) return Match::no("few rows");
-  plan.gemm = &vector::gemm_for(plan.p.made);
+  plan.gemm = &vector::gemm();
   plan.pairs = plan.p.made / plan.panel() / 2;
   plan.blocks = (plan.p.rows + kRows - 1) / kRows;
   plan.parts = (plan.p.depth / 2 + kDepth - 1) / kDepth;

@@ -4,9 +4,9 @@
 
 namespace moka::devices::cpu::vector {
 
-const Strassen& strassen(int64_t panel) {
-  static const Strassen &two = MOKA_FOR_ISA(strassen)(false), &three = MOKA_FOR_ISA(strassen)(true);
-  return panel == three.panel ? three : two;
+const Strassen& strassen() {
+  static const Strassen& best = MOKA_FOR_ISA(strassen)();
+  return best;
 }
 
 }  // namespace moka::devices::cpu::vector

@@ -44,11 +44,11 @@ struct Strassen {
   void (*multiply)(const StrassenPart& part);
 };
 
-/// For this processor, with these panels of vector/gemm.h.
-const Strassen& strassen(int64_t panel);
+/// For this processor, with the panels of gemm().
+const Strassen& strassen();
 
-const Strassen& strassen_base(bool wide);
-const Strassen& strassen_avx2(bool wide);
-const Strassen& strassen_avx512(bool wide);
+const Strassen& strassen_base();
+const Strassen& strassen_avx2();
+const Strassen& strassen_avx512();
 
 }  // namespace moka::devices::cpu::vector

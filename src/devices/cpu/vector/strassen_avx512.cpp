@@ -2,6 +2,5 @@
 #define MOKA_STRASSEN strassen_avx512
 #define MOKA_LANES 16
 #define MOKA_ROWS 14
-#define MOKA_WIDE_ROWS 8
 #include "devices/cpu/vector/strassen.inc"
 #endif

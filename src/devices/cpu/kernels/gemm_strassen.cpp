@@ -16,6 +16,7 @@ using vector::strassen;
 constexpr int64_t kRows = 256;      // of x at once
 constexpr int64_t kDepth = 384;     // of a quarter at once
 constexpr int64_t kShare = 8;       // rows of a quarter that a thread adds at once
+constexpr int kFewThreads = 4;      // for each block
 constexpr float kLike = 32;         // by which sizes of rows and columns that are added may differ
 constexpr float kLarge = 1e30f;     // squares, beyond which sums may be too large for a float
 constexpr int64_t kMostAlone = 16;  // rows of x that are multiplied by themselves
@@ -37,7 +38,11 @@ struct Plan {
   int64_t most_deep() const { return (p.depth / 2 + parts - 1) / parts; }
   int64_t rest() const { return pairs * 2 * panel(); }  ///< the first column that is in no pair
 
+  int64_t units() const { return pairs + (rest() < p.made ? 1 : 0); }
+  int64_t packed() const { return vector::packed_count(*gemm, p.depth, p.made); }
+
   int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
+  int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< of sums and sizes
   /// Of a thread: sums of quarters of the weights, rows that are alone and one that nobody reads.
   int64_t right() const { return kStrassenSums * most_deep() * panel(); }
   int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
@@ -51,7 +56,7 @@ bool are_alike(float a, float b) {
 void pack(const Plan& plan, const float* value, float* to) {
   const ConstantProduct& p = plan.p;
   const int64_t panel = plan.panel();
-  float* alike = to + vector::packed_count(*plan.gemm, p.depth, p.made);
+  float* alike = to + plan.packed();
   std::vector<float> squares(static_cast<size_t>(2 * panel));
   for (int64_t column = 0, pair = 0; column < p.made; column += 2 * panel, pair++) {
     float* panels = to + column * p.depth;
@@ -72,27 +77,44 @@ void pack(const Plan& plan, const float* value, float* to) {
   }
 }
 
-/// A block of rows of one prediction.
+/// A block of rows of one prediction, or of a thread's share of it.
 struct Block {
-  const Plan& plan;
+  const Plan* plan;
+  int64_t number = -1;  ///< none
   const float *x, *panels, *bias, *addend;
   float *y, *sums, *squares;
   int64_t rows;
   int64_t alone[2 * kMostAlone];
-  int64_t count = 0;      ///< of them
-  bool is_whole = false;  ///< no halves: too many rows are alone
+  int64_t count;  ///< of them
+  bool is_whole;  ///< no halves: too many rows are alone
 
-  int64_t half() const { return plan.half(rows); }
+  void begin(const Plan& of, int64_t block, const KernelArgs& args, const PackedFloats& packed, float* scratch) {
+    plan = &of;
+    number = block;
+    const int64_t first = of.row(block);
+    rows = of.row(block + 1) - first;
+    x = data_of(args, of.p.x) + first * of.p.depth;
+    panels = packed.data();
+    bias = data_of(args, of.p.bias);
+    addend = of.p.addend < 0 ? nullptr : data_of(args, of.p.addend) + first * of.p.made;
+    y = args.out[0].as<float>() + first * of.p.made;
+    sums = scratch;
+    squares = scratch + of.sums();
+    count = 0;
+    is_whole = false;
+  }
+
+  int64_t half() const { return plan->half(rows); }
   int64_t lower() const { return rows - half(); }  ///< the first row of the lower half
-  float* left(int64_t part) const { return sums + kStrassenSums * half() * plan.begin(part); }
+  float* left(int64_t part) const { return sums + kStrassenSums * half() * plan->begin(part); }
 
   void add_rows(int64_t first, int64_t end) const {
-    const int64_t depth = plan.p.depth;
+    const int64_t depth = plan->p.depth;
     for (int64_t i = first; i < end; i++) {
       squares[2 * i] = squares[2 * i + 1] = 0;
-      for (int64_t part = 0; part < plan.parts; part++) {
-        const int64_t deep = plan.deep(part);
-        const float* from = x + i * depth + 2 * plan.begin(part);
+      for (int64_t part = 0; part < plan->parts; part++) {
+        const int64_t deep = plan->deep(part);
+        const float* from = x + i * depth + 2 * plan->begin(part);
         strassen().left(from, from + lower() * depth, deep, deep, left(part) + i * deep, half() * deep,
                         squares + 2 * i);
       }
@@ -113,29 +135,42 @@ struct Block {
 
   void copy_addend(int64_t column, int64_t n) const {
     if (addend == nullptr || addend == y) return;
-    for (int64_t i = column; i < rows * plan.p.made; i += plan.p.made) std::copy_n(addend + i, n, y + i);
+    for (int64_t i = column; i < rows * plan->p.made; i += plan->p.made) std::copy_n(addend + i, n, y + i);
   }
 
   void multiply_whole(int64_t column, int64_t n) const {
-    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan.p;
+    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan->p;
     float* to = y + column;
     copy_addend(column, n);
-    plan.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
-                        bias == nullptr ? nullptr : bias + column, addend != nullptr);
+    plan->gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
+                         bias == nullptr ? nullptr : bias + column, addend != nullptr);
+  }
+
+  /// Columns of a pair, or those in none.
+  void multiply(int64_t unit, float* scratch, std::span<const Activation> after) const {
+    const int64_t panel = plan->panel(), made = plan->p.made, column = unit * 2 * panel,
+                  n = std::min(2 * panel, made - column);
+    const float* alike = panels + plan->packed();
+    if (unit == plan->pairs || is_whole || alike[unit] == 0)
+      multiply_whole(column, n);
+    else
+      multiply_pair(unit, scratch);
+    if (!after.empty())
+      for (int64_t i = 0; i < rows; i++) apply_all(after, y + i * made + column, n);
   }
 
   void multiply_pair(int64_t pair, float* scratch) const {
-    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan.p;
-    const int64_t panel = plan.panel(), column = pair * 2 * panel;
+    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan->p;
+    const int64_t panel = plan->panel(), column = pair * 2 * panel;
     const float *first = panels + column * depth, *added = bias == nullptr ? nullptr : bias + column;
     float* to = y + column;
-    float* kept = scratch + plan.right();
+    float* kept = scratch + plan->right();
     copy_addend(column, 2 * panel);
     for (int64_t i = 0; i < count; i++) {
       float* row = kept + i * 2 * panel;
       if (addend != nullptr) std::copy_n(to + alone[i] * made, 2 * panel, row);
-      plan.gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
-                          addend != nullptr);
+      plan->gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
+                           addend != nullptr);
     }
     vector::StrassenPart p{};
     p.rows = half();
@@ -148,14 +183,14 @@ struct Block {
     p.c_lower = lower() * made;
     // The row between the halves is the upper one's. Those that are alone are written again.
     p.instead = half() == lower() ? nullptr : kept + kMostAlone * 2 * panel;
-    for (int64_t part = 0; part < plan.parts; part++) {
-      const bool is_last = part + 1 == plan.parts;
-      p.depth = plan.deep(part);
-      p.a = x + 2 * plan.begin(part);
+    for (int64_t part = 0; part < plan->parts; part++) {
+      const bool is_last = part + 1 == plan->parts;
+      p.depth = plan->deep(part);
+      p.a = x + 2 * plan->begin(part);
       p.s = left(part);
-      p.b = first + 2 * plan.begin(part) * panel;
+      p.b = first + 2 * plan->begin(part) * panel;
       p.ahead = is_last ? first + 2 * panel * depth : p.b + 2 * p.depth * panel;
-      p.lines = is_last && pair + 1 == plan.pairs ? 0 : 2 * plan.deep(is_last ? 0 : part + 1) * panel / 16;
+      p.lines = is_last && pair + 1 == plan->pairs ? 0 : 2 * plan->deep(is_last ? 0 : part + 1) * panel / 16;
       p.add = addend != nullptr || part > 0;
       p.bias = part == 0 ? added : nullptr;
       strassen().multiply(p);
@@ -164,15 +199,16 @@ struct Block {
   }
 };
 
-/// What else is done, in products of numbers that take as long, is less than an eighth of the products.
+/// What else is done, in products of numbers that take as long, is well below the eighth of the products. Two threads
+/// may both add up all rows.
 bool is_worthwhile(const Plan& plan) {
   const ConstantProduct& p = plan.p;
   const auto rows = static_cast<double>(p.rows), depth = static_cast<double>(p.depth),
              columns = static_cast<double>(plan.rest()), blocks = static_cast<double>(plan.blocks),
              parts = static_cast<double>(plan.parts);
-  constexpr double kLeft = 8.5, kRight = 3, kJoin = 13;
-  return kLeft * rows * depth + kRight * blocks * depth * columns + kJoin * parts * rows * columns <
-         rows * depth * columns / 8;
+  constexpr double kLeft = 17, kRight = 3, kJoin = 13, kSurely = 1.5;
+  const double spent = kLeft * rows * depth + kRight * blocks * depth * columns + kJoin * parts * rows * columns;
+  return kSurely * spent < rows * depth * columns / 8;
 }
 
 Match match(const MatchCall& given, std::string_view name) {
@@ -191,51 +227,48 @@ Match match(const MatchCall& given, std::string_view name) {
   if (!given.asked && !is_worthwhile(plan)) return Match::no("sums take longer than the products they spare");
   const double flops = plan.p.flops() * 7 / 8;
   const MatchCall m = with_threads_for(given, flops);
-  const int64_t panels = vector::packed_count(*plan.gemm, plan.p.depth, plan.p.made);
-  auto aligned = [](int64_t floats) { return (floats + 15) / 16 * 16; };
-  const int64_t sums = aligned(plan.sums());
+  // Each thread adds up the rows that it multiplies, even if others do so too: where cores share no cache, what another
+  // one has written comes later than the sums are made.
+  const bool own = m.threads <= kFewThreads * plan.blocks;
   KernelChoice c;
   c.kernel = name;
   c.in_place = plan.p.addend;
   c.shares = true;
   c.epilogues = m.epilogue.size();
-  c.scratch = static_cast<size_t>(sums + 2 * plan.most_rows()) * sizeof(float);
-  c.thread_scratch = static_cast<size_t>(plan.right() + plan.kept()) * sizeof(float);
+  const int64_t of_pair = plan.right() + plan.kept();
+  c.scratch = own ? 0 : static_cast<size_t>(plan.of_rows()) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(of_pair + (own ? plan.of_rows() : 0)) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
-  const auto packed = packed_before(c, m, plan.p.weights,
-                                    cat("panels of ", plan.panel(), " in ", plan.gemm->lanes,
-                                        plan.p.row_step == 1 ? ", transposed" : "", ", which pairs are alike"),
-                                    panels + plan.pairs, [=](const float* value, float* to) { pack(plan, value, to); });
+  const auto packed =
+      packed_before(c, m, plan.p.weights,
+                    cat("panels of ", plan.panel(), " in ", plan.gemm->lanes,
+                        plan.p.row_step == 1 ? ", transposed" : "", ", which pairs are alike"),
+                    plan.packed() + plan.pairs, [=](const float* value, float* to) { pack(plan, value, to); });
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const auto& [all_rows, depth, made, row_step, column_step, ix, iw, ib, ia] = plan.p;
-    auto* scratch = reinterpret_cast<float*>(args.scratch);
-    const float* alike = packed->data() + panels;
-    for (int64_t b = 0; b < plan.blocks; b++) {
-      const int64_t first = plan.row(b), rows = plan.row(b + 1) - first;
-      const float* more = data_of(args, ia);
-      Block block{plan,
-                  data_of(args, ix) + first * depth,
-                  packed->data(),
-                  data_of(args, ib),
-                  more == nullptr ? nullptr : more + first * made,
-                  args.out[0].as<float>() + first * made,
-                  scratch,
-                  scratch + sums,
-                  rows};
-      const int64_t high = block.half();
-      kernel::share(threads, (high + kShare - 1) / kShare,
-                    [&](int64_t part, int) { block.add_rows(part * kShare, std::min(high, (part + 1) * kShare)); });
-      block.find_alone();
-      const int64_t units = plan.pairs + (plan.rest() < made ? 1 : 0);
-      kernel::share(threads, units, [&](int64_t unit, int thread) {
-        const int64_t column = unit * 2 * plan.panel(), n = std::min(2 * plan.panel(), made - column);
-        if (unit == plan.pairs || block.is_whole || alike[unit] == 0)
-          block.multiply_whole(column, n);
-        else
-          block.multiply_pair(unit, reinterpret_cast<float*>(args.own(thread)));
-        if (!after.empty())
-          for (int64_t i = 0; i < rows; i++) apply_all(after, block.y + i * made + column, n);
+    const auto scratch_of = [&](int thread) { return reinterpret_cast<float*>(args.own(thread)); };
+    Block blocks[kernel::kMostThreads];
+    if (own) {
+      kernel::share(threads, plan.blocks * plan.units(), [&](int64_t part, int thread) {
+        Block& block = blocks[thread];
+        float* const scratch = scratch_of(thread);
+        if (const int64_t number = part / plan.units(); block.number != number) {
+          block.begin(plan, number, args, *packed, scratch + of_pair);
+          block.add_rows(0, block.half());
+          block.find_alone();
+        }
+        block.multiply(part % plan.units(), scratch, after);
       });
+      return {};
+    }
+    for (int64_t number = 0; number < plan.blocks; number++) {
+      Block& block = blocks[0];
+      block.begin(plan, number, args, *packed, reinterpret_cast<float*>(args.scratch));
+      const int64_t half = block.half();
+      kernel::share(threads, (half + kShare - 1) / kShare,
+                    [&](int64_t part, int) { block.add_rows(part * kShare, std::min(half, (part + 1) * kShare)); });
+      block.find_alone();
+      kernel::share(threads, plan.units(),
+                    [&](int64_t unit, int thread) { block.multiply(unit, scratch_of(thread), after); });
     }
     return {};
   };

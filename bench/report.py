@@ -90,7 +90,8 @@ class Row:
     """A net with so many threads in a precision: Moka's sample, the peers' and what follows from them."""
 
     def __init__(self, data, net, threads, precision):
-        every = data["samples"]
+        every = self.every = data["samples"]
+        self.of = net, threads, precision
         self.facts = data["nets"][net]
         self.title, self.precision = self.facts["title"], precision
         self.moka = samples.find(every, net, MOKA, threads, precision)
@@ -119,6 +120,11 @@ class Row:
             return self.ratio()
         measured = self.base is not None and self.base["status"] == "measured"
         return samples.p50(self.moka) / samples.p50(self.base) if self.counts() and measured else None
+
+    def least(self, measure):
+        """The peer with right outputs that needs least of something, and Moka's over it; None twice where one is missing."""
+        peer = samples.best_peer(self.every, *self.of, measure)
+        return (peer, measure(self.moka) / measure(peer)) if self.counts() and peer else (None, None)
 
     def goal_text(self):
         if self.goal is None:
@@ -201,6 +207,43 @@ def behind_table(data, threads, precision, entries=None):
     return table(["behind", "best peer", "Moka / best", "why"], lines, left=4) if lines else ""
 
 
+def first_prediction(sample):
+    return sorted(sample["first"])[len(sample["first"]) // 2]
+
+
+def peak(sample):
+    return sample["peak"]
+
+
+HALF = 0.5  # of the best peer's first answer
+
+
+def start_table(data, threads, precision):
+    """Load and first prediction, and peak memory, each against the peer that needs least."""
+    lines, reached, out_of_reach, large, count = [], 0, [], [], 0
+    for row in rows(data, threads, precision):
+        quick, ratio = row.least(samples.first_answer)
+        small, size_ratio = row.least(peak)
+        if quick is None:
+            continue
+        count += 1
+        alone = first_prediction(row.moka) / samples.first_answer(quick)
+        reached += ratio <= HALF
+        out_of_reach += [row.title] if alone > HALF else []
+        large += [row.title] if size_ratio >= 1 else []
+        lines.append([row.title, milliseconds(samples.first_answer(row.moka)), milliseconds(samples.first_answer(quick)),
+                      title(data, quick["engine"]), ratio_text(ratio), ratio_text(alone), megabytes(peak(row.moka)), megabytes(peak(small)),
+                      title(data, small["engine"]), ratio_text(size_ratio)])
+    if not lines:
+        return ""
+    text = table(["net", "Moka", "best", "peer", "Moka / best", "prediction / best", "Moka MB", "least MB", "peer", "Moka / least"], lines)
+    text += f"\nAt most half of the best peer's on {reached} of {count} nets."
+    if out_of_reach:
+        text += f" The first prediction alone takes more than that on {'; '.join(out_of_reach)}."
+    text += f" A peer needs less memory on {'; '.join(large)}." if large else " No peer needs less memory."
+    return text + "\n"
+
+
 def details_table(data, threads, precision):
     lines = []
     for row in rows(data, threads, precision):
@@ -211,7 +254,7 @@ def details_table(data, threads, precision):
             name = title(data, engine) + (f" {sample['precision']}" if sample["precision"] != precision else "")
             lines.append([row.title, name, *(milliseconds(s[q]) for q in ("p50", "p90", "p99")), s["n"],
                           milliseconds(sorted(sample["load"])[len(sample["load"]) // 2]),
-                          milliseconds(sorted(sample["first"])[len(sample["first"]) // 2]), milliseconds(samples.first_answer(sample)),
+                          milliseconds(first_prediction(sample)), milliseconds(samples.first_answer(sample)),
                           "" if samples.cached_answer(sample) is None else milliseconds(samples.cached_answer(sample)),
                           megabytes(sample["peak"]), megabytes(sample["size"]), exact(sample["error"])])
     return table(["net", "engine", "p50", "p90", "p99", "n", "load", "first", "load + first", "cached", "peak MB", "file MB", "error"], lines, left=2)
@@ -306,6 +349,11 @@ def page(data, picture):
     why = reasons(data)
     if why:
         text += f"## What is missing, and why\n\n{why}\n"
+    text += ("## From the file to the first answer, and memory\n\n"
+             "Load + first prediction in milliseconds and the peak of the whole process, each beside the peer with right outputs that needs\n"
+             "least. `prediction / best`: the first prediction alone.\n\n")
+    for threads, precision in pairs:
+        text += f"### {heading(threads, precision)}, from the file\n\n{start_table(data, threads, precision)}\n"
     text += "## Quantiles, loading, memory\n\nTimes in milliseconds; `peak` is the whole process with Python and the inputs.\n\n"
     for threads, precision in pairs:
         text += f"### {heading(threads, precision)}\n\n{details_table(data, threads, precision)}\n"

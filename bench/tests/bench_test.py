@@ -198,6 +198,19 @@ class Pages(unittest.TestCase):
         for line in re.findall(r"(?m)^\|.*$", page):
             self.assertTrue(line.endswith("|"), line)
 
+    def test_first_answers_and_memory_are_each_beside_the_peer_that_needs_least(self):
+        def started(net, engine, load, first, peak, **more):
+            return sample(net, engine, load=[load], first=[first], peak=peak, **more)
+
+        data = results(started("a", "moka", 0.02, 0.01, 90e6), started("a", "left", 0.05, 0.05, 100e6), started("a", "right", 0.1, 0.05, 80e6),
+                       started("b", "moka", 0.01, 0.08, 50e6), started("b", "left", 0.05, 0.05, 100e6),
+                       started("b", "right", 0.001, 0.001, 1e6, error=1), started("c", "moka", 0.1, 0.1, 1e6))
+        text = report.start_table(data, 1, "fp32")
+        cells = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")][2:]
+        self.assertEqual(cells, [["A", "30.0", "100", "Left", "0.30", "0.10", "90", "80", "Right", "1.12"],
+                                 ["B", "90.0", "100", "Left", "0.90", "0.80", "50", "100", "Left", "0.50"]])
+        self.assertIn("on 1 of 2 nets. The first prediction alone takes more than that on B. A peer needs less memory on A.", text)
+
     def test_tables_are_rectangles(self):
         lines = report.table(["a", "b"], [["x|y", 1], ["", 100]]).splitlines()
         self.assertEqual(len({len(line) for line in lines}), 1)

@@ -137,6 +137,26 @@ Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool an
   return std::move(*got);
 }
 
+Run run_by(std::string_view kernel, Graph& g, Value* output) {
+  if (output == nullptr) return {};
+  g.function().body().set_outputs({output});
+  auto o = options(true, g.threads);
+  o.choices = std::make_shared<plan::KernelChoices>();
+  o.choices->pins[output->producer()->name] = std::string(kernel);
+  auto r = run(g.function(), g.inputs(), o, 2);
+  EXPECT_TRUE(r.ok()) << r.error().to_string();
+  return r.ok() ? std::move(*r) : Run{};
+}
+
+Run expect_same_by(std::string_view kernel, Graph& g, Value* output, double tolerance) {
+  Run got = run_by(kernel, g, output);
+  if (got.outputs.empty()) return got;
+  auto expected = run(g.function(), g.inputs(), false, 1);
+  EXPECT_TRUE(expected.ok()) << expected.error().to_string();
+  if (expected.ok()) expect_near(got.outputs[0], expected->outputs[0], tolerance, std::string(kernel));
+  return got;
+}
+
 void expect_same_bits(Graph& g, ir::Value* output, std::string_view kernel, const std::string& what) {
   g.function().body().set_outputs({output});
   const auto one = run(g.function(), g.inputs(), true, 1);

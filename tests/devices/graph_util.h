@@ -53,6 +53,11 @@ void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double toler
 /// CPU's unless `anywhere`.
 Run expect_same(Graph& g, std::vector<ir::Value*> outputs, double tolerance = 1e-5, bool anywhere = false);
 
+/// A prediction of one output that is pinned to `kernel`, which must not refuse it.
+Run run_by(std::string_view kernel, Graph& g, ir::Value* output);
+/// The same of one output that is pinned to `kernel`.
+Run expect_same_by(std::string_view kernel, Graph& g, ir::Value* output, double tolerance = 1e-5);
+
 /// One, two and three threads of the CPU give the same bits of `output` (fp32), with a kernel named `kernel` among
 /// those of one thread; `what` is said of a difference.
 void expect_same_bits(Graph& g, ir::Value* output, std::string_view kernel, const std::string& what);

@@ -139,16 +139,6 @@ void expect_products(const Tensor& x, const Tensor& w, const Tensor& got, double
   }
 }
 
-devices_test::Run expect_strassen(Graph& g, Value* y, int threads = 2) {
-  g.function().body().set_outputs({y});
-  auto o = options(true, threads);
-  o.choices = std::make_shared<plan::KernelChoices>();
-  o.choices->pins[y->producer()->name] = cat("cpu.", y->producer()->type_name(), ".strassen");
-  auto r = run(g.function(), g.inputs(), o, 2);
-  EXPECT_TRUE(r.ok()) << r.error().to_string();
-  return r.ok() ? *r : Run{};
-}
-
 /// With all that goes into a product; every second time what is added becomes the result.
 TEST(Strassen, Operations) {
   for (const Case& c :
@@ -167,11 +157,7 @@ TEST(Strassen, Operations) {
       }
       Value* y = g.op(op, std::move(args));
       y->producer()->epilogue = {{"gelu"}, {"clip", -0.5f, 0.5f}};
-      const devices_test::Run got = expect_strassen(g, y);
-      auto want = run(g.function(), g.inputs(), false);
-      ASSERT_TRUE(want.ok());
-      ASSERT_EQ(got.outputs.size(), 1u);
-      expect_near(got.outputs[0], want->outputs[0], 1e-5, "strassen");
+      expect_same_by(cat("cpu.", op, ".strassen"), g, y);
     }
 }
 
@@ -191,7 +177,8 @@ TEST(Strassen, UnlikeRowsAndColumns) {
       for (int64_t i = 0; i < strange; i++) scale(in, i * 2, by[i % 6]);
       scale(w, 7, 0);
       scale(w, 120, 1e4f);
-      const devices_test::Run got = expect_strassen(g, g.op("linear", {{"x", g.input_of(in)}, {"weight", w}}));
+      Value* y = g.op("linear", {{"x", g.input_of(in)}, {"weight", w}});
+      const auto got = run_by("cpu.linear.strassen", g, y);
       ASSERT_EQ(got.outputs.size(), 1u);
       expect_products(in, w, got.outputs[0], 2e-6);
     }

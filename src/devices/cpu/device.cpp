@@ -13,6 +13,7 @@ class Cpu final : public kernel::Device {
     isa();  // limits oneDNN before its first use
     for (auto family : {byte_kernels(),
                         winograd_kernels(),
+                        groups_kernels(),
                         narrow_kernels(),
                         taps_kernels(),
                         pointwise_kernels(),

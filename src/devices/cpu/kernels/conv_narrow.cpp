@@ -6,7 +6,7 @@
 #include "devices/cpu/vector/narrow.h"
 #include "ops/common/window.h"
 
-/// Convolutions with few output channels, which would leave most of a block empty, or with groups that fill no blocks:
+/// Convolutions with few output channels, which would leave most of a block empty, or with groups of few:
 /// vectors hold neighbouring pixels of a plane instead.
 namespace moka::devices::cpu {
 

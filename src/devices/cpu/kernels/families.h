@@ -11,8 +11,9 @@ std::span<const KernelDef> depthwise_kernels();
 std::span<const KernelDef> elementwise_kernels();
 std::span<const KernelDef> byte_kernels();  ///< products and convolutions with integers
 std::span<const KernelDef> gather_kernels();
-std::span<const KernelDef> gemm_kernels();  ///< linear and matmul by panels
-std::span<const KernelDef> line_kernels();  ///< convolutions along a line
+std::span<const KernelDef> gemm_kernels();    ///< linear and matmul by panels
+std::span<const KernelDef> groups_kernels();  ///< convolutions with groups that fill no blocks
+std::span<const KernelDef> line_kernels();    ///< convolutions along a line
 std::span<const KernelDef> lrn_kernels();
 std::span<const KernelDef> matmul_kernels();  ///< of operands that are not constant
 std::span<const KernelDef> max_pool_kernels();

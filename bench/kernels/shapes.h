@@ -33,7 +33,7 @@ struct Conv {
     if (over == Over::line) return "cpu.conv.line";
     if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
     if (taps[0] * taps[1] == 1) return "cpu.conv.pointwise";
-    if (groups > 1) return "cpu.conv.depthwise";
+    if (groups > 1) return in / groups > 16 ? "cpu.conv.groups" : "cpu.conv.depthwise";
     return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.planes" : "cpu.conv.winograd";
   }
   std::vector<const char*> rivals() const {
@@ -160,6 +160,8 @@ inline const std::vector<Conv> kConvolutions{
     {"style_transfer", 3, 32, 256, {9, 9}},
     {"regnet", 104, 104, 28, {3, 3}, 1, {1, 1}, 13},
     {"regnet", 208, 208, 14, {3, 3}, 1, {1, 1}, 26},
+    {"regnet", 336, 336, 14, {3, 3}, 1, {1, 1}, 14},
+    {"regnet", 336, 336, 28, {3, 3}, 2, {1, 1}, 14},
     {"regnet", 440, 440, 14, {3, 3}, 2, {1, 1}, 55},
     {"resnext", 128, 128, 56, {3, 3}, 1, {1, 1}, 32},
     {"resnext", 256, 256, 28, {3, 3}, 1, {1, 1}, 32},

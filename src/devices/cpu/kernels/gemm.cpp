@@ -18,10 +18,11 @@ Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
   const auto product = constant_product(given, refusal);
   if (!product) return Match::no(std::move(refusal));
-  const auto [rows, depth, made, row_step, column_step, x, w, bias, addend] = *product;
+  const auto [rows, depth, made, row_step, column_step, x, weights, bias, addend] = *product;
   const double flops = product->flops();
   const MatchCall m = with_threads_for(given, flops);
-  const Gemm& g = vector::gemm_for(made);
+  const Panels panels = panels_of(*product);
+  const Gemm& g = *panels.gemm;
   const auto in = static_cast<size_t>(x);
   const int64_t chunks = (made + kChunk - 1) / kChunk;
   int64_t blocks = (rows + kRows - 1) / kRows;
@@ -32,12 +33,9 @@ Match match(const MatchCall& given, std::string_view name) {
   c.tiles = blocks * chunks;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  const auto packed =
-      packed_before(c, m, w, cat("panels of ", g.panel, " in ", g.lanes, row_step == 1 ? ", transposed" : ""),
-                    vector::packed_count(g, depth, made),
-                    [=, &g](const float* value, float* to) { g.pack(value, row_step, column_step, depth, made, to); });
+  const auto packed = packed_panels(c, m, *product, panels);
   c.run = [=, &g, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const auto* panels = packed->data();
+    const float* all = packed->data();
     const float* b = bias < 0 ? nullptr : args.in[static_cast<size_t>(bias)].as<float>();
     const float* more = addend < 0 ? nullptr : args.in[static_cast<size_t>(addend)].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -47,7 +45,7 @@ Match match(const MatchCall& given, std::string_view name) {
       float* to = args.out[0].as<float>() + first * made + column;
       if (const float* sum = more == nullptr ? to : more + first * made + column; sum != to)
         for (int64_t i = 0; i < end - first; i++) std::copy_n(sum + i * made, n, to + i * made);
-      g.multiply(from, depth, panels + column * depth, end - first, n, depth, to, made,
+      g.multiply(from, depth, all + column * depth, end - first, n, depth, to, made,
                  b == nullptr ? nullptr : b + column, more != nullptr);
       if (after.empty()) continue;
       for (int64_t i = 0; i < end - first; i++) apply_all(after, to + i * made, n);

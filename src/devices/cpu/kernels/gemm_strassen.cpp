@@ -1,7 +1,6 @@
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
 #include "devices/cpu/kernels/gemm_work.h"
-#include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/strassen.h"
 #include "kernel/team.h"
 
@@ -9,16 +8,11 @@ namespace moka::devices::cpu {
 
 namespace {
 
-using vector::Gemm;
 using vector::kStrassenSums;
 using vector::strassen;
 
-constexpr int64_t kRows = 256;      // of x at once
-constexpr int64_t kDepth = 384;     // of a quarter at once
 constexpr int64_t kShare = 8;       // rows of a quarter that a thread adds at once
 constexpr int kFewThreads = 4;      // for each block
-constexpr float kLike = 32;         // by which sizes of rows and columns that are added may differ
-constexpr float kLarge = 1e30f;     // squares, beyond which sums may be too large for a float
 constexpr int64_t kMostAlone = 16;  // rows of x that are multiplied by themselves
 
 /// Rows of x in blocks, each of an upper half and a lower one; where rows are odd, both have the one between them.
@@ -26,20 +20,20 @@ constexpr int64_t kMostAlone = 16;  // rows of x that are multiplied by themselv
 /// each of two halves that follow one another.
 struct Plan {
   ConstantProduct p;
-  const Gemm* gemm = nullptr;
-  int64_t blocks = 1, parts = 1, pairs = 0;
+  Panels panels;
+  int64_t blocks = 1, parts = 1;
 
-  int64_t panel() const { return gemm->panel; }
+  int64_t pairs() const { return panels.pairs; }
+  int64_t panel() const { return panels.gemm->panel; }
   int64_t row(int64_t block) const { return p.rows * block / blocks; }
   int64_t half(int64_t rows) const { return (rows + 1) / 2; }
   int64_t most_rows() const { return half((p.rows + blocks - 1) / blocks); }
   int64_t begin(int64_t part) const { return p.depth / 2 * part / parts; }  ///< of halves
   int64_t deep(int64_t part) const { return begin(part + 1) - begin(part); }
   int64_t most_deep() const { return (p.depth / 2 + parts - 1) / parts; }
-  int64_t rest() const { return pairs * 2 * panel(); }  ///< the first column that is in no pair
+  int64_t rest() const { return pairs() * 2 * panel(); }  ///< the first column that is in no pair
 
-  int64_t units() const { return pairs + (rest() < p.made ? 1 : 0); }
-  int64_t packed() const { return vector::packed_count(*gemm, p.depth, p.made); }
+  int64_t units() const { return pairs() + (rest() < p.made ? 1 : 0); }
 
   int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
   int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< of sums and sizes
@@ -47,35 +41,6 @@ struct Plan {
   int64_t right() const { return kStrassenSums * most_deep() * panel(); }
   int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
 };
-
-bool are_alike(float a, float b) {
-  return a <= kLarge && b <= kLarge && a <= b * (kLike * kLike) && b <= a * (kLike * kLike);
-}
-
-/// Panels, and for each pair 1 where columns that are added are of like size.
-void pack(const Plan& plan, const float* value, float* to) {
-  const ConstantProduct& p = plan.p;
-  const int64_t panel = plan.panel();
-  float* alike = to + plan.packed();
-  std::vector<float> squares(static_cast<size_t>(2 * panel));
-  for (int64_t column = 0, pair = 0; column < p.made; column += 2 * panel, pair++) {
-    float* panels = to + column * p.depth;
-    plan.gemm->pack(value + column * p.column_step, p.row_step, p.column_step, p.depth,
-                    std::min(2 * panel, p.made - column), panels);
-    if (pair >= plan.pairs) continue;
-    std::fill(squares.begin(), squares.end(), 0.0f);
-    for (int64_t i = 0; i < 2; i++)
-      for (int64_t k = 0; k < p.depth; k++) {
-        const float* from = panels + (i * p.depth + k) * panel;
-        float* sums = squares.data() + i * panel;
-        for (int64_t j = 0; j < panel; j++) sums[j] += from[j] * from[j];
-      }
-    bool all = true;
-    for (size_t j = 0; j < static_cast<size_t>(panel); j++)
-      all = all && are_alike(squares[j], squares[j + static_cast<size_t>(panel)]);
-    alike[pair] = all ? 1 : 0;
-  }
-}
 
 /// A block of rows of one prediction, or of a thread's share of it.
 struct Block {
@@ -126,7 +91,7 @@ struct Block {
     for (int64_t i = 0; i < half() && !is_whole; i++) {
       const float above = squares[2 * i], below = squares[2 * i + 1];
       if (are_alike(above, below)) continue;
-      const bool both = !(above <= kLarge && below <= kLarge);
+      const bool both = !(above <= kLargeSquares && below <= kLargeSquares);
       is_whole = count + 2 > kMostAlone;
       if (both || above < below) alone[count++] = i;
       if (both || below <= above) alone[count++] = lower() + i;
@@ -142,16 +107,16 @@ struct Block {
     const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan->p;
     float* to = y + column;
     copy_addend(column, n);
-    plan->gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
-                         bias == nullptr ? nullptr : bias + column, addend != nullptr);
+    plan->panels.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
+                                bias == nullptr ? nullptr : bias + column, addend != nullptr);
   }
 
   /// Columns of a pair, or those in none.
   void multiply(int64_t unit, float* scratch, std::span<const Activation> after) const {
     const int64_t panel = plan->panel(), made = plan->p.made, column = unit * 2 * panel,
                   n = std::min(2 * panel, made - column);
-    const float* alike = panels + plan->packed();
-    if (unit == plan->pairs || is_whole || alike[unit] == 0)
+    const float* alike = panels + plan->panels.floats(plan->p);
+    if (unit == plan->pairs() || is_whole || alike[unit] == 0)
       multiply_whole(column, n);
     else
       multiply_pair(unit, scratch);
@@ -169,8 +134,8 @@ struct Block {
     for (int64_t i = 0; i < count; i++) {
       float* row = kept + i * 2 * panel;
       if (addend != nullptr) std::copy_n(to + alone[i] * made, 2 * panel, row);
-      plan->gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
-                           addend != nullptr);
+      plan->panels.gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
+                                  addend != nullptr);
     }
     vector::StrassenPart p{};
     p.rows = half();
@@ -190,7 +155,7 @@ struct Block {
       p.s = left(part);
       p.b = first + 2 * plan->begin(part) * panel;
       p.ahead = is_last ? first + 2 * panel * depth : p.b + 2 * p.depth * panel;
-      p.lines = is_last && pair + 1 == plan->pairs ? 0 : 2 * plan->deep(is_last ? 0 : part + 1) * panel / 16;
+      p.lines = is_last && pair + 1 == plan->pairs() ? 0 : 2 * plan->deep(is_last ? 0 : part + 1) * panel / 16;
       p.add = addend != nullptr || part > 0;
       p.bias = part == 0 ? added : nullptr;
       strassen().multiply(p);
@@ -198,18 +163,6 @@ struct Block {
     for (int64_t i = 0; i < count; i++) std::copy_n(kept + i * 2 * panel, 2 * panel, to + alone[i] * made);
   }
 };
-
-/// What else is done, in products of numbers that take as long, is well below the eighth of the products. Two threads
-/// may both add up all rows.
-bool is_worthwhile(const Plan& plan) {
-  const ConstantProduct& p = plan.p;
-  const auto rows = static_cast<double>(p.rows), depth = static_cast<double>(p.depth),
-             columns = static_cast<double>(plan.rest()), blocks = static_cast<double>(plan.blocks),
-             parts = static_cast<double>(plan.parts);
-  constexpr double kLeft = 17, kRight = 3, kJoin = 13, kSurely = 1.5;
-  const double spent = kLeft * rows * depth + kRight * blocks * depth * columns + kJoin * parts * rows * columns;
-  return kSurely * spent < rows * depth * columns / 8;
-}
 
 Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
@@ -219,12 +172,11 @@ Match match(const MatchCall& given, std::string_view name) {
   plan.p = *product;
   if (plan.p.depth % 2 != 0 || plan.p.depth < 4) return Match::no("an odd depth");
   if (plan.p.rows < 2 * vector::kStrassenRows) return Match::no("few rows");
-  plan.gemm = &vector::gemm();
-  plan.pairs = plan.p.made / plan.panel() / 2;
-  plan.blocks = (plan.p.rows + kRows - 1) / kRows;
-  plan.parts = (plan.p.depth / 2 + kDepth - 1) / kDepth;
-  if (plan.pairs == 0) return Match::no("few columns");
-  if (!given.asked && !is_worthwhile(plan)) return Match::no("sums take longer than the products they spare");
+  plan.panels = given.asked ? halved_panels(plan.p) : panels_of(plan.p);
+  if (plan.pairs() == 0 || (!given.asked && !spares_products(plan.p, plan.p.rows, plan.pairs())))
+    return Match::no("sums take longer than the products they spare");
+  plan.blocks = (plan.p.rows + kHalvedRows - 1) / kHalvedRows;
+  plan.parts = (plan.p.depth / 2 + kHalvedDepth - 1) / kHalvedDepth;
   const double flops = plan.p.flops() * 7 / 8;
   const MatchCall m = with_threads_for(given, flops);
   // Each thread adds up the rows that it multiplies, even if others do so too: where cores share no cache, what another
@@ -239,11 +191,7 @@ Match match(const MatchCall& given, std::string_view name) {
   c.scratch = own ? 0 : static_cast<size_t>(plan.of_rows()) * sizeof(float);
   c.thread_scratch = static_cast<size_t>(of_pair + (own ? plan.of_rows() : 0)) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
-  const auto packed =
-      packed_before(c, m, plan.p.weights,
-                    cat("panels of ", plan.panel(), " in ", plan.gemm->lanes,
-                        plan.p.row_step == 1 ? ", transposed" : "", ", which pairs are alike"),
-                    plan.packed() + plan.pairs, [=](const float* value, float* to) { pack(plan, value, to); });
+  const auto packed = packed_panels(c, m, plan.p, plan.panels);
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const auto scratch_of = [&](int thread) { return reinterpret_cast<float*>(args.own(thread)); };
     Block blocks[kernel::kMostThreads];

@@ -1,5 +1,7 @@
 #include "devices/cpu/kernels/gemm_work.h"
 
+#include <cmath>
+
 namespace moka::devices::cpu {
 
 namespace {
@@ -38,6 +40,35 @@ std::optional<ConstantProduct> of_matmul(const MatchCall& m, std::string& refusa
   return p;
 }
 
+/// Panels, and for each pair whether its columns are alike.
+void pack(const ConstantProduct& p, const Panels& panels, const float* value, float* to) {
+  const vector::Gemm& g = *panels.gemm;
+  if (panels.pairs == 0) {
+    g.pack(value, p.row_step, p.column_step, p.depth, p.made, to);
+    return;
+  }
+  const int64_t panel = g.panel;
+  float* alike = to + panels.floats(p);
+  std::vector<float> squares(static_cast<size_t>(2 * panel));
+  for (int64_t column = 0, pair = 0; column < p.made; column += 2 * panel, pair++) {
+    float* two = to + column * p.depth;
+    g.pack(value + column * p.column_step, p.row_step, p.column_step, p.depth, std::min(2 * panel, p.made - column),
+           two);
+    if (pair >= panels.pairs) continue;
+    std::fill(squares.begin(), squares.end(), 0.0f);
+    for (int64_t i = 0; i < 2; i++)
+      for (int64_t k = 0; k < p.depth; k++) {
+        const float* from = two + (i * p.depth + k) * panel;
+        float* sums = squares.data() + i * panel;
+        for (int64_t j = 0; j < panel; j++) sums[j] += from[j] * from[j];
+      }
+    bool all = true;
+    for (size_t j = 0; j < static_cast<size_t>(panel); j++)
+      all = all && are_alike(squares[j], squares[j + static_cast<size_t>(panel)]);
+    alike[pair] = all ? 1 : 0;
+  }
+}
+
 }  // namespace
 
 std::optional<ConstantProduct> constant_product(const MatchCall& m, std::string& refusal) {
@@ -50,6 +81,38 @@ std::optional<ConstantProduct> constant_product(const MatchCall& m, std::string&
   p->rows = m.outputs[0].shape().count() / p->made;
   p->addend = m.call.arg_index("addend");
   return p;
+}
+
+bool are_alike(float a, float b) {
+  constexpr float kLike = 32;  // times as large, at most
+  return a <= kLargeSquares && b <= kLargeSquares && a <= b * (kLike * kLike) && b <= a * (kLike * kLike);
+}
+
+/// In products of numbers that take as long. Two threads may both add up all rows.
+bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
+  const auto depth = static_cast<double>(p.depth), columns = static_cast<double>(pairs * 2 * vector::gemm().panel),
+             all = static_cast<double>(rows), blocks = std::ceil(all / kHalvedRows),
+             parts = std::ceil(depth / 2 / kHalvedDepth);
+  constexpr double kLeft = 17, kRight = 3, kJoin = 13, kSurely = 1.5;
+  const double spent = kLeft * all * depth + kRight * blocks * depth * columns + kJoin * parts * all * columns;
+  return kSurely * spent < all * depth * columns / 8;
+}
+
+Panels halved_panels(const ConstantProduct& p) { return {&vector::gemm(), p.made / vector::gemm().panel / 2}; }
+
+Panels panels_of(const ConstantProduct& p) {
+  const Panels halved = halved_panels(p);
+  if (p.depth % 2 == 0 && p.depth >= 4 && spares_products(p, kHalvedRows, halved.pairs)) return halved;
+  return {&vector::gemm_for(p.made), 0};
+}
+
+std::shared_ptr<const PackedFloats> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
+                                                  const Panels& panels) {
+  return packed_before(c, m, p.weights,
+                       cat("panels of ", panels.gemm->panel, " in ", panels.gemm->lanes,
+                           p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike"),
+                       panels.floats(p) + panels.pairs,
+                       [=](const float* value, float* to) { pack(p, panels, value, to); });
 }
 
 }  // namespace moka::devices::cpu

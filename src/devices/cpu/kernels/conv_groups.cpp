@@ -83,7 +83,7 @@ void each_segment(int64_t first, int64_t channels, F f) {
 /// The lines of one group that output rows from `top` on need, [lines, columns, channels], zeros outside of the image.
 void gather(const Plan& p, const float* image, int64_t group, int64_t top, int64_t rows, float* to) {
   const int64_t block = channel_block(), height = p.w.in[0], width = p.w.in[1], columns = p.columns(),
-                left = p.w.pads_begin[1], begin = std::max<int64_t>(0, -left),
+                left = p.w.pads_begin[1], begin = std::clamp<int64_t>(-left, 0, width),
                 count = std::clamp<int64_t>(columns - left, begin, width) - begin;
   for (int64_t i = 0; i < p.lines(rows); i++, to += columns * p.in) {
     const int64_t line = top * p.w.strides[0] - p.w.pads_begin[0] + i;

@@ -18,7 +18,8 @@ Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
   const auto product = constant_product(given, refusal);
   if (!product) return Match::no(std::move(refusal));
-  const auto [rows, depth, made, row_step, column_step, x, weights, bias, addend] = *product;
+  const int64_t rows = product->rows, depth = product->depth, made = product->made;
+  const int x = product->x, bias = product->bias, addend = product->addend;
   const double flops = product->flops();
   const MatchCall m = with_threads_for(given, flops);
   const Panels panels = panels_of(*product);

@@ -104,7 +104,7 @@ struct Block {
   }
 
   void multiply_whole(int64_t column, int64_t n) const {
-    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan->p;
+    const int64_t depth = plan->p.depth, made = plan->p.made;
     float* to = y + column;
     copy_addend(column, n);
     plan->panels.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
@@ -125,7 +125,7 @@ struct Block {
   }
 
   void multiply_pair(int64_t pair, float* scratch) const {
-    const auto& [_, depth, made, row_step, column_step, ix, iw, ib, ia] = plan->p;
+    const int64_t depth = plan->p.depth, made = plan->p.made;
     const int64_t panel = plan->panel(), column = pair * 2 * panel;
     const float *first = panels + column * depth, *added = bias == nullptr ? nullptr : bias + column;
     float* to = y + column;

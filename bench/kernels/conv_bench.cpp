@@ -13,18 +13,7 @@ namespace moka::bench {
 namespace {
 
 void layer(benchmark::State& state, const char* kernel, const Conv& conv, int threads) {
-  auto made = Layer::make(kernel, conv, threads);
-  if (!made) {
-    state.SkipWithError("refused");
-    return;
-  }
-  Shortest shortest;
-  for (auto _ : state) {
-    const double seconds = made->run();
-    state.SetIterationTime(seconds);
-    shortest.add(seconds);
-  }
-  shortest.report(state, conv.flops(), threads);
+  time_layer(state, Layer::make(kernel, conv, threads), conv.flops(), threads);
 }
 
 /// Winograd's algorithm of oneDNN, which no kernel of the device uses, in the layouts that it likes best.

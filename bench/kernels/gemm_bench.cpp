@@ -51,18 +51,7 @@ void product(benchmark::State& state, const Product& p, bool own) {
 
 /// With weights from memory, as in a net.
 void layer(benchmark::State& state, const Product& p, const char* kernel) {
-  auto made = Layer::make(kernel, p, 1);
-  if (!made) {
-    state.SkipWithError("refused");
-    return;
-  }
-  Shortest shortest;
-  for (auto _ : state) {
-    const double seconds = made->run();
-    state.SetIterationTime(seconds);
-    shortest.add(seconds);
-  }
-  shortest.report(state, p.flops(), 1);
+  time_layer(state, Layer::make(kernel, p, 1), p.flops(), 1);
 }
 
 }  // namespace

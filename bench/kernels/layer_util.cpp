@@ -7,6 +7,7 @@
 #include "devices/cpu/device.h"
 #include "ir/op_def.h"
 #include "plan/constants.h"
+#include "roof.h"
 #include "runtime/frame.h"
 
 namespace moka::bench {
@@ -149,6 +150,20 @@ double Layer::run() {
   next_ = (next_ + 1) % copies_.size();
   if (!copy.frame->run().ok()) return std::numeric_limits<double>::infinity();
   return copy.timer.seconds;
+}
+
+void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, int threads) {
+  if (!layer) {
+    state.SkipWithError("refused");
+    return;
+  }
+  Shortest shortest;
+  for (auto _ : state) {
+    const double seconds = layer->run();
+    state.SetIterationTime(seconds);
+    shortest.add(seconds);
+  }
+  shortest.report(state, flops, threads);
 }
 
 }  // namespace moka::bench

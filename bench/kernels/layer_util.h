@@ -1,5 +1,7 @@
 #pragma once
 
+#include <benchmark/benchmark.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,5 +33,8 @@ class Layer {
   std::vector<std::shared_ptr<Copy>> copies_;
   size_t next_ = 0;
 };
+
+/// Runs it for as long as `state` asks; flops: of one run.
+void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, int threads);
 
 }  // namespace moka::bench

@@ -27,7 +27,7 @@ void product(benchmark::State& state, const Product& p, bool own) {
   const std::vector<float> a = values(p.rows * p.depth), b = values(p.depth * p.columns);
   std::vector<float> c(static_cast<size_t>(p.rows * p.columns)),
       packed(static_cast<size_t>(packed_count(gemm(), p.depth, p.columns)));
-  gemm().pack(b.data(), p.columns, 1, p.depth, p.columns, packed.data());
+  gemm().pack(b.data(), p.columns, 1, p.depth, p.columns, packed.data(), nullptr);
   const int64_t inner = 1 + static_cast<int64_t>(1e6 / p.flops());  // or the clock is a part of it
   Shortest shortest;
   for (auto _ : state) {

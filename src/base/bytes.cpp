@@ -29,7 +29,7 @@ namespace {
 struct Mappings {
   struct File {
     size_t size;
-    std::string name;  ///< of its content
+    std::string path, content;
   };
   std::mutex mutex;
   std::map<uintptr_t, File> files;
@@ -48,9 +48,9 @@ Mappings& mappings() {
 }
 
 struct Mapping {
-  Mapping(void* b, size_t n, std::string name) : base(b), size(n) {
+  Mapping(void* b, size_t n, std::string path, std::string content) : base(b), size(n) {
     std::lock_guard lock(mappings().mutex);
-    mappings().files.emplace(reinterpret_cast<uintptr_t>(b), Mappings::File{n, std::move(name)});
+    mappings().files.emplace(reinterpret_cast<uintptr_t>(b), Mappings::File{n, std::move(path), std::move(content)});
   }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -74,17 +74,23 @@ void advise(const void* data, size_t size, int advice, bool whole) {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
 /// A file that is changed gets another time of change, whatever its other times are set to.
-std::string name_of(const struct stat& st) {
+std::string content_of(const struct stat& st) {
   auto time = [](const timespec& t) { return cat(t.tv_sec, ".", t.tv_nsec); };
   return cat(st.st_ino, " ", st.st_size, " ", time(st.st_mtim), " ", time(st.st_ctim));
 }
 }  // namespace
 
-std::string place_in_file(const void* data, size_t size) {
+std::optional<FilePlace> place_in_file(const void* data, size_t size) {
   const auto first = reinterpret_cast<uintptr_t>(data);
   std::lock_guard lock(mappings().mutex);
   const auto it = mappings().find(first, size);
-  return it == mappings().files.end() ? std::string() : cat(it->second.name, " at ", first - it->first);
+  if (it == mappings().files.end()) return std::nullopt;
+  return FilePlace{it->second.path, it->second.content, first - it->first};
+}
+
+std::string content_of_file(int descriptor) {
+  struct stat st {};
+  return ::fstat(descriptor, &st) == 0 ? content_of(st) : std::string();
 }
 
 void read_ahead(const void* data, size_t size) {
@@ -118,7 +124,7 @@ Result<Bytes> map_file(const std::string& path) {
   int e = errno;
   ::close(fd);
   if (p == MAP_FAILED) return fail(ErrorCode::io, "cannot map '", path, "': ", std::strerror(e));
-  auto m = std::make_shared<Mapping>(p, size, name_of(st));
+  auto m = std::make_shared<Mapping>(p, size, path, content_of(st));
   return Bytes{{static_cast<const std::byte*>(p), size}, m};
 }
 

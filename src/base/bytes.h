@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,9 +32,17 @@ Result<Bytes> map_file(const std::string& path);
 
 /// Reads the pages of [data, data + size) that lie in a mapped file, all at once. Other memory is left as it is.
 void read_ahead(const void* data, size_t size);
-/// Where data lies in a mapped file, in words that no other data has: the file's number, size and times, and the
-/// offset. Empty: in no mapped file.
-std::string place_in_file(const void* data, size_t size);
+
+/// Where data lies in a mapped file.
+struct FilePlace {
+  std::string path;
+  std::string content;  ///< the file's number, size and times, which no other content has
+  size_t offset;
+};
+/// nullopt: in no mapped file.
+std::optional<FilePlace> place_in_file(const void* data, size_t size);
+/// `FilePlace::content` of an open file; empty: its state cannot be read.
+std::string content_of_file(int descriptor);
 /// Takes those pages out of memory; they are read again when they are needed. Other memory is left as it is.
 void drop_pages(const void* data, size_t size);
 

@@ -69,8 +69,13 @@ Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
 }
 
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& value, std::string_view key, size_t bytes,
-                                                            const Fill& fill) {
+                                                            const Fill& fill, FileReader& reader) {
   return pack_stored(value, key, bytes, [&](std::byte* to) -> Status {
+    if (value.constant() != nullptr && !value.constant()->tensor.empty_handle()) {
+      const ir::Tensor& t = value.constant()->tensor;
+      if (const auto read = reader.read(t.data(), t.bytes()))
+        return fill({t.dtype(), t.shape(), const_cast<std::byte*>(read.get())}, to);
+    }
     for_each_file_part(value, kMaxDepth, read_ahead);
     MOKA_TRY(fill(MOKA_TRY(evaluate(value, kMaxDepth)).view(), to));
     for_each_file_part(value, kMaxDepth, drop_pages);

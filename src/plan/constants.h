@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/budget.h"
+#include "base/file_reader.h"
 #include "base/memory.h"
 #include "ir/program.h"
 #include "kernel/stored.h"
@@ -37,8 +38,9 @@ class ConstantPool {
   Result<std::optional<kernel::StoredConstant>> stored(const ir::Value& value);
 
   using Fill = std::function<Status(const ir::TensorView& value, std::byte* to)>;
+  /// `reader` is for constants that are packed as the file has them.
   Result<std::shared_ptr<const std::byte>> pack(const ir::Value& value, std::string_view key, size_t bytes,
-                                                const Fill& fill);
+                                                const Fill& fill, FileReader& reader);
   /// As `pack`, without expanding the value.
   using FillStored = std::function<Status(std::byte* to)>;
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,

@@ -72,7 +72,10 @@ std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources
 
 std::string lasting_identity_of(const ir::Value& value) {
   std::string text;
-  const auto name_of = [](const ir::Tensor& t) { return place_in_file(t.data(), t.bytes()); };
+  const auto name_of = [](const ir::Tensor& t) {
+    const auto place = place_in_file(t.data(), t.bytes());
+    return place ? cat(place->content, " at ", place->offset) : std::string();
+  };
   return describe(value, kMaxDepth, text, name_of) ? text : std::string();
 }
 

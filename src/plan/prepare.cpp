@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 
+#include "base/file_reader.h"
 #include "base/memory.h"
 #include "kernel/team.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 class Context final : public kernel::PrepareContext {
  public:
-  Context(const Preparation& p, const PlanOptions& options) : preparation_(p), options_(options) {}
+  Context(const Preparation& p, const PlanOptions& options, FileReader& reader)
+      : preparation_(p), options_(options), reader_(reader) {}
 
   Result<ir::TensorView> constant(int arg) override {
     const Preparation::Input& in = input(arg);
@@ -27,7 +29,7 @@ class Context final : public kernel::PrepareContext {
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
     if (const Preparation::Input& in = input(arg); in.pooled)
-      return options_.constants->pack(*in.value, key, bytes, fill);
+      return options_.constants->pack(*in.value, key, bytes, fill, reader_);
     const ir::TensorView v = MOKA_TRY(constant(arg));
     if (options_.budget) MOKA_TRY(options_.budget->take(bytes, "a packed constant"));
     std::shared_ptr<std::byte> to = allocate_large(bytes + 64);
@@ -48,11 +50,12 @@ class Context final : public kernel::PrepareContext {
 
   const Preparation& preparation_;
   const PlanOptions& options_;
+  FileReader& reader_;
   std::vector<ir::Tensor> held_;
 };
 
-Status prepare(Preparation& p, const PlanOptions& options) {
-  Context context(p, options);
+Status prepare(Preparation& p, const PlanOptions& options, FileReader& reader) {
+  Context context(p, options, reader);
   try {
     MOKA_TRY_IN(p.choice->prepare(context), cat("operation '", p.op->name, "' (", p.op->type_name(), ")"));
   } catch (const std::bad_alloc&) {
@@ -68,8 +71,9 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
   if (all.empty()) return {};
   const auto start = std::chrono::steady_clock::now();
   std::vector<Status> results(all.size());
+  FileReader reader;
   kernel::share(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
-    results[static_cast<size_t>(i)] = prepare(all[static_cast<size_t>(i)], options);
+    results[static_cast<size_t>(i)] = prepare(all[static_cast<size_t>(i)], options, reader);
   });
   if (options.constants)
     options.constants->add_prepare_seconds(

@@ -28,7 +28,7 @@ std::vector<const Gemm*> sets() {
 struct Product {
   int64_t rows, columns, depth;
   int64_t a_step = depth + 3, c_step = columns + 5;
-  std::vector<float> a, b, c, bias, packed;
+  std::vector<float> a, b, c, bias, packed, squares;
 
   Product(int64_t rows, int64_t columns, int64_t depth) : rows(rows), columns(columns), depth(depth) {
     std::mt19937 random(7);
@@ -41,7 +41,8 @@ struct Product {
 
   void pack(const Gemm& g, bool transposed) {
     packed.assign(static_cast<size_t>(packed_count(g, depth, columns)), std::nanf(""));
-    g.pack(b.data(), transposed ? 1 : columns, transposed ? depth : 1, depth, columns, packed.data());
+    squares.assign(static_cast<size_t>(packed_count(g, 1, columns)), std::nanf(""));
+    g.pack(b.data(), transposed ? 1 : columns, transposed ? depth : 1, depth, columns, packed.data(), squares.data());
   }
   double truth(int64_t i, int64_t j, bool transposed) const {
     double sum = 0;
@@ -83,6 +84,28 @@ TEST(Gemm, EveryTail) {
               ASSERT_LE(off, 6e-8 * 2 * static_cast<double>(depth + 8));
             }
           }
+}
+
+TEST(Gemm, PanelsOfEveryDepth) {
+  for (const Gemm* g : sets())
+    for (int64_t depth : {1, 2, 15, 16, 17, 29, 63, 64, 65, 79, 80, 100, 257})
+      for (int64_t columns : {1, 3, 8, 15, 16, 17, 33, 50, 65})
+        for (bool transposed : {false, true}) {
+          SCOPED_TRACE(cat(g->lanes, " lanes: ", depth, " x ", columns, transposed ? ", transposed" : ""));
+          Product p(1, columns, depth);
+          p.pack(*g, transposed);
+          for (int64_t j = 0; j < static_cast<int64_t>(p.squares.size()); j++) {
+            const int64_t first = j / g->panel * g->panel, left = static_cast<int64_t>(p.squares.size()) - first;
+            double squares = 0;
+            for (int64_t k = 0; k < depth; k++) {
+              const float want =
+                  j >= columns ? 0 : p.b[static_cast<size_t>(transposed ? j * depth + k : k * columns + j)];
+              ASSERT_EQ(p.packed[static_cast<size_t>(first * depth + k * std::min(left, g->panel) + j - first)], want);
+              squares += static_cast<double>(want) * static_cast<double>(want);
+            }
+            ASSERT_NEAR(static_cast<double>(p.squares[static_cast<size_t>(j)]), squares, 1e-5 * squares);
+          }
+        }
 }
 
 TEST(Gemm, DividedCallsGiveTheSameBits) {

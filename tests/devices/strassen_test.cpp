@@ -49,7 +49,7 @@ void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, boo
   const auto a = numbers(rows * a_step), b = numbers(depth * columns), bias = numbers(columns),
              before = numbers(rows * c_step);
   std::vector<float> packed(static_cast<size_t>(depth * columns)), c = before;
-  set.gemm->pack(b.data(), columns, 1, depth, columns, packed.data());
+  set.gemm->pack(b.data(), columns, 1, depth, columns, packed.data(), nullptr);
   std::vector<float> s(static_cast<size_t>(4 * half * quarter)), t(static_cast<size_t>(4 * quarter * panel)),
       unread(static_cast<size_t>(columns));
   for (int64_t i = 0; i < half; i++) {

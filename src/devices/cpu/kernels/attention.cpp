@@ -149,9 +149,9 @@ struct Attention {
     for (int64_t k = 0; k < h.keys; k += kKeys) {
       const int64_t n = std::min(kKeys, h.keys - k);
       const Matrix of_key = rows_of(key, from.key, k, n, h.width, wide);
-      of_keys->pack(of_key.data, of_key.column, of_key.row, h.width, n, keys);
+      of_keys->pack(of_key.data, of_key.column, of_key.row, h.width, n, keys, nullptr);
       const Matrix of_value = rows_of(value, from.value, k, n, h.made, wide);
-      of_values->pack(of_value.data, of_value.row, of_value.column, n, h.made, values);
+      of_values->pack(of_value.data, of_value.row, of_value.column, n, h.made, values, nullptr);
       for (int64_t row = first; row < end; row += tile) {
         const int64_t some = std::min(tile, end - row);
         float* y = out + from.out.first + row * h.out.row;

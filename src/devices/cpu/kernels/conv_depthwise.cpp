@@ -30,13 +30,13 @@ struct Plan {
 
 /// In rows of a block's taps.
 void pack_weights(const Plan& p, const float* w, float* to) {
-  const int64_t block = depthwise().block;
+  const int64_t block = depthwise().block, of_block = p.weights_of_channel() * block;
   for (int64_t c = 0; c < p.groups * block; c++)
     for (int64_t row = 0; row < p.down.taps; row++)
       for (int64_t from = 0; from < p.mixed; from++)
         for (int64_t tap = 0; tap < p.across.taps; tap++) {
           const int64_t at = (row * p.mixed + from) * p.across.taps + tap;
-          to[(c / block * p.weights_of_channel() + at) * block + c % block] =
+          to[c / block * of_block + at * block + c % block] =
               c < p.channels ? w[((c * p.mixed + from) * p.down.taps + row) * p.across.taps + tap] : 0;
         }
 }
@@ -59,8 +59,8 @@ struct OddTap {
 
 std::vector<OddTap> odd_taps(const Plan& p, const float* packed) {
   std::vector<OddTap> odd;
-  const int64_t block = depthwise().block;
-  for (int64_t i = 0; i < p.weight_count(); i++)
+  const int64_t block = depthwise().block, count = p.weight_count();
+  for (int64_t i = 0; i < count; i++)
     if (!std::isfinite(packed[i])) {
       const int64_t at = i / block % p.weights_of_channel(), row = at / p.across.taps / p.mixed;
       odd.push_back({i / block / p.weights_of_channel(), i % block, row * p.across.taps + at % p.across.taps});

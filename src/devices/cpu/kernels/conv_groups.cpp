@@ -56,7 +56,7 @@ void pack_weights(const Plan& p, const float* w, float* to) {
         for (int64_t c = 0; c < p.in; c++)
           for (int64_t kw = 0; kw < across; kw++)
             line[static_cast<size_t>((kw * p.in + c) * p.out + o)] = w[(o * p.in + c) * taps + kh * across + kw];
-      p.gemm->pack(line.data(), p.out, 1, p.line_depth(), p.out, to);
+      p.gemm->pack(line.data(), p.out, 1, p.line_depth(), p.out, to, nullptr);
     }
 }
 

@@ -40,7 +40,7 @@ struct Plan {
 void pack_weights(const Plan& p, const float* w, float* to) {
   for (int64_t column = 0; column < p.columns(); column += p.panel())
     vector::gemm().pack_panel(w + column * p.taps(), p.taps(), p.taps(), std::min(p.width(column), p.out - column),
-                              p.width(column), to + column * p.taps());
+                              p.width(column), to + column * p.taps(), nullptr);
 }
 
 /// Line `at` of the padded image, of every plane, to its place in the ring.

@@ -46,9 +46,10 @@ void repeat_half(float* end) { std::copy_n(end - 2 * pointwise().half, pointwise
 void pack_weights(const Plan& p, const float* w, float* to) {
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t first = p.column(panel), width = p.width(panel), columns = std::min(width, p.out - first);
-    vector::gemm().pack_panel(w + first * p.in, p.in, p.in, columns, width, to);
-    for (int64_t c = 0; c < p.in; c++, to += width)
-      if (p.twice() && panel + 1 == p.panels()) repeat_half(to + width);
+    vector::gemm().pack_panel(w + first * p.in, p.in, p.in, columns, width, to, nullptr);
+    const bool twice = p.twice() && panel + 1 == p.panels();
+    for (int64_t c = 0; c < p.in && twice; c++) repeat_half(to + (c + 1) * width);
+    to += width * p.in;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "devices/cpu/kernels/gemm_work.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace moka::devices::cpu {
@@ -43,29 +44,12 @@ std::optional<ConstantProduct> of_matmul(const MatchCall& m, std::string& refusa
 /// Panels, and for each pair whether its columns are alike.
 void pack(const ConstantProduct& p, const Panels& panels, const float* value, float* to) {
   const vector::Gemm& g = *panels.gemm;
-  if (panels.pairs == 0) {
-    g.pack(value, p.row_step, p.column_step, p.depth, p.made, to);
-    return;
-  }
-  const int64_t panel = g.panel;
+  std::vector<float> squares(static_cast<size_t>(panels.pairs == 0 ? 0 : panels.floats(p) / p.depth));
+  g.pack(value, p.row_step, p.column_step, p.depth, p.made, to, squares.empty() ? nullptr : squares.data());
   float* alike = to + panels.floats(p);
-  std::vector<float> squares(static_cast<size_t>(2 * panel));
-  for (int64_t column = 0, pair = 0; column < p.made; column += 2 * panel, pair++) {
-    float* two = to + column * p.depth;
-    g.pack(value + column * p.column_step, p.row_step, p.column_step, p.depth, std::min(2 * panel, p.made - column),
-           two);
-    if (pair >= panels.pairs) continue;
-    std::fill(squares.begin(), squares.end(), 0.0f);
-    for (int64_t i = 0; i < 2; i++)
-      for (int64_t k = 0; k < p.depth; k++) {
-        const float* from = two + (i * p.depth + k) * panel;
-        float* sums = squares.data() + i * panel;
-        for (int64_t j = 0; j < panel; j++) sums[j] += from[j] * from[j];
-      }
-    bool all = true;
-    for (size_t j = 0; j < static_cast<size_t>(panel); j++)
-      all = all && are_alike(squares[j], squares[j + static_cast<size_t>(panel)]);
-    alike[pair] = all ? 1 : 0;
+  for (int64_t pair = 0; pair < panels.pairs; pair++) {
+    const float* left = squares.data() + 2 * pair * g.panel;
+    alike[pair] = std::equal(left, left + g.panel, left + g.panel, are_alike) ? 1 : 0;
   }
 }
 

@@ -98,7 +98,7 @@ struct Product {
     const int64_t depth = x.columns, made = y.columns;
     for (int64_t k = 0, some; k < depth; k += some) {
       some = std::min(kDepth, depth - k);
-      gemm->pack(b + k * y.row + column * y.column, y.row, y.column, some, n, panels);
+      gemm->pack(b + k * y.row + column * y.column, y.row, y.column, some, n, panels, nullptr);
       for (int64_t i = first, height; i < end; i += height) {
         height = std::min(kRows, end - i);
         const float* from = a + i * x.row + k * x.column;

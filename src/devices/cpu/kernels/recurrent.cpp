@@ -71,7 +71,7 @@ GateWeights GateWeights::packed(const MatchCall& m, KernelChoice& c, std::string
       packed_before(c, m, m.call.arg_index(param), cat("panels of ", g.panel, " in ", g.lanes, " of ", gates, " gates"),
                     gates * w.panel_floats_, [=, &g, step = w.panel_floats_](const float* value, float* to) {
                       for (int64_t i = 0; i < gates; i++)
-                        g.pack(value + i * units * depth, 1, depth, depth, units, to + i * step);
+                        g.pack(value + i * units * depth, 1, depth, depth, units, to + i * step, nullptr);
                     });
   return w;
 }

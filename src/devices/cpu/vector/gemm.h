@@ -13,12 +13,14 @@ struct Gemm {
 
   /// b[k * row_step + j * column_step] as panels: of each the columns of k = 0, then of k = 1, ... The last panel may
   /// be narrower, and is filled with zeros to whole vectors. Panel p begins at p * panel * depth; all together they are
-  /// `packed_count` floats.
-  void (*pack)(const float* b, int64_t row_step, int64_t column_step, int64_t depth, int64_t columns, float* to);
+  /// `packed_count` floats. `squares`: the sum of each column's squares, in whole vectors; or null.
+  void (*pack)(const float* b, int64_t row_step, int64_t column_step, int64_t depth, int64_t columns, float* to,
+               float* squares);
 
   /// One such panel of `wide` columns that lie `column_step` apart, each dense, filled with zeros to `padded` ones,
   /// whole vectors.
-  void (*pack_panel)(const float* b, int64_t column_step, int64_t depth, int64_t wide, int64_t padded, float* to);
+  void (*pack_panel)(const float* b, int64_t column_step, int64_t depth, int64_t wide, int64_t padded, float* to,
+                     float* squares);
 
   /// c[i * c_step + j] = bias[j], or 0 where it is null, + sum over k of a[i * a_step + k] * b[k][j], added to what is
   /// there with `add`. `b` are panels, which a call may begin with any of. depth >= 1; c overlaps nothing else.

@@ -1,0 +1,80 @@
+#include "base/file_reader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace moka {
+
+namespace {
+constexpr size_t kSmall = 4 << 10, kHugePage = size_t{2} << 20, kLargest = size_t{16} << 20;
+
+bool read_all(int descriptor, std::byte* to, size_t size, size_t offset) {
+  while (size > 0) {
+    const ssize_t n = ::pread(descriptor, to, size, static_cast<off_t>(offset));
+    if (n <= 0) return false;
+    to += n;
+    size -= static_cast<size_t>(n);
+    offset += static_cast<size_t>(n);
+  }
+  return true;
+}
+}  // namespace
+
+FileReader::Buffer FileReader::take(size_t size) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = std::find_if(free_.begin(), free_.end(), [&](const Buffer& b) { return b.size >= size; });
+    if (it != free_.end()) {
+      Buffer found = std::move(*it);
+      free_.erase(it);
+      return found;
+    }
+    if (!free_.empty()) free_.pop_back();
+  }
+  // Not from the heap, which would keep it.
+  const size_t whole = (size + kHugePage - 1) / kHugePage * kHugePage, mapped = whole + kHugePage;
+  void* p = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return {};
+  const std::shared_ptr<void> owner(p, [mapped](void* q) { ::munmap(q, mapped); });
+  const size_t past = reinterpret_cast<uintptr_t>(p) % kHugePage;
+  std::byte* begin = static_cast<std::byte*>(p) + (past == 0 ? 0 : kHugePage - past);
+  ::madvise(begin, whole, MADV_HUGEPAGE);
+  return {{owner, begin}, whole};
+}
+
+std::shared_ptr<const int> FileReader::descriptor(const std::string& path, const std::string& content) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<const int>& found = descriptors_[content];
+  if (found != nullptr) return found;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return nullptr;
+  std::shared_ptr<const int> opened(new int(fd), [](const int* f) {
+    ::close(*f);
+    delete f;
+  });
+  if (content_of_file(fd) != content) return nullptr;
+  return found = std::move(opened);
+}
+
+std::shared_ptr<const std::byte> FileReader::read(const void* data, size_t size) {
+  if (size < kSmall || size > kLargest) return nullptr;
+  const auto place = place_in_file(data, size);
+  if (!place) return nullptr;
+  const auto fd = descriptor(place->path, place->content);
+  if (fd == nullptr) return nullptr;
+  Buffer buffer = take(size);
+  if (buffer.memory == nullptr) return nullptr;
+  const bool whole = read_all(*fd, buffer.memory.get(), size, place->offset);
+  std::shared_ptr<const std::byte> result(buffer.memory.get(), [this, buffer](const std::byte*) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(buffer);
+  });
+  return whole ? result : nullptr;
+}
+
+}  // namespace moka

@@ -1,8 +1,9 @@
-# moka_registry(OUT file NAMESPACE ns TYPE type PREFIX prefix LIST function HEADER include SOURCES files...)
-# Writes `file`: `std::span<const type> ns::function()`, one entry `prefix<stem>()` per source file, sorted.
+# moka_registry(OUT file NAMESPACE ns TYPE type [ENTRY entry] PREFIX prefix LIST function HEADER include SOURCES files...)
+# Writes `file`: `std::span<const type> ns::function()`, one value `prefix<stem>()` per source file, sorted by stem. With
+# ENTRY, `std::span<const entry>`: {stem, prefix<stem>}, so that a value is made when it is needed.
 # The folder list is the registry; nothing registers itself.
 function(moka_registry)
-  cmake_parse_arguments(R "" "OUT;NAMESPACE;TYPE;PREFIX;LIST;HEADER" "SOURCES" ${ARGN})
+  cmake_parse_arguments(R "" "OUT;NAMESPACE;TYPE;ENTRY;PREFIX;LIST;HEADER" "SOURCES" ${ARGN})
   set(stems "")
   foreach(source ${R_SOURCES})
     get_filename_component(stem ${source} NAME_WE)
@@ -13,11 +14,19 @@ function(moka_registry)
   foreach(stem ${stems})
     string(APPEND text "${R_TYPE} ${R_PREFIX}${stem}();\n")
   endforeach()
-  string(APPEND text "std::span<const ${R_TYPE}> ${R_LIST}() {\n  static const auto* list = [] {\n"
-    "    auto* v = new std::vector<${R_TYPE}>();\n    v->reserve(512);\n")
-  foreach(stem ${stems})
-    string(APPEND text "    v->push_back(${R_PREFIX}${stem}());\n")
-  endforeach()
-  string(APPEND text "    return v;\n  }();\n  return *list;\n}\n}  // namespace ${R_NAMESPACE}\n")
+  if(R_ENTRY)
+    string(APPEND text "std::span<const ${R_ENTRY}> ${R_LIST}() {\n  static constexpr ${R_ENTRY} list[] = {\n")
+    foreach(stem ${stems})
+      string(APPEND text "    {\"${stem}\", ${R_PREFIX}${stem}},\n")
+    endforeach()
+    string(APPEND text "  };\n  return list;\n}\n}  // namespace ${R_NAMESPACE}\n")
+  else()
+    string(APPEND text "std::span<const ${R_TYPE}> ${R_LIST}() {\n  static const auto* list = [] {\n"
+      "    auto* v = new std::vector<${R_TYPE}>();\n    v->reserve(512);\n")
+    foreach(stem ${stems})
+      string(APPEND text "    v->push_back(${R_PREFIX}${stem}());\n")
+    endforeach()
+    string(APPEND text "    return v;\n  }();\n  return *list;\n}\n}  // namespace ${R_NAMESPACE}\n")
+  endif()
   file(CONFIGURE OUTPUT ${R_OUT} CONTENT "${text}" @ONLY)
 endfunction()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 namespace moka::ir {
 
@@ -277,18 +278,33 @@ OpBuilder& OpBuilder::at(Opset since, const std::function<void(OpVersion&)>& edi
 }
 OpDef OpBuilder::build() { return std::move(def_); }
 
-OpTable::OpTable(std::span<const OpDef> defs) : defs_(defs) {
-  for (const OpDef& d : defs) {
-    for (const OpVersion& v : d.versions) const_cast<OpVersion&>(v).def = &d;
-    sorted_.push_back(&d);
-  }
-  std::sort(sorted_.begin(), sorted_.end(), [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+struct OpTable::Defined {
+  explicit Defined(size_t n) : defs(n), once(n) {}
+  std::vector<OpDef> defs;
+  std::vector<std::once_flag> once;
+};
+
+OpTable::OpTable(std::span<const OpEntry> entries)
+    : entries_(entries), defined_(std::make_shared<Defined>(entries.size())) {}
+
+const OpDef* OpTable::at(size_t i) const {
+  OpDef& def = defined_->defs[i];
+  std::call_once(defined_->once[i], [&] {
+    def = entries_[i].define();
+    for (OpVersion& v : def.versions) v.def = &def;
+  });
+  return &def;
 }
 
 const OpDef* OpTable::find(std::string_view name) const {
-  auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name,
-                             [](const OpDef* d, std::string_view n) { return d->name < n; });
-  return it != sorted_.end() && (*it)->name == name ? *it : nullptr;
+  auto it = std::lower_bound(entries_.begin(), entries_.end(), name,
+                             [](const OpEntry& e, std::string_view n) { return e.name < n; });
+  return it != entries_.end() && it->name == name ? at(static_cast<size_t>(it - entries_.begin())) : nullptr;
+}
+
+std::span<const OpDef> OpTable::defs() const {
+  for (size_t i = 0; i < entries_.size(); i++) at(i);
+  return defined_->defs;
 }
 
 Result<const OpVersion*> OpTable::resolve(std::string_view name, Opset opset) const {

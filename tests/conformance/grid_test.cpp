@@ -72,6 +72,20 @@ INSTANTIATE_TEST_SUITE_P(Operations, Grid, testing::ValuesIn(versions()),
                          [](const auto& info) { return name_of(*info.param); });
 
 /// A quotient that is 50.5 in float16 and 50.51 in float32, where float16 is computed.
+TEST(OperationTable, EveryEntryIsFoundByTheNameOfItsOperation) {
+  const auto entries = ops::all();
+  const auto defs = ops::table().defs();
+  ASSERT_EQ(entries.size(), defs.size());
+  for (size_t i = 0; i < entries.size(); i++) {
+    EXPECT_EQ(entries[i].name, defs[i].name);
+    EXPECT_EQ(ops::table().find(defs[i].name), &defs[i]);
+    for (const OpVersion& v : defs[i].versions) EXPECT_EQ(v.def, &defs[i]);
+  }
+  EXPECT_EQ(ops::table().find(""), nullptr);
+  EXPECT_EQ(ops::table().find("zzz"), nullptr);
+  EXPECT_EQ(ops::table().find("conv_"), nullptr);
+}
+
 TEST(Columns, TiesOfFloat16) {
   Case c;
   c.program = R"(program(1.0)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "devices/cpu/kernels/activations.h"
 #include "devices/cpu/kernels/families.h"
@@ -31,9 +32,12 @@ struct Plan {
   int64_t columns() const { return out_groups * planes().block; }
   int64_t panel() const { return 2 * planes().lanes; }
   int64_t width(int64_t column) const { return std::min(panel(), columns() - column); }
+  /// Without padding they are read where they are.
+  bool direct() const { return lies_inside(down) && lies_inside(across); }
+  static bool lies_inside(const Axis& a) { return a.pad == 0 && (a.out - 1) * a.stride + a.span() <= a.in; }
   /// Lines with their padding are kept in a ring, a line of each plane after another.
   int64_t line() const { return (across.out - 1) * across.stride + across.span(); }
-  int64_t ring() const { return in * down.span() * line(); }
+  int64_t ring() const { return direct() ? 0 : in * down.span() * line(); }
   int64_t scratch() const { return (ring() * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64 + taps() * 8; }
 };
 
@@ -54,31 +58,37 @@ void copy_line(const Plan& p, const float* x, int64_t at, float* ring) {
       std::fill_n(to, line, 0.0f);
       continue;
     }
+    const float* from = x + (c * p.down.in + row) * width;
     std::fill_n(to, before, 0.0f);
-    std::copy_n(x + (c * p.down.in + row) * width, count, to + before);
+    std::copy_n(from, count, to + before);
+    // What the next row of the result is made of comes while this one is.
+    const int64_t ahead = p.down.stride * width;
+    for (int64_t i = 0; i < count && row + p.down.stride < p.down.in; i += 16)
+      __builtin_prefetch(from + ahead + i, 0, 2);
     std::fill_n(to + before + count, line - before - count, 0.0f);
   }
 }
 
+/// Of a row of the result, in the ring or in the image.
 void find_taps(const Plan& p, int64_t row, int64_t* taps) {
+  const bool direct = p.direct();
+  const int64_t lines = direct ? p.down.in : p.down.span(), line = direct ? p.across.in : p.line();
   for (int64_t i = 0; i < p.down.taps; i++) {
-    int64_t from = (row * p.down.stride + i * p.down.dilation) % p.down.span() * p.line();
-    for (int64_t c = 0; c < p.in; c++, from += p.down.span() * p.line())
+    int64_t from = (row * p.down.stride + i * p.down.dilation) % lines * line;
+    for (int64_t c = 0; c < p.in; c++, from += lines * line)
       for (int64_t j = 0; j < p.across.taps; j++)
         taps[(c * p.down.taps + i) * p.across.taps + j] = from + j * p.across.dilation;
   }
 }
 
-/// Whether this is faster than oneDNN, as measured: there the logistic function is slow, and without AVX-512 hyperbolic
-/// tangents and windows of more than seven taps across; with AVX-512 large patches.
+/// Whether this is at least as fast as oneDNN, as measured, which then need not be there.
 bool pays(const Plan& p, std::span<const Activation> after) {
-  using vector::Unary;
   const bool longest = isa() == Isa::avx512;
   if (p.across.stride > 2) return longest && p.taps() > 128;
-  if (!longest && p.across.taps > 7) return true;
-  if (after.empty()) return false;
-  const Unary f = after[0].f;
-  return f == Unary::silu || f == Unary::sigmoid || (!longest && f == Unary::tanh);
+  const std::optional<vector::Unary> f = after.empty() ? std::nullopt : std::optional(after[0].f);
+  if (longest) return f != vector::Unary::tanh;
+  return isa() == Isa::avx2 || p.across.taps > 7 || f == vector::Unary::silu || f == vector::Unary::sigmoid ||
+         f == vector::Unary::tanh;
 }
 
 Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
@@ -115,7 +125,7 @@ Match match_planes(const MatchCall& given) {
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   std::vector<Activation> after = activations_of(m.epilogue);
-  if (!pays(p, after)) return Match::no("a window and a function that oneDNN is good at");
+  if (!given.asked && !pays(p, after)) return Match::no("a window or a function that oneDNN is good at");
   std::optional<Limits> limits;
   if (addend < 0) limits = take_limits(after);
   KernelChoice c;
@@ -137,7 +147,7 @@ Match match_planes(const MatchCall& given) {
     auto* all = args.out[0].as<float>();
     const auto* packed = weights->data();
 
-    const auto make = [&](int64_t image, int64_t row, int64_t column) {
+    const auto make = [&](const float* x, int64_t image, int64_t row, int64_t column) {
       std::array<float, kMostPanel> start{};
       vector::Planes::Call call;
       call.width = p.width(column);
@@ -146,7 +156,7 @@ Match match_planes(const MatchCall& given) {
       call.stride = p.across.stride;
       call.y_step = plane;
       for (int64_t first = 0; first < p.across.out; first += kPixelsOfRun) {
-        call.x = ring + first * p.across.stride;
+        call.x = x + first * p.across.stride;
         call.pixels = std::min(kPixelsOfRun, p.across.out - first);
         call.y = all + (image * p.out_groups + column / block) * plane + row * line + first * block;
         for (int64_t tap = 0; tap < p.taps(); tap += kTapsOfSum) {
@@ -168,9 +178,11 @@ Match match_planes(const MatchCall& given) {
       int64_t copied = 0;
       for (int64_t row = p.down.out * band / p.bands; row < p.down.out * (band + 1) / p.bands; row++) {
         const int64_t top = row * p.down.stride;
-        for (copied = std::max(copied, top); copied < top + p.down.span(); copied++) copy_line(p, from, copied, ring);
+        if (!p.direct())
+          for (copied = std::max(copied, top); copied < top + p.down.span(); copied++) copy_line(p, from, copied, ring);
         find_taps(p, row, taps);
-        for (int64_t column = 0; column < p.columns(); column += p.panel()) make(image, row, column);
+        for (int64_t column = 0; column < p.columns(); column += p.panel())
+          make(p.direct() ? from : ring, image, row, column);
       }
     }
     return {};

@@ -61,15 +61,18 @@ std::shared_ptr<const int> FileReader::descriptor(const std::string& path, const
   return found = std::move(opened);
 }
 
-std::shared_ptr<const std::byte> FileReader::read(const void* data, size_t size) {
-  if (size < kSmall || size > kLargest) return nullptr;
+bool FileReader::copy(const void* data, size_t size, void* to) {
   const auto place = place_in_file(data, size);
-  if (!place) return nullptr;
+  if (!place) return false;
   const auto fd = descriptor(place->path, place->content);
-  if (fd == nullptr) return nullptr;
+  return fd != nullptr && read_all(*fd, static_cast<std::byte*>(to), size, place->offset);
+}
+
+std::shared_ptr<const std::byte> FileReader::read(const void* data, size_t size) {
+  if (size < kSmall || size > kLargest || !place_in_file(data, size)) return nullptr;
   Buffer buffer = take(size);
   if (buffer.memory == nullptr) return nullptr;
-  const bool whole = read_all(*fd, buffer.memory.get(), size, place->offset);
+  const bool whole = copy(data, size, buffer.memory.get());
   std::shared_ptr<const std::byte> result(buffer.memory.get(), [this, buffer](const std::byte*) {
     std::lock_guard lock(mutex_);
     free_.push_back(buffer);

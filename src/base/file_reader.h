@@ -13,9 +13,11 @@ namespace moka {
 /// not counted as memory of the process. Thread-safe.
 class FileReader {
  public:
-  /// [data, data + size) until the result is given back. Null where it is not read: it lies in no mapped file, is small
-  /// or larger than a buffer may be, the file at its path is no longer the same, or there is no memory.
+  /// [data, data + size) until the result is given back. Null where it is not read: it lies in no mapped file, the file
+  /// at its path is no longer the same, it is small or larger than a buffer may be, or there is no memory.
   std::shared_ptr<const std::byte> read(const void* data, size_t size);
+  /// Copies the same; false where it is not read.
+  bool copy(const void* data, size_t size, void* to);
 
  private:
   struct Buffer {

@@ -9,7 +9,7 @@ namespace moka::plan {
 
 namespace {
 
-constexpr size_t kSpelledOut = 256;  // bytes of tensors that are known by their contents
+constexpr size_t kSpelledOut = 4 << 10;  // bytes of tensors that are known by their contents
 constexpr int kMaxDepth = 64;
 
 /// A name for a large tensor; empty: there is none.

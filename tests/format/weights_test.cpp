@@ -129,6 +129,53 @@ TEST(Weights, StoreCopiesUnalignedMemory) {
   EXPECT_EQ(hex(blob->data), expected[1].hex);
 }
 
+TEST(Weights, FilesThatAreReadSayWhatMappedOnesSay) {
+  std::vector<Bytes> files{sample()};
+  for (auto [at, value, size] : std::vector<std::tuple<size_t, uint64_t, size_t>>{{4, 1, 4},
+                                                                                  {64, 7, 4},
+                                                                                  {68, 18, 4},
+                                                                                  {72, ~0ull, 8},
+                                                                                  {72, 0, 8},
+                                                                                  {72, 1024, 8},
+                                                                                  {72, 9, 8},
+                                                                                  {80, ~0ull - 63, 8},
+                                                                                  {80, 132, 8},
+                                                                                  {80, 64, 8},
+                                                                                  {80, 0, 8},
+                                                                                  {80, 1024, 8},
+                                                                                  {80, 1792, 8},
+                                                                                  {192 + 8, 1664, 8},
+                                                                                  {192 + 16, 128, 8},
+                                                                                  {832 + 24, 8, 8},
+                                                                                  {832 + 24, 1, 8}})
+    files.push_back(edited(at, value, size));
+  test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "w.bin";
+  int copied = 0;
+  for (const Bytes& file : files) {
+    test::write_file(path, std::string(file.text()));
+    const auto store = WeightStore::in_folder(folder.path(), folder.path());
+    ASSERT_TRUE(store.ok());
+    for (uint64_t offset : {0ull, 64ull, 65ull, 192ull, 832ull, 1728ull, 1792ull, 1812ull, ~0ull, 1ull << 63}) {
+      const auto mapped = store->blob("w.bin", offset);
+      const auto reading = store->read_files();
+      const auto read = store->blob("w.bin", offset);
+      ASSERT_EQ(read.ok(), mapped.ok()) << offset;
+      if (!read.ok()) {
+        EXPECT_EQ(read.error().to_string(), mapped.error().to_string());
+        continue;
+      }
+      EXPECT_EQ(read->type, mapped->type);
+      EXPECT_EQ(read->count, mapped->count);
+      EXPECT_EQ(read->offset, mapped->offset);
+      EXPECT_EQ(read->padding_bits, mapped->padding_bits);
+      EXPECT_EQ(hex(read->data), hex(mapped->data));
+      copied += read->data.data() != mapped->data.data();
+    }
+  }
+  EXPECT_GT(copied, 0);
+}
+
 TEST(Weights, StoreStaysInsideItsFolder) {
   test::TemporaryFolder folder;
   fs::path root = folder.path() / "m.mlpackage", base = root / "Data/model";

@@ -23,9 +23,9 @@ constexpr TypeInfo types[] = {{"", 0},          {"float16", 16},      {"float32"
                               {"uint32", 32},   {"float8_e4m3fn", 8}, {"float8_e5m2", 8}};
 
 template <class T>
-T load(const Bytes& file, uint64_t offset) {
+T load(std::span<const std::byte> from, uint64_t offset) {
   T v;
-  std::memcpy(&v, file.data() + offset, sizeof v);
+  std::memcpy(&v, from.data() + offset, sizeof v);
   return v;
 }
 
@@ -33,29 +33,31 @@ Result<uint32_t> blob_count(const Bytes& file) {
   if (file.size() < record_size)
     return fail(ErrorCode::malformed, "a weight file starts with a header of ", record_size, " bytes; this one has ",
                 file.size(), " bytes");
-  auto version = load<uint32_t>(file, 4);
+  auto version = load<uint32_t>(file.span, 4);
   if (version == 1)
     return fail(ErrorCode::unsupported,
                 "the weight file uses blob storage version 1, whose layout is not public; "
                 "supported is version 2");
   if (version != 2)
     return fail(ErrorCode::unsupported, "the weight file says blob storage version ", version, "; supported is 2");
-  return load<uint32_t>(file, 0);
+  return load<uint32_t>(file.span, 0);
 }
 
 Error bad(uint64_t offset, const auto&... parts) {
   return fail(ErrorCode::malformed, "weight blob at byte ", offset, ": ", parts...);
 }
 
-Result<Blob> read_record(const Bytes& file, uint64_t offset) {
+Result<Blob> read_record(const Bytes& file, uint64_t offset, std::span<const std::byte> head) {
   if (offset < record_size || offset > file.size() || file.size() - offset < record_size)
     return bad(offset, "no record of ", record_size, " bytes there; the file has ", file.size(), " bytes");
-  if (auto got = load<uint32_t>(file, offset); got != sentinel)
+  if (head.size() < record_size) head = file.span.subspan(offset);
+  const bool looked_at = head.data() == file.data() + offset;
+  if (auto got = load<uint32_t>(head, 0); got != sentinel)
     return bad(offset, "the record starts with ", got, ", expected ", sentinel);
-  auto type = load<uint32_t>(file, offset + 4);
-  auto size = load<uint64_t>(file, offset + 8);
-  auto begin = load<uint64_t>(file, offset + 16);
-  auto padding = load<uint64_t>(file, offset + 24);
+  auto type = load<uint32_t>(head, 4);
+  auto size = load<uint64_t>(head, 8);
+  auto begin = load<uint64_t>(head, 16);
+  auto padding = load<uint64_t>(head, 24);
   if (type == 0 || type >= std::size(types))
     return fail(ErrorCode::unsupported, "weight blob at byte ", offset, " has the unknown data type ", type);
   if (offset % record_size != 0 || begin % record_size != 0)
@@ -77,7 +79,9 @@ Result<Blob> read_record(const Bytes& file, uint64_t offset) {
   if (used % bits != 0)
     return bad(offset, used, " bits of data are not a whole number of ", to_string(blob.type), " elements");
   blob.count = used / bits;
-  blob.data = file.slice(begin, size);
+  const uint64_t behind = begin - offset;  // wraps where it is before
+  const bool copied = !looked_at && begin >= offset && behind <= head.size() && size <= head.size() - behind;
+  blob.data = copied ? Bytes::copy_of(head.subspan(behind, size)) : file.slice(begin, size);
   return blob;
 }
 
@@ -93,9 +97,9 @@ unsigned bit_width(BlobType type) {
   return i < std::size(types) ? types[i].bits : 0;
 }
 
-Result<Blob> read_blob(const Bytes& file, uint64_t offset) {
+Result<Blob> read_blob(const Bytes& file, uint64_t offset, std::span<const std::byte> head) {
   MOKA_TRY(blob_count(file));
-  return read_record(file, offset);
+  return read_record(file, offset, head);
 }
 
 Result<std::vector<Blob>> list_blobs(const Bytes& file) {
@@ -106,7 +110,7 @@ Result<std::vector<Blob>> list_blobs(const Bytes& file) {
   out.reserve(count);
   uint64_t at = record_size;
   for (uint32_t i = 0; i < count; ++i) {
-    Blob blob = MOKA_TRY(read_record(file, at));
+    Blob blob = MOKA_TRY(read_record(file, at, {}));
     auto begin = static_cast<uint64_t>(blob.data.data() - file.data());
     uint64_t end = begin + blob.data.size();
     if (begin < at + record_size) return bad(at, "its data starts at byte ", begin, ", before the end of its record");

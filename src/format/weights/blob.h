@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +38,7 @@ unsigned bit_width(BlobType type);
 /// One tensor of a weight file. Elements are little-endian; those under 8 bits are packed from bit 0 upwards.
 struct Blob {
   BlobType type = BlobType::float16;
-  Bytes data;                 ///< part of the file, not a copy; 64-aligned in it
+  Bytes data;                 ///< part of the file, 64-aligned in it, or a copy
   uint64_t offset = 0;        ///< of its record: the number a program refers to it by
   unsigned padding_bits = 0;  ///< unused high bits at the end of `data`, 0 to 7
   uint64_t count = 0;         ///< elements
@@ -46,7 +47,8 @@ struct Blob {
 /// Reads the blob whose record starts at byte `offset` of a weight file (blob storage version 2).
 /// Errors: malformed (record, type or data outside the file or inconsistent), unsupported (storage version 1,
 /// whose layout is not public, and any other version).
-Result<Blob> read_blob(const Bytes& file, uint64_t offset);
+/// `head`: what is known of the file from there, so that it need not be looked at; data that is in it is copied.
+Result<Blob> read_blob(const Bytes& file, uint64_t offset, std::span<const std::byte> head = {});
 
 /// Every blob of a weight file in file order. Errors as read_blob, and malformed where the header counts more blobs
 /// than follow.

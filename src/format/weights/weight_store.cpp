@@ -1,16 +1,24 @@
 #include "format/weights/weight_store.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <mutex>
 
+#include "base/file_reader.h"
 #include "format/path_guard.h"
 
 namespace moka::format {
+
+namespace {
+constexpr size_t kSmallBlob = 4 << 10;  // bytes
+}  // namespace
 
 struct WeightStore::Rep {
   std::string root, base;  // empty: only `files`
   std::mutex mutex;
   std::map<std::string, Bytes, std::less<>> files;  // by normalised name
+  std::weak_ptr<FileReader> reader;
 };
 
 std::string_view WeightStore::relative_name(std::string_view name) {
@@ -56,7 +64,24 @@ Result<Bytes> WeightStore::file(std::string_view name) const {
 
 Result<Blob> WeightStore::blob(std::string_view name, uint64_t offset) const {
   Bytes bytes = MOKA_TRY(file(name));
-  return MOKA_TRY_IN(read_blob(bytes, offset), cat("weight file '", name, "'"));
+  std::shared_ptr<FileReader> reader;
+  {
+    std::lock_guard lock(rep_->mutex);
+    reader = rep_->reader.lock();
+  }
+  constexpr size_t kHead = 64 + kSmallBlob;
+  std::array<std::byte, kHead> head;
+  const size_t known = offset < bytes.size() ? std::min<uint64_t>(kHead, bytes.size() - offset) : 0;
+  const bool read = reader != nullptr && known > 0 && reader->copy(bytes.data() + offset, known, head.data());
+  return MOKA_TRY_IN(read_blob(bytes, offset, std::span(head.data(), read ? known : 0)),
+                     cat("weight file '", name, "'"));
+}
+
+std::shared_ptr<const void> WeightStore::read_files() const {
+  std::lock_guard lock(rep_->mutex);
+  std::shared_ptr<FileReader> reader = rep_->reader.lock();
+  if (reader == nullptr) rep_->reader = reader = std::make_shared<FileReader>();
+  return reader;
 }
 
 }  // namespace moka::format

@@ -32,6 +32,10 @@ class WeightStore {
   /// Errors: those of file and read_blob; they name the file.
   Result<Blob> blob(std::string_view name, uint64_t offset) const;
 
+  /// While the result lives, `blob` reads the files and does not look at their mappings, and copies small blobs: each
+  /// page that is looked at brings its neighbours into memory.
+  std::shared_ptr<const void> read_files() const;
+
  private:
   struct Rep;
   std::shared_ptr<Rep> rep_;

@@ -99,6 +99,7 @@ Status match_description(Function& f, const FunctionDescription& d) {
 Result<Program> import_program(const proto::Model& model, const format::ModelFile& file, const ImportOptions& options,
                                const ModelDescription& description) {
   const ProgramSource source{file, options.budget.get()};
+  const auto reading = file.weights().read_files();
   Program program;
   if (model.has_mlprogram())
     program = MOKA_TRY(from_messages(model.mlprogram(), source));

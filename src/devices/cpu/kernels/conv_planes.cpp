@@ -148,11 +148,11 @@ Match match_planes(const MatchCall& given) {
     const auto* packed = weights->data();
 
     const auto make = [&](const float* x, int64_t image, int64_t row, int64_t column) {
-      std::array<float, kMostPanel> start{};
+      std::array<float, kMostPanel> of_panel{};
       vector::Planes::Call call;
       call.width = p.width(column);
       call.used = std::min(call.width, p.out - column);
-      if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
+      if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, of_panel.begin());
       call.stride = p.across.stride;
       call.y_step = plane;
       for (int64_t first = 0; first < p.across.out; first += kPixelsOfRun) {
@@ -163,8 +163,10 @@ Match match_planes(const MatchCall& given) {
           call.taps = taps + tap;
           call.count = std::min(kTapsOfSum, p.taps() - tap);
           call.weight = packed + column * p.taps() + tap * call.width;
-          call.bias = tap == 0 ? start.data() : nullptr;
-          call.limits = limits && tap + call.count == p.taps() ? limits->data() : nullptr;
+          const bool last = tap + call.count == p.taps();
+          call.add = tap > 0;
+          call.bias = last && bias >= 0 ? of_panel.data() : nullptr;
+          call.limits = last && limits ? limits->data() : nullptr;
           planes().multiply(call);
         }
         if (addend < 0 && after.empty()) continue;

@@ -19,7 +19,8 @@ struct Planes {
     const float* weight;  ///< rows of `width` values, one for each tap
     int64_t width;        ///< of this panel, whole vectors
     int64_t used;         ///< values behind them are zeros, whatever x holds
-    const float* bias;    ///< `width` values; nullptr: the sums are added to y
+    bool add;             ///< to what is in y
+    const float* bias;    ///< `width` values, added last: products are not rounded to its size; or null
     const float* limits;  ///< least and largest results; NaN stays. nullptr: none
     int64_t pixels;
     float* y;

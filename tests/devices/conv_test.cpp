@@ -83,6 +83,7 @@ TEST(CpuConv, DilatedBeyondTheImage) {
       taps({2, ch, ch, 1, {9, 11}, {3, 3}, {1, 1}, {6, 6}, {6, 6, 6, 6}, "custom", {{"sigmoid"}}, true, addend});
       taps({1, ch, 50, 1, {9, 11}, {3, 3}, {1, 1}, {12, 14}, {12, 12, 14, 14}, "custom", {}, false, addend});
       taps({1, ch, 17, 1, {13, 11}, {3, 5}, {2, 3}, {5, 4}, {8, 3, 9, 0}, "custom", {{"softplus"}}, true, addend});
+      taps({1, ch, 17, 1, {61, 67}, {3, 3}, {1, 1}, {30, 33}, {30, 30, 33, 33}, "custom", {{"relu"}}, true, addend});
       taps({1, ch, 96, 1, {40, 37}, {3, 3}, {1, 1}, {18, 17}, {}, "same", {}, true, addend});
     }
 }

@@ -189,6 +189,21 @@ TEST(CpuSample, ResizesImages) {
   }
 }
 
+/// What is returned has no blocks of channels.
+TEST(CpuSample, ResizesImagesThatAreReturned) {
+  for (int64_t ch : {16, 21, 33})
+    for (int64_t width : {5, 16, 171}) {
+      SCOPED_TRACE(cat(ch, " ", width));
+      Graph g;
+      Value* x = conv(g, g.input({2, 5, 7, width}), 5, ch);
+      Value* y = g.op("upsample_bilinear", {{"x", x}, {"scale_factor_height", 2}, {"scale_factor_width", 3}});
+      Value* z = g.op("resize_bilinear",
+                      {{"x", x}, {"target_size_height", 11}, {"target_size_width", static_cast<int>(3 * width)}});
+      const auto r = expect_same(g, {y, z});
+      EXPECT_EQ(r.kernels.find("convert", r.kernels.find("cpu.sample")), std::string::npos) << r.kernels;
+    }
+}
+
 /// Modes that move pixels even where the size stays touch the resized dimensions only.
 TEST(CpuSample, ResizesOtherDimensionsElsewhere) {
   for (int64_t resized : {0, 1, 3})

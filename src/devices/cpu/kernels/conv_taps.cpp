@@ -29,7 +29,6 @@ struct Plan {
   int64_t panels() const { return (out + gemm().panel - 1) / gemm().panel; }
   int64_t width(int64_t panel) const { return std::min(gemm().panel, padded() - panel * gemm().panel); }
   int64_t padded() const { return out_groups * channel_block(); }
-  int64_t depth(int64_t group) const { return std::min<int64_t>(channel_block(), in - group * channel_block()); }
   /// Packed weights: panels, of each its taps, of each the groups of input channels.
   int64_t weight_at(int64_t panel, int64_t tap, int64_t group) const {
     return panel * gemm().panel * taps() * in + (tap * in + group * channel_block()) * width(panel);
@@ -63,33 +62,45 @@ void pack_weights(const Plan& p, const float* w, float* to) {
   const int64_t taps = p.taps(), block = channel_block();
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t first = panel * gemm().panel, width = p.width(panel), columns = std::min(width, p.out - first);
-    for (int64_t tap = 0; tap < taps; tap++)
-      for (int64_t c = 0; c < p.in; c++) {
-        float* row = to + p.weight_at(panel, tap, c / block) + c % block * width;
-        std::fill_n(row, width, 0.0f);
-        for (int64_t o = 0; o < columns; o++) row[o] = w[((first + o) * p.in + c) * taps + tap];
+    for (int64_t group = 0; group < p.in_groups; group++)  // all taps of it together, as they lie
+      for (int64_t tap = 0; tap < taps; tap++) {
+        float* row = to + p.weight_at(panel, tap, group);
+        for (int64_t c = group * block; c < std::min(p.in, (group + 1) * block); c++, row += width) {
+          const float* from = w + (first * p.in + c) * taps + tap;
+          for (int64_t o = 0; o < columns; o++) row[o] = from[o * p.in * taps];
+          std::fill(row + columns, row + width, 0.0f);
+        }
       }
   }
 }
 
+/// Groups of channels that are added up for all taps before the next ones: what a part of the second-level cache holds
+/// of an image.
+int64_t groups_at_once(const Plan& p) {
+  constexpr int64_t kFits = 384 << 10;
+  const int64_t plane = p.w.in[0] * p.w.in[1] * channel_block() * static_cast<int64_t>(sizeof(float));
+  return std::clamp<int64_t>(kFits / plane, 1, p.in_groups);
+}
+
 /// Sums of one panel for rows [top, bottom) of one image: [rows, width of the output, width of the panel].
 void multiply(const Plan& p, const float* x, const float* weights, int64_t panel, int64_t top, int64_t bottom,
-              float* sums) {
+              int64_t group, int64_t groups, float* sums) {
   const Window& w = p.w;
   const int64_t block = channel_block(), width = p.width(panel), plane = w.in[0] * w.in[1] * block;
+  const int64_t depth = std::min(groups * block, p.in - group * block);
   for (int64_t kh = 0; kh < w.kernel[0]; kh++) {
     const Reach& down = p.reach[0][static_cast<size_t>(kh)];
     const int64_t from = std::max(top, down.first), to = std::min(bottom, down.last);
     for (int64_t kw = 0; kw < w.kernel[1] && from < to; kw++) {
       const Reach& across = p.reach[1][static_cast<size_t>(kw)];
       if (across.first == across.last) continue;
-      for (int64_t g = 0; g < p.in_groups; g++)
-        for (int64_t row = from; row < to; row++) {
-          const int64_t line = down.from + (row - down.first) * w.strides[0];
-          gemm().multiply(x + g * plane + (line * w.in[1] + across.from) * block, w.strides[1] * block,
-                          weights + p.weight_at(panel, kh * w.kernel[1] + kw, g), across.last - across.first, width,
-                          p.depth(g), sums + ((row - top) * w.out[1] + across.first) * width, width, nullptr, true);
-        }
+      for (int64_t row = from; row < to; row++) {
+        const int64_t line = down.from + (row - down.first) * w.strides[0];
+        gemm().multiply_parts(x + group * plane + (line * w.in[1] + across.from) * block, w.strides[1] * block, block,
+                              plane, weights + p.weight_at(panel, kh * w.kernel[1] + kw, group),
+                              across.last - across.first, width, depth,
+                              sums + ((row - top) * w.out[1] + across.first) * width, width);
+      }
     }
   }
 }
@@ -115,9 +126,10 @@ Match match_taps(const MatchCall& m) {
   for (int axis = 0; axis < 2; axis++) p.reach[axis] = reach_of(w, axis);
   const double share = inside(p);
   if (!m.asked && ((w.dilations[0] == 1 && w.dilations[1] == 1) || share > 0.8)) return Match::no("little padding");
-  constexpr int64_t kFits = 96 << 10;  // of sums in the cache
+  constexpr int64_t kFits = 192 << 10;  // of sums in the cache
   p.rows = std::clamp<int64_t>(kFits / static_cast<int64_t>(sizeof(float)) / (w.out[1] * gemm().panel), 1, w.out[0]);
   p.chunks = (w.out[0] + p.rows - 1) / p.rows;
+  p.rows = (w.out[0] + p.chunks - 1) / p.chunks;
   const int64_t scratch = p.rows * w.out[1] * gemm().panel;
 
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
@@ -138,6 +150,7 @@ Match match_taps(const MatchCall& m) {
                     [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float* packed = weights->data();
+    const int64_t at_once = groups_at_once(p);
     float* sums = args.own<float>();
     auto* all = args.out[0].as<float>();
     const int64_t in_image = p.in_groups * p.w.in[0] * p.w.in[1] * block, line = p.w.out[1] * block;
@@ -146,7 +159,8 @@ Match match_taps(const MatchCall& m) {
       const int64_t top = chunk * p.rows, bottom = std::min(top + p.rows, p.w.out[0]), width = p.width(panel);
       const int64_t first = panel * gemm().panel, pixels = (bottom - top) * p.w.out[1];
       std::fill_n(sums, pixels * width, 0.0f);
-      multiply(p, args.in[in].as<float>() + image * in_image, packed, panel, top, bottom, sums);
+      for (int64_t group = 0; group < p.in_groups; group += at_once)
+        multiply(p, args.in[in].as<float>() + image * in_image, packed, panel, top, bottom, group, at_once, sums);
       for (int64_t column = 0; column < width; column += block) {
         const int64_t group = (first + column) / block;
         const auto add = bias_of_group(data_of(args, bias), group, p.out);

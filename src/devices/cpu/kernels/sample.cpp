@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "devices/cpu/kernels/families.h"
+#include "devices/cpu/vector/loops.h"
 #include "ops/common/sampling.h"
 
 namespace moka::devices::cpu {
@@ -191,6 +193,28 @@ auto runner(Grid grid, const ir::Shape& y, Layout layout, int64_t height, int64_
   };
 }
 
+/// Planes from blocks of channels: each row is made of all channels of a block, and then turned around.
+template <int64_t kLanes>
+auto runner_to_planes(Grid grid, const ir::Shape& y, int64_t height, int64_t width, size_t in) {
+  return [=, g = std::move(grid)](const KernelArgs& args) -> Status {
+    const auto rows = static_cast<int64_t>(g.rows.size()), columns = static_cast<int64_t>(g.columns.size());
+    const int64_t groups = (y[1] + kLanes - 1) / kLanes, plane = rows * columns;
+    auto* made = args.own<float>();
+    float* turned = made + columns * kLanes;
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t row = t % rows, group = t / rows % groups, image = t / rows / groups;
+      const int64_t channels = std::min(kLanes, y[1] - group * kLanes);
+      float* to = args.out[0].as<float>() + (image * y[1] + group * kLanes) * plane + row * columns;
+      blend_row<kLanes>(g, g.rows[static_cast<size_t>(row)],
+                        args.in[in].as<float>() + t / rows * height * width * kLanes, width, made);
+      const bool whole = channels == kLanes;
+      vector::loops().transpose(made, kLanes, columns, kLanes, whole ? to : turned, whole ? plane : columns);
+      for (int64_t c = 0; c < channels && !whole; c++) std::copy_n(turned + c * columns, columns, to + c * plane);
+    }
+    return {};
+  };
+}
+
 Match match_sample(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
@@ -213,6 +237,16 @@ Match match_sample(const MatchCall& m) {
   c.out = {layout};
   c.tiles = storage_count(y, layout) / (lanes * y[y.rank() - 1]);
   c.cost = cost_of(m, 0, traffic(m));
+  if (g.linear && lanes > 1 && m.reshaped && y.count() > x.count()) {
+    // Less is read and written than to convert the result.
+    c.out = {Layout{}};
+    c.thread_scratch = 2 * static_cast<size_t>(lanes * y[3]) * sizeof(float);
+    if (lanes == 16)
+      c.run = runner_to_planes<16>(std::move(g), y, height, width, in);
+    else
+      c.run = runner_to_planes<8>(std::move(g), y, height, width, in);
+    return Match::yes(std::move(c));
+  }
   if (lanes == 16)
     c.run = runner<16>(std::move(g), y, layout, height, width, in);
   else if (lanes == 8)

@@ -26,6 +26,11 @@ struct Gemm {
   /// there with `add`. `b` are panels, which a call may begin with any of. depth >= 1; c overlaps nothing else.
   void (*multiply)(const float* a, int64_t a_step, const float* b, int64_t rows, int64_t columns, int64_t depth,
                    float* c, int64_t c_step, const float* bias, bool add);
+
+  /// Adds to c the products of one panel of `columns`, whole vectors, and of rows of which `part` values lie together
+  /// and the next ones `part_step` behind them: blocked channels of an image. The last part may be shorter.
+  void (*multiply_parts)(const float* a, int64_t a_step, int64_t part, int64_t part_step, const float* b, int64_t rows,
+                         int64_t columns, int64_t depth, float* c, int64_t c_step);
 };
 
 /// For this processor, with panels of two vectors.

@@ -16,8 +16,8 @@ import sys
 
 # Before anything that starts threads is imported.
 os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[6].split(",")})
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[variable] = sys.argv[4]
+os.environ["OMP_NUM_THREADS"] = sys.argv[4]
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads would spin beside the engine's for their first tenth of a second
 
 import gc
 import hashlib

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -181,48 +183,86 @@ class Taken {
   std::array<std::atomic<uint64_t>, CPU_SETSIZE / 64> words_{};
 };
 
-void leave_what_is_taken(Taken& taken) {
-  cpu_set_t allowed, one;
-  const int now = sched_getcpu();
-  if (now < 0 || now >= CPU_SETSIZE || taken.take(now)) return;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
-  for (int i = 0; i < CPU_SETSIZE; i++) {
-    if (!CPU_ISSET(i, &allowed) || !taken.take(i)) continue;
-    CPU_ZERO(&one);
-    CPU_SET(i, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
-    return;
+/// Where the threads of the calling thread's OpenMP team may run. New threads often begin on their leader's processor,
+/// and woken ones too, where each waits for the other's time slice until the system moves one of them. So others are
+/// kept off the leader's. Does nothing where the caller binds threads, or for more threads than processors.
+class Places {
+ public:
+  /// Of the leader, outside of the team.
+  void arrange(int threads) {
+    const int now = sched_getcpu();
+    if (now < 0 || now >= CPU_SETSIZE || threads >= crowd_ || (now == leader_ && threads <= known_)) return;
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    if (threads > CPU_COUNT(&allowed)) {
+      crowd_ = threads;
+      return;
+    }
+    leader_ = now;
+    cpu_set_t others = allowed;
+    CPU_CLR(now, &others);
+    if (threads > known_) return meet(threads, allowed, others);
+    for (int i = 1; i < known_; i++)
+      if (const pid_t id = ids_[static_cast<size_t>(i)]; id != 0) sched_setaffinity(id, sizeof others, &others);
   }
-}
 
-/// Puts the threads of the calling thread's OpenMP team on processors of their own, once for each size of the team. New
-/// threads often begin on their creator's processor, where each waits for the other's time slice until the system moves
-/// one of them. Afterwards they may run anywhere again. Does nothing where threads are bound by the caller.
-void spread_team(int threads) {
-  thread_local int spread = 1;
-  if (threads <= spread || omp_in_parallel() != 0) return;
-  spread = threads;
-  Taken taken;
-  if (const int own = sched_getcpu(); own >= 0 && own < CPU_SETSIZE) taken.take(own);
-  std::atomic<int> done{0};
+ private:
+  void meet(int threads, const cpu_set_t& allowed, const cpu_set_t& others) {
+    known_ = threads;
+    ids_.fill(0);
+    Taken taken;
+    taken.take(leader_);
+    std::atomic<int> done{0};
 #pragma omp parallel num_threads(threads)
-  {
-    if (omp_get_thread_num() != 0) {
-      leave_what_is_taken(taken);
-      done.fetch_add(1, std::memory_order_release);
-    } else {
-      // A thread on this processor gets it only if it is given away.
-      for (int i = 0; i < 1000 && done.load(std::memory_order_acquire) + 1 < omp_get_num_threads(); i++) sched_yield();
+    {
+      if (const int self = omp_get_thread_num(); self != 0) {
+        cpu_set_t own;
+        // Those that are bound already are left alone; those that an earlier meeting has moved are not.
+        if (sched_getaffinity(0, sizeof own, &own) == 0 && (CPU_EQUAL(&own, &allowed) || !fresh())) {
+          ids_[static_cast<size_t>(self)] = static_cast<pid_t>(syscall(SYS_gettid));
+          fresh() = false;
+          leave_what_is_taken(taken, others);
+        }
+        done.fetch_add(1, std::memory_order_release);
+      } else {
+        // A thread on this processor gets it only if it is given away.
+        for (int i = 0; i < 1000 && done.load(std::memory_order_acquire) + 1 < omp_get_num_threads(); i++)
+          sched_yield();
+      }
     }
   }
-}
+
+  static bool& fresh() {
+    thread_local bool is = true;
+    return is;
+  }
+
+  static void leave_what_is_taken(Taken& taken, const cpu_set_t& others) {
+    const int now = sched_getcpu();
+    bool moved = now >= 0 && now < CPU_SETSIZE && taken.take(now);
+    for (int i = 0; i < CPU_SETSIZE && !moved; i++) {
+      moved = CPU_ISSET(i, &others) && taken.take(i);
+      if (!moved) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(i, &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+    sched_setaffinity(0, sizeof others, &others);
+  }
+
+  int leader_ = -1, known_ = 1;   ///< the leader's processor; the size of the largest team so far
+  int crowd_ = kMostThreads + 1;  ///< a size for which there are too few processors
+  std::array<pid_t, kMostThreads> ids_{};
+};
 
 }  // namespace
 
 void with_team(int threads, FunctionRef<void()> f) {
   threads = std::min(threads, kMostThreads);
   if (threads <= 1 || omp_in_parallel() != 0) return f();
-  spread_team(threads);
+  thread_local Places places;
+  places.arrange(threads);
   Team team;
   teamed.fetch_add(threads);
   std::exception_ptr error;  // which must not leave the region

@@ -58,19 +58,21 @@ void say(int, siginfo_t* info, void*) {
   _exit(1);
 }
 
-/// From here on the process may end, and, of several threads, each may wait and wake others. False: the system refuses.
+/// From here on the process may end, and, of several threads, each may wait, wake others and be kept off the processor
+/// that the leader was moved to. False: the system refuses.
 bool forbid_calls(int threads) {
   struct sigaction action = {};
   action.sa_sigaction = say;
   action.sa_flags = SA_SIGINFO;
   if (sigaction(SIGSYS, &action, nullptr) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   const bool several = threads > 1;
-  const uint32_t waiting[2] = {several ? uint32_t{__NR_futex} : uint32_t{__NR_write},
-                               several ? uint32_t{__NR_sched_yield} : uint32_t{__NR_write}};
+  const auto if_several = [several](uint32_t call) { return several ? call : uint32_t{__NR_write}; };
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, waiting[0], 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, waiting[1], 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, if_several(__NR_futex), 6, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, if_several(__NR_sched_yield), 5, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, if_several(__NR_sched_getaffinity), 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, if_several(__NR_sched_setaffinity), 3, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 2, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit_group, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),

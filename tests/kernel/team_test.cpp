@@ -1,6 +1,7 @@
 #include "kernel/team.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <numeric>
@@ -36,6 +37,66 @@ TEST(Team, EveryPartOnce) {
       counts.expect(1, threads);
     }
 }
+
+#if defined(__linux__)
+cpu_set_t allowed_here() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return set;
+}
+
+/// Where thread 1 of a team may run.
+cpu_set_t allowed_of_other() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  together(2, [&](int thread, int, Barrier&) {
+    if (thread == 1) set = allowed_here();
+  });
+  return set;
+}
+
+/// A woken thread would else wait on the processor of the one that woke it.
+TEST(Team, OthersKeepOffTheLeadersProcessor) {
+  const cpu_set_t allowed = allowed_here();
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "one processor only";
+  int seen = 0;
+  for (int i = 0; i < CPU_SETSIZE && seen < 4; i++) {
+    if (!CPU_ISSET(i, &allowed)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(i, &one);
+    // The leader moves there, and may move on, after which nothing is known.
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    ASSERT_EQ(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+    const int before = sched_getcpu();
+    cpu_set_t other = allowed_of_other();
+    const cpu_set_t own = allowed_here();
+    EXPECT_TRUE(CPU_EQUAL(&own, &allowed));
+    if (before != i || sched_getcpu() != i) continue;
+    seen++;
+    EXPECT_FALSE(CPU_ISSET(i, &other)) << "processor " << i;
+    CPU_SET(i, &other);
+    EXPECT_TRUE(CPU_EQUAL(&other, &allowed)) << "processor " << i;
+  }
+  EXPECT_GT(seen, 0);
+}
+
+TEST(Team, ThreadsThatAreBoundStayBound) {
+  std::thread([] {
+    const int here = sched_getcpu();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < 3; i++) {
+      const cpu_set_t other = allowed_of_other(), own = allowed_here();
+      EXPECT_TRUE(CPU_EQUAL(&own, &one));
+      EXPECT_TRUE(CPU_EQUAL(&other, &one));
+    }
+  }).join();
+}
+#endif
 
 /// Jobs one behind the other, where threads come to one that has ended.
 TEST(Team, ManyJobsOfOneTeam) {

@@ -1,6 +1,7 @@
 // One model, many threads: plans, packed constants and sessions are shared, results are not. Run under ThreadSanitizer
 // by `make test-tsan`.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <filesystem>
 #include <fstream>
@@ -105,25 +106,32 @@ TEST(ThreadsOfOnePrediction, AreStarted) {
 }
 
 /// On which processors each thread of this process may run.
-std::vector<std::string> allowed_processors() {
-  std::vector<std::string> all;
+std::vector<cpu_set_t> allowed_processors() {
+  std::vector<cpu_set_t> all;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream status(task.path() / "status");
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("Cpus_allowed:")) all.push_back(line);
+    cpu_set_t set;
+    if (sched_getaffinity(std::stoi(task.path().filename()), sizeof set, &set) == 0) all.push_back(set);
   }
   return all;
 }
 
-TEST(ThreadsOfOnePrediction, MayRunAnywhereOncePlaced) {
-  const std::string own = allowed_processors().at(0);
+TEST(ThreadsOfOnePrediction, MayRunAnywhereButOnTheirLeadersProcessor) {
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
   std::thread([&] {
     ModelConfiguration configuration;
     configuration.threads = 3;
     network(configuration).predict({{"x", batch(8)}});
-    const std::vector<std::string> all = allowed_processors();
+    const std::vector<cpu_set_t> all = allowed_processors();
     EXPECT_GE(all.size(), 4u);
-    for (const std::string& one : all) EXPECT_EQ(one, own);
+    for (const cpu_set_t& one : all) {
+      cpu_set_t shared;
+      CPU_AND(&shared, &one, &own);
+      EXPECT_TRUE(CPU_EQUAL(&shared, &one));
+      EXPECT_GE(CPU_COUNT(&one), std::max(1, CPU_COUNT(&own) - 1));
+    }
+    EXPECT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+    EXPECT_TRUE(CPU_EQUAL(&all.at(0), &own)) << "the first thread of the process takes no part";
   }).join();
 }
 

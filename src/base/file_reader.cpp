@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
-
 namespace moka {
 
 namespace {
@@ -61,18 +59,23 @@ std::shared_ptr<const int> FileReader::descriptor(const std::string& path, const
   return found = std::move(opened);
 }
 
+bool FileReader::copy(const FilePlace& place, size_t size, std::byte* to) {
+  const auto fd = descriptor(place.path, place.content);
+  return fd != nullptr && read_all(*fd, to, size, place.offset);
+}
+
 bool FileReader::copy(const void* data, size_t size, void* to) {
   const auto place = place_in_file(data, size);
-  if (!place) return false;
-  const auto fd = descriptor(place->path, place->content);
-  return fd != nullptr && read_all(*fd, static_cast<std::byte*>(to), size, place->offset);
+  return place && copy(*place, size, static_cast<std::byte*>(to));
 }
 
 std::shared_ptr<const std::byte> FileReader::read(const void* data, size_t size) {
-  if (size < kSmall || size > kLargest || !place_in_file(data, size)) return nullptr;
+  if (size < kSmall || size > kLargest) return nullptr;
+  const auto place = place_in_file(data, size);
+  if (!place) return nullptr;
   Buffer buffer = take(size);
   if (buffer.memory == nullptr) return nullptr;
-  const bool whole = copy(data, size, buffer.memory.get());
+  const bool whole = copy(*place, size, buffer.memory.get());
   std::shared_ptr<const std::byte> result(buffer.memory.get(), [this, buffer](const std::byte*) {
     std::lock_guard lock(mutex_);
     free_.push_back(buffer);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
+
 namespace moka {
 
 /// Copies parts of mapped files into buffers of its own. That is faster than to have their pages mapped, and they are
@@ -25,6 +27,7 @@ class FileReader {
     size_t size = 0;
   };
   Buffer take(size_t size);
+  bool copy(const FilePlace& place, size_t size, std::byte* to);
   std::shared_ptr<const int> descriptor(const std::string& path, const std::string& content);
 
   std::mutex mutex_;

@@ -1,7 +1,5 @@
 #include "moka/model.h"
 
-#include <omp.h>
-
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,7 +8,7 @@
 #include "api/structure.h"
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
-#include "runtime/fork.h"
+#include "kernel/workers.h"
 
 namespace moka {
 
@@ -46,8 +44,6 @@ Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOp
 std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Source> source,
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
-  runtime::watch_forks();
-  if (runtime::lost_its_team()) return runtime::with_team([&] { return make(source, configuration, budget, times); });
   auto impl = std::make_shared<Impl>();
   auto start = Clock::now();
   import::ImportedModel m = api::unwrap(source->import({budget}));
@@ -62,7 +58,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
   options.plan.devices = api::unwrap(api::devices_for(configuration));
-  options.plan.threads = configuration.threads > 0 ? configuration.threads : std::max(1, omp_get_num_procs());
+  options.plan.threads = configuration.threads > 0 ? configuration.threads : kernel::processors();
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
@@ -197,8 +193,6 @@ Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading
 
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran) const {
-  if (runtime::lost_its_team())
-    return runtime::with_team([&] { return predict(inputs, outputs, options, trace, ran); });
   const import::FunctionDescription& f = model->function();
   api::Leading leading;
   for (const auto& [name, value] : inputs) {

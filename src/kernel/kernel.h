@@ -90,11 +90,10 @@ struct KernelChoice {
                       ///< same element order of access); or a list that becomes output 0
   /// Inputs that are parts of output 0 (concat). Where the planner has put one there, its data already is the output's.
   std::vector<Part> joins;
-  std::vector<Part> cuts;    ///< outputs that are parts of an input (split); all of them or none
-  int64_t tiles = 1;         ///< run may be called for disjoint ranges of [0, tiles) at the same time
-  bool own_threads = false;  ///< runs its own parallel region (oneDNN); called once with the whole range
-  bool shares = false;       ///< called once with the whole range, which it divides by share() or together() of team.h
-  size_t epilogues = 0;      ///< how many of Op::epilogue it applies itself, from the first
+  std::vector<Part> cuts;  ///< outputs that are parts of an input (split); all of them or none
+  int64_t tiles = 1;       ///< run may be called for disjoint ranges of [0, tiles) at the same time
+  bool shares = false;     ///< called once with the whole range, which it divides by share() or together() of team.h
+  size_t epilogues = 0;    ///< how many of Op::epilogue it applies itself, from the first
   std::function<Status(PrepareContext&)> prepare;  ///< optional, once, before the first run
   /// Const, reentrant: called by many sessions at once. Must not allocate, log or start threads.
   std::function<Status(const KernelArgs&)> run;

@@ -1,45 +1,16 @@
 #include "kernel/team.h"
 
-#include <omp.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <exception>
 #include <utility>
 
+#include "kernel/workers.h"
+
 namespace moka::kernel {
 
 namespace {
-
-constexpr int kSpins = 400000;   // longer than a time slice, after which who is waited for runs again
-constexpr int kFewSpins = 1000;  // where threads wait for each other's processors
-
-std::atomic<int> teamed{0};  ///< threads of all teams
-
-int spins() {
-  static const int processors = omp_get_num_procs();
-  return teamed.load(std::memory_order_relaxed) > processors ? kFewSpins : kSpins;
-}
-
-void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-
-/// Returns when `value` is no longer `old`.
-int32_t wait_while(const std::atomic<int32_t>& value, int32_t old) {
-  for (int i = spins(); i > 0; i--) {
-    if (const int32_t now = value.load(std::memory_order_acquire); now != old) return now;
-    pause();
-  }
-  value.wait(old);
-  return value.load();
-}
 
 class SpinBarrier final : public Barrier {
  public:
@@ -62,10 +33,10 @@ class SpinBarrier final : public Barrier {
 
 using Part = FunctionRef<void(int64_t, int)>;
 
-/// Jobs of one thread, the leader, that the others of a parallel region help with.
+/// Jobs of one thread, the leader, that its crew helps with.
 class Team {
  public:
-  /// Of the leader, within the parallel region; before, there are no jobs.
+  /// Of the leader, before there are jobs.
   void begin(int threads) { threads_ = threads; }
   int threads() const { return threads_; }
 
@@ -156,6 +127,26 @@ class Team {
 };
 
 thread_local Team* current = nullptr;
+thread_local bool member = false;  ///< of a team, as its leader or as another
+
+/// While the calling thread leads a team.
+class Leads {
+ public:
+  explicit Leads(Team& team) : team_(team) {
+    member = true;
+    current = &team;
+  }
+  Leads(const Leads&) = delete;
+  Leads& operator=(const Leads&) = delete;
+  ~Leads() {
+    current = nullptr;
+    member = false;
+    team_.leave();
+  }
+
+ private:
+  Team& team_;
+};
 
 /// While a leader runs a job it leads no other one.
 class Busy {
@@ -169,128 +160,28 @@ class Busy {
   Team* const team_;
 };
 
-/// The processors on which a thread of the team runs.
-class Taken {
- public:
-  /// Whether nobody had it before.
-  bool take(int processor) {
-    auto& word = words_[static_cast<size_t>(processor) / 64];
-    const uint64_t bit = uint64_t{1} << (processor % 64);
-    return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
-  }
-
- private:
-  std::array<std::atomic<uint64_t>, CPU_SETSIZE / 64> words_{};
-};
-
-/// Where the threads of the calling thread's OpenMP team may run. New threads often begin on their leader's processor,
-/// and woken ones too, where each waits for the other's time slice until the system moves one of them. So others are
-/// kept off the leader's. Does nothing where the caller binds threads, or for more threads than processors.
-class Places {
- public:
-  /// Of the leader, outside of the team.
-  void arrange(int threads) {
-    const int now = sched_getcpu();
-    if (now < 0 || now >= CPU_SETSIZE || threads >= crowd_ || (now == leader_ && threads <= known_)) return;
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    if (threads > CPU_COUNT(&allowed)) {
-      crowd_ = threads;
-      return;
-    }
-    leader_ = now;
-    cpu_set_t others = allowed;
-    CPU_CLR(now, &others);
-    if (threads > known_) return meet(threads, allowed, others);
-    for (int i = 1; i < known_; i++)
-      if (const pid_t id = ids_[static_cast<size_t>(i)]; id != 0) sched_setaffinity(id, sizeof others, &others);
-  }
-
- private:
-  void meet(int threads, const cpu_set_t& allowed, const cpu_set_t& others) {
-    known_ = threads;
-    ids_.fill(0);
-    Taken taken;
-    taken.take(leader_);
-    std::atomic<int> done{0};
-#pragma omp parallel num_threads(threads)
-    {
-      if (const int self = omp_get_thread_num(); self != 0) {
-        cpu_set_t own;
-        // Those that are bound already are left alone; those that an earlier meeting has moved are not.
-        if (sched_getaffinity(0, sizeof own, &own) == 0 && (CPU_EQUAL(&own, &allowed) || !fresh())) {
-          ids_[static_cast<size_t>(self)] = static_cast<pid_t>(syscall(SYS_gettid));
-          fresh() = false;
-          leave_what_is_taken(taken, others);
-        }
-        done.fetch_add(1, std::memory_order_release);
-      } else {
-        // A thread on this processor gets it only if it is given away.
-        for (int i = 0; i < 1000 && done.load(std::memory_order_acquire) + 1 < omp_get_num_threads(); i++)
-          sched_yield();
-      }
-    }
-  }
-
-  static bool& fresh() {
-    thread_local bool is = true;
-    return is;
-  }
-
-  static void leave_what_is_taken(Taken& taken, const cpu_set_t& others) {
-    const int now = sched_getcpu();
-    bool moved = now >= 0 && now < CPU_SETSIZE && taken.take(now);
-    for (int i = 0; i < CPU_SETSIZE && !moved; i++) {
-      moved = CPU_ISSET(i, &others) && taken.take(i);
-      if (!moved) continue;
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(i, &one);
-      sched_setaffinity(0, sizeof one, &one);
-    }
-    sched_setaffinity(0, sizeof others, &others);
-  }
-
-  int leader_ = -1, known_ = 1;   ///< the leader's processor; the size of the largest team so far
-  int crowd_ = kMostThreads + 1;  ///< a size for which there are too few processors
-  std::array<pid_t, kMostThreads> ids_{};
-};
-
 }  // namespace
 
 void with_team(int threads, FunctionRef<void()> f) {
-  threads = std::min(threads, kMostThreads);
-  if (threads <= 1 || omp_in_parallel() != 0) return f();
-  thread_local Places places;
-  places.arrange(threads);
+  if (threads <= 1 || member) return f();
   Team team;
-  teamed.fetch_add(threads);
-  std::exception_ptr error;  // which must not leave the region
-#pragma omp parallel num_threads(threads) shared(team, error)
-  {
-    if (omp_get_thread_num() == 0) {
-      team.begin(omp_get_num_threads());
-      current = &team;
-      try {
-        f();
-      } catch (...) {
-        error = std::current_exception();
-      }
-      current = nullptr;
-      team.leave();
-    } else {
-      team.follow(omp_get_thread_num());
-    }
-  }
-  teamed.fetch_sub(threads);
-  if (error) std::rethrow_exception(std::move(error));
+  const auto follow = [&](int self) {
+    member = true;
+    team.follow(self);
+    member = false;
+  };
+  const FunctionRef<void(int)> work(follow);
+  Crew crew(threads);
+  team.begin(crew.threads());
+  crew.start(work);
+  const Leads leads(team);
+  f();
 }
 
 void share(int threads, int64_t parts, FunctionRef<void(int64_t part, int thread)> f) {
   constexpr int64_t kMostParts = int64_t{1} << 30;
   threads = static_cast<int>(std::min<int64_t>(threads, parts));
-  if (threads > 1 && current == nullptr && omp_in_parallel() == 0)
-    return with_team(threads, [&] { share(threads, parts, f); });
+  if (threads > 1 && !member) return with_team(threads, [&] { share(threads, parts, f); });
   const int of = current == nullptr ? 1 : std::min(threads, current->threads());
   if (of <= 1) {
     for (int64_t part = 0; part < parts; part++) f(part, 0);
@@ -305,8 +196,7 @@ void share(int threads, int64_t parts, FunctionRef<void(int64_t part, int thread
 }
 
 void together(int threads, FunctionRef<void(int thread, int of, Barrier& barrier)> f) {
-  if (threads > 1 && current == nullptr && omp_in_parallel() == 0)
-    return with_team(threads, [&] { together(threads, f); });
+  if (threads > 1 && !member) return with_team(threads, [&] { together(threads, f); });
   const int of = current == nullptr ? 1 : std::min(threads, current->threads());
   SpinBarrier barrier(of);
   if (of <= 1) return f(0, 1, barrier);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <type_traits>
 
-/// Threads that share the work of a step. They are those of OpenMP, which oneDNN uses too: one team only.
+/// Threads that share the work of a step.
 namespace moka::kernel {
 
 constexpr int kMostThreads = 64;  // of one step
@@ -27,7 +27,7 @@ class FunctionRef<void(Args...)> {
 };
 
 /// Calls f with a team of up to `threads` that waits for the calling thread's share() and together(): forming it anew
-/// for each of them takes longer. In a team already, or within a parallel region of somebody else, only calls f.
+/// for each of them takes longer. In a team already only calls f.
 void with_team(int threads, FunctionRef<void()> f);
 
 /// f(part, thread) for each part of [0, parts) on up to `threads`, of which the caller is 0. A thread begins with the

@@ -81,7 +81,7 @@ Status Frame::set_up() {
   return {};
 }
 
-/// From a step that shares its work to the last one, before one that has threads of its own or blocks.
+/// From a step that shares its work to the last one, before one that has blocks.
 void Frame::find_teams() {
   const auto& steps = plan_->steps;
   team_ends_.assign(steps.size(), 0);
@@ -89,7 +89,7 @@ void Frame::find_teams() {
   for (size_t s = 0; s < steps.size(); s++) {
     const Step& step = steps[s];
     const kernel::KernelChoice* c = step.kind == Step::Kind::run ? &*step.choice : nullptr;
-    if (step.kind == Step::Kind::cond || step.kind == Step::Kind::loop || (c != nullptr && c->own_threads)) {
+    if (step.kind == Step::Kind::cond || step.kind == Step::Kind::loop) {
       first = steps.size();
     } else if (step.threads > 1 && (c != nullptr ? c->shares || c->tiles > 1 : step.kind == Step::Kind::convert)) {
       first = std::min(first, s);

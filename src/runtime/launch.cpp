@@ -14,7 +14,7 @@ namespace {
 constexpr int kPartsOfThread = 4;  // of one step
 
 Status run_tiles(const kernel::KernelChoice& c, const kernel::KernelArgs& whole, int threads) {
-  if (c.tiles <= 1 || threads <= 1 || c.own_threads) return c.run(whole);
+  if (c.tiles <= 1 || threads <= 1) return c.run(whole);
   Status first;
   std::atomic<bool> failed{false};
   const int64_t parts = std::min<int64_t>(c.tiles, threads * kPartsOfThread);

@@ -108,7 +108,7 @@ class SystemCalls : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (!can_forbid()) GTEST_SKIP() << "this system has no seccomp";
-    // The child begins anew: OpenMP's threads do not survive a fork.
+    // The child begins anew, with threads of its own.
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
   }
 };

@@ -83,9 +83,6 @@ TEST(Team, OthersKeepOffTheLeadersProcessor) {
 }
 
 TEST(Team, ThreadsThatAreBoundStayBound) {
-#if defined(__clang__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "LLVM's OpenMP undoes what a caller is bound to";
-#endif
   std::thread([] {
     const int here = sched_getcpu();
     cpu_set_t one;

@@ -51,20 +51,59 @@ Error failed(std::string_view what, dnnl_status_t status) {
 /// kept; a run prefers those that already point where it wants.
 class Shared {
  public:
+  explicit Shared(const Launch& launch)
+      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()) {
+    const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
+    if ((scratch_bytes = scratch.get_size()) > 0)
+      arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, Launch::From::scratch, 0, 0, {}});
+  }
+
   std::vector<Launch::Argument> arguments;
   std::vector<std::shared_ptr<const std::byte>> packed;  // parallel to arguments
+  dnnl::primitive_desc_base pd;
   dnnl::primitive primitive;
-  int threads = 1;
+  size_t scratch_bytes = 0;
+  int addend = -1;
+
+  Status prepare(kernel::PrepareContext& context) {
+    OneThread scope;
+    try {
+      primitive = dnnl::primitive(pd.get());
+      packed.resize(arguments.size());
+      for (size_t i = 0; i < arguments.size(); i++) {
+        const Launch::Argument& a = arguments[i];
+        if (a.from != Launch::From::packed) continue;
+        auto reorder = [&](const ir::TensorView& value, std::byte* to) -> Status {
+          dnnl::memory from(a.plain, engine(), value.as<std::byte>() + a.offset), into(a.desc, engine(), to);
+          dnnl::stream stream(engine());
+          dnnl::reorder(from, into).execute(stream, from, into);
+          stream.wait();
+          return {};
+        };
+        packed[i] =
+            MOKA_TRY(context.pack(a.index, cat(key_of(a.plain, a.desc), " at ", a.offset), a.desc.get_size(), reorder));
+      }
+    } catch (const dnnl::error& e) {
+      return fail(ErrorCode::internal, "oneDNN: ", e.what());
+    }
+    return {};
+  }
 
   Status run(const KernelArgs& args) {
     std::array<void*, kMaxArguments> data{};
     for (size_t i = 0; i < arguments.size(); i++) {
       const auto at = static_cast<size_t>(arguments[i].index);
       switch (arguments[i].from) {
-        case Launch::From::in: data[i] = args.in[at].data; break;
-        case Launch::From::out: data[i] = args.out[at].data; break;
+        case Launch::From::in: data[i] = args.in[at].as<std::byte>() + arguments[i].offset; break;
+        case Launch::From::out: {
+          data[i] = args.out[at].as<std::byte>() + arguments[i].offset;
+          if (addend < 0) break;
+          const auto* add = args.in[static_cast<size_t>(addend)].as<std::byte>() + arguments[i].offset;
+          if (add != data[i]) std::memcpy(data[i], add, arguments[i].desc.get_size());
+          break;
+        }
         case Launch::From::packed: data[i] = const_cast<std::byte*>(packed[i].get()); break;
-        case Launch::From::scratch: data[i] = args.scratch; break;
+        case Launch::From::scratch: data[i] = args.own<std::byte>(); break;
       }
     }
     std::unique_ptr<Slot> slot = take(data);
@@ -83,7 +122,7 @@ class Shared {
       slot->data[i] = data[i];
     }
     if (status == dnnl_success) {
-      ThreadScope scope(threads);
+      OneThread scope;
       status = dnnl_primitive_execute(primitive.get(), slot->stream.get(), static_cast<int>(arguments.size()),
                                       slot->arguments.data());
     }
@@ -137,12 +176,12 @@ const dnnl::engine& engine() {
   return e;
 }
 
-ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
-  if (before_ != threads) omp_set_num_threads(std::max(threads, 1));
+OneThread::OneThread() : before_(omp_get_max_threads()) {
+  if (before_ != 1) omp_set_num_threads(1);
 }
 
-ThreadScope::~ThreadScope() {
-  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+OneThread::~OneThread() {
+  if (before_ != 1) omp_set_num_threads(before_);
 }
 
 Desc row_major(const Dims& dims) {
@@ -225,26 +264,14 @@ size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to) {
   return n;
 }
 
-void take_addend(kernel::KernelChoice& c, const kernel::MatchCall& m, bool fused) {
-  if (!m.call.has_addend()) return;
+void add_afterwards(kernel::KernelChoice& c, const kernel::MatchCall& m) {
   const auto at = static_cast<size_t>(m.call.arg_index("addend"));
-  const Layout layout = c.out.empty() ? Layout{} : c.out[0];
-  const int64_t count = storage_count(m.outputs[0].shape(), layout);
-  if (!fused) {
-    c.run = [run = std::move(c.run), at, count](const KernelArgs& args) -> Status {
-      MOKA_TRY(run(args));
-      auto* y = args.out[0].as<float>();
-      vector::loops().binary(vector::Binary::add, y, 1, args.in[at].as<float>(), 1, y, count);
-      return {};
-    };
-    return;
-  }
-  // oneDNN finds it where the result goes.
-  c.in_place = static_cast<int>(at);
-  if (!c.in.empty()) c.in[at] = layout;
-  c.run = [run = std::move(c.run), at, bytes = static_cast<size_t>(count) * sizeof(float)](const KernelArgs& args) {
-    if (args.in[at].data != args.out[0].data) std::memcpy(args.out[0].data, args.in[at].data, bytes);
-    return run(args);
+  const int64_t count = m.outputs[0].shape().count();
+  c.run = [run = std::move(c.run), at, count](const KernelArgs& args) -> Status {
+    MOKA_TRY(run(args));
+    auto* y = args.out[0].as<float>();
+    vector::loops().binary(vector::Binary::add, y, 1, args.in[at].as<float>(), 1, y, count);
+    return {};
   };
 }
 
@@ -259,56 +286,95 @@ bool is_plain_loops(const dnnl::primitive_desc_base& pd) {
   return std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos;
 }
 
-void Launch::in(int id, const Desc& desc, int arg) { arguments_.push_back({id, desc, From::in, arg, {}}); }
-void Launch::out(int id, const Desc& desc, int output) { arguments_.push_back({id, desc, From::out, output, {}}); }
-void Launch::packed(int id, const Desc& desc, int arg, const Desc& plain) {
-  if (desc == plain)
-    in(id, desc, arg);
-  else
-    arguments_.push_back({id, desc, From::packed, arg, plain});
+std::vector<Part> divide(const ir::Shape& in, Layout in_layout, const ir::Shape& out, Layout out_layout, int64_t groups,
+                         int threads) {
+  const Part whole{0, out[0], 0, groups, 0, out[1]};
+  auto cut = [&](int64_t units) { return std::max<int64_t>(std::min<int64_t>(units, threads), 1); };
+  std::vector<Part> parts;
+  if (out[0] > 1) {
+    for (int64_t n = cut(out[0]), i = 0; i < n; i++) {
+      Part p = whole;
+      p.image = out[0] * i / n;
+      p.images = out[0] * (i + 1) / n - p.image;
+      parts.push_back(p);
+    }
+    return parts;
+  }
+  if (in_layout.kind == Layout::Kind::channels_last || out_layout.kind == Layout::Kind::channels_last) return {whole};
+  // Whole blocks, of row-major data too: narrower pieces are slow.
+  const int64_t block = channel_block(), of_group = out[1] / groups, in_of_group = in[1] / groups;
+  int64_t step = block;  // channels of the result
+  if (groups > 1)
+    for (step = of_group; step < out[1] && (step % block != 0 || step / of_group * in_of_group % block != 0);)
+      step += of_group;
+  const int64_t units = (out[1] + step - 1) / step;
+  for (int64_t n = cut(units), i = 0; i < n; i++) {
+    Part p = whole;
+    p.channel = units * i / n * step;
+    p.channels = std::min(units * (i + 1) / n * step, out[1]) - p.channel;
+    if (groups > 1) {
+      p.group = p.channel / of_group;
+      p.groups = p.channels / of_group;
+    }
+    parts.push_back(p);
+  }
+  return parts;
 }
 
-kernel::KernelChoice Launch::choose(std::string_view kernel, const dnnl::primitive_desc_base& pd,
-                                    const kernel::MatchCall& call) const {
+Run input_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t groups) {
+  Run run{whole, part.image * (storage_count(whole, layout) / whole[0])};
+  run.shape[0] = part.images;
+  run.shape[1] = whole[1] / groups * part.groups;
+  run.first += whole[1] / groups * part.group * whole.count(2, whole.rank());
+  return run;
+}
+
+Run result_of(const Part& part, const ir::Shape& whole, Layout layout) {
+  Run run{whole, part.image * (storage_count(whole, layout) / whole[0])};
+  run.shape[0] = part.images;
+  run.shape[1] = part.channels;
+  run.first += part.channel * whole.count(2, whole.rank());
+  return run;
+}
+
+void Launch::in(int id, const Desc& desc, int arg, int64_t first) {
+  arguments_.push_back({id, desc, From::in, arg, static_cast<size_t>(first) * sizeof(float), {}});
+}
+void Launch::out(int id, const Desc& desc, int64_t first) {
+  arguments_.push_back({id, desc, From::out, 0, static_cast<size_t>(first) * sizeof(float), {}});
+}
+void Launch::packed(int id, const Desc& desc, int arg, const Desc& plain, int64_t first) {
+  if (desc == plain)
+    in(id, desc, arg, first);
+  else
+    arguments_.push_back({id, desc, From::packed, arg, static_cast<size_t>(first) * sizeof(float), plain});
+}
+
+kernel::KernelChoice choose(std::string_view kernel, const std::vector<Launch>& launches,
+                            const kernel::MatchCall& call) {
   kernel::KernelChoice c;
   c.kernel = kernel;
-  c.note = pd.impl_info_str();
-  c.own_threads = true;
-  auto shared = std::make_shared<Shared>();
-  shared->arguments = arguments_;
-  shared->threads = call.threads;
-  const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
-  if ((c.scratch = scratch.get_size()) > 0)
-    shared->arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, From::scratch, 0, {}});
-  for (const Argument& a : arguments_) {
-    if (a.from != From::packed) continue;
+  c.note = launches.front().primitive().impl_info_str();
+  c.tiles = static_cast<int64_t>(launches.size());
+  c.in_place = launches.front().addend();
+  for (const Launch::Argument& a : launches.front().arguments()) {
+    if (a.from != Launch::From::packed) continue;
     c.in_prepare_only.resize(call.call.all_args().size());
     c.in_prepare_only[static_cast<size_t>(a.index)] = true;
   }
-  c.prepare = [shared, pd](kernel::PrepareContext& context) -> Status {
-    ThreadScope scope(shared->threads);
-    try {
-      shared->primitive = dnnl::primitive(pd.get());
-      shared->packed.resize(shared->arguments.size());
-      for (size_t i = 0; i < shared->arguments.size(); i++) {
-        const Argument& a = shared->arguments[i];
-        if (a.from != From::packed) continue;
-        shared->packed[i] = MOKA_TRY(context.pack(a.index, key_of(a.plain, a.desc), a.desc.get_size(),
-                                                  [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                                    dnnl::memory from(a.plain, engine(), value.data),
-                                                        into(a.desc, engine(), to);
-                                                    dnnl::stream stream(engine());
-                                                    dnnl::reorder(from, into).execute(stream, from, into);
-                                                    stream.wait();
-                                                    return {};
-                                                  }));
-      }
-    } catch (const dnnl::error& e) {
-      return fail(ErrorCode::internal, "oneDNN: ", e.what());
-    }
+  auto parts = std::make_shared<std::vector<std::unique_ptr<Shared>>>();
+  for (const Launch& launch : launches) {
+    parts->push_back(std::make_unique<Shared>(launch));
+    c.thread_scratch = std::max(c.thread_scratch, parts->back()->scratch_bytes);
+  }
+  c.prepare = [parts](kernel::PrepareContext& context) -> Status {
+    for (auto& part : *parts) MOKA_TRY(part->prepare(context));
     return {};
   };
-  c.run = [shared](const KernelArgs& args) { return shared->run(args); };
+  c.run = [parts](const KernelArgs& args) -> Status {
+    for (int64_t i = args.begin; i < args.end; i++) MOKA_TRY((*parts)[static_cast<size_t>(i)]->run(args));
+    return {};
+  };
   return c;
 }
 

@@ -43,9 +43,8 @@ Match match_identity(const MatchCall& call) {
 
   // What else a choice can say, none of which a copy needs: `scratch` bytes of working memory; `in_prepare_only` for
   // inputs that `prepare` reads and repacks once (weights); `in_place` for an input whose memory the output may take
-  // over; `tiles` so that threads can share the work, or `shares` for a kernel that divides it itself; `own_threads`
-  // for libraries that have theirs; `epilogues` for the fused activation functions that the kernel applies itself (the
-  // executor applies those left over).
+  // over; `tiles` so that threads can share the work, or `shares` for a kernel that divides it itself; `epilogues`
+  // for the fused activation functions that the kernel applies itself (the executor applies those left over).
 
   // Runs in many sessions at once: only constants may be captured, and nothing may be allocated.
   choice.run = [x, n = *stored](const KernelArgs& args) -> Status {

@@ -71,20 +71,24 @@ std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool f
   return f;
 }
 
-/// Weights of a convolution as oneDNN sees them: [groups,] out, in, kernel..., read from MIL's order.
-Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
+/// Weights of a part of a convolution as oneDNN sees them: [groups,] out, in, kernel..., read from MIL's order.
+struct PlainWeights {
+  Desc desc;
+  int64_t first;  ///< element
+};
+PlainWeights plain_weights(const ir::Shape& s, int64_t groups, bool transposed, const Part& part) {
   const int64_t taps = s.count(2, s.rank());
-  const int64_t a = transposed ? s[0] / groups : s[0] / groups, b = s[1];
+  const int64_t a = s[0] / groups, b = s[1], out = part.channels / part.groups;
   Dims dims, strides;
   if (groups > 1) {
-    dims.push_back(groups);
+    dims.push_back(part.groups);
     strides.push_back(a * b * taps);
   }
   if (transposed) {
-    dims.insert(dims.end(), {b, a});
+    dims.insert(dims.end(), {out, a});
     strides.insert(strides.end(), {taps, b * taps});
   } else {
-    dims.insert(dims.end(), {a, b});
+    dims.insert(dims.end(), {out, b});
     strides.insert(strides.end(), {b * taps, taps});
   }
   int64_t step = taps;
@@ -93,7 +97,8 @@ Desc plain_weights(const ir::Shape& s, int64_t groups, bool transposed) {
     dims.push_back(s[i]);
     strides.push_back(step);
   }
-  return strided(dims, strides);
+  const int64_t first = groups > 1 ? part.group * a * b * taps : part.channel * (transposed ? 1 : b) * taps;
+  return {strided(dims, strides), first};
 }
 
 Desc any_like(const Desc& d) { return any(d.dims()); }
@@ -110,35 +115,46 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   Geometry g;
   if (!geometry_of(w, g)) return Match::no("sizes or paddings that oneDNN has not");
   const bool constant = m.is_constant("weight");
-  const Desc plain = plain_weights(weight, w.groups, transposed);
   const bool bias = call.has("bias");
   dnnl::post_ops post;
   const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
-  ThreadScope scope(m.threads);
+  OneThread scope;
   for (const Format& f : formats(m, x[1], w.taps(), fused, order)) {
+    const bool afterwards = m.call.has_addend() && !f.fused;
+    const dnnl::primitive_attr attr = attributes(f.fused ? post : dnnl::post_ops());
+    std::vector<Launch> launches;
     try {
-      auto pd = make(describe(x, f.in), constant ? any_like(plain) : plain, bias ? row_major({y[1]}) : Desc(),
-                     describe(y, f.out), g, attributes(f.fused ? post : dnnl::post_ops()));
-      if (pd.get(true) == nullptr) continue;
-      if (is_plain_loops(pd)) {
-        slow = pd.impl_info_str();
-        continue;
+      const auto parts = divide(x, f.in, y, f.out, w.groups, afterwards ? 1 : m.threads);
+      for (const Part& part : parts) {
+        const Run in = input_of(part, x, f.in, w.groups), out = result_of(part, y, f.out);
+        const PlainWeights plain = plain_weights(weight, w.groups, transposed, part);
+        auto pd = make(describe(in.shape, f.in), constant ? any_like(plain.desc) : plain.desc,
+                       bias ? row_major({part.channels}) : Desc(), describe(out.shape, f.out), g, attr);
+        if (pd.get(true) == nullptr) break;
+        if (is_plain_loops(pd)) {
+          slow = pd.impl_info_str();
+          break;
+        }
+        Launch& launch = launches.emplace_back(pd);
+        launch.in(DNNL_ARG_SRC, pd.src_desc(), call.arg_index("x"), in.first);
+        if (constant)
+          launch.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain.desc, plain.first);
+        else
+          launch.in(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain.first);
+        if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), call.arg_index("bias"), part.channel);
+        launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
+        if (m.call.has_addend() && f.fused) launch.addend(call.arg_index("addend"));
       }
-      Launch launch;
-      launch.in(DNNL_ARG_SRC, pd.src_desc(), call.arg_index("x"));
-      if (constant)
-        launch.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain);
-      else
-        launch.in(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"));
-      if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), call.arg_index("bias"));
-      launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose(name, pd, m);
+      if (launches.size() < parts.size()) continue;
+      m.threads = static_cast<int>(parts.size());
+      KernelChoice c = choose(name, launches, m);
       c.in = in_layouts(m, "x", f.in);
+      if (m.call.has_addend() && f.fused) c.in[static_cast<size_t>(call.arg_index("addend"))] = f.out;
       c.out = {f.out};
       c.epilogues = f.fused ? m.epilogue.size() : 0;
       c.cost = cost_of(m, flops, traffic(m));
-      take_addend(c, m, f.fused);
+      if (afterwards) add_afterwards(c, m);
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
       slow = e.what();
@@ -187,7 +203,7 @@ Match match_pool(const MatchCall& given, algorithm a) {
   auto w = ops::pool_window(given.call);
   if (!w.ok()) return Match::no("an invalid window");
   const double flops = static_cast<double>(given.outputs[0].shape().count()) * static_cast<double>(w->taps());
-  const MatchCall m = with_threads_for(given, flops);
+  MatchCall m = with_threads_for(given, flops);
   Geometry g;
   if (!geometry_of(*w, g)) return Match::no("sizes or paddings that oneDNN has not");
   // oneDNN walks the whole window, padding included.
@@ -200,20 +216,28 @@ Match match_pool(const MatchCall& given, algorithm a) {
   const Layout layout = layout_of(m, "x") == blocked() ? blocked() : Layout{};
   dnnl::post_ops post;
   bool fused = append_epilogues(m, post) == m.epilogue.size();
-  ThreadScope scope(m.threads);
+  OneThread scope;
   for (int attempt = 0; attempt < 2; attempt++) {
     const Layout l = attempt == 0 ? layout : Layout{};
     if (attempt > 0) fused = false;
     if (!fused && !l.is_row_major()) continue;
+    const dnnl::primitive_attr attr = attributes(fused ? post : dnnl::post_ops());
+    std::vector<Launch> launches;
     try {
-      dnnl::pooling_forward::desc d(prop_kind::forward_inference, a, describe(x, l), describe(y, l), g.strides,
-                                    dims_of(w->kernel), g.begin, g.end);
-      dnnl::pooling_forward::primitive_desc pd(d, attributes(fused ? post : dnnl::post_ops()), engine(), true);
-      if (pd.get(true) == nullptr) continue;
-      Launch launch;
-      launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"));
-      launch.out(DNNL_ARG_DST, pd.dst_desc());
-      KernelChoice c = launch.choose("cpu.avg_pool.onednn", pd, m);
+      const auto parts = divide(x, l, y, l, x[1], m.threads);
+      for (const Part& part : parts) {
+        const Run in = input_of(part, x, l, x[1]), out = result_of(part, y, l);
+        dnnl::pooling_forward::desc d(prop_kind::forward_inference, a, describe(in.shape, l), describe(out.shape, l),
+                                      g.strides, dims_of(w->kernel), g.begin, g.end);
+        dnnl::pooling_forward::primitive_desc pd(d, attr, engine(), true);
+        if (pd.get(true) == nullptr) break;
+        Launch& launch = launches.emplace_back(pd);
+        launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"), in.first);
+        launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
+      }
+      if (launches.size() < parts.size()) continue;
+      m.threads = static_cast<int>(parts.size());
+      KernelChoice c = choose("cpu.avg_pool.onednn", launches, m);
       c.in = in_layouts(m, "x", l);
       c.out = {l};
       c.epilogues = fused ? m.epilogue.size() : 0;

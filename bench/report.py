@@ -17,7 +17,7 @@ from nets import FAMILIES
 
 DEFAULT = "build/bench/results.json"
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
-BYTES = {"fp32": 4, "fp16": 2, "nn": 4}  # of a weight
+BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # of a weight
 
 
 def milliseconds(seconds):
@@ -319,7 +319,7 @@ def results_text(data, threads, precision):
 
 
 def heading(threads, precision):
-    kind = {"fp32": "float32", "fp16": "float16 weights", "nn": "neural networks"}[precision]
+    kind = {"fp32": "float32", "fp16": "float16 weights", "nn": "neural networks", "int8": "8-bit weights", "int4": "4-bit weights"}[precision]
     return f"{kind}, {threads} thread{'s' if threads > 1 else ''}"
 
 

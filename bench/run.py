@@ -147,7 +147,8 @@ class Run:
         ready = []
         for engine in present:
             for precision in self.options.precision:
-                if precision not in engines.module(engine).PRECISIONS:
+                wanted = precision not in samples.ONLY_WITH_GOAL or precision in self.data["nets"][name]["goals"]
+                if not wanted or precision not in engines.module(engine).PRECISIONS:
                     continue
                 self.progress.passing(f"{engine} {precision}: converting")
                 model, done = self.cache.model(name, folder, engine, precision)

@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import pathlib
+import re
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -24,7 +25,10 @@ def module(name):
 
 
 def source(name):
-    return (HERE / f"{name}.py").read_bytes()
+    """Everything that decides how a net is converted, for the key of what is made from it."""
+    own = (HERE / f"{name}.py").read_bytes()
+    shared = re.findall(r"(?m)^from harness import (\w+)", own.decode())
+    return own + b"".join((HERE.parent / "harness" / f"{module}.py").read_bytes() for module in shared)
 
 
 def versions(name):

@@ -1,11 +1,12 @@
-"""Core ML models, converted by coremltools: ML programs in float32 and float16, and neural networks."""
+"""Core ML models, converted by coremltools: ML programs in float32, float16 and with compressed weights, and neural networks."""
 
 from engines import Refused
+from harness import compressed
 
 TITLE = "Moka"
 PACKAGES = ("moka-coreml", "coremltools", "torch")
 IMPORTS = ("moka",)
-PRECISIONS = ("fp32", "fp16", "nn")
+PRECISIONS = ("fp32", "fp16", "nn", *compressed.WEIGHTS)
 CACHE = "MOKA_CACHE"  # the variable that names a folder for packed weights
 
 
@@ -15,12 +16,13 @@ def convert(net, folder, precision):
     import torch
 
     inputs, states = net.inputs, []
-    model, outputs = net.model(), net.outputs
+    of = compressed.rounded_net(net, precision, folder) if precision in compressed.WEIGHTS else net
+    model, outputs = of.model(), of.outputs
     if net.states:
         if precision == "nn":
             raise Refused("neural networks have no states")
         states = [ct.StateType(ct.TensorType(shape=inputs[name].shape, dtype=np.float16), name=name) for name in net.states]
-        model, outputs = net.stateful_model()
+        model, outputs = of.stateful_model()
         inputs = {name: array for name, array in inputs.items() if name not in net.states}
     with torch.no_grad():
         traced = torch.jit.trace(model, net.tensors(inputs), check_trace=False)
@@ -39,8 +41,10 @@ def convert(net, folder, precision):
         return
     converted = ct.convert(
         traced, convert_to="mlprogram", outputs=[ct.TensorType(name=name, dtype=np.float32) for name in outputs],
-        minimum_deployment_target=ct.target.iOS18 if states else ct.target.iOS16, **({"states": states} if states else {}),
+        minimum_deployment_target=ct.target.iOS18 if states or of is not net else ct.target.iOS16, **({"states": states} if states else {}),
         compute_precision=ct.precision.FLOAT32 if precision == "fp32" else ct.precision.FLOAT16, **options)
+    if precision in compressed.WEIGHTS:
+        converted = compressed.compress(converted, precision)
     converted.save(str(folder / "model.mlpackage"))
 
 

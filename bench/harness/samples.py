@@ -14,9 +14,11 @@ import pathlib
 FORMAT = 1
 MOKA = "moka"
 # How far outputs may be from PyTorch's float32, relative to the largest of them.
-TOLERANCE = {"fp32": 5e-4, "fp16": 2e-3, "nn": 5e-4}
+TOLERANCE = {"fp32": 5e-4, "fp16": 2e-3, "nn": 5e-4, "int8": 2e-3, "int4": 2e-3}
 # A peer may answer in its usual precision where the question is of another kind.
-STANDS_FOR = {"fp32": ("fp32",), "fp16": ("fp16", "fp32"), "nn": ("fp32",)}
+STANDS_FOR = {"fp32": ("fp32",), "fp16": ("fp16", "fp32"), "nn": ("fp32",), "int8": ("fp16", "fp32"), "int4": ("fp16", "fp32")}
+ONLY_WITH_GOAL = ("int8", "int4")  # precisions that a net is measured in only if it has a goal for them
+ANSWERS = "outputs.npz"  # of PyTorch, in a net's folder and in that of a model whose weights were rounded first
 
 
 def key(sample):

@@ -1,0 +1,66 @@
+"""Weights of whole numbers with scales, as coremltools' `linear_quantize_weights` makes them by default for a type.
+
+Rounding random weights to 4 bits changes a net's answers far more than any engine does. So a net's matrices are rounded before
+PyTorch answers, to numbers that the compressed model holds as they are.
+"""
+
+import copy
+import dataclasses
+
+from harness import samples
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    largest: int  # whole number
+    block: int    # numbers of a row with a scale; 0: all
+
+
+WEIGHTS = {"int8": Weights(127, 0), "int4": Weights(7, 32)}
+
+
+def rounded_net(net, precision, folder):
+    """The net with such weights; PyTorch's answers for them go into `folder`, beside the model that is made."""
+    import numpy as np
+    import torch
+
+    def model():
+        found = net.model()
+        round_matrices(found, precision)
+        return found
+
+    same = copy.copy(net)
+    same.model = model
+    with torch.no_grad():
+        answers = model()(*net.tensors())
+    answers = answers if isinstance(answers, (tuple, list)) else (answers,)
+    np.savez(folder / samples.ANSWERS, **{name: answer.numpy() for name, answer in zip(net.outputs, answers)})
+    return same
+
+
+def rounded(matrix, weights):
+    """A matrix of float32, each number a float16 scale times a whole number up to `largest`."""
+    import torch
+
+    blocks = matrix.reshape(matrix.shape[0], -1, weights.block or matrix[0].numel())
+    scale = (blocks.abs().amax(-1, keepdim=True) / weights.largest).half().float().clamp_min(torch.finfo(torch.half).tiny)
+    return ((blocks / scale).round().clamp(-weights.largest, weights.largest) * scale).reshape(matrix.shape)
+
+
+def round_matrices(model, precision):
+    """All of a module's parameters that coremltools would compress, in place."""
+    import torch
+
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.copy_(rounded(parameter, WEIGHTS[precision]))
+
+
+def compress(model, precision):
+    import coremltools.optimize.coreml as cto
+
+    weights = WEIGHTS[precision]
+    blocks = {"granularity": "per_block", "block_size": weights.block} if weights.block else {"granularity": "per_channel"}
+    config = cto.OpLinearQuantizerConfig(mode="linear_symmetric", dtype=precision, **blocks)
+    return cto.linear_quantize_weights(model, cto.OptimizationConfig(global_config=config))

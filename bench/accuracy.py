@@ -24,7 +24,6 @@ import run
 from harness import client, machine, models, samples
 
 LIMITS = {"fp32": 1e-4, "fp16": 2e-3}
-NEAR_FLOOR = 1.1  # of the floor: the file's constants are not quite those that PyTorch rounds
 THREADS = (1, 2)
 
 
@@ -59,12 +58,12 @@ class Checker:
             title = nets.module(name).TITLE if reason else models.facts(folder)["title"]
             floor = None
             if not reason and "fp16" in self.options.precision:
-                floor = self.cache.ask(f"{name}-floor", ["floor", name, str(folder)])
+                floor = self.cache.floor(name, folder)
             for precision in self.options.precision:
                 row = {"net": name, "title": title, "precision": precision, "limit": LIMITS[precision], "build": self.build,
                        "date": self.date}
                 if precision == "fp16" and floor:
-                    row["floor"] = floor.get("floor")
+                    row["floor"] = floor
                 row.update({"reason": reason} if reason else self.row(name, folder, precision))
                 row["verdict"] = verdict(row)
                 yield row
@@ -98,7 +97,7 @@ def verdict(row):
     if row["error"] <= row["limit"]:
         return "within"
     floor = row.get("floor")
-    return "the weights' rounding" if floor is not None and row["error"] <= NEAR_FLOOR * floor else "too far"
+    return "the weights' rounding" if floor is not None and row["error"] <= samples.NEAR_FLOOR * floor else "too far"
 
 
 def is_good(row):

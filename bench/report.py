@@ -269,7 +269,7 @@ def reasons(data):
         if s["status"] == "failed":
             grouped.setdefault((s["net"], s["engine"], s.get("reason", "")), []).append(s["precision"])
         elif not samples.is_right(s):
-            why = f"outputs are off by {exact(s['error'])} of their scale, allowed are {samples.TOLERANCE[s['precision']]:g}"
+            why = f"outputs are off by {exact(s['error'])} of their scale, allowed are {samples.allowed(s):.2g}"
             grouped.setdefault((s["net"], s["engine"], why), []).append(s["precision"])
     for (net, engine, why), precisions in grouped.items():
         lines.append([data["nets"][net]["title"], title(data, engine), ", ".join(dict.fromkeys(precisions)), "`" + why.replace("`", "'") + "`"])
@@ -315,6 +315,10 @@ def tables(data):
 
 def results_text(data, threads, precision):
     behind = behind_table(data, threads, precision)
+    rounded = [f"{row.title} {exact(row.facts['floor'])}" for row in rows(data, threads, precision) if row.moka and "allowed" in row.moka]
+    if rounded:
+        behind = (f"Rounding the weights takes PyTorch itself as far as this from its answers, and whoever reads them may be so far off: "
+                  f"{'; '.join(rounded)}.\n{behind}")
     return f"{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}" + (f"\n{behind}" if behind else "")
 
 

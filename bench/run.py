@@ -144,6 +144,8 @@ class Run:
             self.progress.say(f"  not built: {reason}")
             return
         self.data["nets"][name] = models.facts(folder)
+        if "fp16" in self.options.precision:
+            self.data["nets"][name]["floor"] = self.cache.floor(name, folder)
         ready = []
         for engine in present:
             for precision in self.options.precision:
@@ -164,6 +166,9 @@ class Run:
         for engine, precision, model, done in ready:
             sample = {"net": name, "engine": engine, "threads": threads, "precision": precision, "status": "failed",
                       "size": done["size"]}
+            floor = self.data["nets"][name].get("floor") if precision == "fp16" else None
+            if floor and samples.NEAR_FLOOR * floor > samples.TOLERANCE[precision]:
+                sample["allowed"] = samples.NEAR_FLOOR * floor
             self.data["samples"].append(sample)
             if done.get("reason"):
                 sample["reason"] = done["reason"]

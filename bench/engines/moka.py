@@ -1,12 +1,11 @@
 """Core ML models, converted by coremltools: ML programs in float32, float16 and with compressed weights, and neural networks."""
 
-from engines import Refused
 from harness import compressed
 
 TITLE = "Moka"
 PACKAGES = ("moka-coreml", "coremltools", "torch")
 IMPORTS = ("moka",)
-PRECISIONS = ("fp32", "fp16", "nn", *compressed.WEIGHTS)
+PRECISIONS = ("fp32", "fp16", "nn", "int8", "int4")
 CACHE = "MOKA_CACHE"  # the variable that names a folder for packed weights
 
 
@@ -18,9 +17,7 @@ def convert(net, folder, precision):
     inputs, states = net.inputs, []
     of = compressed.rounded_net(net, precision, folder) if precision in compressed.WEIGHTS else net
     model, outputs = of.model(), of.outputs
-    if net.states:
-        if precision == "nn":
-            raise Refused("neural networks have no states")
+    if net.states and precision != "nn":
         states = [ct.StateType(ct.TensorType(shape=inputs[name].shape, dtype=np.float16), name=name) for name in net.states]
         model, outputs = of.stateful_model()
         inputs = {name: array for name, array in inputs.items() if name not in net.states}

@@ -111,6 +111,11 @@ class Cache:
         result = self.step(folder, name, ["net", name, str(folder)])
         return folder, result.get("reason")
 
+    def floor(self, name, net_folder):
+        """PyTorch's own error when the weights are rounded to float16, or None where that is not known."""
+        key = digest((HERE / "floor.py").read_bytes())
+        return self.step(net_folder / f"floor-{key}", f"{name}-floor", ["floor", name, str(net_folder)]).get("floor")
+
     def model(self, name, net_folder, engine, precision):
         """The folder of the net for an engine, and done.json's content."""
         key = digest(engines.source(engine), engines.versions(engine))

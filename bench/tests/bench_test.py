@@ -148,6 +148,15 @@ class WhoIsBest(unittest.TestCase):
         self.assertEqual(samples.key(samples.best_peer(every, "a", 1, "fp32")), ("a", "right", 1, "fp32"))
         self.assertEqual(samples.key(report.Row(results(*every), "a", 1, "fp16").peers["right"]), ("a", "right", 1, "fp32"))
 
+    def test_rounding_the_weights_may_take_answers_further(self):
+        moka = sample("a", "moka", precision="fp16", error=3e-3, allowed=3.2e-3)
+        other = sample("a", "left", precision="fp32", error=3e-3)
+        self.assertTrue(samples.is_right(moka))
+        self.assertFalse(samples.is_right({**moka, "error": 4e-3}))
+        self.assertFalse(samples.is_right(other, "fp16"))
+        data = results(moka, other, nets={"a": {"floor": 2.9e-3}}, precision=["fp16"])
+        self.assertIn("may be so far off: A 3e-03", report.results_text(data, 1, "fp16"))
+
     def test_threads_are_not_mixed(self):
         every = [sample("a", "left", 5, threads=2), sample("a", "right", 10)]
         self.assertEqual(samples.best_peer(every, "a", 1, "fp32")["engine"], "right")
@@ -430,6 +439,11 @@ class Folders(unittest.TestCase):
         self.assertNotIn(encoder, nets.source("resnet50"))
         for name in nets.every():
             self.assertIn(b"def randomise_batch_norms", nets.source(name))
+
+    def test_a_model_is_made_anew_for_what_its_engine_shares(self):
+        shared = (nets.HERE.parent / "harness" / "compressed.py").read_bytes()
+        self.assertIn(shared, engines.source(samples.MOKA))
+        self.assertNotIn(shared, engines.source("onnxruntime"))
 
     def test_engines(self):
         self.assertEqual(engines.names()[0], samples.MOKA)

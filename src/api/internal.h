@@ -57,6 +57,8 @@ Result<void*> bind_default(const import::FeatureDescription& feature, const ir::
 
 /// `shape` of a neural network's output, or the described one where that holds as many elements.
 ir::Shape output_shape(const import::FeatureDescription& feature, const ir::Shape& shape);
+/// Memory for an output that is computed as `view`, of undefined content; no data: it is returned in another form.
+Result<MultiArray> new_output(const import::FeatureDescription& feature, const ir::TensorView& view);
 /// Converts an output of the function into `value`: into its memory when it has a fitting one.
 Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value);

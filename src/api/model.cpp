@@ -191,6 +191,40 @@ Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading
   return fail(e.code(), "inputs of rank 5: ", e.to_string());
 }
 
+namespace {
+
+bool has_value(const FeatureValue* value) {
+  return value != nullptr && !std::holds_alternative<std::monostate>(*value);
+}
+
+/// Arrays that a frame computes its outputs in. They end with the prediction, whatever becomes of it, and the frame
+/// stays.
+class PlacedOutputs {
+ public:
+  explicit PlacedOutputs(runtime::Frame& frame) : frame_(frame) {}
+  PlacedOutputs(const PlacedOutputs&) = delete;
+  PlacedOutputs& operator=(const PlacedOutputs&) = delete;
+  ~PlacedOutputs() {
+    for (const auto& [i, array] : arrays_) frame_.place_output(i, nullptr);
+  }
+  void add(size_t i, MultiArray array) {
+    if (array.data() == nullptr) return;
+    frame_.place_output(i, array.data());
+    arrays_.emplace_back(i, std::move(array));
+  }
+  MultiArray* find(size_t i) {
+    for (auto& [of, array] : arrays_)
+      if (of == i) return &array;
+    return nullptr;
+  }
+
+ private:
+  runtime::Frame& frame_;
+  std::vector<std::pair<size_t, MultiArray>> arrays_;
+};
+
+}  // namespace
+
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran) const {
   const import::FunctionDescription& f = model->function();
@@ -256,8 +290,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
         if (data == nullptr)
           return fail(ErrorCode::invalid_argument, "state '", x.name, "': expected ", types[i].element(),
                       ", which the given state does not have: states are made by new_state of the same model");
-      } else if (const FeatureValue* value = inputs.find(x.name);
-                 value != nullptr && !std::holds_alternative<std::monostate>(*value)) {
+      } else if (const FeatureValue* value = inputs.find(x.name); has_value(value)) {
         data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
       } else {
         data = MOKA_TRY(api::bind_default(x, types[i], *session, i));
@@ -266,11 +299,24 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     }
     session->context.trace = trace;
     if (ran != nullptr) *ran = {runs, session->plan};
+    auto returned = [&](size_t i, ir::TensorView view) {
+      if (runs != model.get() || sequences_only) view.shape = api::output_shape(f.outputs[i], view.shape);
+      return view;
+    };
+    PlacedOutputs placed(*session->frame);
+    for (size_t i = 0; i < f.outputs.size(); i++) {
+      const ir::TensorView* view = session->frame->placeable_output(i);
+      if (view == nullptr || has_value(outputs.find(f.outputs[i].name))) continue;
+      placed.add(i, MOKA_TRY(api::new_output(f.outputs[i], returned(i, *view))));
+    }
     MOKA_TRY(session->frame->run());
     for (size_t i = 0; i < f.outputs.size(); i++) {
-      ir::TensorView view = session->frame->output(i);
-      if (runs != model.get() || sequences_only) view.shape = api::output_shape(f.outputs[i], view.shape);
-      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), view, outputs[f.outputs[i].name]));
+      if (MultiArray* array = placed.find(i)) {
+        outputs[f.outputs[i].name] = std::move(*array);
+        continue;
+      }
+      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), returned(i, session->frame->output(i)),
+                                 outputs[f.outputs[i].name]));
     }
     return {};
   }();

@@ -4,6 +4,7 @@
 
 #include "api/internal.h"
 #include "base/half.h"
+#include "base/pixels.h"
 
 namespace moka::api {
 
@@ -72,6 +73,32 @@ Status store_array(const FeatureDescription& f, const ir::TensorView& view, Feat
   return {};
 }
 
+/// Planes of float32 into pixels of bytes. `swap`: the first plane is the last colour of a pixel.
+void store_pixels(const float* planes, const Image& image, int channels, bool swap) {
+  constexpr int64_t kPixels = 256;  // at a time
+  uint8_t c[3][kPixels];
+  const int64_t w = image.width, count = w * image.height;
+  const size_t step = bytes_per_pixel(image.format);
+  const uint8_t *first = c[swap ? 2 : 0], *last = c[swap ? 0 : 2];
+  for (int64_t y = 0; y < image.height; y++) {
+    for (int64_t x = 0; x < w; x += kPixels) {
+      const int64_t n = std::min(kPixels, w - x);
+      uint8_t* p = image.pixels.get() + y * image.row_bytes + x * static_cast<int64_t>(step);
+      if (channels == 1) {
+        float_to_byte(planes + y * w + x, p, static_cast<size_t>(n));
+        continue;
+      }
+      for (int k = 0; k < 3; k++) float_to_byte(planes + k * count + y * w + x, c[k], static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; i++, p += step) {
+        p[0] = first[i];
+        p[1] = c[1][i];
+        p[2] = last[i];
+        if (step == 4) p[3] = 255;
+      }
+    }
+  }
+}
+
 Status store_image(const FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
   int rank = view.shape.rank();
   bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
@@ -111,6 +138,10 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
     double v = number(i);
     return static_cast<uint8_t>(std::isnan(v) ? 0 : std::lrint(std::clamp(v, 0.0, 255.0)));
   };
+  if (view.dtype == ir::DType::fp32 && backing->format != PixelFormat::gray_float32) {
+    store_pixels(view.as<float>(), *backing, gray ? 1 : 3, swap);
+    return {};
+  }
   for (int64_t y = 0; y < h; y++) {
     uint8_t* p = backing->pixels.get() + y * backing->row_bytes;
     for (int64_t x = 0; x < w; x++, p += step) {
@@ -139,6 +170,15 @@ ir::Shape output_shape(const FeatureDescription& f, const ir::Shape& shape) {
   if (!described.ok()) return shape;
   auto count = described->checked_count();
   return count.ok() && *count == shape.count() ? *described : shape;
+}
+
+Result<MultiArray> new_output(const FeatureDescription& f, const ir::TensorView& view) {
+  if (f.kind != FeatureKind::multi_array || view.dtype != f.array.dtype || view.dtype == ir::DType::string ||
+      view.shape.rank() == 0)
+    return MultiArray();
+  const DataType type = MOKA_TRY_IN(from_ir(view.dtype), cat("output '", f.name, "'"));
+  ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(view.dtype, view.shape));
+  return MultiArray(t.mutable_data(), type, view.shape.to_vector(), {}, t.owner());
 }
 
 Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,

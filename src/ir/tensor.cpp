@@ -177,7 +177,7 @@ void store_i64(const TensorView& t, int64_t i, int64_t v) {
   }
 }
 
-Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
+Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, void* (*allocator)(size_t)) {
   size_t n = MOKA_TRY(storage_bytes(dtype, shape));
   Tensor t;
   t.dtype_ = dtype;
@@ -188,7 +188,7 @@ Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
     t.data_ = v->data();
     t.owner_ = v;
   } else {
-    void* p = std::calloc(1, (n + 64 + 63) / 64 * 64);
+    void* p = allocator((n + 64 + 63) / 64 * 64);
     if (p == nullptr)
       return fail(ErrorCode::out_of_budget, "no memory for ", n, " bytes of tensor<", dtype, ", ", shape, ">");
     auto* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
@@ -197,6 +197,12 @@ Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
   }
   return t;
 }
+
+Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
+  return allocate(dtype, shape, [](size_t bytes) { return std::calloc(1, bytes); });
+}
+
+Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) { return allocate(dtype, shape, std::malloc); }
 
 Result<Tensor> Tensor::wrap(DType dtype, const Shape& shape, Bytes data) {
   if (dtype == DType::string || dtype == DType::none)

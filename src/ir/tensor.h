@@ -43,6 +43,8 @@ class Tensor {
   Tensor() = default;
   /// Zero-filled (strings: empty). Errors: unsupported (size).
   static Result<Tensor> zeros(DType dtype, const Shape& shape);
+  /// The same with undefined content, but for strings.
+  static Result<Tensor> uninitialized(DType dtype, const Shape& shape);
   /// Shares `data`, which must be at least storage_bytes long. Not for strings. Error: malformed when too short.
   static Result<Tensor> wrap(DType dtype, const Shape& shape, Bytes data);
   static Tensor strings(const Shape& shape, std::vector<std::string> values);
@@ -79,6 +81,8 @@ class Tensor {
   bool operator==(const Tensor& o) const;  ///< same type, same bytes
 
  private:
+  static Result<Tensor> allocate(DType dtype, const Shape& shape, void* (*allocator)(size_t));
+
   DType dtype_ = DType::none;
   Shape shape_;
   const void* data_ = nullptr;

@@ -51,6 +51,7 @@ Status Frame::set_up() {
   objects_.resize(plan_->objects);
   views_.resize(places.size());
   patches_.resize(places.size());
+  find_placeable();
   for (size_t i = 0; i < places.size(); i++) {
     const Place& p = places[i];
     const ir::Type& t = storage_type(p.type);
@@ -60,7 +61,10 @@ Status Frame::set_up() {
       v.shape = t.shape();
     }
     switch (p.storage) {
-      case Storage::arena: v.data = arena_.get() + p.offset; break;
+      case Storage::arena:
+        v.data = arena_.get() + p.offset;
+        if (is_placeable(p.root)) patches_[static_cast<size_t>(p.root)].push_back({&v, p.delta});
+        break;
       case Storage::constant:
         if (t.is_tensor()) {
           v.data = const_cast<void*>(p.constant.data());
@@ -103,7 +107,8 @@ void Frame::fill(StepData& data, const Step& step) {
     for (int i : from) to.push_back(views_[static_cast<size_t>(i)]);
     for (size_t k = 0; k < from.size(); k++) {
       const Place& p = plan_->places[static_cast<size_t>(from[k])];
-      if (p.storage == Storage::external) patches_[static_cast<size_t>(p.root)].push_back({&to[k], p.delta});
+      if (p.storage == Storage::external || (p.storage == Storage::arena && is_placeable(p.root)))
+        patches_[static_cast<size_t>(p.root)].push_back({&to[k], p.delta});
     }
   };
   data.in.reserve(step.in.size());
@@ -117,6 +122,33 @@ void Frame::fill(StepData& data, const Step& step) {
     data.call->op = step.op;
     data.call->random = &context_.random;
   }
+}
+
+void Frame::find_placeable() {
+  placeable_.assign(plan_->places.size(), false);
+  placeable_outputs_.assign(plan_->outputs.size(), false);
+  if (plan_->pending != nullptr) return;
+  for (size_t i = 0; i < plan_->outputs.size(); i++) {
+    const Place& p = plan_->places[static_cast<size_t>(plan_->outputs[i])];
+    if (p.storage != Storage::arena || !p.type.is_tensor() || !p.layout.is_row_major()) continue;
+    const Place& root = plan_->places[static_cast<size_t>(p.root)];
+    auto bytes = ir::storage_bytes(p.type.dtype(), p.type.shape());
+    const bool alone = root.storage == Storage::arena && root.layout.is_row_major() && p.delta == 0 && bytes.ok() &&
+                       *bytes == root.bytes && !is_placeable(p.root);
+    placeable_outputs_[i] = alone;
+    if (alone) placeable_[static_cast<size_t>(p.root)] = true;
+  }
+}
+
+const ir::TensorView* Frame::placeable_output(size_t i) const {
+  return i < placeable_outputs_.size() && placeable_outputs_[i] ? &views_[static_cast<size_t>(plan_->outputs[i])]
+                                                                : nullptr;
+}
+
+void Frame::place_output(size_t i, void* data) {
+  const int place = plan_->outputs[i];
+  const Place& root = plan_->places[static_cast<size_t>(plan_->places[static_cast<size_t>(place)].root)];
+  set_external(place, data != nullptr ? data : arena_.get() + root.offset);
 }
 
 void Frame::set_external(int place, void* data) {

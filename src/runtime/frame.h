@@ -38,6 +38,11 @@ class Frame {
   const plan::Plan& plan() const { return *plan_; }
   /// Points block input `i` at its data, dense and row-major, of the planned type.
   void set_input(size_t i, void* data) { set_external(plan_->inputs[i], data); }
+  /// The type and shape that block output `i` will have, where it can be computed in any memory; null: where something
+  /// else shares its memory, or nothing is known before run.
+  const ir::TensorView* placeable_output(size_t i) const;
+  /// Computes such an output there until told otherwise, dense and row-major; null: in the frame's own memory.
+  void place_output(size_t i, void* data);
   /// Runs to the end of the block, through continuations.
   Status run();
   /// After run: block output `i`, valid until the next run.
@@ -70,6 +75,8 @@ class Frame {
   void set_external(int place, void* data);
   void import_values();
   void find_teams();
+  void find_placeable();
+  bool is_placeable(int root) const { return placeable_[static_cast<size_t>(root)]; }
   void* object_data(const ir::Type& type, Object& object);
   Status run_step(size_t s);
   Status run_kernel(const plan::Step& step, StepData& data);
@@ -99,7 +106,9 @@ class Frame {
     ir::TensorView* view;
     size_t delta;  ///< as Place::delta
   };
-  std::vector<std::vector<Patch>> patches_;  ///< by root place
+  std::vector<std::vector<Patch>> patches_;  ///< by root place, of memory that is not the frame's or need not be
+  std::vector<bool> placeable_;              ///< root places whose memory is an output's alone
+  std::vector<bool> placeable_outputs_;      ///< of several that have the same memory the first
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<Loose> loose_;
   std::vector<ir::Type> key_;

@@ -6,9 +6,9 @@
 
 #include "api/internal.h"
 #include "api/structure.h"
+#include "base/processors.h"
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
-#include "kernel/workers.h"
 
 namespace moka {
 
@@ -58,7 +58,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
   options.plan.devices = api::unwrap(api::devices_for(configuration));
-  options.plan.threads = configuration.threads > 0 ? configuration.threads : kernel::processors();
+  options.plan.threads = configuration.threads > 0 ? configuration.threads : processors();
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/half.h"
+#include "base/memory.h"
 
 namespace moka::ir {
 
@@ -177,7 +178,7 @@ void store_i64(const TensorView& t, int64_t i, int64_t v) {
   }
 }
 
-Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, void* (*allocator)(size_t)) {
+Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, std::shared_ptr<void> (*allocator)(size_t)) {
   size_t n = MOKA_TRY(storage_bytes(dtype, shape));
   Tensor t;
   t.dtype_ = dtype;
@@ -188,21 +189,27 @@ Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, void* (*allocat
     t.data_ = v->data();
     t.owner_ = v;
   } else {
-    void* p = allocator((n + 64 + 63) / 64 * 64);
-    if (p == nullptr)
+    std::shared_ptr<void> memory = allocator(n);
+    if (memory == nullptr)
       return fail(ErrorCode::out_of_budget, "no memory for ", n, " bytes of tensor<", dtype, ", ", shape, ">");
-    auto* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
-    t.owner_ = std::shared_ptr<const void>(p, [](const void* q) { std::free(const_cast<void*>(q)); });
-    t.data_ = aligned;
+    t.data_ = memory.get();
+    t.owner_ = std::move(memory);
   }
   return t;
 }
 
 Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
-  return allocate(dtype, shape, [](size_t bytes) { return std::calloc(1, bytes); });
+  return allocate(dtype, shape, [](size_t bytes) -> std::shared_ptr<void> {
+    void* p = std::calloc(1, (bytes + 64 + 63) / 64 * 64);
+    if (p == nullptr) return nullptr;
+    const std::shared_ptr<void> whole(p, std::free);
+    return {whole, reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64)};
+  });
 }
 
-Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) { return allocate(dtype, shape, std::malloc); }
+Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) {
+  return allocate(dtype, shape, [](size_t bytes) -> std::shared_ptr<void> { return allocate_large(bytes); });
+}
 
 Result<Tensor> Tensor::wrap(DType dtype, const Shape& shape, Bytes data) {
   if (dtype == DType::string || dtype == DType::none)

@@ -81,7 +81,7 @@ class Tensor {
   bool operator==(const Tensor& o) const;  ///< same type, same bytes
 
  private:
-  static Result<Tensor> allocate(DType dtype, const Shape& shape, void* (*allocator)(size_t));
+  static Result<Tensor> allocate(DType dtype, const Shape& shape, std::shared_ptr<void> (*allocator)(size_t));
 
   DType dtype_ = DType::none;
   Shape shape_;

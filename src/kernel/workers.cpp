@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/processors.h"
+
 namespace moka::kernel {
 
 namespace {
@@ -208,15 +210,6 @@ Crew::~Crew() {
 void Crew::start(const FunctionRef<void(int)>& f) {
   started_ = true;
   for (int i = 0; i < count_; i++) workers_[static_cast<size_t>(i)]->start(f, i + 1);
-}
-
-int processors() {
-  static const int count = [] {
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed))
-                                                               : static_cast<int>(std::thread::hardware_concurrency());
-  }();
-  return count;
 }
 
 bool crowded() { return lent.load(std::memory_order_relaxed) > processors(); }

@@ -34,8 +34,6 @@ class Crew {
   bool started_ = false;
 };
 
-/// Processors that this process may use, when it was first asked.
-int processors();
 /// Whether crews have more threads now than there are processors.
 bool crowded();
 

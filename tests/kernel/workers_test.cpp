@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "base/processors.h"
+
 namespace moka::kernel {
 namespace {
 

@@ -172,7 +172,8 @@ def goals_line(data, threads, precision):
     ratios = [r for r in (row.ratio() for row in every) if r is not None]
     if not ratios:
         return "Nothing to compare.\n"
-    goals = [row.goal for row in every if row.ratio() is not None and row.goal is not None and not row.facts.get("relative_to")]
+    compared = [row for row in every if row.ratio() is not None and not row.facts.get("relative_to")]
+    goals = [row.goal for row in compared] if all(row.goal is not None for row in compared) else []
     behind = [row.title for row in every if row.verdict() in ("behind", "wrong", "does not run")]
     text = f"Geometric mean of Moka over the best peer with right outputs: **{stats.geometric_mean(ratios):.3f}** over {len(ratios)} nets"
     text += f" (the goals' is {stats.geometric_mean(goals):.3f})." if goals else "."

@@ -36,7 +36,10 @@ struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
   std::string function_name;  ///< empty: the default function
   Precision precision = Precision::at_least;
-  int threads = 0;  ///< of one prediction; 0: one for each core
+  int threads = 0;  ///< of one prediction; 0: one for each core, or of `processors`
+  /// Where threads run that help the one that loads or predicts, which stays where its caller has bound it: numbers as
+  /// the system counts them. Empty: where the caller's thread may run.
+  std::vector<int> processors;
   /// Bytes that a model's own numbers may make Moka allocate, weights in mapped files not counted; 0: no limit.
   size_t memory_budget = 0;
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails

@@ -121,10 +121,12 @@ typedef struct moka_configuration {
   const char* device;        /* only this device and "reference"; NULL: by compute_units */
   const char* kernel_cache; /* measured times that choose kernels: a path, "default", "off"; NULL: $MOKA_KERNEL_CACHE */
   moka_measure_kernels measure_kernels; /* what is measured is written to the kernel cache */
-  const char* cache; /* folder that keeps packed weights: a path, "default", "off"; NULL: $MOKA_CACHE, else off */
+  const char* cache;      /* folder that keeps packed weights: a path, "default", "off"; NULL: $MOKA_CACHE, else off */
+  const int* processors;  /* where threads run that help the calling one; copied */
+  size_t processor_count; /* 0: where the calling thread may run */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT \
-  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL }
+  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0 }
 
 /* A file beside the specification: "weights/weight.bin". */
 typedef struct moka_blob {

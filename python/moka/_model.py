@@ -64,7 +64,9 @@ class Model:
     compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
     function: name of the function to load; None: the default one.
     precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type).
-    threads: of one prediction; 0: one for each core.
+    threads: of one prediction; 0: one for each core, or of processors.
+    processors: numbers of those where threads run that help the calling one, which stays where it is bound; empty: where
+    that one may run.
     memory_budget: bytes that the model's own numbers may make moka allocate; 0: no limit.
     optimize: run the passes.
     device: only this device and "reference"; None: by compute_units.
@@ -87,6 +89,7 @@ class Model:
         function: Optional[str] = None,
         precision: str = "at_least",
         threads: int = 0,
+        processors: Sequence[int] = (),
         memory_budget: int = 0,
         optimize: bool = True,
         device: Optional[str] = None,
@@ -104,6 +107,7 @@ class Model:
         c.function_name = function or ""
         c.exact_precision = precision == "exact"
         c.threads = threads
+        c.processors = list(processors)
         c.memory_budget = memory_budget
         c.optimize = optimize
         c.device = device or ""

@@ -91,7 +91,8 @@ void bind_model(nb::module_& m) {
           "exact_precision", [](const ModelConfiguration& c) { return c.precision == Precision::exact; },
           [](ModelConfiguration& c, bool exact) { c.precision = exact ? Precision::exact : Precision::at_least; },
           "True: every value is rounded to its declared type; False: types are the minimum precision.")
-      .def_rw("threads", &ModelConfiguration::threads, "Of one prediction; 0: one for each core.")
+      .def_rw("threads", &ModelConfiguration::threads, "Of one prediction; 0: one for each core, or of processors.")
+      .def_rw("processors", &ModelConfiguration::processors, "Where threads run that help the calling one.")
       .def_rw("memory_budget", &ModelConfiguration::memory_budget, "Bytes; 0: no limit.")
       .def_rw("loop_limit", &ModelConfiguration::loop_limit)
       .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)

@@ -141,6 +141,7 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   if (c->device != nullptr) out.device = c->device;
   if (c->kernel_cache != nullptr) out.kernel_cache = c->kernel_cache;
   if (c->cache != nullptr) out.cache = c->cache;
+  if (c->processors != nullptr) out.processors.assign(c->processors, c->processors + c->processor_count);
   out.measure_kernels = enumerator<moka::MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
   return out;
 }

@@ -1,3 +1,6 @@
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "api/internal.h"
@@ -36,6 +39,14 @@ Result<std::vector<const kernel::Device*>> devices_for(const ModelConfiguration&
     return fail(ErrorCode::not_found, "device: expected one of ", names, ", got '", configuration.device, "'");
   }
   return out;
+}
+
+void check_processors(std::span<const int> processors) {
+  const auto all = static_cast<int>(std::min<long>(sysconf(_SC_NPROCESSORS_CONF), CPU_SETSIZE));
+  for (int p : processors)
+    if (p < 0 || p >= all)
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("processors: expected numbers from 0 to ", all - 1, ", got ", p));
 }
 
 }  // namespace moka::api

@@ -68,6 +68,9 @@ Result<MultiArray> to_array(const ir::TensorView& view);
 /// Copies an array of any strides and type into a dense tensor.
 void copy_array(const MultiArray& from, const ir::TensorView& to);
 
+/// Throws invalid_argument for what is no processor of this system.
+void check_processors(std::span<const int> processors);
+
 /// How the kernels of a model are chosen, and the file that remembers it.
 struct KernelCache {
   std::shared_ptr<plan::KernelChoices> choices;  ///< nullptr: the kernels' rules decide

@@ -9,6 +9,7 @@
 #include "base/processors.h"
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
+#include "kernel/workers.h"
 
 namespace moka {
 
@@ -44,6 +45,8 @@ Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOp
 std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Source> source,
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
+  api::check_processors(configuration.processors);
+  kernel::help_from(configuration.processors);
   auto impl = std::make_shared<Impl>();
   auto start = Clock::now();
   import::ImportedModel m = api::unwrap(source->import({budget}));
@@ -58,7 +61,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
   options.plan.devices = api::unwrap(api::devices_for(configuration));
-  options.plan.threads = configuration.threads > 0 ? configuration.threads : processors();
+  const int all = configuration.processors.empty() ? processors() : static_cast<int>(configuration.processors.size());
+  options.plan.threads = configuration.threads > 0 ? configuration.threads : all;
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
@@ -227,6 +231,7 @@ class PlacedOutputs {
 
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran) const {
+  kernel::help_from(configuration.processors);
   const import::FunctionDescription& f = model->function();
   api::Leading leading;
   for (const auto& [name, value] : inputs) {

@@ -34,6 +34,8 @@ struct Leader {
   uint64_t place = 0;  ///< changes when the thread is seen on another processor
   int processor = -1;
   cpu_set_t allowed;
+  bool chose = false;  ///< the processors of its crews
+  cpu_set_t chosen;
 
   void look() {
     static std::atomic<uint64_t> ids{0};
@@ -87,7 +89,7 @@ class Worker {
     const bool fresh = leader_ == 0;
     leader_ = of.id;
     place_ = of.place;
-    cpu_set_t others = of.allowed;
+    cpu_set_t others = of.chose ? of.chosen : of.allowed;
     if (threads <= CPU_COUNT(&others)) {
       CPU_CLR(of.processor, &others);
       if (fresh) move_to(number, others);
@@ -210,6 +212,17 @@ Crew::~Crew() {
 void Crew::start(const FunctionRef<void(int)>& f) {
   started_ = true;
   for (int i = 0; i < count_; i++) workers_[static_cast<size_t>(i)]->start(f, i + 1);
+}
+
+void help_from(std::span<const int> processors) {
+  if (processors.empty() && !leader.chose) return;
+  cpu_set_t chosen;
+  CPU_ZERO(&chosen);
+  for (int p : processors) CPU_SET(p, &chosen);
+  if (leader.chose == !processors.empty() && CPU_EQUAL(&chosen, &leader.chosen)) return;
+  leader.chose = !processors.empty();
+  leader.chosen = chosen;
+  leader.place++;
 }
 
 bool crowded() { return lent.load(std::memory_order_relaxed) > processors(); }

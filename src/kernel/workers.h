@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "kernel/team.h"
 
@@ -34,6 +35,9 @@ class Crew {
   bool started_ = false;
 };
 
+/// Where the threads that help the calling one run from now on; none: wherever the calling one may. Except for the
+/// processor that the calling thread is on, if there are enough without it.
+void help_from(std::span<const int> processors);
 /// Whether crews have more threads now than there are processors.
 bool crowded();
 

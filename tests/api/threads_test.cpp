@@ -64,6 +64,23 @@ void run(const std::vector<Task>& tasks, int count, int rounds) {
   EXPECT_EQ(failed, 0);
 }
 
+TEST(Threads, ProcessorsOfThoseThatHelp) {
+  ModelConfiguration c;
+  c.processors = {0};
+  const std::string path = MOKA_GOLDEN "/flexible/range.mlmodel";
+  const Model one = Model::load(path, c);
+  c.threads = 2;
+  const Model two = Model::load(path, c);
+  const Features inputs = random_inputs(one.function());
+  EXPECT_TRUE(same_bytes(one.predict(inputs), two.predict(inputs)));
+  for (const int wrong : {-1, 1 << 20}) {
+    c.processors = {0, wrong};
+    const std::string number = std::to_string(wrong);
+    expect_error(ErrorKind::invalid_argument, {"processors", "from 0 to", number.c_str()},
+                 [&] { Model::load(path, c); });
+  }
+}
+
 TEST(Threads, OneModelManyThreads) {
   auto folder = models_folder();
   if (!folder) GTEST_SKIP() << "models folder absent";

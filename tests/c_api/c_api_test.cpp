@@ -256,6 +256,16 @@ TEST(CApi, ReportsWrongUse) {
   c = MOKA_CONFIGURATION_INIT;
   c.measure_kernels = static_cast<moka_measure_kernels>(3);
   EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_INVALID_ARGUMENT);
+  c = MOKA_CONFIGURATION_INIT;
+  const int processors[] = {0, -7};
+  c.processors = processors;
+  c.processor_count = 2;
+  EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(moka_last_error()).find("-7"), std::string::npos) << moka_last_error();
+  c.processor_count = 1;
+  ASSERT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_OK) << moka_last_error();
+  moka_model_free(m);
+  m = nullptr;
 
   auto model = model_of(kTwice);
   auto in = features(), out = features();

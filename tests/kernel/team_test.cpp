@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "kernel/workers.h"
 
 namespace moka::kernel {
 namespace {
@@ -80,6 +83,26 @@ TEST(Team, OthersKeepOffTheLeadersProcessor) {
     EXPECT_TRUE(CPU_EQUAL(&other, &allowed)) << "processor " << i;
   }
   EXPECT_GT(seen, 0);
+}
+
+TEST(Team, OthersRunWhereTheyAreAskedTo) {
+  std::thread([] {
+    const cpu_set_t allowed = allowed_here();
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+      if (!CPU_ISSET(i, &allowed)) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(i, &one);
+      help_from(std::array{i});
+      const cpu_set_t other = allowed_of_other(), own = allowed_here();
+      EXPECT_TRUE(CPU_EQUAL(&other, &one)) << "processor " << i;
+      EXPECT_TRUE(CPU_EQUAL(&own, &allowed));
+    }
+    help_from({});
+    cpu_set_t other = allowed_of_other();
+    if (CPU_COUNT(&other) < CPU_COUNT(&allowed)) CPU_SET(sched_getcpu(), &other);
+    EXPECT_GE(CPU_COUNT(&other), CPU_COUNT(&allowed) - 1);
+  }).join();
 }
 
 TEST(Team, ThreadsThatAreBoundStayBound) {

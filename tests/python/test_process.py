@@ -45,6 +45,17 @@ def test_a_forked_child_predicts():
     assert model.predict({"x": x})["y"].sum() == expected
 
 
+def test_threads_that_help_can_be_bound():
+    processors = os.sched_getaffinity(0)
+    x = np.arange(6000, dtype=np.float32).reshape(3, 2000)
+    of = [moka.Model(RANGE, threads=2, processors=p) for p in ([], [max(processors)])]
+    first, second = (m.predict({m.description.inputs[0].name: x}) for m in of)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    with pytest.raises(ValueError, match="processors: expected numbers from 0 to"):
+        moka.Model(RANGE, processors=[1 << 20])
+    assert os.sched_getaffinity(0) == processors
+
+
 def test_importing_starts_no_thread():
     code = "import threading, os, moka; print(len(os.listdir('/proc/self/task')))"
     # numpy's own library may start threads; one process tells how many.

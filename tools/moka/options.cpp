@@ -26,6 +26,11 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
   app.add_option("--threads", options.threads, "Threads of one prediction (default: one for each core)")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
+  app.add_option("--processors", options.processors,
+                 "Where threads run that help the first, which stays where it is (default: anywhere)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("N,N");
   app.add_option("--precision", options.precision,
                  "at-least (default): float16 may be computed in float32; exact: every value rounded to its type")
       ->check(CLI::IsMember({"at-least", "exact"}))
@@ -70,6 +75,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
   if (options.precision == "exact") c.precision = Precision::exact;
   c.function_name = options.function;
   c.threads = options.threads;
+  c.processors = options.processors;
   c.device = options.device;
   c.kernel_cache = options.kernels;
   c.cache = options.cache;

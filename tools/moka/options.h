@@ -15,6 +15,7 @@ namespace moka::cli {
 struct LoadOptions {
   std::string path, compute_units = "all", function, precision = "at-least", device;
   int threads = 0;
+  std::vector<int> processors;
   std::string kernels;            ///< ModelConfiguration::kernel_cache
   std::string cache;              ///< ModelConfiguration::cache
   std::vector<std::string> pins;  ///< "operation=kernel"
@@ -22,7 +23,7 @@ struct LoadOptions {
 
 /// The positional MODEL alone.
 void add_model(CLI::App& app, LoadOptions& options);
-/// MODEL, --function, --compute-units, --threads, --device, --precision, --kernels, --cache, --pin.
+/// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin.
 void add_load_options(CLI::App& app, LoadOptions& options);
 /// --input and what tells how files become inputs.
 void add_input_options(CLI::App& app, InputOptions& options);

@@ -85,12 +85,14 @@ class Worker {
   /// time slice until the system moves one of them. So workers are kept off their leader's processor, where there are
   /// others.
   void place(const Leader& of, int number, int threads) {
-    if (of.processor < 0 || (leader_ == of.id && place_ == of.place)) return;
+    cpu_set_t others = of.chose ? of.chosen : of.allowed;
+    const bool apart = threads <= CPU_COUNT(&others);
+    if (of.processor < 0 || (leader_ == of.id && place_ == of.place && apart_ == apart)) return;
     const bool fresh = leader_ == 0;
     leader_ = of.id;
     place_ = of.place;
-    cpu_set_t others = of.chose ? of.chosen : of.allowed;
-    if (threads <= CPU_COUNT(&others)) {
+    apart_ = apart;
+    if (apart) {
       CPU_CLR(of.processor, &others);
       if (fresh) move_to(number, others);
     }
@@ -128,6 +130,7 @@ class Worker {
   const FunctionRef<void(int)>* job_ = nullptr;
   int number_ = 0;
   uint64_t leader_ = 0, place_ = 0;
+  bool apart_ = false;
   pthread_t handle_{};
 };
 

@@ -85,6 +85,20 @@ TEST(Team, OthersKeepOffTheLeadersProcessor) {
   EXPECT_GT(seen, 0);
 }
 
+TEST(Team, OthersKeepOffAfterACrowdToo) {
+  const cpu_set_t allowed = allowed_here();
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "one processor only";
+  int seen = 0;
+  for (int i = 0; i < 1000 && seen < 3; i++) {
+    const int before = sched_getcpu();
+    together(CPU_COUNT(&allowed) + 1, [](int, int, Barrier& barrier) { barrier.wait(); });
+    cpu_set_t other = allowed_of_other();
+    if (sched_getcpu() != before) continue;
+    seen += !CPU_ISSET(before, &other);
+  }
+  EXPECT_EQ(seen, 3);
+}
+
 TEST(Team, OthersRunWhereTheyAreAskedTo) {
   std::thread([] {
     const cpu_set_t allowed = allowed_here();

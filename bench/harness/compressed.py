@@ -24,6 +24,8 @@ def rounded_net(net, precision, folder):
     import numpy as np
     import torch
 
+    from harness.network import several
+
     def model():
         found = net.model()
         round_matrices(found, precision)
@@ -33,8 +35,7 @@ def rounded_net(net, precision, folder):
     same.model = model
     with torch.no_grad():
         answers = model()(*net.tensors())
-    answers = answers if isinstance(answers, (tuple, list)) else (answers,)
-    np.savez(folder / samples.ANSWERS, **{name: answer.numpy() for name, answer in zip(net.outputs, answers)})
+    np.savez(folder / samples.ANSWERS, **{name: answer.numpy() for name, answer in zip(net.outputs, several(answers))})
     return same
 
 

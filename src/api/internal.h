@@ -63,6 +63,8 @@ Result<MultiArray> new_output(const import::FeatureDescription& feature, const i
 Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value);
 
+/// Row-major, of undefined content; rank 0 becomes shape [1]. Errors: unsupported (element type), out_of_budget.
+Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape);
 /// A row-major copy of a numeric tensor; rank 0 becomes shape [1].
 Result<MultiArray> to_array(const ir::TensorView& view);
 /// Copies an array of any strides and type into a dense tensor.

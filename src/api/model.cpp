@@ -61,8 +61,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
   options.plan.devices = api::unwrap(api::devices_for(configuration));
-  const int all = configuration.processors.empty() ? processors() : static_cast<int>(configuration.processors.size());
-  options.plan.threads = configuration.threads > 0 ? configuration.threads : all;
+  options.plan.threads = configuration.threads > 0          ? configuration.threads
+                         : configuration.processors.empty() ? processors()
+                                                            : static_cast<int>(configuration.processors.size());
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
@@ -258,7 +259,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       continue;
     }
     const FeatureValue* value = inputs.find(x.name);
-    if (value == nullptr || std::holds_alternative<std::monostate>(*value)) {
+    if (!has_value(value)) {
       if (!x.optional)
         return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
                     ", got nothing");

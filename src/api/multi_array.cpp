@@ -93,12 +93,18 @@ void copy_array(const MultiArray& from, const ir::TensorView& to) {
   }
 }
 
+Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape) {
+  const DataType type = MOKA_TRY(from_ir(dtype));
+  ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(dtype, shape));
+  std::vector<int64_t> dims = shape.to_vector();
+  if (dims.empty()) dims.push_back(1);
+  return MultiArray(t.mutable_data(), type, std::move(dims), {}, t.owner());
+}
+
 Result<MultiArray> to_array(const ir::TensorView& view) {
-  DataType type = MOKA_TRY(from_ir(view.dtype));
-  std::vector<int64_t> shape = view.shape.to_vector();
-  if (shape.empty()) shape.push_back(1);
-  MultiArray a(type, std::move(shape));
-  std::copy_n(view.as<std::byte>(), static_cast<size_t>(a.count()) * size_of(type), static_cast<std::byte*>(a.data()));
+  MultiArray a = MOKA_TRY(new_array(view.dtype, view.shape));
+  std::copy_n(view.as<std::byte>(), static_cast<size_t>(a.count()) * size_of(a.type()),
+              static_cast<std::byte*>(a.data()));
   return a;
 }
 

@@ -43,7 +43,7 @@ Status store_array(const FeatureDescription& f, const ir::TensorView& view, Feat
   if (backing == nullptr && !std::holds_alternative<std::monostate>(value))
     return mismatch(f, "a MultiArray to write to", describe(value));
   if (backing == nullptr || backing->data() == nullptr) {
-    value = MultiArray(type, {shape.begin(), shape.end()});
+    value = MOKA_TRY(new_array(to_ir(type), view.shape));
     backing = &std::get<MultiArray>(value);
   }
   if (backing->type() != type ||
@@ -176,9 +176,7 @@ Result<MultiArray> new_output(const FeatureDescription& f, const ir::TensorView&
   if (f.kind != FeatureKind::multi_array || view.dtype != f.array.dtype || view.dtype == ir::DType::string ||
       view.shape.rank() == 0)
     return MultiArray();
-  const DataType type = MOKA_TRY_IN(from_ir(view.dtype), cat("output '", f.name, "'"));
-  ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(view.dtype, view.shape));
-  return MultiArray(t.mutable_data(), type, view.shape.to_vector(), {}, t.owner());
+  return MOKA_TRY_IN(new_array(view.dtype, view.shape), cat("output '", f.name, "'"));
 }
 
 Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,

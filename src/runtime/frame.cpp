@@ -61,10 +61,7 @@ Status Frame::set_up() {
       v.shape = t.shape();
     }
     switch (p.storage) {
-      case Storage::arena:
-        v.data = arena_.get() + p.offset;
-        if (is_placeable(p.root)) patches_[static_cast<size_t>(p.root)].push_back({&v, p.delta});
-        break;
+      case Storage::arena: v.data = arena_.get() + p.offset; break;
       case Storage::constant:
         if (t.is_tensor()) {
           v.data = const_cast<void*>(p.constant.data());
@@ -74,9 +71,10 @@ Status Frame::set_up() {
         }
         break;
       case Storage::object: v.data = object_data(p.type, objects_[static_cast<size_t>(p.object)]); break;
-      case Storage::external: patches_[static_cast<size_t>(p.root)].push_back({&v, p.delta}); break;
+      case Storage::external:
       case Storage::prepared: break;
     }
+    follow_root(p, &v);
   }
   steps_.resize(plan_->steps.size());
   for (size_t s = 0; s < steps_.size(); s++) fill(steps_[s], plan_->steps[s]);
@@ -107,8 +105,7 @@ void Frame::fill(StepData& data, const Step& step) {
     for (int i : from) to.push_back(views_[static_cast<size_t>(i)]);
     for (size_t k = 0; k < from.size(); k++) {
       const Place& p = plan_->places[static_cast<size_t>(from[k])];
-      if (p.storage == Storage::external || (p.storage == Storage::arena && is_placeable(p.root)))
-        patches_[static_cast<size_t>(p.root)].push_back({&to[k], p.delta});
+      follow_root(p, &to[k]);
     }
   };
   data.in.reserve(step.in.size());
@@ -122,6 +119,11 @@ void Frame::fill(StepData& data, const Step& step) {
     data.call->op = step.op;
     data.call->random = &context_.random;
   }
+}
+
+void Frame::follow_root(const Place& p, ir::TensorView* view) {
+  if (p.storage == Storage::external || (p.storage == Storage::arena && is_placeable(p.root)))
+    patches_[static_cast<size_t>(p.root)].push_back({view, p.delta});
 }
 
 void Frame::find_placeable() {

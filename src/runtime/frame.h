@@ -76,6 +76,8 @@ class Frame {
   void import_values();
   void find_teams();
   void find_placeable();
+  /// Keeps a view of the place where its root is, if that moves.
+  void follow_root(const plan::Place& place, ir::TensorView* view);
   bool is_placeable(int root) const { return placeable_[static_cast<size_t>(root)]; }
   void* object_data(const ir::Type& type, Object& object);
   Status run_step(size_t s);

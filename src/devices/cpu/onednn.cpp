@@ -321,20 +321,22 @@ std::vector<Part> divide(const ir::Shape& in, Layout in_layout, const ir::Shape&
   return parts;
 }
 
-Run input_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t groups) {
-  Run run{whole, part.image * (storage_count(whole, layout) / whole[0])};
+namespace {
+Run run_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t channel, int64_t channels) {
+  Run run{whole, part.image * (storage_count(whole, layout) / whole[0]) + channel * whole.count(2, whole.rank())};
   run.shape[0] = part.images;
-  run.shape[1] = whole[1] / groups * part.groups;
-  run.first += whole[1] / groups * part.group * whole.count(2, whole.rank());
+  run.shape[1] = channels;
   return run;
+}
+}  // namespace
+
+Run input_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t groups) {
+  const int64_t of_group = whole[1] / groups;
+  return run_of(part, whole, layout, of_group * part.group, of_group * part.groups);
 }
 
 Run result_of(const Part& part, const ir::Shape& whole, Layout layout) {
-  Run run{whole, part.image * (storage_count(whole, layout) / whole[0])};
-  run.shape[0] = part.images;
-  run.shape[1] = part.channels;
-  run.first += part.channel * whole.count(2, whole.rank());
-  return run;
+  return run_of(part, whole, layout, part.channel, part.channels);
 }
 
 void Launch::in(int id, const Desc& desc, int arg, int64_t first) {

@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check wheel test-python test-clients soak install golden docs check-ops \
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-clients soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs bench-accuracy bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -36,12 +36,13 @@ test-tsan: | setup
 	cmake --build $(BUILD)-tsan -j $(JOBS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1 ctest --test-dir $(BUILD)-tsan --output-on-failure
 
-## Every libFuzzer target for a minute, with clang.
+## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer.
+FUZZ_SECONDS ?= 60
 fuzz-smoke:
 	@tools/setup --fuzz
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
-	@tools/fuzz-smoke $(BUILD)-fuzz 60
+	@tools/fuzz-smoke $(BUILD)-fuzz $(FUZZ_SECONDS)
 
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3
@@ -62,10 +63,16 @@ test-clients: wheel
 soak: test-python
 	$(BUILD)/python-full/bin/python tests/soak/soak.py
 
-## Format, include arrows, one place that lists operations.
+## Format, include arrows, registries, language, commit messages.
 check:
 	@tools/setup --format
 	@tools/check
+
+## The tests under both sanitizers, all of coremltools' tests and an hour of each fuzz target: docs/release-check.md.
+## RELEASE_FLAGS are options of tools/release-check, for example "--only fuzz --seconds 60".
+RELEASE_FLAGS ?=
+release-check:
+	@tools/release-check $(RELEASE_FLAGS)
 
 ## The tables of operations and of what runs where, in docs/.
 docs: $(BUILD)/build.ninja
@@ -138,8 +145,9 @@ bench-kernels:
 	cmake --build $(BUILD)-bench -j $(JOBS) --target moka_bench_kernels
 	$(BUILD)-bench/bench/kernels/moka_bench_kernels $(BENCH_KERNELS_FLAGS)
 
+## Library, headers, programs, man page and completion; PREFIX=... for another place than /usr/local, DESTDIR=... for packages.
 install: all
-	cmake --install $(BUILD)
+	cmake --install $(BUILD) $(if $(PREFIX),--prefix "$(PREFIX)")
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-bench

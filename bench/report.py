@@ -318,7 +318,7 @@ def results_text(data, threads, precision):
     behind = behind_table(data, threads, precision)
     rounded = [f"{row.title} {exact(row.facts['floor'])}" for row in rows(data, threads, precision) if row.moka and "allowed" in row.moka]
     if rounded:
-        behind = (f"Rounding the weights takes PyTorch itself as far as this from its answers, and whoever reads them may be so far off: "
+        behind = (f"Rounding the weights moves PyTorch's own answers this far, so an engine may be as far off: "
                   f"{'; '.join(rounded)}.\n{behind}")
     return f"{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}" + (f"\n{behind}" if behind else "")
 

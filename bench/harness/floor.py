@@ -1,4 +1,4 @@
-"""How far rounding the weights to float16 alone takes a net from its answers, whoever computes it."""
+"""How far a net's answers move when only its weights are rounded to float16: the error that no engine can avoid."""
 
 import torch
 

@@ -69,7 +69,7 @@ class Network:
             return torch.jit.trace(self.model(), self.tensors(), check_trace=False)
 
     def onnx(self):
-        """The path of the net as ONNX, made by the first who asks."""
+        """The path of the net as ONNX, made when it is first asked for."""
         path = self.folder / "model.onnx"
         if not path.is_file():
             import torch

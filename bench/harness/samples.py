@@ -1,11 +1,13 @@
 """What a results file holds, and who is best in it.
 
 A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},
-"nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}. A sample is one net on one engine with
-so many threads in one precision: "status" is "measured", "checked" (outputs compared, not timed) or "failed" with a "reason";
-"allowed" is there where rounding the weights alone takes a net further off than is allowed else (net's "floor");
-measured ones have "error", "import", "load" and "first" (lists of seconds), "steady" (stats.summary), "peak" (bytes), "size", and
-where an engine keeps something between processes "cached" (a list of seconds of load and first with that).
+"nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}.
+
+A sample is one net on one engine with one number of threads in one precision. Its "status" is "measured", "checked" (outputs
+compared, not timed) or "failed" with a "reason". "allowed" is given where rounding the weights alone (the net's "floor") moves
+the answers further than is allowed otherwise. Measured samples have "error", "import", "load" and "first" (lists of seconds),
+"steady" (stats.summary), "peak" (bytes) and "size". Engines that keep something between processes have "cached": the seconds
+of loads and first predictions that use it.
 """
 
 import json

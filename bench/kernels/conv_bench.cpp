@@ -16,7 +16,7 @@ void layer(benchmark::State& state, const char* kernel, const Conv& conv, int th
   time_layer(state, Layer::make(kernel, conv, threads), conv.flops(), threads);
 }
 
-/// Winograd's algorithm of oneDNN, which no kernel of the device uses, in the layouts that it likes best.
+/// oneDNN's Winograd algorithm, which no kernel of the device uses, in the layouts that oneDNN prefers.
 void of_onednn(benchmark::State& state, const Conv& conv, int threads) {
   using dnnl::memory;
   omp_set_num_threads(threads);

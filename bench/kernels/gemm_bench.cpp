@@ -15,9 +15,9 @@ namespace {
 using devices::cpu::vector::gemm;
 using devices::cpu::vector::packed_count;
 
-constexpr int64_t kManyRows = 64;  // for which kernels of linear compete
+constexpr int64_t kManyRows = 64;  // rows for which kernels of linear compete
 
-/// On one thread; the own product is given packed columns.
+/// On one thread. Moka's product reads packed columns.
 void product(benchmark::State& state, const Product& p, bool own) {
   auto values = [](int64_t n) {
     std::vector<float> v(static_cast<size_t>(n));
@@ -28,7 +28,7 @@ void product(benchmark::State& state, const Product& p, bool own) {
   std::vector<float> c(static_cast<size_t>(p.rows * p.columns)),
       packed(static_cast<size_t>(packed_count(gemm(), p.depth, p.columns)));
   gemm().pack(b.data(), p.columns, 1, p.depth, p.columns, packed.data(), nullptr);
-  const int64_t inner = 1 + static_cast<int64_t>(1e6 / p.flops());  // or the clock is a part of it
+  const int64_t inner = 1 + static_cast<int64_t>(1e6 / p.flops());  // otherwise reading the clock would count
   Shortest shortest;
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();
@@ -49,7 +49,7 @@ void product(benchmark::State& state, const Product& p, bool own) {
   shortest.report(state, p.flops(), 1);
 }
 
-/// With weights from memory, as in a net.
+/// With weights that come from memory, as in a net.
 void layer(benchmark::State& state, const Product& p, const char* kernel) {
   time_layer(state, Layer::make(kernel, p, 1), p.flops(), 1);
 }

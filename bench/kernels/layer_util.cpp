@@ -14,7 +14,7 @@ namespace moka::bench {
 
 namespace {
 
-/// The CPU device with one of its kernels.
+/// The CPU device with only one of its kernels.
 class Only final : public kernel::Device {
  public:
   explicit Only(std::string_view kernel) {
@@ -69,15 +69,15 @@ struct Layer::Copy {
 namespace {
 
 size_t copies_for(int64_t weights) {
-  constexpr double kTogether = 96e6;  // bytes of all, more than caches hold
+  constexpr double kAllWeights = 96e6;  // bytes of all copies of the weights, more than caches hold
   constexpr size_t kMost = 8;
-  return std::clamp<size_t>(static_cast<size_t>(kTogether / (4.0 * static_cast<double>(weights))), 1, kMost);
+  return std::clamp<size_t>(static_cast<size_t>(kAllWeights / (4.0 * static_cast<double>(weights))), 1, kMost);
 }
 
 }  // namespace
 
 size_t copies_of(const Conv& conv) {
-  if (conv.weights() < conv.results()) return 1;  // results of a net share memory that caches hold
+  if (conv.weights() < conv.results()) return 1;  // results reuse memory that caches hold
   return copies_for(conv.weights());
 }
 

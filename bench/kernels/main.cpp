@@ -10,7 +10,7 @@ void add_convolutions(int threads);
 void add_products();
 }  // namespace moka::bench
 
-/// OMP_NUM_THREADS says with how many threads convolutions run; one unless it is set.
+/// OMP_NUM_THREADS sets the number of threads for convolutions; the default is 1.
 int main(int argc, char** argv) {
   const int threads = std::getenv("OMP_NUM_THREADS") != nullptr ? omp_get_max_threads() : 1;
   omp_set_num_threads(1);

@@ -11,10 +11,10 @@ namespace {
 
 using devices::cpu::Isa;
 
-constexpr int kSums = 12;  // what two units with a latency of six keep busy
+constexpr int kSums = 12;  // enough to keep two units with a latency of six busy
 constexpr int kSteps = 20000;
 
-// The same loop with other instructions: a function template would lose the attribute.
+// A macro, because a function template would lose the target attribute.
 #define MOKA_CHAINS(name, lanes)                             \
   void name() {                                              \
     typedef float V __attribute__((vector_size(4 * lanes))); \

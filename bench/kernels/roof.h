@@ -4,11 +4,11 @@
 
 namespace moka::bench {
 
-/// Floating-point operations a second of multiplications and additions in registers: one thread, the instructions that
-/// the device uses. Measured once.
+/// Floating-point operations per second of one thread, for multiply-adds in registers with the instructions that the
+/// device uses. Measured once.
 double roof();
 
-/// Keeps the shortest time, and says it as microseconds, GFLOP/s and, of the roof of all threads, a fraction.
+/// Keeps the shortest time and reports it as microseconds, GFLOP/s and a fraction of the roof of all threads.
 class Shortest {
  public:
   void add(double seconds) { best_ = best_ == 0 || seconds < best_ ? seconds : best_; }

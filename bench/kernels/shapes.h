@@ -8,18 +8,18 @@
 
 namespace moka::bench {
 
-/// What a window moves over.
+/// The kinds of input that a window moves over.
 enum class Over : uint8_t { image, line, transposed };
 
-/// A convolution; x is [1, in, size, size], or [1, in, size] of a line.
+/// A convolution of x, which is [1, in, size, size], or [1, in, size] for a line.
 struct Conv {
   const char* net;
   int64_t in, out, size;
   int64_t taps[2] = {3, 3};
   int64_t stride = 1;
-  int64_t pad[2] = {taps[0] / 2, taps[1] / 2};  ///< before and behind
+  int64_t pad[2] = {taps[0] / 2, taps[1] / 2};  ///< before and after
   int64_t groups = 1;
-  const char* after = "relu";  ///< "": nothing
+  const char* after = "relu";  ///< "": none
   Over over = Over::image;
   bool transposed() const { return over == Over::transposed; }
   int axes() const { return over == Over::line ? 1 : 2; }
@@ -28,13 +28,13 @@ struct Conv {
     if (transposed()) return (size - 1) * stride + taps[axis] - 2 * pad[axis];
     return (size + 2 * pad[axis] - taps[axis]) / stride + 1;
   }
-  /// The kernel that is compared with `rivals`, oneDNN's.
+  /// The kernel that is compared with oneDNN's, `rivals`.
   const char* own() const {
     if (over == Over::line) return "cpu.conv.line";
     if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
     if (taps[0] * taps[1] == 1) return "cpu.conv.pointwise";
     if (groups > 1) return in / groups > 16 ? "cpu.conv.groups" : "cpu.conv.depthwise";
-    return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.planes" : "cpu.conv.winograd";
+    return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.small_channels" : "cpu.conv.winograd";
   }
   std::vector<const char*> rivals() const {
     if (transposed())
@@ -50,13 +50,13 @@ struct Conv {
   }
   int64_t weights() const { return in / groups * out * taps[0] * taps[1]; }
   int64_t results() const { return out * made(0) * made(1); }
-  /// Of the definition, whatever the kernel does.
+  /// Floating-point operations by definition, whatever the kernel does.
   double flops() const {
     return 2.0 * static_cast<double>(weights() * (transposed() ? size * size : made(0) * made(1)));
   }
 };
 
-/// Of the nets in bench/nets.
+/// Shapes from the nets in bench/nets.
 inline const std::vector<Conv> kConvolutions{
     {"resnet50", 64, 64, 56},
     {"resnet50", 128, 128, 28},

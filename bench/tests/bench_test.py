@@ -155,7 +155,7 @@ class WhoIsBest(unittest.TestCase):
         self.assertFalse(samples.is_right({**moka, "error": 4e-3}))
         self.assertFalse(samples.is_right(other, "fp16"))
         data = results(moka, other, nets={"a": {"floor": 2.9e-3}}, precision=["fp16"])
-        self.assertIn("may be so far off: A 3e-03", report.results_text(data, 1, "fp16"))
+        self.assertIn("may be as far off: A 3e-03", report.results_text(data, 1, "fp16"))
 
     def test_threads_are_not_mixed(self):
         every = [sample("a", "left", 5, threads=2), sample("a", "right", 10)]

@@ -52,10 +52,10 @@ struct FrameNote {
   double strength = 0;  // mean of the note's frames
 };
 
-/// Notes from the posteriorgrams of notes and onsets (equal sizes, 88 columns), by the method published with the
-/// model: peaks of the onsets, last first, each followed forward while the note lasts, the energy used up as it
-/// goes; then the strongest frame left over, followed both ways ("melodia trick"), until none is strong.
-/// In the order found. Throws std::runtime_error when the sizes disagree.
+/// Finds notes in the posteriorgrams of notes and onsets (equal sizes, 88 columns), by the method published with the
+/// model. First the peaks of the onsets are taken, the last one first. Each is followed forward while the note lasts,
+/// and its energy is removed. Then the strongest remaining frame is followed both ways ("melodia trick"), until none is
+/// strong. Notes are in the order found. Throws std::runtime_error when the sizes disagree.
 std::vector<FrameNote> find_frame_notes(const Matrix& frames, const Matrix& onsets, const NoteOptions& options = {});
 
 /// The same in seconds, ordered by start and pitch.

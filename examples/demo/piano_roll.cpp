@@ -5,14 +5,11 @@
 #include <cstdio>
 #include <string>
 
+#include "demo/canvas.h"
 #include "demo/score.h"
-#include "io/plot.h"
 
 namespace demo {
 namespace {
-
-using moka::io::Canvas;
-using moka::io::Rgb;
 
 constexpr Rgb kPaper{252, 251, 248}, kLane{241, 240, 235}, kRule{222, 220, 212}, kOctave{196, 193, 182};
 constexpr Rgb kInk{45, 43, 40}, kSoftInk{125, 121, 113}, kBlackKey{52, 50, 48}, kWhiteKey{255, 255, 255};
@@ -20,6 +17,7 @@ constexpr Rgb kPlayed{178, 201, 226}, kPlayedEdge{110, 148, 190}, kHit{31, 122, 
 constexpr Rgb kMissed{250, 214, 210}, kMissedEdge{205, 60, 52};
 
 constexpr double kLaneHeight = 20, kSecond = 104, kKeys = 92, kMargin = 28, kTop = 112, kBottom = 58;
+constexpr double kHeading = 26;   // size of the title
 constexpr double kLongest = 120;  // seconds that are drawn at most
 
 bool is_black(int pitch) {
@@ -70,14 +68,14 @@ void draw_grid(Canvas& canvas, const Layout& l) {
     if (!whole) continue;
     const std::string text = std::to_string(std::lround(s));
     canvas.rect(std::round(l.x(s)), l.floor(), 1, 6, kSoftInk);
-    canvas.text(l.x(s) - Canvas::text_width(text) / 2, l.floor() + 12, text, kSoftInk);
+    canvas.text(l.x(s) - canvas.text_width(text) / 2, l.floor() + 12, text, kSoftInk);
   }
   for (int pitch = l.lowest; pitch <= l.highest; ++pitch) {
     if (((pitch % 12) + 12) % 12 == 0) canvas.rect(l.left(), l.y(pitch) + kLaneHeight - 1, span, 1, kOctave);
   }
   canvas.rect(l.left(), l.floor(), span + 1, 1, kSoftInk);
   const std::string unit = "seconds";
-  canvas.text(l.left() + (span - Canvas::text_width(unit)) / 2, l.floor() + 34, unit, kSoftInk);
+  canvas.text(l.left() + (span - canvas.text_width(unit)) / 2, l.floor() + 34, unit, kSoftInk);
 }
 
 void draw_keys(Canvas& canvas, const Layout& l) {
@@ -92,7 +90,7 @@ void draw_keys(Canvas& canvas, const Layout& l) {
     if (!is_black(pitch + 1) && pitch != l.highest) canvas.rect(kMargin, top, kKeys, 1, kRule);
     const std::string name = pitch_name(pitch);
     const bool c = name[0] == 'C';
-    canvas.text(kMargin + kKeys - Canvas::text_width(name) - 8, top + (kLaneHeight - Canvas::text_height()) / 2, name,
+    canvas.text(kMargin + kKeys - canvas.text_width(name) - 8, top + (kLaneHeight - canvas.text_height()) / 2, name,
                 c ? kInk : kSoftInk);
   }
   canvas.outline(kMargin, kTop, kKeys, l.floor() - kTop, 1, kSoftInk);
@@ -108,12 +106,12 @@ void draw_bar(Canvas& canvas, const Layout& l, const Note& note, double inset, R
 }
 
 void draw_header(Canvas& canvas, const Layout& l, const Score& result) {
-  canvas.text(kMargin, 26, "Played and found", kInk, 3);
+  canvas.text(kMargin, 26, "Played and found", kInk, kHeading);
   char text[96];
   std::snprintf(text, sizeof(text), "F %.3f   precision %.3f   recall %.3f", result.f_measure, result.precision,
                 result.recall);
-  if (kMargin + Canvas::text_width("Played and found", 3) + 40 + Canvas::text_width(text) < l.right()) {
-    canvas.text(l.right() - Canvas::text_width(text), 30, text, kSoftInk);
+  if (kMargin + canvas.text_width("Played and found", kHeading) + 40 + canvas.text_width(text) < l.right()) {
+    canvas.text(l.right() - canvas.text_width(text), 30, text, kSoftInk);
   }
   struct Entry {
     std::string text;
@@ -130,7 +128,7 @@ void draw_header(Canvas& canvas, const Layout& l, const Score& result) {
     canvas.rect(x, 68 + e.inset, 34, 18 - 2 * e.inset, e.fill, 1, 4);
     if (e.edge) canvas.outline(x, 68 + e.inset, 34, 18 - 2 * e.inset, 1.2, *e.edge, 4);
     canvas.text(x + 44, 70, e.text, kInk);
-    x += 44 + Canvas::text_width(e.text) + 32;
+    x += 44 + canvas.text_width(e.text) + 32;
   }
 }
 

@@ -27,8 +27,8 @@ struct PlannedOperation {
   std::vector<std::string> outputs;   ///< types of its results, MIL text
   std::string layout;                 ///< of its first result
   double estimated_seconds = 0;
-  double measured_seconds = -1;  ///< -1: not measured
-  int64_t runs = 0;              ///< how often it ran in the measured prediction
+  double measured_seconds = -1;  ///< of one prediction, the median of the measured ones; -1: not measured
+  int64_t runs = 0;              ///< how often it ran in a measured prediction
   /// "rule", "pin", "cache" (a time from the kernel cache), "measured" (just now), "disturbed" (by rule: what else runs
   /// on the machine spoilt the measurement).
   std::string chosen_by;
@@ -53,7 +53,10 @@ struct ComputePlan {
   size_t unshared_bytes = 0;        ///< what it would be without sharing
   size_t packed_bytes = 0;          ///< of constants packed for kernels
   size_t cached_bytes = 0;          ///< of those that an earlier load had packed (ModelConfiguration::cache)
-  double measured_seconds = -1;     ///< of the whole prediction
+  double measured_seconds = -1;     ///< of a whole prediction while no operation is timed: the median
+  int predictions = 0;              ///< how many were measured
+  /// False: what comes after the last operation depends on values, and is planned when a prediction knows them.
+  bool complete = true;
 };
 
 /// The operations and weights of one function, as loaded.

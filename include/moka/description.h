@@ -43,7 +43,15 @@ struct MOKA_EXPORT FeatureDescription {
   bool optional = false;
   MultiArrayConstraint array;  ///< of multi_array and state
   ImageConstraint image;
-  bool string_keys = true;  ///< of dictionary: string keys, else int64; of sequence: strings, else int64
+  bool string_keys = true;           ///< of dictionary: string keys, else int64; of sequence: strings, else int64
+  SizeRange sequence_length{0, -1};  ///< of sequence
+  /// The number that an optional input counts as where it has no value, if the model says so.
+  std::optional<double> default_value;
+  /// The values that a loaded model tells from others, as an encoder of categories does: texts, whole numbers as text,
+  /// keys of a dictionary or elements of a sequence. The list is cut where there are very many.
+  std::vector<std::string> categories;
+  /// The range of numbers that choose an entry of a table, as tokens do. Known of a loaded model.
+  std::optional<SizeRange> index_range;
   /// "MultiArray (Float32 1 x 43844 x 1)", "Image (RGB 299 x 299)", flexible sizes as ranges.
   std::string formatted_type() const;
 };
@@ -65,6 +73,7 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
+  std::vector<std::string> remarks;  ///< what a user should know although the model runs
 };
 
 }  // namespace moka

@@ -21,6 +21,7 @@ enum class ErrorKind {
   out_of_budget = 6,     ///< would exceed ModelConfiguration::memory_budget
   data = 7,              ///< a value met while predicting breaks a rule of an operation
   internal = 8,          ///< a bug in Moka
+  device_lost = 9,       ///< a device stopped working while it computed
 };
 
 /// Everything that Moka throws. what(): what went wrong, where, expected and got.

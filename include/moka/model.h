@@ -42,11 +42,12 @@ struct ModelConfiguration {
   std::vector<int> processors;
   /// Bytes that a model's own numbers may make Moka allocate, weights in mapped files not counted; 0: no limit.
   size_t memory_budget = 0;
-  int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
-  size_t cached_shapes = 8;        ///< plans kept for different input shapes
-  bool optimize = true;            ///< run the passes
-  bool reuse_buffers = true;       ///< false: no two values share memory, for checking
-  std::string device;              ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
+  int64_t loop_limit = 1'000'000;          ///< iterations of one loop before the prediction fails
+  size_t cached_shapes = 8;                ///< plans kept for different input shapes
+  size_t idle_memory = size_t{256} << 20;  ///< bytes that arenas no prediction uses may keep; the last one stays
+  bool optimize = true;                    ///< run the passes
+  bool reuse_buffers = true;               ///< false: no two values share memory, for checking
+  std::string device;  ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
   /// The file of measured times by which kernels are chosen: a path, "default" (the user's own, in the cache folder) or
   /// "off". Empty: what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another
   /// processor or build is not used, which compute_plan's remarks tell; one that does not exist yet is empty.
@@ -79,6 +80,8 @@ class MOKA_EXPORT State {
   /// Converts and copies. Throws not_found, invalid_argument (shape).
   void write(std::string_view name, const MultiArray& value);
   std::vector<std::string> names() const;
+  /// Other buffers with the same elements.
+  State copy() const;
 
   struct Impl;
   explicit State(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -90,6 +93,8 @@ class MOKA_EXPORT State {
 
 struct PredictionOptions {
   State* state = nullptr;  ///< required by stateful models
+  /// Computes these outputs alone; operations that only others need do not run. Empty: every output.
+  std::vector<std::string> outputs;
 };
 
 /// Where the time of loading went, in seconds.
@@ -119,6 +124,9 @@ class MOKA_EXPORT Model {
 
   /// What a model says of itself, without loading it; also of models that Moka refuses to run.
   static ModelDescription describe(const std::string& path);
+  /// The same with the structure and the sizes of the weights. Takes milliseconds: weights are not read. Throws where
+  /// there is no model at all: not_found, io, malformed.
+  static ModelOutline outline(const std::string& path);
 
   const ModelDescription& description() const;
   /// Inputs, outputs and states of the loaded function.
@@ -137,14 +145,23 @@ class MOKA_EXPORT Model {
   /// the shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,
   /// predicting for a shape seen before allocates no memory.
   void predict(const Features& inputs, Features& outputs, const PredictionOptions& options = {}) const;
-  std::vector<Features> predict_batch(std::span<const Features> inputs) const;
+  /// Predicts each of `inputs`, several at the same time where there are threads. Equal to predict for each; `options`
+  /// hold for all. Predictions that share a state run one after the other. Errors name the first item that fails.
+  std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options = {}) const;
   std::future<Features> predict_async(Features inputs) const;
+
+  /// Inputs as random_inputs makes them, of shapes that this model can run: where the default ones contradict it,
+  /// others that the description allows are tried.
+  Features random_inputs(uint64_t seed = 1) const;
 
   /// New buffers, zero-filled.
   State new_state() const;
 
-  /// How a prediction of these inputs runs; empty inputs: of the default shapes. `measure`: also run it once, timed.
-  ComputePlan compute_plan(const Features& inputs = {}, bool measure = false) const;
+  /// How a prediction of these inputs runs; empty inputs: of the default shapes. Nothing is predicted unless
+  /// `predictions` says how many are to be measured: so many with every operation timed, and so many without, after
+  /// one that is not counted. `outputs`: as in PredictionOptions.
+  ComputePlan compute_plan(const Features& inputs = {}, int predictions = 0,
+                           const std::vector<std::string>& outputs = {}) const;
   /// Predicts once and hands over what every operation that runs computed.
   Features intermediates(const Features& inputs, const Intermediate& observe,
                          const PredictionOptions& options = {}) const;
@@ -162,8 +179,13 @@ class MOKA_EXPORT Model {
   std::shared_ptr<const Impl> impl_;
 };
 
+/// Sets what is called with each warning, such as that a cache cannot be used: once for each text, on the thread that
+/// loads or predicts. Without a handler a warning is a line on standard error.
+MOKA_EXPORT void set_warning_handler(std::function<void(const std::string& text)> handler);
+
 /// Inputs of the description's default shapes filled with reproducible numbers: multi-arrays uniform in [0, 1)
-/// (integers 0 or 1), images of noise, numbers 1, empty strings and dictionaries.
+/// (integers 0 or 1), images of noise, numbers 1. What the description says of a loaded model is kept to: categories,
+/// the range of indices, lengths of sequences; inputs with a default value have none.
 MOKA_EXPORT Features random_inputs(const FunctionDescription& function, uint64_t seed = 1);
 
 }  // namespace moka

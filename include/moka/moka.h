@@ -41,7 +41,8 @@ typedef enum moka_status MOKA_INT {
   MOKA_IO = 5,               /* the operating system refused */
   MOKA_OUT_OF_BUDGET = 6,    /* would exceed memory_budget, or no memory is left */
   MOKA_DATA = 7,             /* a value met while predicting breaks a rule of an operation */
-  MOKA_INTERNAL = 8          /* a bug in Moka */
+  MOKA_INTERNAL = 8,         /* a bug in Moka */
+  MOKA_DEVICE_LOST = 9       /* a device stopped working while it computed */
 } moka_status;
 
 typedef enum moka_data_type MOKA_INT {

@@ -1,13 +1,17 @@
 """Loading and predicting."""
 
+import io
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+import time
+import zipfile
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _moka
+from . import _files, _log, _moka
+from ._arrays import as_inputs
 from ._description import ModelDescription
-from ._moka import ComputePlan, LoadTimes, ModelStructure, State
+from ._moka import ComputePlan, FeatureDescription, LoadTimes, ModelStructure, State
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -29,11 +33,12 @@ _MEASURE = {
 class ModelAsset:
     """Core ML's MLModelAsset: a model in memory.
 
-    specification: the bytes of an .mlmodel file. blobs: weight files by the name that the program gives them, e.g.
+    specification: the bytes of an .mlmodel file, or coremltools' specification object. blobs: weight files by the name that the program gives them, e.g.
     {"weights/weight.bin": data}.
     """
 
-    def __init__(self, specification: bytes, blobs: Optional[Mapping[str, bytes]] = None) -> None:
+    def __init__(self, specification: Any, blobs: Optional[Mapping[str, bytes]] = None) -> None:
+        specification = _files.specification_of(specification) or specification
         if not isinstance(specification, (bytes, bytearray, memoryview)):
             raise TypeError(f"specification: expected bytes, got {type(specification).__name__}")
         self.specification = bytes(specification)
@@ -60,7 +65,8 @@ def _units(compute_units: Any) -> "_moka.ComputeUnits":
 class Model:
     """A Core ML model, loaded. Immutable; predict may be called from many threads at once.
 
-    model: path of an .mlmodel file, an .mlpackage or an .mlmodelc folder; the bytes of an .mlmodel; or a ModelAsset.
+    model: path of an .mlmodel file, of an .mlpackage or an .mlmodelc folder, or of a ZIP archive with one of them; an
+    open file of an .mlmodel or an archive, or its bytes; a ModelAsset; coremltools' specification object or model.
     compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
     function: name of the function to load; None: the default one.
     precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type).
@@ -68,6 +74,7 @@ class Model:
     processors: numbers of those where threads run that help the calling one, which stays where it is bound; empty: where
     that one may run.
     memory_budget: bytes that the model's own numbers may make moka allocate; 0: no limit.
+    idle_memory: bytes that arenas no prediction uses may keep for later ones; None: 256 MiB.
     optimize: run the passes.
     device: only this device and "reference"; None: by compute_units.
     kernel_cache: file of measured times by which kernels are chosen: a path, "default" (the user's own) or "off"; None:
@@ -78,12 +85,14 @@ class Model:
     "default" (the user's own) or "off"; None: what the environment variable MOKA_CACHE says, else off.
     pinned_kernels: kernels by names of operations, or by shapes as explain says them.
 
+    Models can be pickled: by their path, or whole where they came as bytes. Copies share the loaded model.
+
     Raises MalformedModelError, UnsupportedError, NotFoundError, IOError, OutOfBudgetError; TypeError, ValueError.
     """
 
     def __init__(
         self,
-        model: Union[str, "os.PathLike[str]", bytes, ModelAsset],
+        model: Union[str, "os.PathLike[str]", bytes, BinaryIO, ModelAsset, Any],
         *,
         compute_units: Any = "ALL",
         function: Optional[str] = None,
@@ -91,6 +100,7 @@ class Model:
         threads: int = 0,
         processors: Sequence[int] = (),
         memory_budget: int = 0,
+        idle_memory: Optional[int] = None,
         optimize: bool = True,
         device: Optional[str] = None,
         kernel_cache: Union[str, "os.PathLike[str]", None] = None,
@@ -109,32 +119,103 @@ class Model:
         c.threads = threads
         c.processors = list(processors)
         c.memory_budget = memory_budget
+        if idle_memory is not None:
+            c.idle_memory = idle_memory
         c.optimize = optimize
         c.device = device or ""
         c.kernel_cache = os.path.expanduser(os.fspath(kernel_cache or ""))
         c.cache = os.path.expanduser(os.fspath(cache or ""))
         c.measure_kernels = _MEASURE[measure_kernels]
         c.pinned_kernels = dict(pinned_kernels or {})
-        if isinstance(model, (bytes, bytearray, memoryview)):
-            model = ModelAsset(bytes(model))
-        if isinstance(model, ModelAsset):
-            core = _moka.Model.load_asset(model.specification, model.blobs, c)
-        elif isinstance(model, (str, os.PathLike)):
-            core = _moka.Model.load(os.path.expanduser(os.fspath(model)), c)
-        else:
-            raise TypeError(f"expected a path, bytes or a ModelAsset, got {type(model).__name__}")
-        self._set(core)
+        options = {
+            "compute_units": c.compute_units.name,
+            "function": function,
+            "precision": precision,
+            "threads": threads,
+            "processors": tuple(processors),
+            "memory_budget": memory_budget,
+            "idle_memory": idle_memory,
+            "optimize": optimize,
+            "device": device,
+            "kernel_cache": c.kernel_cache or None,
+            "measure_kernels": measure_kernels,
+            "pinned_kernels": c.pinned_kernels,
+            "cache": c.cache or None,
+        }
+        self._load(model, c, options)
 
-    def _set(self, core: "_moka.Model") -> None:
+    def _load(self, model: Any, c: "_moka.ModelConfiguration", options: Dict[str, Any]) -> None:
+        unpacked: Optional[_files.Unpacked] = None
+        if hasattr(model, "read"):
+            model = _files.contents(model)
+        converted = _files.of_coremltools(model)
+        if converted is not None:
+            model = converted[0] or converted[1]
+        specification = _files.specification_of(model)
+        if specification is not None:
+            model = specification
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            model = bytes(model)
+            if _files.is_zip(model):
+                unpacked = _files.Unpacked(io.BytesIO(model), "<bytes>")
+            else:
+                model = ModelAsset(model)
+        elif isinstance(model, (str, os.PathLike)):
+            model = os.path.abspath(_files.path_of(model))
+            if os.path.isfile(model) and zipfile.is_zipfile(model):
+                unpacked = _files.Unpacked(model, model)
+        if unpacked is not None:
+            core = _moka.Model.load(unpacked.path, c)
+        elif isinstance(model, ModelAsset):
+            core = _moka.Model.load_asset(model.specification, model.blobs, c)
+        elif isinstance(model, str):
+            core = _moka.Model.load(model, c)
+        else:
+            raise TypeError(
+                f"expected a path, an open file, bytes, a specification or a ModelAsset, got {type(model).__name__}"
+            )
+        self._set(core, (_restore, (model, options)), unpacked)
+        _log.loaded(self, model if isinstance(model, str) else "<bytes>")
+
+    def _set(self, core: "_moka.Model", made_by: Any, unpacked: Optional["_files.Unpacked"] = None) -> None:
         self._core = core
+        self._made_by = made_by
+        self._unpacked = unpacked
         self._plain: Optional[_moka.Model] = None
+
+    def __reduce__(self) -> Any:
+        return self._made_by
+
+    def __copy__(self) -> "Model":
+        copy = Model.__new__(type(self))
+        copy._set(self._core, self._made_by, self._unpacked)
+        return copy
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "Model":
+        return self.__copy__()
 
     @classmethod
     def from_mil(cls, text: str, blobs: Optional[Mapping[str, bytes]] = None) -> "Model":
         """A program in the text form of MIL; `blobs` are the weight files that BLOBFILE names."""
         self = cls.__new__(cls)
-        self._set(_moka.Model.from_mil(text, dict(blobs or {}), _moka.ModelConfiguration()))
+        files = dict(blobs or {})
+        self._set(_moka.Model.from_mil(text, files, _moka.ModelConfiguration()), (cls.from_mil, (text, files)))
         return self
+
+    @property
+    def inputs(self) -> List[FeatureDescription]:
+        """Names, types and shapes of what predict takes."""
+        return self._core.function.inputs
+
+    @property
+    def outputs(self) -> List[FeatureDescription]:
+        """Names, types and shapes of what predict returns."""
+        return self._core.function.outputs
+
+    @property
+    def states(self) -> List[FeatureDescription]:
+        """Names, types and shapes of the buffers that new_state makes."""
+        return self._core.function.states
 
     @property
     def description(self) -> ModelDescription:
@@ -160,41 +241,58 @@ class Model:
         self,
         inputs: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]],
         *,
-        outputs: Optional[Mapping[str, np.ndarray]] = None,
+        outputs: Union[Mapping[str, np.ndarray], Sequence[str], None] = None,
         state: Optional[State] = None,
+        resize: bool = False,
+        fit: Optional[str] = None,
+        rate: int = 0,
+        pad: bool = False,
     ) -> Any:
         """Predicts; the interpreter lock is released meanwhile.
 
-        inputs: a dict of values by feature name, or a list of such dicts. Multi-arrays take numpy arrays of any type
-        and strides (used in place when row-major and of the model's own type), whatever has DLPack or the buffer
-        protocol, lists and numbers; images take PIL images or uint8 arrays of shape (H, W), (H, W, 3 or 4); strings,
-        dictionaries and sequences take str, dict and list. None: no value, for optional inputs.
-        outputs: writable arrays of the declared element type and shape to write to (output backings).
+        inputs: a dict of values by feature name, or whatever has such names: a row of a pandas table, a named tuple, a
+        record. Or a list of them: a batch, whose items are predicted side by side. Multi-arrays take numpy arrays of
+        any type, byte order and strides (used in place when row-major and of the model's own type), tensors, whatever
+        has DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json, .txt).
+        Images take PIL images, uint8 arrays of shape (H, W), (H, W, 3 or 4), and picture files. A file is a path, an
+        open file or, for pictures, its bytes. Strings, dictionaries and sequences take str, dict and list. None: no
+        value, for optional inputs.
+        outputs: names of the outputs that are wanted: what only others need is not computed. Or writable arrays of the
+        declared element type and shape to write to (output backings).
         state: from new_state(); required by stateful models.
+        resize: pictures of other sizes are resized to one that the model takes. fit: how, "scaleFill" (the default),
+        "scaleFit" or "centerCrop"; says resize, too.
+        rate: sound files are resampled to that many samples a second; 0: they are taken as they are.
+        pad: silence is added to sounds that are too short for the model, and the end of longer ones cut off.
 
         Returns a dict of every output, or a list of dicts. Multi-arrays are numpy arrays of the declared element type,
         images PIL images (arrays without Pillow), classes int or str, probabilities a dict.
         Raises TypeError (kind of a value), InvalidArgumentError (a ValueError: names, shapes, sizes), DataError.
         """
+        started = time.perf_counter()
+        names, backings = _wanted(outputs)
+        reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
+        inputs = as_inputs(inputs)
         if isinstance(inputs, (list, tuple)):
-            if outputs is not None:
-                raise TypeError("outputs: expected None for a list of inputs")
-            return [self._core.predict(item, None, state) for item in inputs]
-        if not isinstance(inputs, dict) and isinstance(inputs, Mapping):
-            inputs = dict(inputs)
-        return self._core.predict(inputs, outputs if outputs is None else dict(outputs), state)
+            if backings is not None:
+                raise TypeError("outputs: expected names or None for a list of inputs")
+            result: Any = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading)
+        else:
+            result = self._core.predict(inputs, backings, state, names, reading)
+        _log.predicted(started)
+        return result
 
     def predict_future(
-        self, inputs: Mapping[str, Any], *, state: Optional[State] = None
+        self, inputs: Mapping[str, Any], **options: Any
     ) -> "concurrent.futures.Future[Dict[str, Any]]":
-        """Starts a prediction on another thread and returns its Future."""
-        return _executor().submit(self.predict, inputs, state=state)
+        """Starts a prediction on another thread and returns its Future. Options are those of predict."""
+        return _executor().submit(self.predict, inputs, **options)
 
-    async def predict_async(self, inputs: Mapping[str, Any], *, state: Optional[State] = None) -> Dict[str, Any]:
+    async def predict_async(self, inputs: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
         """As predict, without blocking the event loop."""
         import asyncio  # with ssl eight megabytes, which most programs do without
 
-        return await asyncio.wrap_future(self.predict_future(inputs, state=state))
+        return await asyncio.wrap_future(self.predict_future(inputs, **options))
 
     def new_state(self) -> State:
         """New buffers for a stateful model, zero-filled. Core ML's make_state."""
@@ -202,10 +300,19 @@ class Model:
 
     state = new_state
 
-    def explain(self, inputs: Optional[Mapping[str, Any]] = None, *, measure: bool = False) -> ComputePlan:
+    def explain(
+        self,
+        inputs: Optional[Mapping[str, Any]] = None,
+        *,
+        measure: bool = False,
+        outputs: Optional[Sequence[str]] = None,
+    ) -> ComputePlan:
         """Where every operation runs, which devices refused it and why, what was folded and fused, for the shapes of
-        `inputs` (None: the default ones). measure: also times one prediction."""
-        return self._core.compute_plan(None if inputs is None else dict(inputs), measure)
+        `inputs` (None: the default ones) and the wanted `outputs` (None: all). measure: also times predictions and
+        says the medians. A
+        table in notebooks."""
+        names, _ = _wanted(outputs)
+        return self._core.compute_plan(None if inputs is None else as_inputs(inputs), measure, names)
 
     def intermediates(
         self, inputs: Mapping[str, Any], *, state: Optional[State] = None, optimized: bool = False
@@ -228,7 +335,7 @@ class Model:
                 c.cache = "off"
                 self._plain = self._core.configured(c)
             core = self._plain
-        return (Intermediate(*item) for item in core.intermediates(dict(inputs), state))
+        return (Intermediate(*item) for item in core.intermediates(as_inputs(inputs), state))
 
     def structure(self) -> ModelStructure:
         """Functions and operations, layers, or the models of a pipeline, as the file says it."""
@@ -239,14 +346,31 @@ class Model:
         return self._core.mil(optimized)
 
     def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
-        """Inputs of the default shapes filled with reproducible numbers."""
-        return _moka.random_inputs(self._core.function, seed)
+        """Inputs that the model can run filled with reproducible numbers, of the default shapes where those do."""
+        return self._core.random_inputs(seed)
 
     def __repr__(self) -> str:
         return f"<moka.Model {self._core.description.type} '{self._core.function.name}'>"
 
     def _repr_html_(self) -> str:
         return self.description._repr_html_()
+
+
+def _wanted(outputs: Any) -> Any:
+    """The names of the outputs that are computed, () for all, and arrays to write to or None."""
+    if outputs is None:
+        return (), None
+    if isinstance(outputs, Mapping):
+        return (), dict(outputs)
+    names = tuple(outputs) if isinstance(outputs, Iterable) and not isinstance(outputs, str) else None
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"outputs: expected a list of names or a dict of arrays, got {outputs!r}")
+    return names, None
+
+
+def _restore(model: Any, options: Dict[str, Any]) -> Model:
+    """What pickle makes a model with."""
+    return Model(model, **options)
 
 
 _shared_executor: Optional["concurrent.futures.ThreadPoolExecutor"] = None

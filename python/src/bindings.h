@@ -2,10 +2,23 @@
 
 #include <nanobind/nanobind.h>
 
-/// The parts of the module, one file each.
 namespace moka::python {
 
+/// `text` and `html` are functions of moka._reports that say what an object is.
+template <class Class>
+void bind_report(Class& bound, const char* text, const char* html) {
+  const auto say = [](const char* function) {
+    return
+        [function](nanobind::handle self) { return nanobind::module_::import_("moka._reports").attr(function)(self); };
+  };
+  if (text != nullptr) bound.def("__repr__", say(text), nanobind::sig("def __repr__(self) -> str"));
+  bound.def("_repr_html_", say(html), nanobind::sig("def _repr_html_(self) -> str"));
+}
+
+/// The parts of the module, one file each.
+
 void bind_errors(nanobind::module_& m);
+void bind_values(nanobind::module_& m);
 void bind_description(nanobind::module_& m);
 void bind_plan(nanobind::module_& m);
 void bind_structure(nanobind::module_& m);

@@ -30,8 +30,10 @@ nb::object pair_of(const SizeRange& r) { return nb::make_tuple(r.lower, r.upper)
 }  // namespace
 
 void bind_description(nb::module_& m) {
-  nb::class_<FeatureDescription>(m, "FeatureDescription", "Core ML's MLFeatureDescription: one input, output or state.")
-      .def_ro("name", &FeatureDescription::name)
+  nb::class_<FeatureDescription> feature(m, "FeatureDescription",
+                                         "Core ML's MLFeatureDescription: one input, output or state.");
+  bind_report(feature, nullptr, "feature_html");
+  feature.def_ro("name", &FeatureDescription::name)
       .def_ro("description", &FeatureDescription::description)
       .def_ro("optional", &FeatureDescription::optional)
       .def_prop_ro(
@@ -45,7 +47,7 @@ void bind_description(nb::module_& m) {
             if (f.type != FeatureType::multi_array && f.type != FeatureType::state) return nb::none();
             return nb::str(std::string(to_string(f.array.type)).c_str());
           },
-          "numpy's name of the element type; None for features that are no multi-arrays.")
+          "numpy's name of the element type; None unless the feature is a multi-array.")
       .def_prop_ro(
           "shape", [](const FeatureDescription& f) { return nb::tuple(nb::cast(f.array.shape)); },
           "The default shape; empty when the model does not say.")
@@ -73,7 +75,7 @@ void bind_description(nb::module_& m) {
           "'rgb', 'bgr', 'grayscale' or 'grayscale_float16'.")
       .def_prop_ro(
           "key_type", [](const FeatureDescription& f) { return f.string_keys ? "str" : "int"; },
-          "Of the keys of a dictionary or the elements of a sequence.")
+          "The type of a dictionary's keys or of a sequence's elements.")
       .def("__repr__", [](const FeatureDescription& f) { return f.name + ": " + f.formatted_type(); });
 
   nb::class_<FunctionDescription>(m, "FunctionDescription", "Inputs, outputs and states of one function.")

@@ -1,19 +1,22 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
+#include <cstring>
+
 #include "bindings.h"
-#include "convert.h"
+#include "values.h"
 
 namespace moka::python {
 
 namespace {
 
 /// Python classes by ErrorKind, never released: the interpreter may be gone when they would be.
-PyObject* classes[9] = {};
+std::array<PyObject*, 10> classes{};
 
 PyObject* class_of(ErrorKind kind) {
   const auto i = static_cast<size_t>(kind);
-  return i < std::size(classes) && classes[i] != nullptr ? classes[i] : PyExc_RuntimeError;
+  return i < classes.size() && classes[i] != nullptr ? classes[i] : PyExc_RuntimeError;
 }
 
 }  // namespace
@@ -26,7 +29,7 @@ void bind_errors(nb::module_& m) {
   const auto add = [&](ErrorKind kind, const char* name, const char* doc, PyObject* bases) {
     PyObject* made = PyErr_NewExceptionWithDoc((std::string("moka.") + name).c_str(), doc, bases, nullptr);
     if (made == nullptr) throw nb::python_error();
-    classes[static_cast<size_t>(kind)] = made;
+    classes.at(static_cast<size_t>(kind)) = made;
     m.attr(name) = nb::handle(made);
   };
   PyObject* base = PyErr_NewExceptionWithDoc("moka.Error", "Everything that moka raises but TypeError.",
@@ -43,11 +46,17 @@ void bind_errors(nb::module_& m) {
   add(ErrorKind::out_of_budget, "OutOfBudgetError", "Would exceed memory_budget.", base);
   add(ErrorKind::data, "DataError", "A value met while predicting breaks a rule of an operation.", base);
   add(ErrorKind::internal, "InternalError", "A bug in moka.", base);
+  add(ErrorKind::device_lost, "DeviceLostError", "A device stopped working while it computed.", base);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
     } catch (const Exception& e) {
-      PyErr_SetString(class_of(e.kind()), e.what());
+      // Messages quote files, which may hold anything.
+      PyObject* text =
+          PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "backslashreplace");
+      if (text == nullptr) return;
+      PyErr_SetObject(class_of(e.kind()), text);
+      Py_DECREF(text);
     }
   });
 }

@@ -8,8 +8,9 @@
 #include <optional>
 
 #include "bindings.h"
-#include "convert.h"
+#include "interpreter.h"
 #include "moka/compiler.h"
+#include "values.h"
 
 namespace moka::python {
 
@@ -31,23 +32,51 @@ std::map<std::string, std::vector<std::byte>> files_of(const nb::dict& blobs) {
   return out;
 }
 
-/// One prediction with the interpreter lock released.
-nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state) {
+/// One prediction with the interpreter's lock given back.
+nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state,
+                 std::vector<std::string> wanted, const Reading* reading) {
   Borrowed borrowed;
-  Features in = to_features(inputs, model.function().inputs, borrowed);
+  Features in = to_features(inputs, model.function().inputs, borrowed, reading);
   Features out = to_backings(outputs, model.function().outputs, borrowed);
-  PredictionOptions options;
-  options.state = state;
+  PredictionOptions options{state, std::move(wanted)};
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     model.predict(in, out, options);
   }
   return to_dict(out, outputs);
 }
 
+nb::list predict_batch(const Model& model, const nb::list& items, State* state, std::vector<std::string> wanted,
+                       const Reading* reading) {
+  Borrowed borrowed;
+  std::vector<Features> in, out;
+  for (size_t i = 0; i < items.size(); i++) {
+    const std::string place = "batch item " + std::to_string(i) + ": ";
+    try {
+      in.push_back(to_features(items[i], model.function().inputs, borrowed, reading));
+    } catch (const Exception& e) {
+      raise(e.kind(), place + e.what());
+    } catch (const nb::builtin_exception& e) {
+      raise_type(place + e.what());
+    }
+  }
+  const PredictionOptions options{state, std::move(wanted)};
+  {
+    const Unlocked unlocked;
+    out = model.predict_batch(in, options);
+  }
+  nb::list results;
+  for (Features& f : out) {
+    results.append(to_dict(f, nb::handle()));
+    f = {};
+  }
+  return results;
+}
+
 nb::object intermediates(const Model& model, nb::handle inputs, State* state) {
   Borrowed borrowed;
-  Features in = to_features(inputs, model.function().inputs, borrowed);
+  const Reading reading;
+  Features in = to_features(inputs, model.function().inputs, borrowed, &reading);
   PredictionOptions options;
   options.state = state;
   struct Seen {
@@ -56,7 +85,7 @@ nb::object intermediates(const Model& model, nb::handle inputs, State* state) {
   };
   std::vector<Seen> seen;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     model.intermediates(
         in,
         [&](std::string_view operation, std::string_view value, const MultiArray& array) {
@@ -91,9 +120,12 @@ void bind_model(nb::module_& m) {
           "exact_precision", [](const ModelConfiguration& c) { return c.precision == Precision::exact; },
           [](ModelConfiguration& c, bool exact) { c.precision = exact ? Precision::exact : Precision::at_least; },
           "True: every value is rounded to its declared type; False: types are the minimum precision.")
-      .def_rw("threads", &ModelConfiguration::threads, "Of one prediction; 0: one for each core, or of processors.")
-      .def_rw("processors", &ModelConfiguration::processors, "Where threads run that help the calling one.")
+      .def_rw("threads", &ModelConfiguration::threads,
+              "The most threads of a prediction; 0: one for each core, or for each of processors.")
+      .def_rw("processors", &ModelConfiguration::processors,
+              "The processors that worker threads are bound to; empty: any.")
       .def_rw("memory_budget", &ModelConfiguration::memory_budget, "Bytes; 0: no limit.")
+      .def_rw("idle_memory", &ModelConfiguration::idle_memory, "Bytes of arenas that no prediction uses.")
       .def_rw("loop_limit", &ModelConfiguration::loop_limit)
       .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)
       .def_rw("optimize", &ModelConfiguration::optimize)
@@ -104,8 +136,9 @@ void bind_model(nb::module_& m) {
       .def_rw("measure_kernels", &ModelConfiguration::measure_kernels)
       .def_rw("pinned_kernels", &ModelConfiguration::pinned_kernels, "Kernels by names of operations and by shapes.");
 
-  nb::class_<LoadTimes>(m, "LoadTimes", "Where the time of loading went, in seconds.")
-      .def_ro("open", &LoadTimes::open)
+  nb::class_<LoadTimes> times(m, "LoadTimes", "Where the time of loading went, in seconds.");
+  bind_report(times, "times_text", "times_html");
+  times.def_ro("open", &LoadTimes::open)
       .def_ro("import_", &LoadTimes::import)
       .def_ro("passes", &LoadTimes::passes)
       .def_ro("plan", &LoadTimes::plan)
@@ -117,7 +150,7 @@ void bind_model(nb::module_& m) {
   nb::class_<State>(m, "State", "Core ML's MLState: the buffers of a stateful model. One prediction at a time.")
       .def(
           "read", [](const State& s, const std::string& name) { return to_numpy(s.read(name)); }, nb::arg("name"),
-          "A copy of the buffer, of its own element type. NotFoundError.")
+          nb::call_guard<Call>(), "A copy of the buffer, of its own element type. NotFoundError.")
       .def(
           "write",
           [](State& s, const std::string& name, nb::handle value) {
@@ -126,18 +159,27 @@ void bind_model(nb::module_& m) {
             f.name = name;
             s.write(name, std::get<MultiArray>(to_feature(value, f, borrowed)));
           },
-          nb::arg("name"), nb::arg("value"), "Converts and copies. NotFoundError, InvalidArgumentError (shape).")
-      .def_prop_ro("names", &State::names);
+          nb::arg("name"), nb::arg("value"), nb::call_guard<Call>(),
+          "Converts and copies. NotFoundError, InvalidArgumentError (shape).")
+      .def_prop_ro("names", &State::names)
+      .def("__copy__", &State::copy)
+      .def(
+          "__deepcopy__", [](const State& s, nb::handle) { return s.copy(); }, nb::arg("memo"))
+      .def("__repr__", [](const State& s) {
+        std::string text = "<moka.State";
+        for (const std::string& name : s.names()) text += " '" + name + "'";
+        return text + ">";
+      });
 
   nb::class_<Model>(m, "Model")
       .def_static(
           "load", [](const std::string& path, const ModelConfiguration& c) { return Model::load(path, c); },
-          nb::arg("path"), nb::arg("configuration"), nb::call_guard<nb::gil_scoped_release>())
+          nb::arg("path"), nb::arg("configuration"), nb::call_guard<Unlocked>())
       .def_static(
           "load_asset",
           [](const nb::bytes& specification, const nb::dict& blobs, const ModelConfiguration& c) {
             ModelAsset asset{bytes_of(specification), files_of(blobs)};
-            nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return Model::load(std::move(asset), c);
           },
           nb::arg("specification"), nb::arg("blobs"), nb::arg("configuration"))
@@ -145,14 +187,17 @@ void bind_model(nb::module_& m) {
           "from_mil",
           [](const std::string& text, const nb::dict& blobs, const ModelConfiguration& c) {
             auto files = files_of(blobs);
-            nb::gil_scoped_release release;
+            const Unlocked unlocked;
             return Model::from_mil(text, c, std::move(files));
           },
           nb::arg("text"), nb::arg("blobs"), nb::arg("configuration"))
       .def_static(
           "describe", [](const std::string& path) { return Model::describe(path); }, nb::arg("path"),
-          nb::call_guard<nb::gil_scoped_release>())
-      .def("configured", &Model::configured, nb::arg("configuration"), nb::call_guard<nb::gil_scoped_release>())
+          nb::call_guard<Unlocked>())
+      .def_static(
+          "structure_of", [](const std::string& path) { return Model::outline(path).structure; }, nb::arg("path"),
+          nb::call_guard<Unlocked>())
+      .def("configured", &Model::configured, nb::arg("configuration"), nb::call_guard<Unlocked>())
       .def_prop_ro("description", &Model::description, nb::rv_policy::reference_internal)
       .def_prop_ro("function", &Model::function, nb::rv_policy::reference_internal)
       .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
@@ -160,34 +205,48 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("kernel_cache_file", &Model::kernel_cache_file)
       .def_prop_ro("cache_file", &Model::cache_file)
       .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(),
-           nb::arg("state").none() = nb::none())
-      .def("new_state", &Model::new_state, nb::call_guard<nb::gil_scoped_release>())
+           nb::arg("state").none() = nb::none(), nb::arg("wanted") = std::vector<std::string>(),
+           nb::arg("reading").none() = nb::none(), nb::call_guard<Call>())
+      .def("predict_batch", &predict_batch, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
+           nb::arg("wanted") = std::vector<std::string>(), nb::arg("reading").none() = nb::none(),
+           nb::call_guard<Call>())
+      .def("new_state", &Model::new_state, nb::call_guard<Unlocked>())
       .def(
           "compute_plan",
-          [](const Model& model, nb::handle inputs, bool measure) {
+          [](const Model& model, nb::handle inputs, bool measure, const std::vector<std::string>& wanted) {
             Borrowed borrowed;
             Features in;
-            if (!inputs.is_none()) in = to_features(inputs, model.function().inputs, borrowed);
-            nb::gil_scoped_release release;
-            return model.compute_plan(in, measure);
+            const Reading reading;
+            if (!inputs.is_none()) in = to_features(inputs, model.function().inputs, borrowed, &reading);
+            const Unlocked unlocked;
+            return model.compute_plan(in, measure ? 5 : 0, wanted);
           },
-          nb::arg("inputs").none() = nb::none(), nb::arg("measure") = false)
-      .def("intermediates", &intermediates, nb::arg("inputs"), nb::arg("state").none() = nb::none())
-      .def("structure", &Model::structure, nb::call_guard<nb::gil_scoped_release>())
-      .def("mil", &Model::mil, nb::arg("optimized") = false, nb::call_guard<nb::gil_scoped_release>());
+          nb::arg("inputs").none() = nb::none(), nb::arg("measure") = false,
+          nb::arg("wanted") = std::vector<std::string>(), nb::call_guard<Call>())
+      .def("intermediates", &intermediates, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
+           nb::call_guard<Call>())
+      .def(
+          "random_inputs",
+          [](const Model& model, uint64_t seed) {
+            Features inputs;
+            {
+              const Unlocked unlocked;
+              inputs = model.random_inputs(seed);
+            }
+            return to_dict(inputs, nb::handle());
+          },
+          nb::arg("seed") = 1, nb::call_guard<Call>())
+      .def("structure", &Model::structure, nb::call_guard<Unlocked>())
+      .def("mil", &Model::mil, nb::arg("optimized") = false, nb::call_guard<Unlocked>());
 
   m.def(
       "compile_asset",
       [](const nb::bytes& specification, const nb::dict& blobs, const std::string& destination) {
         ModelAsset asset{bytes_of(specification), files_of(blobs)};
-        nb::gil_scoped_release release;
+        const Unlocked unlocked;
         compile_model(asset, destination);
       },
       nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"));
-  m.def(
-      "random_inputs",
-      [](const FunctionDescription& f, uint64_t seed) { return to_dict(random_inputs(f, seed), nb::handle()); },
-      nb::arg("function"), nb::arg("seed") = 1);
 }
 
 }  // namespace moka::python

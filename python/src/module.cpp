@@ -4,14 +4,19 @@
 
 #include "bindings.h"
 #include "command.h"
+#include "interpreter.h"
 #include "moka/compiler.h"
 
 namespace nb = nanobind;
+using moka::python::Unlocked;
 
 NB_MODULE(_moka, m) {
   m.doc() = "The compiled part of moka.";
   m.attr("__version__") = MOKA_VERSION;
+  moka::python::bind_end();
+  moka::python::bind_warnings();
   moka::python::bind_errors(m);
+  moka::python::bind_values(m);
   moka::python::bind_description(m);
   moka::python::bind_plan(m);
   moka::python::bind_structure(m);
@@ -19,7 +24,7 @@ NB_MODULE(_moka, m) {
   m.def(
       "compile_model",
       [](const std::string& path, const std::string& destination) { moka::compile_model(path, destination); },
-      nb::arg("path"), nb::arg("destination"), nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("path"), nb::arg("destination"), nb::call_guard<Unlocked>());
   m.def(
       "main",
       [](std::vector<std::string> arguments) {
@@ -28,5 +33,5 @@ NB_MODULE(_moka, m) {
         argv.push_back(nullptr);
         return moka::cli::run(static_cast<int>(arguments.size()), argv.data());
       },
-      nb::arg("arguments"), nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("arguments"), nb::call_guard<Unlocked>());
 }

@@ -10,9 +10,10 @@ namespace moka::python {
 namespace nb = nanobind;
 
 void bind_plan(nb::module_& m) {
-  nb::class_<PlannedOperation>(m, "PlannedOperation",
-                               "One step of a plan: an operation on a device, or a conversion that the planner added.")
-      .def_ro("name", &PlannedOperation::name)
+  nb::class_<PlannedOperation> step(
+      m, "PlannedOperation", "One step of a plan: an operation on a device, or a conversion that the planner added.");
+  bind_report(step, "step_text", "step_html");
+  step.def_ro("name", &PlannedOperation::name)
       .def_ro("type", &PlannedOperation::type)
       .def_ro("device", &PlannedOperation::device)
       .def_ro("kernel", &PlannedOperation::kernel)
@@ -35,15 +36,16 @@ void bind_plan(nb::module_& m) {
             return out;
           },
           "Measured seconds by kernel.")
-      .def_ro("depth", &PlannedOperation::depth)
-      .def("__repr__", [](const PlannedOperation& p) {
-        return p.type + " '" + p.name + "' on " + p.device + (p.kernel.empty() ? "" : " (" + p.kernel + ")");
-      });
+      .def_ro("depth", &PlannedOperation::depth);
 
-  nb::class_<PassRemark>(m, "PassRemark").def_ro("pass_name", &PassRemark::pass).def_ro("text", &PassRemark::text);
+  nb::class_<PassRemark>(m, "PassRemark")
+      .def_ro("pass_name", &PassRemark::pass)
+      .def_ro("text", &PassRemark::text)
+      .def("__repr__", [](const PassRemark& r) { return r.pass + ": " + r.text; });
 
-  nb::class_<ComputePlan>(m, "ComputePlan", "Where everything runs and why.")
-      .def_ro("operations", &ComputePlan::operations)
+  nb::class_<ComputePlan> plan(m, "ComputePlan", "Where everything runs and why.");
+  bind_report(plan, "plan_text", "plan_html");
+  plan.def_ro("operations", &ComputePlan::operations)
       .def_ro("remarks", &ComputePlan::remarks)
       .def_ro("operations_in_source", &ComputePlan::operations_in_source)
       .def_ro("folded", &ComputePlan::folded, "Operations whose results were known before running.")
@@ -51,7 +53,11 @@ void bind_plan(nb::module_& m) {
       .def_ro("unshared_bytes", &ComputePlan::unshared_bytes)
       .def_ro("packed_bytes", &ComputePlan::packed_bytes)
       .def_ro("cached_bytes", &ComputePlan::cached_bytes)
-      .def_ro("measured_seconds", &ComputePlan::measured_seconds, "Of the whole prediction; -1 when not measured.");
+      .def_ro("measured_seconds", &ComputePlan::measured_seconds,
+              "Time of a whole prediction, the median; -1 when not measured.")
+      .def_ro("predictions", &ComputePlan::predictions, "How many were measured.")
+      .def_ro("complete", &ComputePlan::complete,
+              "False: what depends on values is planned when a prediction knows them.");
 }
 
 }  // namespace moka::python

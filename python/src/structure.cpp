@@ -30,7 +30,9 @@ void bind_structure(nb::module_& m) {
       .def_ro("name", &ModelStructure::Layer::name)
       .def_ro("type", &ModelStructure::Layer::type)
       .def_ro("inputs", &ModelStructure::Layer::inputs)
-      .def_ro("outputs", &ModelStructure::Layer::outputs);
+      .def_ro("outputs", &ModelStructure::Layer::outputs)
+      .def_ro("depth", &ModelStructure::Layer::depth,
+              "In branches and loops, whose layers follow the one that holds them.");
   structure.def_ro("type", &ModelStructure::type)
       .def_ro("functions", &ModelStructure::functions)
       .def_ro("layers", &ModelStructure::layers)

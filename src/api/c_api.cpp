@@ -198,6 +198,7 @@ const char* moka_status_name(moka_status status) {
     case MOKA_OUT_OF_BUDGET: return "out of memory budget";
     case MOKA_DATA: return "bad value";
     case MOKA_INTERNAL: return "internal error";
+    case MOKA_DEVICE_LOST: return "device lost";
   }
   return "unknown";
 }

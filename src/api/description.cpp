@@ -1,5 +1,7 @@
 #include "moka/description.h"
 
+#include <cmath>
+
 #include "api/internal.h"
 
 namespace moka {
@@ -92,6 +94,10 @@ FeatureDescription to_public(const import::FeatureDescription& f) {
   out.description = f.description;
   out.type = static_cast<FeatureType>(f.kind);
   out.optional = f.optional;
+  if (f.threshold && !std::isnan(*f.threshold))
+    out.default_value = f.threshold;
+  else if (f.optional && f.kind == import::FeatureKind::multi_array)
+    out.default_value = f.array.default_value;
   if (auto t = from_ir(f.array.dtype); t.ok()) out.array.type = *t;
   out.array.shape = f.array.shape;
   for (const auto& r : f.array.ranges) out.array.ranges.push_back({r.lower, r.upper});
@@ -104,6 +110,9 @@ FeatureDescription to_public(const import::FeatureDescription& f) {
     out.image.height_range = SizeRange{f.image.height_range->lower, f.image.height_range->upper};
   out.image.enumerated = f.image.enumerated;
   out.string_keys = f.string_keys;
+  out.sequence_length = {f.sequence_length.lower, f.sequence_length.upper};
+  out.categories = f.categories;
+  if (f.index_range) out.index_range = SizeRange{f.index_range->lower, f.index_range->upper};
   return out;
 }
 
@@ -135,6 +144,7 @@ ModelDescription to_public(const import::ModelDescription& d) {
   out.version = d.version;
   out.user_defined = d.user_defined;
   out.updatable = d.updatable;
+  out.remarks = d.remarks;
   return out;
 }
 

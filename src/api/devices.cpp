@@ -25,17 +25,22 @@ Result<std::vector<const kernel::Device*>> devices_for(const ModelConfiguration&
     }
     return false;
   };
+  // What a named device with a memory of its own refuses runs on the host's devices.
+  const bool keeps_host = std::any_of(all.begin(), all.end(), [&](const auto* d) {
+    return d->name() == configuration.device && d->memory() != nullptr;
+  });
   std::vector<const kernel::Device*> out;
   for (const kernel::Device* d : all) {
-    bool last = d == all.back();
+    const bool last = d == all.back(), is_host = d->rank() >= 0 && d->memory() == nullptr;
     if (configuration.device.empty() ? last || (d->rank() >= 0 && allowed(d->unit()))
-                                     : last || d->name() == configuration.device)
+                                     : last || d->name() == configuration.device || (keeps_host && is_host))
       out.push_back(d);
   }
   if (!configuration.device.empty() &&
       std::none_of(out.begin(), out.end(), [&](const auto* d) { return d->name() == configuration.device; })) {
     std::string names;
-    for (const kernel::Device* d : all) names += cat(names.empty() ? "'" : ", '", d->name(), "'");
+    for (const kernel::Device* d : all)
+      if (d->rank() >= 0) names += cat(names.empty() ? "'" : ", '", d->name(), "'");
     return fail(ErrorCode::not_found, "device: expected one of ", names, ", got '", configuration.device, "'");
   }
   return out;

@@ -1,4 +1,5 @@
 #include "api/internal.h"
+#include "import/hints.h"
 #include "import/mlprogram/value.h"
 #include "ir/text_reader.h"
 
@@ -52,6 +53,7 @@ Result<import::ImportedModel> import_text(const std::string& text, const std::ma
       (v->type.is_state() ? d.states : d.inputs).push_back(MOKA_TRY_IN(describe_value(v->name, v->type), "input"));
     for (const ir::Value* v : f->body().outputs())
       d.outputs.push_back(MOKA_TRY_IN(describe_value(v->name, v->type), "output"));
+    import::find_hints(*f, d);
     m.description.functions.push_back(std::move(d));
     opset = std::max(opset, static_cast<int>(f->opset));
   }

@@ -281,9 +281,9 @@ Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, ru
   std::byte* to = MOKA_TRY(staging(s, index, type));
   ir::TensorView view{type.dtype(), type.shape(), to};
   // Scalars have no default in the format: imputers take NaN for a missing number, recommenders a negative count.
-  double fill = f.kind == FeatureKind::float64 ? std::nan("")
-                : f.kind == FeatureKind::int64 ? -1
-                                               : f.array.default_value.value_or(0);
+  double fill = f.kind == FeatureKind::float64 || f.threshold ? std::nan("")
+                : f.kind == FeatureKind::int64                ? -1
+                                                              : f.array.default_value.value_or(0);
   for (int64_t i = 0; i < view.count(); i++) ir::store_f64(view, i, fill);
   return static_cast<void*>(to);
 }

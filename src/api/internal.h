@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "format/model_file.h"
+#include "import/outline.h"
 #include "ir/tensor.h"
 #include "moka/model.h"
 #include "plan/packed_cache.h"
@@ -30,6 +32,7 @@ ir::DType to_ir(DataType type);
 Result<DataType> from_ir(ir::DType type);
 ModelDescription to_public(const import::ModelDescription& description);
 FeatureDescription to_public(const import::FeatureDescription& feature);
+ModelStructure to_public(import::Outline outline);
 
 /// The first two of the five dimensions that arrays of legacy neural networks have inside.
 struct Leading {
@@ -70,7 +73,7 @@ Result<MultiArray> to_array(const ir::TensorView& view);
 /// Copies an array of any strides and type into a dense tensor.
 void copy_array(const MultiArray& from, const ir::TensorView& to);
 
-/// Throws invalid_argument for what is no processor of this system.
+/// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);
 
 /// How the kernels of a model are chosen, and the file that remembers it.
@@ -103,6 +106,29 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
 /// A line on standard error, once for each text: many models may name one file.
 void warn(const std::string& text);
 
+/// The same function for inputs of rank 5 or for some of its outputs, each made when it is first asked for. They share
+/// the packed weights. Thread-safe.
+class Variants {
+ public:
+  struct Key {
+    bool sequences = false, batches = false;  ///< inputs of rank 5 with these dimensions unknown
+    std::vector<std::string> outputs;         ///< in the order of the description; empty: all
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  using Made = Result<std::shared_ptr<const runtime::Model>>;
+  /// The variant for `key`; `make()` when there is none. Only the last used of those with fewer outputs are kept.
+  Made get(const Key& key, const std::function<Made()>& make);
+
+ private:
+  struct Variant {
+    Key key;
+    std::once_flag once;
+    std::optional<Made> model;
+  };
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Variant>> all_;  ///< last used last
+};
+
 using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
 /// `times`: seconds and runs of each step, nullptr when not measured.
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
@@ -131,23 +157,22 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     std::shared_ptr<plan::PackedStore> packed = std::make_shared<plan::PackedStore>();
     Result<import::ImportedModel> import(const import::ImportOptions& options) const;
   };
+  /// Destroyed last, when the model's many small allocations are free: the heap would keep them.
+  struct TrimHeap {
+    ~TrimHeap() { trim_heap(); }
+  } trim_heap_at_end;
   ModelConfiguration configuration;
   ModelDescription description;
   FunctionDescription function;
   LoadTimes times;
-  std::unique_ptr<runtime::Model> model;
+  std::shared_ptr<const runtime::Model> model;
   std::shared_ptr<const Source> source;
 
   runtime::CompileOptions compile_options;
   api::KernelCache kernel_cache;
   api::PackedWeights packed_weights;
   bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
-  /// The same function with inputs of rank 5, made when such an input first comes.
-  struct Rank5 {
-    std::once_flag once;
-    Result<std::unique_ptr<runtime::Model>> model = std::unique_ptr<runtime::Model>();
-  };
-  mutable Rank5 rank5[3];  ///< of unknown sequence, of unknown batch, of both
+  mutable api::Variants variants;
 
   static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,
                                           std::shared_ptr<MemoryBudget> budget, LoadTimes times);
@@ -155,11 +180,24 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   static std::shared_ptr<const Impl> from_file(
       const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration);
-  /// The one for inputs with these leading dimensions.
-  Result<const runtime::Model*> model_for(const api::Leading& leading) const;
+  /// The one for inputs with these leading dimensions and these outputs.
+  Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
+                                                          const std::vector<std::string>& outputs) const;
+  /// What predicts these inputs.
+  struct Chosen {
+    std::shared_ptr<const runtime::Model> model;
+    bool rank5 = false;  ///< it takes inputs of rank 5
+  };
+  /// The model for these inputs and outputs; `types` become those of its function's inputs and states.
+  Result<Chosen> choose(const Features& inputs, const std::vector<std::string>& outputs,
+                        std::vector<ir::Type>& types) const;
+  /// The error of planning a prediction of these inputs.
+  Status plans(const Features& inputs) const;
+  /// Whether arrays for the input may be [sequence, batch, C, H, W].
+  bool takes_rank5(std::string_view input) const;
   /// What a prediction ran.
   struct Ran {
-    const runtime::Model* model = nullptr;
+    std::shared_ptr<const runtime::Model> model;
     std::shared_ptr<const plan::Plan> plan;
   };
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <set>
 
 #include "api/internal.h"
@@ -23,13 +22,6 @@ void collect_names(const ir::Block& block, std::set<std::string_view>& names) {
 }
 
 }  // namespace
-
-void warn(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  std::lock_guard lock(mutex);
-  if (said.insert(text).second) std::fprintf(stderr, "moka: %s\n", text.c_str());
-}
 
 Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
                                      std::span<const kernel::Device* const> devices) {

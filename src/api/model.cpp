@@ -1,15 +1,17 @@
 #include "moka/model.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "api/internal.h"
-#include "api/structure.h"
 #include "base/processors.h"
+#include "import/outline.h"
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
-#include "kernel/workers.h"
+#include "kernel/thread_pool.h"
 
 namespace moka {
 
@@ -35,10 +37,18 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
   std::abort();  // compile checked it
 }
 
+/// An operation refuses an argument: what that is a mistake of depends on where the argument is from.
+Error blamed(Error error, ErrorCode code) {
+  return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
+}
+
 }  // namespace
 
 Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOptions& options) const {
-  if (file) return import::import_model(*file, options);
+  if (file) {
+    Result<import::ImportedModel> imported = import::import_model(*file, options);
+    return imported.ok() ? std::move(imported) : blamed(std::move(imported).error(), ErrorCode::malformed);
+  }
   return api::import_text(text, weights, options.budget);
 }
 
@@ -46,7 +56,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
   api::check_processors(configuration.processors);
-  kernel::help_from(configuration.processors);
+  kernel::place_workers(configuration.processors);
   auto impl = std::make_shared<Impl>();
   auto start = Clock::now();
   import::ImportedModel m = api::unwrap(source->import({budget}));
@@ -61,6 +71,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
   options.plan.devices = api::unwrap(api::devices_for(configuration));
+  if (!configuration.device.empty())
+    for (const kernel::Device* named : options.plan.devices)
+      if (named->name() == configuration.device && named->memory() != nullptr)
+        options.plan.pinned_device = [named](const ir::Op&) { return named; };
   options.plan.threads = configuration.threads > 0          ? configuration.threads
                          : configuration.processors.empty() ? processors()
                                                             : static_cast<int>(configuration.processors.size());
@@ -68,6 +82,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
   options.packed = impl->source->packed;
+  options.idle_memory = configuration.idle_memory;
   impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
   options.plan.choices = impl->kernel_cache.choices;
   impl->packed_weights = api::unwrap(
@@ -93,15 +108,17 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     chosen |= api::chooses_default(x);
     if (t.ok()) types.push_back(*t);
   }
-  // Default sizes that the model chooses must fit each other: Core ML refuses it otherwise. The lowest sizes are what
-  // converters write when nobody chooses, and values that break a rule may be others for the sizes that come.
+  // Default sizes that the model states must fit each other; Core ML refuses the model otherwise. Lowest sizes are only
+  // what converters write when no default was chosen. They may contradict each other while the sizes of real inputs
+  // fit.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
     if (!planned.ok()) {
       const ErrorCode code = planned.error().code();
       const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
-      if (!flexible) api::raise(planned.error());
-      if (!tolerated) api::raise(std::move(planned.error()).in("with the default sizes of the inputs"));
+      Error error = blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
+      if (!flexible) api::raise(error);
+      if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
     }
     api::unwrap(impl->kernel_cache.save());
     impl->packed_weights.save();
@@ -141,6 +158,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(
   auto source = std::make_shared<Source>();
   source->file = api::unwrap(open({budget}));
   source->path = path;
+  for (const std::string& remark : import::remarks_of(*source->file))
+    api::warn(path.empty() ? remark : cat("'", path, "': ", remark));
   times.open = seconds_since(start);
   return make(std::move(source), configuration, std::move(budget), times);
 }
@@ -169,8 +188,14 @@ Model Model::configured(const ModelConfiguration& configuration) const {
   return Model(Impl::make(impl_->source, configuration, budget_of(configuration), {}));
 }
 
-ModelDescription Model::describe(const std::string& path) {
-  return api::to_public(api::unwrap(import::describe_model(api::unwrap(format::open_model(path)))));
+ModelDescription Model::describe(const std::string& path) { return outline(path).description; }
+
+ModelOutline Model::outline(const std::string& path) {
+  const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
+  ModelOutline out;
+  out.description = api::to_public(import::outline_description(file, out.faults));
+  out.structure = api::to_public(import::outline(file));
+  return out;
 }
 
 const ModelDescription& Model::description() const { return impl_->description; }
@@ -179,22 +204,6 @@ const ModelConfiguration& Model::configuration() const { return impl_->configura
 const LoadTimes& Model::load_times() const { return impl_->times; }
 const std::string& Model::kernel_cache_file() const { return impl_->kernel_cache.path; }
 std::string Model::cache_file() const { return impl_->packed_weights.cache ? impl_->packed_weights.cache->path() : ""; }
-
-Result<const runtime::Model*> Model::Impl::model_for(const api::Leading& leading) const {
-  const bool sequences = leading.sequence != 1, batches = leading.batch != 1;
-  if (!batches && (sequences_only || !sequences)) return model.get();
-  Rank5& made = rank5[(sequences || sequences_only ? 1 : 0) + (batches ? 2 : 0) - 1];
-  std::call_once(made.once, [&] {
-    made.model = [&]() -> Result<std::unique_ptr<runtime::Model>> {
-      return runtime::Model::compile(
-          MOKA_TRY(source->import({compile_options.plan.budget, sequences || sequences_only, batches})),
-          compile_options);
-    }();
-  });
-  if (made.model.ok()) return made.model->get();
-  const Error& e = made.model.error();
-  return fail(e.code(), "inputs of rank 5: ", e.to_string());
-}
 
 namespace {
 
@@ -230,9 +239,8 @@ class PlacedOutputs {
 
 }  // namespace
 
-Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
-                            runtime::TraceSink* trace, Ran* ran) const {
-  kernel::help_from(configuration.processors);
+Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const std::vector<std::string>& outputs,
+                                                std::vector<ir::Type>& types) const {
   const import::FunctionDescription& f = model->function();
   api::Leading leading;
   for (const auto& [name, value] : inputs) {
@@ -248,11 +256,9 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     for (const auto& x : f.inputs) all += cat(all.empty() ? "'" : ", '", x.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
-  const runtime::Model* const runs = MOKA_TRY(model_for(leading));
-  auto body_inputs = runs->ir().body().inputs();
-  thread_local std::vector<ir::Type> types;
+  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs));
   types.clear();
-  for (const auto& v : body_inputs) {
+  for (const auto& v : runs->ir().body().inputs()) {
     const import::FeatureDescription& x = feature_of(f, *v);
     if (v->type.is_state()) {
       types.push_back(v->type);
@@ -268,6 +274,52 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
     }
   }
+  return Chosen{runs, sequences_only || leading.sequence != 1 || leading.batch != 1};
+}
+
+namespace {
+
+/// The input whose value is none of the categories that the model knows; nullptr: none.
+const import::FeatureDescription* of_unknown_category(const import::FunctionDescription& f, const Features& inputs) {
+  const auto known = [](const import::FeatureDescription& x, const std::string& text) {
+    return std::find(x.categories.begin(), x.categories.end(), text) != x.categories.end();
+  };
+  for (const import::FeatureDescription& x : f.inputs) {
+    const FeatureValue* value = inputs.find(x.name);
+    if (x.categories.empty() || value == nullptr) continue;
+    if (const auto* text = std::get_if<std::string>(value); text != nullptr && !known(x, *text)) return &x;
+    if (const auto* number = std::get_if<int64_t>(value); number != nullptr && !known(x, cat(*number))) return &x;
+    if (const auto* array = std::get_if<MultiArray>(value))
+      for (int64_t i = 0; i < array->count(); ++i)
+        if (!known(x, cat(static_cast<int64_t>(array->at(i))))) return &x;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status Model::Impl::plans(const Features& inputs) const {
+  std::vector<ir::Type> types;
+  const Chosen chosen = MOKA_TRY(choose(inputs, {}, types));
+  MOKA_TRY(chosen.model->plan(types));
+  return {};
+}
+
+bool Model::Impl::takes_rank5(std::string_view input) const {
+  for (const auto& x : model->function().inputs)
+    if (x.name == input) return x.array.takes_rank5;
+  return false;
+}
+
+Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
+                            runtime::TraceSink* trace, Ran* ran) const {
+  kernel::place_workers(configuration.processors);
+  const import::FunctionDescription& f = model->function();
+  thread_local std::vector<ir::Type> types;
+  const Chosen chosen = MOKA_TRY(choose(inputs, options.outputs, types));
+  const std::shared_ptr<const runtime::Model>& runs = chosen.model;
+  const auto& wanted = runs->function().outputs;
+  auto body_inputs = runs->ir().body().inputs();
   if (!f.states.empty() && options.state == nullptr)
     return fail(ErrorCode::invalid_argument, "the model keeps states: predict needs one made by new_state");
 
@@ -306,27 +358,31 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     session->context.trace = trace;
     if (ran != nullptr) *ran = {runs, session->plan};
     auto returned = [&](size_t i, ir::TensorView view) {
-      if (runs != model.get() || sequences_only) view.shape = api::output_shape(f.outputs[i], view.shape);
+      if (chosen.rank5) view.shape = api::output_shape(wanted[i], view.shape);
       return view;
     };
     PlacedOutputs placed(*session->frame);
-    for (size_t i = 0; i < f.outputs.size(); i++) {
+    for (size_t i = 0; i < wanted.size(); i++) {
       const ir::TensorView* view = session->frame->placeable_output(i);
-      if (view == nullptr || has_value(outputs.find(f.outputs[i].name))) continue;
-      placed.add(i, MOKA_TRY(api::new_output(f.outputs[i], returned(i, *view))));
+      if (view == nullptr || has_value(outputs.find(wanted[i].name))) continue;
+      placed.add(i, MOKA_TRY(api::new_output(wanted[i], returned(i, *view))));
     }
-    MOKA_TRY(session->frame->run());
-    for (size_t i = 0; i < f.outputs.size(); i++) {
+    if (Status ran_through = session->frame->run(); !ran_through.ok())
+      return blamed(std::move(ran_through).error(), ErrorCode::data);
+    for (size_t i = 0; i < wanted.size(); i++) {
       if (MultiArray* array = placed.find(i)) {
-        outputs[f.outputs[i].name] = std::move(*array);
+        outputs[wanted[i].name] = std::move(*array);
         continue;
       }
-      MOKA_TRY(api::store_output(f.outputs[i], session->frame->output_type(i), returned(i, session->frame->output(i)),
-                                 outputs[f.outputs[i].name]));
+      MOKA_TRY(api::store_output(wanted[i], session->frame->output_type(i), returned(i, session->frame->output(i)),
+                                 outputs[wanted[i].name]));
     }
     return {};
   }();
   runs->release(std::move(session));
+  if (!status.ok() && status.error().code() == ErrorCode::data)
+    if (const auto* x = of_unknown_category(f, inputs))
+      return std::move(status).error().in(cat("input '", x->name, "'"));
   packed_weights.save();
   if (status.ok()) MOKA_TRY(kernel_cache.save());
   return status;
@@ -340,19 +396,6 @@ Features Model::predict(const Features& inputs, const PredictionOptions& options
   Features outputs;
   predict(inputs, outputs, options);
   return outputs;
-}
-
-std::vector<Features> Model::predict_batch(std::span<const Features> inputs) const {
-  std::vector<Features> out;
-  out.reserve(inputs.size());
-  for (size_t i = 0; i < inputs.size(); i++) {
-    try {
-      out.push_back(predict(inputs[i]));
-    } catch (const Exception& e) {
-      throw Exception(e.kind(), cat("batch item ", i, ": ", e.what()));
-    }
-  }
-  return out;
 }
 
 std::future<Features> Model::predict_async(Features inputs) const {
@@ -375,20 +418,44 @@ State Model::new_state() const {
 
 namespace {
 
-struct Timing final : runtime::TraceSink {
-  std::map<const plan::Step*, std::pair<double, int64_t>> steps;
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+/// The times of all steps in each of several predictions.
+class Timing final : public runtime::TraceSink {
+ public:
   void step(const plan::Plan&, const plan::Step& step, double seconds, std::span<const ir::TensorView>) override {
-    auto& [total, runs] = steps[&step];
+    auto& [total, runs] = current_[&step];
     total += seconds;
     runs++;
   }
+  void end_prediction() {
+    for (const auto& [step, time] : current_) {
+      all_[step].first.push_back(time.first);
+      all_[step].second = std::max(all_[step].second, time.second);
+    }
+    current_.clear();
+  }
+  api::StepTimes medians() const {
+    api::StepTimes out;
+    for (const auto& [step, times] : all_) out[step] = {median(times.first), times.second};
+    return out;
+  }
+
+ private:
+  api::StepTimes current_;
+  std::map<const plan::Step*, std::pair<std::vector<double>, int64_t>> all_;
 };
 
 struct Observer final : runtime::TraceSink {
   const Intermediate& observe;
   explicit Observer(const Intermediate& o) : observe(o) {}
   void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
-    if (step.op == nullptr) return;
+    if (step.op == nullptr || step.region >= 0) return;
     for (size_t i = 0; i < out.size(); i++) {
       const plan::Place& p = plan.places[static_cast<size_t>(step.out[i])];
       if (!p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;
@@ -423,29 +490,40 @@ void check_default_sizes(const FunctionDescription& function, size_t limit) {
 }
 }  // namespace
 
-ComputePlan Model::compute_plan(const Features& inputs, bool measure) const {
+ComputePlan Model::compute_plan(const Features& inputs, int predictions, const std::vector<std::string>& wanted) const {
   if (inputs.empty() && impl_->configuration.memory_budget > 0)
     check_default_sizes(impl_->function, impl_->configuration.memory_budget);
-  Features given = inputs.empty() ? random_inputs(impl_->function) : inputs;
-  Features outputs;
-  std::optional<State> state;
-  PredictionOptions options;
-  if (!impl_->function.states.empty()) {
-    state = new_state();
-    options.state = &*state;
-  }
+  const Features given = inputs.empty() ? random_inputs() : inputs;
   Impl::Ran ran;
-  // Continuations are planned as shapes are learned: running once shows them all.
-  api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
-  Timing timing;
+  api::StepTimes times;
   double total = -1;
-  if (measure) {
-    auto start = Clock::now();
-    api::unwrap(impl_->predict(given, outputs, options, &timing, &ran));
-    total = seconds_since(start);
+  if (predictions > 0) {
+    Features outputs;
+    std::optional<State> state;
+    PredictionOptions options{nullptr, wanted};
+    if (!impl_->function.states.empty()) options.state = &state.emplace(new_state());
+    // The first also plans what depends on values, and pays for what happens once.
+    api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
+    Timing timing;
+    std::vector<double> whole;
+    for (int i = 0; i < predictions; i++) {
+      const auto start = Clock::now();
+      api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
+      whole.push_back(seconds_since(start));
+      api::unwrap(impl_->predict(given, outputs, options, &timing, &ran));
+      timing.end_prediction();
+    }
+    total = median(std::move(whole));
+    times = timing.medians();
+  } else {
+    std::vector<ir::Type> types;
+    ran.model = api::unwrap(impl_->choose(given, wanted, types)).model;
+    ran.plan = api::unwrap(ran.model->plan(types));
   }
-  ComputePlan report = api::report(*ran.model, *ran.plan, measure ? &timing.steps : nullptr);
+  ComputePlan report = api::report(*ran.model, *ran.plan, predictions > 0 ? &times : nullptr);
   report.measured_seconds = total;
+  report.predictions = std::max(predictions, 0);
+  for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
   if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
     report.remarks.push_back({"kernel_cache", remark});
   if (const auto& cache = impl_->packed_weights.cache; cache && !cache->remark().empty())
@@ -465,11 +543,8 @@ OperationList Model::operations() const { return api::operations(*impl_->model);
 
 ModelStructure Model::structure() const {
   const Impl::Source& source = *impl_->source;
-  if (source.file) return api::unwrap(api::structure_of(*source.file, {}));
-  ModelStructure out;
-  out.type = impl_->description.type;
-  out.functions = api::functions_of(api::unwrap(source.import({})).program);
-  return out;
+  if (source.file) return api::to_public(import::outline(*source.file));
+  return api::to_public(import::outline_of_text(source.text, format::WeightStore::in_memory(source.weights)));
 }
 
 std::string Model::mil(bool optimized) const {
@@ -492,6 +567,16 @@ void State::write(std::string_view name, const MultiArray& value) {
                       cat("state '", name, "': expected shape ", t.shape(), ", got ", describe(value)));
     }
   throw Exception(ErrorKind::not_found, cat("state '", name, "': not a state of the model"));
+}
+
+State State::copy() const {
+  auto copied = std::make_shared<Impl>();
+  for (const auto& [name, t] : impl_->buffers) {
+    ir::Tensor to = api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape()));
+    std::memcpy(to.mutable_data(), t.data(), t.bytes());
+    copied->buffers.emplace_back(name, std::move(to));
+  }
+  return State(std::move(copied));
 }
 
 std::vector<std::string> State::names() const {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/internal.h"
 
 namespace moka {
@@ -6,40 +8,89 @@ namespace {
 
 double uniform(ir::RandomSource& source) { return static_cast<double>(source.next() >> 11) * 0x1p-53; }
 
+int64_t below(ir::RandomSource& source, int64_t n) {
+  return static_cast<int64_t>(source.next() % static_cast<uint64_t>(n));
+}
+
+/// One of the values that the model tells from others; `otherwise` where it tells none.
+std::string category(const FeatureDescription& f, ir::RandomSource& source, const std::string& otherwise) {
+  if (f.categories.empty()) return otherwise;
+  return f.categories[static_cast<size_t>(below(source, static_cast<int64_t>(f.categories.size())))];
+}
+
+int64_t integer_category(const FeatureDescription& f, ir::RandomSource& source, int64_t otherwise) {
+  if (f.index_range) return f.index_range->lower + below(source, f.index_range->upper - f.index_range->lower + 1);
+  const std::string text = category(f, source, std::to_string(otherwise));
+  char* end = nullptr;
+  const int64_t number = std::strtoll(text.c_str(), &end, 10);
+  return end == text.c_str() + text.size() ? number : otherwise;
+}
+
+FeatureValue random_sequence(const FeatureDescription& f, ir::RandomSource& source) {
+  constexpr int64_t kUsual = 3, kMost = 1 << 20;
+  const SizeRange& r = f.sequence_length;
+  int64_t n = f.categories.empty() && r.lower <= 0 ? 0 : std::max(r.lower, kUsual);
+  if (r.upper >= 0) n = std::min(n, r.upper);
+  n = std::clamp<int64_t>(n, 0, kMost);
+  StringSequence texts;
+  Int64Sequence numbers;
+  for (int64_t i = 0; i < n; ++i)
+    if (f.string_keys)
+      texts.push_back(category(f, source, {}));
+    else
+      numbers.push_back(integer_category(f, source, 1));
+  if (f.string_keys) return texts;
+  return numbers;
+}
+
+FeatureValue random_dictionary(const FeatureDescription& f, ir::RandomSource& source) {
+  constexpr int kEntries = 3;
+  Dictionary d;
+  d.string_keys = f.string_keys;
+  if (f.categories.empty()) return d;
+  for (int i = 0; i < kEntries; ++i) {
+    const double value = static_cast<double>(1 + below(source, 3));
+    if (f.string_keys)
+      d.strings[category(f, source, {})] = value;
+    else
+      d.ints[integer_category(f, source, 1)] = value;
+  }
+  return d;
+}
+
+FeatureValue random_image(const FeatureDescription& f, ir::RandomSource& source) {
+  const bool gray = f.image.color == ColorSpace::grayscale || f.image.color == ColorSpace::grayscale_float16;
+  Image i(f.image.width, f.image.height, gray ? PixelFormat::gray8 : PixelFormat::rgba8);
+  for (int64_t n = 0; n < i.row_bytes * i.height; n++) i.pixels.get()[n] = static_cast<uint8_t>(source.next() >> 56);
+  return i;
+}
+
+FeatureValue random_array(const FeatureDescription& f, ir::RandomSource& source) {
+  const DataType type = f.array.type;
+  const bool real = type == DataType::float16 || type == DataType::float32 || type == DataType::float64;
+  MultiArray a(type, f.array.shape);
+  ir::TensorView view{api::to_ir(type), {}, a.data()};
+  for (int64_t n = 0; n < a.count(); n++) {
+    if (f.index_range || !f.categories.empty())
+      ir::store_f64(view, n, static_cast<double>(integer_category(f, source, 1)));
+    else if (real)
+      ir::store_f64(view, n, uniform(source));
+    else
+      ir::store_i64(view, n, static_cast<int64_t>(source.next() >> 63));
+  }
+  return a;
+}
+
 FeatureValue random_value(const FeatureDescription& f, ir::RandomSource& source) {
   switch (f.type) {
-    case FeatureType::int64: return int64_t{1};
-    case FeatureType::float64: return 1.0;
-    case FeatureType::string: return std::string();
-    case FeatureType::dictionary: {
-      Dictionary d;
-      d.string_keys = f.string_keys;
-      return d;
-    }
-    case FeatureType::sequence:
-      if (f.string_keys) return StringSequence{};
-      return Int64Sequence{};
-    case FeatureType::image: {
-      bool gray = f.image.color == ColorSpace::grayscale || f.image.color == ColorSpace::grayscale_float16;
-      Image i(f.image.width, f.image.height, gray ? PixelFormat::gray8 : PixelFormat::rgba8);
-      for (int64_t n = 0; n < i.row_bytes * i.height; n++)
-        i.pixels.get()[n] = static_cast<uint8_t>(source.next() >> 56);
-      return i;
-    }
+    case FeatureType::int64: return integer_category(f, source, 1);
+    case FeatureType::float64: return f.index_range ? static_cast<double>(integer_category(f, source, 1)) : 1.0;
+    case FeatureType::string: return category(f, source, {});
+    case FeatureType::dictionary: return random_dictionary(f, source);
+    case FeatureType::sequence: return random_sequence(f, source);
+    case FeatureType::image: return random_image(f, source);
     case FeatureType::multi_array:
-    case FeatureType::state: {
-      MultiArray a(f.array.type, f.array.shape);
-      bool real =
-          f.array.type == DataType::float16 || f.array.type == DataType::float32 || f.array.type == DataType::float64;
-      ir::TensorView view{api::to_ir(f.array.type), {}, a.data()};
-      for (int64_t n = 0; n < a.count(); n++) {
-        if (real)
-          ir::store_f64(view, n, uniform(source));
-        else
-          ir::store_i64(view, n, static_cast<int64_t>(source.next() >> 63));
-      }
-      return a;
-    }
+    case FeatureType::state: return random_array(f, source);
   }
   return {};
 }
@@ -49,8 +100,43 @@ FeatureValue random_value(const FeatureDescription& f, ir::RandomSource& source)
 Features random_inputs(const FunctionDescription& function, uint64_t seed) {
   ir::RandomSource source{seed};
   Features out;
-  for (const FeatureDescription& f : function.inputs) out[f.name] = random_value(f, source);
+  for (const FeatureDescription& f : function.inputs)
+    if (!f.default_value) out[f.name] = random_value(f, source);
   return out;
+}
+
+Features Model::random_inputs(uint64_t seed) const {
+  Features first = moka::random_inputs(impl_->function, seed);
+  const auto other_sizes_may_do = [](const Status& s) {
+    return !s.ok() && (s.error().code() == ErrorCode::invalid_argument || s.error().code() == ErrorCode::data);
+  };
+  if (!other_sizes_may_do(impl_->plans(first))) return first;
+  // All sizes that may vary are tried together, small ones first.
+  constexpr int64_t kLongest = 512;
+  for (int64_t size = 1; size <= kLongest; ++size) {
+    FunctionDescription function = impl_->function;
+    bool changed = false;
+    for (FeatureDescription& f : function.inputs) {
+      if (f.type != FeatureType::multi_array) continue;
+      if (impl_->sequences_only && impl_->takes_rank5(f.name)) {
+        f.array.shape.insert(f.array.shape.begin(), {size, 1});
+        changed = true;
+        continue;
+      }
+      for (size_t i = 0; i < f.array.ranges.size() && i < f.array.shape.size(); ++i) {
+        const SizeRange& r = f.array.ranges[i];
+        if (size < r.lower || (r.upper >= 0 && size > r.upper) || r.lower == r.upper) continue;
+        f.array.shape[i] = size;
+        changed = true;
+      }
+    }
+    if (!changed) continue;
+    Features inputs = moka::random_inputs(function, seed);
+    const Status status = impl_->plans(inputs);
+    if (status.ok()) return inputs;
+    if (!other_sizes_may_do(status)) break;
+  }
+  return first;
 }
 
 }  // namespace moka

@@ -18,7 +18,10 @@ class Reporter {
     if (plan.pending == nullptr) return;
     if (plan.pending_runs_first) add_step(plan, plan.pending_step, depth);
     auto rest = plan.continuations->snapshot();
-    if (!rest.empty()) add(*rest.front(), depth);
+    if (!rest.empty())
+      add(*rest.front(), depth);
+    else
+      out_.complete = false;
   }
 
  private:
@@ -34,7 +37,13 @@ class Reporter {
   void add_step(const plan::Plan& plan, const plan::Step& s, int depth) {
     PlannedOperation p;
     p.depth = depth;
-    p.type = s.kind == plan::Step::Kind::convert ? "convert_layout" : s.op->type_name();
+    switch (s.kind) {
+      case plan::Step::Kind::convert: p.type = "convert_layout"; break;
+      case plan::Step::Kind::transfer: p.type = "transfer"; break;
+      case plan::Step::Kind::submit: p.type = "submit"; break;
+      case plan::Step::Kind::wait: p.type = "wait"; break;
+      default: p.type = s.op->type_name();
+    }
     p.device = s.device != nullptr ? std::string(s.device->name()) : "executor";
     if (s.op != nullptr) p.name = s.op->name;
     if (s.kind == plan::Step::Kind::convert) {
@@ -44,7 +53,16 @@ class Reporter {
       p.note =
           from.layout == to.layout ? "copy" : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
     }
-    if (s.choice) {
+    if (s.kind == plan::Step::Kind::transfer) {
+      const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
+      const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
+      if (const ir::Value* v = from.value != nullptr ? from.value : to.value) p.name = v->name;
+      const auto bytes = kernel::storage_bytes(from.type.dtype(), from.type.shape(), from.layout);
+      p.note = cat(bytes.ok() ? *bytes : 0, " bytes ", to.device != nullptr ? "to " : "from ", p.device);
+    } else if (s.kind == plan::Step::Kind::submit) {
+      p.note = cat(plan.regions[static_cast<size_t>(s.region)].steps.size(), " steps in one submission");
+    }
+    if (s.choice && s.op != nullptr) {
       p.kernel = s.choice->kernel;
       p.note = s.choice->note;
       if (s.kind == plan::Step::Kind::placed)
@@ -71,7 +89,10 @@ class Reporter {
     for (const auto& cache : s.blocks)
       if (cache) {
         auto inner = cache->snapshot();
-        if (!inner.empty()) add(*inner.front(), depth + 1);
+        if (!inner.empty())
+          add(*inner.front(), depth + 1);
+        else
+          out_.complete = false;
       }
   }
 

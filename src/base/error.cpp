@@ -15,6 +15,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::out_of_budget: return "out of memory budget";
     case ErrorCode::data: return "bad value";
     case ErrorCode::internal: return "internal error";
+    case ErrorCode::device_lost: return "device lost";
   }
   return "unknown";
 }

@@ -18,6 +18,7 @@ enum class ErrorCode {
   out_of_budget,     ///< would exceed the memory budget of the load options
   data,              ///< a value met while predicting breaks a rule of the operation
   internal,          ///< a bug in Moka
+  device_lost,       ///< a device stopped working while it computed
 };
 
 std::string_view to_string(ErrorCode code);

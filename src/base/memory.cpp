@@ -1,8 +1,10 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 
@@ -22,13 +24,28 @@ constexpr bool kOneAllocationEach = false;
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_large(size_t bytes) {
-  if (bytes > std::numeric_limits<size_t>::max() - kHugePage) return nullptr;
-  const bool huge = bytes >= kHugePage;
-  const size_t size = round_up(std::max(bytes, kLine), huge ? kHugePage : kLine);
-  void* p = std::aligned_alloc(huge ? kHugePage : kLine, size);
-  if (p == nullptr) return nullptr;
-  if (huge) ::madvise(p, size, MADV_HUGEPAGE);
-  return {static_cast<std::byte*>(p), [](std::byte* q) { std::free(q); }};
+  if (bytes > std::numeric_limits<size_t>::max() - 2 * kHugePage) return nullptr;
+  if (kOneAllocationEach || bytes < kHugePage) {
+    void* p = std::aligned_alloc(kLine, round_up(std::max(bytes, kLine), kLine));
+    if (p == nullptr) return nullptr;
+    return {static_cast<std::byte*>(p), [](std::byte* q) { std::free(q); }};
+  }
+  // Mapped, not allocated: the heap would keep what is given back for whatever comes next.
+  const size_t size = round_up(bytes, kHugePage), mapped = size + kHugePage;
+  void* m = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (m == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(m);
+  const size_t before = round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);
+  if (before > 0) ::munmap(first, before);
+  if (before < kHugePage) ::munmap(first + before + size, kHugePage - before);
+  ::madvise(first + before, size, MADV_HUGEPAGE);
+  return {first + before, [size](std::byte* q) { ::munmap(q, size); }};
+}
+
+void trim_heap() {
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  ::malloc_trim(0);
+#endif
 }
 
 std::shared_ptr<std::byte> PiecePool::take(size_t bytes) {

@@ -10,6 +10,9 @@ namespace moka {
 /// none left. Its content is undefined.
 std::shared_ptr<std::byte> allocate_large(size_t bytes);
 
+/// Gives freed memory that the heap keeps back to the system, where the system's library can.
+void trim_heap();
+
 /// Cuts pieces out of large allocations, so that many small ones share huge pages. Memory is returned when all pieces
 /// of an allocation are gone. Thread-safe.
 class PiecePool {

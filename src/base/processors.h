@@ -9,7 +9,7 @@ namespace moka {
 /// control group has time for (a container's --cpus). At least 1.
 int processors();
 
-/// Of Linux' cpu.max, "QUOTA PERIOD" in microseconds: how many processors the quota is, rounded up. Nullopt: no limit.
+/// The number of processors, rounded up, that Linux' cpu.max grants: "QUOTA PERIOD" in microseconds. Nullopt: no limit.
 std::optional<int> processors_of_quota(std::string_view cpu_max);
 
 }  // namespace moka

@@ -1,8 +1,12 @@
 #include "format/model_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
+#include "format/file_kind.h"
+#include "format/mlmodel/payload_filler.h"
+#include "format/mlmodel/unknown_fields.h"
 #include "format/model_file_rep.h"
 #include "format/path_guard.h"
 #include "format/proto/model.pb.h"
@@ -36,20 +40,21 @@ Bytes numbers_of(const Numbers& numbers, const std::shared_ptr<MessageHolder>& o
   return inline_bytes(numbers.data(), static_cast<size_t>(numbers.size()) * sizeof(*numbers.data()), owner);
 }
 
+/// The pipeline that a model of any of the three kinds holds; nullptr: it is none of them.
+const proto::Pipeline* pipeline_of(const proto::Model& model) {
+  switch (model.Type_case()) {
+    case proto::Model::kPipeline: return &model.pipeline();
+    case proto::Model::kPipelineClassifier: return &model.pipelineclassifier().pipeline();
+    case proto::Model::kPipelineRegressor: return &model.pipelineregressor().pipeline();
+    default: return nullptr;
+  }
+}
+
 Result<const Payload*> find_payload(const std::vector<Payload>& payloads, uint32_t index) {
   if (index >= payloads.size())
     return fail(ErrorCode::invalid_argument, "payload ", index, " of ", payloads.size(),
                 ": the message is not part of this model file");
   return &payloads[index];
-}
-
-/// What a file that is no specification looks like, for the error.
-const char* other_kind(std::string_view bytes) {
-  if (bytes.starts_with("\x1f\x8b")) return "gzip-compressed data";
-  if (bytes.starts_with("PK\x03\x04")) return "a zip archive";
-  if (bytes.starts_with("{") || bytes.starts_with("[")) return "JSON text";
-  if (bytes.starts_with("version https://git-lfs")) return "a Git LFS pointer, not the model itself";
-  return nullptr;
 }
 
 }  // namespace
@@ -71,6 +76,7 @@ const Bytes& ModelFile::mil_text() const { return rep_->mil_text; }
 const WeightStore& ModelFile::weights() const { return rep_->weights; }
 std::span<const ModelFile> ModelFile::children() const { return rep_->children; }
 std::span<const PackageItem> ModelFile::package_items() const { return rep_->items; }
+const std::string& ModelFile::remark() const { return rep_->remark; }
 const CompiledInfo* ModelFile::compiled() const { return rep_->compiled.get(); }
 
 std::vector<ModelFile::Stage> ModelFile::stages(const proto::Model& model) const {
@@ -79,13 +85,8 @@ std::vector<ModelFile::Stage> ModelFile::stages(const proto::Model& model) const
     for (const ModelFile& child : rep_->children) out.push_back({&child.spec(), child});
     return out;
   }
-  const proto::Pipeline* pipeline = nullptr;
-  switch (model.Type_case()) {
-    case proto::Model::kPipeline: pipeline = &model.pipeline(); break;
-    case proto::Model::kPipelineClassifier: pipeline = &model.pipelineclassifier().pipeline(); break;
-    case proto::Model::kPipelineRegressor: pipeline = &model.pipelineregressor().pipeline(); break;
-    default: return out;
-  }
+  const proto::Pipeline* pipeline = pipeline_of(model);
+  if (pipeline == nullptr) return out;
   for (const proto::Model& stage : pipeline->models()) out.push_back({&stage, *this});
   return out;
 }
@@ -154,23 +155,85 @@ Result<TensorData> ModelFile::tensor_data(const proto::MILSpec::TensorValue& ten
   return out;
 }
 
-Result<DecodedModel> decode_file(const Bytes& bytes, const OpenOptions& options) {
-  if (bytes.empty()) return fail(ErrorCode::malformed, "the specification is empty");
-  if (const char* kind = other_kind(bytes.text()))
-    return fail(ErrorCode::malformed, "expected a Core ML specification, got ", kind);
-  DecodedModel decoded = MOKA_TRY(decode_model(bytes, options.budget));
-  if (decoded.model->Type_case() == proto::Model::TYPE_NOT_SET)
-    return fail(ErrorCode::malformed, "the specification holds no model of a known type (specification version ",
-                decoded.model->specificationversion(), ")");
-  return decoded;
+Result<std::string> ModelFile::complete_specification(std::string_view serialized) const {
+  return fill_payloads(serialized, rep_->decoded.payloads);
 }
+
+Result<std::string> check_version(int version, const Bytes& message, std::string_view type) {
+  if (version <= newest_specification) return std::string();
+  std::string list;
+  for (const std::string& what : unknown_fields(message, type)) list += cat(list.empty() ? "" : "; ", what);
+  if (!list.empty())
+    return fail(ErrorCode::unsupported, "specification version ", version, " is newer than ", newest_specification,
+                ", the newest that is known, and the model has what that one has not: ", list);
+  return cat("specification version ", version, " is newer than ", newest_specification,
+             ", the newest that is known; the model has nothing that is not known");
+}
+
+namespace {
+
+/// The newest version of the model and of those inside it.
+int newest_version(const proto::Model& model, int depth = 0) {
+  int version = model.specificationversion();
+  const proto::Pipeline* pipeline = pipeline_of(model);
+  if (pipeline != nullptr && depth < max_message_depth)
+    for (const proto::Model& stage : pipeline->models()) version = std::max(version, newest_version(stage, depth + 1));
+  return version;
+}
+
+}  // namespace
+
+Status decode_file(const Bytes& bytes, const OpenOptions& options, ModelFile::Rep& rep) {
+  Result<DecodedModel> decoded = decode_model(bytes, options.budget);
+  if (decoded.ok() && decoded->model->Type_case() == proto::Model::TYPE_NOT_SET && !options.any_kind) {
+    const int version = decoded->model->specificationversion();
+    decoded = fail(ErrorCode::malformed, "the specification holds no model of a known type (specification version ",
+                   version, ")");
+    if (version > newest_specification && foreign_kind(bytes).empty()) MOKA_TRY(check_version(version, bytes, "Model"));
+  }
+  if (!decoded.ok()) return foreign_or(std::move(decoded).error(), bytes, "a Core ML specification");
+  Result<std::string> remark = check_version(newest_version(*decoded->model), bytes, "Model");
+  if (!remark.ok() && !options.any_kind) return std::move(remark).error();
+  if (remark.ok()) rep.remark = *std::move(remark);
+  rep.decoded = *std::move(decoded);
+  return {};
+}
+
+namespace {
+
+/// The package or compiled model whose folder the file is in; empty: none.
+std::string model_around(const std::string& file) {
+  constexpr int kDepth = 4;
+  fs::path folder = fs::path(file).parent_path();
+  for (int i = 0; i < kDepth && folder.has_filename(); ++i, folder = folder.parent_path())
+    for (const char* mark : {"Manifest.json", "coremldata.bin"})
+      if (std::error_code e; fs::exists(folder / mark, e)) return folder.string();
+  return {};
+}
+
+/// Models right inside the folder, as a hint: "; it holds 'a.mlpackage'".
+std::string models_inside(const std::string& folder) {
+  std::error_code e;
+  for (const auto& entry : fs::directory_iterator(folder, e))
+    for (const char* kind : {".mlpackage", ".mlmodelc", ".mlmodel"})
+      if (entry.path().extension() == kind) return cat("; it holds '", entry.path().filename().string(), "'");
+  return {};
+}
+
+}  // namespace
 
 Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& options) {
   auto rep = std::make_shared<ModelFile::Rep>();
   rep->container = Container::mlmodel;
   rep->path = path;
   rep->raw = MOKA_TRY(map_file(path));
-  rep->decoded = MOKA_TRY_IN(decode_file(rep->raw, options), cat("'", path, "'"));
+  if (Status decoded = decode_file(rep->raw, options, *rep); !decoded.ok()) {
+    Error error = std::move(decoded).error();
+    if (const std::string around = model_around(path); error.code() == ErrorCode::malformed && !around.empty())
+      error =
+          fail(ErrorCode::malformed, error.to_string(), "; the file is a part of '", around, "', which is the model");
+    return std::move(error).in(cat("'", path, "'"));
+  }
   std::string folder = fs::path(MOKA_TRY(real_path(path))).parent_path().string();
   rep->weights = MOKA_TRY(WeightStore::in_folder(folder, folder));
   return ModelFile(std::move(rep));
@@ -187,13 +250,14 @@ Result<ModelFile> open_model(const std::string& path, const OpenOptions& options
   if (fs::exists(trimmed + "/Manifest.json", e)) return open_mlpackage(trimmed, options);
   if (fs::exists(trimmed + "/coremldata.bin", e)) return open_mlmodelc(trimmed, options);
   return fail(ErrorCode::malformed, "the folder '", path,
-              "' is no model: it has neither Manifest.json (.mlpackage) nor coremldata.bin (.mlmodelc)");
+              "' is not a model: it has neither Manifest.json (.mlpackage) nor coremldata.bin (.mlmodelc)",
+              models_inside(trimmed));
 }
 
 Result<ModelFile> open_model_bytes(Bytes spec, std::map<std::string, Bytes> blobs, const OpenOptions& options) {
   auto rep = std::make_shared<ModelFile::Rep>();
   rep->raw = std::move(spec);
-  rep->decoded = MOKA_TRY_IN(decode_file(rep->raw, options), "model from memory");
+  MOKA_TRY_IN(decode_file(rep->raw, options, *rep), "model from memory");
   rep->weights = WeightStore::in_memory(std::move(blobs));
   return ModelFile(std::move(rep));
 }

@@ -33,6 +33,8 @@ std::string_view to_string(Container container);
 struct OpenOptions {
   /// Charged for what decoding allocates; files in memory maps are not charged. Null: no limit.
   std::shared_ptr<MemoryBudget> budget;
+  /// Also opens what nobody can import: models of a kind that Moka does not know, compiled neural networks.
+  bool any_kind = false;
 };
 
 /// Numbers of a neural network's weight. `bytes` is little-endian and may be unaligned.
@@ -87,6 +89,8 @@ class ModelFile {
   /// Stages of a compiled pipeline in order; empty otherwise.
   std::span<const ModelFile> children() const;
   std::span<const PackageItem> package_items() const;
+  /// What a user should know of the file although it can be read; mostly empty.
+  const std::string& remark() const;
   /// Null unless compiled.
   const CompiledInfo* compiled() const;
 
@@ -98,6 +102,9 @@ class ModelFile {
   /// returned value. Errors: malformed (more than one of the payload fields is set).
   Result<WeightData> weight_data(const proto::WeightParams& weight) const;
   Result<TensorData> tensor_data(const proto::MILSpec::TensorValue& tensor) const;
+
+  /// A serialized message of this file's spec() with the weights that stayed in the file.
+  Result<std::string> complete_specification(std::string_view serialized) const;
 
   struct Rep;
   explicit ModelFile(std::shared_ptr<const Rep> rep) : rep_(std::move(rep)) {}

@@ -19,6 +19,7 @@ struct ModelFile::Rep {
   std::vector<ModelFile> children;
   std::vector<PackageItem> items;
   std::unique_ptr<CompiledInfo> compiled;
+  std::string remark;
 };
 
 /// `path` has no trailing '/'.
@@ -26,7 +27,11 @@ Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& optio
 Result<ModelFile> open_mlpackage(const std::string& path, const OpenOptions& options);
 Result<ModelFile> open_mlmodelc(const std::string& path, const OpenOptions& options);
 
-/// Decodes the bytes of a specification file and checks that they hold a model of a known type.
-Result<DecodedModel> decode_file(const Bytes& bytes, const OpenOptions& options);
+/// Decodes the bytes of a specification file into `rep` and checks that they hold a model of a known type and nothing
+/// that only a newer specification has.
+Status decode_file(const Bytes& bytes, const OpenOptions& options, ModelFile::Rep& rep);
+/// Error unsupported where `message`, of that type, is of a newer version than is known and has what that one has not;
+/// else what to remark on the version, empty where it is known.
+Result<std::string> check_version(int version, const Bytes& message, std::string_view type);
 
 }  // namespace moka::format

@@ -7,6 +7,7 @@
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
 #include "import/model_type.h"
+#include "import/pipeline/thresholds.h"
 
 namespace moka::import {
 
@@ -36,6 +37,8 @@ Result<DType> dtype_of(const proto::ArrayFeatureType& array) {
     case proto::ArrayFeatureType::DOUBLE: return DType::fp64;
     case proto::ArrayFeatureType::INT32: return DType::int32;
     case proto::ArrayFeatureType::INT8: return DType::int8;
+    case proto::ArrayFeatureType::INVALID_ARRAY_DATA_TYPE:
+      return fail(ErrorCode::malformed, "multi-array: its data type is not specified");
     default: return fail(ErrorCode::malformed, "multi-array: unknown data type ", static_cast<int>(array.datatype()));
   }
 }
@@ -96,6 +99,8 @@ Result<ImageConstraint> image_of(const proto::ImageFeatureType& image) {
     case proto::ImageFeatureType::RGB: out.color = ColorSpace::rgb; break;
     case proto::ImageFeatureType::BGR: out.color = ColorSpace::bgr; break;
     case proto::ImageFeatureType::GRAYSCALE_FLOAT16: out.color = ColorSpace::grayscale_float16; break;
+    case proto::ImageFeatureType::INVALID_COLOR_SPACE:
+      return fail(ErrorCode::malformed, "image: its colour space is not specified");
     default: return fail(ErrorCode::malformed, "image: unknown colour space ", static_cast<int>(image.colorspace()));
   }
   if (image.has_imagesizerange()) {
@@ -154,20 +159,31 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   return out;
 }
 
+/// What to do with a feature that cannot be read: with `faults`, leave it out and say so there, else fail.
 template <class Features>
-Result<std::vector<FeatureDescription>> features_of(const Features& features, std::string_view what) {
+Result<std::vector<FeatureDescription>> features_of(const Features& features, std::string_view what,
+                                                    std::vector<std::string>* faults) {
   std::vector<FeatureDescription> out;
-  for (const auto& f : features) out.push_back(MOKA_TRY_IN(feature_of(f), cat(what, " '", f.name(), "'")));
+  for (const auto& f : features) {
+    auto feature = feature_of(f);
+    if (feature.ok()) {
+      out.push_back(std::move(feature).value());
+      continue;
+    }
+    Error error = std::move(feature).error().in(cat(what, " '", f.name(), "'"));
+    if (faults == nullptr) return error;
+    faults->push_back(error.to_string());
+  }
   return out;
 }
 
-/// Of a function, or of a model with only one.
+/// Describes a function, or a model with only one.
 template <class D>
-Result<FunctionDescription> function_of(const D& d, std::string name) {
+Result<FunctionDescription> function_of(const D& d, std::string name, std::vector<std::string>* faults) {
   FunctionDescription out;
-  out.inputs = MOKA_TRY(features_of(d.input(), "input"));
-  out.outputs = MOKA_TRY(features_of(d.output(), "output"));
-  out.states = MOKA_TRY(features_of(d.state(), "state"));
+  out.inputs = MOKA_TRY(features_of(d.input(), "input", faults));
+  out.outputs = MOKA_TRY(features_of(d.output(), "output", faults));
+  out.states = MOKA_TRY(features_of(d.state(), "state", faults));
   out.predicted_feature_name = d.predictedfeaturename();
   out.predicted_probabilities_name = d.predictedprobabilitiesname();
   out.name = std::move(name);
@@ -211,10 +227,13 @@ Result<Type> image_type(const ImageConstraint& image) {
 
 }  // namespace
 
-Result<ModelDescription> describe(const proto::Model& model) {
+namespace {
+
+/// All but the functions and class labels.
+ModelDescription metadata_of(const proto::Model& model, const format::ModelFile& file) {
   const proto::ModelDescription& d = model.description();
   ModelDescription out;
-  out.type_name = model_type_name(model.Type_case());
+  out.type_name = model_type_name(model_type(model, file));
   out.specification_version = model.specificationversion();
   out.updatable = model.isupdatable();
   out.short_description = d.metadata().shortdescription();
@@ -222,14 +241,38 @@ Result<ModelDescription> describe(const proto::Model& model) {
   out.license = d.metadata().license();
   out.version = d.metadata().versionstring();
   for (const auto& [key, value] : d.metadata().userdefined()) out.user_defined.emplace(key, value);
+  return out;
+}
+
+}  // namespace
+
+ModelDescription describe_readable(const proto::Model& model, const format::ModelFile& file,
+                                   std::vector<std::string>& faults) {
+  const proto::ModelDescription& d = model.description();
+  ModelDescription out = metadata_of(model, file);
+  out.default_function = d.defaultfunctionname();
+  if (d.functions_size() == 0) {
+    out.functions.push_back(function_of(d, "main", &faults).value());
+    mark_thresholds(model, file, out.functions[0]);
+  }
+  for (const auto& f : d.functions()) out.functions.push_back(function_of(f, f.name(), &faults).value());
+  if (out.function(out.default_function) == nullptr)
+    out.default_function = out.function("main") != nullptr ? "main" : out.functions[0].name;
+  return out;
+}
+
+Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file) {
+  const proto::ModelDescription& d = model.description();
+  ModelDescription out = metadata_of(model, file);
   if (d.functions_size() == 0) {
     out.default_function = "main";
-    out.functions.push_back(MOKA_TRY(function_of(d, "main")));
+    out.functions.push_back(MOKA_TRY(function_of(d, "main", nullptr)));
+    mark_thresholds(model, file, out.functions[0]);
   } else {
     for (const auto& f : d.functions()) {
       if (out.function(f.name()) != nullptr)
         return fail(ErrorCode::malformed, "function '", f.name(), "' is described twice");
-      out.functions.push_back(MOKA_TRY_IN(function_of(f, f.name()), cat("function '", f.name(), "'")));
+      out.functions.push_back(MOKA_TRY_IN(function_of(f, f.name(), nullptr), cat("function '", f.name(), "'")));
     }
     out.default_function = d.defaultfunctionname();
     if (out.default_function.empty())

@@ -31,7 +31,7 @@ struct MultiArrayConstraint {
   /// [sequence, batch, C, H, W], or for [C] as [sequence, batch, C].
   bool takes_rank5 = false;
 
-  /// Of the described shapes, 0 when the model says none; enumerated shapes may differ.
+  /// The rank of the described shape, 0 when the model does not say; enumerated shapes may have other ranks.
   size_t rank() const {
     return !ranges.empty()      ? ranges.size()
            : !shape.empty()     ? shape.size()
@@ -55,10 +55,17 @@ struct FeatureDescription {
   std::string description;
   FeatureKind kind = FeatureKind::multi_array;
   bool optional = false;
+  /// The model's own value of a detector's threshold, which counts where the input is missing or NaN. NaN: it has
+  /// several.
+  std::optional<double> threshold;
   MultiArrayConstraint array;  ///< of multi_array and state
   ImageConstraint image;
   bool string_keys = true;    ///< of dictionary: keys are strings, else int64; of sequence: elements are strings
   SizeRange sequence_length;  ///< of sequence
+  /// The values that the model tells from others where it tells any: of texts and whole numbers (as text), of the keys
+  /// of dictionaries, of the elements of sequences. Not all when there are very many.
+  std::vector<std::string> categories;
+  std::optional<SizeRange> index_range;  ///< of numbers that choose an entry of a table, as tokens do
 };
 
 /// Inputs, outputs and states of one function of a model.
@@ -78,6 +85,7 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
+  std::vector<std::string> remarks;  ///< what a user should know although the model runs
 
   const FunctionDescription* function(std::string_view name) const {
     for (const auto& f : functions)

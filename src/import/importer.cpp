@@ -5,6 +5,7 @@
 
 #include "format/model_file.h"
 #include "format/proto/model.pb.h"
+#include "import/hints.h"
 #include "import/mlprogram/program.h"
 #include "import/model_type.h"
 
@@ -100,6 +101,24 @@ bool takes_sequences(const ModelDescription& description) {
   return false;
 }
 
+/// What the file, or one inside it, is remarkable for.
+void collect_remarks(const format::ModelFile& file, std::vector<std::string>& remarks) {
+  if (const std::string& r = file.remark(); !r.empty() && std::find(remarks.begin(), remarks.end(), r) == remarks.end())
+    remarks.push_back(r);
+  for (const format::ModelFile& child : file.children()) collect_remarks(child, remarks);
+}
+
+Result<ModelDescription> describe_whole(const format::ModelFile& file) {
+  ModelDescription out = MOKA_TRY_IN(describe(file.spec(), file), "model description");
+  out.remarks = remarks_of(file);
+  return out;
+}
+
+void find_all_hints(ImportedModel& model) {
+  for (FunctionDescription& described : model.description.functions)
+    if (const ir::Function* f = model.program.find(described.name)) find_hints(*f, described);
+}
+
 /// An ML program names its classes in the operation `classify`.
 void find_labels(const ir::Program& program, ModelDescription& description) {
   const ir::Function* f = program.find(description.default_function);
@@ -139,9 +158,14 @@ Status import_into(const proto::Model& model, const ImportContext& context, ir::
   return fail(ErrorCode::unsupported, "models of type ", type_text(type), " are not supported");
 }
 
+std::vector<std::string> remarks_of(const format::ModelFile& file) {
+  std::vector<std::string> out;
+  collect_remarks(file, out);
+  return out;
+}
+
 Result<ModelDescription> describe_model(const format::ModelFile& file) {
-  ModelDescription out = MOKA_TRY_IN(describe(file.spec()), "model description");
-  out.type_name = model_type_name(model_type(file.spec(), file));
+  ModelDescription out = MOKA_TRY(describe_whole(file));
   if (auto labels = class_labels(file.spec(), &file); labels.ok()) out.class_labels = std::move(labels).value();
   return out;
 }
@@ -149,11 +173,11 @@ Result<ModelDescription> describe_model(const format::ModelFile& file) {
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options) {
   ImportedModel out;
   const int type = model_type(file.spec(), file);
-  out.description = MOKA_TRY_IN(describe(file.spec()), "model description");
-  out.description.type_name = model_type_name(type);
+  out.description = MOKA_TRY(describe_whole(file));
   if (type == kMLProgram) {
     out.program = MOKA_TRY(import_program(file, options, out.description));
     find_labels(out.program, out.description);
+    find_all_hints(out);
     return out;
   }
   out.description.class_labels = MOKA_TRY(class_labels(file.spec(), &file));
@@ -169,6 +193,7 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
     }
   }
   out.program = MOKA_TRY(std::move(program));
+  find_all_hints(out);
   return out;
 }
 

@@ -57,7 +57,7 @@ struct ImportContext {
   int depth = 0;       ///< of nested pipelines; limited
 };
 
-/// One file of import/classic/ or import/pipeline/: the members of Model.Type (by field number) it takes, and how.
+/// What a file <folder>/importer_<name>.cpp defines: the members of Model.Type (by field number) it takes, and how.
 struct ModelImporter {
   std::span<const int> types;
   Status (*import)(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
@@ -69,8 +69,15 @@ Status import_into(const proto::Model& model, const ImportContext& context, ir::
 /// The description of any model, also of one that cannot be imported; class labels where they can be read.
 Result<ModelDescription> describe_model(const format::ModelFile& file);
 
-/// Decodes ModelDescription of the specification (import/description.cpp).
-Result<ModelDescription> describe(const proto::Model& model);
+/// What a user should know of the file although it can be read.
+std::vector<std::string> remarks_of(const format::ModelFile& file);
+
+/// Decodes ModelDescription of a specification, which is `file`'s or part of it (import/description.cpp).
+Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file);
+/// The same without class labels, of a model that may be malformed: features that cannot be read are left out, and
+/// `faults` says why.
+ModelDescription describe_readable(const proto::Model& model, const format::ModelFile& file,
+                                   std::vector<std::string>& faults);
 /// The IR type of a feature at the boundary of a function (see ImportedModel).
 Result<ir::Type> boundary_type(const FeatureDescription& feature, bool classic);
 

@@ -54,7 +54,7 @@ constexpr Name kNames[] = {
     {3000, "serializedModel"},
 };
 
-/// Of any message with the ClassLabels members.
+/// The labels in any message that has the ClassLabels members.
 template <class M>
 std::vector<ir::Tensor> labels_of(const M& m) {
   std::vector<ir::Tensor> out;
@@ -82,6 +82,7 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
     case proto::Model::kTreeEnsembleClassifier: return labels_of(model.treeensembleclassifier());
     case proto::Model::kNeuralNetworkClassifier: return labels_of(model.neuralnetworkclassifier());
     case proto::Model::kKNearestNeighborsClassifier: return labels_of(model.knearestneighborsclassifier());
+    case proto::Model::kNonMaximumSuppression: return labels_of(model.nonmaximumsuppression());
     case proto::Model::kPipelineClassifier: pipeline = &model.pipelineclassifier().pipeline(); break;
     case proto::Model::kPipeline: pipeline = &model.pipeline(); break;
     default: return out;

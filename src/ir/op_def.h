@@ -134,7 +134,7 @@ class OpCall {
   std::span<const Arg> args(std::string_view param) const;
   int arg_index(std::string_view param) const;  ///< of its first input in all_args; -1 when absent
   bool has(std::string_view param) const { return !args(param).empty(); }
-  /// Of operations that may have none: see ops/common/addend.h.
+  /// Whether an operation that may have an addend has one: see ops/common/addend.h.
   bool has_addend() const;
 
   /// Precondition of these: the parameter is present (required, or `has`).

@@ -23,8 +23,9 @@ class Op;
 /// An SSA value: an operation's output, a block's input, or an inline constant of one operation.
 class Value {
  public:
-  std::string name;  ///< unique in its function for outputs and block inputs
-  Type type;         ///< may have unknown dimensions
+  std::string name;   ///< unique in its function for outputs and block inputs
+  Type type;          ///< may have unknown dimensions
+  bool half = false;  ///< of type fp32, but the source computes it in float16: a device may too
 
   Op* producer() const { return producer_; }  ///< nullptr for block inputs and inline constants
   int index() const { return index_; }        ///< among the producer's outputs or the block's inputs
@@ -88,7 +89,7 @@ class Op {
 
   /// Replaces every operand `from` by `to`.
   void replace_input(Value* from, Value* to);
-  /// Sets or adds a parameter; an empty list that is no tuple removes it.
+  /// Sets or adds a parameter; an empty list removes it, unless `tuple`.
   void set_input(std::string_view param, std::vector<Value*> values, bool tuple = false);
   Value* set_constant(std::string_view param, Constant value);
 

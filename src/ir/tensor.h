@@ -101,7 +101,7 @@ class List {
   /// n empty handles.
   void reset(size_t n);
   void set(size_t i, Tensor item);
-  /// Of the elements, each counted as if it were alone, and of the list itself.
+  /// Bytes of the elements, each counted as if it were alone, and of the list itself.
   size_t bytes() const { return bytes_ + items_.size() * sizeof(Tensor); }
 
  private:

@@ -1,5 +1,6 @@
 #include "ir/text_printer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -147,7 +148,8 @@ Constant epilogue_value(const std::vector<Epilogue>& epilogue) {
 
 class Printer {
  public:
-  explicit Printer(const Program& program) : program_(program), dialect_(dialect_of(program.version)) {}
+  Printer(const Program& program, bool sorted_inputs)
+      : program_(program), dialect_(dialect_of(program.version)), sorted_inputs_(sorted_inputs) {}
 
   std::string print() {
     out_ = cat("program(", program_.version, ")\n");
@@ -182,9 +184,12 @@ class Printer {
     out_ += ']';
   }
 
-  void typed_names(std::span<const std::unique_ptr<Value>> values) {
+  void typed_names(std::span<const std::unique_ptr<Value>> values, bool sorted = false) {
+    std::vector<const Value*> order;
+    for (const auto& v : values) order.push_back(v.get());
+    if (sorted) std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->name < b->name; });
     bool first = true;
-    for (const auto& v : values) {
+    for (const Value* v : order) {
       if (!std::exchange(first, false)) out_ += ", ";
       append_type(out_, v->type, dialect_);
       out_ += ' ';
@@ -197,7 +202,7 @@ class Printer {
     out_ += "func ";
     append_name(out_, f.name);
     out_ += cat("<", to_string(f.opset), ">(");
-    typed_names(f.body().inputs());
+    typed_names(f.body().inputs(), sorted_inputs_);
     out_ += ") ";
     if (!f.attributes.empty()) {
       attributes(f.attributes);
@@ -299,6 +304,7 @@ class Printer {
 
   const Program& program_;
   Dialect dialect_;
+  bool sorted_inputs_;
   std::string out_;
 };
 
@@ -311,6 +317,6 @@ void append_value(std::string& out, const Constant& value, Dialect dialect) {
   out += ')';
 }
 
-std::string print_text(const Program& program) { return Printer(program).print(); }
+std::string print_text(const Program& program, bool sorted_inputs) { return Printer(program, sorted_inputs).print(); }
 
 }  // namespace moka::ir

@@ -4,12 +4,12 @@
 
 namespace moka::ir {
 
-/// Checks what every program must hold, whoever made it:
+/// Checks what holds for every program, imported or built:
 ///  - every operation has a definition, every required parameter a value, and all values a type;
 ///  - every value is defined before its use, in the same block or one around it;
 ///  - names of values are unique in their function, names of functions in the program;
 ///  - `cond` and `while_loop` have blocks with fitting inputs and outputs, all other operations none;
-///  - users and returned_by of every value say exactly who reads it.
+///  - users and returned_by of every value name exactly its readers.
 /// Error internal, with the function and the operation.
 Status verify(const Program& program);
 

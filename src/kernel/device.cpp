@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernel/kernel.h"
+#include "kernel/memory.h"
 
 namespace moka::kernel {
 
@@ -30,6 +31,20 @@ Match Device::claim(const MatchCall& call) const {
   }
   if (refusals.empty()) refusals = cat("no kernel for ", op);
   return Match::no(std::move(refusals));
+}
+
+Result<std::shared_ptr<const Buffer>> PrepareContext::upload(
+    int, std::string_view, size_t, const std::function<Status(const ir::TensorView&, std::byte*)>&) {
+  return fail(ErrorCode::internal, "there is no device memory to upload to");
+}
+
+Result<std::shared_ptr<const Buffer>> PrepareContext::upload_stored(int, std::string_view, size_t,
+                                                                    const std::function<Status(std::byte*)>&) {
+  return fail(ErrorCode::internal, "there is no device memory to upload to");
+}
+
+Result<std::unique_ptr<Queue>> Device::open_queue() const {
+  return fail(ErrorCode::internal, "device '", name(), "' computes in host memory and has no queue");
 }
 
 }  // namespace moka::kernel

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/half.h"
 #include "base/scalar_math.h"
@@ -10,58 +11,59 @@ namespace moka::kernel {
 
 namespace {
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::optional<Limits> kNoLimits;
+
 template <class T>
-using Apply = void (*)(T* data, int64_t n, T alpha, T beta);
+using Apply = void (*)(T* data, int64_t n, T a, T b);
 
 template <class T, auto F>
-void each(T* data, int64_t n, T alpha, T beta) {
-  for (int64_t i = 0; i < n; i++) data[i] = F(data[i], alpha, beta);
+void each(T* data, int64_t n, T a, T b) {
+  for (int64_t i = 0; i < n; i++) data[i] = F(data[i], a, b);
 }
 
 template <class T>
-struct Entry {
+struct Row {
   std::string_view op;
+  bool exact;
+  std::optional<Limits> (*limits)(float a, float b);
   Apply<T> apply;
 };
 
+#define MOKA_EPILOGUE(name, exact, limits, vector, expression, ...)                                                  \
+  {#name, exact, []([[maybe_unused]] float a, [[maybe_unused]] float b) -> std::optional<Limits> { return limits; }, \
+   each<T, []([[maybe_unused]] T x, [[maybe_unused]] T a, [[maybe_unused]] T b) { return expression; }>},
 template <class T>
-constexpr Entry<T> kTable[] = {
-    {"relu", each<T, [](T x, T, T) { return scalar::relu(x); }>},
-    {"relu6", each<T, [](T x, T, T) { return scalar::clamp(x, T(0), T(6)); }>},
-    {"clip", each<T, [](T x, T a, T b) { return scalar::clamp(x, a, b); }>},
-    {"sigmoid", each<T, [](T x, T, T) { return scalar::sigmoid(x); }>},
-    {"tanh", each<T, [](T x, T, T) { return std::tanh(x); }>},
-    {"silu", each<T, [](T x, T, T) { return scalar::silu(x); }>},
-    {"leaky_relu", each<T, [](T x, T a, T) { return scalar::leaky_relu(x, a); }>},
-    {"elu", each<T, [](T x, T a, T) { return scalar::elu(x, a); }>},
-    {"gelu", each<T, [](T x, T, T) { return scalar::gelu(x); }>},
-    {"gelu_tanh", each<T, [](T x, T, T) { return scalar::gelu_tanh(x); }>},
-    {"softplus", each<T, [](T x, T, T) { return scalar::softplus(x); }>},
-    {"linear_activation", each<T, [](T x, T a, T b) { return a * x + b; }>},
-    {"abs", each<T, [](T x, T, T) { return std::fabs(x); }>},
-    {"sqrt", each<T, [](T x, T, T) { return std::sqrt(x); }>},
-    {"square", each<T, [](T x, T, T) { return x * x; }>},
-    {"exp", each<T, [](T x, T, T) { return std::exp(x); }>},
-    {"moka_hard_swish", each<T, [](T x, T, T) { return scalar::hard_swish(x); }>},
-    {"sigmoid_hard", each<T, [](T x, T a, T b) { return scalar::sigmoid_hard(x, a, b); }>},
+constexpr Row<T> kTable[] = {
+#include "kernel/epilogues.inc"
 };
+#undef MOKA_EPILOGUE
 
 template <class T>
-Apply<T> find(std::string_view op) {
-  for (const Entry<T>& e : kTable<T>) {
-    if (e.op == op) return e.apply;
-  }
+const Row<T>* find(std::string_view op) {
+  for (const Row<T>& row : kTable<T>)
+    if (row.op == op) return &row;
   return nullptr;
 }
 
 template <class T>
 void apply(const ir::Epilogue& e, T* data, int64_t n) {
-  if (Apply<T> f = find<T>(e.op)) f(data, n, static_cast<T>(e.alpha), static_cast<T>(e.beta));
+  if (const Row<T>* row = find<T>(e.op)) row->apply(data, n, static_cast<T>(e.alpha), static_cast<T>(e.beta));
 }
 
 }  // namespace
 
 bool is_epilogue(std::string_view op) { return find<float>(op) != nullptr; }
+
+bool is_exact(const ir::Epilogue& e) {
+  const auto* row = find<float>(e.op);
+  return row != nullptr && row->exact;
+}
+
+std::optional<Limits> limits_of(const ir::Epilogue& e) {
+  const auto* row = find<float>(e.op);
+  return row == nullptr ? std::nullopt : row->limits(e.alpha, e.beta);
+}
 
 void apply_epilogue(const ir::Epilogue& e, float* data, int64_t n) { apply(e, data, n); }
 

@@ -1,24 +1,32 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "ir/program.h"
 #include "ir/tensor.h"
 
-/// The elementwise functions that a kernel may apply to its result before storing it.
+/// Elementwise functions that a kernel may apply to its result before storing it (ir::Op::epilogue). The table of all
+/// functions is epilogues.inc.
 namespace moka::kernel {
 
-/// Whether `op` names such a function: relu, relu6, clip (alpha, beta), sigmoid, tanh, silu, leaky_relu (alpha),
-/// elu (alpha), gelu, gelu_tanh, softplus, linear_activation (alpha, beta), abs, sqrt, square, exp,
-/// sigmoid_hard (alpha, beta), moka_hard_swish.
+/// The least and the greatest value of a clamped result.
+using Limits = std::array<float, 2>;
+
+/// Whether `op` names a function of the table.
 bool is_epilogue(std::string_view op);
+/// Whether the function only selects among its input, its absolute value and its limits, so that it rounds nothing.
+bool is_exact(const ir::Epilogue& e);
+/// The limits of a function that only clamps its input; nullopt: it does something else.
+std::optional<Limits> limits_of(const ir::Epilogue& e);
 
 /// Applies one epilogue to `n` floats. Precondition: is_epilogue(e.op).
 void apply_epilogue(const ir::Epilogue& e, float* data, int64_t n);
 
-/// Applies all, in order, to every element of a dense float tensor of any float dtype; other than fp64, values are
-/// computed in float, and rounded once after the last. Never allocates.
+/// Applies all of them, in order, to every element of a dense tensor of any float dtype. Values of fp64 are computed in
+/// double, others in float, and each is rounded once, after the last function. Never allocates.
 void apply_epilogues(std::span<const ir::Epilogue> epilogues, const ir::TensorView& in_place);
 
 }  // namespace moka::kernel

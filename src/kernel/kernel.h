@@ -19,21 +19,30 @@ namespace moka::kernel {
 
 /// The physical order of a tensor's elements. Row-major is the order of the logical shape; channels_last moves axis 1
 /// behind the last axis; channel_blocked splits axis 1 into groups of `block` channels that become the innermost axis
-/// (the last group padded with zeros). Both need rank >= 3.
+/// (the last group padded with zeros). Both need rank >= 3. With `half`, elements of type fp32 are stored as float16.
 struct Layout {
   enum class Kind : uint8_t { row_major, channels_last, channel_blocked };
   Kind kind = Kind::row_major;
   uint8_t block = 0;
+  bool half = false;
 
-  bool is_row_major() const { return kind == Kind::row_major; }
+  bool is_row_major() const { return kind == Kind::row_major && !half; }
   bool operator==(const Layout&) const = default;
+  auto operator<=>(const Layout&) const = default;
   static Layout channels_last() { return {Kind::channels_last, 0}; }
   static Layout blocked(uint8_t block) { return {Kind::channel_blocked, block}; }
+  Layout as_half() const { return {kind, block, true}; }
 };
-/// "row_major", "channels_last", "blocked16".
+/// "row_major", "channels_last", "blocked16", "blocked4 fp16".
 std::string to_string(Layout layout);
 /// Bytes of a tensor of a byte-sized dtype in `layout`.
 Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout layout);
+
+class Buffer;
+class Memory;
+class Queue;
+class Recorder;
+struct RecordArgs;
 
 /// What a kernel is given at run time. Shapes are logical; data is in the layouts that its choice asked for.
 struct KernelArgs {
@@ -68,6 +77,13 @@ class PrepareContext {
   /// The same for what is made from MatchCall::stored: the value is not expanded.
   virtual Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
                                                                const std::function<Status(std::byte* to)>& fill) = 0;
+  /// As pack, but in the device's memory. `fill` writes host memory that is freed once it is uploaded.
+  virtual Result<std::shared_ptr<const Buffer>> upload(
+      int arg, std::string_view key, size_t bytes,
+      const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill);
+  /// As pack_stored, but in the device's memory.
+  virtual Result<std::shared_ptr<const Buffer>> upload_stored(int arg, std::string_view key, size_t bytes,
+                                                              const std::function<Status(std::byte* to)>& fill);
 };
 
 /// An input and an output one of which is a run of the other's bytes, in the layouts asked for.
@@ -90,13 +106,15 @@ struct KernelChoice {
                       ///< same element order of access); or a list that becomes output 0
   /// Inputs that are parts of output 0 (concat). Where the planner has put one there, its data already is the output's.
   std::vector<Part> joins;
-  std::vector<Part> cuts;  ///< outputs that are parts of an input (split); all of them or none
-  int64_t tiles = 1;       ///< run may be called for disjoint ranges of [0, tiles) at the same time
-  bool shares = false;     ///< called once with the whole range, which it divides by share() or together() of team.h
-  size_t epilogues = 0;    ///< how many of Op::epilogue it applies itself, from the first
+  std::vector<Part> cuts;            ///< outputs that are parts of an input (split); all of them or none
+  int64_t tiles = 1;                 ///< run may be called for disjoint ranges of [0, tiles) at the same time
+  bool internally_parallel = false;  ///< run is called once with the whole range and divides it with parallel.h
+  size_t epilogues = 0;              ///< how many of Op::epilogue it applies itself, from the first
   std::function<Status(PrepareContext&)> prepare;  ///< optional, once, before the first run
   /// Const, reentrant: called by many sessions at once. Must not allocate, log or start threads.
   std::function<Status(const KernelArgs&)> run;
+  /// Instead of `run`, for devices with a memory of their own: adds the work to the region that is being compiled.
+  std::function<Status(Recorder&, const RecordArgs&)> record;
 };
 
 /// An operation with concrete types and known constants, as a kernel's `match` sees it.
@@ -118,8 +136,13 @@ struct MatchCall {
   std::optional<StoredConstant> stored(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
   std::function<std::optional<StoredConstant>(int arg)> stored_of;
   /// What is known of the values of an input that is not constant.
-  std::optional<Codes> codes(int arg) const { return codes_of ? codes_of(arg) : std::nullopt; }
-  std::function<std::optional<Codes>(int arg)> codes_of;
+  std::optional<QuantizedActivation> quantized_activation(int arg) const {
+    return quantized_activation_of ? quantized_activation_of(arg) : std::nullopt;
+  }
+  std::function<std::optional<QuantizedActivation>(int arg)> quantized_activation_of;
+  /// The program computes output `i` in float16: a device may store it so (Layout::half) and compute so.
+  bool may_be_half(size_t i) const { return i < half.size() && half[i]; }
+  std::vector<bool> half;  ///< per output
 };
 
 /// A runnable choice, or why not: a short noun phrase such as "dilation along 3 axes".
@@ -161,6 +184,15 @@ class Device {
   virtual std::span<const KernelDef> kernels() const = 0;
   /// The first match in `kernels`; else all refusals, "kernel: reason; kernel, kernel: reason".
   virtual Match claim(const MatchCall& call) const;
+
+  /// The memory that its kernels compute in (kernel/memory.h); nullptr: the host's.
+  virtual const Memory* memory() const { return nullptr; }
+  /// For a device with a memory of its own. Errors: device_lost, out_of_budget.
+  virtual Result<std::unique_ptr<Queue>> open_queue() const;
+  /// A conversion within its memory; a refusal makes the host convert, before the upload or after the download.
+  virtual Match convert(ir::DType, const ir::Shape&, Layout, Layout) const { return Match::no("no conversions"); }
+  /// Whether it applies an epilogue that a kernel leaves (RegionStep::epilogue).
+  virtual bool applies(const ir::Epilogue&) const { return false; }
 };
 
 /// Tells builds of the kernels apart: their sources, the compiler and its options.

@@ -2,19 +2,24 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+
+#include "base/half.h"
 
 namespace moka::kernel {
 
 std::string to_string(Layout layout) {
+  const char* half = layout.half ? " fp16" : "";
   switch (layout.kind) {
-    case Layout::Kind::row_major: return "row_major";
-    case Layout::Kind::channels_last: return "channels_last";
-    case Layout::Kind::channel_blocked: return cat("blocked", static_cast<int>(layout.block));
+    case Layout::Kind::row_major: return cat("row_major", half);
+    case Layout::Kind::channels_last: return cat("channels_last", half);
+    case Layout::Kind::channel_blocked: return cat("blocked", static_cast<int>(layout.block), half);
   }
   return "?";
 }
 
 Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout layout) {
+  if (layout.half) dtype = ir::DType::fp16;
   if (layout.kind != Layout::Kind::channel_blocked) return ir::storage_bytes(dtype, shape);
   ir::Shape padded = shape;
   int64_t b = layout.block;
@@ -46,16 +51,26 @@ Steps steps_of(const ir::Shape& s, Layout l) {
 /// Channels that are converted together.
 int64_t group_of(Layout from, Layout to) { return std::max({int64_t{from.block}, int64_t{to.block}, int64_t{16}}); }
 
+template <class Out, class In>
+Out stored_as(In v) {
+  if constexpr (std::is_same_v<In, float> && std::is_same_v<Out, uint16_t>)
+    return moka::half::from_float(v);
+  else if constexpr (std::is_same_v<In, uint16_t> && std::is_same_v<Out, float>)
+    return moka::half::to_float(v);
+  else
+    return v;
+}
+
 /// Channels [first, last) of one image, a few pixels of all of them at a time.
-template <class T>
-void convert(const T* in, const Steps& from, T* out, const Steps& to, int64_t first, int64_t last, int64_t pixels) {
+template <class In, class Out>
+void convert(const In* in, const Steps& from, Out* out, const Steps& to, int64_t first, int64_t last, int64_t pixels) {
   constexpr int64_t kTile = 64;
   for (int64_t p0 = 0; p0 < pixels; p0 += kTile) {
     const int64_t n = std::min(kTile, pixels - p0);
     for (int64_t c = first; c < last; c++) {
-      const T* a = in + from.at(c) + p0 * from.pixel;
-      T* b = out + to.at(c) + p0 * to.pixel;
-      for (int64_t p = 0; p < n; p++) b[p * to.pixel] = a[p * from.pixel];
+      const In* a = in + from.at(c) + p0 * from.pixel;
+      Out* b = out + to.at(c) + p0 * to.pixel;
+      for (int64_t p = 0; p < n; p++) b[p * to.pixel] = stored_as<Out>(a[p * from.pixel]);
     }
   }
 }
@@ -68,30 +83,49 @@ int64_t convert_tiles(const ir::Shape& shape, Layout from, Layout to) {
   return shape[0] * ((shape[1] + group - 1) / group);
 }
 
-void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
+namespace {
+
+/// Tiles [begin, end) of tensors that are stored as In and Out.
+template <class In, class Out>
+void convert_tensor(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
                     int64_t end) {
-  int64_t each = ir::bits(in.dtype) / 8;
   if (in.shape.rank() < 3) {
-    std::memcpy(out.data, in.data, static_cast<size_t>(in.count() * each));
+    for (int64_t i = 0; i < in.count(); i++) out.as<Out>()[i] = stored_as<Out>(in.as<In>()[i]);
     return;
   }
-  Steps a = steps_of(in.shape, from), b = steps_of(in.shape, to);
+  const Steps a = steps_of(in.shape, from), b = steps_of(in.shape, to);
   const int64_t channels = in.shape[1], pixels = in.shape.count(2, in.shape.rank());
   const int64_t group = group_of(from, to), groups = (channels + group - 1) / group;
   for (int64_t t = begin; t < end; t++) {
     const int64_t n = t / groups, first = t % groups * group, last = std::min(channels, first + group);
-    auto run = [&]<class T>(T*) {
-      T* y = out.as<T>() + n * b.image;
-      convert(in.as<T>() + n * a.image, a, y, b, first, last, pixels);
-      for (int64_t c = last; c % b.block != 0; c++)
-        for (int64_t p = 0; p < pixels; p++) y[b.at(c) + p * b.pixel] = T{};
-    };
-    switch (each) {
-      case 1: run(static_cast<uint8_t*>(nullptr)); break;
-      case 2: run(static_cast<uint16_t*>(nullptr)); break;
-      case 4: run(static_cast<uint32_t*>(nullptr)); break;
-      default: run(static_cast<uint64_t*>(nullptr)); break;
-    }
+    Out* y = out.as<Out>() + n * b.image;
+    convert(in.as<In>() + n * a.image, a, y, b, first, last, pixels);
+    for (int64_t c = last; c % b.block != 0; c++)
+      for (int64_t p = 0; p < pixels; p++) y[b.at(c) + p * b.pixel] = Out{};
+  }
+}
+
+}  // namespace
+
+void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
+                    int64_t end) {
+  if (from.half != to.half) {
+    if (to.half)
+      convert_tensor<float, uint16_t>(in, from, out, to, begin, end);
+    else
+      convert_tensor<uint16_t, float>(in, from, out, to, begin, end);
+    return;
+  }
+  const int64_t bytes = from.half ? 2 : ir::bits(in.dtype) / 8;
+  if (in.shape.rank() < 3) {
+    std::memcpy(out.data, in.data, static_cast<size_t>(in.count() * bytes));
+    return;
+  }
+  switch (bytes) {
+    case 1: convert_tensor<uint8_t, uint8_t>(in, from, out, to, begin, end); break;
+    case 2: convert_tensor<uint16_t, uint16_t>(in, from, out, to, begin, end); break;
+    case 4: convert_tensor<uint32_t, uint32_t>(in, from, out, to, begin, end); break;
+    default: convert_tensor<uint64_t, uint64_t>(in, from, out, to, begin, end); break;
   }
 }
 

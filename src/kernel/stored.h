@@ -4,21 +4,23 @@
 
 namespace moka::kernel {
 
-/// A constant as the model's file holds it. Element i is (c - offset) * scale, where c is element i of `codes`, or
-/// with a table the entry of that number. Scales, offsets and tables hold for equal blocks of the tensor: each axis of
-/// their shapes divides that of `codes`; the table has the entries of a block behind these axes.
+/// A constant as the model's file holds it. Element i of the constant is (v - offset) * scale. Here v is element i of
+/// `elements`, or with a table the table's entry at that index. Scales, offsets and tables each hold for blocks of
+/// equal size: every axis of their shapes divides that of `elements`. The table has one more axis, the entries of a
+/// block.
 struct StoredConstant {
-  /// The file holds it in another way (sparse, vectors of palettes), but all its elements are float16: nothing below.
+  /// The file holds the constant in another way (sparse, palettes of vectors), but all its elements are float16. The
+  /// fields below are empty.
   bool is_half = false;
-  ir::Tensor codes;   ///< fp16, fp32, or integers of 1 to 8 bits, of the tensor's shape; shares the file's memory
-  ir::Tensor table;   ///< fp32; empty handle: none
-  ir::Tensor scale;   ///< fp32; empty handle: 1
-  ir::Tensor offset;  ///< fp32, of scale's shape; empty handle: 0
+  ir::Tensor elements;  ///< fp16, fp32, or integers of 1 to 8 bits, in the constant's shape; points into the file
+  ir::Tensor table;     ///< fp32; empty handle: none
+  ir::Tensor scale;     ///< fp32; empty handle: 1
+  ir::Tensor offset;    ///< fp32, of scale's shape; empty handle: 0
 };
 
-/// A tensor of fp32 all of whose elements are integers from low to low + 255, 0 among them, times `scale`: what was
-/// quantized to 8 bits.
-struct Codes {
+/// An activation that was quantized to 8 bits and is kept as fp32. Every element is an integer times `scale`. The
+/// integers are from low to low + 255, a range that holds 0.
+struct QuantizedActivation {
   float scale = 1;
   int low = 0;
 };

@@ -4,8 +4,8 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Operations on constants alone, with small results, become constants. What depends on them may then know its shape.
-/// Results beyond kMaxResult are left to whoever packs them.
+/// Replaces operations on constants by their results, if these are small. Operations that depend on them may then know
+/// their shapes. Results beyond kMaxResult are left to the kernel that packs them.
 namespace moka::passes {
 
 namespace {
@@ -31,7 +31,7 @@ bool may_fold(const Op& op) {
   return total <= kMaxResult;
 }
 
-/// The inputs, if all are constants of moderate size.
+/// The inputs if all are constants of moderate size.
 bool gather(const Op& op, std::vector<RuntimeValue>& inputs) {
   size_t total = 0;
   for (const Operand& o : op.operands())
@@ -60,7 +60,7 @@ class Folder {
       for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
       if (op.has_trait(Trait::constant)) continue;
       if (op.block_count() == 0 && stale_.erase(&op) > 0) {
-        // A value that the operation cannot take is an error only when it runs.
+        // An invalid value is an error only if the operation runs.
         const auto changed = refresh_types(op);
         for (size_t i = 0; i < op.output_count() && changed && *changed; i++) touch(*op.output(i));
       }
@@ -85,7 +85,7 @@ class Folder {
       EvaluateOptions options;
       options.table = &c_.table;
       options.budget = &budget;
-      // What fails here may never run; if it does, it fails there.
+      // An operation that fails here may never run. If it does, it fails then.
       auto out = evaluate_op(op, inputs, options);
       if (!out || out->size() != op.output_count()) return {};
       results = std::move(*out);
@@ -108,7 +108,7 @@ class Folder {
   }
 
   PassContext& c_;
-  std::unordered_set<const Op*> stale_;  ///< an operand has become known
+  std::unordered_set<const Op*> stale_;  ///< operations with an operand that has become known
   int folded_ = 0;
 };
 

@@ -5,18 +5,19 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Products and sums by channel around a convolution or a linear layer go into its weights and bias, a zero border in
-/// front of a convolution into its padding. In float32 and float64 only: elsewhere it would round other numbers.
+/// Folds per-channel products and sums before and after a convolution or a linear layer into its weights and bias, and
+/// zero padding before a convolution into its own padding. Only in float32 and float64, because in other types the
+/// results would be rounded differently.
 namespace moka::passes {
 
 namespace {
 
 using namespace ir;
 
-constexpr size_t kMaxWeights = size_t{64} << 20;  ///< bytes of weights that are expanded for it
-constexpr size_t kMaxExpanded = size_t{1} << 20;  ///< the same, of compressed weights
+constexpr size_t kMaxWeights = size_t{64} << 20;  ///< most bytes of weights that are expanded for folding
+constexpr size_t kMaxExpanded = size_t{1} << 20;  ///< the same for compressed weights
 
-/// y = scale * x + shift by channel; one entry stands for all channels.
+/// y = scale * x + shift per channel. A single entry stands for all channels.
 struct Affine {
   std::vector<double> scale{1}, shift{0};
 
@@ -31,7 +32,7 @@ struct Affine {
     auto ok = [](double v) { return std::isfinite(v); };
     return std::all_of(scale.begin(), scale.end(), ok) && std::all_of(shift.begin(), shift.end(), ok);
   }
-  /// First this, then `next`.
+  /// The composition: first this, then `next`.
   Affine then(const Affine& next) const {
     const size_t n = std::max({scale.size(), shift.size(), next.scale.size(), next.shift.size()});
     Affine out{std::vector<double>(n), std::vector<double>(n)};
@@ -45,7 +46,7 @@ struct Affine {
 
 bool is_wide_float(const Type& t) { return t.is_tensor() && (t.dtype() == DType::fp32 || t.dtype() == DType::fp64); }
 
-/// The entries of a constant that varies along dimension `axis` of a tensor of rank `rank` at most.
+/// The entries of a constant that varies only along dimension `axis` of a tensor of rank `rank`.
 std::optional<std::vector<double>> per_channel(const Value* v, int rank, int axis, int64_t channels) {
   const Tensor* t = tensor_constant(v);
   if (t == nullptr || !is_float(t->dtype()) || t->shape().rank() > rank) return std::nullopt;
@@ -78,7 +79,7 @@ std::optional<Affine> batch_norm(const Op& op, int64_t channels) {
   return a;
 }
 
-/// What `op` does to `x`, its operand, along dimension `axis` of size `channels`.
+/// What `op` does to its operand `x`, per entry of dimension `axis`, which has `channels` entries.
 std::optional<Affine> affine_of(const Op& op, const Value& x, int axis, int64_t channels) {
   const std::string& type = op.type_name();
   const int rank = x.type.rank();
@@ -106,7 +107,7 @@ std::optional<Affine> affine_of(const Op& op, const Value& x, int axis, int64_t 
   return Affine{{type == "sub" && !first ? -1.0 : 1.0}, std::move(*c)};
 }
 
-/// A convolution or a linear layer.
+/// A convolution or a linear layer, and its channels.
 struct Layer {
   Op& op;
   bool linear, transposed;
@@ -142,7 +143,7 @@ struct Layer {
     size_t at = 0;
     for (int64_t i = 0; i < rows; i++)
       for (int64_t j = 0; j < columns; j++) {
-        const int64_t across = i / group_rows * columns + j;  // the channel of the other side, groups counted
+        const int64_t across = i / group_rows * columns + j;  // the channel on the other side, counted over all groups
         const auto out = static_cast<size_t>(transposed ? across : i),
                    in = static_cast<size_t>(transposed ? i : across);
         for (int64_t t = 0; t < taps; t++) fn(w[at++], out, in);
@@ -162,12 +163,12 @@ class Folder {
       for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
       if (op.type_name() == "conv") border(op);
       if (const auto layer = Layer::of(op)) MOKA_TRY(fold(*layer));
-      ++it;  // behind what was erased
+      ++it;  // past what is erased
     }
     return {};
   }
 
-  /// A border of zeros becomes padding where every window still touches the input.
+  /// Folds zero padding into the convolution's if every window still touches the input.
   void border(Op& conv) {
     Value* x = conv.input("x");
     if (!has_one_use(*x) || !x->type.is_ranked()) return;
@@ -216,7 +217,7 @@ class Folder {
     Affine before, after;
     struct Follower {
       Op* op;
-      Value* x;  ///< its operand
+      Value* x;  ///< the operand of the operation
     };
     std::vector<Follower> followers;
     std::string names;
@@ -259,7 +260,7 @@ class Folder {
     return {};
   }
 
-  /// Where `next`, if it only gives `x` another shape, has the dimension `axis` of `channels`.
+  /// If `next` only reshapes `x`, finds where its result has the dimension `axis` of `channels` entries.
   static std::optional<int> axis_behind(const Op& next, const Value& x, int axis, int64_t channels) {
     if (!next.has_trait(Trait::alias) || next.input("x") != &x || !next.epilogue.empty()) return std::nullopt;
     const Type &from = x.type, &to = next.output()->type;
@@ -276,7 +277,7 @@ class Folder {
     return std::nullopt;
   }
 
-  /// The operand of a candidate that is not a constant.
+  /// The operand of a candidate operation that is not a constant.
   static Value* source_of(const Op& p) {
     if (p.output_count() != 1) return nullptr;
     Value* x = p.input("x");
@@ -293,7 +294,7 @@ class Folder {
     return true;
   }
 
-  /// No output reads a border.
+  /// Whether no output reads padding.
   static bool sees_only_input(const Layer& layer) {
     if (layer.linear) return true;
     if (layer.transposed) return false;
@@ -303,7 +304,7 @@ class Folder {
     return pad == "custom" && sizes && std::all_of(sizes->begin(), sizes->end(), [](int64_t p) { return p == 0; });
   }
 
-  /// Compressed weights stay compressed unless they are small.
+  /// Whether the weights may be expanded. Compressed weights stay compressed unless they are small.
   static bool may_expand(const Value& weight) {
     const auto bytes = storage_bytes(DType::fp32, weight.type.shape());
     if (!bytes || *bytes > kMaxWeights) return false;
@@ -318,7 +319,7 @@ class Folder {
     return v->constant() != nullptr;
   }
 
-  /// false: the weights cannot be changed.
+  /// Returns false if the weights cannot be changed.
   Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after,
                      std::string_view names) {
     Op& op = layer.op;

@@ -7,8 +7,8 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Elementwise functions go into the operation that makes their input. In float16, which keeps its rounding, only
-/// functions that pick among their input and float16 limits do.
+/// Moves elementwise functions into the operation that produces their input, as its epilogues. In float16, where
+/// rounding must stay the same, only functions that select among their input and limits are moved.
 namespace moka::passes {
 
 namespace {
@@ -27,10 +27,7 @@ bool takes_epilogue(const Op& op) {
          std::find(std::begin(kProducers), std::end(kProducers), op.type_name()) != std::end(kProducers);
 }
 
-/// Its results are among its inputs and its limits.
-bool rounds_nothing(const Epilogue& e) { return e.op == "relu" || e.op == "relu6" || e.op == "clip" || e.op == "abs"; }
-
-/// What an elementwise operation does to `x`.
+/// An elementwise operation as an epilogue.
 std::optional<Epilogue> epilogue_of(const Op& op) {
   Epilogue e;
   e.op = op.type_name();
@@ -53,30 +50,19 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   return e;
 }
 
-struct Limits {
-  float low, high;
-};
-
-std::optional<Limits> limits_of(const Epilogue& e) {
-  if (e.op == "relu") return Limits{0, kInfinity};
-  if (e.op == "relu6") return Limits{0, 6};
-  if (e.op == "clip") return Limits{e.alpha, e.beta};
-  return std::nullopt;
-}
-
-/// Two limits in a row are one, if they overlap.
+/// Makes `first` clamp to the limits of both if both clamp and their ranges overlap.
 bool merge(Epilogue& first, const Epilogue& second) {
-  const auto a = limits_of(first), b = limits_of(second);
+  const auto a = kernel::limits_of(first), b = kernel::limits_of(second);
   if (!a || !b) return false;
-  const Limits both{std::max(a->low, b->low), std::min(a->high, b->high)};
-  if (!(both.low < both.high)) return false;
+  const float low = std::max((*a)[0], (*b)[0]), high = std::min((*a)[1], (*b)[1]);
+  if (!(low < high)) return false;
   first.alpha = first.beta = 0;
-  if (both.low == 0 && both.high == kInfinity) {
+  if (low == 0 && high == kInfinity) {
     first.op = "relu";
-  } else if (both.low == 0 && both.high == 6) {
+  } else if (low == 0 && high == 6) {
     first.op = "relu6";
   } else {
-    first = {"clip", both.low, both.high, first.origin};
+    first = {"clip", low, high, first.origin};
   }
   return true;
 }
@@ -100,10 +86,10 @@ class Fuser {
     return {};
   }
 
-  /// `op` computes `e` of the output of `producer`, which nothing else reads.
+  /// Moves `op` into `producer`. `op` computes `e` of its output, which nothing else reads.
   bool fuse(Op& producer, Op& op, Epilogue e) {
     if (!takes_epilogue(producer) || producer.parent() != op.parent()) return false;
-    if (producer.output()->type.dtype() != DType::fp32 && !rounds_nothing(e)) return false;
+    if (producer.output()->type.dtype() != DType::fp32 && !kernel::is_exact(e)) return false;
     c_.remark(cat(op.name, " into ", producer.name));
     if (producer.epilogue.empty() || !merge(producer.epilogue.back(), e)) producer.epilogue.push_back(std::move(e));
     take_name(*producer.output(), *op.output());
@@ -111,7 +97,7 @@ class Fuser {
     return true;
   }
 
-  /// x * sigmoid(x).
+  /// Replaces x * sigmoid(x) by silu.
   Status silu(Op& mul) {
     for (auto [a, b] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
       Value *x = mul.input(a), *gate = mul.input(b);

@@ -3,8 +3,9 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// The sum of a convolution or product and another tensor of its shape is made by the product's own kernel, which adds
-/// while the result is in registers. In float32 only: elsewhere the sum would be rounded once instead of twice.
+/// Moves the sum of a convolution or product and another tensor of its shape into that operation, whose kernel adds
+/// while the result is in registers. Only in float32, because in other types the sum would be rounded once instead of
+/// twice.
 namespace moka::passes {
 
 namespace {
@@ -27,7 +28,7 @@ class Fuser {
   }
 
  private:
-  /// What comes last in the block takes the other one: it is known by then.
+  /// The operand that is computed last takes the other one, which exists by then.
   void sum(Op& add, std::unordered_map<const Op*, int>& order) {
     Value *x = add.input("x"), *y = add.input("y");
     const Type& type = add.output()->type;

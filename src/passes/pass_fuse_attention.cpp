@@ -7,23 +7,24 @@
 #include "passes/rewrite.h"
 #include "passes/strided.h"
 
-/// A product, softmax and product become one attention, which reads heads where the products before wrote them and
-/// writes them side by side: neither splits nor transposes of heads remain. In float32, with known shapes.
+/// Replaces a product, a softmax and a product by one attention. It reads heads where the products before wrote them
+/// and writes them side by side, so no splits or transposes of heads remain. Only in float32 and with known shapes.
 namespace moka::passes {
 
 namespace {
 
 using namespace ir;
 
-/// Steps over batch, head, row and column of one operand.
+/// An operand as a view over batch, head, row and column.
 struct Operand4 {
   Value* root = nullptr;
   double factor = 1;
   std::array<int64_t, 2> sizes{};  ///< rows, columns
-  std::vector<int64_t> steps;      ///< the first element, then the four
+  std::vector<int64_t> steps;      ///< position of the first element, then the four steps
 };
 
-/// `batch`: sizes of batch and head, to which the operand's own broadcast. `halves`: float16 will do.
+/// `batch` is the sizes of batch and head, to which the operand's own sizes broadcast. With `halves`, the view may be
+/// of float16.
 std::optional<Operand4> operand_of(Value* v, bool transposed, const std::array<int64_t, 2>& batch, bool halves) {
   auto s = strided_view(v, halves);
   if (!s || s->sizes.size() < 2) return std::nullopt;
@@ -58,24 +59,24 @@ bool is_set(const Op& op, std::string_view param) { return number_of(op, param).
 
 bool is_float32(const Value& v) { return v.type.is_tensor() && v.type.is_concrete() && v.type.dtype() == DType::fp32; }
 
-/// Constants inside of an operation belong to it alone.
+/// Inline constants belong to one operation, so they are copied.
 NamedArg given(std::string param, Value* v) {
   return v->is_inline_constant() ? NamedArg(std::move(param), *v->constant()) : NamedArg(std::move(param), v);
 }
 
-/// What goes into one attention.
+/// The operands and settings of one attention.
 struct Parts {
   Value *query = nullptr, *key = nullptr, *value = nullptr, *mask = nullptr;
   bool query_transposed = false, key_transposed = false, value_transposed = false;
-  /// Of a boolean mask: the scores of others; whether it says which keys take no part.
+  /// For a boolean mask: the scores of keys that take no part, and whether the mask is true for those.
   double hidden = -std::numeric_limits<double>::infinity();
   bool inverted = false;
   double scale = 1;
-  std::optional<Shape> scores;  ///< to which the mask broadcasts
+  std::optional<Shape> scores;  ///< shape to which the mask broadcasts
   std::string names;
 };
 
-/// Goes from the operand of the softmax to the product of query and key.
+/// Walks from the operand of the softmax back to the product of query and key.
 bool find_scores(Value* v, Parts& parts) {
   if (!has_one_use(*v) || !is_float32(*v) || !v->producer()->epilogue.empty()) return false;
   Op& op = *v->producer();
@@ -99,7 +100,7 @@ bool find_scores(Value* v, Parts& parts) {
     for (auto [a, b] : {std::pair{"a", "b"}, std::pair{"b", "a"}}) {
       Value* x = op.input(a);
       const auto hidden = number_of(op, b);
-      // A product with a number behind it would multiply that, too.
+      // A scale that is applied later would multiply the hidden scores, too.
       if (!hidden || !(x->type == v->type) || parts.mask != nullptr || parts.scale != 1) continue;
       Parts inner = parts;
       inner.mask = op.input("cond");
@@ -118,7 +119,7 @@ bool find_scores(Value* v, Parts& parts) {
     Value *x = op.input(a), *other = op.input(b);
     if (!(x->type == v->type)) continue;
     if (sum) {
-      // A sum behind a product with a number would have to be multiplied, too.
+      // A scale that is applied later would multiply the mask, too.
       if (parts.mask != nullptr || parts.scale != 1) continue;
       Parts inner = parts;
       inner.mask = other;
@@ -163,7 +164,7 @@ std::optional<Parts> parts_of(const Op& op) {
   return p;
 }
 
-/// The last two dimensions in front of rows and columns, if those before have one element each.
+/// The last two dimensions before rows and columns, if those before them have size 1.
 std::optional<std::array<int64_t, 2>> batch_of(const Shape& s) {
   std::array<int64_t, 2> batch{1, 1};
   for (int i = 0; i + 2 < s.rank(); i++) {
@@ -176,7 +177,7 @@ std::optional<std::array<int64_t, 2>> batch_of(const Shape& s) {
   return batch;
 }
 
-/// The same elements at the same places, whatever the steps of dimensions of one element are.
+/// Whether two views are of the same elements. Steps of dimensions of size 1 do not matter.
 bool are_same(const Strided& a, const Strided& b) {
   if (a.sizes != b.sizes || a.first != b.first) return false;
   for (size_t i = 0; i < a.sizes.size(); i++)
@@ -245,7 +246,8 @@ class Fuser {
   }
 
  private:
-  /// The output behind transposes and reshapes when its heads are side by side in each row; else the output itself.
+  /// The output after transposes and reshapes, if each of its rows holds the heads side by side. Else the output
+  /// itself.
   static Value* side_by_side(const Op& op, const std::array<int64_t, 2>& batch, const std::vector<int64_t>& sizes) {
     Value* out = op.output();
     const int64_t rows = sizes[2], made = sizes[5];

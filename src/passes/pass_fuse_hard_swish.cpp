@@ -4,25 +4,26 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// x times its hard sigmoid becomes one operation. PyTorch's converter writes the hard sigmoid as `sigmoid_hard` of a
-/// `thresholded_relu` at -3, others as relu6(x + 3) / 6. In float32 only: elsewhere it would round other numbers.
+/// Replaces x times its hard sigmoid by one operation. PyTorch's converter writes the hard sigmoid as `sigmoid_hard` of
+/// a `thresholded_relu` at -3, others as relu6(x + 3) / 6. Only in float32, because in other types the results would be
+/// rounded differently.
 namespace moka::passes {
 
 namespace {
 
 using namespace ir;
 
-/// Also of float16's rounding of `wanted`.
+/// Whether a number is `wanted`, possibly rounded to float16.
 bool is_near(std::optional<double> v, double wanted) { return v && std::fabs(*v - wanted) <= std::fabs(wanted) / 2048; }
 
-/// The other operand of an operation of two, one of which is near the scalar `wanted`.
+/// If one of two operands is near the scalar `wanted`, the other operand.
 Value* beside(const Op* op, double wanted, bool commutes = true) {
   if (op == nullptr) return nullptr;
   if (is_near(number_of(*op, "y"), wanted)) return op->input("x");
   return commutes && is_near(number_of(*op, "x"), wanted) ? op->input("y") : nullptr;
 }
 
-/// What `gate` is the hard sigmoid of; nullptr when it is none.
+/// The operand of the hard sigmoid that `gate` is; nullptr: it is none.
 Value* gated_value(const Value* gate) {
   if (const Op* hard = made_by(gate, "sigmoid_hard"))
     return is_near(number_of(*hard, "alpha"), 1.0 / 6) && is_near(number_of(*hard, "beta"), 0.5) ? hard->input("x")
@@ -40,7 +41,7 @@ Status run(PassContext& c) {
     for (auto [a, b] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
       Value* x = op.input(a);
       if (gated_value(op.input(b)) != x || !x->type.is_tensor() || x->type.dtype() != DType::fp32) continue;
-      // Below -3 the product is 0 whatever x is.
+      // Below -3 the product is 0 for any x.
       if (const Op* cut = made_by(x, "thresholded_relu"); cut != nullptr && is_near(number_of(*cut, "alpha"), -3))
         x = cut->input("x");
       Builder before = Builder::before(c.table, op);

@@ -1,9 +1,9 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// States of float16 are updated and sliced as they are kept, in programs of float32 and widened ones: a cast of a
-/// whole state to float32 moves behind the slice that is taken of it, and from the state to the update that is written
-/// into it. What is stored and what is read from a state afterwards stays the same.
+/// Keeps updates and slices of float16 states in float16, in programs that compute in float32. Otherwise a whole state
+/// would be cast to float32 to read or replace a part of it. The cast moves after a slice that is taken of the state,
+/// and from the state to the update that is written into it. What the state holds stays the same.
 namespace moka::passes {
 
 namespace {
@@ -15,13 +15,13 @@ bool is_cast(const Op* op, DType from, DType to) {
          op->input("x")->type.dtype() == from && op->output()->type.dtype() == to;
 }
 
-/// What a state holds, or that with parts replaced, in float16.
+/// Whether a value is a state's value, perhaps with parts replaced, in float16.
 bool is_of_state(const Value& v) {
   const Op* op = v.producer();
   return op != nullptr && (op->type_name() == "read_state" || op->type_name() == "slice_update");
 }
 
-/// The state's value behind a cast to float32; nullptr when it is not one.
+/// The state's value that is cast to float32; nullptr: there is none.
 Value* narrow_source(const Value* x) {
   if (x == nullptr || !is_cast(x->producer(), DType::fp16, DType::fp32)) return nullptr;
   Value* half = x->producer()->input("x");

@@ -1,15 +1,15 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Group norms that converters write as means of [N, groups, channels of one, ...] between two reshapes become one
-/// operation on [N, C, ...], which knows blocks of channels.
+/// Recognizes group norms, which converters write as means of [N, groups, channels of a group, ...] between two
+/// reshapes. They become one operation on [N, C, ...], which can work on blocked layouts.
 namespace moka::passes {
 
 namespace {
 
 using namespace ir;
 
-/// The mean of all but the first two dimensions of its x, which stay as ones.
+/// Whether `op` is the mean over all but the first two dimensions, with reduced dimensions kept.
 const Op* mean_of_groups(const Value* v) {
   const Op* op = made_by(v, "reduce_mean");
   if (op == nullptr || number_of(*op, "keep_dims") != 1.0 || !op->input("x")->type.is_ranked()) return nullptr;
@@ -32,7 +32,7 @@ struct GroupNorm {
   double epsilon;
 };
 
-/// `v`, [N, C, ...], is (x - mean) / sqrt(variance + epsilon).
+/// Matches `v` [N, C, ...] as (x - mean) / sqrt(variance + epsilon).
 std::optional<GroupNorm> normalized(const Value* v) {
   const Op* back = v->producer();
   if (!is_shaped(back)) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<GroupNorm> normalized(const Value* v) {
   return GroupNorm{x, groups, *epsilon};
 }
 
-/// The constant that `op` applies to `x`, one number for each of its channels.
+/// The constant that `op` applies to `x`, with one number per channel.
 std::optional<Tensor> of_channels(const Op& op, const Value& x) {
   const Value* other = op.input(op.input("x") == &x ? "y" : "x");
   const Tensor* t = other == &x ? nullptr : tensor_constant(other);
@@ -92,7 +92,7 @@ Status recognise(PassContext& c, Op& op) {
   return {};
 }
 
-/// A product by channel is the norm's gamma, a sum its beta.
+/// Folds a per-channel product into the norm's gamma, and a sum into its beta.
 void take_scale(PassContext& c, Op& op) {
   const std::string_view param = op.type_name() == "mul" ? "gamma" : "beta";
   for (Value* x : {op.input("x"), op.input("y")}) {
@@ -115,7 +115,7 @@ Status run(PassContext& c) {
   for_each_op(c.function.body(), [&](Op& op) {
     if (!status.ok() || op.output_count() != 1) return;
     if (op.has_trait(Trait::alias))
-      status = recognise(c, op);  // which may end it
+      status = recognise(c, op);  // may erase op
     else if (op.type_name() == "mul" || op.type_name() == "add")
       take_scale(c, op);
   });

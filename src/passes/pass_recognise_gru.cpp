@@ -5,9 +5,10 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Counting loops that are a gated recurrent unit become the operation. Converters write them where the product with
-/// the state has a bias of its own, which `gru` could not say before iOS 18: each iteration gathers a step of x and the
-/// state that the one before it added to the results, all of which the loop carries, [steps + 1, batch, hidden].
+/// Recognizes counting loops that compute a gated recurrent unit and replaces them by `gru`. Converters write such
+/// loops when the product with the state has a bias of its own, which `gru` did not support before iOS18. The loop
+/// carries all states, [steps + 1, batch, hidden]. Each iteration gathers a step of x and the last state, and adds a
+/// new state.
 namespace moka::passes {
 
 namespace {
@@ -16,7 +17,7 @@ using namespace ir;
 
 constexpr size_t kLargestWeights = size_t{1} << 30;
 
-/// The value itself, without what only writes its shape in another way.
+/// The value without operations that only change how its shape is written.
 Value* bare(Value* v) {
   while (v->producer() != nullptr && v->producer()->epilogue.empty()) {
     const std::string& type = v->producer()->type_name();
@@ -26,7 +27,7 @@ Value* bare(Value* v) {
   return v;
 }
 
-/// Of an operation with parameters x and y: f(one, other) in either order.
+/// Whether f(x, y) or f(y, x) holds for the operands of an operation.
 bool either_way(const Value* v, std::string_view type, const std::function<bool(Value*, Value*)>& f) {
   const Op* op = made_by(v, type);
   return op != nullptr && (f(op->input("x"), op->input("y")) || f(op->input("y"), op->input("x")));
@@ -43,7 +44,7 @@ bool is_linear(const Value* v, Linear& to) {
   return true;
 }
 
-/// A gate's two products.
+/// The two products of a gate.
 struct Gate {
   Linear of_x, of_h;
 };
@@ -51,9 +52,9 @@ struct Gate {
 struct Match {
   Op& loop;
   const Value *counter = nullptr, *states = nullptr;  // inputs of the loop's body
-  const Value* step = nullptr;                        // of x, gathered
-  const Value* state = nullptr;                       // the one before
-  Value* x = nullptr;                                 // outside
+  const Value* step = nullptr;                        // gathered step of x
+  const Value* state = nullptr;                       // the last state
+  Value* x = nullptr;                                 // outside of the loop
   std::array<Gate, 3> gates;                          // reset, new, update
   int64_t steps = 0;
 };
@@ -64,13 +65,13 @@ bool is_sum_of_products(const Value* v, const Match& m, Gate& g) {
   });
 }
 
-/// The same gate, sigmoid(W x + U h).
+/// Matches a gate sigmoid(W x + U h).
 bool is_gate(const Value* v, const Match& m, Gate& g) {
   const Op* op = made_by(v, "sigmoid");
   return op != nullptr && is_sum_of_products(op->input("x"), m, g);
 }
 
-/// tanh(W x + reset * (U h)).
+/// Matches tanh(W x + reset * (U h)).
 bool is_new(const Value* v, Match& m) {
   const Op* op = made_by(v, "tanh");
   return op != nullptr && either_way(op->input("x"), "add", [&](Value* a, Value* b) {
@@ -81,7 +82,7 @@ bool is_new(const Value* v, Match& m) {
          });
 }
 
-/// (1 - update) * new + update * state.
+/// Matches (1 - update) * new + update * state.
 bool is_next_state(const Value* v, Match& m) {
   return either_way(v, "add", [&](Value* a, Value* b) {
     return either_way(b, "mul", [&](Value* update, Value* state) {
@@ -94,7 +95,7 @@ bool is_next_state(const Value* v, Match& m) {
   });
 }
 
-/// Element `counter` of `from` along axis 0.
+/// Matches element `counter` of `from` along axis 0.
 bool is_gather(const Value* v, const Value* counter, const Value*& from) {
   const Op* op = made_by(v, "gather");
   if (op == nullptr || bare(op->input("indices")) != counter || number_of(*op, "axis") != 0) return false;
@@ -107,7 +108,7 @@ bool is_inside(const Value* v, const Block& block) {
   return v->producer() != nullptr ? v->producer()->parent() == &block : v->block() == &block;
 }
 
-/// Rows behind the first are zeros, so that what is added to them stays as it is.
+/// Whether all rows after the first are zeros, so that adding to them is the same as writing.
 bool begins_with_zeros_behind(const Value* v) {
   auto zeros = [](const Value* part, size_t from) {
     const Tensor* t = tensor_constant(part);
@@ -175,7 +176,7 @@ bool match(Match& m) {
   return true;
 }
 
-/// The gates' constants below each other, [3 * rows, ...]; zeros for those that are absent.
+/// The constants of the gates joined along axis 0, [3 * rows, ...], with zeros for absent ones.
 std::optional<Tensor> stacked(const std::array<const Value*, 3>& parts, const Shape& one) {
   Shape all = one;
   all[0] *= 3;

@@ -4,7 +4,7 @@ namespace moka::passes {
 
 namespace {
 
-/// Control flow is kept while anything inside writes a state.
+/// Removes operations whose results nothing reads. Control flow stays if anything inside writes a state.
 bool writes_state(const ir::Op& op) {
   for (size_t b = 0; b < op.block_count(); b++)
     for (const auto& inner : op.block(b)->ops())

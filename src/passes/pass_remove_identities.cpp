@@ -5,21 +5,21 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Operations that give their input on unchanged, and pairs that undo each other.
+/// Removes operations that return their input unchanged, and pairs that undo each other.
 namespace moka::passes {
 
 namespace {
 
 using namespace ir;
 
-constexpr int kMaxChain = 16;           ///< reshapes in a row that are looked through
-constexpr int64_t kMaxElements = 4096;  ///< of constants that are compared with 0 or 1
+constexpr int kMaxChain = 16;           ///< most reshapes in a row to look through
+constexpr int64_t kMaxElements = 4096;  ///< largest constant to compare with 0 or 1
 
-/// Every value of `from` is one of `to`.
+/// Whether `to` can represent every value of `from`.
 bool keeps_all(DType from, DType to) {
   if (from == to) return true;
   struct Range {
-    int digits;  ///< of integers that are all there
+    int digits;  ///< bits of integers that it represents exactly
     bool negative;
   };
   const auto range = [](DType t) -> Range {
@@ -38,11 +38,11 @@ bool keeps_all(DType from, DType to) {
   return a.digits > 0 && a.digits <= b.digits && (b.negative || !a.negative);
 }
 
-/// Equal as far as it can be known: sizes, or the same symbols.
+/// Whether two shapes are known to be equal: equal sizes, or the same symbols.
 bool same_dim(int64_t a, int64_t b) { return a == b && a != kAnyDim; }
 
-/// Equal for certain, given that both have the same number of elements: all dimensions but one are equal and not 0. An
-/// unknown size that has become a known one does not count: only the operations between say when that is an error.
+/// Whether two shapes with the same number of elements are certainly equal: all dimensions but one are equal and not 0.
+/// An unknown size does not equal a known one, because only the operations in between can tell when that is an error.
 bool same_shape(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() ||
       a.rank() != b.rank())
@@ -59,7 +59,7 @@ bool same_shape(const Type& a, const Type& b) {
   return open == 0 || (open == 1 && others_hold_elements);
 }
 
-/// Surely the same sizes.
+/// Whether the sizes are certainly the same.
 bool same_type(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || !a.is_ranked() || !b.is_ranked() ||
       a.rank() != b.rank())
@@ -83,7 +83,7 @@ bool all_zero(const std::optional<std::vector<int64_t>>& v) {
   return v && std::all_of(v->begin(), v->end(), [](int64_t x) { return x == 0; });
 }
 
-/// Looks through at most kMaxChain reshapes for a value with the shape of the output.
+/// Looks back through at most kMaxChain reshapes for a value with the shape of the output.
 Value* before_reshapes(Op& op) {
   Value* x = op.input(op.version().params[0].name);
   for (int i = 0; i < kMaxChain && x != nullptr; i++) {
@@ -95,7 +95,7 @@ Value* before_reshapes(Op& op) {
   return nullptr;
 }
 
-/// x, when the other operand of a commutative operation is a constant of nothing but `neutral`.
+/// The operand of a commutative operation whose other operand is a constant that holds only `neutral`.
 Value* without_neutral(Op& op, double neutral, bool either_side) {
   for (auto [value, other] : {std::array{"x", "y"}, std::array{"y", "x"}}) {
     Value* v = op.input(value);
@@ -159,7 +159,7 @@ class Remover {
     return {};
   }
 
-  /// The value that the output of `op` equals; may simplify the operation instead.
+  /// The value that the output of `op` equals, if there is one. May simplify the operation instead.
   Value* unchanged(Op& op) {
     const std::string_view type = op.type_name();
     if (type == "identity") return op.input("x");
@@ -211,7 +211,7 @@ class Remover {
     return nullptr;
   }
 
-  /// A transpose that moves only dimensions of size 1 moves no element.
+  /// Whether a transpose moves only dimensions of size 1, and so no element.
   Value* as_reshape(Op& op, Value& source, const std::vector<int64_t>& perm) {
     const Type& x = source.type;
     if (!x.is_ranked() || x.rank() != static_cast<int>(perm.size())) return nullptr;

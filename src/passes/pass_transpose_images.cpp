@@ -1,8 +1,8 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// A transpose of the flattened pixels of an image, between [N, C, H * W] and [N, H * W, C], becomes one of the image:
-/// there is no reshape left between it and a convolution, whose layout it then reads or makes.
+/// Turns a transpose of flattened pixels, between [N, C, H * W] and [N, H * W, C], into a transpose of the image. Then
+/// no reshape is left between it and a convolution, so it can read or write the convolution's layout.
 namespace moka::passes {
 
 namespace {
@@ -14,7 +14,7 @@ bool is_swap(const Op& op) {
   return perm_of(op) == std::vector<int64_t>{0, 2, 1};
 }
 
-/// `op` only gives `image`, [N, C, H, W], and `flat`, [N, C, H * W], the shape of each other.
+/// Whether `op` reshapes between `image` [N, C, H, W] and `flat` [N, C, H * W].
 bool flattens(const Op& op, const Type& image, const Type& flat) {
   if (!op.has_trait(Trait::alias) || !op.epilogue.empty() || checks_while_running(op)) return false;
   if (!image.is_concrete() || !flat.is_concrete()) return false;
@@ -34,7 +34,8 @@ Result<Value*> transpose(Builder& b, Value* x, std::vector<int64_t> perm, const 
   return b.op("transpose", {{"x", x}, {"perm", Tensor::i32(perm)}}, name);
 }
 
-/// The same value as that of `op`, a transpose of a reshape or a reshape of a transpose; nullptr where it is neither.
+/// The value of `op`, a transpose of a reshape or a reshape of a transpose, computed over the image; nullptr: it is
+/// neither.
 Result<Value*> over_image(PassContext& c, Op& op) {
   if (!moves(op)) return nullptr;
   Value* between = op.input("x");

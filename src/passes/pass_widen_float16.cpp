@@ -9,17 +9,17 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Types are the minimum precision of a computation: what a program has in float16 is computed and kept in float32.
-/// Inputs and outputs of the function become float32 too (whoever calls it converts at the boundary); states keep
-/// their type. Small constants are converted, larger ones and compressed weights get a `constexpr_cast` behind them,
-/// so that they stay small until a kernel takes them. Rounding that a program asks for, a cast to float16, is dropped.
+/// Computes and keeps float16 values in float32, because types are only the minimum precision of a computation. Inputs
+/// and outputs of the function become float32, too (the caller converts them), but states keep their type. Small
+/// constants are converted. Larger ones and compressed weights get a `constexpr_cast` after them, so they stay small
+/// until a kernel reads them. Casts to float16 are dropped, even though a program may use them to round.
 namespace moka::passes {
 
 namespace {
 
 using namespace ir;
 
-constexpr int64_t kConvertInPlace = 1024;  ///< elements
+constexpr int64_t kConvertInPlace = 1024;  ///< most elements of a constant that is converted
 
 bool is_half(const Type& t) { return t.is_tensor() && t.dtype() == DType::fp16; }
 
@@ -45,6 +45,7 @@ class Widener {
   void retype(Value& v) {
     const Type t = widen(v.type);
     if (t == v.type) return;
+    v.half = is_half(v.type);
     v.type = t;
     was_half_.insert(&v);
     widened_++;
@@ -66,7 +67,7 @@ class Widener {
     return {};
   }
 
-  /// The twin of a constant in float32.
+  /// A constant in float32.
   Status widen_constant(Value& v, Builder& after) {
     const Constant& constant = *v.constant();
     if (constant.tensor.count() <= kConvertInPlace) {
@@ -93,16 +94,16 @@ class Widener {
     return b.op("cast", {{"x", &v}, {"dtype", dtype}}, cat(v.name, "_", dtype));
   }
 
-  /// Operations whose meaning depends on the rounding of float16, or that do not take float32.
+  /// Whether an operation depends on the rounding of float16, or does not accept float32.
   static bool stays_half(const Op& op) {
-    // The number of elements of range_1d is worked out in the element type.
+    // The number of elements of range_1d is computed in the element type.
     if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d") return true;
-    // A product of integers and constants of float16 is one of integers.
+    // A product of integers and float16 constants has integer results.
     if (const Value* x = op.input("x"); x != nullptr && op.output_count() == 1 && op.output()->type.is_tensor() &&
                                         x->type.is_tensor() && is_integer(x->type.dtype()) &&
                                         op.output()->type.dtype() == x->type.dtype())
       return true;
-    // What a cast of a float32 value gives to a state was never half otherwise.
+    // A float32 value that is cast only to be written to a state was never float16 otherwise.
     if (op.type_name() == "cast" && is_half(op.output()->type))
       for (const Op* user : op.output()->users())
         if (user->has_trait(Trait::stateful)) return true;
@@ -187,7 +188,8 @@ class Widener {
     return {};
   }
 
-  /// Masks are products with a large number, which became infinite when it was stored as float16: 0 times it is 0.
+  /// Masks are products with a large number, which may have become infinite when it was stored as float16. 0 times it
+  /// must be 0.
   Status limit_factors(Op& op) {
     for (const char* param : {"x", "y"}) {
       const Tensor* t = tensor_constant(op.input(param));
@@ -207,7 +209,7 @@ class Widener {
     return x != nullptr && (was_half_.contains(x) || is_half(x->type));
   }
 
-  /// The defaults of an elementwise function are of the type of x: an epsilon of 1e-45 is 0 in float16.
+  /// Defaults of elementwise functions have the type of x: an epsilon of 1e-45 is 0 in float16.
   static void round_defaults(Op& op) {
     for (const ParamDef& p : op.version().params) {
       if (op.input(p.name) != nullptr || !p.has_default() || !p.default_value.type.is_tensor()) continue;
@@ -217,7 +219,7 @@ class Widener {
     }
   }
 
-  /// Parameters that name an element type.
+  /// The parameters that name an element type.
   Status widen_names(Op& op) {
     std::vector<std::string> names;
     for (const Operand& o : op.operands()) {
@@ -249,7 +251,7 @@ class Widener {
   }
 
   PassContext& c_;
-  std::unordered_map<Value*, Value*> twins_;  ///< of values that stay float16, in float32
+  std::unordered_map<Value*, Value*> twins_;  ///< float32 versions of values that stay float16
   std::unordered_set<const Value*> was_half_;
   int widened_ = 0;
 };

@@ -6,12 +6,13 @@
 namespace moka::passes {
 
 namespace {
-/// Dead code is removed after each. Folded constants show which operations do nothing, and what does nothing stands
-/// between layers and their scales and activations: also the reshapes around a scale that is no more.
+/// The order of the passes. Dead code is removed after each one. Constants are folded early, because they show which
+/// operations do nothing. Those are removed next, because they stand between layers and the scales and activations to
+/// fuse. Removing them is repeated after a scale has been folded, which may leave two reshapes.
 constexpr std::string_view kOrder[] = {
-    "widen_float16",        "narrow_states",     "fold_constants",  "remove_identities", "recognise_gru",
-    "recognise_group_norm", "fuse_codes",        "fuse_hard_swish", "fuse_attention",    "fold_scale",
-    "transpose_images",     "remove_identities", "fuse_addends",    "fuse_activations"};
+    "widen_float16",        "narrow_states",      "fold_constants",  "remove_identities", "recognise_gru",
+    "recognise_group_norm", "fuse_fake_quantize", "fuse_hard_swish", "fuse_attention",    "fold_scale",
+    "transpose_images",     "remove_identities",  "fuse_addends",    "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {
@@ -28,21 +29,24 @@ void for_each_op(ir::Block& block, const std::function<void(ir::Op&)>& fn) {
   }
 }
 
+std::span<const std::string_view> order() { return kOrder; }
+
+Status run_pass(ir::Function& function, std::string_view name, const ir::OpTable& table, std::vector<Remark>& remarks) {
+  const Pass* pass = find(name);
+  if (pass == nullptr) return fail(ErrorCode::internal, "there is no pass '", name, "'");
+  PassContext context{function, table, remarks, pass->name};
+  return MOKA_TRY_IN(pass->run(context), cat("pass ", name)), Status{};
+}
+
 Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options,
                     std::vector<Remark>& remarks) {
-  auto run = [&](ir::Function& f, std::string_view name) -> Status {
-    const Pass* p = find(name);
-    if (p == nullptr) return {};
-    PassContext context{f, table, remarks, p->name};
-    return MOKA_TRY_IN(p->run(context), cat("pass ", name)), Status{};
-  };
   MOKA_TRY(ir::verify(program));
   for (const auto& f : program.functions) {
     for (std::string_view name : kOrder) {
       bool wanted = name == "widen_float16" ? options.widen_float16 : options.optimize;
       if (!wanted) continue;
-      MOKA_TRY(run(*f, name));
-      MOKA_TRY(run(*f, "remove_dead_code"));
+      MOKA_TRY(run_pass(*f, name, table, remarks));
+      MOKA_TRY(run_pass(*f, "remove_dead_code", table, remarks));
     }
   }
   return MOKA_TRY_IN(ir::verify(program), "after the passes"), Status{};

@@ -71,7 +71,7 @@ std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) 
   if (op == nullptr || depth == 0 || !op->version().reference || op->has_trait(Trait::random) ||
       op->has_trait(Trait::stateful) || !op->epilogue.empty())
     return std::nullopt;
-  // Decided by types before anything is computed.
+  // This depends only on types.
   for (const Operand& o : op->operands())
     for (const Value* in : o.values)
       if (in->constant() == nullptr && (in->producer() == nullptr || !in->type.is_concrete())) return std::nullopt;

@@ -6,23 +6,23 @@
 
 #include "ir/program.h"
 
-/// What several passes need.
+/// Helpers for passes.
 namespace moka::passes {
 
-/// Replaces the only output of `op` by `with` and erases the operation. False, and nothing is done, where `with` is an
-/// inline constant, which ends with its operation.
+/// Replaces the only output of `op` by `with` and erases the operation. Does nothing and returns false if `with` is an
+/// inline constant, which would be erased with its operation.
 bool replace_and_erase(ir::Op& op, ir::Value* with);
 
-/// Gives the only output of `op` its name: `from`, which is about to be erased, gets the other one.
+/// Swaps the names of two values. `from` is about to be erased, and its replacement takes over its name.
 void take_name(ir::Value& to, ir::Value& from);
 
-/// Exactly one operation reads it, once, in the same block as its producer, and no block returns it.
+/// Whether exactly one operation reads the value, once, in the same block as its producer, and no block returns it.
 bool has_one_use(const ir::Value& v);
 
-/// The operation that makes `v` if it is of that type and applies nothing afterwards; nullptr otherwise.
+/// The operation that produces `v`, if it is of that type and has no epilogue; else nullptr.
 const ir::Op* made_by(const ir::Value* v, std::string_view type);
 
-/// Values that are known only while running may be wrong for it: an error that must stay.
+/// Whether the operation checks values that are known only while running. It must then stay, because it may fail.
 bool checks_while_running(const ir::Op& op);
 
 /// The tensor of a `const` or an inline constant; nullptr otherwise.
@@ -37,14 +37,14 @@ std::optional<std::vector<int64_t>> perm_of(const ir::Op& op);
 /// A known text given to `param`, or its default; empty when unknown.
 std::string_view text_of(const ir::Op& op, std::string_view param);
 
-/// The value of a constant or of operations on constants alone (compressed weights, casts, transposes, ...), without
-/// changing the program; nothing when it depends on an input or when it or a step to it is larger than `max_bytes`.
+/// The value of a constant, or of operations on constants (compressed weights, casts, transposes, ...). Does not change
+/// the program. nullopt: it depends on an input, or it or an intermediate value is larger than `max_bytes`.
 std::optional<ir::Tensor> constant_value(const ir::Value& v, size_t max_bytes);
 
 /// All elements of a tensor as doubles.
 std::vector<double> as_doubles(const ir::Tensor& t);
 
-/// Infers the output types of `op` again. Where what was known is compatible, sizes known on either side are kept.
+/// Infers the output types of `op` again. If they are compatible with the old ones, sizes that either knows are kept.
 /// Returns whether any type changed.
 Result<bool> refresh_types(ir::Op& op);
 

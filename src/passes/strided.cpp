@@ -20,7 +20,7 @@ std::optional<Strided> whole(Value* v) {
   return s;
 }
 
-/// The number that `op` multiplies the other operand by, which becomes `x`.
+/// The number by which `op` multiplies its other operand, which is returned in `x`.
 std::optional<double> factor_of(const Op& op, Value*& x) {
   if (op.input("x") == nullptr || op.input("y") == nullptr || op.output()->type.dtype() != DType::fp32)
     return std::nullopt;
@@ -131,7 +131,7 @@ std::optional<Strided> view(Value* v, int depth, bool halves) {
 std::optional<Strided> strided_view(Value* v, bool halves) { return view(v, kMaxDepth, halves); }
 
 std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>& sizes) {
-  // Runs of dimensions that are one evenly spaced dimension, innermost first.
+  // Merge neighbouring dimensions that are evenly spaced to runs, innermost first.
   std::vector<std::pair<int64_t, int64_t>> runs;  // size, step
   for (size_t i = from.sizes.size(); i-- > 0;) {
     if (from.sizes[i] == 0) return std::nullopt;
@@ -145,7 +145,7 @@ std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>&
   to.sizes = sizes;
   to.steps.assign(sizes.size(), 0);
   size_t run = 0;
-  int64_t used = 1;  // of the run
+  int64_t used = 1;  // elements of the run that are assigned
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 1) continue;
     if (run < runs.size() && used == runs[run].first) {

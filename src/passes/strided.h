@@ -7,8 +7,8 @@
 
 namespace moka::passes {
 
-/// The elements of a value as places in the row-major storage of another one, `root`, times `factor`: element i, j, ...
-/// is at first + i * steps[0] + j * steps[1] + ...
+/// A value as a strided view of another one, `root`, times `factor`. Element (i, j, ...) is at first + i * steps[0] +
+/// j * steps[1] + ... in the row-major storage of root.
 struct Strided {
   ir::Value* root = nullptr;
   int64_t first = 0;
@@ -16,11 +16,11 @@ struct Strided {
   std::vector<int64_t> sizes, steps;
 };
 
-/// Looks through transposes, reshapes, splits, slices and products with a number, as far as it can, and with `halves`
-/// from float32 to the float16 that it was. Nothing when the shape of `v` is not known.
+/// Looks back through transposes, reshapes, splits, slices and products with a number as far as possible, and with
+/// `halves` through casts from float16 to float32. nullopt: the shape of `v` is not known.
 std::optional<Strided> strided_view(ir::Value* v, bool halves = false);
 
-/// The same elements in another shape of as many elements; nothing when they are not evenly spaced in it.
+/// The same view in another shape with as many elements. nullopt: elements are not evenly spaced in that shape.
 std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>& sizes);
 
 }  // namespace moka::passes

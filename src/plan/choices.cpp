@@ -29,7 +29,7 @@ std::string type_text(const ir::Type& t) {
 
 std::string storage_text(const kernel::StoredConstant& s, const ir::Type& declared) {
   std::string text;
-  if (s.codes.dtype() != declared.dtype()) text += cat(" as ", s.codes.dtype());
+  if (s.elements.dtype() != declared.dtype()) text += cat(" as ", s.elements.dtype());
   if (!s.table.empty_handle()) text += cat(" by table ", s.table.shape());
   if (!s.scale.empty_handle()) text += cat(" by scale ", s.scale.shape());
   if (!s.offset.empty_handle()) text += " by offset";

@@ -100,8 +100,9 @@ struct ChosenKernel {
   std::shared_ptr<const Measurement> measurement;  ///< that decided; nullptr: none
 };
 
-/// Errors: unsupported with all refusals when no kernel takes the call or a pinned one does not;
-/// not_found when a pin names no kernel.
-Result<ChosenKernel> choose_kernel(kernel::MatchCall call, const PlanOptions& options);
+/// Asks `devices` in order. Errors: unsupported with all refusals when no kernel takes the call or a pinned one does
+/// not; not_found when a pin names no kernel.
+Result<ChosenKernel> choose_kernel(kernel::MatchCall call, const PlanOptions& options,
+                                   std::span<const kernel::Device* const> devices);
 
 }  // namespace moka::plan

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "plan/choices.h"
+#include "plan/draft.h"
 #include "plan/plan.h"
 
 namespace moka::plan {
@@ -55,12 +56,13 @@ const std::string* pin_of(const KernelChoices& choices, const MatchCall& call) {
   return it == choices.pins.end() ? nullptr : &it->second;
 }
 
-Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const PlanOptions& options) {
+Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const PlanOptions& options,
+                            std::span<const Device* const> devices) {
   const std::string& op = call.call.version().def->name;
   const std::string where =
       cat("operation '", call.call.name(), "' (", op, "): kernel '", name, "', to which it is pinned");
   std::string others;
-  for (const Device* d : options.devices) {
+  for (const Device* d : devices) {
     for (const KernelDef& k : d->kernels())
       if (!k.ops.empty() && k.runs(op)) others += cat(others.empty() ? "" : ", ", k.name);
     const KernelDef* def = kernel_of(*d, name);
@@ -141,19 +143,23 @@ bool from_cache(const Device& device, const std::string& shape, MatchCall& call,
 
 }  // namespace
 
-Result<ChosenKernel> choose_kernel(MatchCall call, const PlanOptions& options) {
+Result<ChosenKernel> choose_kernel(MatchCall call, const PlanOptions& options, std::span<const Device* const> devices) {
   if (options.choices)
-    if (const std::string* pin = pin_of(*options.choices, call)) return pinned(*pin, call, options);
+    if (const std::string* pin = pin_of(*options.choices, call)) return pinned(*pin, call, options, devices);
   const std::string& op = call.call.version().def->name;
   ChosenKernel out;
   std::string all;
-  for (const Device* d : options.devices) {
+  for (const Device* d : devices) {
     out.device = d;
     const bool compete = options.choices && competitors(*d, op) > 1;
     const std::string shape = compete ? shape_text(call) : std::string();
     const bool wanted = compete && options.choices->wants(shape, options.threads);
     if (compete && !wanted && from_cache(*d, shape, call, options, out)) return out;
     Match m = with_threads(call, options, out.threads, [&](const MatchCall& c) { return d->claim(c); });
+    if (m.choice && d->memory() != nullptr) {
+      if (!applies_epilogues(*d, *m.choice, call.epilogue)) m = Match::no(kLeftEpilogue);
+      out.threads = 1;
+    }
     if (!m.refusal.empty()) {
       all += cat(all.empty() ? "" : "; ", d->name(), ": ", m.refusal);
       out.refusals.push_back({std::string(d->name()), std::move(m.refusal)});

@@ -118,4 +118,26 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
   return packed->bytes;
 }
 
+Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
+                                                        const std::function<Status(std::byte* to)>& fill) {
+  std::shared_ptr<std::byte> host = allocate_large(bytes + 64);
+  if (host == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a constant");
+  MOKA_TRY(fill(host.get()));
+  std::shared_ptr<kernel::Buffer> buffer = MOKA_TRY(memory.allocate(bytes));
+  MOKA_TRY(memory.write(*buffer, 0, host.get(), bytes));
+  return buffer;
+}
+
+Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload(const ir::Value& value, const kernel::Memory& memory,
+                                                                   std::string_view key, size_t bytes,
+                                                                   const FillStored& fill) {
+  const std::shared_ptr<Packed> packed = entry(value, key, bytes);
+  std::lock_guard lock(packed->mutex);
+  if (packed->buffer == nullptr) {
+    packed->buffer = MOKA_TRY_IN(upload_to(memory, bytes, fill), cat("constant '", value.name, "'"));
+    packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  return packed->buffer;
+}
+
 }  // namespace moka::plan

@@ -12,11 +12,16 @@
 #include "base/file_reader.h"
 #include "base/memory.h"
 #include "ir/program.h"
+#include "kernel/memory.h"
 #include "kernel/stored.h"
 #include "plan/packed_cache.h"
 #include "plan/packed_store.h"
 
 namespace moka::plan {
+
+/// A buffer of `memory` with the bytes that `fill` writes. Errors: out_of_budget, and those of `fill`.
+Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
+                                                        const std::function<Status(std::byte* to)>& fill);
 
 /// Values of a program that do not depend on its inputs: `const`, compressed weights, and operations on them alone.
 /// Expanded when asked for, packed once per (value, key), shared by all plans of a model. Thread-safe.
@@ -45,6 +50,10 @@ class ConstantPool {
   using FillStored = std::function<Status(std::byte* to)>;
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,
                                                        const FillStored& fill);
+
+  /// As `pack_stored`, into a buffer of `memory`, for which `key` must name the device.
+  Result<std::shared_ptr<const kernel::Buffer>> upload(const ir::Value& value, const kernel::Memory& memory,
+                                                       std::string_view key, size_t bytes, const FillStored& fill);
 
   PackedCache* cache() const { return cache_.get(); }
   /// What the store or the cache had already is not counted.

@@ -116,7 +116,7 @@ Result<PackedFile> parse_packed_file(const Bytes& file) {
   Header h{};
   Reader front(file.span);
   MOKA_TRY(front.take(h));
-  if (h.magic != kMagic) return fail(ErrorCode::malformed, "it is no file of packed weights");
+  if (h.magic != kMagic) return fail(ErrorCode::malformed, "it is not a file of packed weights");
   if (h.version != kVersion) return fail(ErrorCode::unsupported, "its version is ", h.version, ", not ", kVersion);
   if (h.file_size != file.size() || h.index_size > file.size() - sizeof h)
     return fail(ErrorCode::malformed, "it has ", file.size(), " bytes instead of ", h.file_size);

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "kernel/memory.h"
 
 namespace moka::plan {
 
 struct Packed {
   std::mutex mutex;  ///< held while it is made, so that others go on with theirs
   std::shared_ptr<const std::byte> bytes;
-  std::vector<ir::Tensor> sources;  ///< by whose addresses it is known
+  std::shared_ptr<const kernel::Buffer> buffer;  ///< instead of bytes: in a device's memory
+  std::vector<ir::Tensor> sources;               ///< by whose addresses it is known
 };
 
 /// Packed constants of all functions that are made from one file: bytes made of the same data in the same way are there

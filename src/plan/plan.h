@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -24,11 +25,13 @@ struct PlanOptions {
   std::shared_ptr<MemoryBudget> budget;
   std::shared_ptr<ConstantPool> constants;
   std::shared_ptr<KernelChoices> choices;  ///< nullptr: the kernels' rules decide
+  /// The device that must run an operation; nullptr where its cost decides. Optional.
+  std::function<const kernel::Device*(const ir::Op&)> pinned_device;
 };
 
 /// Where the bytes of a place are.
 enum class Storage : uint8_t {
-  arena,     ///< at Place::offset of the frame's arena
+  arena,     ///< at Place::offset of the frame's arena in the memory of Place::device
   constant,  ///< Place::constant
   external,  ///< given when the plan starts: an input, a state, or a place of the enclosing plan
   object,    ///< Place::object of the frame: strings, lists, dictionaries
@@ -40,6 +43,8 @@ struct Place {
   const ir::Value* value = nullptr;
   ir::Type type;
   kernel::Layout layout;
+  const kernel::Device* device = nullptr;  ///< whose memory it is in; nullptr: the host's
+  int region = -1;                         ///< of a device: the region that writes it
   Storage storage = Storage::arena;
   int root = -1;      ///< the place whose storage it shares; itself when it has its own
   size_t delta = 0;   ///< bytes from the root's first to its own
@@ -48,47 +53,85 @@ struct Place {
   int object = -1;
   int first = 0, last = 0;  ///< steps that write it first and read it last; of roots, over all that share
   ir::Tensor constant;
+  std::shared_ptr<const kernel::Buffer> buffer;  ///< of constants of a device
 };
 
 class Plan;
 
-/// Plans of one block for concrete types, a few of them kept, least recently used dropped first. Thread-safe.
+/// Plans of one block for concrete types, a few of them kept, least recently used dropped first. Thread-safe: a plan is
+/// made outside of the lock, so that callers whose plan is known never wait, and callers that need the same new plan
+/// wait for the one that makes it.
 class PlanCache {
  public:
   using Key = std::vector<ir::Type>;
   /// The plan for `key`; `make()` when there is none. A hit allocates nothing.
   template <class Make>
   Result<std::shared_ptr<const Plan>> get(const Key& key, size_t capacity, Make&& make) {
-    std::lock_guard lock(mutex_);
-    if (auto found = find(key)) return found;
+    std::shared_ptr<Making> making;
+    if (auto found = find(key, making)) return found;
+    std::lock_guard lock(making->mutex);
+    if (making->plan != nullptr) return making->plan;
     Result<std::shared_ptr<const Plan>> made = make();
-    if (made.ok()) add(key, *made, capacity);
+    if (made.ok()) making->plan = *made;
+    finish(key, making, capacity);
     return made;
   }
   std::vector<std::shared_ptr<const Plan>> snapshot() const;
 
  private:
-  std::shared_ptr<const Plan> find(const Key& key);
-  void add(const Key& key, std::shared_ptr<const Plan> plan, size_t capacity);
+  /// A plan that one caller makes and others wait for.
+  struct Making {
+    std::mutex mutex;
+    std::shared_ptr<const Plan> plan;  ///< null: not made yet, or it failed
+  };
+  /// Null: `making` is where to make it.
+  std::shared_ptr<const Plan> find(const Key& key, std::shared_ptr<Making>& making);
+  void finish(const Key& key, const std::shared_ptr<Making>& making, size_t capacity);
   mutable std::mutex mutex_;
   std::list<std::pair<Key, std::shared_ptr<const Plan>>> plans_;
+  std::list<std::pair<Key, std::shared_ptr<Making>>> makings_;
+};
+
+/// What one device says of an operation.
+struct Bid {
+  const kernel::Device* device = nullptr;
+  double seconds = 0;   ///< as its kernel estimates
+  std::string refusal;  ///< not empty: it does not take the operation
 };
 
 struct Step {
-  /// placed: nothing to do, since its inputs or outputs are parts of one value's memory.
-  enum class Kind : uint8_t { run, placed, convert, cond, loop };
+  /// placed: nothing to do, since its inputs or outputs are parts of one value's memory. transfer: in[0] of the host
+  /// goes to out[0] of the region's device before it is submitted, or the other way round after it was waited for.
+  enum class Kind : uint8_t { run, placed, convert, cond, loop, transfer, submit, wait };
   Kind kind = Kind::run;
+  int region = -1;  ///< of `run` and `convert`: part of it, not a step of the host; of the last three: which
   const ir::Op* op = nullptr;
   const kernel::Device* device = nullptr;
-  std::shared_ptr<const kernel::KernelChoice> choice;  ///< of `run` and `placed`
+  std::shared_ptr<const kernel::KernelChoice> choice;  ///< of `run` and `placed`, and of `convert` in a region
   int threads = 1;                                     ///< that share its tiles
   std::vector<int> in, out;                            ///< places
   std::vector<uint32_t> first_arg;                     ///< as OpCall wants it
   size_t scratch_offset = 0, threads_offset = 0;       ///< in the arena: the step's scratch, that of its threads
   std::vector<Refusal> refusals;
   ChosenBy by = ChosenBy::rule;
+  std::shared_ptr<const std::vector<Bid>> bids;    ///< where several devices were asked
   std::shared_ptr<const Measurement> measurement;  ///< as ChosenKernel's
   std::shared_ptr<PlanCache> blocks[2];            ///< cond: then, else; loop: condition, body
+};
+
+/// Steps that a device runs as one submission.
+struct Region {
+  const kernel::Device* device = nullptr;
+  int first = 0, submit = 0;   ///< its first step of any kind, and the one that submits it
+  std::vector<int> steps;      ///< `run` and `convert`, in order
+  std::vector<int> uploads;    ///< places that the host writes before it is submitted
+  std::vector<int> downloads;  ///< places that the host reads after it is done
+};
+
+/// The memory that a plan needs of a device.
+struct DeviceArena {
+  const kernel::Device* device = nullptr;
+  size_t bytes = 0;
 };
 
 /// Immutable steps for one block under concrete types. Where a shape can be known only from values, the plan ends
@@ -103,9 +146,11 @@ class Plan {
   std::vector<std::pair<int, int>> imports;  ///< (place, place of the parent) patched before running
   std::vector<int> outputs;                  ///< place of each block output; complete plans only
   bool own_outputs = false;                  ///< see plan_block
-  size_t arena_bytes = 0, objects = 0;
-  size_t thread_step = 0;             ///< bytes of scratch for each thread
-  size_t largest_unshared_bytes = 0;  ///< arena bytes if nothing shared memory, for reports
+  std::vector<Region> regions;
+  std::vector<DeviceArena> device_arenas;
+  size_t arena_bytes = 0, objects = 0;  ///< of the host
+  size_t thread_step = 0;               ///< bytes of scratch for each thread
+  size_t largest_unshared_bytes = 0;    ///< arena bytes if nothing shared memory, for reports
 
   const ir::Op* pending = nullptr;  ///< the operation whose output types are not known yet
   bool pending_runs_first = false;  ///< control flow: run it to learn its types
@@ -133,10 +178,15 @@ void place_in(Place& part, const Place& whole, size_t offset);
 void place_parts(Plan& plan);
 /// Results take over the storage of inputs that are read for the last time, where the kernel allows it.
 void share_in_place(Plan& plan);
-/// Offsets for all arena places and scratch of `plan`; sets arena_bytes. Errors: out_of_budget.
+/// Steps of all regions.
+void find_regions(Plan& plan);
+/// First and last steps of all places. `pending`: where the plan ends early.
+void find_lifetimes(Plan& plan, const ir::Op* pending);
+/// Offsets for all arena places and scratch of `plan`; sets arena_bytes and device_arenas. Errors: out_of_budget.
 Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options);
-/// No two places that live at the same time overlap, all lie inside the arena, everything is written before it is read,
-/// layouts agree. Error internal names the places.
+/// Refuses a plan that breaks a rule. Places of one memory that live at the same time do not overlap and lie inside
+/// their arena. Everything is written before it is read, in the layout and the memory in which it is read, and a
+/// region's results are read after the wait for it. Error internal names the places.
 Status check(const Plan& plan);
 
 }  // namespace moka::plan

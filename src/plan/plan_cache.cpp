@@ -4,18 +4,26 @@
 
 namespace moka::plan {
 
-std::shared_ptr<const Plan> PlanCache::find(const Key& key) {
+std::shared_ptr<const Plan> PlanCache::find(const Key& key, std::shared_ptr<Making>& making) {
+  std::lock_guard lock(mutex_);
   for (auto it = plans_.begin(); it != plans_.end(); ++it)
     if (it->first == key) {
       plans_.splice(plans_.begin(), plans_, it);
-      return plans_.front().second;
+      return it->second;
     }
+  auto there = std::find_if(makings_.begin(), makings_.end(), [&](const auto& m) { return m.first == key; });
+  if (there == makings_.end()) there = makings_.insert(makings_.end(), {key, std::make_shared<Making>()});
+  making = there->second;
   return nullptr;
 }
 
-void PlanCache::add(const Key& key, std::shared_ptr<const Plan> plan, size_t capacity) {
-  plans_.emplace_front(key, std::move(plan));
-  while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
+void PlanCache::finish(const Key& key, const std::shared_ptr<Making>& making, size_t capacity) {
+  std::lock_guard lock(mutex_);
+  if (making->plan != nullptr) {
+    plans_.emplace_front(key, making->plan);
+    while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
+  }
+  makings_.remove_if([&](const auto& m) { return m.second == making; });
 }
 
 std::vector<std::shared_ptr<const Plan>> PlanCache::snapshot() const {

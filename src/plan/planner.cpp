@@ -1,14 +1,6 @@
-#include <algorithm>
-#include <climits>
-#include <cstring>
-#include <map>
-#include <set>
+#include "plan/planner.h"
 
-#include "kernel/layout.h"
-#include "plan/codes.h"
-#include "plan/plan.h"
-#include "plan/prepare.h"
-#include "plan/states.h"
+#include <algorithm>
 
 namespace moka::plan {
 
@@ -17,115 +9,17 @@ namespace {
 /// Bytes of one value; sums of a plan's values then stay far from overflow.
 constexpr size_t kLargestValue = size_t{1} << 48;
 
-using kernel::Layout;
-
 constexpr size_t kFoldBytes = 64 * 1024;
 constexpr size_t kEagerConstantBytes = 4096;
 constexpr int kMaxBlockDepth = 32;
-constexpr size_t kParallelBytes = 512 * 1024;
-
-/// See MatchCall::reshaped.
-bool is_reshaped(const ir::Op& op) {
-  for (size_t i = 0; i < op.output_count(); i++)
-    for (const ir::Op* user : op.output(i)->users())
-      if (!user->has_trait(ir::Trait::alias) && user->type_name() != "transpose") return false;
-  return true;
-}
-
-/// Values used in `block` but defined outside of it.
-void free_values(const ir::Block& block, std::set<const ir::Value*>& defined, std::vector<const ir::Value*>& out) {
-  for (const auto& v : block.inputs()) defined.insert(v.get());
-  auto use = [&](const ir::Value* v) {
-    if (v->constant() == nullptr && !defined.contains(v)) {
-      out.push_back(v);
-      defined.insert(v);
-    }
-  };
-  for (const auto& op : block.ops()) {
-    for (const ir::Operand& o : op->operands())
-      for (const ir::Value* v : o.values) use(v);
-    for (size_t i = 0; i < op->block_count(); i++) free_values(*op->block(i), defined, out);
-    for (size_t i = 0; i < op->output_count(); i++) defined.insert(op->output(i));
-  }
-  for (const ir::Value* v : block.outputs()) use(v);
-}
-
-std::vector<const ir::Value*> free_values(const ir::Block& block) {
-  std::set<const ir::Value*> defined;
-  std::vector<const ir::Value*> out;
-  free_values(block, defined, out);
-  return out;
-}
 
 /// A place can be made for it: sizes of lists and dictionaries are run-time matters.
 bool is_plannable(const ir::Type& t) { return t.is_tensor() ? t.is_concrete() : t.is_list() || t.is_dict(); }
 bool all_plannable(std::span<const ir::Type> types) { return std::all_of(types.begin(), types.end(), is_plannable); }
 
-bool same_at_run_time(const ir::Type& a, const ir::Type& b) {
-  return a.is_list() ? b.is_list() && ir::is_compatible(a.element(), b.element()) : a == b;
-}
-
 bool is_object(const ir::Type& t) { return !t.is_tensor() || t.dtype() == ir::DType::string; }
 
-/// The inputs of an operation as a kernel or an inference function sees them.
-struct CallArgs {
-  std::vector<ir::Arg> args;
-  std::vector<ir::TensorView> views;
-  std::unique_ptr<bool[]> constant;
-  std::vector<Layout> layouts;
-  bool all_known = true, all_constant = true;
-};
-
-class Planner {
- public:
-  Planner(std::shared_ptr<Plan> plan, const ir::Block& block, const PlanOptions& options, bool own_outputs)
-      : plan_(std::move(plan)), block_(block), options_(options), own_outputs_(own_outputs) {}
-
-  Result<std::shared_ptr<const Plan>> run(const ir::Op* from, std::span<const ir::Type> pending_types);
-  Status import_all(std::span<const ir::Value* const> values);
-  /// All that `from` and what is behind it in the block use, so that later segments find it here.
-  Status import_later(const ir::Op& from);
-
- private:
-  Place& place(int i) { return plan_->places[static_cast<size_t>(i)]; }
-  int add_place(Place p);
-  int add_result(const ir::Value* v, const ir::Type& type, Layout layout);
-  Result<size_t> bytes_of(const ir::Type& type, Layout layout) {
-    return kernel::storage_bytes(type.dtype(), type.shape(), layout);
-  }
-  Result<int> find(const ir::Value* v);
-  Result<int> in_layout(int p, Layout layout);
-  Status materialize(int p);
-  int prepared(int p);
-  /// The value behind a place, when the pool of constants has it.
-  const ir::Value* pooled(int p) {
-    const ir::Value* v = place(p).storage == Storage::constant ? place(p).value : nullptr;
-    return v != nullptr && ConstantPool::is_constant(*v) ? v : nullptr;
-  }
-  CallArgs call_args(std::span<const int> in);
-  Result<std::vector<int>> operands(const ir::Op& op, std::vector<uint32_t>& first);
-
-  /// false: the plan ends here.
-  Result<bool> plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types);
-  Result<bool> plan_control(const ir::Op& op);
-  bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
-  Result<bool> stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first);
-  Status fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
-  Status emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first, const std::vector<ir::Type>& types);
-  Status finish_outputs();
-  bool on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
-  void lifetimes(const ir::Op* pending);
-
-  std::shared_ptr<Plan> plan_;
-  const ir::Block& block_;
-  const PlanOptions& options_;
-  bool own_outputs_;
-  std::map<std::pair<int, std::pair<Layout::Kind, int>>, int> converted_;
-  std::map<int, int> prepared_;
-  std::vector<size_t> scratch_;
-  std::vector<Preparation> preparations_;
-  StateUses states_;
-};
+}  // namespace
 
 int Planner::add_place(Place p) {
   int i = static_cast<int>(plan_->places.size());
@@ -143,6 +37,16 @@ int Planner::add_result(const ir::Value* v, const ir::Type& type, Layout layout)
   p.layout = layout;
   p.storage = is_object(type) ? Storage::object : Storage::arena;
   return add_place(std::move(p));
+}
+
+void Planner::add_step(Step s, size_t scratch) {
+  plan_->steps.push_back(std::move(s));
+  scratch_.push_back(scratch);
+}
+
+const ir::Value* Planner::pooled(int p) {
+  const ir::Value* v = place(p).storage == Storage::constant ? place(p).value : nullptr;
+  return v != nullptr && ConstantPool::is_constant(*v) ? v : nullptr;
 }
 
 Result<int> Planner::find(const ir::Value* v) {
@@ -180,49 +84,24 @@ Status Planner::import_all(std::span<const ir::Value* const> values) {
   return {};
 }
 
-Status Planner::import_later(const ir::Op& from) {
+std::vector<const ir::Value*> used_from(const ir::Block& block, const ir::Op& from) {
+  std::vector<const ir::Value*> out;
   bool behind = false;
-  auto use = [&](const ir::Value* v) -> Status {
-    if (v->constant() == nullptr && plan_->parent->place_of.contains(v)) MOKA_TRY(find(v));
-    return {};
-  };
-  for (const auto& op : block_.ops()) {
+  for (const auto& op : block.ops()) {
     behind |= op.get() == &from;
     if (!behind) continue;
-    for (const ir::Operand& o : op->operands())
-      for (const ir::Value* v : o.values) MOKA_TRY(use(v));
+    for (const ir::Operand& o : op->operands()) out.insert(out.end(), o.values.begin(), o.values.end());
     for (size_t b = 0; b < op->block_count(); b++)
-      for (const ir::Value* v : free_values(*op->block(b))) MOKA_TRY(use(v));
+      for (const ir::Value* v : free_values(*op->block(b))) out.push_back(v);
   }
-  for (const ir::Value* v : block_.outputs()) MOKA_TRY(use(v));
-  return {};
-}
-
-Status Planner::materialize(int i) {
-  Place& p = place(i);
-  if (p.storage == Storage::constant && p.constant.empty_handle() && p.value->type.is_tensor())
-    p.constant = MOKA_TRY(options_.constants->get(*p.value, true));
-  return {};
-}
-
-Result<int> Planner::in_layout(int i, Layout layout) {
-  MOKA_TRY(materialize(i));
-  if (place(i).layout == layout) return i;
-  auto key = std::pair(i, std::pair(layout.kind, static_cast<int>(layout.block)));
-  if (auto it = converted_.find(key); it != converted_.end()) return it->second;
-  Place p;
-  p.type = place(i).type;
-  p.layout = layout;
-  int out = add_place(std::move(p));
-  Step s;
-  s.kind = Step::Kind::convert;
-  s.in = {i};
-  s.out = {out};
-  if (MOKA_TRY(bytes_of(place(i).type, layout)) > kParallelBytes) s.threads = options_.threads;
-  plan_->steps.push_back(std::move(s));
-  scratch_.push_back(0);
-  converted_[key] = out;
+  out.insert(out.end(), block.outputs().begin(), block.outputs().end());
   return out;
+}
+
+Status Planner::import_later(const ir::Op& from) {
+  for (const ir::Value* v : used_from(block_, from))
+    if (v->constant() == nullptr && plan_->parent->place_of.contains(v)) MOKA_TRY(find(v));
+  return {};
 }
 
 int Planner::prepared(int i) {
@@ -250,7 +129,7 @@ Result<std::vector<int>> Planner::operands(const ir::Op& op, std::vector<uint32_
   return in;
 }
 
-CallArgs Planner::call_args(std::span<const int> in) {
+CallArgs Planner::call_args(std::span<const int> in, const Device* device) {
   CallArgs c;
   c.views.reserve(in.size());
   c.constant = std::make_unique<bool[]>(in.size() + 1);
@@ -265,7 +144,7 @@ CallArgs Planner::call_args(std::span<const int> in) {
     c.constant[i] = p.storage == Storage::constant;
     c.all_known &= view != nullptr;
     c.all_constant &= c.constant[i] && p.type.is_tensor();  // only tensors are folded
-    c.layouts.push_back(p.layout);
+    c.layouts.push_back(p.device == device ? p.layout : Layout{});
   }
   return c;
 }
@@ -293,7 +172,9 @@ Status Planner::fold(const ir::Op& op, std::span<const int> in, const std::vecto
 }
 
 Result<bool> Planner::stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first) {
-  for (int& i : in) i = MOKA_TRY(in_layout(i, {}));
+  for (int& i : in) i = MOKA_TRY(on_host(i));
+  for (const ir::Value* v : used_from(block_, op)) MOKA_TRY(return_to_host(v));
+  close_region();
   plan_->pending = &op;
   plan_->pending_step.op = &op;
   plan_->pending_step.in = std::move(in);
@@ -369,196 +250,11 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
   return true;
 }
 
-/// Reads that are views of the state, and writes of what is in the state already: no step.
-bool Planner::on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
-  if (op.type_name() == "write_state") return place(in[0]).root == place(in[1]).root;
-  if (!states_.views.contains(&op)) return false;
-  Place p;
-  p.value = op.output();
-  p.type = types[0];
-  p.storage = place(in[0]).storage;
-  p.root = place(in[0]).root;
-  add_place(std::move(p));
-  return true;
-}
-
-Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first,
-                     const std::vector<ir::Type>& types) {
-  if (on_state(op, in, types)) return {};
-  if (options_.reuse_buffers && op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 &&
-      place(in[0]).type.is_tensor() && types[0].dtype() == place(in[0]).type.dtype() &&
-      types[0].shape().count() == place(in[0]).type.shape().count()) {
-    int from = MOKA_TRY(in_layout(in[0], {}));
-    Place p;
-    p.value = op.output();
-    p.type = types[0];
-    p.storage = place(from).storage;
-    p.root = place(from).root;
-    p.delta = place(from).delta;
-    p.object = place(from).object;
-    if (p.storage == Storage::constant) p.constant = place(from).constant.reshaped(types[0].shape());
-    add_place(std::move(p));
-    return {};
-  }
-
-  Step step;
-  step.op = &op;
-  std::shared_ptr<kernel::KernelChoice> choice;
-  {
-    CallArgs c = call_args(in);
-    ir::OpCall call(op.version(), op.name, c.args, first);
-    call.op = &op;
-    kernel::MatchCall match{call, types, c.layouts, op.epilogue};
-    match.constant_args = std::span<const bool>(c.constant.get(), in.size());
-    match.reshaped = is_reshaped(op);
-    match.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
-      const ir::Value* v = pooled(in[static_cast<size_t>(arg)]);
-      if (v == nullptr) return std::nullopt;
-      auto stored = options_.constants->stored(*v);
-      return stored.ok() ? std::move(*stored) : std::nullopt;
-    };
-    match.codes_of = [&](int arg) -> std::optional<kernel::Codes> {
-      const ir::Value* v = place(in[static_cast<size_t>(arg)]).value;
-      return v == nullptr ? std::nullopt : codes_of(*v);
-    };
-    ChosenKernel chosen = MOKA_TRY(choose_kernel(match, options_));
-    step.device = chosen.device;
-    step.threads = chosen.threads;
-    step.refusals = std::move(chosen.refusals);
-    step.by = chosen.by;
-    step.measurement = std::move(chosen.measurement);
-    choice = std::move(chosen.choice);
-  }
-
-  if (choice->prepare) {
-    Preparation& p = preparations_.emplace_back(Preparation{&op, choice, {}});
-    for (int i : in) {
-      const Place& from = place(i);
-      if (from.storage != Storage::constant)
-        p.inputs.emplace_back();
-      else
-        p.inputs.push_back({from.value, pooled(i) != nullptr, from.constant});
-    }
-  }
-
-  for (size_t i = 0; i < in.size(); i++) {
-    bool only_prepared = i < choice->in_prepare_only.size() && choice->in_prepare_only[i];
-    Layout wanted = i < choice->in.size() ? choice->in[i] : Layout{};
-    if (only_prepared)
-      in[i] = prepared(in[i]);
-    else if (place(in[i]).storage == Storage::object || !place(in[i]).type.is_tensor())
-      continue;
-    else
-      in[i] = MOKA_TRY(in_layout(in[i], wanted));
-  }
-  const bool cut = can_cut(*choice, in);
-  for (size_t i = 0; i < types.size(); i++) {
-    step.out.push_back(add_result(op.output(i), types[i], i < choice->out.size() ? choice->out[i] : Layout{}));
-    if (cut)
-      place_in(place(step.out.back()), place(in[static_cast<size_t>(choice->cuts[i].in)]), choice->cuts[i].offset);
-  }
-  if (cut) step.kind = Step::Kind::placed;
-  if (const ir::Value* state = states_.state_of(op); state != nullptr && choice->in_place >= 0 && types.size() == 1) {
-    const Place& x = place(in[static_cast<size_t>(choice->in_place)]);
-    const Place& s = place(MOKA_TRY(find(state)));
-    const auto readers = std::count_if(in.begin(), in.end(), [&](int i) { return place(i).root == s.root; });
-    if (x.root == s.root && x.type == types[0] && readers == 1) {
-      Place& out = place(step.out[0]);
-      out.storage = s.storage;
-      out.root = s.root;
-    }
-  }
-  if (choice->epilogues < op.epilogue.size() && !choice->out.empty() && !choice->out[0].is_row_major())
-    return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ",
-                to_string(choice->out[0]));
-  scratch_.push_back(choice->scratch);
-  step.in = std::move(in);
-  step.first_arg = std::move(first);
-  step.choice = std::move(choice);
-  plan_->steps.push_back(std::move(step));
-  return {};
-}
-
-/// States are written while parts of them may still be wanted.
-bool Planner::can_cut(const kernel::KernelChoice& choice, std::span<const int> in) {
-  return options_.reuse_buffers && !choice.cuts.empty() &&
-         std::all_of(choice.cuts.begin(), choice.cuts.end(), [&](const kernel::Part& c) {
-           const Place& root = place(place(in[static_cast<size_t>(c.in)]).root);
-           return root.type.is_tensor() && (root.storage == Storage::arena || root.storage == Storage::external);
-         });
-}
-
-Result<bool> Planner::plan_control(const ir::Op& op) {
-  std::vector<uint32_t> first;
-  std::vector<int> in = MOKA_TRY(operands(op, first));
-  for (int& i : in)
-    if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
-  bool loop = op.type_name() == "while_loop";
-  if (op.block_count() != 2)
-    return fail(ErrorCode::malformed, "operation '", op.name, "' needs two blocks, has ", op.block_count());
-
-  Step step;
-  step.kind = loop ? Step::Kind::loop : Step::Kind::cond;
-  step.op = &op;
-  step.blocks[0] = std::make_shared<PlanCache>();
-  step.blocks[1] = std::make_shared<PlanCache>();
-
-  // Values that the blocks use must outlive the step: they are inputs of it, behind the operands.
-  std::vector<int> all = in;
-  for (size_t b = 0; b < 2; b++)
-    for (const ir::Value* v : free_values(*op.block(b))) all.push_back(MOKA_TRY(find(v)));
-
-  std::vector<ir::Type> vars;
-  if (loop)
-    for (int i : in) vars.push_back(place(i).type);
-  std::vector<ir::Type> types;
-  bool fixed = true;
-  for (size_t b = 0; b < 2 && fixed; b++) {
-    if (op.block(b)->inputs().size() != vars.size())
-      return fail(ErrorCode::malformed, "operation '", op.name, "' (", op.type_name(), "): block ", b, " expected ",
-                  vars.size(), " inputs, has ", op.block(b)->inputs().size());
-    auto made = step.blocks[b]->get(vars, options_.cached_shapes, [&] {
-      return plan_block(*op.block(b), vars, plan_.get(), options_, loop && b == 1);
-    });
-    if (!made.ok()) {
-      if (made.error().code() == ErrorCode::out_of_budget || loop) return std::move(made).error();
-      fixed = false;
-      break;
-    }
-    const Plan& inner = **made;
-    if (!inner.is_complete()) {
-      fixed = false;
-    } else if (loop && b == 0) {
-      continue;
-    } else {
-      std::vector<ir::Type> out = inner.output_types();
-      const std::vector<ir::Type>& expected = loop ? vars : b == 0 ? out : types;
-      fixed = out.size() == expected.size() && out.size() == op.output_count() &&
-              std::equal(out.begin(), out.end(), expected.begin(), same_at_run_time);
-      types = std::move(out);
-    }
-  }
-  if (!fixed) {
-    MOKA_TRY(stop_at(op, std::move(in), std::move(first)));
-    plan_->pending_runs_first = true;
-    plan_->pending_step.kind = step.kind;
-    plan_->pending_step.blocks[0] = step.blocks[0];
-    plan_->pending_step.blocks[1] = step.blocks[1];
-    return false;
-  }
-  step.in = std::move(all);
-  step.first_arg = std::move(first);
-  for (size_t i = 0; i < types.size(); i++) step.out.push_back(add_result(op.output(i), types[i], {}));
-  plan_->steps.push_back(std::move(step));
-  scratch_.push_back(0);
-  return true;
-}
-
 Status Planner::finish_outputs() {
   std::set<int> taken;
   for (size_t k = 0; k < block_.outputs().size(); k++) {
     int i = MOKA_TRY(find(block_.outputs()[k]));
-    if (place(i).type.is_tensor()) i = MOKA_TRY(in_layout(i, {}));
+    if (place(i).type.is_tensor()) i = MOKA_TRY(on_host(i));
     const Place& root = place(place(i).root);
     const bool object = is_object(place(i).type);
     // A list that a loop hands on unchanged stays where it is.
@@ -572,71 +268,72 @@ Status Planner::finish_outputs() {
       s.in = {i};
       i = add_place(std::move(copy));
       s.out = {i};
-      plan_->steps.push_back(std::move(s));
-      scratch_.push_back(0);
+      add_step(std::move(s));
     }
     plan_->outputs.push_back(i);
   }
+  close_region();
   return {};
 }
 
-void Planner::lifetimes(const ir::Op* pending) {
-  auto& places = plan_->places;
-  int end = static_cast<int>(plan_->steps.size());
-  for (Place& p : places) p.first = INT_MAX, p.last = -1;
-  auto touch = [&](int i, int step) {
-    Place& r = places[static_cast<size_t>(places[static_cast<size_t>(i)].root)];
-    r.first = std::min(r.first, step);
-    r.last = std::max(r.last, step);
-  };
-  for (int s = 0; s < end; s++) {
-    const Step& step = plan_->steps[static_cast<size_t>(s)];
-    for (int i : step.in) touch(i, s);
-    for (int i : step.out) touch(i, s);
+Result<bool> Planner::walk(const ir::Op* from, std::span<const ir::Type> pending_types) {
+  if (from == nullptr && plan_->parent == nullptr && options_.reuse_buffers) states_ = uses_of_states(block_);
+  auto it = block_.ops().begin();
+  if (from != nullptr) {
+    while (it->get() != from) ++it;
+    // Control flow was run already: its outputs are inputs of this plan.
+    const std::vector<ir::Type> known(pending_types.begin(), pending_types.end());
+    if (!from->has_trait(ir::Trait::control) && !MOKA_TRY(plan_op(*from, &known))) return false;
+    ++it;
   }
-  for (int i : plan_->outputs) touch(i, end);
-  if (pending == nullptr) return;
-  for (int i : plan_->pending_step.in) touch(i, end);
-  // All that the rest of the block may use.
-  bool behind = false;
-  auto use = [&](const ir::Value* v) {
-    if (auto it = plan_->place_of.find(v); it != plan_->place_of.end()) touch(it->second, end);
-  };
-  for (const auto& op : block_.ops()) {
-    behind |= op.get() == pending;
-    if (!behind) continue;
-    for (const ir::Operand& o : op->operands())
-      for (const ir::Value* v : o.values) use(v);
-    for (size_t b = 0; b < op->block_count(); b++)
-      for (const ir::Value* v : free_values(*op->block(b))) use(v);
+  if (placement_ != nullptr) {
+    for (auto b = block_.ops().begin(); b != it; ++b) planned_.insert(b->get());
+    for (size_t i = 0; i < placement_->order.size(); i++) {
+      // A device starts as soon as it has all of a region.
+      if (i > 0 && placement_->region[i] != placement_->region[i - 1]) close_region();
+      if (!MOKA_TRY(plan_with_operands(*placement_->order[i]))) return false;
+    }
   }
-  for (const ir::Value* v : block_.outputs()) use(v);
+  for (; it != block_.ops().end(); ++it)
+    if (!planned_.contains(it->get()) && !MOKA_TRY(plan_op(**it, nullptr))) return false;
+  return true;
+}
+
+Result<bool> Planner::plan_with_operands(const ir::Op& op) {
+  std::vector<const ir::Op*> todo{&op};
+  while (!todo.empty()) {
+    const ir::Op* next = todo.back();
+    const size_t before = todo.size();
+    auto need = [&](const ir::Value* v) {
+      const ir::Op* p = v->producer();
+      if (p != nullptr && p->parent() == &block_ && !planned_.contains(p)) todo.push_back(p);
+    };
+    if (!planned_.contains(next)) {
+      for (const ir::Operand& o : next->operands())
+        for (const ir::Value* v : o.values) need(v);
+      for (size_t b = 0; b < next->block_count(); b++)
+        for (const ir::Value* v : free_values(*next->block(b))) need(v);
+    }
+    if (todo.size() > before) continue;
+    todo.pop_back();
+    if (planned_.insert(next).second && !MOKA_TRY(plan_op(*next, nullptr))) return false;
+  }
+  return true;
+}
+
+Status Planner::draft(const ir::Op* from, std::span<const ir::Type> pending_types, Draft& draft) {
+  draft_ = &draft;
+  return MOKA_TRY(walk(from, pending_types)), Status{};
 }
 
 Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<const ir::Type> pending_types) {
-  bool started = from == nullptr;
-  bool complete = true;
-  if (started && plan_->parent == nullptr && options_.reuse_buffers) states_ = uses_of_states(block_);
-  for (const auto& op : block_.ops()) {
-    std::vector<ir::Type> known;
-    const std::vector<ir::Type>* known_types = nullptr;
-    if (!started) {
-      if (op.get() != from) continue;
-      started = true;
-      if (op->has_trait(ir::Trait::control)) continue;  // already run: its outputs are inputs of this plan
-      known.assign(pending_types.begin(), pending_types.end());
-      known_types = &known;
-    }
-    if (!MOKA_TRY(plan_op(*op, known_types))) {
-      complete = false;
-      break;
-    }
-  }
-  if (complete) MOKA_TRY(finish_outputs());
+  if (MOKA_TRY(walk(from, pending_types))) MOKA_TRY(finish_outputs());
   for (Place& p : plan_->places)
-    if (p.storage == Storage::arena && p.type.is_tensor()) p.bytes = MOKA_TRY(bytes_of(p.type, p.layout));
+    if (p.storage == Storage::arena && p.type.is_tensor())
+      p.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   if (options_.reuse_buffers) place_parts(*plan_);
-  lifetimes(plan_->pending);
+  find_regions(*plan_);
+  find_lifetimes(*plan_, plan_->pending);
   if (options_.reuse_buffers) share_in_place(*plan_);
   MOKA_TRY(assign_memory(*plan_, scratch_, options_));
   MOKA_TRY(check(*plan_));
@@ -644,11 +341,74 @@ Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<c
   return std::shared_ptr<const Plan>(plan_);
 }
 
+namespace {
+
 int depth_of(const Plan* p) {
   int d = 0;
   for (; p != nullptr; p = p->parent)
     if (p->parent == nullptr || p->parent->block != p->block) d++;
   return d;
+}
+
+/// A place for a value that is given when the plan starts.
+void add_input(Plan& plan, const ir::Value& value, const ir::Type& type) {
+  const auto i = static_cast<int>(plan.places.size());
+  Place p;
+  p.value = &value;
+  p.type = type;
+  p.storage = Storage::external;
+  p.root = i;
+  plan.inputs.push_back(i);
+  plan.place_of[&value] = i;
+  plan.places.push_back(std::move(p));
+}
+
+/// A plan of the inputs' places alone.
+Result<std::shared_ptr<Plan>> started_plan(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent,
+                                           bool own_outputs) {
+  auto plan = std::make_shared<Plan>();
+  plan->block = &block;
+  plan->parent = parent;
+  plan->own_outputs = own_outputs;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const ir::Type& t = inputs[i].is_state() ? inputs[i].element() : inputs[i];
+    if (t.is_tensor() && t.is_concrete()) {
+      size_t bytes = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("input '", block.inputs()[i]->name, "'"));
+      if (bytes > kLargestValue)
+        return fail(ErrorCode::out_of_budget, "input '", block.inputs()[i]->name, "' is a ", t);
+    }
+    add_input(*plan, *block.inputs()[i], inputs[i]);
+  }
+  return plan;
+}
+
+/// A plan that goes on behind the end of another one.
+Result<std::shared_ptr<Plan>> continued_plan(const Plan& before, std::span<const ir::Type> outputs) {
+  auto plan = std::make_shared<Plan>();
+  plan->block = before.block;
+  plan->parent = &before;
+  plan->own_outputs = before.own_outputs;
+  if (!before.pending_runs_first) return plan;
+  for (size_t i = 0; i < outputs.size(); i++) add_input(*plan, *before.pending->output(i), outputs[i]);
+  return plan;
+}
+
+/// Plans once for the host alone and, where accelerators take something, once more with it.
+template <class Start, class Import>
+Result<std::shared_ptr<const Plan>> planned(const ir::Block& block, const PlanOptions& options, bool own_outputs,
+                                            const ir::Op* from, std::span<const ir::Type> types, Start start,
+                                            Import import) {
+  std::optional<Placement> placement;
+  if (!accelerators(options).empty()) {
+    Draft draft;
+    Planner planner(MOKA_TRY(start()), block, options, own_outputs);
+    MOKA_TRY(import(planner));
+    MOKA_TRY(planner.draft(from, types, draft));
+    placement = MOKA_TRY(place(std::move(draft), options));
+  }
+  Planner planner(MOKA_TRY(start()), block, options, own_outputs, placement ? &*placement : nullptr);
+  MOKA_TRY(import(planner));
+  return planner.run(from, types);
 }
 
 }  // namespace
@@ -665,52 +425,16 @@ Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span
     return fail(ErrorCode::internal, "a block of ", block.inputs().size(), " inputs is planned for ", inputs.size());
   if (depth_of(parent) > kMaxBlockDepth)
     return fail(ErrorCode::unsupported, "blocks are nested more than ", kMaxBlockDepth, " deep");
-  auto plan = std::make_shared<Plan>();
-  plan->block = &block;
-  plan->parent = parent;
-  plan->own_outputs = own_outputs;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const ir::Type& t = inputs[i].is_state() ? inputs[i].element() : inputs[i];
-    if (t.is_tensor() && t.is_concrete()) {
-      size_t bytes = MOKA_TRY_IN(ir::storage_bytes(t.dtype(), t.shape()), cat("input '", block.inputs()[i]->name, "'"));
-      if (bytes > kLargestValue)
-        return fail(ErrorCode::out_of_budget, "input '", block.inputs()[i]->name, "' is a ", t);
-    }
-    Place p;
-    p.value = block.inputs()[i].get();
-    p.type = inputs[i];
-    p.storage = Storage::external;
-    p.root = static_cast<int>(i);
-    plan->inputs.push_back(static_cast<int>(i));
-    plan->place_of[p.value] = static_cast<int>(i);
-    plan->places.push_back(std::move(p));
-  }
-  Planner planner(plan, block, options, own_outputs);
-  if (parent != nullptr) MOKA_TRY(planner.import_all(free_values(block)));
-  return planner.run(nullptr, {});
+  return planned(
+      block, options, own_outputs, nullptr, {}, [&] { return started_plan(block, inputs, parent, own_outputs); },
+      [&](Planner& p) { return parent == nullptr ? Status{} : p.import_all(free_values(block)); });
 }
 
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& before, std::span<const ir::Type> outputs,
                                               const PlanOptions& options) {
-  auto plan = std::make_shared<Plan>();
-  plan->block = before.block;
-  plan->parent = &before;
-  plan->own_outputs = before.own_outputs;
-  if (before.pending_runs_first) {
-    for (size_t i = 0; i < outputs.size(); i++) {
-      Place p;
-      p.value = before.pending->output(i);
-      p.type = outputs[i];
-      p.storage = Storage::external;
-      p.root = static_cast<int>(i);
-      plan->inputs.push_back(static_cast<int>(i));
-      plan->place_of[p.value] = static_cast<int>(i);
-      plan->places.push_back(std::move(p));
-    }
-  }
-  Planner planner(plan, *before.block, options, before.own_outputs);
-  MOKA_TRY(planner.import_later(*before.pending));
-  return planner.run(before.pending, outputs);
+  return planned(
+      *before.block, options, before.own_outputs, before.pending, outputs,
+      [&] { return continued_plan(before, outputs); }, [&](Planner& p) { return p.import_later(*before.pending); });
 }
 
 }  // namespace moka::plan

@@ -6,7 +6,8 @@
 
 #include "base/file_reader.h"
 #include "base/memory.h"
-#include "kernel/team.h"
+#include "kernel/memory.h"
+#include "kernel/parallel.h"
 
 namespace moka::plan {
 
@@ -45,7 +46,31 @@ class Context final : public kernel::PrepareContext {
     return options_.constants->pack_stored(*in.value, key, bytes, fill);
   }
 
+  Result<std::shared_ptr<const kernel::Buffer>> upload(
+      int arg, std::string_view key, size_t bytes,
+      const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+    return on_device(arg, key, bytes, [&](std::byte* to) -> Status {
+      const ir::TensorView v = MOKA_TRY(constant(arg));
+      return fill(v, to);
+    });
+  }
+
+  Result<std::shared_ptr<const kernel::Buffer>> upload_stored(int arg, std::string_view key, size_t bytes,
+                                                              const std::function<Status(std::byte*)>& fill) override {
+    if (!input(arg).pooled) return fail(ErrorCode::internal, "a kernel uploads an input that is not stored");
+    return on_device(arg, key, bytes, fill);
+  }
+
  private:
+  Result<std::shared_ptr<const kernel::Buffer>> on_device(int arg, std::string_view key, size_t bytes,
+                                                          const ConstantPool::FillStored& fill) {
+    const kernel::Memory* memory = preparation_.device->memory();
+    if (memory == nullptr) return fail(ErrorCode::internal, "a kernel uploads to a device in host memory");
+    if (const Preparation::Input& in = input(arg); in.pooled)
+      return options_.constants->upload(*in.value, *memory, key, bytes, fill);
+    return upload_to(*memory, bytes, fill);
+  }
+
   const Preparation::Input& input(int arg) const { return preparation_.inputs[static_cast<size_t>(arg)]; }
 
   const Preparation& preparation_;
@@ -72,7 +97,7 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
   const auto start = std::chrono::steady_clock::now();
   std::vector<Status> results(all.size());
   FileReader reader;
-  kernel::share(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
+  kernel::parallel_for(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
     results[static_cast<size_t>(i)] = prepare(all[static_cast<size_t>(i)], options, reader);
   });
   if (options.constants)

@@ -15,6 +15,7 @@ struct Preparation {
     ir::Tensor tensor;                 ///< the constant, where the plan holds it
   };
   const ir::Op* op;
+  const kernel::Device* device;
   std::shared_ptr<kernel::KernelChoice> choice;
   std::vector<Input> inputs;  ///< per input of the kernel
 };

@@ -21,7 +21,7 @@ class Order {
     }
   }
 
-  /// Of the operation of the body that is `op` or holds it.
+  /// The position of the operation of the body that is `op` or contains it.
   int at(const Op* op) const {
     while (op->parent() != &body_) op = op->parent()->parent_op();
     return at_.at(op);

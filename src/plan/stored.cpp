@@ -63,7 +63,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
     const Tensor* codes = of_file(op->input("quantized_data"));
     if (codes == nullptr || !call.call().is_known("scale") || !call.call().is_known("zero_point")) return otherwise;
     const ops::Affine a = MOKA_TRY(ops::affine_of(call.call(), codes->shape()));
-    s.codes = *codes;
+    s.elements = *codes;
     s.scale = Tensor::f32(a.groups, a.scales);
     if (std::any_of(a.zeros.begin(), a.zeros.end(), [](float z) { return z != 0; }))
       s.offset = Tensor::f32(a.groups, a.zeros);
@@ -82,7 +82,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
     Tensor table = MOKA_TRY(floats(MOKA_TRY(get(*op->input("lut"), false))));
     if (op->version().param_index("shape") >= 0) {
       const Shape& shape = op->output()->type.shape();
-      s.codes = MOKA_TRY(
+      s.elements = MOKA_TRY(
           Tensor::wrap(index_type(table.count()), shape,
                        Bytes{{static_cast<const std::byte*>(indices->data()), indices->bytes()}, indices->owner()}));
       Shape one = shape;
@@ -91,14 +91,14 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
       s.table = table.reshaped(one);
     } else {
       if (table.shape()[table.shape().rank() - 1] != 1) return otherwise;  // entries are vectors
-      s.codes = *indices;
+      s.elements = *indices;
       s.table = table.reshaped(without_last(table.shape()));
     }
     return s;
   }
   const Tensor* codes = of_file(v);
   if (codes == nullptr) return otherwise;
-  s.codes = *codes;
+  s.elements = *codes;
   return s;
 }
 

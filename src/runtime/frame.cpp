@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "base/memory.h"
-#include "kernel/team.h"
+#include "kernel/parallel.h"
 #include "runtime/launch.h"
 
 namespace moka::runtime {
@@ -30,6 +30,12 @@ Result<std::unique_ptr<Frame>> Frame::make(std::shared_ptr<const Plan> plan, Fra
 
 Frame::~Frame() {
   if (charged_ > 0) context_.options->budget->give_back(charged_);
+}
+
+size_t Frame::bytes() const {
+  size_t n = plan_->arena_bytes;
+  for (const auto& child : children_) n += child->bytes();
+  return n;
 }
 
 void* Frame::object_data(const ir::Type& type, Object& object) {
@@ -61,7 +67,9 @@ Status Frame::set_up() {
       v.shape = t.shape();
     }
     switch (p.storage) {
-      case Storage::arena: v.data = arena_.get() + p.offset; break;
+      case Storage::arena:
+        if (p.device == nullptr) v.data = arena_.get() + p.offset;
+        break;
       case Storage::constant:
         if (t.is_tensor()) {
           v.data = const_cast<void*>(p.constant.data());
@@ -80,7 +88,7 @@ Status Frame::set_up() {
   for (size_t s = 0; s < steps_.size(); s++) fill(steps_[s], plan_->steps[s]);
   if (plan_->pending != nullptr) fill(pending_, plan_->pending_step);
   find_teams();
-  return {};
+  return set_up_devices();
 }
 
 /// From a step that shares its work to the last one, before one that has blocks.
@@ -91,9 +99,11 @@ void Frame::find_teams() {
   for (size_t s = 0; s < steps.size(); s++) {
     const Step& step = steps[s];
     const kernel::KernelChoice* c = step.kind == Step::Kind::run ? &*step.choice : nullptr;
+    if (step.region >= 0) continue;
     if (step.kind == Step::Kind::cond || step.kind == Step::Kind::loop) {
       first = steps.size();
-    } else if (step.threads > 1 && (c != nullptr ? c->shares || c->tiles > 1 : step.kind == Step::Kind::convert)) {
+    } else if (step.threads > 1 &&
+               (c != nullptr ? c->internally_parallel || c->tiles > 1 : step.kind == Step::Kind::convert)) {
       first = std::min(first, s);
       team_ends_[first] = s + 1;
     }
@@ -180,6 +190,15 @@ Error Frame::locate(Error e, const Step& step) const {
 
 Status Frame::run() {
   import_values();
+  Status status = run_steps();
+  wait_for_regions();
+  MOKA_TRY(std::move(status));
+  last_ = this;
+  if (plan_->pending != nullptr) MOKA_TRY(run_pending());
+  return {};
+}
+
+Status Frame::run_steps() {
   for (size_t s = 0; s < steps_.size();) {
     const size_t end = std::max(team_ends_[s], s + 1);
     Status status;
@@ -187,19 +206,19 @@ Status Frame::run() {
       while (s < end && status.ok()) status = run_step(s++);
     };
     if (team_ends_[s] > 0)
-      kernel::with_team(plan_->steps[s].threads, steps);
+      kernel::parallel_region(plan_->steps[s].threads, steps);
     else
       steps();
     MOKA_TRY(std::move(status));
   }
-  last_ = this;
-  if (plan_->pending != nullptr) MOKA_TRY(run_pending());
   return {};
 }
 
 Status Frame::run_step(size_t s) {
   const Step& step = plan_->steps[s];
   StepData& data = steps_[s];
+  const auto region = static_cast<size_t>(step.region);
+  if (step.region >= 0 && (step.kind == Step::Kind::run || step.kind == Step::Kind::convert)) return {};
   std::chrono::steady_clock::time_point start;
   if (context_.trace != nullptr) start = std::chrono::steady_clock::now();
   Status status;
@@ -218,6 +237,15 @@ Status Frame::run_step(size_t s) {
     }
     case Step::Kind::cond: status = run_cond(step, data); break;
     case Step::Kind::loop: status = run_loop(step, data); break;
+    case Step::Kind::transfer: run_transfer(step, data); break;
+    case Step::Kind::submit:
+      status = submissions_[region]->submit();
+      running_[region] = status.ok();
+      break;
+    case Step::Kind::wait:
+      status = submissions_[region]->wait();
+      running_[region] = false;
+      break;
   }
   if (!status.ok()) return status;
   if (context_.trace != nullptr)

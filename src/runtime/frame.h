@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/evaluate.h"
+#include "kernel/memory.h"
 #include "plan/plan.h"
 
 namespace moka::runtime {
@@ -19,10 +20,14 @@ class TraceSink {
 
 /// What the frames of one session share.
 struct ExecContext {
+  /// The session's queue of a device with a memory of its own, opened at the first call.
+  Result<kernel::Queue*> queue(const kernel::Device& device);
+
   const plan::PlanOptions* options = nullptr;
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before it is an error
   ir::RandomSource random;
   TraceSink* trace = nullptr;
+  std::vector<std::pair<const kernel::Device*, std::unique_ptr<kernel::Queue>>> queues;
 };
 
 /// The memory of one plan and the arrays its kernels are given, made once; running allocates nothing unless shapes are
@@ -36,6 +41,8 @@ class Frame {
   Frame(const Frame&) = delete;
 
   const plan::Plan& plan() const { return *plan_; }
+  /// The bytes of its arena and of those of its blocks.
+  size_t bytes() const;
   /// Points block input `i` at its data, dense and row-major, of the planned type.
   void set_input(size_t i, void* data) { set_external(plan_->inputs[i], data); }
   /// The type and shape that block output `i` will have, where it can be computed in any memory; null: where something
@@ -71,6 +78,9 @@ class Frame {
   Frame(std::shared_ptr<const plan::Plan> plan, Frame* parent, ExecContext& context)
       : plan_(std::move(plan)), parent_(parent), context_(context) {}
   Status set_up();
+  Status set_up_devices();
+  Status compile_region(size_t r);
+  kernel::BufferView buffer_view(int place) const;
   void fill(StepData& data, const plan::Step& step);
   void set_external(int place, void* data);
   void import_values();
@@ -80,7 +90,11 @@ class Frame {
   void follow_root(const plan::Place& place, ir::TensorView* view);
   bool is_placeable(int root) const { return placeable_[static_cast<size_t>(root)]; }
   void* object_data(const ir::Type& type, Object& object);
+  Status run_steps();
   Status run_step(size_t s);
+  void run_transfer(const plan::Step& step, StepData& data);
+  /// Waits for what an error left running.
+  void wait_for_regions();
   Status run_kernel(const plan::Step& step, StepData& data);
   /// Lists lie outside of the arena; each may grow to the memory budget.
   Status check_lists(const plan::Step& step, const StepData& data) const;
@@ -102,6 +116,9 @@ class Frame {
   std::vector<Object> objects_;
   std::vector<ir::RuntimeValue> constants_;  ///< lists and dictionaries
   std::vector<StepData> steps_;
+  std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;    ///< parallel to Plan::device_arenas
+  std::vector<std::unique_ptr<kernel::Submission>> submissions_;  ///< per region; freed before the arenas
+  std::vector<bool> running_;                                     ///< per region
   std::vector<size_t> team_ends_;  ///< for a step whose team stays for others, the end of them; else 0
   StepData pending_;
   struct Patch {

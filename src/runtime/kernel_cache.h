@@ -25,8 +25,8 @@ std::string merged_kernel_cache(std::string_view before, const KernelMachine& ma
 
 /// Errors: not_found, io, malformed (more than 16 MiB).
 Result<std::string> read_kernel_cache(const std::string& path);
-/// Merges into the file at `path`, which is replaced at once; makes its folder. Of two that do so at the same time,
-/// one's entries may be lost. Error io.
+/// Merges the entries into the file at `path`, which is replaced atomically; makes its folder. When two processes do so
+/// at the same time, the entries of one may be lost. Error io.
 Status update_kernel_cache(const std::string& path, const KernelMachine& machine,
                            std::span<const plan::Measurement> entries);
 /// The user's own: $XDG_CACHE_HOME/moka/kernels.json, or in ~/.cache. Error not_found: neither is set.

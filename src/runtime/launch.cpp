@@ -5,7 +5,7 @@
 
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
-#include "kernel/team.h"
+#include "kernel/parallel.h"
 
 namespace moka::runtime {
 
@@ -18,7 +18,7 @@ Status run_tiles(const kernel::KernelChoice& c, const kernel::KernelArgs& whole,
   Status first;
   std::atomic<bool> failed{false};
   const int64_t parts = std::min<int64_t>(c.tiles, threads * kPartsOfThread);
-  kernel::share(threads, parts, [&](int64_t p, int thread) {
+  kernel::parallel_for(threads, parts, [&](int64_t p, int thread) {
     kernel::KernelArgs part = whole;
     part.begin = c.tiles * p / parts;
     part.end = c.tiles * (p + 1) / parts;
@@ -41,7 +41,7 @@ void launch_conversion(const ir::TensorView& in, kernel::Layout from, const ir::
                        int threads) {
   const int64_t tiles = kernel::convert_tiles(in.shape, from, to);
   const int64_t parts = std::min<int64_t>(tiles, threads * kPartsOfThread);
-  kernel::share(threads, parts, [&](int64_t p, int) {
+  kernel::parallel_for(threads, parts, [&](int64_t p, int) {
     kernel::convert_layout(in, from, out, to, tiles * p / parts, tiles * (p + 1) / parts);
   });
 }

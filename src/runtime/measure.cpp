@@ -219,7 +219,7 @@ class Prepared final : public kernel::PrepareContext {
     const MatchCall& call = inputs_.call;
     if (i < choice_->in_prepare_only.size() && choice_->in_prepare_only[i]) {
       if (auto stored = call.stored(static_cast<int>(i)))
-        weights_.push_back(bytes_of(stored->codes.view(), stored->codes.bytes()));
+        weights_.push_back(bytes_of(stored->elements.view(), stored->elements.bytes()));
       ir::TensorView v;
       v.dtype = call.call.all_args()[i].type->dtype();
       v.shape = call.call.all_args()[i].type->shape();

@@ -38,10 +38,30 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
     return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->outputs.size(),
                 " outputs, the program returns ", m->ir_->body().outputs().size());
   m->operations_in_source_ = count_operations(m->ir_->body());
+  if (!options.outputs.empty()) MOKA_TRY(m->select_outputs());
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};
   MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
   m->options_.plan.constants = std::make_shared<plan::ConstantPool>(options.plan.budget, options.packed, options.cache);
   return m;
+}
+
+Status Model::select_outputs() {
+  auto& described = imported_.description.functions;
+  auto& outputs =
+      std::find_if(described.begin(), described.end(), [&](const auto& f) { return &f == function_; })->outputs;
+  std::vector<import::FeatureDescription> kept;
+  std::vector<ir::Value*> values;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    if (std::find(options_.outputs.begin(), options_.outputs.end(), outputs[i].name) == options_.outputs.end())
+      continue;
+    kept.push_back(outputs[i]);
+    values.push_back(ir_->body().outputs()[i]);
+  }
+  outputs = std::move(kept);
+  ir_->body().set_outputs(std::move(values));
+  const passes::Pass* sweep = passes::find("remove_dead_code");
+  passes::PassContext context{*ir_, ops::table(), remarks_, "outputs"};
+  return sweep->run(context);
 }
 
 Result<std::shared_ptr<const plan::Plan>> Model::plan(const std::vector<ir::Type>& inputs) const {
@@ -49,37 +69,27 @@ Result<std::shared_ptr<const plan::Plan>> Model::plan(const std::vector<ir::Type
                     [&] { return plan::plan_block(ir_->body(), inputs, nullptr, options_.plan); });
 }
 
-Result<std::unique_ptr<Model::Session>> Model::acquire(const std::vector<ir::Type>& inputs) const {
+Result<std::unique_ptr<Session>> Model::acquire(const std::vector<ir::Type>& inputs) const {
   auto plan = MOKA_TRY(this->plan(inputs));
-  {
-    std::lock_guard lock(mutex_);
-    for (auto it = idle_.rbegin(); it != idle_.rend(); ++it)
-      if ((*it)->plan == plan) {
-        std::swap(*it, idle_.back());
-        std::unique_ptr<Session> s = std::move(idle_.back());
-        idle_.pop_back();
-        return s;
-      }
-  }
-  auto s = std::make_unique<Session>();
-  s->plan = plan;
+  if (auto session = sessions_.take(*plan)) return session;
+  // A plan that is new may have replaced another one.
+  sessions_.keep_only(plans_.snapshot());
+  auto s = std::make_unique<Session>(plan, inputs.size());
   s->context.options = &options_.plan;
   s->context.loop_limit = options_.loop_limit;
   s->context.random.state = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
-  s->frame = MOKA_TRY(Frame::make(plan, nullptr, s->context));
-  size_t n = inputs.size();
-  s->staging.resize(n);
-  s->string_staging.resize(n);
-  s->dict_staging.resize(n);
+  auto frame = Frame::make(plan, nullptr, s->context);
+  if (!frame.ok()) {
+    sessions_.give_up(*plan);
+    return std::move(frame).error();
+  }
+  s->frame = std::move(frame).value();
   return s;
 }
 
 void Model::release(std::unique_ptr<Session> session) const {
   session->context.trace = nullptr;
-  std::lock_guard lock(mutex_);
-  size_t limit = std::max<size_t>(options_.plan.cached_shapes, 1);
-  idle_.push_back(std::move(session));
-  if (idle_.size() > 2 * limit) idle_.erase(idle_.begin());
+  sessions_.give_back(std::move(session));
 }
 
 }  // namespace moka::runtime

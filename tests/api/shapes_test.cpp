@@ -39,7 +39,7 @@ TEST(FlexibleShapes, EnumeratedAreKeptTo) {
 
 /// Inputs of 1 to 9 and of 3 numbers are stacked: by default the first has 2.
 TEST(FlexibleShapes, ChosenDefaultsMustFit) {
-  expect_error(ErrorKind::invalid_argument, {"with the default sizes of the inputs", "'pile' (stack)", "[2]", "[3]"},
+  expect_error(ErrorKind::malformed, {"with the default sizes of the inputs", "'pile' (stack)", "[2]", "[3]"},
                [] { Model::load(MOKA_GOLDEN "/flexible/contradictory.mlmodel"); });
 }
 

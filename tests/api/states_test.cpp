@@ -57,7 +57,7 @@ TEST(States, Errors) {
   State wrong = other.new_state();
   PredictionOptions options{&wrong};
   expect_error(ErrorKind::invalid_argument, {"'total'"}, [&] { m.predict({{"x", pair_of(1, 2)}}, options); });
-  // Of the same name and another shape.
+  // A state of the same name with another shape.
   Model wide = Model::from_mil(program("state<tensor<fp32, [4]>> total, tensor<fp32, [4]> x",
                                        "tensor<fp32, [4]> m = read_state(input = total)[name = string(\"r\")]; "
                                        "tensor<fp32, [4]> y = add(x = x, y = m)[name = string(\"a\")];",

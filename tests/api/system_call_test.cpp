@@ -58,8 +58,8 @@ void say(int, siginfo_t* info, void*) {
   _exit(1);
 }
 
-/// From here on the process may end, and, of several threads, each may wait, wake others and be kept off the processor
-/// that the leader was moved to. False: the system refuses.
+/// From here on the process may only end. With several threads, each may also wait, wake others, and be kept off the
+/// processor that the calling thread was moved to. False: the system refuses.
 bool forbid_calls(int threads) {
   struct sigaction action = {};
   action.sa_sigaction = say;

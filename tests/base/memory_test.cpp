@@ -112,7 +112,7 @@ TEST(Memory, OtherMemoryIsNotDropped) {
   read_ahead(heap.data(), heap.size());
   EXPECT_EQ(heap, std::vector<uint8_t>(64 * page, 3));
   drop_pages(nullptr, SIZE_MAX);
-  // A range that begins in a file and ends behind it is no range of the file.
+  // A range that begins in a file and ends after it does not count as the file's.
   const std::string path = testing::TempDir() + "moka_memory_test_2";
   std::ofstream(path) << std::string(page, 'x');
   auto file = map_file(path);

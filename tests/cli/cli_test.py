@@ -94,11 +94,69 @@ class General(Case):
         self.ends(2, "bench", "x.mlmodel", "--iterations", "0")
         self.ends(2, "predict", "x.mlmodel", "--compute-units", "some")
 
+    def test_values_of_options(self):
+        for option, value, message in (
+            ("--threads", "many", "--threads: expected a whole number from 1 to 1024, got 'many'"),
+            ("--threads", "0", "got '0'"),
+            ("--seed", "x", "--seed: expected a whole number"),
+            ("--repeat", "1.5", "got '1.5'"),
+            ("--compute-units", "cpuonly", "did you mean 'cpuOnly'?"),
+            ("--processors", "0,a", "--processors: expected a whole number"),
+        ):
+            self.assertIn(message, self.ends(2, "predict", "x.mlmodel", option, value).stderr)
+
     def test_files_at_fault(self):
         self.ends(3, "inspect", self.folder / "absent.mlmodel")
         self.ends(3, "inspect", self.folder)
         (self.folder / "noise.mlmodel").write_bytes(bytes(range(256)) * 8)
         self.ends(3, "predict", self.folder / "noise.mlmodel", "--input", "random")
+
+    def test_other_files_are_named(self):
+        for name, content, kind in (
+            ("a.mlmodel", b"\x89PNG\r\n\x1a\n" + bytes(64), "a PNG picture"),
+            ("b.mlmodel", b"just some words\n", "text ('just some words')"),
+            ("c.mlpackage", b"PK\x03\x04" + bytes(60), "a zip archive"),
+            ("d.mlmodel", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "git lfs pull"),
+        ):
+            (self.folder / name).write_bytes(content)
+            self.assertIn(kind, self.ends(3, "predict", self.folder / name, "-i", "random").stderr)
+        model = self.affine()
+        self.assertIn("is a part of", self.ends(3, "predict", Path(model) / "model.mil", "-i", "random").stderr)
+        self.assertIn("; it holds '", self.ends(3, "predict", self.folder, "-i", "random").stderr)
+
+    def test_models_from_the_future(self):
+        feature = field(1, "x") + field(3, field(2, b""))  # a double
+        known = field(1, 99) + field(2, field(1, feature) + field(10, feature)) + field(900, b"")
+        model = self.folder / "future.mlmodel"
+        model.write_bytes(known)
+        done = self.ends(0, "predict", model, "-i", "x=2", "--json")
+        self.assertEqual(json.loads(done.stdout)["outputs"]["x"]["value"], 2)
+        self.assertIn("specification version 99 is newer", done.stderr)
+        self.assertIn("specification", [r["pass"] for r in self.answer("explain", model)["remarks"]])
+        model.write_bytes(known + field(700, 1))
+        self.assertIn("has not: field 700", self.ends(3, "predict", model, "-i", "x=2").stderr)
+
+    def weighty(self):
+        weight = 'BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(64))'
+        mil = AFFINE.replace(
+            "tensor<fp32, [1, 4]> doubled = add(x = x, y = x)",
+            f"tensor<fp32, [4]> w = const()[val = tensor<fp32, [4]>({weight})];\n"
+            "        tensor<fp32, [1, 4]> doubled = add(x = x, y = w)")
+        features = [array_feature("x", [1, 4]), array_feature("y", [1, 4])]
+        return Path(write_program(self.folder / "weighty.mlmodelc", mil, features, [array_feature("z", [1, 4])]))
+
+    def test_weights(self):
+        model = self.weighty()
+        message = self.ends(3, "predict", model, "-i", "random").stderr
+        self.assertRegex(message, r"^moka predict: (model\.mil: )?weight file 'weights/weight.bin' is missing")
+        (model / "weights").mkdir()
+        for content, kind in ((b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64, "a Git LFS pointer"),
+                              (b"\x89PNG\r\n\x1a\n" + bytes(range(200)), "a PNG picture"),
+                              (b"", "an empty file")):
+            (model / "weights" / "weight.bin").write_bytes(content)
+            message = self.ends(3, "predict", model, "-i", "random").stderr
+            self.assertIn("weight.bin", message)
+            self.assertIn(f"expected Core ML's weights, got {kind}", message)
 
     def test_no_colour_in_a_pipe(self):
         self.assertNotIn("\x1b", self.ends(0, "inspect", self.affine()).stdout)
@@ -199,6 +257,35 @@ class Predict(Case):
         self.assertEqual(self.values(*arguments, "--state", output="sum"), [3, 6, 9])
         self.assertEqual(self.values(*arguments, output="sum"), [1, 2, 3])
 
+    def test_steps_on_one_state(self):
+        model = self.accumulator()
+        (self.folder / "steps.json").write_text('[{"x": [1, 2, 3]}, {"x": [10, 20, 30]}]')
+        (self.folder / "steps.jsonl").write_text('{"x": [1, 2, 3]}\n{"x": [10, 20, 30]}\n')
+        (self.folder / "steps.csv").write_text('x\n"1,2,3"\n"10,20,30"\n')
+        for name in ("steps.json", "steps.jsonl", "steps.csv"):
+            sums = lambda *more: [s["sum"]["values"] for s in self.answer("predict", model, "-i", f"@{self.folder}/{name}", *more)["batch"]]
+            self.assertEqual(sums("--state"), [[1, 2, 3], [11, 22, 33]], name)
+            self.assertEqual(sums(), [[1, 2, 3], [10, 20, 30]], name)
+
+    def test_states_are_saved_and_loaded(self):
+        model, kept = self.accumulator(), self.folder / "kept"
+        saved = self.answer("predict", model, "-i", "x=1,2,3", "--repeat", "2", "--save-state", kept)
+        self.assertEqual(saved["states"], [str(kept / "total.npy")])
+        self.assertEqual(self.values(model, "-i", "x=1,1,1", "--load-state", kept, output="sum"), [3, 5, 7])
+        self.assertEqual(self.values(model, "-i", "x=1,1,1", output="sum"), [1, 1, 1])
+        write_npy(kept / "total.npy", [3], [0.5, 0, -1])
+        self.assertEqual(self.values(model, "-i", "x=1,1,1", "--load-state", kept, output="sum"), [1.5, 1, 0])
+        write_npy(kept / "total.npy", [4], [0] * 4)
+        self.assertIn("state 'total': expected shape", self.ends(2, "predict", model, "-i", "x=1,1,1", "--load-state", kept).stderr)
+        self.ends(3, "predict", model, "-i", "x=1,1,1", "--load-state", self.folder / "absent")
+        self.ends(2, "predict", self.affine(), "-i", "random", "--save-state", kept)
+
+    def test_random_in_any_order(self):
+        model = self.affine()
+        first = self.values(model, "-i", "random", "-i", "x=-9,-9,-9,-9")
+        self.assertEqual(first, [[0, 0, 0, 0]])
+        self.assertEqual(first, self.values(model, "-i", "x=-9,-9,-9,-9", "-i", "random"))
+
 
 class Explain(Case):
     def test_json(self):
@@ -292,6 +379,69 @@ class Cache(Case):
         self.assertEqual(self.answer("cache", "clear", "--cache", folder)["removed"], 1)
         self.assertEqual(self.answer("cache", "list", "--cache", folder)["models"], [])
         self.ends(2, "cache", "remove")
+
+
+class Compile(Case):
+    def source(self):
+        if not MODELS.is_dir():
+            self.skipTest("models folder absent")
+        return MODELS / "silero_vad/silero-vad-encoder-v6.0.0.mlpackage"
+
+    def test_the_compiled_model_is_in_the_folder(self):
+        out = self.folder / "silero-vad-encoder-v6.0.0.mlmodelc"
+        for _ in range(2):  # an older one is replaced
+            done = self.ends(0, "compile", self.source(), self.folder, "--platform", "macOS", "--sdkroot", "/")
+            self.assertEqual(done.stdout.strip(), str(out / "coremldata.bin"))
+        names = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
+        self.assertEqual(names, {"coremldata.bin", "metadata.json", "model.mil", "weights/weight.bin", "analytics/coremldata.bin"})
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), [out.name])
+        self.assertIn("encoder_output", self.answer("predict", out, "-i", "random")["outputs"])
+
+    def test_apples_names_and_flags(self):
+        plist = self.folder / "partial.plist"
+        program = Path(PROGRAM).parent / "coremlcompiler"
+        done = moka("compile", self.source(), self.folder, "--output-partial-info-plist", plist, "--deployment-target", "9.0",
+                    "--target-device", program=program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("'--target-device' is not known", done.stderr)
+        self.assertIn("needs iOS 15.0 or later", done.stderr)
+        self.assertIn("<dict/>", plist.read_text())
+
+    def test_wrong_use(self):
+        self.ends(2, "compile")
+        self.assertIn("encrypt", self.ends(2, "compile", self.source(), self.folder, "--encrypt", "key").stderr)
+        other = self.folder / "silero-vad-encoder-v6.0.0.mlmodelc"
+        other.mkdir()
+        (other / "letter").write_text("keep me")
+        self.assertIn("not a compiled model", self.ends(2, "compile", self.source(), self.folder).stderr)
+        self.assertEqual((other / "letter").read_text(), "keep me")
+
+    def test_metadata(self):
+        compiled = MODELS / "silero_vad/unified_int8.mlmodelc"
+        if not MODELS.is_dir():
+            self.skipTest("models folder absent")
+        apples = json.loads((compiled / "metadata.json").read_text())
+        for model in (compiled, compiled.with_suffix(".mlpackage")):
+            self.assertEqual(json.loads(self.ends(0, "metadata", model).stdout), apples)
+        refused = json.loads(self.ends(0, "metadata", MODELS / "nsfw_visionfeatureprint/NSFW.mlmodel").stdout)[0]
+        self.assertEqual([s["name"] for s in refused["modelType"]["structure"]],
+                         ["MLModelType_visionFeaturePrint", "MLModelType_glmClassifier"])
+
+    def test_decompile(self):
+        if not MODELS.is_dir():
+            self.skipTest("models folder absent")
+        compiled, again = MODELS / "image_quality/ImageQualityCP20.mlmodelc", self.folder / "again.mlmodel"
+        self.ends(0, "decompile", compiled, again)
+        answers = [self.answer("predict", m, "-i", "random")["outputs"] for m in (compiled, again)]
+        # The weights are the same, but where they lie in the file decides which kernel reads them.
+        for a, b in zip(answers[0]["Identity"]["values"][0], answers[1]["Identity"]["values"][0], strict=True):
+            self.assertAlmostEqual(a, b, places=6)
+        self.assertIn("exists", self.ends(2, "decompile", compiled, again).stderr)
+        program = MODELS / "silero_vad/unified_int8.mlmodelc"
+        self.assertIn("ML programs", self.ends(3, "decompile", program, self.folder / "p.mlmodel").stderr)
+
+    def test_version(self):
+        self.assertEqual(self.ends(0, "version").stdout.strip(), self.answer("version")["version"])
 
 
 class Bench(Case):

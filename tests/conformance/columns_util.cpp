@@ -64,6 +64,8 @@ struct PlannedOptions {
   bool every_device = true;  ///< else `reference` alone
   int threads = 1;
   bool reuse_buffers = true, optimize = false;
+  bool simulator = false;
+  int host_share = 0;  ///< with the simulator: percent of the operations that stay on the host, by their names
 };
 
 /// Planned for the inputs' shapes and run twice, as a model is; results of the second run.
@@ -82,6 +84,15 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
     if (d->rank() >= 0 && (how.every_device || d->name() == "reference")) options.devices.push_back(d);
   std::sort(options.devices.begin(), options.devices.end(),
             [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
+  if (how.simulator) {
+    const auto all = api::all_devices();
+    const auto* simulator =
+        *std::find_if(all.begin(), all.end(), [](const auto* d) { return d->name() == "simulator"; });
+    options.devices.insert(options.devices.begin(), simulator);
+    options.pinned_device = [simulator, host = options.devices[1], share = how.host_share](const Op& op) {
+      return std::hash<std::string>{}(op.name + "cut") % 100 < static_cast<size_t>(share) ? host : simulator;
+    };
+  }
   options.threads = how.threads;
   options.reuse_buffers = how.reuse_buffers;
   options.constants = std::make_shared<plan::ConstantPool>(nullptr);
@@ -113,13 +124,24 @@ Result<std::vector<Tensor>> planned_reference(const Case& c) { return planned(c,
 Result<std::vector<Tensor>> devices(const Case& c) { return planned(c, {}); }
 Result<std::vector<Tensor>> threads(const Case& c) { return planned(c, {.threads = 3}); }
 Result<std::vector<Tensor>> no_reuse(const Case& c) { return planned(c, {.reuse_buffers = false}); }
+Result<std::vector<Tensor>> simulator(const Case& c) { return planned(c, {.simulator = true}); }
+Result<std::vector<Tensor>> cuts(const Case& c) {
+  return planned(c, {.optimize = true, .simulator = true, .host_share = 50});
+}
 Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optimize = true}); }
 
 }  // namespace
 
 std::vector<Column> columns() {
-  return {{"reference", reference}, {"text", text, true},   {"planned", planned_reference, true}, {"devices", devices},
-          {"threads", threads},     {"no_reuse", no_reuse}, {"optimized", optimized, false, true}};
+  return {{"reference", reference},
+          {"text", text, true},
+          {"planned", planned_reference, true},
+          {"devices", devices},
+          {"threads", threads},
+          {"no_reuse", no_reuse},
+          {"optimized", optimized, false, true},
+          {"simulator", simulator},
+          {"cuts", cuts, false, true}};
 }
 
 Result<std::vector<Tensor>> widened_reference(const Case& c) {

@@ -25,7 +25,7 @@ class Recipe {
                                                      {"ml_recommend", &Recipe::recommend},
                                                      {"ml_tree_ensemble", &Recipe::trees},
                                                      {"moka_attention", &Recipe::attention},
-                                                     {"moka_round_to_codes", &Recipe::round_to_codes},
+                                                     {"moka_fake_quantize", &Recipe::fake_quantize},
                                                      {"nn_dequantize_weights", &Recipe::dequantize_weights},
                                                      {"range_1d", &Recipe::range},
                                                      {"reshape_like", &Recipe::reshape_like},
@@ -233,7 +233,7 @@ class Recipe {
     fix("rows_first", Constant(Tensor::boolean(c_.one_in(2))));
   }
 
-  void round_to_codes() {
+  void fake_quantize() {
     const bool is_signed = c_.one_in(2);
     give("x", random(DType::fp32, {from_to(1, 4), from_to(1, 40)}));
     fix("scale", Constant(Tensor::scalar(DType::fp32, static_cast<double>(from_to(1, 40)) / 1000)));

@@ -11,7 +11,7 @@ namespace {
 using namespace ir;
 
 constexpr int kCandidates = 60;  // of each version
-constexpr int kAttempts = 120;   // to mend one
+constexpr int kAttempts = 120;   // to correct one
 constexpr int kEnough = 12;      // accepted ones of a version
 
 /// Accepted programs of one operation.

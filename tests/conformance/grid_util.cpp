@@ -83,7 +83,7 @@ class Generator {
     }
   }
 
-  /// Draws again what the refusal speaks of; sizes and numbers in it are worth a try.
+  /// Draws again what the refusal names, and tries the sizes and numbers in it.
   void learn(const std::string& message) {
     if (c_.one_in(7)) {
       hints_.clear();

@@ -5,7 +5,7 @@
 
 #include "demo/notes.h"
 #include "io/npy.h"
-#include "io/wav.h"
+#include "io/sound.h"
 
 namespace demo {
 namespace {
@@ -47,7 +47,7 @@ TEST(Recording, NotesOfTheRecordedOutputs) {
 TEST(Recording, SoundIsCutIntoSixWindows) {
   const auto path = folder() / "vocadito_10.wav";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "models folder absent";
-  const auto audio = moka::io::resample(moka::io::mix_to_mono(moka::io::read_wav(path)), kSampleRate);
+  const auto audio = moka::io::resample(moka::io::mix_to_mono(moka::io::read_sound(path)), kSampleRate);
   EXPECT_EQ(audio.samples.size(), 200607u);
   EXPECT_EQ(windows(audio.samples).size(), 6u);
 }

@@ -27,7 +27,7 @@ TEST(CpuAttention, MasksAndBroadcasts) {
                {{"query", g.input({4, 1, 16})}, {"key", g.input({4, 300, 16})}, {"value", g.input({4, 300, 8})}})});
 }
 
-/// Heads side by side in one tensor; as many keys as are looked at together, fewer and more.
+/// Heads are side by side in one tensor. There are as many keys as in a block, fewer and more.
 TEST(CpuAttention, HeadsInPlace) {
   for (int64_t rows : {1, 3, 5, 29, 70})
     for (int64_t keys : {1, 9, 255, 256, 257, 530})
@@ -55,7 +55,7 @@ TEST(CpuAttention, HeadsInPlace) {
       }
 }
 
-/// Keys whose columns are rows of the tensor, values and queries likewise, as a transpose in front leaves them.
+/// Columns of keys, values and queries are rows of their tensors, as after a transpose.
 TEST(CpuAttention, Transposed) {
   for (int64_t rows : {2, 40}) {
     Graph g;
@@ -72,7 +72,7 @@ TEST(CpuAttention, Transposed) {
   }
 }
 
-/// Keys and values that are kept in float16, rows in order, apart, and columns first.
+/// Keys and values are in float16: dense, with gaps between rows, and with columns first.
 TEST(CpuAttention, Halves) {
   for (int64_t rows : {1, 4, 5, 70})
     for (int64_t keys : {1, 63, 130, 600})
@@ -104,7 +104,7 @@ TEST(CpuAttention, Halves) {
         }
 }
 
-/// Rows that see no key are NaN; keys that none sees, in whole blocks, weigh nothing.
+/// Rows for which all keys are masked are NaN. Whole blocks of masked keys have no weight.
 TEST(CpuAttention, MasksOfWholeBlocks) {
   const float nothing = -std::numeric_limits<float>::infinity();
   for (int64_t rows : {2, 33}) {
@@ -124,7 +124,7 @@ TEST(CpuAttention, MasksOfWholeBlocks) {
   }
 }
 
-/// Maxima that grow from block to block, infinities and what is no number.
+/// Maxima that grow from block to block, infinities and NaN.
 TEST(CpuAttention, LargeAndInfiniteScores) {
   for (int64_t rows : {2, 20}) {
     Graph g(Opset::ios18);

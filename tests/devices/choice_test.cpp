@@ -4,7 +4,7 @@
 #include "devices/graph_util.h"
 #include "runtime/measure.h"
 
-/// Kernels that compete: each is right for every shape that it does not refuse when asked, and pins and measured times
+/// Kernels that compete. Each must be right for every shape that it does not refuse when asked. Pins and measured times
 /// decide between them.
 namespace moka::devices_test {
 namespace {
@@ -40,7 +40,7 @@ std::vector<std::string_view> competitors(std::string_view op) {
   return names;
 }
 
-/// How often each kernel ran `y`, the graph's only output, and gave what the reference gives.
+/// Runs `y`, the graph's only output, with each kernel and compares it with the reference. Counts the kernels that ran.
 void ask_all(Graph& g, Value* y, std::map<std::string_view, int>& ran, double tolerance = 2e-5) {
   ASSERT_NE(y, nullptr);
   g.function().body().set_outputs({y});
@@ -173,7 +173,7 @@ TEST(Choice, ThreadsGiveTheSameBits) {
   }
 }
 
-/// Takes each candidate for a second faster than the one before.
+/// Pretends that each candidate is a second faster than the one before.
 class Counter final : public plan::KernelTimer {
  public:
   Result<std::optional<std::vector<double>>> time(const kernel::MatchCall&, std::span<plan::Candidate> candidates,
@@ -184,7 +184,7 @@ class Counter final : public plan::KernelTimer {
   }
 };
 
-/// Times nothing: all is disturbed.
+/// Pretends that every measurement was disturbed.
 class Disturbed final : public plan::KernelTimer {
  public:
   Result<std::optional<std::vector<double>>> time(const kernel::MatchCall&, std::span<plan::Candidate>,
@@ -193,7 +193,7 @@ class Disturbed final : public plan::KernelTimer {
   }
 };
 
-/// A convolution that Winograd's kernels, oneDNN's and products of taps all can run.
+/// A convolution that the kernels for Winograd, oneDNN and per-tap products can all run.
 struct Conv {
   Graph g;
   Value* y = nullptr;
@@ -211,7 +211,7 @@ struct Conv {
     EXPECT_TRUE(r.ok()) << r.error().to_string();
     return r.ok() ? std::move(*r) : devices_test::Run{};
   }
-  /// What is measured for it.
+  /// The measurements for it.
   Measurement measured(int threads = 1) {
     auto choices = std::make_shared<KernelChoices>();
     choices->measure = KernelChoices::Measure::missing;
@@ -259,10 +259,10 @@ TEST(Choice, MeasuringTimesEveryCandidate) {
     least = std::min(least, t.seconds);
     if (t.kernel == m.chosen) chosen = t.seconds;
   }
-  for (const char* kernel : {"cpu.conv.winograd", "cpu.conv.taps", "cpu.conv.onednn"})
+  for (const char* kernel : {"cpu.conv.winograd", "cpu.conv.per_tap", "cpu.conv.onednn"})
     EXPECT_NE(std::find(names.begin(), names.end(), kernel), names.end()) << kernel;
   EXPECT_LE(0.97 * chosen, least);
-  // Known now: the next plan neither asks nor differs.
+  // Now the times are known: the next plan does not measure and is the same.
   told.clear();
   const auto again = c.run(choices);
   EXPECT_EQ(told, "");
@@ -313,7 +313,7 @@ TEST(Choice, APlantedTimeDecides) {
 TEST(Choice, TimesOfOtherShapesOrThreadsOrKernelsDoNot) {
   Conv c;
   const Measurement m = c.measured();
-  const std::string rule = m.by_rule, other = rule == "cpu.conv.onednn" ? "cpu.conv.taps" : "cpu.conv.onednn";
+  const std::string rule = m.by_rule, other = rule == "cpu.conv.onednn" ? "cpu.conv.per_tap" : "cpu.conv.onednn";
   Measurement threads = m, shape = m;
   threads.threads = 2;
   shape.shape += " +relu";
@@ -329,7 +329,7 @@ TEST(Choice, TimesOfOtherShapesOrThreadsOrKernelsDoNot) {
 TEST(Choice, PinsByShapeAndTheirErrors) {
   Conv c;
   const Measurement m = c.measured();
-  EXPECT_EQ(step_of(c.run(pinned(m.shape, "cpu.conv.taps")), "conv").choice->kernel, "cpu.conv.taps");
+  EXPECT_EQ(step_of(c.run(pinned(m.shape, "cpu.conv.per_tap")), "conv").choice->kernel, "cpu.conv.per_tap");
   EXPECT_EQ(step_of(c.run(pinned(c.y->producer()->name, "reference")), "conv").device->name(), "reference");
   auto error = [&](std::string_view kernel) {
     auto r = run(c.g.function(), c.g.inputs(), with(pinned(c.y->producer()->name, kernel)));

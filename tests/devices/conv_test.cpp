@@ -5,7 +5,8 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Tolerance 1e-5 of the largest expected value: fp32 sums of up to some thousands of products in another order.
+/// The tolerance is 1e-5 of the largest expected value, for fp32 sums of up to some thousands of products in another
+/// order.
 namespace moka::devices_test {
 namespace {
 
@@ -71,14 +72,14 @@ TEST(CpuConv, DilationsAndPads) {
   }
 }
 
-/// Taps that read padding at most positions, or at all.
+/// Taps that read padding at most positions, or at all positions.
 TEST(CpuConv, DilatedBeyondTheImage) {
   for (int64_t ch : {16, 33, 80})
     for (bool addend : {false, true}) {
       SCOPED_TRACE(cat(ch, " ", addend));
       auto taps = [&](const ConvCase& c) {
         const auto r = check(c);
-        EXPECT_NE(r.kernels.find("cpu.conv.taps"), std::string::npos) << r.kernels;
+        EXPECT_NE(r.kernels.find("cpu.conv.per_tap"), std::string::npos) << r.kernels;
       };
       taps({2, ch, ch, 1, {9, 11}, {3, 3}, {1, 1}, {6, 6}, {6, 6, 6, 6}, "custom", {{"sigmoid"}}, true, addend});
       taps({1, ch, 50, 1, {9, 11}, {3, 3}, {1, 1}, {12, 14}, {12, 12, 14, 14}, "custom", {}, false, addend});
@@ -159,7 +160,7 @@ TEST(CpuConv, Epilogues) {
          false});
 }
 
-/// Two functions of the same kind with numbers of their own.
+/// Two functions of the same kind with different parameters.
 TEST(CpuConv, EpiloguesOfOneKind) {
   using Epilogues = std::vector<Epilogue>;
   for (const Epilogues& after :
@@ -186,7 +187,7 @@ TEST(CpuConv, Addends) {
     }
 }
 
-/// The addend's memory may become the result's only where nothing else of the operation is in it.
+/// The result may take the addend's memory only if the operation reads nothing else there.
 TEST(CpuConv, AddsItsOwnInput) {
   Graph g;
   Value* x = g.op("conv", {{"x", g.input({1, 32, 9, 7})}, {"weight", g.random({32, 32, 1, 1})}});
@@ -198,7 +199,7 @@ TEST(CpuConv, AddsItsOwnInput) {
   expect_same(g, {last});
 }
 
-/// Lines are images of one row.
+/// One-dimensional inputs are images of one row.
 TEST(CpuConv, OneDimension) {
   const bool base = devices::cpu::isa() == devices::cpu::Isa::base;
   struct Line {
@@ -209,7 +210,7 @@ TEST(CpuConv, OneDimension) {
                       {40, 33, 97, 5, 1, "cpu.conv.winograd"},
                       {33, 2, 301, 9, 1, "cpu.conv.narrow"},
                       {8, 3, 150, 7, 2, "cpu.conv.narrow"},
-                      {32, 32, 100, 3, 64, "cpu.conv.taps"}};
+                      {32, 32, 100, 3, 64, "cpu.conv.per_tap"}};
   for (const Line& l : all) {
     SCOPED_TRACE(cat(l.in, " to ", l.out, " of ", l.length));
     Graph g;
@@ -225,7 +226,7 @@ TEST(CpuConv, OneDimension) {
   }
 }
 
-/// A padded channel must stay zero for the convolution that reads it next.
+/// Padding channels must stay zero for the next convolution.
 TEST(CpuConv, Chains) {
   Graph g;
   Value* x = g.input({1, 3, 23, 25});
@@ -264,7 +265,7 @@ TEST(CpuPool, WindowsAndPads) {
           g.op("avg_pool", {{"x", x}, {"kernel_sizes", Tensor::i32({3})}, {"pad_type", "valid"}})});
 }
 
-/// Blocked images are divided by rows, with a last block that is not full.
+/// Divides blocked images by rows. The last block is not full.
 TEST(CpuPool, ThreadsGiveTheSameBits) {
   for (int64_t images : {1, 3})
     for (int64_t rows : {5, 31, 64}) {
@@ -278,8 +279,8 @@ TEST(CpuPool, ThreadsGiveTheSameBits) {
     }
 }
 
-/// The definition: every input element adds its multiple of the kernel. Weights of which some are no finite numbers
-/// must not reach where no input element puts them.
+/// By definition every input element adds a multiple of the kernel. Weights that are not finite must not affect results
+/// to which no input element contributes them.
 TEST(ReferenceConvTranspose, OddWeightsStayUnderTheInput) {
   constexpr int64_t kGroups = 2, kIn = 4, kMade = 3, kH = 3, kW = 4, kKernelH = 3, kKernelW = 4;
   constexpr int64_t kStride[2] = {2, 3}, kDilation[2] = {3, 1}, kPad[4] = {1, 2, 0, 1};

@@ -12,13 +12,13 @@ TEST(Cpu, HasAName) {
   EXPECT_FALSE(devices::cpu::device().description().empty());
 }
 
-/// The recorded truths of every operation that the device takes.
+/// The recorded outputs of every operation that the device takes.
 TEST(Cpu, GoldenCases) {
   int on_cpu = 0;
   for (const conformance::Case& c : conformance::load_cases(MOKA_GOLDEN_FOLDER)) {
     SCOPED_TRACE(cat(c.op, " ", c.name));
     auto program = conformance::read_program(c);
-    if (!program.ok()) continue;  // the reader's matter
+    if (!program.ok()) continue;  // tested with the reader
     const Function& f = *program->functions[0];
     auto values = conformance::ordered_inputs(c, f);
     ASSERT_TRUE(values.ok());
@@ -98,7 +98,7 @@ TEST(CpuElementwise, Activations) {
   }
 }
 
-/// What arrives blocked from a convolution stays so; padding channels stay zero for the convolution behind.
+/// Results of convolutions stay blocked, and padding channels stay zero for the next convolution.
 TEST(CpuElementwise, BlockedLayouts) {
   for (int64_t ch : {32, 33}) {
     SCOPED_TRACE(ch);
@@ -263,7 +263,7 @@ TEST(CpuMatmul, ThreadsGiveTheSameBits) {
   }
 }
 
-/// Both operands are known only while running.
+/// Neither operand is constant.
 TEST(CpuMatmul, ComputedOperandsThreadsGiveTheSameBits) {
   for (auto [batch, rows, depth, made] : {std::array<int64_t, 4>{1, 64, 4096, 16},
                                           {1, 64, 512, 512},
@@ -287,7 +287,7 @@ TEST(CpuMatmul, ComputedOperandsThreadsGiveTheSameBits) {
       }
 }
 
-/// Shapes that are large enough for panels, with all that goes into them.
+/// Shapes that are large enough for panels, with bias, addend and epilogues.
 TEST(CpuMatmul, Panels) {
   struct Case {
     int64_t rows, depth, made;
@@ -316,7 +316,7 @@ TEST(CpuMatmul, Panels) {
   }
 }
 
-/// An infinite scale of a channel, which its centre must not turn into NaN; blocked behind a convolution too.
+/// The scale of a channel is infinite, which subtracting its mean must not turn into NaN. Also blocked.
 TEST(CpuNorm, BatchNormOfInfiniteScales) {
   const float inf = std::numeric_limits<float>::infinity();
   for (bool is_blocked : {false, true}) {
@@ -399,7 +399,7 @@ TEST(CpuLocalResponseNorm, Layouts) {
   }
 }
 
-/// Values for each channel, of each image or of all, before and behind a tensor of any number of pixels.
+/// Per-channel values, for each image or for all, as the first and as the second operand of any image size.
 TEST(CpuBinary, GatesOfChannels) {
   for (int64_t ch : {1, 16, 33})
     for (int64_t pixels : {1, 7, 45})

@@ -7,8 +7,7 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Convolutions of every channel, or of small groups, with their own taps. What is compared with are sums in double
-/// precision.
+/// Depthwise convolutions and convolutions of small groups, compared with sums in double precision.
 namespace moka::devices_test {
 namespace {
 
@@ -19,8 +18,8 @@ struct Case {
   std::vector<int64_t> size, taps, strides, dilations, pad;
   std::vector<Epilogue> epilogue;
   bool bias = true, addend = false;
-  int64_t mixed = 1;   // channels of a group
-  int64_t repeat = 1;  // results of each channel
+  int64_t mixed = 1;   // channels per group
+  int64_t repeat = 1;  // output channels per input channel
 };
 
 bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
@@ -88,7 +87,7 @@ TEST(Depthwise, WindowsThatAreNotSquare) {
     }
 }
 
-/// Windows of padding alone, and images that are smaller than a window.
+/// Windows that lie in padding alone, and images that are smaller than a window.
 TEST(Depthwise, PadsAndDilations) {
   for (const std::vector<int64_t>& pad : std::vector<std::vector<int64_t>>{
            {0, 0, 0, 0}, {4, 4, 4, 4}, {7, 0, 0, 9}, {0, 8, 9, 0}, {12, 12, 11, 11}, {2, 1, 0, 3}})
@@ -139,7 +138,7 @@ TEST(Depthwise, EpiloguesAndAddends) {
         }
 }
 
-/// The channels that fill up a block are zero for who reads them next.
+/// Padding channels stay zero for the next convolution.
 TEST(Depthwise, Chains) {
   for (const std::vector<Epilogue>& epilogue :
        std::vector<std::vector<Epilogue>>{{{"exp"}}, {{"clip", 0.5f, 2}}, {{"clip", -2, -0.5f}}}) {
@@ -187,7 +186,7 @@ TEST(Depthwise, Groups) {
   check({1, 32, {9, 9}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, {}, true, false, 4});
 }
 
-/// Of more than one output for each channel, and of groups that lie across blocks, other kernels make the sums.
+/// Other kernels run groups with several outputs per channel, and groups that span blocks.
 TEST(Depthwise, OtherGroups) {
   Graph g;
   Value* x = g.input({1, 32, 9, 9});

@@ -53,7 +53,7 @@ struct Product {
   }
 };
 
-/// Sums of n products of numbers up to 1 are off by less than n * n / 2 roundings, most by the root of n.
+/// The error of a sum of n products of numbers up to 1 is below n * n / 2 roundings, and mostly about the root of n.
 TEST(Gemm, EveryTail) {
   for (const Gemm* g : sets())
     for (int64_t rows : {1, 2, 3, 5, 6, 7, 9, 13, 14, 15, 28, 43})
@@ -74,7 +74,7 @@ TEST(Gemm, EveryTail) {
                 for (int64_t j = 0; j < p.c_step; j++) {
                   const auto at = static_cast<size_t>(i * p.c_step + j);
                   if (j >= columns) {
-                    ASSERT_EQ(p.c[at], before[at]) << "behind row " << i;
+                    ASSERT_EQ(p.c[at], before[at]) << "after row " << i;
                     continue;
                   }
                   const double want = p.truth(i, j, transposed) + (add ? static_cast<double>(before[at]) : 0) +

@@ -12,7 +12,7 @@
 
 namespace moka::devices_test {
 
-/// A small function of random inputs and constants, run on the CPU device and on the reference alone.
+/// A small function of random inputs and constants, to run on the CPU device and on the reference device.
 class Graph {
  public:
   explicit Graph(ir::Opset opset = ir::Opset::ios17, unsigned seed = 1);
@@ -35,31 +35,31 @@ class Graph {
   std::mt19937 random_;
 };
 
-/// One device list's way to run a function.
+/// How a list of devices runs a function.
 struct Run {
   std::shared_ptr<const plan::Plan> plan;
   std::vector<ir::Tensor> outputs;
   std::shared_ptr<plan::ConstantPool> constants;
-  std::string kernels;  ///< "cpu.conv.onednn convert reference ..." in order of the steps
+  std::string kernels;  ///< kernels in the order of the steps: "cpu.conv.onednn convert reference ..."
 };
 
 plan::PlanOptions options(bool cpu, int threads);
 Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, const plan::PlanOptions& o, int times = 1);
 Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, bool cpu, int threads = 2, int times = 1);
-/// Element by element, relative to max(1, largest expected magnitude).
+/// Compares element by element, with a tolerance relative to max(1, largest expected magnitude).
 void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double tolerance, const std::string& what);
 
-/// Both ways give the same within `tolerance` relative to max(1, largest expected magnitude); and every kernel is the
-/// CPU's unless `anywhere`.
+/// Both devices must give the same within `tolerance` relative to max(1, largest expected magnitude). Unless
+/// `anywhere`, every kernel must be the CPU's.
 Run expect_same(Graph& g, std::vector<ir::Value*> outputs, double tolerance = 1e-5, bool anywhere = false);
 
-/// A prediction of one output that is pinned to `kernel`, which must not refuse it.
+/// Predicts one output with its operation pinned to `kernel`, which must not refuse it.
 Run run_by(std::string_view kernel, Graph& g, ir::Value* output);
-/// The same of one output that is pinned to `kernel`.
+/// Compares one output whose operation is pinned to `kernel`.
 Run expect_same_by(std::string_view kernel, Graph& g, ir::Value* output, double tolerance = 1e-5);
 
-/// One, two and three threads of the CPU give the same bits of `output` (fp32), with a kernel named `kernel` among
-/// those of one thread; `what` is said of a difference.
+/// One, two and three threads on the CPU must give the same bits of `output` (fp32). With one thread a kernel named
+/// `kernel` must run. `what` describes the case in messages.
 void expect_same_bits(Graph& g, ir::Value* output, std::string_view kernel, const std::string& what);
 
 }  // namespace moka::devices_test

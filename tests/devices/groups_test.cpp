@@ -3,7 +3,7 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Convolutions with groups of channels that fill no blocks.
+/// Convolutions with groups that do not fill blocks of channels.
 namespace moka::devices_test {
 namespace {
 
@@ -12,9 +12,9 @@ using namespace ir;
 constexpr std::string_view kKernel = "cpu.conv.groups";
 
 struct Case {
-  int64_t images, groups, in, out, height, width;  ///< in and out: of a group
+  int64_t images, groups, in, out, height, width;  ///< in, out: channels per group
   std::vector<int64_t> taps{3, 3}, strides{1, 1}, pad{1, 1, 1, 1};
-  int64_t dilation = 1;  ///< of lines
+  int64_t dilation = 1;  ///< between rows of the window
 };
 
 Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
@@ -71,7 +71,7 @@ TEST(Groups, EpiloguesAndAddends) {
       }
 }
 
-/// Between convolutions in blocks nothing is converted, and the padding of the last block stays zero.
+/// Nothing is converted between blocked convolutions, and the padding of the last block stays zero.
 TEST(Groups, BetweenOthers) {
   const int64_t block = devices::cpu::channel_block();
   for (int64_t strides : {1, 2}) {
@@ -82,13 +82,13 @@ TEST(Groups, BetweenOthers) {
     const auto r =
         expect_same(g, {g.op("conv", {{"x", y}, {"weight", g.random({32, 5 * (block + 4), 1, 1}, -0.1f, 0.1f)}})});
     EXPECT_NE(r.kernels.find(kKernel), std::string::npos) << r.kernels;
-    if (devices::cpu::isa() == devices::cpu::Isa::base) continue;  // convolutions of single pixels are in rows there
+    if (devices::cpu::isa() == devices::cpu::Isa::base) continue;  // pointwise convolutions are row-major there
     EXPECT_EQ(r.kernels.find(cat("convert ", kKernel)), std::string::npos) << r.kernels;
     EXPECT_EQ(r.kernels.find(cat(kKernel, " convert")), std::string::npos) << r.kernels;
   }
 }
 
-/// What is no number stays in its group.
+/// A NaN stays in its group.
 TEST(Groups, OddNumbers) {
   for (float odd : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
     Graph g;

@@ -4,7 +4,7 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Operations that move values, and the planner's parts of memory.
+/// Operations that move data, and tensors that share memory with parts of others.
 namespace moka::devices_test {
 namespace {
 
@@ -63,7 +63,7 @@ TEST(CpuJoin, RowMajorOfEveryType) {
     }
 }
 
-/// Parts that do not fill their last block stay in blocks, and so does what is cut between blocks.
+/// Joins of parts that do not fill their last block stay blocked, and so do splits inside of a block.
 TEST(CpuJoin, ChannelsOfSeveralBlocks) {
   for (const std::vector<int64_t>& parts :
        std::vector<std::vector<int64_t>>{{8, 8}, {20, 24}, {1, 2, 3, 4, 5}, {33, 3}, {16, 5, 16}, {58, 58}, {40}})
@@ -81,7 +81,7 @@ TEST(CpuJoin, ChannelsOfSeveralBlocks) {
       std::vector<Value*> read{conv(g, joined, all, 32)};
       for (size_t i = 0; i < parts.size(); i++) read.push_back(conv(g, cut[i], parts[i], 16));
       const auto r = expect_same(g, read);
-      // Without AVX2 some of these convolutions make no blocks.
+      // Without AVX2 some of these convolutions have row-major results.
       if (devices::cpu::isa() != devices::cpu::Isa::base && std::any_of(parts.begin(), parts.end() - 1, [](int64_t n) {
             return n % devices::cpu::channel_block() != 0;
           })) {
@@ -112,7 +112,7 @@ TEST(CpuCut, PartsNeedNoCopy) {
   EXPECT_EQ(placed(r), 2);
 }
 
-/// The last use of a part does not end the whole's life, nor move its other parts.
+/// The last use of a part neither ends the whole's lifetime nor moves its other parts.
 TEST(CpuCut, InPlaceWithinParts) {
   Graph g;
   Value* x = g.op("exp", {{"x", g.input({1, 4, 6})}});
@@ -189,7 +189,7 @@ TEST(CpuSample, ResizesImages) {
   }
 }
 
-/// What is returned has no blocks of channels.
+/// Outputs of the program are row-major.
 TEST(CpuSample, ResizesImagesThatAreReturned) {
   for (int64_t ch : {16, 21, 33})
     for (int64_t width : {5, 16, 171}) {
@@ -204,7 +204,7 @@ TEST(CpuSample, ResizesImagesThatAreReturned) {
     }
 }
 
-/// Modes that move pixels even where the size stays touch the resized dimensions only.
+/// Some modes move pixels even if the size stays the same, but only along resized dimensions.
 TEST(CpuSample, ResizesOtherDimensionsElsewhere) {
   for (int64_t resized : {0, 1, 3})
     for (const char* mode : {"OFFSET_CORNERS", "UNALIGN_CORNERS", "DEFAULT"}) {
@@ -219,7 +219,7 @@ TEST(CpuSample, ResizesOtherDimensionsElsewhere) {
     }
 }
 
-/// What has no part in a pixel does not show, or does, as in the reference.
+/// Infinities with weight 0 affect a pixel exactly if they do in the reference.
 TEST(CpuSample, Infinities) {
   const float inf = std::numeric_limits<float>::infinity();
   Graph g;

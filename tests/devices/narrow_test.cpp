@@ -99,7 +99,7 @@ TEST(Narrow, EpiloguesAndAddends) {
     }
 }
 
-/// More output channels than are summed at once, which would still leave half of a block empty.
+/// More output channels than are summed at once, but still at most half of a block.
 TEST(Narrow, SeveralParts) {
   for (int64_t out : {5, 6, 8}) {
     SCOPED_TRACE(out);
@@ -111,7 +111,7 @@ TEST(Narrow, SeveralParts) {
   }
 }
 
-/// What a blocked convolution made is read as it lies.
+/// The blocked result of another convolution is read without conversion.
 TEST(Narrow, BehindOthers) {
   for (int64_t channels : {16, 24, 40}) {
     Graph g;

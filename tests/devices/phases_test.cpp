@@ -3,7 +3,7 @@
 
 #include "devices/graph_util.h"
 
-/// Transposed convolutions as one convolution for each remainder by the stride.
+/// Transposed convolutions as one convolution per remainder by the stride.
 namespace moka::devices_test {
 namespace {
 
@@ -22,8 +22,8 @@ void set(Tensor& t, std::initializer_list<size_t> at, float v) {
   for (size_t i : at) t.mut<float>()[i % static_cast<size_t>(t.shape().count())] = v;
 }
 
-/// Runs on one to three threads, gives what the reference gives, and the same bits each time. `odd`: of the weights,
-/// some are no finite numbers.
+/// Runs on one to three threads, which must give the same bits, and compares with the reference. With `odd` some
+/// weights are not finite.
 void check(const Case& c, bool odd = false) {
   SCOPED_TRACE(cat(c.images, " x ", c.in, " to ", c.out, " of ", c.size.back(), ", window ", c.kernel[0], " ",
                    c.kernel.back(), " every ", c.strides[0], " ", c.strides.back()));
@@ -51,7 +51,7 @@ void check(const Case& c, bool odd = false) {
   Value* y = g.op("conv_transpose", args);
   ASSERT_NE(y, nullptr);
   y->producer()->epilogue = c.epilogue;
-  // What reads the padding channels of the result shows whether they are zeros.
+  // The next convolution reads the padding channels of the result, which must be zeros.
   Shape one(std::vector<int64_t>(c.size.size() + 2, 1));
   one[0] = 4;
   one[1] = c.out;

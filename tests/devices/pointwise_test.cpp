@@ -8,7 +8,7 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Convolutions of one tap. What is compared with are sums in double precision.
+/// Pointwise convolutions, compared with sums in double precision.
 namespace moka::devices_test {
 namespace {
 
@@ -21,7 +21,7 @@ struct Case {
   bool bias = true, addend = false;
 };
 
-/// Whether the kernel is for this shape and this processor.
+/// Whether the kernel takes this shape on this processor.
 bool taken(const Case& c) {
   const int64_t block = devices::cpu::channel_block();
   const bool pixel = std::all_of(c.size.begin(), c.size.end(), [](int64_t n) { return n == 1; });
@@ -79,7 +79,7 @@ TEST(Pointwise, Ranks) {
   check({2, 20, 40, {5, 3, 7}});
 }
 
-/// More input than is taken through all panels at once.
+/// More pixels than go through all panels at once.
 TEST(Pointwise, LargeImages) {
   check({1, 40, 70, {70, 71}});
   check({1, 600, 70, {30, 31}});
@@ -107,7 +107,7 @@ TEST(Pointwise, EpiloguesAndAddends) {
         }
 }
 
-/// The channels that fill up a block are zero for who reads them next, after e^0 = 1 and after 0 * infinity too.
+/// Padding channels stay zero for the next convolution, also after e^0 = 1 and 0 * infinity.
 TEST(Pointwise, Chains) {
   for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{{"exp"}}, {{"clip", 0.5f, 2}}, {}}) {
     Graph g;
@@ -119,7 +119,7 @@ TEST(Pointwise, Chains) {
   }
 }
 
-/// Of a gate: few channels that are blocked anyway.
+/// The convolutions of a gate have few channels, which are blocked anyway.
 TEST(Pointwise, FewChannelsBetweenBlocks) {
   Graph g;
   Value* a = g.op("conv", {{"x", g.input({1, 96, 1, 1})}, {"weight", g.random({4, 96, 1, 1})}});
@@ -156,7 +156,7 @@ TEST(Pointwise, ThreadsGiveTheSameBits) {
     Value* y = conv(g, x, g.random({470, 130, 1, 1}), {1, 130, 470, {n, n}, {{"silu"}}});
     expect_same_bits(g, y, "", cat(n));
   }
-  // Divisions of so many pixels leave single ones behind what is finished at once.
+  // Divisions of so many pixels leave a single pixel after those that are finished at once.
   for (auto [height, width] : {std::array<int64_t, 2>{52, 52}, {113, 3}, {113, 8}, {225, 7}, {65, 73}}) {
     Graph g;
     Value* x = g.input({1, 384, height, width});
@@ -165,7 +165,7 @@ TEST(Pointwise, ThreadsGiveTheSameBits) {
   }
 }
 
-/// What each instruction set has, whether or not a kernel takes it: nothing beside the result is written.
+/// Tests the loops of each instruction set directly. They must write nothing outside of the result.
 TEST(Pointwise, EveryInstructionSet) {
   using devices::cpu::vector::Pointwise;
   std::vector<const Pointwise*> sets{&devices::cpu::vector::pointwise_base()};

@@ -56,7 +56,7 @@ TEST(CpuRecurrent, Gru) {
       }
 }
 
-/// Weights as the file may hold them.
+/// Weights in the forms in which a file may hold them.
 struct Kind {
   const char* name;
   std::function<Value*(Graph&, const Shape&)> weights;
@@ -101,7 +101,7 @@ TEST(CpuRecurrent, Sizes) {
       }
 }
 
-/// Units are shared between threads, in halves that are not the same.
+/// Units are divided among threads unevenly.
 TEST(CpuRecurrent, ThreadsGiveTheSameBits) {
   for (const Kind& kind : kinds())
     for (int64_t batch : {1, 3})

@@ -14,7 +14,7 @@ void* take(size_t n) {
 }
 }  // namespace
 
-// All forms whose memory comes to the delete below: AddressSanitizer has its own where one is left out.
+// All forms of new that match the delete below. AddressSanitizer would use its own for a missing one.
 void* operator new(size_t n, const std::nothrow_t&) noexcept { return take(n); }
 void* operator new[](size_t n, const std::nothrow_t&) noexcept { return take(n); }
 void* operator new(size_t n) {
@@ -53,7 +53,7 @@ Graph network(int64_t channels) {
   return g;
 }
 
-/// One plan, frames of many threads: all see what one thread sees.
+/// Many threads run frames of one plan. All get the results of a single thread.
 TEST(CpuSharing, ManySessions) {
   Graph g = network(17);
   const plan::PlanOptions o = options(true, 1);
@@ -81,7 +81,7 @@ TEST(CpuSharing, ManySessions) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// Allocations of one prediction after the first, on the calling thread.
+/// Allocations of a prediction other than the first, on the calling thread.
 int64_t allocations_of(Graph& g) {
   const plan::PlanOptions o = options(true, 1);
   std::vector<Type> types;
@@ -110,7 +110,7 @@ TEST(CpuSharing, OwnKernelsDoNotAllocate) {
   EXPECT_EQ(allocations_of(g), 0);
 }
 
-/// oneDNN builds its argument table on every execution; what is added to that must not grow with the network.
+/// oneDNN builds its argument table on every execution. Moka must add nothing that grows with the network.
 TEST(CpuSharing, OneDnnAllocatesOnlyItsArgumentTable) {
   Graph g = network(32);
   const int64_t n = allocations_of(g);

@@ -10,11 +10,11 @@ using namespace ir;
 
 struct Outcome {
   std::vector<float> outputs, state;
-  int copies = 0;  ///< steps that read or write the state as a whole
+  int copies = 0;  ///< steps that read or write the whole state
   int in_state = 0;
 };
 
-/// Predicts three times. Without sharing of memory nothing is a view and nothing is updated in place.
+/// Predicts three times. Without memory reuse nothing is a view and nothing is updated in place.
 Outcome predict(const std::string& body, const std::string& outputs, bool share) {
   Outcome out;
   auto program =

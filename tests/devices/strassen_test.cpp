@@ -32,7 +32,7 @@ std::vector<Set> sets() {
   return all;
 }
 
-/// Two panels of a product of `rows` rows whose halves overlap where they are odd.
+/// Two panels of a product of `rows` rows. The halves share the middle row if the number is odd.
 void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, bool biased) {
   SCOPED_TRACE(cat(set.strassen->panel, " columns: ", rows, " rows, ", 2 * quarter, " deep", add ? ", add" : "",
                    biased ? ", bias" : ""));
@@ -86,7 +86,7 @@ void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, boo
     for (int64_t j = 0; j < c_step; j++) {
       const auto at = static_cast<size_t>(i * c_step + j);
       if (j >= columns) {
-        ASSERT_EQ(c[at], before[at]) << "behind row " << i;
+        ASSERT_EQ(c[at], before[at]) << "after row " << i;
         continue;
       }
       double want = (add ? static_cast<double>(before[at]) : 0) +
@@ -96,7 +96,7 @@ void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, boo
                 static_cast<double>(b[static_cast<size_t>(k * columns + j)]);
       off = std::max(off, std::fabs(static_cast<double>(c[at]) - want));
     }
-  // Sums of up to three times as many products of numbers that are up to three times as large as in gemm_test.
+  // Sums have up to three times as many products, of numbers up to three times as large, as in gemm_test.
   EXPECT_LE(off, 6e-8 * 8 * static_cast<double>(depth + 8));
 }
 
@@ -111,7 +111,7 @@ struct Case {
   int64_t rows, depth, made;
 };
 
-/// Element by element within `tolerance` of the double sum, relative to the norms of its own row and column.
+/// Compares each element with the sum in double, within `tolerance` relative to the norms of its own row and column.
 void expect_products(const Tensor& x, const Tensor& w, const Tensor& got, double tolerance) {
   const int64_t depth = w.shape()[1], made = w.shape()[0], rows = x.count() / depth;
   auto norm = [&](const Tensor& of, int64_t row) {
@@ -139,7 +139,7 @@ void expect_products(const Tensor& x, const Tensor& w, const Tensor& got, double
   }
 }
 
-/// With all that goes into a product; every second time what is added becomes the result.
+/// Products with bias, addend and epilogues. Every second time the result takes the addend's memory.
 TEST(Strassen, Operations) {
   for (const Case& c :
        {Case{64, 4, 96}, {65, 384, 200}, {131, 770, 1003}, {257, 2048, 96}, {300, 130, 384}, {513, 64, 150}})
@@ -161,7 +161,7 @@ TEST(Strassen, Operations) {
     }
 }
 
-/// It must not spread: neither what is no number nor the rounding of a row or column that is much larger.
+/// Neither NaN nor the rounding errors of a much larger row or column may spread to others.
 TEST(Strassen, UnlikeRowsAndColumns) {
   const float inf = std::numeric_limits<float>::infinity();
   for (int64_t rows : {130, 131})

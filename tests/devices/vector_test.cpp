@@ -42,8 +42,8 @@ std::vector<float> all_floats() {
   return v;
 }
 
-/// Largest distance in units of the last place of the expected value, NaN and infinities exact. Below the smallest
-/// normal number that number is one unit.
+/// The largest distance in units in the last place of the expected value. NaN and infinities must be exact. Below the
+/// smallest normal number, that number is the unit.
 void expect_close(Unary f, double (*truth)(double), double ulps) {
   const std::vector<float> x = all_floats();
   std::vector<float> y(x.size());
@@ -59,7 +59,7 @@ void expect_close(Unary f, double (*truth)(double), double ulps) {
         continue;
       }
       if (std::isinf(e) || std::isinf(y[i])) {
-        // Rounding may overflow where the truth is within an ulp of the largest float.
+        // Rounding may overflow if the expected value is within an ulp of the largest float.
         if (e != y[i]) {
           ASSERT_GT(std::fabs(t), 3.4028e38) << s.name << " of " << x[i] << " gives " << y[i];
         }
@@ -102,12 +102,12 @@ TEST(Loops, Sigmoid) {
   expect_close(
       Unary::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, 4);
 }
-/// Below -88.7 e^-x is infinite, and the result, at least -3e-37, is -0.
+/// Below -88.7, e^-x overflows. The result, which is above -3e-37, is -0.
 TEST(Loops, Silu) {
   expect_close(
       Unary::silu, [](double v) { return v < -88.72 ? (v < -3e38 ? v * 0 : -0.0) : v / (1 + std::exp(-v)); }, 4);
 }
-/// Whatever is left behind whole vectors.
+/// Lengths that leave a remainder after whole vectors.
 TEST(Loops, SiluOfFew) {
   std::vector<float> x(40), y(41);
   for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i) * 0.3f - 5;

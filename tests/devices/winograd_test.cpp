@@ -5,7 +5,7 @@
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
-/// Convolutions by Winograd's transforms. What is compared with are sums in double precision.
+/// Winograd convolutions, compared with sums in double precision.
 namespace moka::devices_test {
 namespace {
 
@@ -19,7 +19,7 @@ struct Case {
   std::vector<int64_t> taps{3, 3}, strides{1, 1};
 };
 
-/// Windows that have transforms.
+/// The windows for which there are transforms.
 struct Window {
   std::vector<int64_t> taps, strides;
 };
@@ -27,7 +27,7 @@ const Window kWindows[] = {{{3, 3}, {1, 1}}, {{3, 3}, {2, 2}}, {{1, 3}, {1, 1}},
                            {{5, 1}, {1, 1}}, {{1, 7}, {1, 1}}, {{7, 1}, {1, 1}}, {{5, 5}, {1, 1}}, {{7, 7}, {1, 1}},
                            {{5, 3}, {1, 1}}, {{2, 5}, {1, 1}}, {{4, 7}, {1, 1}}, {{9, 3}, {1, 1}}};
 
-/// With half of the taps around the image.
+/// With half of a window as padding on each side.
 Case case_of(const Window& w, int64_t images, int64_t in, int64_t out, int64_t height, int64_t width) {
   const int64_t down = w.taps[0] / 2, across = w.taps[1] / 2;
   return {images, in, out, height, width, {down, down, across, across}, {}, true, w.taps, w.strides};
@@ -35,7 +35,7 @@ Case case_of(const Window& w, int64_t images, int64_t in, int64_t out, int64_t h
 
 std::string name(const Window& w) { return cat(w.taps[0], " x ", w.taps[1], " by ", w.strides[0]); }
 
-/// Whether channels fill a block; others run elsewhere.
+/// Whether channels fill a block. Other kernels run the rest.
 bool fills(int64_t channels) { return channels >= devices::cpu::channel_block(); }
 
 Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
@@ -104,7 +104,7 @@ TEST(Winograd, EveryPadAndSize) {
       }
 }
 
-/// What Winograd's transforms run is where they are faster than direct sums.
+/// Winograd runs the shapes for which it is faster than direct convolution.
 TEST(Winograd, ClaimsFollowTheSize) {
   for (int64_t n : {20, 28, 56, 71}) EXPECT_TRUE(has(check({1, 64, 64, n, n}), "cpu.conv.winograd(4 x 4)")) << n;
   for (int64_t n : {7, 8}) EXPECT_TRUE(has(check({1, 128, 128, n, n}), "cpu.conv.winograd(2 x 2)")) << n;
@@ -146,7 +146,7 @@ TEST(Winograd, Epilogues) {
       }
 }
 
-/// The channels that fill up a block are zero again after e^0 = 1.
+/// Padding channels are zero again after e^0 = 1.
 TEST(Winograd, Chains) {
   Graph g;
   Value* x = g.input({2, 31, 23, 25});
@@ -157,7 +157,7 @@ TEST(Winograd, Chains) {
   EXPECT_TRUE(has(r, "winograd(4 x 4) cpu.conv.winograd")) << r.kernels;
 }
 
-/// Infinities, NaN and numbers whose transform overflows touch the pixels under their windows alone.
+/// Infinities, NaN and numbers whose transform overflows affect only the pixels whose windows hold them.
 TEST(Winograd, OddInputs) {
   const float inf = std::numeric_limits<float>::infinity();
   for (float odd : {inf, -inf, std::nanf(""), 1e38f})
@@ -177,7 +177,7 @@ TEST(Winograd, OddInputs) {
     }
 }
 
-/// A weight of zero makes NaN of an infinite input, and a small one keeps its sign.
+/// Weight zero times an infinite input is NaN. A small weight keeps its sign.
 TEST(Winograd, OddInputsAndZeroWeights) {
   for (const Window& w : kWindows) {
     SCOPED_TRACE(name(w));
@@ -216,7 +216,7 @@ TEST(Winograd, OddWeights) {
       }
 }
 
-/// Tiles that are made tap by tap read the weights as the file holds them.
+/// Tiles that are computed directly read the weights as the file holds them.
 TEST(Winograd, OddInputsAndStoredWeights) {
   const int64_t n = 20;
   for (int form = 0; form < 4; form++) {
@@ -225,27 +225,27 @@ TEST(Winograd, OddInputsAndStoredWeights) {
     Tensor x = g.random({1, 32, n, n});
     x.mut<float>()[n * 9 + 8] = std::numeric_limits<float>::infinity();
     const Shape shape{32, 32, 3, 3};
-    Tensor codes = Tensor::zeros(form == 0   ? DType::fp16
-                                 : form == 1 ? DType::int8
-                                 : form == 2 ? DType::uint4
-                                             : DType::int4,
-                                 shape)
-                       .value();
-    for (size_t i = 0; i < codes.bytes(); i++)
-      codes.mut<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 7) & (form == 0 && i % 2 == 1 ? 0xbbu : 0xffu);
+    Tensor elements = Tensor::zeros(form == 0   ? DType::fp16
+                                    : form == 1 ? DType::int8
+                                    : form == 2 ? DType::uint4
+                                                : DType::int4,
+                                    shape)
+                          .value();
+    for (size_t i = 0; i < elements.bytes(); i++)
+      elements.mut<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 7) & (form == 0 && i % 2 == 1 ? 0xbbu : 0xffu);
     Value* weight = nullptr;
-    if (form == 0) weight = g.op("cast", {{"x", g.constant(codes)}, {"dtype", "fp32"}});
+    if (form == 0) weight = g.op("cast", {{"x", g.constant(elements)}, {"dtype", "fp32"}});
     if (form == 1)
-      weight = g.op("constexpr_affine_dequantize", {{"quantized_data", g.constant(codes)},
+      weight = g.op("constexpr_affine_dequantize", {{"quantized_data", g.constant(elements)},
                                                     {"zero_point", g.constant(Tensor::scalar(DType::int8, 3))},
                                                     {"scale", g.constant(g.random({32}, 0.01f, 0.02f))},
                                                     {"axis", g.constant(Tensor::scalar(DType::int32, 0))}});
     if (form == 2)
       weight = g.op("constexpr_lut_to_dense",
-                    {{"indices", g.constant(codes)}, {"lut", g.constant(g.random({2, 1, 1, 1, 16, 1}))}});
+                    {{"indices", g.constant(elements)}, {"lut", g.constant(g.random({2, 1, 1, 1, 16, 1}))}});
     if (form == 3)
       weight = g.op("constexpr_blockwise_shift_scale",
-                    {{"data", g.constant(codes)}, {"scale", g.constant(g.random({32, 4, 1, 1}, 0.1f, 0.2f))}});
+                    {{"data", g.constant(elements)}, {"scale", g.constant(g.random({32, 4, 1, 1}, 0.1f, 0.2f))}});
     ASSERT_NE(weight, nullptr);
     Value* y = g.op("conv", {{"x", g.input_of(x)}, {"weight", weight}, {"pad_type", "same"}});
     const auto r = expect_same(g, {y});
@@ -266,7 +266,7 @@ TEST(Winograd, ThreadsGiveTheSameBits) {
     }
 }
 
-/// Errors of fp32 relative to the largest output, of 300 tiles of 64 and 512 channels, normal inputs and weights:
+/// Errors in fp32 relative to the largest output, for 300 tiles of 64 and 512 channels with normal inputs and weights:
 ///
 ///   points                       64 largest / rms     512 largest / rms
 ///   0, +-1, +-2, infinity        4.6e-6 / 4.4e-7      1.4e-5 / 1.2e-6
@@ -275,9 +275,10 @@ TEST(Winograd, ThreadsGiveTheSameBits) {
 ///   0, +-3/4, +-3/2, infinity    1.2e-6 / 2.2e-7      4.1e-6 / 5.7e-7
 ///   0, +-root 1/2, +-root 2      1.2e-6 / 2.0e-7      3.5e-6 / 5.6e-7   <- those of 4 x 4 tiles
 ///   0, +-1, infinity (2 x 2)     3.7e-7 / 8.1e-8      9.2e-7 / 2.1e-7
-///   one tap after another        7.8e-7               2.1e-6
+///   direct convolution           7.8e-7               2.1e-6
 ///
-/// Of seven taps in a row and 192 channels, tiles of 3 pixels have 3.2e-6 / 4.8e-7, tiles of 4 have 5.3e-6 / 6.9e-7.
+/// With seven taps in a row and 192 channels, tiles of 3 pixels have 3.2e-6 / 4.8e-7 and tiles of 4 have 5.3e-6
+/// / 6.9e-7.
 TEST(Winograd, ErrorIsNearThatOfDirectSums) {
   struct Bound {
     Window window;

@@ -65,6 +65,38 @@ TEST(CoreMLData, ProgramAndPipelineTails) {
   EXPECT_EQ(parse_coremldata(Bytes::from(classic()))->spec.size(), classic().size() - 36 - 8 - 28);
 }
 
+/// The layout of Xcode 9: 32 bytes between the version and the target.
+Stream first_layout(uint32_t type, std::string_view target) {
+  Stream s;
+  s.u32(type).u64(1).u64(0).u64(0);
+  s.bytes.append(32, '\0');
+  s.str(target);
+  return s;
+}
+
+TEST(CoreMLData, TheLayoutOfXcode9) {
+  Stream s = first_layout(200, "generic.model0v1.0.0spec");
+  s.str(description("image")).u64(1).u64(200);
+  auto data = parse_coremldata(Bytes::from(s.bytes));
+  ASSERT_TRUE(data.ok()) << data.error().to_string();
+  EXPECT_EQ(data->stages, 1u);
+  EXPECT_EQ(data->target, "generic.model0v1.0.0spec");
+  for (size_t n = 0; n < s.bytes.size(); ++n)
+    EXPECT_FALSE(parse_coremldata(Bytes::from(s.bytes.substr(0, n))).ok()) << n;
+
+  proto::Model model;
+  model.mutable_glmclassifier()->add_offset(2.5);
+  const std::string message = model.SerializeAsString();
+  Stream plain = first_layout(400, "spec"), sized = plain;
+  plain.bytes += message;
+  sized.str(message);
+  for (const Stream& classic : {plain, sized}) {
+    data = parse_coremldata(Bytes::from(classic.bytes));
+    ASSERT_TRUE(data.ok()) << data.error().to_string();
+    EXPECT_EQ(data->spec.text(), message);
+  }
+}
+
 TEST(CoreMLData, EveryTruncationIsAnError) {
   for (const std::string& whole : {program(), pipeline(2)})
     for (size_t n = 0; n < whole.size(); ++n) {
@@ -161,14 +193,15 @@ TEST(Compiled, LinksOutOfTheFolderAreErrors) {
   EXPECT_NE(file.error().to_string().find("model.mil"), std::string::npos);
 }
 
-TEST(Compiled, NeuralNetworksAreRefusedByName) {
+TEST(Compiled, NeuralNetworksNameTheFileThatIsMissing) {
   Folder f;
   Stream s = coremldata_header(500, "generic", 1);
   s.str(description("x")).u64(500).u64(1).str("y");
   f.put("coremldata.bin", s.bytes);
   auto file = f.open();
   ASSERT_FALSE(file.ok());
-  EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(file.error().code(), ErrorCode::not_found);
+  EXPECT_NE(file.error().to_string().find("model.espresso.net"), std::string::npos) << file.error().to_string();
 }
 
 TEST(Compiled, TypeMustMatchTheSpecification) {

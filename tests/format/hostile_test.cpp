@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "format/espresso/network.h"
 #include "format/format_util.h"
 #include "format/mlmodelc/coremldata.h"
 #include "format/mlpackage/manifest.h"
@@ -22,6 +23,12 @@ void use(const Bytes& bytes, std::string_view name) {
     for (uint64_t offset = 0; offset < bytes.size() && offset < 4096; offset += 64) (void)read_blob(bytes, offset).ok();
   } else if (name == "coremldata.bin") {
     (void)parse_coremldata(bytes).ok();
+  } else if (name == "model.espresso.net") {
+    (void)espresso::parse_net(bytes).ok();
+  } else if (name == "model.espresso.shape") {
+    (void)espresso::parse_shapes(bytes).ok();
+  } else if (name == "model.espresso.weights") {
+    (void)espresso::parse_weights(bytes).ok();
   } else if (name == "Manifest.json") {
     (void)parse_manifest(bytes).ok();
   } else {
@@ -45,7 +52,8 @@ std::vector<fs::path> seeds() {
   if (auto models = test::models_folder())
     for (const auto& entry : fs::recursive_directory_iterator(*models)) {
       auto name = entry.path().filename();
-      if (name == "weight.bin" || name == "coremldata.bin" || name == "Manifest.json" || name.extension() == ".mlmodel")
+      if (name == "weight.bin" || name == "coremldata.bin" || name == "Manifest.json" ||
+          name.extension() == ".mlmodel" || name.string().starts_with("model.espresso."))
         out.push_back(entry.path());
     }
   return out;

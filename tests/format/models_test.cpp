@@ -38,28 +38,18 @@ double sum(const std::vector<float>& v) {
   return s;
 }
 
-TEST(Models, AllOpenExceptCompiledNeuralNetworks) {
+TEST(Models, AllOpen) {
   MODELS_OR_SKIP();
   auto all = test::find_models(models);
   ASSERT_GE(all.size(), 30u);
-  size_t espresso = 0;
   for (const auto& path : all) {
     SCOPED_TRACE(path.string());
     auto file = open(path);
-    if (fs::exists(path / "model.espresso.net")) {
-      ++espresso;
-      ASSERT_FALSE(file.ok());
-      EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
-      EXPECT_NE(file.error().to_string().find("espresso"), std::string::npos);
-      EXPECT_NE(file.error().to_string().find(".mlpackage"), std::string::npos);
-      continue;
-    }
     ASSERT_TRUE(file.ok()) << file.error().to_string();
     EXPECT_GE(file->spec().specificationversion(), 1);
     EXPECT_GT(file->spec().description().output_size(), 0);
-    EXPECT_EQ(file->mil_text().empty(), path.extension() != ".mlmodelc");
+    EXPECT_EQ(file->mil_text().empty(), !fs::exists(path / "model.mil"));
   }
-  EXPECT_EQ(espresso, 2u);
 }
 
 // Values printed by coremltools from the same files.

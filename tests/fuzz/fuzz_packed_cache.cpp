@@ -1,5 +1,5 @@
-// Input: a file of packed weights, also with its length and the checksum of its index mended. Whatever is accepted must
-// lie inside of it.
+// Input: a file of packed weights, also with its length and the checksum of its index corrected. Whatever is accepted
+// must lie inside the file.
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// The caller allocates inputs: the budget does not speak of them.
+/// The caller allocates inputs, so the memory budget does not cover them.
 bool has_small_inputs(const moka::FunctionDescription& function) {
   for (const auto* list : {&function.inputs, &function.states})
     for (const moka::FeatureDescription& f : *list) {

@@ -1,6 +1,8 @@
-"""Writes tests/golden/flexible/: two neural networks of one rectifier whose input has a range of shapes or a set of them,
-one that adds two inputs of listed shapes, two whose default shapes contradict each other, chosen or the lowest; an ML program that adds an
-input of listed shapes to one with a range and gives float16 of a shape that is not described."""
+"""Writes tests/golden/flexible/.
+
+Two neural networks of one rectifier have an input with a range of shapes, and one with a set. One adds two inputs of
+listed shapes. In two the default shapes contradict each other: stated defaults in one, lowest sizes in the other. An ML
+program adds an input of listed shapes to one with a range, and gives float16 of a shape that is not described."""
 import pathlib
 
 from coremltools.proto import FeatureTypes_pb2, MIL_pb2, Model_pb2

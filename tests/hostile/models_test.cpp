@@ -74,6 +74,7 @@ bool small_inputs(const FunctionDescription& f) {
 }
 
 void use(const fs::path& path, int number) {
+  (void)Model::outline(path.string());
   ModelConfiguration c;
   c.memory_budget = kBudget;
   c.loop_limit = kLoopLimit;

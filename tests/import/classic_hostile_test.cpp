@@ -195,7 +195,12 @@ TEST(ClassicHostile, Pipelines) {
   inner.mutable_description()->mutable_input(0)->set_name("z");
   inner.mutable_glmregressor()->add_weights()->add_value(1);
   *m.mutable_pipeline()->add_models() = inner;
+  expect_refused(m, ErrorCode::malformed, "model 0 of the pipeline (glmRegressor): no earlier model");
+  m.mutable_pipeline()->add_names("first");
+  expect_refused(m, ErrorCode::malformed, "model 0 of the pipeline ('first', glmRegressor): no earlier model");
   expect_refused(m, ErrorCode::malformed, "gives 'z'");
+  *m.mutable_pipeline()->mutable_models(0) = Model();
+  expect_refused(m, ErrorCode::malformed, "model 0 of the pipeline ('first'): it holds no model of a known type");
   inner.mutable_description()->mutable_input(0)->set_name("x");
   inner.mutable_description()->mutable_output(0)->set_name("w");
   *m.mutable_pipeline()->mutable_models(0) = inner;

@@ -50,7 +50,7 @@ TEST(MLProgram, EveryModelImportsAndItsTextIsAFixedPoint) {
     SCOPED_TRACE(it->path().filename().string());
     const auto file = format::open_model(it->path().string());
     if (!file.ok()) continue;  // compiled neural networks
-    const auto description = describe(file->spec());
+    const auto description = describe(file->spec(), *file);
     ASSERT_TRUE(description.ok()) << description.error().to_string();
     if (description->type_name != "mlProgram" && file->mil_text().empty()) continue;
     ++programs;
@@ -227,7 +227,7 @@ TEST(Description, SaysWhatTheModelSays) {
   SKIP_WITHOUT_MODELS();
   const auto file = format::open_model((models() / "silero_vad/silero-vad-encoder-v6.0.0.mlpackage").string());
   ASSERT_TRUE(file.ok()) << file.error().to_string();
-  const auto d = describe(file->spec());
+  const auto d = describe(file->spec(), *file);
   ASSERT_TRUE(d.ok()) << d.error().to_string();
   EXPECT_EQ(d->specification_version, 6);
   ASSERT_EQ(d->functions.size(), 1u);

@@ -44,8 +44,8 @@ struct Net {
     auto file = MOKA_TRY(format::open_model_bytes(Bytes::from(model.SerializeAsString()), {}));
     return import_network(file, shapes);
   }
-  void expect_refused(ErrorCode code, const std::string& message) {
-    auto network = import();
+  void expect_refused(ErrorCode code, const std::string& message, const char* output = nullptr) {
+    auto network = import(output);
     ASSERT_FALSE(network.ok());
     EXPECT_EQ(network.error().code(), code);
     EXPECT_NE(network.error().to_string().find(message), std::string::npos) << network.error().to_string();
@@ -99,7 +99,50 @@ TEST(NnRefusals, BlobOfUnknownRankIsOnlyAnOutput) {
   EXPECT_EQ(results->at("full").tensor.shape().to_vector(), (std::vector<int64_t>{2, 1, 2}));
   n.layer("a", {"full"}, {"y"})->mutable_activation()->mutable_relu();
   n.expect_refused(ErrorCode::unsupported,
-                   "layer 'a' (activation): input 'full': a blob whose rank is known only when it runs");
+                   "layer 'a' (activation): input 'full': a blob whose rank is known only when it runs", "y");
+}
+
+TEST(NnRefusals, LabelsThatDoNotFit) {
+  proto::Model model;
+  model.set_specificationversion(4);
+  auto* x = model.mutable_description()->add_input();
+  x->set_name("x");
+  x->mutable_type()->mutable_multiarraytype()->set_datatype(proto::ArrayFeatureType::FLOAT32);
+  x->mutable_type()->mutable_multiarraytype()->add_shape(20);
+  auto* label = model.mutable_description()->add_output();
+  label->set_name("label");
+  label->mutable_type()->mutable_int64type();
+  model.mutable_description()->set_predictedfeaturename("label");
+  auto* c = model.mutable_neuralnetworkclassifier();
+  c->set_arrayinputshapemapping(proto::EXACT_ARRAY_MAPPING);
+  Net::add(*c->mutable_layers(), "s", {"x"}, {"p"})->mutable_softmaxnd()->set_axis(-1);
+  for (int i = 0; i < 10; ++i) c->mutable_int64classlabels()->add_vector(i);
+  const auto import = [&] {
+    auto file = format::open_model_bytes(Bytes::from(model.SerializeAsString()), {});
+    EXPECT_TRUE(file.ok());
+    return import::import_model(*file, {});
+  };
+  auto refused = import();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::malformed);
+  EXPECT_NE(refused.error().to_string().find("10 class labels, but the layer that gives 'p' gives 20 probabilities"),
+            std::string::npos)
+      << refused.error().to_string();
+  for (int i = 10; i < 20; ++i) c->mutable_int64classlabels()->add_vector(i);
+  auto good = import();
+  EXPECT_TRUE(good.ok()) << good.error().to_string();
+
+  // What the outputs do not need may be of any kind; what they need may not.
+  Net::add(*c->mutable_layers(), "loss", {"p"}, {"loss"})->mutable_custom()->set_classname("Loss");
+  Net::add(*c->mutable_layers(), "behind", {"loss"}, {"behind"})->mutable_activation()->mutable_relu();
+  c->set_labelprobabilitylayername("p");
+  good = import();
+  EXPECT_TRUE(good.ok()) << good.error().to_string();
+  c->set_labelprobabilitylayername("behind");
+  refused = import();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  EXPECT_NE(refused.error().to_string().find("'Loss'"), std::string::npos) << refused.error().to_string();
 }
 
 TEST(NnRefusals, ConcatOfRanksThatDoNotFit) {

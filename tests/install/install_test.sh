@@ -20,7 +20,7 @@ cmake --install "$build" --prefix "$folder/first" --component library >/dev/null
 mv "$folder/first" "$folder/prefix"
 
 cmake -S "$here/consumer" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
-  -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
 cmake --build "$folder/cmake" >/dev/null
 expect "find_package" 3 "$("$folder/cmake/consumer")"
 
@@ -38,4 +38,12 @@ expect "pkg-config, C++" 3 "$("$folder/cxx")"
 if [ -x "$folder/prefix/bin/moka" ]; then
   unset LD_LIBRARY_PATH
   expect "program" "moka $(pkg-config --modversion moka)" "$("$folder/prefix/bin/moka" --version)"
+  for file in share/bash-completion/completions/moka share/zsh/site-functions/_moka \
+    share/fish/vendor_completions.d/moka.fish share/man/man1/moka.1; do
+    [ -s "$folder/prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
+    grep -q -- '--compute-units\|compute-units\|compute\\-units' "$folder/prefix/$file" || { echo "$file: lacks an option" >&2; exit 1; }
+  done
+  offered=$(bash -c "source '$folder/prefix/share/bash-completion/completions/moka'
+    COMP_WORDS=(moka predict --precision ''); COMP_CWORD=3; _moka; echo \"\${COMPREPLY[*]}\"")
+  expect "bash completion" "at-least exact" "$offered"
 fi

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace moka::kernel {
@@ -84,6 +85,19 @@ TEST(Epilogue, AppliesInOrder) {
 
 TEST(Epilogue, KnowsWhatItDoesNotKnow) {
   for (const char* op : {"", "softmax", "add", "Relu", "prelu"}) EXPECT_FALSE(is_epilogue(op)) << op;
+}
+
+TEST(Epilogue, KnowsWhatOnlyClamps) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(limits_of({"relu", 0, 0, ""}), (Limits{0, kInfinity}));
+  EXPECT_EQ(limits_of({"relu6", 0, 0, ""}), (Limits{0, 6}));
+  EXPECT_EQ(limits_of({"clip", -1, 2, ""}), (Limits{-1, 2}));
+  for (const char* op : {"abs", "leaky_relu", "sigmoid_hard", "softmax"}) EXPECT_FALSE(limits_of({op, 0, 1, ""})) << op;
+}
+
+TEST(Epilogue, KnowsWhatRoundsNothing) {
+  for (const char* op : {"relu", "relu6", "clip", "abs"}) EXPECT_TRUE(is_exact({op, 0, 1, ""})) << op;
+  for (const char* op : {"tanh", "linear_activation", "sqrt", "softmax"}) EXPECT_FALSE(is_exact({op, 0, 1, ""})) << op;
 }
 
 TEST(Epilogue, EmptyTensor) {

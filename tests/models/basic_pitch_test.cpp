@@ -5,7 +5,7 @@
 
 #include "demo/notes.h"
 #include "io/npy.h"
-#include "io/wav.h"
+#include "io/sound.h"
 #include "models/model_util.h"
 #include "models_folder.h"
 
@@ -35,7 +35,7 @@ class BasicPitch : public testing::Test {
 
 /// tests/golden/basic_pitch_truth.py describes the windows and what was kept of the outputs.
 TEST_F(BasicPitch, MatchesOnnxRuntime) {
-  io::Audio audio = io::read_wav(folder_ / "vocadito_10.wav");
+  io::Audio audio = io::read_sound(folder_ / "vocadito_10.wav");
   ASSERT_EQ(audio.sample_rate, 44100u);
   ASSERT_EQ(audio.channels, 1u);
   std::vector<float> half(audio.samples.size() / 2);
@@ -63,7 +63,7 @@ TEST_F(BasicPitch, MatchesOnnxRuntime) {
 
 /// The whole recording, resampled, against the outputs recorded upstream.
 TEST_F(BasicPitch, MatchesUpstreamsRecording) {
-  io::Audio audio = io::read_wav(folder_ / "vocadito_10.wav");
+  io::Audio audio = io::read_sound(folder_ / "vocadito_10.wav");
   std::vector<float> sound = io::resample(audio.samples, audio.sample_rate, demo::kSampleRate);
   std::vector<std::vector<float>> outputs[3];
   for (const auto& window : demo::windows(sound)) {

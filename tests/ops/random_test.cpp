@@ -205,7 +205,8 @@ TEST(Random, RefusesBadParameters) {
   EXPECT_TRUE(test::refuses("random_normal", {{"shape", Tensor::i32({2, -3})}}, "shape"));
   EXPECT_TRUE(test::refuses("random_normal", {{"shape", Tensor::i32({1 << 30, 1 << 30, 1 << 30})}}, ""));
   EXPECT_TRUE(test::refuses("random_categorical",
-                            {{"x", Tensor::f32({2}, std::vector<float>{0, 0})}, {"mode", "probs"}}, "no distribution"));
+                            {{"x", Tensor::f32({2}, std::vector<float>{0, 0})}, {"mode", "probs"}},
+                            "not a distribution"));
   EXPECT_TRUE(
       test::refuses("random_categorical", {{"x", Tensor::f32({2}, std::vector<float>{1, 0})}, {"size", 0}}, "size"));
 }

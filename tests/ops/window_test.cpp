@@ -91,8 +91,8 @@ TEST(ConvQuantized, RefusesWhatIsNotDefined) {
   EXPECT_EQ(error_of(with("linear", "8", one, false)), "");
   EXPECT_EQ(error_of(with("linear", "8", "tensor<fp32, [2, 1]>([[1], [2]])", false)), "");
   EXPECT_FAILS(with("lut", "8", one, false), "no parameter holds a table");
-  EXPECT_FAILS(with("linear", "4", one, false), "the packing of other codes is not defined");
-  EXPECT_FAILS(with("linear", "8", one, true), "what its codes mean is not defined");
+  EXPECT_FAILS(with("linear", "4", one, false), "the packing of other widths is not defined");
+  EXPECT_FAILS(with("linear", "8", one, true), "the meaning of its integers is not defined");
   EXPECT_FAILS(with("linear", "8", "tensor<fp32, [3]>([1, 2, 3])", false), "each of 2 output channels");
 }
 

@@ -1,6 +1,8 @@
 """The drop-in: coremltools predicts where it could not."""
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -127,6 +129,9 @@ def test_states():
     model = ct.convert(prog, convert_to="mlprogram", minimum_deployment_target=ct.target.iOS18)
     state = model.make_state()
     x = {"x": np.array([1, 2], np.float16)}
+    with pytest.raises(RuntimeError, match="made by make_state") as caught:
+        model.predict(x)
+    assert "new_state" not in str(caught.value)
     model.predict(x, state)
     np.testing.assert_array_equal(model.predict(x, state)["y"], [2, 4])
     name = model.get_spec().description.state[0].name
@@ -150,3 +155,15 @@ def test_devices_and_durations():
     operations = plan.model_structure.program.functions["main"].block.operations
     usage = plan.get_compute_device_usage_for_mlprogram_operation(operations[-1])
     assert type(usage.preferred_compute_device).__name__ == "MLCPUComputeDevice"
+
+
+@pytest.mark.parametrize("name", ["program.mlpackage", "pipeline.mlmodel", "compiled.mlmodelc"])
+def test_a_detector_needs_only_the_picture(name):
+    folder = pathlib.Path(__file__).parent.parent / "golden" / "detectors"
+    case = json.loads((folder / "truth.json").read_text())[0]
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.array(case["pixels"], np.uint8).reshape(3, 4, 4).transpose(1, 2, 0)
+    load = ct.models.CompiledMLModel if name.endswith("c") else ct.models.MLModel
+    found = load(str(folder / name)).predict({"image": image.fromarray(pixels)})
+    np.testing.assert_allclose(found["confidence"].reshape(-1), case["confidence"], atol=1e-5)
+    np.testing.assert_allclose(found["coordinates"].reshape(-1), case["coordinates"], atol=1e-5)

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp  # noqa: E402
         ({"x": None}, ValueError, "'x'.*got nothing"),
         ({"y": np.zeros((1, 3))}, ValueError, "'y'.*not an input"),
         ({"x": np.zeros((1, 4))}, ValueError, "'x'.*1 x 3.*1 x 4"),
-        ({"x": np.zeros((1, 3), object)}, TypeError, "'x'.*object"),
+        ({"x": np.array([["a", None, 1]], object)}, TypeError, "'x'.*object"),
         ({"x": np.zeros((1, 3), complex)}, TypeError, "'x'.*complex"),
         ({"x": "text"}, TypeError, "'x'.*str"),
         ({"x": {1: 2}}, TypeError, "'x'.*dict"),

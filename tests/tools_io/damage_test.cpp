@@ -7,7 +7,7 @@
 #include "io/io_error.h"
 #include "io/npy.h"
 #include "io/picture.h"
-#include "io/wav.h"
+#include "io/sound.h"
 #include "samples.h"
 
 namespace moka::io {
@@ -62,7 +62,7 @@ TEST(Damage, Picture) {
 }
 
 TEST(Damage, Wav) {
-  const Reader reader = [](auto bytes) { parse_wav(bytes, "bad"); };
+  const Reader reader = [](auto bytes) { parse_sound(bytes, "bad"); };
   damage(encode_wav({8000, 2, std::vector<float>(64, 0.25f)}), reader);
 }
 

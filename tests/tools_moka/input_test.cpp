@@ -9,7 +9,7 @@
 #include "io/io_error.h"
 #include "io/npy.h"
 #include "io/picture.h"
-#include "io/wav.h"
+#include "io/sound.h"
 #include "usage_error.h"
 
 namespace moka::cli {
@@ -227,6 +227,100 @@ TEST_F(InputFiles, TablesAreBatches) {
   const std::string bad = text_file("bad.csv", "wake\n6\nsix\n");
   EXPECT_EQ(message_of([&] { read({plain_input("wake", FeatureType::float64)}, {"@" + bad}); }),
             bad + ": row 2: input 'wake': expected a number, got 'six'");
+}
+
+TEST_F(InputFiles, RandomFillsWhatIsNotGivenWhereverItStands) {
+  const std::vector<FeatureDescription> inputs{array_input("x", DataType::float32, {2}),
+                                               plain_input("y", FeatureType::float64)};
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"random", "x=7,8"}, std::vector<std::string>{"x=7,8", "random"}}) {
+    const Inputs in = read(inputs, arguments);
+    EXPECT_EQ(numbers_of(in.rows[0].at("x")), (std::vector<double>{7, 8}));
+    EXPECT_EQ(std::get<double>(in.rows[0].at("y")), 1);
+  }
+  const std::string file = text_file("in.csv", "y\n3\n4\n");
+  const Inputs in = read(inputs, {"random", "@" + file});
+  ASSERT_EQ(in.rows.size(), 2u);
+  EXPECT_EQ(std::get<double>(in.rows[1].at("y")), 4);
+  EXPECT_EQ(numbers_of(in.rows[0].at("x")), numbers_of(in.rows[1].at("x")));
+  auto threshold = plain_input("t", FeatureType::float64, true);
+  threshold.default_value = 0.5;
+  EXPECT_EQ(read({threshold}, {"random"}).rows[0].find("t"), nullptr);
+  EXPECT_EQ(std::get<double>(read({threshold}, {"t=random"}).rows[0].at("t")), 1);
+}
+
+TEST_F(InputFiles, ListsOfObjectsAndLinesAreSteps) {
+  const std::vector<FeatureDescription> inputs{array_input("x", DataType::float32, {2}),
+                                               plain_input("s", FeatureType::string)};
+  io::write_npy(path("x.npy"), io::Array::of<float>({2}, std::vector<float>{5, 6}));
+  const std::string list =
+      text_file("steps.json", R"([{"x": [1, 2], "s": "@a"}, {"x": "@)" + path("x.npy") + R"(", "s": "b"}])");
+  const std::string lines =
+      text_file("steps.jsonl", "{\"x\": [1, 2], \"s\": \"@a\"}\n\n{\"x\": \"@" + path("x.npy") + "\", \"s\": \"b\"}");
+  for (const std::string& file : {list, lines}) {
+    const Inputs in = read(inputs, {"@" + file});
+    EXPECT_TRUE(in.batch);
+    ASSERT_EQ(in.rows.size(), 2u) << file;
+    EXPECT_EQ(numbers_of(in.rows[0].at("x")), (std::vector<double>{1, 2}));
+    EXPECT_EQ(std::get<std::string>(in.rows[0].at("s")), "@a");
+    EXPECT_EQ(numbers_of(in.rows[1].at("x")), (std::vector<double>{5, 6}));
+  }
+  const Inputs one = read({inputs[0]}, {"@" + text_file("one.jsonl", "[1, 2]\n[3, 4]\n")});
+  ASSERT_EQ(one.rows.size(), 2u);
+  EXPECT_EQ(numbers_of(one.rows[1].at("x")), (std::vector<double>{3, 4}));
+  // A list of lists is one array.
+  const Inputs array =
+      read({array_input("x", DataType::float32, {2, 2})}, {"@" + text_file("array.json", "[[1, 2], [3, 4]]")});
+  EXPECT_FALSE(array.batch);
+  EXPECT_EQ(array.rows.size(), 1u);
+
+  const std::string bad = text_file("bad.jsonl", "{\"x\": [1, 2], \"s\": \"a\"}\n{\"x\": [1, 2]}\n");
+  EXPECT_EQ(message_of([&] { read(inputs, {"@" + bad}); }),
+            bad + ": line 2: no value for input 's'; expected x: MultiArray (Float32 2); s: String");
+  const std::string wrong = text_file("wrong.json", R"([{"x": [1, 2], "s": "a"}, {"x": [1, "b"], "s": "a"}])");
+  EXPECT_NE(message_of([&] { read(inputs, {"@" + wrong}); }).find("step 2: "), std::string::npos);
+  const std::string other = text_file("other.json", R"([{"x": [1, 2], "t": "a"}])");
+  EXPECT_NE(message_of([&] { read(inputs, {"@" + other}); }).find("no input 't'"), std::string::npos);
+  const std::string broken = text_file("broken.jsonl", "{\"x\": [1, 2]");
+  EXPECT_NE(message_of([&] { read(inputs, {"@" + broken}); }).find("line 1: expected JSON"), std::string::npos);
+}
+
+TEST_F(InputFiles, ArraysBecomePictures) {
+  auto input = plain_input("image", FeatureType::image);
+  input.image.width = 3;
+  input.image.height = 2;
+  input.image.color = ColorSpace::grayscale_float16;
+  io::Array half{io::ElementType::float16, {1, 2, 3}, {}, {}};
+  const uint16_t bits[] = {0x3c00, 0x3800, 0xbc00, 0x4000, 0x0000, 0x5bf8};  // 1 0.5 -1 2 0 255
+  half.bytes.assign(reinterpret_cast<const std::byte*>(bits), reinterpret_cast<const std::byte*>(bits) + sizeof bits);
+  io::write_npy(path("half.npy"), half);
+  const auto image = std::get<Image>(read({input}, {"image=@" + path("half.npy")}).rows[0].at("image"));
+  EXPECT_EQ(image.format, PixelFormat::gray_float32);
+  ASSERT_EQ(image.width, 3);
+  ASSERT_EQ(image.height, 2);
+  const auto* second = reinterpret_cast<const float*>(image.pixels.get() + image.row_bytes);
+  EXPECT_EQ(reinterpret_cast<const float*>(image.pixels.get())[2], -1);
+  EXPECT_EQ(second[0], 2);
+  EXPECT_EQ(second[2], 255);
+
+  input.image.color = ColorSpace::rgb;
+  std::vector<uint8_t> colours(18);
+  for (size_t i = 0; i < colours.size(); ++i) colours[i] = static_cast<uint8_t>(i);
+  io::write_npy(path("rows.npy"), io::Array::of<uint8_t>({2, 3, 3}, colours));
+  const auto rows = std::get<Image>(read({input}, {path("rows.npy").insert(0, "image=@")}).rows[0].at("image"));
+  EXPECT_EQ(rows.pixels.get()[rows.row_bytes + 3 + 2], 9 + 3 + 2);
+  std::vector<float> planes(18);
+  for (size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<float>(i);
+  io::write_npy(path("planes.npy"), io::Array::of<float>({1, 3, 2, 3}, planes));
+  const auto from_planes = std::get<Image>(read({input}, {"image=@" + path("planes.npy")}).rows[0].at("image"));
+  EXPECT_EQ(from_planes.pixels.get()[from_planes.row_bytes + 3 + 2], 2 * 6 + 3 + 1);
+  planes[4] = 0.5f;
+  io::write_npy(path("planes.npy"), io::Array::of<float>({1, 3, 2, 3}, planes));
+  EXPECT_NE(message_of([&] { read({input}, {"image=@" + path("planes.npy")}); }).find("whole numbers from 0 to 255"),
+            std::string::npos);
+  io::write_npy(path("flat.npy"), io::Array::of<float>({2, 3}, std::vector<float>(6)));
+  EXPECT_NE(message_of([&] { read({input}, {"image=@" + path("flat.npy")}); }).find("got float32 of shape 2 x 3"),
+            std::string::npos);
 }
 
 TEST_F(InputFiles, ChannelsAreMixed) {

@@ -209,7 +209,8 @@ std::string decode_text(std::span<const std::byte> cell, const Dtype& dtype, std
   }
   while (!characters.empty() && characters.back() == 0) characters.pop_back();
   for (char32_t c : characters) {
-    if (!append_utf8(text, c)) fail(name, "a string holds ", static_cast<uint32_t>(c), ", which is no character");
+    if (!append_utf8(text, c))
+      fail(name, "a string holds ", static_cast<uint32_t>(c), ", which is not a Unicode character");
   }
   return text;
 }

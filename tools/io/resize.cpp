@@ -91,7 +91,7 @@ void draw(const Picture& from, Picture& to, const Placement& p, Filter filter) {
   const size_t n = from.channels, line_size = from.width * n;
   const auto columns = taps_for(from.width, p.source_x, p.source_width, p.width, filter);
   const auto rows = taps_for(from.height, p.source_y, p.source_height, p.height, filter);
-  // Of the rows that read a row of the source, [first, last), each has its sum so far.
+  // The partial sums of rows [first, last), those that read the current row of the source.
   std::vector<std::vector<float>> sums(p.height);
   std::vector<float> line(line_size);
   size_t first = 0, last = 0;

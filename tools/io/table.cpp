@@ -32,12 +32,6 @@ bool looks_numeric(std::string_view cell) {
   return unit[0] == ' ' || unit[0] == '%' || unit[0] == '\x1b';
 }
 
-std::string padded(std::string_view cell, size_t width, bool right) {
-  const size_t have = display_width(cell);
-  const std::string space(width > have ? width - have : 0, ' ');
-  return right ? space + std::string(cell) : std::string(cell) + space;
-}
-
 }  // namespace
 
 bool use_colour(std::FILE* stream) {
@@ -51,62 +45,108 @@ std::string painted(std::string_view text, Colour colour, bool on) {
   return std::string("\x1b[") + kCodes[static_cast<size_t>(colour)] + "m" + std::string(text) + "\x1b[0m";
 }
 
-Table::Table(std::vector<std::string> header, std::vector<Align> align)
-    : header_(std::move(header)), align_(std::move(align)) {
-  align_.resize(header_.size(), Align::automatic);
+namespace {
+
+std::vector<Table::Column> columns_of(std::vector<std::string> header, std::vector<Align> align) {
+  align.resize(header.size(), Align::automatic);
+  std::vector<Table::Column> out;
+  for (size_t c = 0; c < header.size(); ++c) out.emplace_back(std::move(header[c]), align[c]);
+  return out;
 }
 
-void Table::add_row(std::vector<std::string> cells) {
-  if (cells.size() > header_.size()) {
-    fail("table", "expected at most ", header_.size(), " cells in a row, got ", cells.size());
+/// A cell as the lines that it takes in a column of `width`.
+std::vector<std::string> lines_of(const std::string& cell, Shrink shrink, size_t width) {
+  switch (shrink) {
+    case Shrink::end: return {shortened(cell, width)};
+    case Shrink::middle: return {middle_shortened(cell, width)};
+    case Shrink::wrap: return wrapped(cell, width);
+    default: return {cell};
   }
-  cells.resize(header_.size());
+}
+
+}  // namespace
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+Table::Table(std::vector<std::string> header, std::vector<Align> align)
+    : Table(columns_of(std::move(header), std::move(align))) {}
+
+void Table::add_row(std::vector<std::string> cells) {
+  if (cells.size() > columns_.size())
+    fail("table", "expected at most ", columns_.size(), " cells in a row, got ", cells.size());
+  cells.resize(columns_.size());
   rows_.push_back(std::move(cells));
 }
 
 void Table::add_rule() { rows_.emplace_back(); }
 
-std::string Table::render(bool colour) const {
-  const size_t columns = header_.size();
-  std::vector<size_t> width(columns);
+std::string Table::render(bool colour, size_t limit) const {
+  constexpr size_t kGap = 2, kLeast = 12, kLeastWrapped = 20;
+  const size_t columns = columns_.size();
+  std::vector<ColumnWidth> wanted(columns);
   std::vector<bool> right(columns);
   for (size_t c = 0; c < columns; ++c) {
-    width[c] = display_width(header_[c]);
+    const Column& column = columns_[c];
+    size_t width = display_width(column.title);
+    const size_t least = std::max(width, column.shrink == Shrink::wrap ? kLeastWrapped : kLeast);
     bool numeric = true, any = false;
     for (const auto& row : rows_) {
       if (row.empty()) continue;
-      width[c] = std::max(width[c], display_width(row[c]));
+      width = std::max(width, display_width(row[c]));
       if (row[c].empty() || row[c] == "-") continue;
       any = true;
       numeric &= looks_numeric(row[c]);
     }
-    right[c] = align_[c] == Align::right || (align_[c] == Align::automatic && any && numeric);
+    // A column without a title is there for its cells.
+    wanted[c] = {any || !column.title.empty() ? width : 0, least, column.shrink};
+    right[c] = column.align == Align::right || (column.align == Align::automatic && any && numeric);
   }
+  const std::vector<size_t> width = fitted(wanted, kGap, limit);
   std::string out;
-  const auto put_line = [&](std::string line, Colour paint) {
+  const auto put_line = [&](std::string line) {
     line.resize(line.find_last_not_of(' ') + 1);
-    out += painted(line, paint, colour && !line.empty()) + '\n';
+    out += line + '\n';
   };
-  const auto put_row = [&](const std::vector<std::string>& row, Colour paint) {
-    std::string line;
-    for (size_t c = 0; c < columns; ++c) line += (c ? "  " : "") + padded(row[c], width[c], right[c]);
-    put_line(std::move(line), paint);
+  const auto put_row = [&](const std::vector<std::string>& row, bool header) {
+    std::vector<std::vector<std::string>> cells(columns);
+    size_t height = 1;
+    for (size_t c = 0; c < columns; ++c) {
+      if (width[c] > 0) cells[c] = header ? std::vector{row[c]} : lines_of(row[c], columns_[c].shrink, width[c]);
+      height = std::max(height, cells[c].size());
+    }
+    for (size_t i = 0; i < height; ++i) {
+      std::string line, gap;
+      for (size_t c = 0; c < columns; ++c) {
+        if (width[c] == 0) continue;
+        const std::string& cell = i < cells[c].size() ? cells[c][i] : std::string();
+        const size_t have = display_width(cell);
+        const std::string space(width[c] > have ? width[c] - have : 0, ' ');
+        const std::string shown = painted(cell, header ? Colour::bold : columns_[c].colour, colour && !cell.empty());
+        line += gap + (right[c] ? space + shown : shown + space);
+        gap = std::string(kGap, ' ');
+      }
+      put_line(std::move(line));
+    }
   };
   const auto put_rule = [&] {
-    std::string line;
+    std::string line, gap;
     for (size_t c = 0; c < columns; ++c) {
-      if (c) line += "  ";
+      if (width[c] == 0) continue;
+      line += gap;
       for (size_t i = 0; i < width[c]; ++i) line += "\u2500";
+      gap = std::string(kGap, ' ');
     }
-    put_line(std::move(line), Colour::dim);
+    put_line(painted(line, Colour::dim, colour && !line.empty()));
   };
-  put_row(header_, Colour::bold);
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) titles.push_back(column.title);
+  put_row(titles, true);
   put_rule();
   for (const auto& row : rows_) {
     if (row.empty())
       put_rule();
     else
-      put_row(row, Colour::none);
+      put_row(row, false);
   }
   return out;
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/line.h"
+
 namespace moka::io {
 
 /// True when the stream is a terminal and the environment variable NO_COLOR is unset or empty.
@@ -21,21 +23,36 @@ enum class Align { automatic, left, right };
 
 /// An aligned table for a terminal. Columns of numbers are right-aligned unless told otherwise; widths count
 /// terminal cells, so UTF-8 and cells that are already painted line up.
+///
+///   Table table({{"operation", Shrink::middle}, {"time", Align::right}, {"why", Shrink::wrap}});
+///   table.add_row({"conv_1", "3.1 ms", "..."});
+///   std::cout << table.render(colour, line_width(stdout));
 class Table {
  public:
+  struct Column {
+    std::string title;
+    Align align = Align::automatic;
+    Shrink shrink = Shrink::keep;  ///< cells that may be cut or wrapped must not be painted
+    Colour colour = Colour::none;
+    Column(std::string t, Align a = Align::automatic, Shrink f = Shrink::keep, Colour c = Colour::none)
+        : title(std::move(t)), align(a), shrink(f), colour(c) {}
+    Column(std::string t, Shrink f, Colour c = Colour::none) : Column(std::move(t), Align::left, f, c) {}
+  };
+  explicit Table(std::vector<Column> columns);
   explicit Table(std::vector<std::string> header, std::vector<Align> align = {});
 
   /// A row with fewer cells than the header is filled up with empty ones; more throw IoError.
   void add_row(std::vector<std::string> cells);
   /// A rule between the rows before and after.
   void add_rule();
+  bool empty() const { return rows_.empty(); }
 
-  /// Every line ends with a newline and has no trailing spaces. Colour: the header is bold, rules are dim.
-  std::string render(bool colour = false) const;
+  /// Every line ends with a newline and has no trailing spaces. Colour: the header is bold, rules are dim, cells have
+  /// their column's. `width`: of a line, which columns share as their Shrink says.
+  std::string render(bool colour = false, size_t width = kAnyWidth) const;
 
  private:
-  std::vector<std::string> header_;
-  std::vector<Align> align_;
+  std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };
 

@@ -1,64 +1,28 @@
 #include "io/utf8.h"
 
-#include <algorithm>
+#include <utf8proc.h>
+
 #include <cstdint>
-#include <iterator>
 
 namespace moka::io {
 namespace {
 
-struct Range {
-  char32_t first, last;
-};
-
-constexpr Range kZeroWidth[] = {{0x0300, 0x036f}, {0x0483, 0x0489},  {0x0591, 0x05bd}, {0x064b, 0x065f},
-                                {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},  {0x200b, 0x200f}, {0x202a, 0x202e},
-                                {0x2060, 0x2064}, {0x20d0, 0x20ff},  {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
-                                {0xfeff, 0xfeff}, {0xe0100, 0xe01ef}};
-constexpr Range kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},
-                           {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xa960, 0xa97c},   {0xac00, 0xd7a3},
-                           {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},   {0xffe0, 0xffe6},
-                           {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
-
-template <size_t N>
-bool inside(const Range (&ranges)[N], char32_t c) {
-  return std::any_of(std::begin(ranges), std::end(ranges), [c](Range r) { return c >= r.first && c <= r.last; });
-}
-
 /// Decodes the character at text[at] and moves past it.
 char32_t next_character(std::string_view text, size_t& at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(at);
-  const size_t start = at++;
-  if (lead < 0x80) return lead;
-  const size_t length = lead >= 0xf0 && lead < 0xf5   ? 4
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                                                      : 0;
-  if (length == 0 || start + length > text.size()) return 0xfffd;
-  char32_t c = lead & (0x7f >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(start + i) & 0xc0) != 0x80) return 0xfffd;
-    c = c << 6 | (byte(start + i) & 0x3f);
-  }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (c < kSmallest[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0xfffd;
-  at = start + length;
-  return c;
+  utf8proc_int32_t c = -1;
+  const auto* from = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;
+  const utf8proc_ssize_t n = utf8proc_iterate(from, static_cast<utf8proc_ssize_t>(text.size() - at), &c);
+  at += n > 0 ? static_cast<size_t>(n) : 1;
+  return n > 0 ? static_cast<char32_t>(c) : U'\ufffd';
 }
 
 }  // namespace
 
 bool append_utf8(std::string& out, char32_t c) {
-  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return false;
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-    return true;
-  }
-  const int tail = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  constexpr uint8_t kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  out += static_cast<char>(kLead[tail] | (c >> (6 * tail)));
-  for (int i = tail - 1; i >= 0; --i) out += static_cast<char>(0x80 | ((c >> (6 * i)) & 0x3f));
+  if (!utf8proc_codepoint_valid(static_cast<utf8proc_int32_t>(c))) return false;
+  utf8proc_uint8_t bytes[4];
+  const utf8proc_ssize_t n = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(n));
   return true;
 }
 
@@ -77,9 +41,7 @@ size_t display_width(std::string_view text) {
       at = end + 1;
       continue;
     }
-    const char32_t c = next_character(text, at);
-    if (c < 0x20 || c == 0x7f || inside(kZeroWidth, c)) continue;
-    width += inside(kWide, c) ? 2 : 1;
+    width += static_cast<size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(next_character(text, at))));
   }
   return width;
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "checks.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
@@ -69,8 +70,8 @@ Measured measure(const Model& model, const Features& inputs, const Options& opti
 }
 
 std::string load_text(const LoadTimes& times) {
-  io::Table table({"load", "time", "share", ""},
-                  {io::Align::left, io::Align::right, io::Align::right, io::Align::left});
+  io::Table table(
+      {{"load", io::Align::left}, {"time", io::Align::right}, {"share", io::Align::right}, {"", io::Shrink::drop}});
   const double named = times.open + times.import + times.passes + times.plan + times.pack;
   const auto add = [&](const char* name, double seconds) {
     const double share = times.total > 0 ? seconds / times.total : 0;
@@ -84,11 +85,11 @@ std::string load_text(const LoadTimes& times) {
   if (times.total - named > 0.005 * times.total) add("other", times.total - named);
   table.add_rule();
   table.add_row({"all", format_seconds(times.total)});
-  return table.render(colour_output());
+  return table_text(table);
 }
 
 std::string human(const Measured& measured, const LoadTimes& times) {
-  io::Table table({"prediction", "time", ""}, {io::Align::left, io::Align::right, io::Align::left});
+  io::Table table({{"prediction", io::Align::left}, {"time", io::Align::right}, {"", io::Shrink::drop}});
   const double most = std::max(measured.first, measured.steady.back());
   const auto add = [&](const char* name, double seconds) {
     table.add_row({name, format_seconds(seconds), bar(seconds / most, 30)});
@@ -101,7 +102,7 @@ std::string human(const Measured& measured, const LoadTimes& times) {
   add("p90", percentile(measured.steady, 0.9));
   add("p99", percentile(measured.steady, 0.99));
   add("max", measured.steady.back());
-  std::string out = load_text(times) + "\n" + table.render(colour_output()) + "\n";
+  std::string out = load_text(times) + "\n" + table_text(table) + "\n";
   out += fact("predictions",
               fmt::format("{} after the first, {} a second", format_count(static_cast<int64_t>(measured.steady.size())),
                           format_number(1 / std::max(measured.mean, 1e-12))));
@@ -140,9 +141,9 @@ int bench(const Options& options) {
   const Model model = load(options.load, configuration(options.load));
   Features inputs;
   if (options.input.inputs.empty()) {
-    inputs = random_inputs(model.function(), options.input.seed);
+    inputs = model.random_inputs(options.input.seed);
   } else {
-    const Inputs read = read_inputs(model.function(), options.input);
+    const Inputs read = read_inputs(model, options.input);
     for (const std::string& text : read.notes) note("bench", text);
     inputs = read.rows[0];
   }
@@ -158,10 +159,10 @@ Command add_bench(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("bench", "How long loading and predicting take, and how much memory");
   add_load_options(*app, options->load);
   app->add_option("-n,--iterations", options->iterations, "Predictions after the first")
-      ->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMostSamples)))
+      ->check(whole_number(1, static_cast<int64_t>(kMostSamples)))
       ->option_text("N");
   app->add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")
-      ->check(CLI::Range(0.001, 86400.0))
+      ->check(number(0.001, 86400))
       ->option_text("S");
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON, times in seconds");

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "checks.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
@@ -23,8 +24,10 @@ struct Options {
 int list(const Options& options, const std::string& folder) {
   const std::vector<CachedModel> models = cached_models(folder);
   size_t bytes = 0;
-  io::Table table({"model", "bytes", "usable", "file"},
-                  {io::Align::left, io::Align::right, io::Align::left, io::Align::left});
+  io::Table table({{"model", io::Shrink::middle},
+                   {"bytes", io::Align::right},
+                   {"usable", io::Align::left},
+                   {"file", io::Shrink::middle}});
   Json json{{"folder", folder}, {"models", Json::array()}};
   for (const CachedModel& m : models) {
     bytes += m.bytes;
@@ -32,7 +35,7 @@ int list(const Options& options, const std::string& folder) {
                    m.file.substr(m.file.rfind('/') + 1)});
     json["models"].push_back({{"model", m.model}, {"file", m.file}, {"bytes", m.bytes}, {"usable", m.usable}});
   }
-  std::string text = models.empty() ? "" : table.render(colour_output()) + "\n";
+  std::string text = models.empty() ? "" : table_text(table) + "\n";
   text += fact("folder", folder) + fact("in all", plural(static_cast<int64_t>(models.size()), "file") + ", " +
                                                       format_bytes(static_cast<double>(bytes)));
   print(options.json ? rendered(json) : text);
@@ -59,7 +62,7 @@ Command add_cache(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("cache", "List or clear the packed weights that loading with --cache keeps");
   app->add_option("WHAT", options->what, "list or clear")
       ->required()
-      ->check(CLI::IsMember({"list", "clear"}))
+      ->check(one_of({"list", "clear"}))
       ->option_text(" ");
   app->add_option("--cache", options->folder, "The folder (default: $MOKA_CACHE, else the user's own)")
       ->option_text("DIR");

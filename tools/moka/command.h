@@ -22,6 +22,11 @@ Command add_explain(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_tune(CLI::App& parent);
 Command add_cache(CLI::App& parent);
+Command add_compile(CLI::App& parent);
+Command add_decompile(CLI::App& parent);
+Command add_metadata(CLI::App& parent);
+Command add_version(CLI::App& parent);
+Command add_completion(CLI::App& parent);
 
 /// The whole program. Results go to standard output, errors to standard error.
 int run(int argc, const char* const* argv);

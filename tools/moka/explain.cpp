@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,7 +10,6 @@
 
 #include "command.h"
 #include "io/table.h"
-#include "io/utf8.h"
 #include "json.h"
 #include "kernel_times.h"
 #include "options.h"
@@ -21,10 +21,14 @@ namespace {
 
 constexpr size_t kShown = 20;
 
+using io::Align;
+using io::Shrink;
+
 struct Options {
   LoadOptions load;
   InputOptions input;
   bool measure = false, all = false, json = false;
+  int predictions = 0;  ///< with measure; 0: as many as take about half a second
 };
 
 /// Costs of a plan: measured where they were, else estimated. Control flow contains what is inside it, so its own cost
@@ -52,11 +56,10 @@ class Costs {
 };
 
 /// The operation and those that it also computes.
-std::string named(const PlannedOperation& operation, size_t width) {
-  std::string fused;
-  if (operation.fused.size() == 1) fused = " +" + middle_shortened(operation.fused[0], width / 2);
-  if (operation.fused.size() > 1) fused = fmt::format(" +{} fused", operation.fused.size());
-  return middle_shortened(operation.name, width - std::min(width, io::display_width(fused))) + fused;
+std::string named(const PlannedOperation& operation) {
+  if (operation.fused.empty()) return operation.name;
+  if (operation.fused.size() == 1) return operation.name + " +" + operation.fused[0];
+  return fmt::format("{} +{} fused", operation.name, operation.fused.size());
 }
 
 std::string operations_text(const ComputePlan& plan, const Costs& costs, const Options& options) {
@@ -68,12 +71,14 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
     std::stable_sort(shown.begin(), shown.end(), [&](size_t a, size_t b) { return costs.of(a) > costs.of(b); });
     shown.resize(std::min(kShown, shown.size()));
   }
-  std::vector<std::string> header{
-      "#", "operation", "type", "device", "kernel", "result", options.measure ? "measured" : "estimated", "share", ""};
-  if (options.all) header.push_back("refused by");
-  std::vector<io::Align> align(header.size(), io::Align::left);
-  align[0] = align[6] = align[7] = io::Align::right;
-  io::Table table(header, align);
+  std::vector<io::Table::Column> columns{
+      {"#", Align::right},      {"operation", Shrink::middle},
+      {"type", Align::left},    {options.measure ? "measured" : "estimated", Align::right},
+      {"share", Align::right},  {"kernel", Shrink::end},
+      {"device", Shrink::drop}, {"result", Shrink::drop},
+      {"", Shrink::drop}};
+  if (options.all) columns.back() = {"refused by", Shrink::wrap};
+  io::Table table(std::move(columns));
   for (size_t i : shown) {
     const PlannedOperation& operation = plan.operations[i];
     const size_t indent = cut ? 0 : 2 * static_cast<size_t>(std::clamp(operation.depth, 0, 16));
@@ -81,20 +86,12 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
     if (!operation.note.empty()) kernel = kernel.empty() ? operation.note : kernel + " (" + operation.note + ")";
     std::string result;
     for (const std::string& type : operation.outputs) result += (result.empty() ? "" : ", ") + short_type(type);
-    std::vector<std::string> row{
-        std::to_string(i + 1),
-        std::string(indent, ' ') + named(operation, options.all ? 64 : 44),
-        operation.type,
-        operation.device,
-        shortened(kernel, 44),
-        shortened(result, 32),
-        format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
-        format_percent(costs.share(i)),
-        bar(costs.share(i), 16)};
-    if (options.all) row.push_back(fmt::format("{}", fmt::join(operation.refusals, "; ")));
-    table.add_row(std::move(row));
+    table.add_row({std::to_string(i + 1), std::string(indent, ' ') + named(operation), operation.type,
+                   format_seconds(costs.of(i)) + (operation.runs > 1 ? fmt::format(" / {} runs", operation.runs) : ""),
+                   format_percent(costs.share(i)), kernel, operation.device, result,
+                   options.all ? fmt::format("{}", fmt::join(operation.refusals, "; ")) : bar(costs.share(i), 16)});
   }
-  std::string out = "\n" + table.render(colour_output());
+  std::string out = "\n" + table_text(table);
   if (cut)
     out += dim(fmt::format("the {} most expensive of {}; --all shows every one in order", shown.size(),
                            plural(static_cast<int64_t>(plan.operations.size()), "operation"))) +
@@ -123,14 +120,17 @@ std::vector<Group> grouped(const ComputePlan& plan, const Costs& costs, const Ke
 }
 
 std::string groups_text(std::string_view title, const std::vector<Group>& groups, double total, size_t most) {
-  io::Table table({std::string(title), "operations", "time", "share", ""},
-                  {io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
+  io::Table table({{std::string(title), Shrink::middle},
+                   {"operations", Align::right},
+                   {"time", Align::right},
+                   {"share", Align::right},
+                   {"", Shrink::drop}});
   for (size_t i = 0; i < std::min(most, groups.size()); ++i) {
     const double share = total > 0 ? groups[i].seconds / total : 0;
     table.add_row({groups[i].name, format_count(groups[i].operations), format_seconds(groups[i].seconds),
                    format_percent(share), bar(share, 30)});
   }
-  std::string out = "\n" + table.render(colour_output());
+  std::string out = "\n" + table_text(table);
   if (groups.size() > most) out += dim(fmt::format("and {} more; --all shows them", groups.size() - most)) + "\n";
   return out;
 }
@@ -156,12 +156,10 @@ std::string refusals_text(const ComputePlan& plan, bool all) {
   const auto list = refusals(plan);
   if (list.empty()) return {};
   const size_t most = all ? list.size() : 10;
-  io::Table table({"refused", "operations", "for example"}, {io::Align::left, io::Align::right, io::Align::left});
+  io::Table table({{"refused", Shrink::wrap}, {"operations", Align::right}, {"for example", Shrink::middle}});
   for (size_t i = 0; i < std::min(most, list.size()); ++i)
-    table.add_row({shortened(list[i].text, all ? 200 : 80),
-                   format_count(static_cast<int64_t>(list[i].operations.size())),
-                   middle_shortened(list[i].operations[0], 40)});
-  std::string out = "\n" + table.render(colour_output());
+    table.add_row({list[i].text, format_count(static_cast<int64_t>(list[i].operations.size())), list[i].operations[0]});
+  std::string out = "\n" + table_text(table);
   if (list.size() > most) out += dim(fmt::format("and {} more reasons; --all shows them", list.size() - most)) + "\n";
   return out;
 }
@@ -174,8 +172,7 @@ std::string remarks_text(const ComputePlan& plan, bool all) {
   const size_t most = all ? SIZE_MAX : 3;
   for (const auto& [pass, texts] : passes) {
     out += fmt::format("  {}  {}\n", pass, dim(plural(static_cast<int64_t>(texts.size()), "time")));
-    for (size_t i = 0; i < std::min(most, texts.size()); ++i)
-      out += "    " + shortened(texts[i], all ? 400 : 100) + "\n";
+    for (size_t i = 0; i < std::min(most, texts.size()); ++i) out += paragraph(texts[i], 4);
     if (texts.size() > most) out += dim(fmt::format("    and {} more", texts.size() - most)) + "\n";
   }
   return out;
@@ -200,8 +197,12 @@ std::string human(const ComputePlan& plan, const Options& options) {
   out += memory_text(plan);
   out += fact("estimated", format_seconds(Costs(plan, false).total()));
   if (options.measure)
-    out += fact("measured", fmt::format("{} ({} in operations)", format_seconds(std::max(0.0, plan.measured_seconds)),
-                                        format_seconds(costs.total())));
+    out += fact("measured", fmt::format("{} a prediction; {} the sum of its operations, timed apart (medians of {})",
+                                        format_seconds(std::max(0.0, plan.measured_seconds)),
+                                        format_seconds(costs.total()), plural(plan.predictions, "prediction")));
+  if (!plan.complete)
+    out +=
+        fact("incomplete", "shapes that depend on values are known only after a prediction: --measure shows the rest");
   out += groups_text("device", grouped(plan, costs, [](const auto& o) { return o.device; }), costs.total(), SIZE_MAX);
   out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(),
                      options.all ? SIZE_MAX : 10);
@@ -229,7 +230,12 @@ Json machine(const ComputePlan& plan, const Options& options) {
               {"packedBytes", plan.packed_bytes},
               {"cachedBytes", plan.cached_bytes}}},
             {"estimatedSeconds", Costs(plan, false).total()}};
-  if (options.measure) json["measuredSeconds"] = plan.measured_seconds;
+  json["complete"] = plan.complete;
+  if (options.measure) {
+    json["measuredSeconds"] = plan.measured_seconds;
+    json["measuredOperationsSeconds"] = costs.total();
+    json["predictions"] = plan.predictions;
+  }
   json["devices"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.device; }));
   json["types"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.type; }));
   json["operations"] = Json::array();
@@ -239,24 +245,32 @@ Json machine(const ComputePlan& plan, const Options& options) {
   return json;
 }
 
+/// How many predictions to measure: an odd number, so that the median is one of them.
+int predictions_of(const Model& model, const Features& inputs, const Options& options) {
+  if (options.predictions > 0) return options.predictions;
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSeconds = 0.5;
+  std::optional<State> state;
+  PredictionOptions prediction;
+  if (!model.function().states.empty()) prediction.state = &state.emplace(model.new_state());
+  model.predict(inputs, prediction);  // pays for what happens once
+  const auto start = Clock::now();
+  model.predict(inputs, prediction);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return static_cast<int>(std::clamp(kSeconds / 2 / std::max(seconds, 1e-6), 3.0, 51.0)) | 1;
+}
+
 int explain(const Options& options) {
   const Model model = load(options.load, configuration(options.load));
   Features inputs;
   if (!options.input.inputs.empty()) {
-    const Inputs read = read_inputs(model.function(), options.input);
+    const Inputs read = read_inputs(model, options.input);
     for (const std::string& text : read.notes) note("explain", text);
     inputs = read.rows[0];
   } else if (options.measure) {
-    inputs = random_inputs(model.function(), options.input.seed);
+    inputs = model.random_inputs(options.input.seed);
   }
-  if (options.measure) {  // the first prediction also pays for what happens once
-    std::optional<State> state;
-    if (!model.function().states.empty()) state = model.new_state();
-    PredictionOptions prediction;
-    if (state) prediction.state = &*state;
-    model.predict(inputs, prediction);
-  }
-  const ComputePlan plan = model.compute_plan(inputs, options.measure);
+  const ComputePlan plan = model.compute_plan(inputs, options.measure ? predictions_of(model, inputs, options) : 0);
   print(options.json ? rendered(machine(plan, options)) : human(plan, options));
   return 0;
 }
@@ -268,12 +282,17 @@ Command add_explain(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("explain", "Where every operation runs and why, what it costs, what was optimized");
   add_load_options(*app, options->load);
-  app->add_flag("--measure", options->measure, "Predict twice and time every operation of the second prediction");
+  auto* measure =
+      app->add_flag("--measure", options->measure, "Predict several times; times are the medians of these predictions");
+  app->add_option("--predictions", options->predictions, "How many --measure takes (default: half a second's, 3 to 51)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(measure)
+      ->option_text("N");
   app->add_flag("--all", options->all, "Every operation, reason and remark, in order");
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer(
-      "Without --input the plan is for the model's default shapes.\n"
+      "Without --input the plan is for the model's default shapes, without --measure nothing is predicted.\n"
       "Example: moka explain Model.mlpackage --measure");
   return {app, "moka explain Model.mlpackage --measure", [options] { return explain(*options); }};
 }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convert.h"
-#include "io/csv.h"
+#include "input_steps.h"
 #include "io/file.h"
 #include "io/io_error.h"
+#include "io/npy.h"
 #include "moka/model.h"
 #include "text.h"
 #include "usage_error.h"
@@ -40,8 +40,11 @@ const FeatureDescription* find(const FunctionDescription& function, std::string_
 /// What was typed, sorted by what it means.
 class Collector {
  public:
-  Collector(const FunctionDescription& function, const InputOptions& options)
+  using AllRandom = std::function<Features(uint64_t seed)>;
+
+  Collector(const FunctionDescription& function, const InputOptions& options, AllRandom all_random)
       : function_(function),
+        all_random_(std::move(all_random)),
         reader_(
             options, [this, &options](const std::string& name) { return random(name, options.seed); }, result_.notes) {}
 
@@ -50,14 +53,15 @@ class Collector {
       throw UsageError(
           fmt::format("no inputs given; expected {} (--input random fills them all)", expected_inputs(function_)));
     for (const std::string& argument : arguments) take(argument);
-    result_.batch = csv_.has_value();
-    result_.rows.emplace_back();
-    for (const auto& input : function_.inputs) {
-      const auto value = values_.find(input.name);
-      if (value != values_.end()) result_.rows[0][input.name] = std::move(value->second);
-    }
-    if (csv_) read_batch();
-    require_all();
+    result_.batch = steps_.has_value();
+    Features common;
+    for (const auto& input : function_.inputs)
+      if (auto value = values_.find(input.name); value != values_.end()) common[input.name] = std::move(value->second);
+    if (steps_)
+      read_batch(common);
+    else
+      result_.rows.push_back(std::move(common));
+    for (size_t r = 0; r < result_.rows.size(); ++r) complete(r);
     return std::move(result_);
   }
 
@@ -67,10 +71,12 @@ class Collector {
   }
 
   FeatureValue random(const std::string& name, uint64_t seed) {
-    if (!random_) random_ = random_inputs(function_, seed);
-    const FeatureValue* value = random_->find(name);
-    if (!value) throw UsageError(fmt::format("input '{}': no random value for this type", name));
-    return *value;
+    if (!random_) random_ = all_random_(seed);
+    if (const FeatureValue* value = random_->find(name)) return *value;
+    FunctionDescription one;  // one that may be left out
+    one.inputs.push_back(*find(function_, name));
+    one.inputs[0].default_value.reset();
+    return random_inputs(one, seed).at(name);
   }
 
   void set(const FeatureDescription& input, FeatureValue value) {
@@ -84,9 +90,7 @@ class Collector {
       if (argument.starts_with(input.name + "=") && (!named || input.name.size() > named->name.size())) named = &input;
     if (named) return set(*named, reader_.read(*named, std::string_view(argument).substr(named->name.size() + 1)));
     if (argument == "random") {
-      for (const auto& input : function_.inputs)
-        if (!values_.contains(input.name) && !input.optional)
-          values_.emplace(input.name, reader_.read(input, "random"));
+      fill_ = true;
       return;
     }
     if (argument.starts_with('@') && take_file(argument.substr(1))) return;
@@ -101,10 +105,9 @@ class Collector {
   /// True when the file gives inputs by their names.
   bool take_file(const std::string& reference) {
     const FileReference file = parse_reference(reference);
-    if (file.extension == "csv") {
-      if (csv_) throw UsageError("expected one table of inputs, got two");
-      csv_ = io::read_csv(file.path);
-      csv_path_ = file.path;
+    if (auto steps = read_steps(function_, file)) {
+      if (steps_) throw UsageError(fmt::format("{}: a batch is already given by {}", steps->path, steps_->path));
+      steps_ = std::move(steps);
       return true;
     }
     if (file.extension == "npz" && file.member.empty()) {
@@ -127,62 +130,75 @@ class Collector {
       const FeatureDescription* input = find(function_, name);
       if (!input) unknown_input(function_, name);
       const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      set(*input, value_from_text(*input, text, fmt::format("{}: input '{}'", file.path, name)));
+      set(*input, value_of(*input, cell_of_json(*input, text, value.is_string()), file.path));
     }
     return true;
   }
 
-  void read_batch() {
-    const Features common = std::move(result_.rows[0]);
-    result_.rows.clear();
-    if (csv_->rows.empty()) throw io::IoError(csv_path_ + ": expected a header and at least one row, got no rows");
+  FeatureValue value_of(const FeatureDescription& input, const Steps::Cell& cell, const std::string& path) {
+    if (cell.literal) return value_from_text(input, cell.text, fmt::format("{}: input '{}'", path, input.name));
+    return reader_.read(input, cell.text);
+  }
+
+  void read_batch(const Features& common) {
     std::vector<std::string> unused;
     bool any = false;
-    for (const std::string& column : csv_->header) {
-      const bool known = find(function_, column);
-      if (!known) unused.push_back(column);
-      if (known && common.find(column))
-        throw UsageError(fmt::format("input '{}': given by --input and by {}", column, csv_path_));
+    for (const std::string& name : steps_->names) {
+      const bool known = find(function_, name);
+      if (!known) unused.push_back(name);
+      if (known && common.find(name))
+        throw UsageError(fmt::format("input '{}': given by --input and by {}", name, steps_->path));
       any |= known;
     }
     if (!any)
-      throw UsageError(fmt::format("{}: no column is named like an input; expected {}, got {}", csv_path_,
-                                   expected_inputs(function_), quoted_list(csv_->header)));
+      throw UsageError(fmt::format("{}: no column is named like an input; expected {}, got {}", steps_->path,
+                                   expected_inputs(function_), quoted_list(steps_->names)));
     if (!unused.empty())
       result_.notes.push_back(
-          fmt::format("{}: not used: column{} {}", csv_path_, unused.size() == 1 ? "" : "s", quoted_list(unused)));
-    for (size_t r = 0; r < csv_->rows.size(); ++r) {
+          fmt::format("{}: not used: column{} {}", steps_->path, unused.size() == 1 ? "" : "s", quoted_list(unused)));
+    for (size_t r = 0; r < steps_->rows.size(); ++r) {
       Features& row = result_.rows.emplace_back(common);
       for (const auto& input : function_.inputs) {
-        const auto column = csv_->column(input.name);
-        if (!column) continue;
-        const std::string& cell = csv_->rows[r][*column];
-        if (cell.empty() && input.optional) continue;
+        const auto cell = steps_->rows[r].find(input.name);
+        if (cell == steps_->rows[r].end()) continue;
+        const bool empty = cell->second.text.empty() && !cell->second.literal;
+        if (empty && (input.optional || input.type != FeatureType::string)) continue;
         try {
-          row[input.name] = reader_.read(input, cell);
+          row[input.name] = value_of(input, cell->second, steps_->path);
         } catch (const UsageError& e) {
-          throw UsageError(fmt::format("{}: row {}: {}", csv_path_, r + 1, e.what()));
+          throw UsageError(fmt::format("{}: {}", place(r), e.what()));
         }
       }
     }
   }
 
-  void require_all() const {
+  std::string place(size_t row) const {
+    return fmt::format("{}: {} {}", steps_->path, steps_->unit, steps_->numbers[row]);
+  }
+
+  /// Fills what is missing where "random" was typed; else nothing that is needed may be missing.
+  void complete(size_t row) {
     std::vector<std::string> missing;
-    for (const auto& input : function_.inputs)
-      if (!input.optional && !result_.rows[0].find(input.name)) missing.push_back(input.name);
+    for (const auto& input : function_.inputs) {
+      if (input.optional || result_.rows[row].find(input.name)) continue;
+      if (fill_)
+        result_.rows[row][input.name] = reader_.read(input, "random");
+      else
+        missing.push_back(input.name);
+    }
     if (!missing.empty())
-      throw UsageError(fmt::format("no value for input{} {}; expected {}", missing.size() == 1 ? "" : "s",
-                                   quoted_list(missing), expected_inputs(function_)));
+      throw UsageError(fmt::format("{}no value for input{} {}; expected {}", steps_ ? place(row) + ": " : std::string(),
+                                   missing.size() == 1 ? "" : "s", quoted_list(missing), expected_inputs(function_)));
   }
 
   const FunctionDescription& function_;
+  AllRandom all_random_;
   Inputs result_;
   ValueReader reader_;
   std::map<std::string, FeatureValue> values_;
   std::optional<Features> random_;
-  std::optional<io::Csv> csv_;
-  std::string csv_path_;
+  std::optional<Steps> steps_;
+  bool fill_ = false;  ///< with random values, where none is given
 };
 
 }  // namespace
@@ -202,7 +218,13 @@ std::string expected_inputs(const FunctionDescription& function) {
 }
 
 Inputs read_inputs(const FunctionDescription& function, const InputOptions& options) {
-  return Collector(function, options).collect(options.inputs);
+  return Collector(function, options, [&](uint64_t seed) { return random_inputs(function, seed); })
+      .collect(options.inputs);
+}
+
+Inputs read_inputs(const Model& model, const InputOptions& options) {
+  return Collector(model.function(), options, [&](uint64_t seed) { return model.random_inputs(seed); })
+      .collect(options.inputs);
 }
 
 }  // namespace moka::cli

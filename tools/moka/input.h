@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "io/npy.h"
 #include "moka/description.h"
 #include "moka/feature.h"
+#include "moka/model.h"
 
 namespace moka::cli {
 
@@ -19,6 +21,7 @@ struct InputOptions {
   uint32_t rate = 0;  ///< hertz; 0: as the file is
   bool pad = false;
   uint64_t seed = 1;
+  std::string pad_option = "--pad", rate_option = "--rate HZ";  ///< what messages call them
 };
 
 /// The inputs of one prediction, or of several.
@@ -30,6 +33,8 @@ struct Inputs {
 
 /// Reads what was typed. Throws UsageError for names and values that don't fit, IoError for files that can't be used.
 Inputs read_inputs(const FunctionDescription& function, const InputOptions& options);
+/// Random values are of shapes that the model can run.
+Inputs read_inputs(const Model& model, const InputOptions& options);
 
 /// Turns one VALUE into what an input wants.
 class ValueReader {
@@ -54,6 +59,10 @@ class ValueReader {
 
 /// A number, JSON text or a comma-separated list as the value of `input`; `where` begins messages.
 FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where);
+
+/// An array as the pixels of an image input: height x width, or with colours in the last or the first dimension.
+/// Numbers are those of 8-bit pictures, except for images of half floats. Throws UsageError; `where` begins messages.
+Image image_of_array(const FeatureDescription& input, const io::Array& array, const std::string& where);
 
 /// Numbers in row-major order as an array of the declared type. `shape` empty: a flat list, which takes the model's
 /// shape where the count allows. Throws UsageError.

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "io/io_error.h"
 #include "io/resize.h"
-#include "io/wav.h"
+#include "io/sound.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -28,8 +28,8 @@ std::string text_of(const std::string& path) {
 
 std::string_view file_kinds(FeatureType type) {
   switch (type) {
-    case FeatureType::multi_array: return ".npy, .npz, .json, .txt or .wav";
-    case FeatureType::image: return ".png, .jpg or .webp";
+    case FeatureType::multi_array: return ".npy, .npz, .json, .txt or sound (.wav, .flac, .ogg, .mp3, ...)";
+    case FeatureType::image: return ".png, .jpg, .webp or .npy";
     case FeatureType::string: return ".txt or .json";
     case FeatureType::int64:
     case FeatureType::float64: return ".txt, .json or .npy";
@@ -47,6 +47,12 @@ io::Array member_of(const FileReference& file, const std::string& input) {
   }
   throw io::IoError(
       fmt::format("{}: no member '{}'; it has {}", file.path, wanted, names.empty() ? "none" : quoted_list(names)));
+}
+
+std::string shape_text(const std::vector<size_t>& shape) {
+  std::string out;
+  for (size_t d : shape) out += fmt::format("{}{}", out.empty() ? "" : " x ", d);
+  return out.empty() ? "one number" : out;
 }
 
 FeatureValue value_of_array(const FeatureDescription& input, const io::Array& array, const std::string& path) {
@@ -127,10 +133,12 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
   const std::string where = fmt::format("input '{}' ({})", input.name, file.path);
   const bool number = input.type == FeatureType::int64 || input.type == FeatureType::float64;
   if (input.type == FeatureType::image && is_picture(file.extension)) return read_picture(input, file.path);
-  if (input.type == FeatureType::multi_array && file.extension == "wav") return read_sound(input, file.path);
-  if (input.type != FeatureType::image && (file.extension == "npy" || file.extension == "npz"))
-    return value_of_array(input, file.extension == "npy" ? io::read_npy(file.path) : member_of(file, input.name),
-                          file.path);
+  if (input.type == FeatureType::multi_array && io::is_sound(file.extension)) return read_sound(input, file.path);
+  if (file.extension == "npy" || file.extension == "npz") {
+    const io::Array array = file.extension == "npy" ? io::read_npy(file.path) : member_of(file, input.name);
+    return input.type == FeatureType::image ? FeatureValue(image_of_array(input, array, where))
+                                            : value_of_array(input, array, file.path);
+  }
   if (file.extension == "csv")
     throw UsageError(
         fmt::format("input '{}': a table gives a batch by its columns: --input @{}", input.name, file.path));
@@ -149,6 +157,43 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
                                input.formatted_type(), file.extension));
 }
 
+Image image_of_array(const FeatureDescription& input, const io::Array& array, const std::string& where) {
+  const bool half = input.image.color == ColorSpace::grayscale_float16;
+  const bool gray = half || input.image.color == ColorSpace::grayscale;
+  std::vector<int64_t> shape(array.shape.begin(), array.shape.end());
+  while (shape.size() > (gray ? 2u : 3u) && shape.front() == 1) shape.erase(shape.begin());
+  if (gray && shape.size() == 3 && shape.back() == 1) shape.pop_back();
+  const auto is_colours = [](int64_t d) { return d == 3 || d == 4; };
+  const bool planes = !gray && shape.size() == 3 && is_colours(shape[0]) &&
+                      (!is_colours(shape[2]) || (shape[1] == input.image.height && shape[2] == input.image.width));
+  const bool fits = gray ? shape.size() == 2 : shape.size() == 3 && (planes || is_colours(shape[2]));
+  if (!fits || array.type == io::ElementType::text)
+    throw UsageError(fmt::format("{}: expected an array of {} for {}, got {} of shape {}", where,
+                                 gray ? "height x width" : "height x width x 3 or 3 x height x width",
+                                 input.formatted_type(), io::element_name(array.type), shape_text(array.shape)));
+  const int64_t height = shape[planes ? 1 : 0], width = shape[planes ? 2 : 1];
+  const int64_t colours = gray ? 1 : shape[planes ? 0 : 2];
+  const std::vector<double> numbers = array.to_doubles();
+  Image image(width, height, half ? PixelFormat::gray_float32 : gray ? PixelFormat::gray8 : PixelFormat::rgb8);
+  const auto at = [&](int64_t x, int64_t y, int64_t c) {
+    return numbers[static_cast<size_t>(planes ? (c * height + y) * width + x : (y * width + x) * colours + c)];
+  };
+  for (int64_t y = 0; y < height; ++y)
+    for (int64_t x = 0; x < width; ++x) {
+      if (half) {
+        reinterpret_cast<float*>(image.pixels.get() + y * image.row_bytes)[x] = static_cast<float>(at(x, y, 0));
+        continue;
+      }
+      for (int64_t c = 0; c < (gray ? 1 : 3); ++c) {
+        const double v = at(x, y, c);
+        if (!(v >= 0 && v <= 255 && v == std::trunc(v)))
+          throw UsageError(fmt::format("{}: expected whole numbers from 0 to 255, got {}", where, format_number(v)));
+        image.pixels.get()[y * image.row_bytes + (gray ? x : x * 3 + c)] = static_cast<uint8_t>(v);
+      }
+    }
+  return image;
+}
+
 FeatureValue ValueReader::read_picture(const FeatureDescription& input, const std::string& path) const {
   const io::Picture picture = io::read_picture(path);
   const bool gray = input.image.color == ColorSpace::grayscale || input.image.color == ColorSpace::grayscale_float16;
@@ -164,7 +209,7 @@ FeatureValue ValueReader::read_picture(const FeatureDescription& input, const st
 
 FeatureValue ValueReader::read_sound(const FeatureDescription& input, const std::string& path) const {
   const std::string where = fmt::format("input '{}' ({})", input.name, path);
-  const io::Audio audio = io::mix_to_mono(io::read_wav(path));
+  const io::Audio audio = io::mix_to_mono(io::read_sound(path));
   std::vector<float> samples = audio.samples;
   uint32_t rate = audio.sample_rate;
   if (options_.rate && options_.rate != rate) {
@@ -188,9 +233,10 @@ FeatureValue ValueReader::read_sound(const FeatureDescription& input, const std:
     if (allowed) want = have;
   }
   if (want != have && !options_.pad)
-    throw UsageError(fmt::format(
-        "{}: expected {} samples, got {} ({} at {} Hz); --pad adds silence or cuts the end off{}", where, want, have,
-        format_seconds(static_cast<double>(have) / rate), rate, options_.rate ? "" : ", --rate HZ resamples"));
+    throw UsageError(fmt::format("{}: expected {} samples, got {} ({} at {} Hz); {} adds silence or cuts the end off{}",
+                                 where, want, have, format_seconds(static_cast<double>(have) / rate), rate,
+                                 options_.pad_option,
+                                 options_.rate ? "" : fmt::format(", {} resamples", options_.rate_option)));
   if (want < have)
     notes_.push_back(fmt::format("{}: using the first {} of {} samples ({} of {})", path, want, have,
                                  format_seconds(static_cast<double>(want) / rate),

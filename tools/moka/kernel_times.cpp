@@ -33,8 +33,11 @@ std::string kernel_times_text(const ComputePlan& plan, bool all) {
     });
     shown.resize(std::min(count, kShown));
   }
-  io::Table table({"kernel chosen for", "kernel", "by", "takes", "the others"},
-                  {io::Align::left, io::Align::left, io::Align::left, io::Align::right, io::Align::left});
+  io::Table table({{"kernel chosen for", io::Shrink::middle},
+                   {"kernel", io::Shrink::middle},
+                   {"by", io::Align::left},
+                   {"takes", io::Align::right},
+                   {"the others", io::Shrink::wrap}});
   for (const PlannedOperation* o : shown) {
     std::vector<KernelTime> others;
     for (const KernelTime& t : o->candidates)
@@ -45,10 +48,9 @@ std::string kernel_times_text(const ComputePlan& plan, bool all) {
       text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", t.kernel, format_seconds(t.seconds),
                           t.kernel == o->kernel_by_rule ? " (the rules')" : "");
     const double seconds = time_of(*o, o->kernel);
-    table.add_row({middle_shortened(o->name, 32), o->kernel, o->chosen_by, seconds > 0 ? format_seconds(seconds) : "",
-                   all ? text : shortened(text, 72)});
+    table.add_row({o->name, o->kernel, o->chosen_by, seconds > 0 ? format_seconds(seconds) : "", text});
   }
-  std::string out = "\n" + table.render(colour_output());
+  std::string out = "\n" + table_text(table);
   if (count > shown.size())
     out += dim(fmt::format("the {} that gain most of {}; --all shows them all", shown.size(),
                            plural(static_cast<int64_t>(count), "measured operation"))) +

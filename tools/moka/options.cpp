@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "checks.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -20,20 +21,21 @@ void add_model(CLI::App& app, LoadOptions& options) {
 void add_load_options(CLI::App& app, LoadOptions& options) {
   add_model(app, options);
   app.add_option("--compute-units", options.compute_units, "all (default), cpuOnly, cpuAndGPU or cpuAndNeuralEngine")
-      ->check(CLI::IsMember({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
+      ->check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
       ->option_text("UNITS");
   app.add_option("--device", options.device, "Only this device and 'reference'")->option_text("NAME");
   app.add_option("--threads", options.threads, "Threads of one prediction (default: one for each core)")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->option_text("N");
   app.add_option("--processors", options.processors,
-                 "Where threads run that help the first, which stays where it is (default: anywhere)")
+                 "Bind worker threads to these processors; the calling thread stays where it is (default: any)")
       ->delimiter(',')
+      ->check(whole_number(0, 65535))
       ->allow_extra_args(false)
       ->option_text("N,N");
   app.add_option("--precision", options.precision,
                  "at-least (default): float16 may be computed in float32; exact: every value rounded to its type")
-      ->check(CLI::IsMember({"at-least", "exact"}))
+      ->check(one_of({"at-least", "exact"}))
       ->option_text("RULE");
   app.add_option("--kernels", options.kernels,
                  "Kernel cache: the file that 'moka tune' wrote, default for the user's own, or off\n"
@@ -52,19 +54,22 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
 void add_input_options(CLI::App& app, InputOptions& options) {
   app.add_option("-i,--input", options.inputs,
                  "name=VALUE: a number, numbers (1,2,3 or [[1,2],[3,4]]), text, random,\n"
-                 "or @file (.npy .npz[:member] .json .png .jpg .webp .wav .txt);\n"
-                 "'random' alone fills every input; @file.npz, @file.json give inputs by name,\n"
-                 "@file.csv a batch: a prediction a row, a column an input")
+                 "or @file (.npy .npz[:member] .json .png .jpg .webp .wav .flac .txt);\n"
+                 "'random' alone fills every input that is not given; @file.npz, @file.json give\n"
+                 "inputs by name. Several predictions come from the rows of @file.csv, from a list\n"
+                 "in @file.json or from the lines of @file.jsonl")
       ->allow_extra_args(false)
       ->option_text("NAME=VALUE");
   app.add_option("--fit", options.fit, "How pictures fill an image input: scaleFill (default), scaleFit or centerCrop")
-      ->check(CLI::IsMember({"scaleFill", "scaleFit", "centerCrop"}))
+      ->check(one_of({"scaleFill", "scaleFit", "centerCrop"}))
       ->option_text("HOW");
   app.add_option("--rate", options.rate, "Resample sound to this sample rate first")
-      ->check(CLI::Range(1u, 10'000'000u))
+      ->check(whole_number(1, 10'000'000))
       ->option_text("HZ");
   app.add_flag("--pad", options.pad, "Make sound as long as the model wants: add silence, or cut the end off");
-  app.add_option("--seed", options.seed, "Of random inputs (default 1)")->option_text("N");
+  app.add_option("--seed", options.seed, "Seed of random inputs (default 1)")
+      ->check(whole_number(0, INT64_MAX))
+      ->option_text("N");
 }
 
 ModelConfiguration configuration(const LoadOptions& options) {

@@ -13,6 +13,9 @@
 namespace moka::cli {
 namespace {
 
+using io::Align;
+using io::Shrink;
+
 constexpr size_t kTop = 5;
 using Entries = std::vector<std::pair<std::string, double>>;
 
@@ -30,20 +33,20 @@ bool are_probabilities(const Entries& entries) {
   return std::all_of(entries.begin(), entries.end(), [](const auto& e) { return e.second >= 0 && e.second <= 1.0001; });
 }
 
-std::string class_text(const Entries& entries, bool colour) {
+std::string class_text(const Entries& entries, bool colour, size_t width) {
   const bool probabilities = are_probabilities(entries);
   double most = 0;
   for (const auto& [key, number] : entries)
     if (std::isfinite(number)) most = std::max(most, std::abs(number));
-  io::Table table({"class", probabilities ? "probability" : "value", ""},
-                  {io::Align::left, io::Align::right, io::Align::left});
+  io::Table table(
+      {{"class", Shrink::middle}, {probabilities ? "probability" : "value", Align::right}, {"", Shrink::drop}});
   for (size_t i = 0; i < std::min(kTop, entries.size()); ++i) {
     const auto& [key, number] = entries[i];
     const double share = probabilities ? number : most > 0 ? number / most : 0;
-    table.add_row({shortened(key, 48), probabilities ? format_percent(number) : format_number(number),
+    table.add_row({key, probabilities ? format_percent(number) : format_number(number),
                    io::painted(bar(share, 30), i ? io::Colour::none : io::Colour::green, colour)});
   }
-  std::string out = table.render(colour);
+  std::string out = table.render(colour, width);
   if (entries.size() > kTop)
     out += io::painted(fmt::format("and {} more", format_count(static_cast<int64_t>(entries.size() - kTop))),
                        io::Colour::dim, colour) +
@@ -58,7 +61,7 @@ std::string first_values(const MultiArray& array, int64_t most) {
   return out + (array.count() > most ? " …" : "");
 }
 
-std::string short_text(const FeatureValue& value, size_t cells) {
+std::string short_text(const FeatureValue& value) {
   struct Visitor {
     std::string operator()(std::monostate) const { return "-"; }
     std::string operator()(int64_t v) const { return std::to_string(v); }
@@ -78,7 +81,7 @@ std::string short_text(const FeatureValue& value, size_t cells) {
   std::string text = std::visit(Visitor{}, value);
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return shortened(text, cells);
+  return text;
 }
 
 std::string missing_text(const ArrayFacts& facts) {
@@ -112,15 +115,18 @@ ArrayFacts facts_of(const MultiArray& array) {
   return facts;
 }
 
-std::string shown(const Features& outputs, const FunctionDescription& function, bool colour) {
+std::string shown(const Features& outputs, const FunctionDescription& function, bool colour, size_t width) {
   std::string out;
   if (const FeatureValue* predicted = outputs.find(function.predicted_feature_name);
       predicted && !function.predicted_feature_name.empty())
     out += fmt::format("{}  {}\n", function.predicted_feature_name,
-                       io::painted(short_text(*predicted, 100), io::Colour::bold, colour));
-  io::Table table(
-      {"output", "type", "min", "max", "mean", "values"},
-      {io::Align::left, io::Align::left, io::Align::right, io::Align::right, io::Align::right, io::Align::left});
+                       io::painted(short_text(*predicted), io::Colour::bold, colour));
+  io::Table table({{"output", Shrink::middle},
+                   {"type", Shrink::end},
+                   {"min", Align::right},
+                   {"max", Align::right},
+                   {"mean", Align::right},
+                   {"values", Shrink::end}});
   bool any = false;
   std::string lists;
   for (const auto& [name, value] : outputs) {
@@ -132,15 +138,14 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
                       io::painted(entries.size() == 1 ? std::string("1 entry")
                                                       : format_count(static_cast<int64_t>(entries.size())) + " entries",
                                   io::Colour::dim, colour));
-      if (!entries.empty()) lists += class_text(entries, colour);
+      if (!entries.empty()) lists += class_text(entries, colour, width);
       continue;
     }
     any = true;
     const auto* array = std::get_if<MultiArray>(&value);
     if (!array || array->count() < 2) {
       const bool picture = std::holds_alternative<Image>(value);
-      table.add_row({name, type_of(value), "", "", "",
-                     picture ? io::painted("-o DIR writes it", io::Colour::dim, colour) : short_text(value, 60)});
+      table.add_row({name, type_of(value), "", "", "", picture ? "-o DIR writes it" : short_text(value)});
       continue;
     }
     const ArrayFacts facts = facts_of(*array);
@@ -148,29 +153,29 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     const auto number = [&](double v) {
       return facts.finite ? format_number(shortest(v, array->type())) : std::string("-");
     };
-    std::string values = short_text(value, 60);
-    if (!missing.empty()) values = io::painted(missing, io::Colour::red, colour) + "  " + values;
+    std::string values = short_text(value);
+    if (!missing.empty()) values = missing + "  " + values;
     table.add_row({name, type_of(value), number(facts.least), number(facts.most), number(facts.mean), values});
   }
-  if (any) out += (out.empty() ? "" : "\n") + table.render(colour);
+  if (any) out += (out.empty() ? "" : "\n") + table.render(colour, width);
   if (out.empty() && !lists.empty()) lists.erase(0, 1);
   return out + lists;
 }
 
-std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool colour) {
-  std::vector<std::string> header{"row"};
-  for (const auto& output : function.outputs) header.push_back(output.name);
-  io::Table table(header);
-  const size_t cells = std::max<size_t>(16, 100 / std::max<size_t>(1, function.outputs.size()));
+std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool colour,
+                        size_t width) {
+  std::vector<io::Table::Column> columns{{"row"}};
+  for (const auto& output : function.outputs) columns.emplace_back(output.name, Align::automatic, Shrink::end);
+  io::Table table(std::move(columns));
   for (size_t r = 0; r < outputs.size(); ++r) {
     std::vector<std::string> row{std::to_string(r + 1)};
     for (const auto& output : function.outputs) {
       const FeatureValue* value = outputs[r].find(output.name);
-      row.push_back(value ? short_text(*value, cells) : "-");
+      row.push_back(value ? short_text(*value) : "-");
     }
     table.add_row(std::move(row));
   }
-  return table.render(colour);
+  return table.render(colour, width);
 }
 
 }  // namespace moka::cli

@@ -4,17 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "io/line.h"
 #include "json.h"
 #include "moka/description.h"
 #include "moka/feature.h"
 
 namespace moka::cli {
 
-/// The outputs of one prediction for a person: classes as top five, everything else in a table.
-std::string shown(const Features& outputs, const FunctionDescription& function, bool colour);
+/// The outputs of one prediction for a person: classes as top five, everything else in a table. `width`: of a line.
+std::string shown(const Features& outputs, const FunctionDescription& function, bool colour,
+                  size_t width = io::kAnyWidth);
 
 /// A batch: a row a prediction.
-std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool colour);
+std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool colour,
+                        size_t width = io::kAnyWidth);
 
 /// Least, greatest and mean of an array's numbers, nan and infinity counted aside.
 struct ArrayFacts {

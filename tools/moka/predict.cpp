@@ -5,12 +5,14 @@
 #include <memory>
 #include <optional>
 
+#include "checks.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
 #include "options.h"
 #include "output.h"
 #include "print.h"
+#include "states.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -23,6 +25,7 @@ struct Options {
   std::string folder;
   int64_t repeat = 1;
   bool state = false, json = false;
+  std::string load_state, save_state;  ///< folders
 };
 
 /// What every repetition of every row took, and what the last repetition gave.
@@ -30,20 +33,23 @@ struct Run {
   std::vector<Features> outputs;
   double seconds = 0;
   int64_t predictions = 0;
+  std::vector<std::string> states;  ///< files of saved ones
 };
 
 Run predict_all(const Model& model, const Options& options, const Inputs& inputs) {
   using Clock = std::chrono::steady_clock;
   Run run;
   const bool stateful = !model.function().states.empty();
-  if (options.state && !stateful) throw UsageError("--state: the model has no states");
+  const bool keeps = options.state || !options.load_state.empty() || !options.save_state.empty();
+  if (keeps && !stateful) throw UsageError("--state: the model has no states");
   std::optional<State> state;
   if (stateful) state = model.new_state();
+  if (!options.load_state.empty()) read_states(*state, options.load_state);
   io::Progress progress("predicting", static_cast<size_t>(options.repeat) * inputs.rows.size());
   for (int64_t i = 0; i < options.repeat; ++i) {
     run.outputs.clear();
     for (const Features& row : inputs.rows) {
-      if (stateful && !options.state && run.predictions) state = model.new_state();
+      if (stateful && !keeps && run.predictions) state = model.new_state();
       PredictionOptions prediction;
       if (state) prediction.state = &*state;
       const auto start = Clock::now();
@@ -53,16 +59,18 @@ Run predict_all(const Model& model, const Options& options, const Inputs& inputs
       progress.advance();
     }
   }
+  if (!options.save_state.empty()) run.states = write_states(*state, options.save_state);
   return run;
 }
 
 int predict(const Options& options) {
   const Model model = load(options.load, configuration(options.load));
-  const Inputs inputs = read_inputs(model.function(), options.input);
+  const Inputs inputs = read_inputs(model, options.input);
   for (const std::string& text : inputs.notes) note("predict", text);
   const Run run = predict_all(model, options, inputs);
   std::vector<std::string> files;
   if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder);
+  if (!run.states.empty()) note("predict", fmt::format("states saved in {}", options.save_state));
   if (options.json) {
     Json json{{"model", options.load.path}, {"predictions", run.predictions}, {"seconds", run.seconds}};
     if (inputs.batch)
@@ -70,12 +78,13 @@ int predict(const Options& options) {
     else
       json["outputs"] = to_json(run.outputs[0]);
     if (!files.empty()) json["files"] = files;
+    if (!run.states.empty()) json["states"] = run.states;
     print(rendered(json));
     return kFine;
   }
   const bool colour = colour_output();
-  print(inputs.batch ? shown_batch(run.outputs, model.function(), colour)
-                     : shown(run.outputs[0], model.function(), colour));
+  print(inputs.batch ? shown_batch(run.outputs, model.function(), colour, line_width())
+                     : shown(run.outputs[0], model.function(), colour, line_width()));
   std::string times = fmt::format("{} in {}", plural(run.predictions, "prediction"), format_seconds(run.seconds));
   if (run.predictions > 1)
     times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));
@@ -98,16 +107,22 @@ Command add_predict(CLI::App& parent) {
   app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
       ->option_text("DIR");
   app->add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
-  app->add_option("--repeat", options->repeat, "Predict so often; the last outputs are shown")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+  app->add_option("--load-state", options->load_state,
+                  "Begin with the states of this folder, NAME.npy each; keeps one state")
+      ->option_text("DIR");
+  app->add_option("--save-state", options->save_state,
+                  "Write the states here after the last prediction; keeps one state")
+      ->option_text("DIR");
+  app->add_option("--repeat", options->repeat, "Predict N times and show the last outputs")
+      ->check(whole_number(1, 1'000'000'000))
       ->option_text("N");
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer(
       "Examples:\n"
       "  moka predict Classifier.mlmodel --input image=@cat.jpg --fit centerCrop\n"
-      "  moka predict Sleep.mlmodel --input wake=6 --input estimatedSleep=8 --input coffee=2\n"
+      "  moka predict Sleep.mlmodel -i wake=6 -i estimatedSleep=8\n"
       "  moka predict Sleep.mlmodel --input @nights.csv -o predictions\n"
-      "  moka predict Model.mlpackage --input random");
+      "  moka predict Chat.mlpackage --input @steps.jsonl --state");
   return {app, "moka predict Classifier.mlmodel --input image=@cat.jpg", [options] { return predict(*options); }};
 }
 

@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
-#include "io/table.h"
+#include "io/utf8.h"
 
 namespace moka::cli {
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void note(std::string_view command, std::string_view text) {
-  std::string line(text);
-  for (char& c : line)
-    if (c == '\n' || c == '\r') c = ' ';
+  std::string line;  // one line of UTF-8, whatever bytes of a file a message quotes
+  for (const char32_t c : io::decode_utf8(text)) io::append_utf8(line, c == '\n' || c == '\r' ? U' ' : c);
   std::fflush(stdout);
   std::fputs(fmt::format("moka{}{}: {}\n", command.empty() ? "" : " ", command, line).c_str(), stderr);
 }
@@ -26,8 +26,26 @@ bool colour_output() {
 std::string bold(std::string_view text) { return io::painted(text, io::Colour::bold, colour_output()); }
 std::string dim(std::string_view text) { return io::painted(text, io::Colour::dim, colour_output()); }
 
+size_t line_width() {
+  static const size_t width = io::line_width(stdout);
+  return width;
+}
+
+std::string table_text(const io::Table& table) { return table.render(colour_output(), line_width()); }
+
 std::string fact(std::string_view label, std::string_view value) {
-  return dim(fmt::format("{:<12}", label)) + std::string(value) + "\n";
+  constexpr size_t kIndent = 12;
+  const std::string name = fmt::format("{:<{}}", label, kIndent);
+  return dim(name.back() == ' ' ? name : name + ' ') + paragraph(value, kIndent).substr(kIndent);
+}
+
+std::string paragraph(std::string_view text, size_t indent) {
+  const size_t width = line_width();
+  std::string out;
+  for (const std::string& line :
+       io::wrapped(text, width == io::kAnyWidth ? width : width - std::min(indent, width / 2)))
+    out += std::string(indent, ' ') + line + "\n";
+  return out;
 }
 
 }  // namespace moka::cli

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "io/utf8.h"
-
 namespace moka::cli {
 namespace {
 
@@ -129,38 +127,6 @@ std::string bar(double fraction, int width) {
   std::string out;
   for (int i = 0; i < eighths / 8; ++i) out += "█";
   return out += kEighths[eighths % 8];
-}
-
-std::string shortened(std::string_view text, size_t cells) {
-  if (io::display_width(text) <= cells) return std::string(text);
-  std::string out;
-  size_t used = 0;
-  for (char32_t c : io::decode_utf8(text)) {
-    std::string one;
-    io::append_utf8(one, c);
-    used += io::display_width(one);
-    if (used >= cells) break;
-    out += one;
-  }
-  return out + "…";
-}
-
-std::string middle_shortened(std::string_view text, size_t cells) {
-  if (io::display_width(text) <= cells || cells < 4) return shortened(text, cells);
-  const std::u32string characters = [&] {
-    const auto decoded = io::decode_utf8(text);
-    return std::u32string(decoded.begin(), decoded.end());
-  }();
-  const auto encoded = [](std::u32string_view part) {
-    std::string out;
-    for (char32_t c : part) io::append_utf8(out, c);
-    return out;
-  };
-  std::u32string_view head = characters, tail = characters;
-  const size_t front = (cells - 1) / 3, back = cells - 1 - front;
-  while (io::display_width(encoded(head)) > front) head.remove_suffix(1);
-  while (io::display_width(encoded(tail)) > back) tail.remove_prefix(1);
-  return encoded(head) + "…" + encoded(tail);
 }
 
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/line.h"
+
 namespace moka::cli {
 
 /// "812 B", "4.21 kB", "17.3 MB": powers of 1000.
@@ -35,11 +37,8 @@ TensorType parse_tensor_type(std::string_view mil_type);
 
 /// A horizontal bar of `fraction` (cut to 0..1) of `width` cells, in eighths of a cell.
 std::string bar(double fraction, int width);
-/// At most `cells` terminal cells, with an ellipsis where something was left out.
-std::string shortened(std::string_view text, size_t cells);
-
-/// As above, what is left out taken from the middle: both ends of a name tell something.
-std::string middle_shortened(std::string_view text, size_t cells);
+using io::middle_shortened;
+using io::shortened;
 
 /// The candidate that `name` most likely stands for: few edits away, letter case counting little.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);

@@ -73,19 +73,25 @@ int64_t disturbed_in(const ComputePlan& plan) {
 }
 
 std::string human(const std::vector<Tuned>& shapes, int64_t disturbed, const std::string& file) {
-  io::Table table({"operation", "type", "result", "times", "chosen", "takes", "the rules'", "takes", "gain"},
-                  {io::Align::left, io::Align::left, io::Align::left, io::Align::right, io::Align::left,
-                   io::Align::right, io::Align::left, io::Align::right, io::Align::right});
+  using io::Align, io::Shrink;
+  io::Table table({{"operation", Shrink::middle},
+                   {"type", Align::left},
+                   {"result", Shrink::end},
+                   {"times", Shrink::drop},
+                   {"chosen", Shrink::middle},
+                   {"takes", Align::right},
+                   {"the rules'", Shrink::middle},
+                   {"takes", Align::right},
+                   {"gain", Align::right}});
   for (const Tuned& t : shapes) {
     const PlannedOperation& o = *t.first;
     const bool same = o.kernel == o.kernel_by_rule;
-    table.add_row({middle_shortened(o.name, 32), o.type,
-                   shortened(o.outputs.empty() ? "" : short_type(o.outputs[0]), 28), std::to_string(t.operations),
+    table.add_row({o.name, o.type, o.outputs.empty() ? "" : short_type(o.outputs[0]), std::to_string(t.operations),
                    o.kernel, format_seconds(t.chosen), same ? "" : o.kernel_by_rule,
                    same ? "" : format_seconds(t.by_rule), same ? "" : format_percent(1 - t.chosen / t.by_rule)});
   }
   const Sums s = sums_of(shapes);
-  std::string out = table.render(colour_output()) + "\n";
+  std::string out = table_text(table) + "\n";
   out += fact("measured", fmt::format("{} now, {} from the cache", plural(s.measured, "shape"),
                                       static_cast<int64_t>(shapes.size()) - s.measured));
   if (disturbed > 0)
@@ -153,11 +159,11 @@ int tune(const Options& options) {
   const Model model = load(options.load, c);
   Features inputs;
   if (!options.input.inputs.empty()) {
-    const Inputs read = read_inputs(model.function(), options.input);
+    const Inputs read = read_inputs(model, options.input);
     for (const std::string& text : read.notes) note("tune", text);
     inputs = read.rows[0];
   } else if (!options.shapes.empty()) {
-    inputs = random_inputs(model.function(), options.input.seed);
+    inputs = model.random_inputs(options.input.seed);
     for (const std::string& text : options.shapes) add_shape(text, model.function(), inputs);
   }
   const ComputePlan plan = model.compute_plan(inputs);

@@ -173,8 +173,9 @@ std::string support_markdown(const Support& support) {
       const DeviceUse* use = use_of(support, name, d);
       std::string cell;
       if (use != nullptr) {
-        cell = share(use->taken, use->asked);
-        if (use->taken < use->asked) cell += ": " + reasons(use->refusals, 1);
+        const bool elsewhere = use->kernels.empty();
+        cell = elsewhere ? "on `reference`" : share(use->taken, use->asked);
+        if (!elsewhere && use->taken < use->asked) cell += ": " + reasons(use->refusals, 1);
       }
       out += " " + cell + " |";
     }
@@ -196,7 +197,7 @@ std::string kernels_markdown(const Support& support, const std::string& operatio
     }
     if (use->kernels.empty()) rows += "| " + d + " | none | | |\n";
   }
-  return "Of the operations in the cases, each kernel is asked for those that the ones before it refused. Predictions "
+  return "Each kernel is asked for the operations of the cases that the kernels before it refused. Predictions "
          "widen float16\nto float32 first unless precision is exact.\n\n"
          "| Device | Kernel | Takes | Refuses |\n|---|---|---|---|\n" +
          rows;

@@ -104,7 +104,7 @@ def structure_of(structure: _moka.ModelStructure) -> Any:
     elif structure.models:
         pipeline = ct.MLModelStructurePipeline(sub_models=[(name, structure_of(s)) for name, s in structure.models])
     elif structure.layers or structure.type.startswith("neuralNetwork"):
-        network = ct.MLModelStructureNeuralNetwork(layers=[_layer(layer) for layer in structure.layers])
+        network = ct.MLModelStructureNeuralNetwork(layers=[_layer(layer) for layer in structure.layers if layer.depth == 0])
     return ct.MLModelStructure(neuralnetwork=network, program=program, pipeline=pipeline)
 
 

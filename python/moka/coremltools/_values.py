@@ -15,8 +15,12 @@ def runtime_errors() -> Iterator[None]:
     """Everything that Core ML's own module raises for a value or a model is a RuntimeError."""
     try:
         yield
-    except _moka.Error:
-        raise
+    except _moka.Error as e:
+        # Messages name functions of moka; its users know coremltools'.
+        text = str(e).replace("new_state", "make_state")
+        if text == str(e):
+            raise
+        raise type(e)(text) from e
     except (TypeError, ValueError, OSError) as e:
         raise RuntimeError(str(e)) from e
 

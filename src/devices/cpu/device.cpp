@@ -1,7 +1,9 @@
 #include "devices/cpu/device.h"
 
+#include <algorithm>
+
 #include "devices/cpu/isa.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
 
@@ -10,38 +12,11 @@ namespace {
 class Cpu final : public kernel::Device {
  public:
   Cpu() {
-    isa();  // limits oneDNN before its first use
-    for (auto family : {byte_kernels(),
-                        winograd_kernels(),
-                        groups_kernels(),
-                        narrow_kernels(),
-                        taps_kernels(),
-                        pointwise_kernels(),
-                        depthwise_kernels(),
-                        planes_kernels(),
-                        transposed_pixels_kernels(),
-                        transposed_phases_kernels(),
-                        stream_kernels(),
-                        conv_kernels(),
-                        strassen_kernels(),
-                        gemm_kernels(),
-                        matmul_kernels(),
-                        elementwise_kernels(),
-                        norm_kernels(),
-                        reduce_kernels(),
-                        recurrent_kernels(),
-                        concat_kernels(),
-                        attention_kernels(),
-                        line_kernels(),
-                        lrn_kernels(),
-                        max_pool_kernels(),
-                        sample_kernels(),
-                        permute_kernels(),
-                        slice_kernels(),
-                        slice_update_kernels(),
-                        gather_kernels(),
-                        quantize_kernels()})
-      kernels_.insert(kernels_.end(), family.begin(), family.end());
+    isa();  // sets oneDNN's instruction set, which must happen before its first use
+    const std::span<const KernelFamily> listed = kernel_families();
+    std::vector<KernelFamily> families(listed.begin(), listed.end());
+    std::ranges::stable_sort(families, {}, &KernelFamily::order);
+    for (const KernelFamily& f : families) kernels_.insert(kernels_.end(), f.kernels.begin(), f.kernels.end());
   }
   std::string_view name() const override { return "cpu"; }
   std::string description() const override { return describe(); }

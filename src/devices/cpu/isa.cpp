@@ -31,7 +31,7 @@ Isa detect() {
   return Isa::base;
 }
 
-/// What oneDNN will use, which its own environment variable may limit further.
+/// The set that oneDNN will use. Its own environment variable may limit it further.
 Isa of_onednn() {
   const auto set = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   auto has = [set](dnnl::cpu_isa i) { return (set & static_cast<unsigned>(i)) == static_cast<unsigned>(i); };
@@ -43,7 +43,7 @@ Isa limited() {
   if (const char* limit = std::getenv("MOKA_MAX_CPU_ISA"); limit != nullptr) {
     const std::string_view text = limit;
     const Isa most = text == "base" ? Isa::base : text == "avx2" ? Isa::avx2 : Isa::avx512;
-    // Refused once oneDNN has made a primitive; its own choice then stays.
+    // oneDNN ignores this once it has created a primitive.
     if (most < best) dnnl::set_max_cpu_isa(most == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
     return std::min({most, best, of_onednn()});
   }
@@ -57,9 +57,9 @@ Isa isa() {
   return chosen;
 }
 
-bool has_byte_products() {
+bool has_vnni() {
 #if defined(__x86_64__)
-  // Not all compilers know the name "avxvnni".
+  // Not all compilers know the name "avxvnni", so ask the processor.
   unsigned a = 0, b = 0, c = 0, d = 0;
   switch (isa()) {
     case Isa::avx512: return __builtin_cpu_supports("avx512vnni");
@@ -72,7 +72,7 @@ bool has_byte_products() {
 
 uint8_t channel_block() { return isa() == Isa::avx512 ? 16 : 8; }
 
-int64_t second_level_cache() {
+int64_t l2_cache_bytes() {
   static const int64_t bytes = [] {
     constexpr int64_t kUsual = 512 << 10, kMost = 2 << 20;
 #if defined(_SC_LEVEL2_CACHE_SIZE)

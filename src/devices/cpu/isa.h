@@ -5,22 +5,22 @@
 
 namespace moka::devices::cpu {
 
-/// Instruction sets that make a difference to the kernels.
+/// The instruction sets that kernels are compiled for.
 enum class Isa : uint8_t { base, avx2, avx512 };
 
-/// The best of this processor that MOKA_MAX_CPU_ISA allows.
+/// The best one that this processor has and MOKA_MAX_CPU_ISA allows.
 Isa isa();
-/// Whether that set comes with sums of four products of bytes (VNNI).
-bool has_byte_products();
-/// Channels of one group in the blocked layout that convolutions ask for.
+/// Whether the processor also has int8 dot products (VNNI).
+bool has_vnni();
+/// Channels per block in the layout that convolutions ask for.
 uint8_t channel_block();
-/// Bytes of a core's second-level cache, or what most processors have where the system does not tell.
-int64_t second_level_cache();
+/// Bytes of a core's L2 cache; a typical size if the system does not tell.
+int64_t l2_cache_bytes();
 /// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".
 std::string describe();
-/// The same with what tells models of one name apart and oneDNN's version.
+/// The same with the processor's signature, which tells models of the same name apart, and oneDNN's version.
 std::string identity();
-/// Rough speed of one thread for cost estimates: fp32 operations and bytes moved in a second.
+/// Rough speed of one thread for cost estimates: fp32 operations and bytes moved per second.
 double flops_per_second();
 double bytes_per_second();
 

@@ -3,12 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <memory>
-#include <mutex>
 
-#include "devices/cpu/kernels/common.h"
+#include "devices/cpu/common/common.h"
 #include "devices/cpu/vector/loops.h"
 
 namespace moka::devices::cpu::onednn {
@@ -19,156 +15,7 @@ using kernel::Layout;
 using tag = dnnl::memory::format_tag;
 
 namespace {
-
 constexpr auto kF32 = dnnl::memory::data_type::f32;
-constexpr size_t kMaxArguments = 8;
-
-std::string key_of(const Desc& plain, const Desc& packed) {
-  auto text = [](const Desc& d) {
-    const dnnl_memory_desc_t& m = d.data;
-    std::string s;
-    for (int i = 0; i < m.ndims; i++)
-      s += cat(m.dims[i], "/", m.padded_dims[i], "/",
-               m.format_kind == dnnl_blocked ? m.format_desc.blocking.strides[i] : -1, ",");
-    if (m.format_kind == dnnl_blocked) {
-      const auto& b = m.format_desc.blocking;
-      for (int i = 0; i < b.inner_nblks; i++) s += cat(b.inner_idxs[i], "b", b.inner_blks[i], ",");
-    } else {
-      // An opaque format: its description decides it.
-      const auto* raw = reinterpret_cast<const unsigned char*>(&m.format_desc);
-      for (size_t i = 0; i < sizeof(m.format_desc); i++) s += cat(static_cast<int>(raw[i]), ".");
-    }
-    return s;
-  };
-  return cat("onednn ", text(plain), " to ", text(packed));
-}
-
-Error failed(std::string_view what, dnnl_status_t status) {
-  return fail(ErrorCode::internal, "oneDNN ", what, ": status ", static_cast<int>(status));
-}
-
-/// A primitive that many threads may run at once. Memory objects are made when more runs overlap than ever before, and
-/// kept; a run prefers those that already point where it wants.
-class Shared {
- public:
-  explicit Shared(const Launch& launch)
-      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()) {
-    const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
-    if ((scratch_bytes = scratch.get_size()) > 0)
-      arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, Launch::From::scratch, 0, 0, {}});
-  }
-
-  std::vector<Launch::Argument> arguments;
-  std::vector<std::shared_ptr<const std::byte>> packed;  // parallel to arguments
-  dnnl::primitive_desc_base pd;
-  dnnl::primitive primitive;
-  size_t scratch_bytes = 0;
-  int addend = -1;
-
-  Status prepare(kernel::PrepareContext& context) {
-    OneThread scope;
-    try {
-      primitive = dnnl::primitive(pd.get());
-      packed.resize(arguments.size());
-      for (size_t i = 0; i < arguments.size(); i++) {
-        const Launch::Argument& a = arguments[i];
-        if (a.from != Launch::From::packed) continue;
-        auto reorder = [&](const ir::TensorView& value, std::byte* to) -> Status {
-          dnnl::memory from(a.plain, engine(), value.as<std::byte>() + a.offset), into(a.desc, engine(), to);
-          dnnl::stream stream(engine());
-          dnnl::reorder(from, into).execute(stream, from, into);
-          stream.wait();
-          return {};
-        };
-        packed[i] =
-            MOKA_TRY(context.pack(a.index, cat(key_of(a.plain, a.desc), " at ", a.offset), a.desc.get_size(), reorder));
-      }
-    } catch (const dnnl::error& e) {
-      return fail(ErrorCode::internal, "oneDNN: ", e.what());
-    }
-    return {};
-  }
-
-  Status run(const KernelArgs& args) {
-    std::array<void*, kMaxArguments> data{};
-    for (size_t i = 0; i < arguments.size(); i++) {
-      const auto at = static_cast<size_t>(arguments[i].index);
-      switch (arguments[i].from) {
-        case Launch::From::in: data[i] = args.in[at].as<std::byte>() + arguments[i].offset; break;
-        case Launch::From::out: {
-          data[i] = args.out[at].as<std::byte>() + arguments[i].offset;
-          if (addend < 0) break;
-          const auto* add = args.in[static_cast<size_t>(addend)].as<std::byte>() + arguments[i].offset;
-          if (add != data[i]) std::memcpy(data[i], add, arguments[i].desc.get_size());
-          break;
-        }
-        case Launch::From::packed: data[i] = const_cast<std::byte*>(packed[i].get()); break;
-        case Launch::From::scratch: data[i] = args.own<std::byte>(); break;
-      }
-    }
-    std::unique_ptr<Slot> slot = take(data);
-    if (!slot) {
-      try {
-        slot = make_slot();
-      } catch (const dnnl::error& e) {
-        return fail(ErrorCode::internal, "oneDNN memory: ", e.what());
-      }
-    }
-    Status result;
-    dnnl_status_t status = dnnl_success;
-    for (size_t i = 0; i < arguments.size() && status == dnnl_success; i++) {
-      if (slot->data[i] == data[i]) continue;
-      status = dnnl_memory_set_data_handle(slot->arguments[i].memory, data[i]);
-      slot->data[i] = data[i];
-    }
-    if (status == dnnl_success) {
-      OneThread scope;
-      status = dnnl_primitive_execute(primitive.get(), slot->stream.get(), static_cast<int>(arguments.size()),
-                                      slot->arguments.data());
-    }
-    give_back(std::move(slot));
-    if (status != dnnl_success) return failed("execution", status);
-    return {};
-  }
-
- private:
-  struct Slot {
-    dnnl::stream stream;
-    std::vector<dnnl::memory> memories;
-    std::array<dnnl_exec_arg_t, kMaxArguments> arguments{};
-    std::array<void*, kMaxArguments> data{};
-  };
-
-  std::unique_ptr<Slot> make_slot() const {
-    auto slot = std::make_unique<Slot>();
-    slot->stream = dnnl::stream(engine());
-    for (size_t i = 0; i < arguments.size(); i++) {
-      slot->memories.emplace_back(arguments[i].desc, engine(), nullptr);
-      slot->arguments[i] = {arguments[i].id, slot->memories.back().get()};
-    }
-    return slot;
-  }
-
-  std::unique_ptr<Slot> take(const std::array<void*, kMaxArguments>& data) {
-    std::lock_guard lock(mutex_);
-    if (free_.empty()) return nullptr;
-    auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& s) { return s->data == data; });
-    if (it == free_.end()) it = std::prev(free_.end());
-    std::unique_ptr<Slot> slot = std::move(*it);
-    *it = std::move(free_.back());
-    free_.pop_back();
-    return slot;
-  }
-
-  void give_back(std::unique_ptr<Slot> slot) {
-    std::lock_guard lock(mutex_);
-    free_.push_back(std::move(slot));
-  }
-
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Slot>> free_;
-};
-
 }  // namespace
 
 const dnnl::engine& engine() {
@@ -205,60 +52,42 @@ Desc describe(const ir::Shape& shape, Layout layout) {
   return {dims, kF32, rank == 3 ? tag::nCw8c : rank == 4 ? tag::nChw8c : tag::nCdhw8c};
 }
 
+namespace {
+
+struct PostOp {
+  algorithm function;
+  float alpha, beta;
+  bool operator==(const PostOp&) const = default;
+};
+
+/// The post-ops that compute an epilogue; empty: oneDNN has none.
+std::vector<PostOp> post_ops_of(const ir::Epilogue& e) {
+  using enum algorithm;
+  [[maybe_unused]] const float a = e.alpha, b = e.beta;
+#define MOKA_EPILOGUE(name, exact, limits, vector, expression, ...) \
+  if (e.op == #name) return {__VA_ARGS__};
+#include "kernel/epilogues.inc"
+#undef MOKA_EPILOGUE
+  return {};
+}
+
+}  // namespace
+
 size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to) {
-  struct Function {
-    algorithm a;
-    float alpha, beta;
-    bool operator==(const Function&) const = default;
-  };
-  std::vector<Function> all;
+  std::vector<PostOp> all;
   size_t n = 0;
   if (m.call.has_addend()) to.append_sum();
   for (const ir::Epilogue& e : m.epilogue) {
-    const size_t before = all.size();
-    auto add = [&](algorithm a, float alpha = 0, float beta = 0) { all.push_back({a, alpha, beta}); };
-    if (e.op == "relu")
-      add(algorithm::eltwise_relu);
-    else if (e.op == "relu6")
-      add(algorithm::eltwise_clip, 0, 6);
-    else if (e.op == "clip")
-      add(algorithm::eltwise_clip, e.alpha, e.beta);
-    else if (e.op == "sigmoid")
-      add(algorithm::eltwise_logistic);
-    else if (e.op == "tanh")
-      add(algorithm::eltwise_tanh);
-    else if (e.op == "silu")
-      add(algorithm::eltwise_swish, 1);
-    else if (e.op == "leaky_relu")
-      add(algorithm::eltwise_relu, e.alpha);
-    else if (e.op == "elu")
-      add(algorithm::eltwise_elu, e.alpha);
-    else if (e.op == "gelu")
-      add(algorithm::eltwise_gelu_erf);
-    else if (e.op == "gelu_tanh")
-      add(algorithm::eltwise_gelu_tanh);
-    else if (e.op == "linear_activation")
-      add(algorithm::eltwise_linear, e.alpha, e.beta);
-    else if (e.op == "abs")
-      add(algorithm::eltwise_abs);
-    else if (e.op == "sqrt")
-      add(algorithm::eltwise_sqrt);
-    else if (e.op == "square")
-      add(algorithm::eltwise_square);
-    else if (e.op == "exp")
-      add(algorithm::eltwise_exp);
-    else if (e.op == "moka_hard_swish")
-      add(algorithm::eltwise_hardswish);
-    else if (e.op == "sigmoid_hard") {
-      add(algorithm::eltwise_linear, e.alpha, e.beta);
-      add(algorithm::eltwise_clip, 0, 1);
-    } else
-      break;
-    // Its kernels compute a second function of the same kind with the numbers of the first.
-    for (size_t i = before; i < all.size(); i++)
-      for (size_t j = 0; j < i; j++)
-        if (all[i].a == all[j].a && all[i] != all[j]) return n;
-    for (size_t i = before; i < all.size(); i++) to.append_eltwise(1, all[i].a, all[i].alpha, all[i].beta);
+    const std::vector<PostOp> added = post_ops_of(e);
+    if (added.empty()) break;
+    // oneDNN computes a second post-op of the same function with the first one's parameters.
+    for (const PostOp& p : added)
+      for (const PostOp& before : all)
+        if (p.function == before.function && p != before) return n;
+    for (const PostOp& p : added) {
+      to.append_eltwise(1, p.function, p.alpha, p.beta);
+      all.push_back(p);
+    }
     n++;
   }
   return n;
@@ -301,7 +130,7 @@ std::vector<Part> divide(const ir::Shape& in, Layout in_layout, const ir::Shape&
     return parts;
   }
   if (in_layout.kind == Layout::Kind::channels_last || out_layout.kind == Layout::Kind::channels_last) return {whole};
-  // Whole blocks, of row-major data too: narrower pieces are slow.
+  // Divide at multiples of a block in row-major data, too, because narrower parts are slow.
   const int64_t block = channel_block(), of_group = out[1] / groups, in_of_group = in[1] / groups;
   int64_t step = block;  // channels of the result
   if (groups > 1)
@@ -337,47 +166,6 @@ Run input_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t gr
 
 Run result_of(const Part& part, const ir::Shape& whole, Layout layout) {
   return run_of(part, whole, layout, part.channel, part.channels);
-}
-
-void Launch::in(int id, const Desc& desc, int arg, int64_t first) {
-  arguments_.push_back({id, desc, From::in, arg, static_cast<size_t>(first) * sizeof(float), {}});
-}
-void Launch::out(int id, const Desc& desc, int64_t first) {
-  arguments_.push_back({id, desc, From::out, 0, static_cast<size_t>(first) * sizeof(float), {}});
-}
-void Launch::packed(int id, const Desc& desc, int arg, const Desc& plain, int64_t first) {
-  if (desc == plain)
-    in(id, desc, arg, first);
-  else
-    arguments_.push_back({id, desc, From::packed, arg, static_cast<size_t>(first) * sizeof(float), plain});
-}
-
-kernel::KernelChoice choose(std::string_view kernel, const std::vector<Launch>& launches,
-                            const kernel::MatchCall& call) {
-  kernel::KernelChoice c;
-  c.kernel = kernel;
-  c.note = launches.front().primitive().impl_info_str();
-  c.tiles = static_cast<int64_t>(launches.size());
-  c.in_place = launches.front().addend();
-  for (const Launch::Argument& a : launches.front().arguments()) {
-    if (a.from != Launch::From::packed) continue;
-    c.in_prepare_only.resize(call.call.all_args().size());
-    c.in_prepare_only[static_cast<size_t>(a.index)] = true;
-  }
-  auto parts = std::make_shared<std::vector<std::unique_ptr<Shared>>>();
-  for (const Launch& launch : launches) {
-    parts->push_back(std::make_unique<Shared>(launch));
-    c.thread_scratch = std::max(c.thread_scratch, parts->back()->scratch_bytes);
-  }
-  c.prepare = [parts](kernel::PrepareContext& context) -> Status {
-    for (auto& part : *parts) MOKA_TRY(part->prepare(context));
-    return {};
-  };
-  c.run = [parts](const KernelArgs& args) -> Status {
-    for (int64_t i = args.begin; i < args.end; i++) MOKA_TRY((*parts)[static_cast<size_t>(i)]->run(args));
-    return {};
-  };
-  return c;
 }
 
 }  // namespace moka::devices::cpu::onednn

@@ -8,7 +8,18 @@
 
 #include "kernel/kernel.h"
 
-/// What kernels that oneDNN runs share.
+/// What kernels over oneDNN share.
+///
+/// oneDNN divides an operation among OpenMP threads by itself. Moka does not use that: divide() cuts the operation into
+/// parts, each part becomes a Launch, a primitive for one thread, and choose() makes tiles of them:
+///
+///   OneThread scope;
+///   for (const Part& part : divide(x, l, y, l, groups, threads)) {
+///     Launch& launch = launches.emplace_back(primitive_desc_of(part));
+///     launch.in(DNNL_ARG_SRC, src_desc, call.arg_index("x"), input_of(part, x, l, groups).first);
+///     launch.out(DNNL_ARG_DST, dst_desc, result_of(part, y, l).first);
+///   }
+///   KernelChoice c = choose("cpu.x.onednn", launches, m);
 namespace moka::devices::cpu::onednn {
 
 using Dims = dnnl::memory::dims;
@@ -17,8 +28,7 @@ using kernel::Layout;
 
 const dnnl::engine& engine();
 
-/// Keeps oneDNN from making OpenMP's threads on this thread while it lives: an operation is divided into primitives of
-/// one thread each, which Moka's own threads run.
+/// While it lives, oneDNN uses no OpenMP threads when the current thread calls it.
 class OneThread {
  public:
   OneThread();
@@ -37,25 +47,27 @@ Desc any(const Dims& dims);
 Desc describe(const ir::Shape& shape, kernel::Layout layout);
 Dims dims_of(const ir::Shape& shape);
 
-/// Appends the addend, if there is one, and the epilogues that oneDNN has, from the first; returns how many of these.
+/// Appends the addend, if there is one, and epilogues from the first on, as long as oneDNN has them. Returns how many
+/// epilogues it appended.
 size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to);
-/// Makes `c`, of one part and complete but for this, add the addend after it has run, row-major and without epilogues.
+/// Makes `c` add the addend after it has run. `c` must be complete, row-major, of one part and without epilogues.
 void add_afterwards(kernel::KernelChoice& c, const kernel::MatchCall& m);
 /// Attributes with user-managed scratch memory.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post = {});
 /// Whether the implementation is a plain loop nest.
 bool is_plain_loops(const dnnl::primitive_desc_base& pd);
 
-/// What a primitive does of an operation: some of its images, or some of the channels of one.
+/// A part of an operation: some of its images, or some of the channels of one image.
 struct Part {
   int64_t image = 0, images = 0, group = 0, groups = 0, channel = 0, channels = 0;  ///< channels of the result
 };
-/// Parts for as many of `threads` as there is work for. Each is a run of the data's bytes in both layouts.
-/// `groups` of channels that do not mix; pooling has as many as channels.
+/// Divides an operation into at most `threads` parts, each of which is a contiguous run of bytes in both layouts.
+/// `groups` is the number of groups of channels that do not depend on each other; for pooling it is the number of
+/// channels.
 std::vector<Part> divide(const ir::Shape& in, Layout in_layout, const ir::Shape& out, Layout out_layout, int64_t groups,
                          int threads);
 
-/// A part's input or result, and which element of the whole is its first.
+/// A part's input or result, and the position of its first element in the whole.
 struct Run {
   ir::Shape shape;
   int64_t first;
@@ -63,16 +75,16 @@ struct Run {
 Run input_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t groups);
 Run result_of(const Part& part, const ir::Shape& whole, Layout layout);
 
-/// A primitive, of a part of an operation, and where each of its arguments comes from. `first`: the element of the
-/// operation's data that is the first one of the part's.
+/// A primitive for a part of an operation, and where each of its arguments comes from. `first` is the position of the
+/// part's first element in the operation's tensor.
 class Launch {
  public:
   explicit Launch(const dnnl::primitive_desc_base& pd) : primitive_(pd) {}
   void in(int id, const Desc& desc, int arg, int64_t first = 0);
   void out(int id, const Desc& desc, int64_t first = 0);
-  /// A constant input, reordered once from `plain` (how its row-major bytes are to be read) to `desc`.
+  /// A constant input, reordered once to `desc`. `plain` describes its row-major bytes.
   void packed(int id, const Desc& desc, int arg, const Desc& plain, int64_t first = 0);
-  /// The primitive adds this input, which it finds where its result goes.
+  /// The primitive adds this input, which is copied to where the result goes before it runs.
   void addend(int arg) { addend_ = arg; }
 
   enum class From : uint8_t { in, out, packed, scratch };

@@ -1,4 +1,5 @@
-// A device to copy. docs/adding-a-device.md says what to do after copying; the comments here say what each part is for.
+// A device to copy when adding one. docs/adding-a-device.md says what to do after copying. The comments here explain
+// each part.
 #include "devices/null/device.h"
 
 #include <cstring>
@@ -9,44 +10,47 @@ namespace {
 
 using namespace kernel;
 
-// A kernel is one way to run one or several operations. Its `match` is asked while a plan is made, with concrete types,
-// and answers with a choice (how it will run, and what it needs) or with a refusal. It must not keep references into
-// `call`, which is gone when the plan is made.
+// A kernel is one way to run one or several operations. While a plan is made, the planner calls its `match` with
+// concrete types. The answer is a choice (how it will run and what it needs) or a refusal. The choice must not refer to
+// `call`, which does not outlive planning.
 Match match_identity(const MatchCall& call) {
-  // Parameters are looked up by the names of the operation's definition in src/ops. `x` is always there, because the
-  // definition says so; `call.call.has("x")` asks for optional ones.
+  // Parameters have the names of the operation's definition in src/ops. By that definition `x` is required. For
+  // optional parameters ask call.call.has() first.
   const ir::Type& type = call.call.type("x");
 
-  // A refusal is a short noun phrase: it is shown to people behind the kernel's name, "null.identity: strings".
+  // A refusal is a short noun phrase. People see it after the kernel's name: "null.identity: strings".
   if (!type.is_tensor()) return Match::no("not a tensor");
   if (type.dtype() == ir::DType::string) return Match::no("strings");
   auto bytes = ir::storage_bytes(type.dtype(), type.shape());
-  if (!bytes.ok()) return Match::no("a size that is too large");
+  if (!bytes.ok()) return Match::no("a tensor that is too large");
 
   KernelChoice choice;
   choice.kernel = "null.identity";  // static storage: a literal
 
-  // Inputs are numbered over all parameters; keep the number, so that running needs no lookup.
+  // Inputs are numbered over all parameters. Keep the number so that running needs no lookup.
   const auto x = static_cast<size_t>(call.call.arg_index("x"));
 
-  // Layouts: inputs and outputs are row-major unless asked for otherwise. This kernel takes what comes and gives the
-  // same, which saves conversions; `in` has one entry for each input, `out` one for each output.
+  // Inputs and outputs are row-major unless the choice asks for other layouts. This kernel takes its input in any
+  // layout and returns the same one, which saves conversions. `in` has one entry per input, `out` one per output.
   const Layout layout = call.layouts[x];
   choice.in.resize(call.call.all_args().size());
   choice.in[x] = layout;
   choice.out = {layout};
   auto stored = storage_bytes(type.dtype(), type.shape(), layout);
-  if (!stored.ok()) return Match::no("a size that is too large");
+  if (!stored.ok()) return Match::no("a tensor that is too large");
 
-  // Cost in seconds: what the planner compares. Bytes read and written over the memory's speed will do here.
+  // The estimated cost in seconds, here the bytes read and written over the memory's bandwidth.
   choice.cost = 2.0 * static_cast<double>(*stored) / 8e9;
 
-  // What else a choice can say, none of which a copy needs: `scratch` bytes of working memory; `in_prepare_only` for
-  // inputs that `prepare` reads and repacks once (weights); `in_place` for an input whose memory the output may take
-  // over; `tiles` so that threads can share the work, or `shares` for a kernel that divides it itself; `epilogues`
-  // for the fused activation functions that the kernel applies itself (the executor applies those left over).
+  // A choice can say more that a copy does not need:
+  //   scratch              bytes of working memory
+  //   in_prepare_only      inputs, such as weights, that `prepare` reads and packs once
+  //   in_place             an input whose memory the output may take over
+  //   tiles                into how many parts threads may divide the work
+  //   internally_parallel  that `run` divides the work itself, with kernel/parallel.h
+  //   epilogues            how many fused activation functions the kernel applies; the executor applies the rest
 
-  // Runs in many sessions at once: only constants may be captured, and nothing may be allocated.
+  // Many sessions call this at once, so it may capture only constants. It must not allocate.
   choice.run = [x, n = *stored](const KernelArgs& args) -> Status {
     if (n > 0 && args.in[x].data != args.out[0].data) std::memcpy(args.out[0].data, args.in[x].data, n);
     return {};
@@ -54,19 +58,19 @@ Match match_identity(const MatchCall& call) {
   return Match::yes(std::move(choice));
 }
 
-// A kernel for all operations (an empty list of names) is asked for each. This one exists to refuse: the reason is what
-// `explain` shows for every operation that the device leaves to the next.
+// A kernel with an empty list of operations is asked for each one. This one only gives a reason, which `explain` shows
+// for every operation that the device leaves to the next.
 Match match_anything(const MatchCall&) { return Match::no("no hardware"); }
 
 class Null final : public Device {
  public:
   // The name by which options and reports call the device.
   std::string_view name() const override { return "null"; }
-  // The hardware, for people: a product name and what matters of it.
+  // The hardware, for people: its product name and what matters about it.
   std::string description() const override { return "runs nothing but copies"; }
-  // Which of the compute units of a model configuration it belongs to; one that is not allowed is not asked.
+  // The compute unit that a model configuration must allow for the device to be asked.
   ComputeUnit unit() const override { return ComputeUnit::cpu; }
-  // When it is asked among the devices, lowest first; negative: only when named, as befits this one.
+  // Devices are asked in ascending rank. A negative one, as here, is asked only when a configuration names it.
   int rank() const override { return -1; }
   // Best first: the first kernel that matches an operation runs it.
   std::span<const KernelDef> kernels() const override {
@@ -78,7 +82,7 @@ class Null final : public Device {
 
 }  // namespace
 
-// One object for the life of the process. Look for hardware here, once; where there is none, `kernels` is empty.
+// One object for the life of the process. Look for hardware here, once. If there is none, leave `kernels` empty.
 const Device& device() {
   static const Null d;
   return d;

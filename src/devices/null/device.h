@@ -4,7 +4,7 @@
 
 namespace moka::devices::null {
 
-/// A device to copy: complete, and of no use. It refuses every operation but `identity`.
+/// A complete device to copy when adding one. It refuses every operation but `identity`.
 const kernel::Device& device();
 
 }  // namespace moka::devices::null

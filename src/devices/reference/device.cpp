@@ -6,7 +6,7 @@ namespace {
 
 using namespace kernel;
 
-/// Cost of plain loops: an order of magnitude below any kernel worth having.
+/// The cost of plain loops, an order of magnitude above that of any optimized kernel.
 double estimate(const MatchCall& call) {
   double elements = 0;
   for (const ir::Type& t : call.outputs)
@@ -20,7 +20,7 @@ Match match(const MatchCall& call) {
   KernelChoice c;
   c.kernel = "reference";
   c.cost = estimate(call);
-  // A changed list.
+  // Operations that change a list may do so in place.
   if (call.outputs.size() == 1 && call.outputs[0].is_list() && version.param_index("ls") >= 0)
     c.in_place = call.call.arg_index("ls");
   c.run = [&version](const KernelArgs& args) { return version.reference(*args.call, args.out); };

@@ -4,7 +4,8 @@
 
 namespace moka::devices::reference {
 
-/// Runs every operation with its reference kernel: the fallback that cannot refuse, and the yardstick.
+/// Runs every operation with its reference function. It is the fallback that refuses nothing, and what other devices
+/// are tested against.
 const kernel::Device& device();
 
 }  // namespace moka::devices::reference

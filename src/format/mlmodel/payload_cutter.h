@@ -28,7 +28,7 @@ struct CutSpec {
 };
 
 /// Reads the wire format of a Model. Any payload_index already in `spec` is dropped.
-/// Errors: malformed (not protobuf, nested too deep, a payload that is no whole number of elements).
+/// Errors: malformed (not protobuf, nested too deep, a payload that ends within an element).
 Result<CutSpec> cut_payloads(const Bytes& spec);
 
 }  // namespace moka::format

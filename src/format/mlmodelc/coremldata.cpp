@@ -1,80 +1,13 @@
 #include "format/mlmodelc/coremldata.h"
 
-#include <cstring>
 #include <string_view>
+
+#include "format/mlmodelc/stream.h"
 
 namespace moka::format {
 namespace {
 
 constexpr uint64_t string_labels_tag = 100, int64_labels_tag = 101;  // oneof numbers of ClassLabels
-
-/// Reads a flat little-endian stream; every count is checked against the bytes that are left.
-class Stream {
- public:
-  explicit Stream(const Bytes& bytes) : bytes_(bytes) {}
-
-  size_t left() const { return bytes_.size() - at_; }
-
-  template <class T>
-  Result<T> number(std::string_view what) {
-    if (left() < sizeof(T)) return ends(what, sizeof(T));
-    T v;
-    std::memcpy(&v, bytes_.data() + at_, sizeof v);
-    at_ += sizeof v;
-    return v;
-  }
-
-  Result<Bytes> bytes(std::string_view what, uint64_t size) {
-    if (size > left()) return ends(what, size);
-    Bytes out = bytes_.slice(at_, size);
-    at_ += size;
-    return out;
-  }
-
-  Result<Bytes> sized_bytes(std::string_view what) {
-    auto size = MOKA_TRY(number<uint64_t>(what));
-    return bytes(what, size);
-  }
-
-  Result<std::string> string(std::string_view what) {
-    Bytes b = MOKA_TRY(sized_bytes(what));
-    return std::string(b.text());
-  }
-
-  /// A count of elements of at least `element` bytes each.
-  Result<uint64_t> count(std::string_view what, size_t element) {
-    auto n = MOKA_TRY(number<uint64_t>(what));
-    if (n > left() / element)
-      return fail(ErrorCode::malformed, "coremldata.bin: ", what, " counts ", n, " elements at byte ", at_, " with ",
-                  left(), " bytes left");
-    return n;
-  }
-
-  Result<std::vector<std::string>> strings(std::string_view what) {
-    auto n = MOKA_TRY(count(what, sizeof(uint64_t)));
-    std::vector<std::string> out;
-    out.reserve(n);
-    for (uint64_t i = 0; i < n; ++i) out.push_back(MOKA_TRY(string(what)));
-    return out;
-  }
-
-  Status expect(std::string_view what, uint64_t value) {
-    auto got = MOKA_TRY(number<uint64_t>(what));
-    if (got != value)
-      return fail(ErrorCode::malformed, "coremldata.bin: ", what, " before byte ", at_, " is ", got, ", expected ",
-                  value);
-    return {};
-  }
-
- private:
-  Error ends(std::string_view what, uint64_t size) const {
-    return fail(ErrorCode::malformed, "coremldata.bin: ", what, " at byte ", at_, " takes ", size, " bytes; ", left(),
-                " are left");
-  }
-
-  const Bytes& bytes_;
-  size_t at_ = 0;
-};
 
 Status read_class_labels(Stream& in, CoreMLData& out) {
   auto kind = MOKA_TRY(in.number<uint64_t>("kind of class labels"));
@@ -112,24 +45,6 @@ Status read_tail(Stream& in, CoreMLData& out) {
     return fail(ErrorCode::malformed, "coremldata.bin: ", in.left(), " bytes follow the tail of model type ", out.type);
   return {};
 }
-
-/// Appends little-endian numbers and counted strings.
-class Writer {
- public:
-  template <class T>
-  void number(T value) {
-    out.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void string(std::string_view text) {
-    number<uint64_t>(text.size());
-    out += text;
-  }
-  void strings(const std::vector<std::string>& list) {
-    number<uint64_t>(list.size());
-    for (const auto& s : list) string(s);
-  }
-  std::string out;
-};
 
 void write_tail(Writer& w, const CoreMLData& data) {
   if (data.is_neural_network()) {
@@ -174,12 +89,49 @@ std::string write_coremldata(const CoreMLData& data) {
   return std::move(w.out);
 }
 
+namespace {
+
+/// What Xcode 9 wrote for classic models and pipelines: the 32 bytes that are behind the target elsewhere are before
+/// it. A classic model's message follows as it is, or with its size, or behind the description.
+Status read_first_layout(Stream& in, CoreMLData& out) {
+  Bytes block = MOKA_TRY(in.bytes("header", 24));  // 8 of 32 were read as the length of an empty target
+  out.spec_version = 1;
+  for (size_t i = 0; i < block.size(); i += sizeof(uint32_t)) {
+    uint32_t v;
+    std::memcpy(&v, block.data() + i, sizeof v);
+    if (v > 0 && v < 256) out.spec_version = v;
+  }
+  out.target = MOKA_TRY(in.string("target"));
+  const bool classic = !out.is_neural_network() && !out.is_program() && !out.is_pipeline();
+  if (!classic) {
+    out.description = MOKA_TRY(in.sized_bytes("model description"));
+    return read_tail(in, out);
+  }
+  if (Stream sized = in; sized.left() >= sizeof(uint64_t)) {
+    auto bytes = sized.sized_bytes("specification");
+    if (bytes.ok()) {
+      out.spec = sized.left() > 0 ? MOKA_TRY(sized.bytes("specification", sized.left())) : *bytes;
+      out.target = "spec";
+      return {};
+    }
+  }
+  out.spec = MOKA_TRY(in.bytes("specification", in.left()));
+  out.target = "spec";
+  return {};
+}
+
+}  // namespace
+
 Result<CoreMLData> parse_coremldata(const Bytes& file) {
-  Stream in(file);
+  Stream in(file, "coremldata.bin");
   CoreMLData out;
   out.type = MOKA_TRY(in.number<uint32_t>("model type"));
   for (uint64_t& v : out.version) v = MOKA_TRY(in.number<uint64_t>("compiler version"));
   out.target = MOKA_TRY(in.string("target"));
+  if (out.target.empty()) {
+    MOKA_TRY(read_first_layout(in, out));
+    return out;
+  }
   out.spec_version = MOKA_TRY(in.number<uint32_t>("specification version"));
   MOKA_TRY(in.bytes("header", 28));
   if (out.target == "spec") {

@@ -1,5 +1,7 @@
 #include <filesystem>
 
+#include "format/espresso/specification.h"
+#include "format/file_kind.h"
 #include "format/mlmodelc/coremldata.h"
 #include "format/model_file_rep.h"
 #include "format/path_guard.h"
@@ -16,6 +18,20 @@ constexpr uint64_t max_stages = 65536;
 Result<ModelFile> open_compiled(const std::string& path, const std::string& root, const OpenOptions& options, int depth,
                                 uint64_t& left);
 
+/// The kind of a compiled network and its class labels, where its layers cannot be read.
+void describe_network(const CoreMLData& data, proto::Model& model) {
+  model.clear_Type();
+  if (data.type == 303) {
+    model.mutable_neuralnetworkregressor();
+  } else if (data.type == 500) {
+    model.mutable_neuralnetwork();
+  } else {
+    auto& classifier = *model.mutable_neuralnetworkclassifier();
+    for (const auto& label : data.string_labels) classifier.mutable_stringclasslabels()->add_vector(label);
+    for (const int64_t label : data.int64_labels) classifier.mutable_int64classlabels()->add_vector(label);
+  }
+}
+
 Status open_stages(const std::string& folder, const std::string& root, const OpenOptions& options, int depth,
                    uint64_t& left, uint64_t count, ModelFile::Rep& rep) {
   if (depth >= max_pipeline_depth)
@@ -24,10 +40,48 @@ Status open_stages(const std::string& folder, const std::string& root, const Ope
     if (left == 0) return fail(ErrorCode::malformed, "pipelines hold more than ", max_stages, " models");
     --left;
     std::string name = cat("model", i);
-    std::string child = MOKA_TRY_IN(resolve_inside(root, folder, name), cat("pipeline of ", count, " models"));
-    rep.children.push_back(MOKA_TRY_IN(open_compiled(child, root, options, depth + 1, left), name));
+    auto open = [&]() -> Result<ModelFile> {
+      std::string child = MOKA_TRY_IN(resolve_inside(root, folder, name), cat("pipeline of ", count, " models"));
+      return MOKA_TRY_IN(open_compiled(child, root, options, depth + 1, left), name);
+    };
+    auto child = open();
+    if (!child.ok() && options.any_kind) return {};
+    rep.children.push_back(MOKA_TRY(std::move(child)));
   }
   return {};
+}
+
+/// The file's bytes; empty where it is absent.
+Result<Bytes> optional_file(const std::string& folder, const std::string& root, std::string_view name) {
+  auto path = resolve_inside(root, folder, name);
+  if (path.ok()) return map_file(*path);
+  if (path.error().code() == ErrorCode::not_found) return Bytes();
+  return std::move(path).error();
+}
+
+/// The layers of a compiled neural network as those of a specification.
+Status read_network(const std::string& folder, const std::string& root, const CoreMLData& data,
+                    const OpenOptions& options, ModelFile::Rep& rep) {
+  auto file = [&](std::string_view name) -> Result<Bytes> {
+    return map_file(MOKA_TRY_IN(resolve_inside(root, folder, name), "compiled neural network"));
+  };
+  Bytes net_file = MOKA_TRY(file("model.espresso.net")), shape_file = MOKA_TRY(file("model.espresso.shape"));
+  const size_t memory = espresso::json_memory(net_file.size() + shape_file.size());
+  if (options.budget) MOKA_TRY(options.budget->take(memory, "layers of a compiled neural network"));
+  auto read = [&]() -> Status {
+    espresso::Network net = MOKA_TRY(espresso::parse_net(net_file));
+    net.shapes = MOKA_TRY(espresso::parse_shapes(shape_file));
+    net.blobs =
+        MOKA_TRY(espresso::parse_weights(MOKA_TRY(file(net.storage.empty() ? "model.espresso.weights" : net.storage))));
+    if (Bytes images = MOKA_TRY(optional_file(folder, root, "model/coremldata.bin")); !images.empty())
+      net.transforms.merge(MOKA_TRY(espresso::parse_transforms(images)));
+    Bytes optionals = MOKA_TRY(optional_file(folder, root, "neural_network_optionals/coremldata.bin"));
+    return espresso::to_specification(net, data, espresso::parse_optionals(optionals), *rep.decoded.model,
+                                      rep.decoded.payloads);
+  };
+  Status status = read();
+  if (options.budget) options.budget->give_back(memory);
+  return status;
 }
 
 Result<ModelFile> open_compiled(const std::string& path, const std::string& root, const OpenOptions& options, int depth,
@@ -38,35 +92,37 @@ Result<ModelFile> open_compiled(const std::string& path, const std::string& root
   std::string folder = MOKA_TRY(real_path(path));
   std::string data_path = MOKA_TRY(resolve_inside(root, folder, "coremldata.bin"));
   rep->raw = MOKA_TRY(map_file(data_path));
-  CoreMLData data = MOKA_TRY(parse_coremldata(rep->raw));
+  Result<CoreMLData> parsed = parse_coremldata(rep->raw);
+  if (!parsed.ok())
+    return foreign_or(std::move(parsed).error(), rep->raw, "the header of a compiled model").in("coremldata.bin");
+  const CoreMLData data = *std::move(parsed);
   rep->weights = MOKA_TRY(WeightStore::in_folder(root, folder));
   rep->compiled = std::make_unique<CompiledInfo>(
       CompiledInfo{data.type, {data.version[0], data.version[1], data.version[2]}, data.target, {}});
-  auto metadata = resolve_inside(root, folder, "metadata.json");
-  if (metadata.ok()) {
-    rep->compiled->metadata_json = MOKA_TRY(map_file(*metadata));
-  } else if (metadata.error().code() != ErrorCode::not_found) {
-    return std::move(metadata).error();
-  }
+  rep->compiled->metadata_json = MOKA_TRY(optional_file(folder, root, "metadata.json"));
 
   if (data.target == "spec") {
-    rep->decoded = MOKA_TRY(decode_model(data.spec, options.budget));
+    MOKA_TRY(decode_file(data.spec, options, *rep));
     if (static_cast<uint32_t>(rep->decoded.model->Type_case()) != data.type)
       return fail(ErrorCode::malformed, "coremldata.bin says model type ", data.type, ", its specification holds type ",
                   static_cast<int>(rep->decoded.model->Type_case()));
     return ModelFile(std::move(rep));
   }
-  if (data.is_neural_network())
-    return fail(ErrorCode::unsupported,
-                "compiled neural networks (.mlmodelc of the espresso flavour) are not supported; the .mlmodel or "
-                ".mlpackage it was made from is");
+  rep->remark = MOKA_TRY(check_version(static_cast<int>(data.spec_version), data.description, "ModelDescription"));
   rep->decoded = MOKA_TRY(decode_description(data.description, options.budget));
   proto::Model& model = *rep->decoded.model;
   model.set_specificationversion(static_cast<int32_t>(data.spec_version));
-  if (data.is_program()) {
-    std::string mil = MOKA_TRY_IN(resolve_inside(root, folder, "model.mil"), "compiled ML program");
-    rep->mil_text = MOKA_TRY(map_file(mil));
-    if (rep->mil_text.empty()) return fail(ErrorCode::malformed, "model.mil is empty");
+  if (data.is_neural_network()) {
+    Status read = read_network(folder, root, data, options, *rep);
+    if (!read.ok() && !options.any_kind) return std::move(read).error();
+    if (!read.ok()) describe_network(data, model);
+  } else if (data.is_program()) {
+    auto mil = resolve_inside(root, folder, "model.mil");
+    if (!mil.ok() && options.any_kind) return ModelFile(std::move(rep));
+    rep->mil_text = MOKA_TRY(map_file(MOKA_TRY_IN(std::move(mil), "compiled ML program")));
+    if (rep->mil_text.text().find("program") == std::string_view::npos)
+      return foreign_or(fail(ErrorCode::malformed, "expected MIL text, got no program"), rep->mil_text, "MIL text")
+          .in("model.mil");
   } else {
     switch (data.type) {
       case 200: model.mutable_pipelineclassifier(); break;

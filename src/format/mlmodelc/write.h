@@ -3,17 +3,48 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "format/model_file.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "format/mlmodelc/coremldata.h"
 
+namespace moka::proto {
+class Model;
+class ModelDescription;
+}  // namespace moka::proto
+
+/// Parts of a compiled model's folder.
 namespace moka::format {
 
-/// Writes `model` as a compiled model that needs no other file. `folder` is made; it must not exist, or be empty.
-/// `mil`: the program of an ML program, else unused: other models keep their whole specification (the target "spec").
-/// `weights`: files by name relative to the folder, e.g. "weights/weight.bin". `functions`: of an ML program.
-/// Errors: invalid_argument (the folder holds something; `model` is compiled already), io. What was written before an
-/// error is removed.
-Status write_mlmodelc(const ModelFile& model, std::string_view mil, uint64_t functions,
-                      const std::map<std::string, Bytes>& weights, const std::string& folder);
+/// Sections of analytics/coremldata.bin: a name, then keys and values.
+using Analytics = std::vector<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>>;
+std::string write_analytics(const Analytics& sections);
+
+/// A list of strings (modelNames/coremldata.bin).
+std::string write_strings(const std::vector<std::string>& list);
+
+/// Base64 of the SHA-256 of the bytes.
+std::string hash(const Bytes& bytes);
+
+/// The message with maps ordered by key. `with_metadata`: also an empty metadata message is written.
+std::string serialize_description(const proto::ModelDescription& description, bool with_metadata);
+
+/// "weights/weight.bin" for "@model_path/weights/weight.bin". Error malformed for names that leave the folder.
+Result<std::string> weight_file_name(std::string_view name);
+
+/// Class labels and the probabilities' layer of a neural network classifier.
+void set_class_labels(const proto::Model& model, CoreMLData& data);
+
+/// Names of a pipeline's models, model0, model1, ... where the specification has none.
+std::vector<std::string> stage_names(const proto::Model& pipeline);
+
+/// The bytes of each model of a pipeline, `type` being the field number of its kind. Error malformed.
+Result<std::vector<Bytes>> stage_specifications(const Bytes& specification, uint32_t type);
+
+/// Makes `folder`, which must not exist or be empty, with these files; what was written before an error is removed.
+/// Errors: invalid_argument (the folder holds something), io.
+Status write_folder(const std::map<std::string, Bytes>& files, const std::string& folder);
 
 }  // namespace moka::format

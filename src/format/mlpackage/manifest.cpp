@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "format/file_kind.h"
 #include "format/path_guard.h"
 
 namespace moka::format {
@@ -47,7 +48,8 @@ Result<Manifest> parse_manifest(const Bytes& bytes) {
   };
   json root = json::parse(source.begin(), source.end(), limit, false);
   if (deep) return fail(ErrorCode::malformed, "Manifest.json nests deeper than ", max_depth);
-  if (!root.is_object()) return fail(ErrorCode::malformed, "Manifest.json is not a JSON object");
+  if (!root.is_object())
+    return foreign_or(fail(ErrorCode::malformed, "expected a JSON object"), bytes, "a JSON object").in("Manifest.json");
   std::string version = MOKA_TRY(text(root, "fileFormatVersion", true, "the package"));
   if (!version.starts_with("1."))
     return fail(ErrorCode::unsupported, "Manifest.json: fileFormatVersion '", version, "'; supported is 1.0.0");

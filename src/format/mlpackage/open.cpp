@@ -45,7 +45,7 @@ Result<ModelFile> open_package(const std::string& path, const OpenOptions& optio
     return fail(ErrorCode::unsupported, "the root model '", manifest.items[manifest.root].path,
                 "' is a folder; supported is a specification file (.mlmodel)");
   rep->raw = MOKA_TRY(map_file(model));
-  rep->decoded = MOKA_TRY_IN(decode_file(rep->raw, options), cat("'", manifest.items[manifest.root].path, "'"));
+  MOKA_TRY_IN(decode_file(rep->raw, options, *rep), cat("'", manifest.items[manifest.root].path, "'"));
   MOKA_TRY(apply_overlays(root, data, manifest, *rep->decoded.model->mutable_description()));
   rep->weights = MOKA_TRY(WeightStore::in_folder(root, fs::path(model).parent_path().string()));
   rep->items = std::move(manifest.items);

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "format/file_kind.h"
+
 namespace moka::format {
 namespace {
 
@@ -31,13 +33,18 @@ T load(std::span<const std::byte> from, uint64_t offset) {
 
 Result<uint32_t> blob_count(const Bytes& file) {
   if (file.size() < record_size)
-    return fail(ErrorCode::malformed, "a weight file starts with a header of ", record_size, " bytes; this one has ",
-                file.size(), " bytes");
+    return foreign_or(fail(ErrorCode::malformed, "a weight file starts with a header of ", record_size,
+                           " bytes; this one has ", file.size(), " bytes"),
+                      file, "Core ML's weights");
   auto version = load<uint32_t>(file.span, 4);
   if (version == 1)
     return fail(ErrorCode::unsupported,
                 "the weight file uses blob storage version 1, whose layout is not public; "
                 "supported is version 2");
+  if (version == 0 || version > 0xffff)  // no version that counts up
+    return foreign_or(
+        fail(ErrorCode::malformed, "expected Core ML's weights, got bytes that say blob storage version ", version),
+        file, "Core ML's weights");
   if (version != 2)
     return fail(ErrorCode::unsupported, "the weight file says blob storage version ", version, "; supported is 2");
   return load<uint32_t>(file.span, 0);

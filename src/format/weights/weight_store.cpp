@@ -53,10 +53,15 @@ Result<Bytes> WeightStore::file(std::string_view name) const {
     std::string key = MOKA_TRY(normalise_inside(relative));
     auto it = rep_->files.find(key);
     if (it == rep_->files.end())
-      return fail(ErrorCode::not_found, "the model refers to the weight file '", name, "', which was not given");
+      return fail(ErrorCode::not_found, "weight file '", relative,
+                  "' is missing: the model refers to it, but it was not given");
     return it->second;
   }
-  std::string path = MOKA_TRY_IN(resolve_inside(rep_->root, rep_->base, relative), "weight file");
+  Result<std::string> resolved = resolve_inside(rep_->root, rep_->base, relative);
+  if (!resolved.ok() && resolved.error().code() == ErrorCode::not_found)
+    return fail(ErrorCode::not_found, "weight file '", relative, "' is missing: the model refers to it, but '",
+                rep_->base, "' does not have it");
+  std::string path = MOKA_TRY_IN(std::move(resolved), "weight file");
   Bytes bytes = MOKA_TRY_IN(map_file(path), "weight file");
   rep_->files.emplace(std::string(relative), bytes);
   return bytes;

@@ -19,7 +19,7 @@ Result<Site> Site::open(const proto::Model& model, const ImportContext& context,
   s.context_ = &context;
   s.builder_ = &builder;
   s.features_ = &features;
-  ModelDescription d = MOKA_TRY(describe(model));
+  ModelDescription d = MOKA_TRY(describe(model, context.file));
   s.type_name_ = d.type_name;
   const FunctionDescription* f = d.function(d.default_function);
   if (f == nullptr) return fail(ErrorCode::malformed, d.type_name, " model without inputs and outputs");

@@ -17,14 +17,20 @@ const FeatureDescription* find(const std::vector<FeatureDescription>& features, 
   return nullptr;
 }
 
-/// A floating-point value of the input, which must have one.
-Result<Value*> floats(const Site& site, const std::string& name, std::string_view what) {
+/// A floating-point matrix: the value of the input, which must have one, without leading dimensions of 1.
+Result<Value*> matrix(const Site& site, const std::string& name, std::string_view what) {
   Value* v = MOKA_TRY(site.input(name));
   if (v == nullptr) return fail(ErrorCode::malformed, "nonMaximumSuppression without an input for ", what);
   if (!v->type.is_tensor())
     return fail(ErrorCode::malformed, "nonMaximumSuppression, input '", name, "': expected an array, got ", v->type);
-  if (is_float(v->type.dtype())) return v;
-  return site.op("ml_convert", {{"x", v}, {"dtype", "fp64"}}, name);
+  ir::Shape shape = v->type.is_ranked() ? v->type.shape() : ir::Shape{};
+  while (shape.rank() > 2 && shape[0] == 1) shape.erase(0);
+  const bool reshape = v->type.is_concrete() && shape.rank() < v->type.rank();
+  if (is_float(v->type.dtype()) && !reshape) return v;
+  const DType dtype = is_float(v->type.dtype()) ? v->type.dtype() : DType::fp64;
+  std::vector<NamedArg> args{{"x", v}, {"dtype", std::string(to_string(dtype))}};
+  if (reshape) args.emplace_back("shape", Tensor::i32(shape.dims()));
+  return site.op("ml_convert", std::move(args), name);
 }
 
 /// Narrows the allowed number of boxes by what an output declares.
@@ -43,11 +49,11 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   const proto::NonMaximumSuppression& m = model.nonmaximumsuppression();
   std::vector<NamedArg> args;
-  args.emplace_back("coordinates", MOKA_TRY(floats(site, m.coordinatesinputfeaturename(), "coordinates")));
-  args.emplace_back("confidence", MOKA_TRY(floats(site, m.confidenceinputfeaturename(), "confidence")));
-  if (Value* v = MOKA_TRY(site.input(m.iouthresholdinputfeaturename()))) args.emplace_back("iou_threshold", v);
-  if (Value* v = MOKA_TRY(site.input(m.confidencethresholdinputfeaturename())))
-    args.emplace_back("confidence_threshold", v);
+  args.emplace_back("coordinates", MOKA_TRY(matrix(site, m.coordinatesinputfeaturename(), "coordinates")));
+  args.emplace_back("confidence", MOKA_TRY(matrix(site, m.confidenceinputfeaturename(), "confidence")));
+  for (const auto& [name, parameter] : {std::pair(&m.iouthresholdinputfeaturename(), "iou_threshold"),
+                                        std::pair(&m.confidencethresholdinputfeaturename(), "confidence_threshold")})
+    if (const auto it = features.find(*name); it != features.end()) args.emplace_back(parameter, it->second);
   args.emplace_back("default_iou_threshold", Tensor::scalar(DType::fp64, m.iouthreshold()));
   args.emplace_back("default_confidence_threshold", Tensor::scalar(DType::fp64, m.confidencethreshold()));
   args.emplace_back("per_class", m.picktop().perclass());

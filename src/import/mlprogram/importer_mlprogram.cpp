@@ -17,7 +17,7 @@ Result<ir::Value*> convert(ir::Builder& builder, ir::Value* v, const ir::Type& w
 
 /// An ML program as one stage of a pipeline: its default function, inlined.
 Status import_stage(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
-  const ModelDescription description = MOKA_TRY(describe(model));
+  const ModelDescription description = MOKA_TRY(describe(model, context.file));
   const ir::Program program = MOKA_TRY(import_program(model, context.file, context.options, description));
   const ir::Function& f = *program.find(description.default_function);
   const FunctionDescription& d = *description.function(description.default_function);

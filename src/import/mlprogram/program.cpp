@@ -96,17 +96,25 @@ Status match_description(Function& f, const FunctionDescription& d) {
 
 }  // namespace
 
+namespace {
+
+Result<Program> read_program(const proto::Model& model, const format::ModelFile& file, const ProgramSource& source) {
+  if (model.has_mlprogram()) return from_messages(model.mlprogram(), source);
+  if (&model == &file.spec() && !file.mil_text().empty()) return from_text(file, source.budget);
+  return fail(ErrorCode::malformed, "expected an ML program, got none");
+}
+
+}  // namespace
+
 Result<Program> import_program(const proto::Model& model, const format::ModelFile& file, const ImportOptions& options,
                                const ModelDescription& description) {
   const ProgramSource source{file, options.budget.get()};
   const auto reading = file.weights().read_files();
-  Program program;
-  if (model.has_mlprogram())
-    program = MOKA_TRY(from_messages(model.mlprogram(), source));
-  else if (&model == &file.spec() && !file.mil_text().empty())
-    program = MOKA_TRY(from_text(file, source.budget));
-  else
-    return fail(ErrorCode::malformed, "expected an ML program, got none");
+  Result<Program> read = read_program(model, file, source);
+  // What is missing is the whole file, whichever operation asked for it first.
+  if (!read.ok() && read.error().code() == ErrorCode::not_found)
+    return fail(ErrorCode::not_found, read.error().message());
+  Program program = MOKA_TRY(std::move(read));
   for (const FunctionDescription& d : description.functions) {
     Function* f = program.find(d.name);
     if (f == nullptr)

@@ -82,6 +82,8 @@ Result<int64_t> size_of(const mil::Dimension& d) {
 
 Result<Type> tensor_type(const mil::TensorType& t) {
   const DType dtype = dtype_of(t.datatype());
+  if (dtype == DType::none && t.datatype() == 0)
+    return fail(ErrorCode::malformed, "a tensor type whose data type is not specified");
   if (dtype == DType::none) return fail(ErrorCode::malformed, "unknown data type ", static_cast<int>(t.datatype()));
   const auto& dims = t.dimensions();
   for (const auto& d : dims)

@@ -6,20 +6,26 @@ namespace {
 
 constexpr int kMaxNesting = 8;
 
-/// Calls `fn` for every layer, those of branches and loops inside included.
 template <class F>
-void for_each_layer(const proto::NeuralNetwork& n, const F& fn, int depth = 0) {
-  if (depth > 64) return;
-  for (const auto& layer : n.layers()) {
-    fn(layer);
-    if (layer.has_branch()) {
-      for_each_layer(layer.branch().ifbranch(), fn, depth + 1);
-      for_each_layer(layer.branch().elsebranch(), fn, depth + 1);
-    } else if (layer.has_loop()) {
-      for_each_layer(layer.loop().conditionnetwork(), fn, depth + 1);
-      for_each_layer(layer.loop().bodynetwork(), fn, depth + 1);
-    }
+void for_each_layer(const proto::NeuralNetwork& n, const F& fn, int depth = 0);
+
+/// Calls `fn` for the layer and for every layer of branches and loops inside it.
+template <class F>
+void for_each_inside(const proto::NeuralNetworkLayer& layer, const F& fn, int depth = 0) {
+  fn(layer);
+  if (layer.has_branch()) {
+    for_each_layer(layer.branch().ifbranch(), fn, depth + 1);
+    for_each_layer(layer.branch().elsebranch(), fn, depth + 1);
+  } else if (layer.has_loop()) {
+    for_each_layer(layer.loop().conditionnetwork(), fn, depth + 1);
+    for_each_layer(layer.loop().bodynetwork(), fn, depth + 1);
   }
+}
+
+template <class F>
+void for_each_layer(const proto::NeuralNetwork& n, const F& fn, int depth) {
+  if (depth > 64) return;
+  for (const auto& layer : n.layers()) for_each_inside(layer, fn, depth);
 }
 
 }  // namespace
@@ -34,6 +40,23 @@ Names inputs_of(const proto::NeuralNetwork& n) {
   Names names;
   for_each_layer(n, [&](const auto& layer) { names.insert(layer.input().begin(), layer.input().end()); });
   return names;
+}
+
+std::vector<bool> needed(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers, Names wanted) {
+  std::vector<bool> out(static_cast<size_t>(layers.size()));
+  for (int i = layers.size(); i-- > 0;) {
+    bool is = false;
+    for_each_inside(layers[i], [&](const auto& l) {
+      for (const std::string& name : l.output()) is |= wanted.contains(name);
+    });
+    out[static_cast<size_t>(i)] = is;
+    if (!is) continue;
+    for_each_inside(layers[i], [&](const auto& l) {
+      wanted.insert(l.input().begin(), l.input().end());
+      if (l.has_loop()) wanted.insert(l.loop().conditionvar());
+    });
+  }
+  return out;
 }
 
 Status check_nesting(const Layer& l) {

@@ -14,6 +14,9 @@ Names outputs_of(const proto::NeuralNetwork& n);
 /// Names that a network's layers read.
 Names inputs_of(const proto::NeuralNetwork& n);
 
+/// Marks the layers that the blobs `wanted` are computed from; the others are there for training, or for nothing.
+std::vector<bool> needed(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers, Names wanted);
+
 /// Error unsupported where branches and loops are nested too deep.
 Status check_nesting(const Layer& l);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "format/proto/model.pb.h"
+#include "import/neuralnetwork/control.h"
 #include "import/neuralnetwork/network.h"
 
 namespace moka::import {
@@ -167,11 +168,18 @@ Result<ir::Constant> labels_of(const proto::NeuralNetworkClassifier& c) {
 }
 
 /// The blob of probabilities: the named one, else the last layer's first output.
+/// The blob that holds a classifier's probabilities: the one it names, else what the last layer gives.
+std::string probabilities_blob(const proto::NeuralNetworkClassifier& c) {
+  const std::string& name = c.labelprobabilitylayername();
+  const auto gives = [&](const auto& l) { return std::count(l.output().begin(), l.output().end(), name) > 0; };
+  if (std::any_of(c.layers().begin(), c.layers().end(), gives)) return name;
+  const bool any = c.layers_size() > 0 && c.layers(c.layers_size() - 1).output_size() > 0;
+  return any ? c.layers(c.layers_size() - 1).output(0) : name;
+}
+
 Status classify(Network& net, const proto::Model& model, Features& features) {
   const auto& c = model.neuralnetworkclassifier();
-  auto it = net.blobs.find(c.labelprobabilitylayername());
-  if (it == net.blobs.end() && c.layers_size() > 0 && c.layers(c.layers_size() - 1).output_size() > 0)
-    it = net.blobs.find(c.layers(c.layers_size() - 1).output(0));
+  const auto it = net.blobs.find(probabilities_blob(c));
   if (it == net.blobs.end())
     return fail(ErrorCode::malformed, "no blob of class probabilities ('", c.labelprobabilitylayername(), "')");
   Value* p = nullptr;
@@ -179,6 +187,9 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
     if (f != nullptr && p == nullptr) p = f;
   ir::Constant labels = MOKA_TRY(labels_of(c));
   Dim classes{static_cast<int64_t>(labels.parts.size())};
+  if (p->type.is_concrete() && p->type.shape().count() != classes.size)
+    return fail(ErrorCode::malformed, classes.size, " class labels, but the layer that gives '", it->first, "' gives ",
+                p->type.shape().count(), " probabilities");
   p = MOKA_TRY(net.reshape(p, std::vector<Dim>{classes}, "probabilities"));
   const std::string& predicted = model.description().predictedfeaturename();
   const std::string& probabilities = model.description().predictedprobabilitiesname();
@@ -186,6 +197,25 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
       {"classify", {{"probabilities", p}, {"classes", std::move(labels)}}, net.context().prefix + "classify", {}, {}}));
   features[predicted.empty() ? "classLabel" : predicted] = op->output(0);
   if (!probabilities.empty()) features[probabilities] = op->output(1);
+  return {};
+}
+
+/// The blobs that the model's outputs are made of.
+Names wanted_blobs(const proto::Model& model) {
+  Names out;
+  for (const auto& feature : model.description().output()) out.insert(feature.name());
+  if (model.has_neuralnetworkclassifier()) out.insert(probabilities_blob(model.neuralnetworkclassifier()));
+  return out;
+}
+
+/// Adds the layers. One that only training uses may be of a kind, or see an input, that cannot be imported.
+Status add_layers(Network& net, const Layers& layers, const proto::Model& model) {
+  const std::vector<bool> is_needed = needed(layers, wanted_blobs(model));
+  const bool any = std::count(is_needed.begin(), is_needed.end(), true) > 0;
+  for (int i = 0; i < layers.size(); ++i) {
+    Status status = net.add(layers[i]);
+    if (!status.ok() && (is_needed[static_cast<size_t>(i)] || !any)) return status;
+  }
   return {};
 }
 
@@ -204,7 +234,7 @@ Status import_network(const proto::Model& model, const ImportContext& context, i
     net.blobs[feature.name()] =
         MOKA_TRY_IN(input_blob(net, it->second, feature, parts), cat("input '", feature.name(), "'"));
   }
-  MOKA_TRY(net.add(*parts.layers));
+  MOKA_TRY(add_layers(net, *parts.layers, model));
   bool classifier = model.has_neuralnetworkclassifier();
   if (classifier) MOKA_TRY_IN(classify(net, model, features), "neural network classifier");
   for (const auto& feature : model.description().output()) {

@@ -68,6 +68,33 @@ Result<Value*> Layer::int32(int i) {
   return op("cast", {{"x", v}, {"dtype", "int32"}});
 }
 
+Result<Value*> Layer::int32_vector(int i) {
+  if (const Value* fixed = MOKA_TRY(in(i)); fixed->constant() != nullptr && fixed->type.is_tensor()) {
+    const ir::TensorView numbers = fixed->constant()->tensor.view();
+    if (numbers.count() > 2 * ir::kMaxRank)
+      return malformed(cat("input '", p.input(i), "': ", numbers.count(), " numbers"));
+    std::vector<int64_t> entries;
+    for (int64_t k = 0; k < numbers.count(); ++k) entries.push_back(ir::load_i64(numbers, k));
+    return constant(Tensor::i32(entries), cat("input", i));
+  }
+  Value* v = MOKA_TRY(int32(i));
+  if (!v->type.is_ranked() || v->type.rank() == 1) return v;
+  const int64_t n = v->type.is_concrete() ? v->type.shape().count() : -1;
+  return op("reshape", {{"x", v}, {"shape", Ints{n}}});
+}
+
+Result<Value*> Layer::channels(int i) {
+  const int rank = MOKA_TRY(blob(i))->rank();
+  if (rank >= 3) return nchw(i);
+  return op("expand_dims", {{"x", MOKA_TRY(in(i))}, {"axes", rank == 2 ? Ints{2, 3} : Ints{0, 2, 3}}});
+}
+
+Status Layer::set_channels(int i, Value* v) {
+  const int rank = MOKA_TRY(blob(0))->rank();
+  if (rank >= 3) return set(i, v, Form::nchw);
+  return set(i, MOKA_TRY(op("squeeze", {{"x", v}, {"axes", rank == 2 ? Ints{2, 3} : Ints{0, 2, 3}}})));
+}
+
 Status Layer::set(int i, Value* v, Form form, int like) {
   std::vector<Dim> lead;
   if (form != Form::exact && inputs() > 0) lead = MOKA_TRY(blob(like))->lead();

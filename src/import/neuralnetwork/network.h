@@ -122,6 +122,13 @@ class Layer {
   Result<Form> common_form();
   /// Input i as an int32 tensor (indices, sizes).
   Result<Value*> int32(int i);
+  /// Input i, a shape or an entry for each dimension, as an int32 vector: files hold such blobs with any rank.
+  Result<Value*> int32_vector(int i);
+
+  /// nchw for layers that work on each channel alone. A blob of rank 2 is [N, C], of rank 1 [C].
+  Result<Value*> channels(int i);
+  /// Sets output i to a value made of channels(0), with the rank of that input.
+  Status set_channels(int i, Value* v);
 
   /// Sets output i. `like`: the input whose leading dimensions nchw and matrix values keep.
   Status set(int i, Value* v, Form form = Form::exact, int like = 0);

@@ -1,6 +1,9 @@
 #include "format/model_file.h"
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
+#include "import/model_type.h"
+#include "import/outline.h"
+#include "import/pipeline/thresholds.h"
 
 namespace moka::import {
 namespace {
@@ -42,9 +45,10 @@ Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Valu
 
 Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& outer, const std::string& prefix,
                     ir::Builder& builder, Features& known) {
-  ModelDescription d = MOKA_TRY(describe(*stage.model));
+  ModelDescription d = MOKA_TRY(describe(*stage.model, stage.file));
+  if (d.type_name.empty()) return fail(ErrorCode::malformed, "it holds no model of a known type");
   const FunctionDescription* f = d.function(d.default_function);
-  if (f == nullptr) return fail(ErrorCode::malformed, "a ", d.type_name, " model without inputs and outputs");
+  if (f == nullptr) return fail(ErrorCode::malformed, "it describes no inputs and outputs");
   Features local;
   for (const FeatureDescription& feature : f->inputs) {
     auto it = known.find(feature.name);
@@ -52,21 +56,30 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
       local[feature.name] =
           MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix), cat("input '", feature.name, "'"));
     } else if (!feature.optional) {
-      return fail(ErrorCode::malformed, "a ", d.type_name,
-                  " model: no earlier model and no input of the pipeline gives '", feature.name, "'");
+      return fail(ErrorCode::malformed, "no earlier model and no input of the pipeline gives '", feature.name, "'");
     }
   }
-  if (!f->states.empty()) return fail(ErrorCode::unsupported, "a ", d.type_name, " model with states in a pipeline");
+  for (const auto& [name, value] : thresholds(*stage.model, stage.file))
+    if (const auto it = known.find(name); it != known.end()) local.emplace(name, it->second);
+  if (!f->states.empty()) return fail(ErrorCode::unsupported, "it has states, which models in pipelines may not");
   ImportContext context{stage.file, outer.options, prefix, outer.depth + 1};
   Features results = std::move(local);
-  MOKA_TRY_IN(import_into(*stage.model, context, builder, results), d.type_name);
+  MOKA_TRY(import_into(*stage.model, context, builder, results));
   for (const FeatureDescription& feature : f->outputs) {
     auto it = results.find(feature.name);
-    if (it == results.end())
-      return fail(ErrorCode::internal, "a ", d.type_name, " model did not give its output '", feature.name, "'");
+    if (it == results.end()) return fail(ErrorCode::internal, "it did not give its output '", feature.name, "'");
     known[feature.name] = it->second;
   }
   return {};
+}
+
+/// "model 1 of the pipeline ('suppression', nonMaximumSuppression)".
+std::string stage_name(const Model& pipeline, const format::ModelFile::Stage& stage, size_t i) {
+  const std::vector<std::string> names = outline_names(pipeline);
+  std::string details = i < names.size() && !names[i].empty() ? cat("'", names[i], "'") : "";
+  if (const auto type = model_type_name(model_type(*stage.model, stage.file)); !type.empty())
+    details += cat(details.empty() ? "" : ", ", type);
+  return cat("model ", i, " of the pipeline", details.empty() ? "" : cat(" (", details, ")"));
 }
 
 Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
@@ -74,7 +87,7 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
     return fail(ErrorCode::unsupported, "pipelines nested more than ", kMaxDepth, " deep");
   std::vector<format::ModelFile::Stage> stages = context.file.stages(model);
   if (stages.empty()) return fail(ErrorCode::malformed, "pipeline without models");
-  ModelDescription d = MOKA_TRY(describe(model));
+  ModelDescription d = MOKA_TRY(describe(model, context.file));
   const FunctionDescription* f = d.function(d.default_function);
   if (f == nullptr) return fail(ErrorCode::malformed, "pipeline without inputs and outputs");
   Features known;
@@ -85,9 +98,11 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
     else if (!feature.optional)
       return fail(ErrorCode::not_found, "pipeline: input '", feature.name, "' has no value");
   }
+  for (const auto& [name, value] : thresholds(model, context.file))
+    if (const auto it = features.find(name); it != features.end()) known.emplace(name, it->second);
   for (size_t i = 0; i < stages.size(); ++i)
     MOKA_TRY_IN(import_stage(stages[i], context, cat(context.prefix, "model", i, "_"), builder, known),
-                cat("model ", i, " of the pipeline"));
+                stage_name(model, stages[i], i));
   for (const FeatureDescription& feature : f->outputs) {
     auto it = known.find(feature.name);
     if (it == known.end())

@@ -13,7 +13,7 @@ OpDef define_clamped_relu() {
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta"});
           })
-      .note("Negative x is scaled by alpha first, beta limits from above only.",
+      .note("Negative x is multiplied by alpha first. beta is an upper limit only.",
             "coremltools' definition and its value inference")
       .build();
 }

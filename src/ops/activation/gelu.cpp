@@ -4,7 +4,8 @@
 namespace moka::ops {
 
 OpDef define_gelu() {
-  return unary("gelu", "Gaussian error linear unit, elementwise: exact, or by tanh or the logistic function.",
+  return unary("gelu",
+               "Gaussian error linear unit, elementwise: exact, or approximated by tanh or the logistic function.",
                [](auto x) { return scalar::gelu(x); })
       .constant("mode", kString)
       .one_of({"EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"})
@@ -30,7 +31,7 @@ OpDef define_gelu() {
       })
       .note("EXACT uses the error function; the approximations use sqrt(2/pi), 0.044715 and 1.702.",
             "coremltools' definition")
-      .note("-inf gives NaN with EXACT and TANH_APPROXIMATION, where 0 meets infinity.",
+      .note("-inf gives NaN with EXACT and TANH_APPROXIMATION, which multiply infinity by 0.",
             "the formula in IEEE arithmetic, as torch.nn.functional.gelu")
       .build();
 }

@@ -7,7 +7,7 @@ OpDef define_leaky_relu() {
   return unary_with_param("leaky_relu", "x, or alpha * x where x is negative, elementwise.", "alpha",
                           [](auto x, auto alpha) { return scalar::leaky_relu(x, alpha); })
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
-      .note("0 and -0 count as not negative.", "coremltools' definition")
+      .note("0 and -0 are not negative.", "coremltools' definition")
       .build();
 }
 

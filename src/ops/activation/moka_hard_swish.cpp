@@ -5,10 +5,10 @@ namespace moka::ops {
 
 OpDef define_moka_hard_swish() {
   return unary("moka_hard_swish",
-               "x * min(max(x / 6 + 1/2, 0), 1), elementwise. Made of the operations that converters write.",
+               "x * min(max(x / 6 + 1/2, 0), 1), elementwise. Passes make it of the operations that converters write.",
                [](auto x) { return scalar::hard_swish(x); })
       .note("-inf gives 0, not NaN.",
-            "x + 3 limited to [0, 6] is 0 there; coremltools issue 2625 is about its overflow in float16")
+            "x + 3 clamped to [0, 6] is 0 there; coremltools issue 2625 is about its overflow in float16")
       .build();
 }
 

@@ -36,7 +36,7 @@ OpDef define_prelu() {
       .infer(infer)
       .reference(reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
-      .note("Channels are axis 1, at any rank of 2 or more; alpha may differ between channels at every rank.",
+      .note("Channels are axis 1 at any rank of 2 or more. alpha may differ between channels at every rank.",
             "coremltools refuses that at ranks 3 and 5 for its own converter; the formula is the same")
       .build();
 }

@@ -4,7 +4,7 @@
 namespace moka::ops {
 
 OpDef define_relu6() {
-  return unary("relu6", "x limited to [0, 6], elementwise.",
+  return unary("relu6", "x clamped to [0, 6], elementwise.",
                [](auto x) { return scalar::clamp(x, decltype(x)(0), decltype(x)(6)); })
       .build();
 }

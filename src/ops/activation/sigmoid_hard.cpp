@@ -4,7 +4,7 @@
 namespace moka::ops {
 
 OpDef define_sigmoid_hard() {
-  return unary_with_alpha_beta("sigmoid_hard", "alpha * x + beta limited to [0, 1], elementwise.",
+  return unary_with_alpha_beta("sigmoid_hard", "alpha * x + beta clamped to [0, 1], elementwise.",
                                [](auto x, auto alpha, auto beta) { return scalar::sigmoid_hard(x, alpha, beta); })
       .at(Opset::ios17,
           [](OpVersion& v) {

@@ -5,7 +5,7 @@ namespace moka::ops {
 
 OpDef define_silu() {
   return unary("silu", "x times its logistic function, elementwise.", [](auto x) { return scalar::silu(x); })
-      .note("-inf gives NaN, as infinity is divided by infinity.",
+      .note("-inf gives NaN, because infinity is divided by infinity.",
             "x * sigmoid(x) in IEEE arithmetic, as torch.nn.functional.silu")
       .build();
 }

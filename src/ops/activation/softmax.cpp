@@ -66,7 +66,7 @@ OpDef define_softmax() {
       .or_else(Tensor::scalar_i64(DType::int32, -1))
       .infer(infer)
       .reference(reference)
-      .note("The largest element is subtracted first; a row of only -inf is NaN, one with NaN is NaN.", "torch.softmax")
+      .note("The largest element is subtracted first. A row of only -inf, or with a NaN, is NaN.", "torch.softmax")
       .note("An empty axis gives an empty result.", "NumPy")
       .build();
 }

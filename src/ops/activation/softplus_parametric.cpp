@@ -34,7 +34,7 @@ OpDef define_softplus_parametric() {
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta"});
           })
-      .note("Computed as softplus is, with beta * x; channels are axis 1.",
+      .note("Computed like softplus of beta * x. Channels are axis 1.",
             "coremltools' definition; its value inference overflows where the formula does not")
       .build();
 }

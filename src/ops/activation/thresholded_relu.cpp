@@ -6,7 +6,7 @@ OpDef define_thresholded_relu() {
   return unary_with_param("thresholded_relu", "x, or 0 where x is below alpha, elementwise.", "alpha",
                           [](auto x, auto alpha) { return x < alpha ? decltype(x)(0) : x; })
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
-      .note("x equal to alpha stays.", "coremltools' definition")
+      .note("An x equal to alpha stays.", "coremltools' definition")
       .build();
 }
 

@@ -11,13 +11,13 @@ namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 31;
 
-/// The steps stay within the tensor.
+/// Checks that steps stay within the tensor.
 Status check_steps(const OpCall& call, std::string_view param, std::string_view steps_param, const Ints& sizes) {
   const Ints steps = MOKA_TRY(call.ints(steps_param));
   if (steps.size() != 5) return call.error(steps_param, "5 entries", cat(steps.size()));
   for (int64_t s : steps)
     if (s < 0) return call.error(steps_param, "entries of at least 0", cat(s));
-  // A tensor of few elements has neither many rows nor many columns.
+  // Rows must be apart, so that a tensor of few elements cannot have many rows or columns.
   for (int i : {2, 3})
     if (sizes[i] > 1 && steps[i + 1] == 0) return call.error(steps_param, "rows and columns apart", "a step of 0");
   const Type& type = call.type(param);
@@ -64,12 +64,13 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_moka_attention() {
   return OpBuilder(
              "moka_attention",
-             "softmax(query key^T * scale + mask) value of many heads that stand anywhere in their tensors. sizes: "
+             "softmax(query key^T * scale + mask) value for many heads, which may be anywhere in their tensors. sizes: "
              "batch, heads, rows of the query, rows of the key, columns of both, columns of the value. Steps: the "
-             "first element, then the distance of one batch, head, row and column to the next. The mask broadcasts "
-             "to [batch, heads, rows, keys]; the result is [batch, rows, heads, columns] with rows_first, else "
-             "[batch, heads, rows, columns]. Keys and values may be less precise than the query. Made of the "
-             "operations that converters write.")
+             "position of the first element, then the distances between batches, heads, rows and columns. The mask "
+             "broadcasts to [batch, heads, rows, keys]. The result is [batch, rows, heads, columns] with rows_first, "
+             "else [batch, heads, rows, columns]. Keys and values may be less precise than the query. Passes make it "
+             "of "
+             "the operations that converters write.")
       .type_var("T", kF16F32)
       .type_var("K", kF16F32)
       .type_var("V", kF16F32)

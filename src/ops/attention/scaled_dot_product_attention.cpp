@@ -53,7 +53,7 @@ Status attention_reference(const OpCall& call, std::span<const TensorView> out) 
 OpDef define_scaled_dot_product_attention() {
   return OpBuilder(
              "scaled_dot_product_attention",
-             "softmax(query key^T / sqrt(width) + mask) value. A boolean mask says which keys take part; rows without "
+             "softmax(query key^T / sqrt(width) + mask) value. A boolean mask tells which keys take part. Rows without "
              "any are NaN.",
              Opset::ios18)
       .type_var("T", kF16F32)
@@ -66,14 +66,15 @@ OpDef define_scaled_dot_product_attention() {
       .infer(infer_attention)
       .reference(attention_reference)
       .note(
-          "The scale is 1 / sqrt(last dimension of query); a float mask is added behind it, a boolean mask puts -inf "
+          "The scale is 1 / sqrt(last dimension of query); a float mask is added after it, a boolean mask sets scores "
+          "to -inf "
           "where it is false.",
           "coremltools' definition")
       .note("A row in which no key takes part is NaN.",
-            "coremltools' definition, whose softmax is of -inf alone; PyTorch gives zeros since 2.5")
-      .note("Batch dimensions broadcast; the mask may have a lower rank and is aligned at the end.",
+            "coremltools' definition, by which it is the softmax of -inf alone; PyTorch gives zeros since 2.5")
+      .note("Batch dimensions broadcast. The mask may have a lower rank; its last dimensions are aligned.",
             "NumPy's rule; coremltools' iOS18 test_transformers.py")
-      .note("Any number of batches gives the same rows.", "coremltools issue 2650")
+      .note("The result of a row does not depend on the number of batches.", "coremltools issue 2650")
       .build();
 }
 

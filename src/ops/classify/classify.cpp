@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return types;
 }
 
-/// Labels as a list of scalars, or as one tensor.
+/// Labels are a list of scalars or one tensor.
 struct Labels {
   const TensorView& v;
   int64_t size() const { return v.dtype == DType::none ? static_cast<int64_t>(v.list().size()) : v.count(); }
@@ -80,10 +80,10 @@ OpDef define_classify() {
                   .in_kind("classes", ParamKind::list)
                   .infer(infer)
                   .reference(reference)
-                  .note("Of equal probabilities the first label wins, NaN never does.",
-                        "numpy.argmax on numbers; a label must come out")
-                  .note("Probabilities are doubles in the dictionary; their number must be the number of labels.",
-                        "Core ML's description of classifiers: a dictionary to Double")
+                  .note("Of equal probabilities the first label wins. NaN never wins.",
+                        "numpy.argmax for numbers; there must be a label")
+                  .note("The dictionary holds probabilities as doubles. There must be as many as labels.",
+                        "Core ML's description of classifiers, whose dictionary has Double values")
                   .build();
   def.versions[0].edit("classes").constant = true;
   return def;

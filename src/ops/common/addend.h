@@ -4,8 +4,8 @@
 
 namespace moka::ops {
 
-/// The operation with one more input, `addend`: a tensor of the result's type that is added to it, ahead of all
-/// epilogues. Only passes give it, so that a kernel can add while the result is in its registers.
+/// Adds an optional input `addend` to an operation: a tensor of the result's type that is added to the result before
+/// all epilogues. Only passes set it, so that a kernel can add while the result is in registers.
 ir::OpDef with_addend(ir::OpDef def);
 
 }  // namespace moka::ops

@@ -7,14 +7,14 @@
 
 namespace moka::ops {
 
-/// A scale and a zero point, each a scalar or a vector along one axis, checked against the tensor `x`. `axis` may be
+/// Checks a scale and a zero point against the tensor `x`. Each is a scalar or a vector along one axis. `axis` may be
 /// absent when both are scalars. Errors name the parameters "scale", "zero_point" and "axis".
 Status check_affine(const OpCall& call, const Type& x);
 
-/// The same at run time: both as vectors of one entry per group.
+/// Their values at run time, with one entry per group of elements.
 struct Affine {
   std::vector<float> scales, zeros;
-  Shape groups;  ///< of x: all 1, or the vectors' length at the axis
+  Shape groups;  ///< shape of the groups: all 1, but the vectors' length at the axis
 };
 Result<Affine> affine_of(const OpCall& call, const Shape& x);
 

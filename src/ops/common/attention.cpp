@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-/// Element strides of `s`, aligned right to `rank` dimensions; 0 where it repeats.
+/// Element strides of `s`, aligned to the right of `rank` dimensions; 0 where it is broadcast.
 std::array<int64_t, kMaxRank> steps_to(const Shape& s, int rank) {
   std::array<int64_t, kMaxRank> to{};
   const auto strides = s.strides();

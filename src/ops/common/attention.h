@@ -5,7 +5,7 @@
 
 #include "ir/op_def.h"
 
-/// The meaning of the attention operations.
+/// The reference of the attention operations.
 namespace moka::ops {
 
 /// A matrix within a tensor: element (i, j) is at first + i * row + j * column.
@@ -13,25 +13,25 @@ struct MatrixSteps {
   int64_t first = 0, row = 0, column = 0;
 };
 
-/// One head: softmax(query key^T * scale + mask) value, in double. A boolean mask says which keys take part: the scores
-/// of the others are `hidden`.
+/// One head: softmax(query key^T * scale + mask) value, computed in double. A boolean mask tells which keys take part.
+/// The scores of the others are set to `hidden`.
 struct AttentionHead {
   int64_t rows = 0, keys = 0, width = 0, made = 0;
   double scale = 1;
   MatrixSteps query, key, value, mask, out;
   double hidden = -std::numeric_limits<double>::infinity();
 };
-/// All heads of an operation, which differ in where their matrices begin.
+/// All heads of an operation. They differ only in where their matrices begin.
 struct AttentionHeads {
   AttentionHead shared;
-  ir::Shape sizes;  ///< of the dimensions that they are counted in
-  /// Of these dimensions, for query, key, value, mask and result.
+  ir::Shape sizes;  ///< batch dimensions, over which heads are counted
+  /// Steps along these dimensions, for query, key, value, mask and result.
   std::array<std::array<int64_t, ir::kMaxRank>, 5> steps{};
 
   int64_t count() const { return sizes.count(); }
   AttentionHead at(int64_t i) const;
 };
-/// Of scaled_dot_product_attention and of moka_attention.
+/// The heads of scaled_dot_product_attention and of moka_attention.
 AttentionHeads heads_of_products(const ir::OpCall& call, const ir::Shape& out);
 Result<AttentionHeads> heads_of_views(const ir::OpCall& call);
 

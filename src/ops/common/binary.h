@@ -11,7 +11,7 @@
 /// Operations of two inputs that broadcast against each other.
 namespace moka::ops {
 
-/// The broadcast shape of x and y with this element type; DType::none: that of x.
+/// The broadcast type of x and y with this element type; DType::none means that of x.
 InferFn broadcast_xy(DType result = DType::none);
 
 namespace detail {
@@ -48,7 +48,7 @@ void broadcast_each(const BroadcastWalk& walk, int64_t count, F f) {
 
 }  // namespace detail
 
-/// z = f(x, y) with the dtype of x. `f` gets two floats or two doubles, `g` two int64_t; integers wrap.
+/// z = f(x, y) with the dtype of x. `f` takes two floats or two doubles, `g` two int64_t. Integers wrap.
 template <class F, class G>
 void map_pairs(const TensorView& x, const TensorView& y, const TensorView& z, F f, G g) {
   const int64_t count = z.count();
@@ -83,7 +83,7 @@ void map_pairs(const TensorView& x, const TensorView& y, const TensorView& z, F 
   }
 }
 
-/// z = f(x, y), booleans. `f` gets two floats, two doubles or two int64_t.
+/// z = f(x, y), where z is boolean. `f` takes two floats, two doubles or two int64_t.
 template <class F>
 void compare_pairs(const TensorView& x, const TensorView& y, const TensorView& z, F f) {
   const int64_t count = z.count();
@@ -141,7 +141,7 @@ OpBuilder comparison(std::string name, std::string doc, F f, Trait extra = Trait
     return {};
   });
   b.note("Shapes broadcast as in NumPy; ranks may differ.", "coremltools' definition");
-  if (domain != kBool) b.note("NaN is unequal to everything and in no order with it; -0 equals 0.", "IEEE 754");
+  if (domain != kBool) b.note("NaN is not equal to, less than or greater than anything; -0 equals 0.", "IEEE 754");
   return b;
 }
 

@@ -8,11 +8,11 @@
 
 namespace moka::ops {
 
-/// How up to three inputs repeat along an output: neighbouring dimensions that all of them walk alike are merged.
+/// How up to three inputs are broadcast to an output. Neighbouring dimensions are merged where all inputs allow it.
 struct BroadcastWalk {
-  int rank = 0;  ///< of the merged dimensions
+  int rank = 0;  ///< number of merged dimensions
   std::array<int64_t, ir::kMaxRank> size{};
-  std::array<std::array<int64_t, ir::kMaxRank>, 3> stride{};  ///< per input, in elements; 0 where it repeats
+  std::array<std::array<int64_t, ir::kMaxRank>, 3> stride{};  ///< per input, in elements; 0 where it is broadcast
 
   /// Shapes must be concrete and broadcast to `out`.
   BroadcastWalk(const ir::Shape& out, std::initializer_list<const ir::Shape*> in);

@@ -5,7 +5,7 @@
 
 #include "ops/common/common.h"
 
-/// Operations with one parameter value for each channel: axis 1 of x.
+/// Operations with one parameter value per channel, which is axis 1 of x.
 namespace moka::ops {
 
 /// Checks that x has at least `min_rank` dimensions and that each present parameter is a vector of x's channels.
@@ -22,7 +22,7 @@ void each_channel_run(const Shape& x, F fn) {
   }
 }
 
-/// An optional vector parameter's element, `missing` when it is absent.
+/// An element of an optional vector parameter; `missing` if the parameter is absent.
 inline double channel_value(const TensorView* v, int64_t c, double missing) {
   return v == nullptr ? missing : load_f64(*v, c);
 }

@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Element strides of `s`, aligned to the right of a shape of rank `rank`; 0 where `s` repeats.
+/// Element strides of `s`, aligned to the right of `rank` dimensions; 0 where `s` is broadcast.
 std::array<int64_t, kMaxRank> broadcast_strides(const Shape& s, int rank) {
   std::array<int64_t, kMaxRank> strides{};
   int64_t step = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/common/common.h"
 #include "ops/common/product.h"
 #include "ops/common/runs.h"
 
@@ -11,11 +12,11 @@ using namespace ir;
 
 namespace {
 
-/// Reads, for one (channel, tap) of the kernel, the input under consecutive output positions of one image and group.
+/// Reads the input that one (channel, tap) of the kernel meets at consecutive output positions of one image and group.
 struct PatchReader {
   const TensorView& x;
   const Window& w;  // rank 3
-  int64_t base;     // of the image's first channel of the group
+  int64_t base;     // offset of the group's first channel in the image
 
   void operator()(int64_t k, int64_t position, int64_t n, double* to) const {
     const int64_t taps = w.taps();
@@ -31,7 +32,7 @@ struct PatchReader {
       const int64_t run = std::min(n, w.out[2] - ow);
       const int64_t id = row / w.out[1] * w.strides[0] + kd * w.dilations[0] - w.pads_begin[0];
       const int64_t ih = row % w.out[1] * w.strides[1] + kh * w.dilations[1] - w.pads_begin[1];
-      int64_t first = 0, last = 0;  // of the run, inside the input
+      int64_t first = 0, last = 0;  // the part of the run that is inside the input
       if (id >= 0 && id < w.in[0] && ih >= 0 && ih < w.in[1]) {
         const int64_t s = w.strides[2], at = ow * s + shift;
         first = at >= 0 ? 0 : std::min(run, (-at + s - 1) / s);
@@ -75,6 +76,20 @@ void convolve(const TensorView& x, const TensorView& weight, const TensorView* b
           });
     }
   }
+}
+
+OpBuilder& add_window_params(OpBuilder& b) {
+  return b.constant("strides", kI32)
+      .optional()
+      .constant("pad_type", kString)
+      .one_of({"valid", "same", "same_lower", "custom"})
+      .or_else(Tensor::text("valid"))
+      .constant("pad", kI32)
+      .optional()
+      .constant("dilations", kI32)
+      .optional()
+      .constant("groups", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, 1));
 }
 
 }  // namespace moka::ops

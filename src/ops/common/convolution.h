@@ -4,9 +4,12 @@
 
 namespace moka::ops {
 
-/// out = weight * x + bias (null: none) over windows of rank 3, in double. x is [batch, channels, spatial...]; weight
-/// holds a kernel for each output channel, row-major.
+/// Convolves x [batch, channels, spatial...] with `weight`, which holds a row-major kernel for each output channel, and
+/// adds `bias` if not null. The window has rank 3. Sums are in double.
 void convolve(const ir::TensorView& x, const ir::TensorView& weight, const ir::TensorView* bias, const Window& w,
               const ir::TensorView& out);
+
+/// Declares the parameters of a window: strides, pad_type, pad, dilations, groups.
+ir::OpBuilder& add_window_params(ir::OpBuilder& b);
 
 }  // namespace moka::ops

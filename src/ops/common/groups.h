@@ -7,17 +7,17 @@
 
 namespace moka::ops {
 
-/// A tensor's elements in groups: all that differ only in the chosen axes. Groups and the elements in a group come in
-/// row-major order. Neighbouring axes of one kind are merged.
+/// Groups a tensor's elements: those that differ only along the chosen axes are one group. Groups, and the elements of
+/// a group, are visited in row-major order. Neighbouring axes are merged if both are chosen or neither is.
 class Groups {
  public:
-  /// `axes`: normalised. The shape must be concrete.
+  /// `axes` count from the front. The shape must be concrete.
   Groups(const Shape& shape, const Ints& axes);
 
-  int64_t count() const { return groups_.count; }  ///< of groups
-  int64_t size() const { return members_.count; }  ///< elements in each
+  int64_t count() const { return groups_.count; }  ///< number of groups
+  int64_t size() const { return members_.count; }  ///< elements per group
 
-  /// fn(group, first element's offset).
+  /// Calls fn(group, offset of its first element).
   template <class F>
   void each_group(F fn) const {
     int64_t g = 0;
@@ -26,13 +26,13 @@ class Groups {
     });
   }
 
-  /// fn(offset, n, stride): runs of the group that starts at `first`.
+  /// Calls fn(offset, n, stride) for each run of the group that begins at `first`.
   template <class F>
   void each_run(int64_t first, F fn) const {
     walk(members_, first, fn);
   }
 
-  /// fn(offset): each element of the group that starts at `first`.
+  /// Calls fn(offset) for each element of the group that begins at `first`.
   template <class F>
   void each_member(int64_t first, F fn) const {
     walk(members_, first, [&](int64_t offset, int64_t n, int64_t stride) {

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "ops/common/shapes.h"
+#include "ops/common/strided.h"
+
 namespace moka::ops {
 
 namespace {
@@ -80,6 +83,79 @@ void combine_elements(Combine rule, const TensorView& dst, int64_t to, const Ten
     for (int64_t i = 0; i < n; i++)
       store_i64(dst, to + i, apply_int(rule, load_i64(dst, to + i), load_i64(src, from + i)));
   }
+}
+
+namespace {
+
+void add_axis(OpBuilder& b) { b.constant("axis", kI32).or_else(Tensor::scalar_i64(DType::int32, 0)); }
+void add_validation(OpVersion& v) { add_constant(v, "validate_indices", kBool, Tensor::boolean(false)); }
+
+}  // namespace
+
+OpBuilder gather_builder(std::string name, std::string doc, bool has_axis, bool has_batches, InferFn infer,
+                         ReferenceFn reference) {
+  OpBuilder b(std::move(name), std::move(doc));
+  b.type_var("T", kNumbers15).in("x", "T").in("indices", kI32);
+  if (has_axis) add_axis(b);
+  b.infer(std::move(infer))
+      .reference(std::move(reference))
+      .traits(Trait::moves_data_only)
+      .at(Opset::ios16,
+          [=](OpVersion& v) {
+            retype(v, "indices", "I", kIndices16);
+            if (has_batches) add_constant(v, "batch_dims", kI32, Tensor::scalar_i64(DType::int32, 0));
+          })
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("T", kNumbers17);
+            v.set_domain("I", kIndices17);
+            add_validation(v);
+          })
+      .note(kGatherNote.text, kGatherNote.evidence)
+      .note(kValidateNote.text, kValidateNote.evidence);
+  return b;
+}
+
+OpDef scatter_op(std::string name, std::string doc, bool has_axis, InferFn infer, ReferenceFn reference) {
+  OpBuilder b(std::move(name), std::move(doc));
+  b.type_var("T", kNumbers15).in("data", "T").in("indices", kI32).in("updates", "T");
+  if (has_axis) add_axis(b);
+  return b.constant("mode", kString)
+      .one_of({"add", "div", "max", "min", "mul", "sub", "update"})
+      .or_else(Tensor::text("add"))
+      .infer(std::move(infer))
+      .reference(std::move(reference))
+      .at(Opset::ios17, add_validation)
+      .note(kScatterNote.text, kScatterNote.evidence)
+      .note(kScatterModeNote.text, kScatterModeNote.evidence)
+      .note(kValidateNote.text, kValidateNote.evidence)
+      .note("mode is add by default, as coremltools registers it, though its text says update.",
+            "coremltools' default_inputs")
+      .build();
+}
+
+Result<int> batch_dims_of(const OpCall& call) {
+  if (call.version().param_index("batch_dims") < 0) return 0;
+  const int64_t n = MOKA_TRY(call.integer("batch_dims"));
+  if (n < 0 || n > kMaxRank) return call.error("batch_dims", cat("0 to ", kMaxRank), cat(n));
+  return static_cast<int>(n);
+}
+
+Status expect_gatherable(const OpCall& call, const Shape& out, int first, int end) {
+  if (!out.is_concrete() || MOKA_TRY(out.checked_count()) == 0) return {};
+  const Shape& x = call.shape("x");
+  for (int i = first; i < end; i++)
+    if (x[i] == 0) return call.error("x", cat("elements along axis ", i), cat(x));
+  return {};
+}
+
+Result<ScatterCall> begin_scatter(const OpCall& call, const TensorView& out, int axis, int64_t depth) {
+  const Combine rule = MOKA_TRY(combine_of(call));
+  const Indexer indexer = MOKA_TRY(Indexer::of(call));
+  const ScatterCall s{call.in("data"), call.in("indices"), call.in("updates"), rule, indexer};
+  MOKA_TRY(indexer.check(call, s.indices, s.data.shape, axis, depth));
+  copy_all(out, s.data);
+  return s;
 }
 
 }  // namespace moka::ops

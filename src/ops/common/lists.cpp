@@ -33,7 +33,7 @@ Result<size_t> index_in(const OpCall& call, int64_t index, const List& list) {
 
 Result<size_t> make_room(const OpCall& call, int64_t index, List& list) {
   const auto n = static_cast<int64_t>(list.size());
-  // While running, the type at hand may state the length of the moment; the program's type says whether it is fixed.
+  // While running, the type may hold the current length. Only the program's type tells whether the length is fixed.
   const Value* declared = call.op != nullptr ? call.op->input("ls") : nullptr;
   const bool may_grow = call.type("ls").length() < 0 || (declared != nullptr && declared->type.length() < 0);
   if (index >= n && index < kMaxListLength && may_grow) list.resize(static_cast<size_t>(index + 1));
@@ -44,7 +44,7 @@ Status check_known(const OpCall& call, int64_t index) {
   const Type& list = call.type("ls");
   if (has_element_type(list) && list.element().is_concrete()) return {};
   return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name, "): element ", index,
-              " of ", list, " was never written, so that its shape is not known");
+              " of ", list, " was never written, so its shape is not known");
 }
 
 List& copy_list(const TensorView& out, const TensorView& in) {

@@ -4,7 +4,7 @@
 
 #include "ops/common/packed.h"
 
-/// Weights as indices into tables of values ("palettes").
+/// Weights stored as indices into tables of values ("palettes").
 namespace moka::ops {
 
 inline constexpr DTypes kLutIndices =
@@ -15,10 +15,10 @@ inline constexpr DTypes kLutValues = any_of(DType::int8, DType::uint8, DType::fp
 struct Lut {
   Shape groups;
   int64_t entries = 0, vector = 1;
-  int axis = 0;  ///< of the indices, along which vectors are laid out
-  Shape dense;   ///< of the expanded tensor
+  int axis = 0;  ///< axis of the indices along which vectors are laid out
+  Shape dense;   ///< shape of the expanded tensor
 };
-/// Checks `lut` and `vector_axis` of iOS18's operations against indices of this shape and width in bits.
+/// Checks `lut` and `vector_axis` of the iOS18 operations against indices of this shape and type.
 Result<Lut> check_lut(const OpCall& call, const Shape& indices, DType index_type);
 
 /// Expands `n` packed indices of `bits` bits with scalar tables, one per group of `runs`.

@@ -6,7 +6,7 @@
 
 #include "ops/common/common.h"
 
-/// What the operations of classic models share. They compute in double and take vectors of double.
+/// Helpers for the operations of classic models, which compute in double on vectors of double.
 namespace moka::ops::ml {
 
 inline constexpr DTypes kF64 = only(DType::fp64);
@@ -17,7 +17,7 @@ inline constexpr DTypes kNumeric = kNumbers | kBool;
 /// Starts an operation that exists in every opset.
 OpBuilder define(std::string name, std::string doc);
 
-/// Element count of a tensor type, -1 while a dimension is unknown.
+/// Element count of a tensor type; -1: a dimension is unknown.
 int64_t count_of(const Type& t);
 inline Type vector_of(DType t, int64_t n) { return Type::tensor(t, Shape{n}); }
 /// dict<tensor<string or int64, []>, tensor<fp64, []>>.
@@ -36,15 +36,15 @@ std::span<const T> span_of(const TensorView& t) {
   return {t.as<T>(), static_cast<size_t>(t.count())};
 }
 
-/// Index of `key` in ascending `keys` (the first of equals), -1 when absent.
+/// Index of `key` in ascending `keys`, the first of equal ones; -1: absent.
 template <class T, class K>
 int64_t find_sorted(std::span<const T> keys, const K& key) {
   auto it = std::lower_bound(keys.begin(), keys.end(), key);
   return it == keys.end() || *it != key ? -1 : it - keys.begin();
 }
-/// As above, for the string or int64 element `i` of `x`.
+/// The same for element `i` of `x`, a string or an int64.
 int64_t find_sorted(const TensorView& keys, const TensorView& x, int64_t i);
-/// Error unless the constant string or int64 vector ascends.
+/// Error unless the constant vector of strings or int64 is ascending.
 Status check_sorted(const OpCall& call, std::string_view param);
 
 /// Empties a dictionary for keys of one kind.

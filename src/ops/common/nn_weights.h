@@ -5,11 +5,11 @@
 
 namespace moka::ops {
 
-/// Numbers of a neural network's quantised weight. Codes of `bits` bits follow each other from the highest bit of each
-/// byte on. A number is lut[code], or scale * code + bias with one value for all or one per channel.
+/// A quantized weight of a neural network: unsigned integers q of `bits` bits, packed from the highest bit of each byte
+/// down. A weight is lut[q], or scale * q + bias with one scale and bias for all or per channel.
 struct QuantizedWeights {
   const uint8_t* data = nullptr;  ///< (count * bits + 7) / 8 bytes
-  bool is_signed = false;         ///< codes of 8 bits are int8
+  bool is_signed = false;         ///< integers of 8 bits are signed
   int bits = 8;                   ///< 1..8
   int64_t count = 0;
   int64_t channels = 1, inner = 1;     ///< channel of element i: i / inner % channels

@@ -18,7 +18,7 @@ uint8_t bits_at(const uint8_t* p, int bits, int64_t i) {
   return static_cast<uint8_t>((v >> shift) & ((1u << bits) - 1));
 }
 
-/// Groups of eight elements fill whole bytes.
+/// Eight elements always fill whole bytes.
 template <int kBits>
 void unpack_groups(const uint8_t* p, int64_t groups, uint8_t* out) {
   for (int64_t g = 0; g < groups; g++, p += kBits, out += 8) {

@@ -4,19 +4,19 @@
 
 #include "ir/op_def.h"
 
-/// Compressed weights: packed integers, bit masks, and parameters that are constant over blocks of a tensor.
+/// Compressed weights: packed integers, bit masks, and parameters that hold for blocks of a tensor.
 namespace moka::ops {
 
 using namespace ir;
 
-/// Elements [first, first + n) of a stream of unsigned integers of 1, 2, 3, 4, 6 or 8 bits, lowest bits first, as
-/// bytes. Reads no byte behind the last element.
+/// Unpacks elements [first, first + n) of unsigned integers of 1, 2, 3, 4, 6 or 8 bits, packed from the lowest bit up,
+/// to bytes. Reads no byte past the last element.
 void unpack_bits(const uint8_t* packed, int bits, int64_t first, int64_t n, uint8_t* out);
 
-/// Set bits among [first, first + n) of a mask, lowest bit first.
+/// Counts the set bits among bits [first, first + n) of a mask, whose bytes begin with the lowest bit.
 int64_t count_bits(const uint8_t* mask, int64_t first, int64_t n);
 
-/// Calls fn(position) for each set bit among [first, first + n), rising.
+/// Calls fn(position) for each set bit among [first, first + n), in ascending order.
 template <class Fn>
 void for_each_set_bit(const uint8_t* mask, int64_t first, int64_t n, Fn fn) {
   const int64_t end = first + n;
@@ -32,18 +32,20 @@ void for_each_set_bit(const uint8_t* mask, int64_t first, int64_t n, Fn fn) {
   }
 }
 
-/// Elements [first, first + n) of any numeric tensor as floats, and back (rounded to nearest; integers saturate).
+/// Converts elements [first, first + n) of any numeric tensor to floats, and back. Back, values are rounded to nearest
+/// and integers saturate.
 void load_floats(const TensorView& t, int64_t first, int64_t n, float* out);
 void store_floats(const TensorView& t, int64_t first, int64_t n, const float* in);
 
-/// Walks a dense tensor in row-major order as runs of elements that share one entry of a parameter tensor of shape
-/// `groups`; each groups[k] divides shape[k], so that an entry covers a block. Precondition: equal ranks, checked.
+/// Iterates over a dense tensor in row-major order, in runs of elements that share one entry of a parameter tensor of
+/// shape `groups`; each groups[k] divides shape[k], so that an entry covers a block. Precondition: equal ranks,
+/// checked.
 class BlockRuns {
  public:
   BlockRuns(const Shape& shape, const Shape& groups);
-  /// The entry that holds at the current position.
+  /// The entry for the current position.
   int64_t group() const { return group_; }
-  /// How many elements from the current position on share it.
+  /// How many elements from the current position on share this entry.
   int64_t left() const { return left_; }
   /// Moves on by n <= left() elements.
   void advance(int64_t n) {
@@ -53,17 +55,17 @@ class BlockRuns {
 
  private:
   void next();
-  int rank_ = 0;     ///< axes up to the last that has several groups
-  int64_t run_ = 0;  ///< elements in a run
+  int rank_ = 0;     ///< number of axes up to the last one with several groups
+  int64_t run_ = 0;  ///< elements per run
   int64_t left_ = 0, group_ = 0;
   int64_t size_[kMaxRank] = {}, block_[kMaxRank] = {}, step_[kMaxRank] = {}, at_[kMaxRank] = {};
 };
 
-/// Checks that each entry of `groups` divides that of `shape`.
+/// Checks that every size of `groups` divides that of `shape`.
 Status check_blocks(const OpCall& call, std::string_view param, const Shape& shape, const Shape& groups);
 
-/// (element - offset) * scale in float for the elements of `runs`, `n` of them from its position on. Element i of
-/// `data` becomes element i of `out`, from `first` on. `offsets` may be null.
+/// Computes (element - offset) * scale in float for `n` elements from the position of `runs` on. Element i of `data`
+/// becomes element i of `out`, beginning with `first`. `offsets` may be null.
 void shift_and_scale(const TensorView& out, const TensorView& data, int64_t first, int64_t n, BlockRuns& runs,
                      const float* scales, const float* offsets);
 

@@ -15,7 +15,7 @@ Result<int64_t> block_of(const OpCall& call, std::string_view param) {
   return b;
 }
 
-/// Steps of the dense side, [n, c, h, w], seen as [n, position y, position x, c, h, w].
+/// Steps of the tensor with fewer pixels, [n, c, h, w], seen as [n, position y, position x, c, h, w].
 struct ChannelSteps {
   int64_t n, y, x, c, h, w;
 };

@@ -2,10 +2,10 @@
 
 #include "ops/common/common.h"
 
-/// Exchange of channels and blocks of pixels in [n, c, h, w] tensors.
+/// Moves blocks of pixels to channels and back in [n, c, h, w] tensors.
 namespace moka::ops {
 
-/// Where the position inside a block goes among the channels: channel = position * C + c, or c * block^2 + position.
+/// How the position inside a block becomes part of the channel: channel = position * C + c, or c * block^2 + position.
 enum class BlockOrder { position_first, channel_first };
 
 /// [n, c, h, w] -> [n, c / b^2, h * b, w * b]; `param` names the block size b.
@@ -15,7 +15,7 @@ Result<std::vector<Type>> infer_to_channels(const OpCall& call, std::string_view
 Status channels_to_pixels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order);
 Status pixels_to_channels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order);
 
-/// block_shape (2 entries) and a 2x2 table of margins, checked.
+/// The checked parameters block_shape, of 2 entries, and a 2 x 2 table of margins.
 struct BatchBlocks {
   int64_t block[2];
   int64_t margin[2][2];

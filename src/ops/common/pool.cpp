@@ -3,13 +3,15 @@
 namespace moka::ops {
 
 OpBuilder& pool_params(OpBuilder& builder) {
-  builder.note("same: ceil(in / stride) elements, the odd element of padding behind, with same_lower in front.",
-               "coremltools' spatial_dimensions_out_shape; TensorFlow's SAME");
   builder.note(
-      "pad is ignored unless pad_type is custom; ceil_mode needs equal padding on both sides, at most two "
-      "spatial dimensions and not pad_type same.",
+      "same gives ceil(in / stride) elements. An odd element of padding goes to the end, with same_lower to the "
+      "beginning.",
+      "coremltools' spatial_dimensions_out_shape; TensorFlow's SAME");
+  builder.note(
+      "pad is ignored unless pad_type is custom. ceil_mode needs equal padding on both sides, at most two spatial "
+      "dimensions and a pad_type other than same.",
       "coremltools' definition and checks");
-  builder.note("ceil_mode leaves out a last window that would start behind the input and its padding before.",
+  builder.note("ceil_mode leaves out a last window that would begin after the input and the padding before it.",
                "torch.nn.MaxPool2d and AvgPool2d, to whose ceil_mode the definition points");
   return builder.type_var("T", kF16F32)
       .in("x", "T")

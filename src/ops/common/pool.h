@@ -7,17 +7,17 @@
 #include "ops/common/runs.h"
 #include "ops/common/window.h"
 
-/// What the pools share.
+/// What all pooling operations share.
 namespace moka::ops {
 
-/// x, kernel_sizes, strides, pad_type, pad, ceil_mode, as every pool has them.
+/// Declares the parameters that every pool has: x, kernel_sizes, strides, pad_type, pad, ceil_mode.
 ir::OpBuilder& pool_params(ir::OpBuilder& builder);
 
 /// Infers the output of a pool over at most `max_rank` spatial dimensions.
 ir::InferFn infer_pool(int max_rank);
 
-/// y = finish(fold(... fold(start, v0) ..., vn), n) for each output element, v0..vn the n elements of its window that
-/// lie inside the input.
+/// y = finish(fold(... fold(start, v1) ..., vn), n) for each output element, where v1 to vn are the elements of its
+/// window that are inside the input.
 template <class Fold, class Finish>
 void pool_each(const ir::TensorView& x, const Window& window, const ir::TensorView& y, double start, Fold fold,
                Finish finish) {

@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <cstdint>
 
-/// The inner loop of everything that is a matrix product: convolution, linear, matmul, einsum.
+/// The matrix product behind the reference functions of convolution, linear, matmul and einsum.
 namespace moka::ops {
 
 namespace product_detail {
 
-inline constexpr int kRows = 64;    ///< rows of the left operand in a block
-inline constexpr int kCols = 64;    ///< columns of the right operand in a block
-inline constexpr int kDepth = 128;  ///< terms of the sum in a block
-inline constexpr int kQuad = 4;     ///< rows and columns of a micro tile
+inline constexpr int kRows = 64;    ///< rows per block of the left operand
+inline constexpr int kCols = 64;    ///< columns per block of the right operand
+inline constexpr int kDepth = 128;  ///< depth per block
+inline constexpr int kQuad = 4;     ///< rows and columns per micro tile
 
 inline void multiply_add(double& c, double a, double b) { c += a * b; }
 inline void multiply_add(int64_t& c, int64_t a, int64_t b) {
   c = static_cast<int64_t>(static_cast<uint64_t>(c) + static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// c[4][4] += a[depth][4] * b[depth][4 of kCols].
+/// c[4][4] += a[depth][4] * b[depth][4], where b has rows of kCols.
 inline void micro(int64_t depth, const double* a, const double* b, double* c) {
   typedef double V __attribute__((vector_size(16), aligned(8), may_alias));
   V acc[kQuad][2];
@@ -41,7 +41,7 @@ inline void micro(int64_t depth, const double* a, const double* b, double* c) {
   }
 }
 
-/// Wraps on overflow, as integer tensors do.
+/// Integers wrap on overflow.
 inline void micro(int64_t depth, const int64_t* a, const int64_t* b, int64_t* c) {
   for (int64_t k = 0; k < depth; ++k, a += kQuad, b += kCols) {
     for (int r = 0; r < kQuad; ++r) {
@@ -52,7 +52,7 @@ inline void micro(int64_t depth, const int64_t* a, const int64_t* b, int64_t* c)
   }
 }
 
-/// One row on the left (a depthwise convolution's channel): nothing to gain from packing.
+/// A single row on the left, as in depthwise convolutions. Packing would gain nothing.
 template <class Acc, class LoadA, class LoadB, class Store>
 void single_row(int64_t cols, int64_t depth, LoadA& load_a, LoadB& load_b, Store& store) {
   alignas(64) Acc line[kCols] = {};
@@ -76,13 +76,13 @@ void single_row(int64_t cols, int64_t depth, LoadA& load_a, LoadB& load_b, Store
 
 }  // namespace product_detail
 
-/// c(i, j) = sum over k < depth of a(i, k) * b(k, j), for i < rows and j < cols, summed in Acc (double or int64_t).
+/// c(i, j) = sum over k < depth of a(i, k) * b(k, j) for i < rows and j < cols, in Acc (double or int64_t).
 ///
 ///   load_a(i, k, n, Acc* to)  writes a(i, k) .. a(i, k + n - 1);            n <= 128
 ///   load_b(k, j, n, Acc* to)  writes b(k, j) .. b(k, j + n - 1);            n <= 64
-///   store(i, j, n, Acc* c)    receives c(i, j) .. c(i, j + n - 1) once, and may change them; n <= 64
+///   store(i, j, n, Acc* c)    takes c(i, j) .. c(i, j + n - 1), each once, and may change them; n <= 64
 ///
-/// Works in blocks of about 160 KiB on the stack; never allocates. With no depth every c is 0.
+/// Works in blocks of about 160 KiB on the stack and never allocates. With depth 0 every c is 0.
 template <class Acc, class LoadA, class LoadB, class Store>
 void blocked_product(int64_t rows, int64_t cols, int64_t depth, LoadA&& load_a, LoadB&& load_b, Store&& store) {
   using namespace product_detail;
@@ -109,7 +109,7 @@ void blocked_product(int64_t rows, int64_t cols, int64_t depth, LoadA&& load_a, 
             for (int64_t q = 0; q < deep; ++q) to[q * kQuad] = Acc{};
           }
         }
-        // The panel of b is the same for every block of rows when the whole depth fits.
+        // If the whole depth fits a block, the panel of b is loaded once for all blocks of rows.
         if (i == 0 || depth > kDepth) {
           for (int64_t q = 0; q < deep; ++q) {
             load_b(k + q, j, width, b + q * kCols);

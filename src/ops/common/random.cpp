@@ -43,13 +43,22 @@ Result<Draw> Draw::start(const OpCall& call) {
   const int64_t seed = MOKA_TRY(call.integer("seed"));
   Draw d;
   if (seed >= 0) {
-    d.own_.state = static_cast<uint64_t>(seed) ^ 0x9d2c5680efc60000u;  // apart from the streams of models
+    d.own_.state = static_cast<uint64_t>(seed) ^ 0x9d2c5680efc60000u;  // so that it differs from the streams of models
   } else if (call.random != nullptr) {
     d.shared_ = call.random;
   } else {
     return fail(ErrorCode::internal, "operation '", call.name(), "' draws without a random source");
   }
   return d;
+}
+
+OpBuilder& finish_random(OpBuilder& b, InferFn infer, ReferenceFn reference) {
+  return b.constant("seed", kI32)
+      .or_else(Tensor::scalar_i64(DType::int32, -1))
+      .infer(std::move(infer))
+      .reference(std::move(reference))
+      .traits(Trait::random)
+      .note(kSeedNote.text, kSeedNote.evidence);
 }
 
 }  // namespace moka::ops

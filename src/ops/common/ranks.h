@@ -8,7 +8,7 @@
 /// Small helpers of inference functions.
 namespace moka::ops {
 
-/// One of these parameters is present with an unknown rank.
+/// Whether one of these parameters is present and has an unknown rank.
 inline bool any_unranked(const ir::OpCall& call, std::initializer_list<std::string_view> params) {
   for (std::string_view p : params) {
     for (const ir::Arg& a : call.args(p)) {
@@ -18,10 +18,10 @@ inline bool any_unranked(const ir::OpCall& call, std::initializer_list<std::stri
   return false;
 }
 
-/// Two sizes that may be equal: same, or one is not known.
+/// Whether two sizes may be equal: they are, or one is not known.
 inline bool may_equal(int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; }
 
-/// The better known of two equal sizes.
+/// Of two equal sizes, the one that is known better.
 inline int64_t known_of(int64_t a, int64_t b) { return a >= 0 ? a : b; }
 
 }  // namespace moka::ops

@@ -143,4 +143,44 @@ void add_vector(const TensorView& t, int64_t start, int64_t n, double* to) {
   for (int64_t i = 0; i < n; ++i) to[i] += load_f64(t, start + i);
 }
 
+OpBuilder recurrent_builder(std::string name, std::string doc) {
+  OpBuilder b(std::move(name), std::move(doc));
+  b.type_var("T", only(DType::fp32))
+      .in("x", "T")
+      .in("initial_h", "T")
+      .constant("weight_ih", "T")
+      .constant("weight_hh", "T")
+      .constant("bias", "T")
+      .optional()
+      .constant("direction", kString)
+      .one_of({"forward", "reverse"})
+      .or_else(Tensor::text("forward"))
+      .constant("output_sequence", kBool)
+      .or_else(Tensor::boolean(false));
+  return b;
+}
+
+Status run_steps(const OpCall& call, std::span<const TensorView> out,
+                 const std::function<void(const double* x, double* h)>& step) {
+  const TensorView& x = call.in("x");
+  const int64_t steps = x.shape[0], batch = x.shape[1], inputs = x.shape[2], hidden = call.in("weight_hh").shape[1];
+  const bool reverse = MOKA_TRY(direction_of(call, false)) == Direction::reverse;
+  const bool all = MOKA_TRY(call.flag("output_sequence"));
+  std::vector<double> work(static_cast<size_t>(inputs + hidden));
+  double* const row = work.data();
+  double* const h = row + inputs;
+  for (int64_t b = 0; b < batch; ++b) {
+    load_run(call.in("initial_h"), b * hidden, 1, hidden, h);
+    for (int64_t t = 0; t < steps; ++t) {
+      const int64_t at = reverse ? steps - 1 - t : t;
+      load_run(x, (at * batch + b) * inputs, 1, inputs, row);
+      step(row, h);
+      if (all) store_run(out[0], (t * batch + b) * hidden, 1, hidden, h);
+    }
+    if (!all) store_run(out[0], b * hidden, 1, hidden, h);
+    store_run(out[1], b * hidden, 1, hidden, h);
+  }
+  return {};
+}
+
 }  // namespace moka::ops

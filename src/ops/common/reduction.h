@@ -6,12 +6,13 @@
 
 #include "ops/common/groups.h"
 
-/// Reductions over axes, all of them by default.
+/// Reductions over some axes, by default over all.
 namespace moka::ops {
 
-/// The type of x without the reduced axes, or with size 1 there. `needs_elements`: reducing nothing is an error.
+/// The type of x without the reduced axes, or with size 1 there. With `needs_elements`, reducing no element is an
+/// error.
 InferFn reduced_type(bool needs_elements);
-/// The normalised reduced axes.
+/// The reduced axes, counted from the front.
 Result<Ints> reduced_axes(const OpCall& call, int rank);
 
 namespace detail {
@@ -51,8 +52,8 @@ Status reduce(const OpCall& call, const TensorView& out) {
 
 }  // namespace detail
 
-/// `Acc::Real` collects doubles, `Acc::Whole` int64_t: add(value), result(count of added values). A Whole result of
-/// int64_t wraps to the dtype, one of double is truncated.
+/// Acc::Real accumulates doubles and Acc::Whole int64_t, by add(value) and result(number of values). If the result of
+/// Whole is int64_t it wraps to the dtype; a double is truncated.
 template <class Acc>
 OpBuilder reduction(std::string name, std::string doc, bool needs_elements = false) {
   return OpBuilder(std::move(name), std::move(doc))
@@ -67,17 +68,18 @@ OpBuilder reduction(std::string name, std::string doc, bool needs_elements = fal
         return detail::reduce<Acc>(call, out[0]);
       })
       .note(
-          "The reference accumulates floats in double and rounds once; faster kernels may use float32, within the "
+          "The reference sums floats in double and rounds once. Faster kernels may use float32, within the "
           "tolerance.",
           "MIL leaves the order open")
-      .note("Without `axes` all are reduced; negative axes count from the end.", "coremltools' definition")
+      .note("Without `axes` all axes are reduced. Negative axes count from the end.", "coremltools' definition")
       .note(
-          "Reducing no element gives what the empty sum, product, mean (NaN) or logarithm (-inf) is; for reduce_max "
-          "and reduce_min it is an error.",
+          "Reducing no element gives the empty sum (0), product (1), mean (NaN) or logarithm (-inf). For reduce_max "
+          "and "
+          "reduce_min it is an error.",
           "NumPy");
 }
 
-/// The same accumulator for doubles and integers, with integers added as doubles.
+/// One accumulator for doubles and integers. Integers are added as doubles.
 template <class R>
 struct AsReal {
   using Real = R;
@@ -86,11 +88,12 @@ struct AsReal {
   };
 };
 
-/// Adds the choice of the index type that came with iOS 17.
+/// Adds the parameter that chooses the index type, which came with iOS17.
 void add_output_dtype(OpVersion& v);
 InferFn arg_type(bool has_output_dtype);
 
-/// `before(a, b)`: b replaces the best value a so far; NaN is best of all; the first of equals wins.
+/// before(a, b) tells whether b is better than a, the best value so far. NaN beats every number. Of equal values the
+/// first wins.
 template <class Before>
 OpBuilder reduce_arg(std::string name, std::string doc, Before before) {
   return OpBuilder(std::move(name), std::move(doc))
@@ -134,7 +137,7 @@ OpBuilder reduce_arg(std::string name, std::string doc, Before before) {
       .at(Opset::ios17, add_output_dtype)
       .note("Of equal elements the first wins.", "numpy.argmax, torch.argmax on the CPU")
       .note("The first NaN wins over every number.", "numpy.argmax, torch.argmax")
-      .note("Indices beyond 65535 wrap where uint16 was chosen.", "a cast of NumPy's result; the definition is silent");
+      .note("With uint16, indices above 65535 wrap.", "a cast of NumPy's result; the definition is silent");
 }
 
 }  // namespace moka::ops

@@ -3,21 +3,21 @@
 #include "base/half.h"
 #include "ir/tensor.h"
 
-/// Bulk element access: one dispatch on the element type for a whole run of elements.
+/// Access to runs of elements, with one dispatch on the element type per run.
 namespace moka::ops {
 
 /// to[j] = t[start + j * step] for j < n. Precondition: every index is inside the tensor.
 void load_run(const ir::TensorView& t, int64_t start, int64_t step, int64_t n, double* to);
 void load_run(const ir::TensorView& t, int64_t start, int64_t step, int64_t n, int64_t* to);
 
-/// t[start + j * step] = from[j] for j < n. Floats round once; integers take the int64 overload's wrap.
+/// t[start + j * step] = from[j] for j < n. Floats are rounded once; int64_t wraps to the integer type.
 void store_run(const ir::TensorView& t, int64_t start, int64_t step, int64_t n, const double* from);
 void store_run(const ir::TensorView& t, int64_t start, int64_t step, int64_t n, const int64_t* from);
 
-/// Sum of t[start + j] * x[j] for j < n, in double.
+/// The sum of t[start + j] * x[j] for j < n, in double.
 double dot_run(const ir::TensorView& t, int64_t start, int64_t n, const double* x);
 
-/// Calls fn with a reader `double(int64_t index)` made for the element type.
+/// Calls fn with a function double(int64_t index) that reads elements of this type.
 template <class Fn>
 auto with_reader(const ir::TensorView& t, Fn&& fn) {
   switch (t.dtype) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "ops/common/common.h"
+#include "ops/common/ranks.h"
 #include "ops/common/runs.h"
 
 namespace moka::ops {
@@ -123,11 +124,29 @@ Result<int64_t> upsampled_size(const OpCall& call, std::string_view param, int64
   const double scale = MOKA_TRY(call.number(param));
   if (!(scale > 0) || scale > 1e9) return call.error(param, "a scale above 0 and at most 1e9", cat(scale));
   if (size < 0) return scale == 1 ? size : kAnyDim;
-  // Real scales are float32 and so is MIL's product: 0.7 times 10 is 7.
+  // MIL multiplies real scales in float32, in which 0.7 times 10 is 7.
   const double made = is_integer(v->dtype) ? static_cast<double>(load_i64(*v, 0)) * static_cast<double>(size)
                                            : std::floor(static_cast<float>(scale) * static_cast<float>(size));
   if (made > 1e15) return call.error(param, "a result of at most 1e15 elements", cat(made));
   return static_cast<int64_t>(made);
+}
+
+Result<std::vector<Type>> infer_resized(const OpCall& call) {
+  const int64_t height = MOKA_TRY(call.integer("target_size_height")),
+                width = MOKA_TRY(call.integer("target_size_width"));
+  if (height < 1) return call.error("target_size_height", "1 or more", cat(height));
+  if (width < 1) return call.error("target_size_width", "1 or more", cat(width));
+  if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
+  return one(MOKA_TRY(resized_type(call, height, width)));
+}
+
+Result<std::vector<Type>> infer_upsampled(const OpCall& call) {
+  if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
+  const Shape& x = call.shape("x");
+  if (x.rank() < 3) return call.error("x", "rank 3 or more", cat(x));
+  const int64_t height = MOKA_TRY(upsampled_size(call, "scale_factor_height", x[x.rank() - 2]));
+  const int64_t width = MOKA_TRY(upsampled_size(call, "scale_factor_width", x[x.rank() - 1]));
+  return one(MOKA_TRY(resized_type(call, height, width)));
 }
 
 }  // namespace moka::ops

@@ -2,54 +2,62 @@
 
 #include "ir/op_def.h"
 
-/// Where resized images read their input.
+/// Which input elements a resized image reads.
 namespace moka::ops {
 
 /// How output positions map to input positions, by MIL's names.
 enum class Sampling : uint8_t { default_, strict_align_corners, align_corners, offset_corners, unalign_corners };
 
 inline constexpr ir::Note kGridNote{
-    "Output i of n over m inputs reads: DEFAULT i * m / n; STRICT_ALIGN_CORNERS i * (m - 1) / (n - 1), ALIGN_CORNERS "
-    "the same but the middle for n = 1; OFFSET_CORNERS (i + 0.5) * max(1, m - 1) / n; UNALIGN_CORNERS (i + 0.5) * m / "
-    "n - 0.5; clamped to the image.",
+    "Output i of n reads m inputs at position: DEFAULT i * m / n; STRICT_ALIGN_CORNERS i * (m - 1) / (n - 1); "
+    "ALIGN_CORNERS "
+    "the same, but the middle if n = 1; OFFSET_CORNERS (i + 0.5) * max(1, m - 1) / n; UNALIGN_CORNERS (i + 0.5) * m / "
+    "n - "
+    "0.5. Positions are clamped to the image.",
     "coremltools' definition of resize_bilinear and its tables of grid points"};
 Result<Sampling> sampling_of(const ir::OpCall& call, std::string_view param = "sampling_mode");
 
-/// That of upsample_bilinear's align_corners and half_pixel_centers.
+/// The mode that align_corners and half_pixel_centers of upsample_bilinear select.
 Result<Sampling> upsampling_of(const ir::OpCall& call);
 
-/// The input position of output i of `out`, over `extent` input elements (a real number for boxes), not clamped.
+/// The input position of output i of `out`, not clamped. `extent` is the number of input elements, a real number for
+/// boxes.
 double grid_point(Sampling mode, double extent, int64_t out, int64_t i);
 
-/// Two neighbours and the weight of the second.
+/// Two neighbouring elements and the weight of the second.
 struct Tap {
   int64_t low = 0, high = 0;
   double part = 0;
 };
-/// Linear interpolation at `position` clamped to [0, n - 1]; NaN reads the first element. Precondition: n >= 1.
+/// The elements to interpolate at `position`, which is clamped to [0, n - 1]. NaN reads the first element. n >= 1.
 Tap tap_at(double position, int64_t n);
 
-/// Index of the nearest element, clamped to [0, n - 1]; halves go up. Precondition: n >= 1.
+/// Index of the nearest element, clamped to [0, n - 1]. Halves go up. n >= 1.
 int64_t nearest_at(double position, int64_t n);
 
-/// Nearest neighbour at half pixel centres: floor((i + 0.5) * in / out), exactly.
+/// The nearest element with half-pixel centres: exactly floor((i + 0.5) * in / out).
 int64_t nearest_half_pixel(int64_t in, int64_t out, int64_t i);
-/// Nearest neighbour from the top left: floor(i * in / out), exactly.
+/// The nearest element without centres: exactly floor(i * in / out).
 int64_t nearest_top_left(int64_t in, int64_t out, int64_t i);
 
-/// Position i of an axis that goes on for ever by being mirrored at its first and last of n elements.
+/// The element at position i of an axis of n elements that is reflected at its first and last element again and again.
 int64_t mirrored(int64_t i, int64_t n);
 
-/// Checks that x has rank 3 or more and known-or-unknown sizes that can be resized to height and width (kAnyDim: not
-/// known); the resulting type. An empty image can only stay empty.
+/// Checks that x has rank 3 or more and can be resized to height and width (kAnyDim: not known). Returns the type of
+/// the result. An empty image can only stay empty.
 Result<ir::Type> resized_type(const ir::OpCall& call, int64_t height, int64_t width);
 
-/// y[..., h, w] from the last two dimensions of x, bilinear, both by `mode`.
+/// Resizes the last two dimensions of x bilinearly, both with `mode`.
 void resize_linear_2d(const ir::TensorView& x, const ir::TensorView& y, Sampling mode);
-/// The same with the nearest element, by `index(in, out, i)`.
+/// Resizes to the nearest element: output i reads element index(in, out, i).
 void resize_nearest_2d(const ir::TensorView& x, const ir::TensorView& y, int64_t (*index)(int64_t, int64_t, int64_t));
 
-/// Output size of an upsampling parameter (integer or real scale): floor(scale * size), kAnyDim where size is unknown.
+/// Output size for a scale parameter, integer or real: floor(scale * size); kAnyDim if size is unknown.
 Result<int64_t> upsampled_size(const ir::OpCall& call, std::string_view param, int64_t size);
+
+/// Infers the result of an operation that resizes to target_size_height and target_size_width.
+Result<std::vector<ir::Type>> infer_resized(const ir::OpCall& call);
+/// Infers the result of an operation that resizes by scale_factor_height and scale_factor_width.
+Result<std::vector<ir::Type>> infer_upsampled(const ir::OpCall& call);
 
 }  // namespace moka::ops

@@ -5,30 +5,31 @@
 
 #include "ir/op_def.h"
 
-/// What the inference of data movement shares: element types, arithmetic over unknown dimensions, edits of versions.
+/// Helpers for inferring the types of data movement: element types, arithmetic with unknown dimensions, changes between
+/// versions of an operation.
 namespace moka::ops {
 
 using namespace ir;
 
-/// Element types of general tensors until iOS16, and since iOS17.
+/// Element types of general tensors: until iOS16, and since iOS17.
 inline constexpr DTypes kPlain15 = any_of(DType::fp16, DType::fp32, DType::int32, DType::boolean);
 inline constexpr DTypes kPlain17 = kPlain15 | any_of(DType::int8, DType::int16, DType::uint8, DType::uint16);
 /// The same without booleans.
 inline constexpr DTypes kNumbers15 = any_of(DType::fp16, DType::fp32, DType::int32);
 inline constexpr DTypes kNumbers17 = kNumbers15 | any_of(DType::int8, DType::int16, DType::uint8, DType::uint16);
-/// Of shapes, sizes and the like since iOS17.
+/// Element types of shapes, sizes and the like since iOS17.
 inline constexpr DTypes kSizes17 = any_of(DType::int8, DType::int16, DType::int32);
 
-/// One output of this type. Error: the element count of a concrete shape overflows.
+/// One output of this type. Error: the number of elements overflows.
 Result<std::vector<Type>> tensor_result(DType dtype, const Shape& shape);
 
 /// Products and sums of dimensions; kAnyDim where unknown. Errors: overflow.
 Result<int64_t> multiply_dims(int64_t a, int64_t b);
 Result<int64_t> add_dims(int64_t a, int64_t b);
 Result<int64_t> product_of_dims(const Shape& s, int from, int to);
-/// Rounds down; a dimension that is unknown stays so unless `by` is 1.
+/// The quotient, rounded down. An unknown dimension becomes kAnyDim unless `by` is 1.
 int64_t divide_dim(int64_t a, int64_t by);
-/// Two dimensions that must be equal: the better known one. False when they are known to differ.
+/// Of two dimensions that must be equal, the one that is known better. False: they are known to differ.
 bool unify_dim(int64_t a, int64_t b, int64_t& out);
 bool is_compatible(const Shape& a, const Shape& b);
 
@@ -37,10 +38,10 @@ Result<int64_t> dim_from_value(const OpCall& call, std::string_view param, int64
 
 /// Checks that a parameter is a vector; its length may be unknown.
 Status expect_vector(const OpCall& call, std::string_view param);
-/// Length of a vector parameter: kAnyDim when unknown. Precondition: expect_vector.
+/// Length of a vector parameter; kAnyDim: unknown. Precondition: expect_vector().
 int64_t length_of(const OpCall& call, std::string_view param);
 
-/// Gives an existing parameter of a newer version the element types `dtypes` under the name `type_var`.
+/// Changes the element types of a parameter in a newer version to `dtypes`, with the type variable `type_var`.
 void retype(OpVersion& v, std::string_view param, std::string type_var, DTypes dtypes);
 /// Adds an optional constant parameter to a newer version.
 void add_constant(OpVersion& v, std::string name, DTypes dtypes, Constant default_value);

@@ -30,7 +30,7 @@ int64_t entry(const TensorView* v, int i, int64_t absent) {
   return v == nullptr ? absent : std::clamp(load_i64(*v, i), -kFar, kFar);
 }
 
-/// The size where the dimension itself is not known.
+/// The size of a slice of a dimension that is not known.
 int64_t size_of_unknown(int64_t dim, const Bound& b, const Bound& e, int64_t step) {
   if (b.open && e.open) return step == 1 || step == -1 ? dim : kAnyDim;
   if (b.known && e.open) {

@@ -10,18 +10,27 @@ using namespace ir;
 struct Slice {
   struct Axis {
     int64_t start = 0, step = 1;
-    int64_t size = 0;  ///< kAnyDim or a symbol when not known; start is then meaningless
+    int64_t size = 0;  ///< kAnyDim or a symbol: not known, and start has no meaning
     bool squeezed = false;
   };
   Axis axes[kMaxRank];
   int rank = 0;
 
-  Shape shape() const;  ///< of the result, squeezed axes left out
+  Shape shape() const;  ///< the result's shape, without squeezed axes
 };
 
-/// NumPy's rules: bounds beyond the ends are clamped, negative ones count from the end, a stride may be negative; a
-/// squeezed axis takes the one element at `begin`. Errors: lengths other than the rank of x, stride 0, a squeezed index
-/// outside.
+/// Resolves the parameters by NumPy's rules. Negative bounds count from the end, then bounds are clamped to the axis. A
+/// stride may be negative. A squeezed axis takes the one element at `begin`. Errors: lengths other than the rank of x,
+/// a stride of 0, a squeezed index outside of the axis.
 Result<Slice> resolve_slice(const OpCall& call, const Shape& x);
+
+inline constexpr Note kBoundsNote{
+    "Negative bounds count from the end. Then bounds are clamped, also with negative strides; what is beyond is "
+    "empty.",
+    "Python's slices, NumPy"};
+inline constexpr Note kMasksNote{
+    "begin_mask and end_mask ignore the bound. squeeze_mask takes the element at begin, drops the axis and "
+    "ignores end and stride. An element outside is an error.",
+    "coremltools' definition"};
 
 }  // namespace moka::ops

@@ -11,9 +11,9 @@ namespace moka::ops {
 
 using namespace ir;
 
-/// The first `k` places of the sorted order of each row along `axis`. Equal elements keep their order; NaN comes last
-/// either way. `fn(place, source, index)`: element offsets in a result with k entries along the axis and in x.
-/// Precondition: k is not larger than the axis.
+/// Sorts each row along `axis` and calls fn(place, source, index) for its first `k` elements. `place` is an offset in a
+/// result with k entries along the axis, `source` an offset in x and `index` the position along the axis. Equal
+/// elements keep their order. NaN comes last in both directions. Precondition: k is at most the axis' size.
 template <class Fn>
 void for_each_sorted(const TensorView& x, int axis, int64_t k, bool ascending, Fn fn) {
   const int64_t outer = x.shape.count(0, axis), n = x.shape[axis], inner = x.shape.count(axis + 1, x.shape.rank());

@@ -11,11 +11,12 @@
 #include "base/half.h"
 #include "ops/common/common.h"
 
-/// Operations that map every element of `x` on its own.
+/// Operations that compute each element of the result from the same element of `x`.
 namespace moka::ops {
 
-/// out[i] = f(x[i]). `f` is called with float for fp32, with double for other floats (rounded once afterwards), and for
-/// integers and booleans with int64_t if it can be, else with double; integer results wrap to the dtype of `out`.
+/// out[i] = f(x[i]). `f` is called with float for fp32 and with double for other floats, whose results are rounded
+/// once. For integers and booleans it is called with int64_t if it accepts that, else with double. Integer results wrap
+/// to the dtype of `out`.
 template <class F>
 void map_elements(const TensorView& x, const TensorView& out, F f) {
   const int64_t n = out.count();
@@ -57,7 +58,7 @@ struct FloatsAndInts {
   int64_t operator()(int64_t v) const { return g(v); }
 };
 
-inline constexpr Note kElementwiseNote{"NaN gives NaN; float16 is computed wider and rounded once.",
+inline constexpr Note kElementwiseNote{"NaN gives NaN. float16 is computed in float32 or wider and rounded once.",
                                        "NumPy in float64, then rounded"};
 
 /// An operation of one input; `f` is generic over float and double.
@@ -73,7 +74,7 @@ OpBuilder unary(std::string name, std::string doc, F f, DTypes domain = kF16F32)
   return b;
 }
 
-/// As `unary`, for int32 too; `g` maps int64_t to int64_t.
+/// As `unary`, but also for int32. `g` maps int64_t to int64_t.
 template <class F, class G>
 OpBuilder unary_with_int(std::string name, std::string doc, F f, G g) {
   OpBuilder b(std::move(name), std::move(doc));
@@ -86,14 +87,14 @@ OpBuilder unary_with_int(std::string name, std::string doc, F f, G g) {
   return b;
 }
 
-/// The value of a scalar parameter. A default has the precision of `x`, as an explicit value would.
+/// The value of a scalar parameter. A default is rounded to the precision of `x`, like an explicit value.
 Result<double> scalar_param(const OpCall& call, std::string_view param);
-/// One output typed as `x`, after checking that these scalar parameters are there.
+/// Infers one output with the type of `x` and checks that these scalar parameters are known.
 InferFn same_as_x_with_scalars(std::initializer_list<const char*> params);
-/// From a newer opset on, parameters whose float type may differ from that of `x` (type variable U).
+/// Lets the float type of these parameters differ from that of `x` (type variable U) in a newer opset.
 void own_float_type(OpVersion& v, std::initializer_list<const char*> params);
 
-/// y = f(x, alpha), a generic function of two arguments of one floating-point type; `param` is a constant scalar.
+/// y = f(x, alpha), where f is generic over floating-point types. `param` names alpha, a constant scalar.
 template <class F>
 OpBuilder unary_with_param(std::string name, std::string doc, const char* param, F f) {
   OpBuilder b(std::move(name), std::move(doc));

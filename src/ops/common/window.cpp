@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 40;  // of any size: keeps sums and strided ends inside 64 bits
+constexpr int64_t kLargest = int64_t{1} << 40;  // largest size: keeps sums and strided ends inside 64 bits
 
 Ints repeat(int64_t v, int n) {
   Ints out;
@@ -16,7 +16,7 @@ Ints repeat(int64_t v, int n) {
   return out;
 }
 
-/// `n` integers of at least `lowest`; `fallback` for each when the parameter is absent.
+/// The `n` integers of a parameter, each at least `lowest`. If it is absent, each is `fallback`.
 Result<Ints> settings(const OpCall& call, std::string_view param, int n, int64_t lowest, int64_t fallback) {
   if (!call.is_known(param) && !call.has(param)) return repeat(fallback, n);
   Ints v = MOKA_TRY(call.ints(param));
@@ -90,7 +90,7 @@ Status check_bias(const OpCall& call, int64_t channels) {
   return {};
 }
 
-/// Pads and output size of dimension i from the padding rule; everything concrete.
+/// Computes pads and output size of dimension i by the padding rule. Everything must be concrete.
 Status slide(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode, int i, Window& w) {
   const int64_t in = w.in[i], stride = w.strides[i], extent = w.extent(i);
   int64_t begin = 0, total = 0;
@@ -121,7 +121,7 @@ Status slide(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode, in
   return {};
 }
 
-/// The output has the size of the input, whatever that is.
+/// Whether the output has the size of the input, whatever that is.
 bool keeps_size(Pad pad, const Ints& custom, int i, const Window& w) {
   if (w.strides[i] != 1) return false;
   if (pad == Pad::same || pad == Pad::same_lower) return true;
@@ -143,7 +143,7 @@ Status slide_all(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode
   return {};
 }
 
-/// Wraps: the sizes of a tensor without elements may have any product.
+/// The product wraps, because the sizes of an empty tensor may have any product.
 int64_t product_of(const Ints& v) {
   uint64_t n = 1;
   for (int64_t x : v) n *= static_cast<uint64_t>(x);

@@ -2,7 +2,7 @@
 
 #include "ir/op_def.h"
 
-/// The arithmetic of sliding windows: what convolutions and pools share, for inference and for kernels.
+/// The arithmetic of sliding windows, for type inference and for kernels of convolutions and pools.
 namespace moka::ops {
 
 /// A window moving over the spatial dimensions (all after batch and channels), one entry per spatial dimension.
@@ -14,9 +14,9 @@ struct Window {
   ir::Ints kernel;     ///< at least 1
   ir::Ints strides;    ///< at least 1
   ir::Ints dilations;  ///< at least 1; 1 for pools
-  /// Elements added before and after the input (conv, pools), or cut from the full result (conv_transpose). The end is
-  /// the one that makes the sizes agree exactly, so it may be negative (the input's tail is not read; the result is
-  /// extended by the bias alone) or larger than the model's (ceil mode).
+  /// Elements added before and after the input (conv, pools) or cropped from the full result (conv_transpose). pads_end
+  /// is what makes the sizes agree exactly. It may be negative: then the input's tail is not read, or a transposed
+  /// convolution's result is extended by the bias alone. In ceil mode it may be larger than the model's.
   ir::Ints pads_begin, pads_end;
   int64_t groups = 1;
 
@@ -27,22 +27,22 @@ struct Window {
   /// Product of the input or output sizes.
   int64_t in_count() const;
   int64_t out_count() const;
-  /// The same window with dimensions of size 1 in front, so that rank is 3.
+  /// The same window with rank 3. Dimensions of size 1 are added in front.
   Window as_3d() const { return as(3); }
-  /// Of `dimensions`, not fewer than its own: outer ones of size 1.
+  /// The same window with rank `dimensions`, at least its own.
   Window as(int dimensions) const;
 };
 
-/// Of an operation with the parameters of `conv`: x, weight, bias, strides, pad_type, pad, dilations, groups.
-/// Checks everything that the shapes and constants must fulfil. Sizes: MIL's definition, pad_type `same` puts the odd
-/// element at the end, `same_lower` at the beginning.
+/// The window of an operation with the parameters of `conv`: x, weight, bias, strides, pad_type, pad, dilations,
+/// groups. Checks all shapes and constants. Sizes follow MIL's definition: pad_type `same` puts an odd element of
+/// padding at the end, `same_lower` at the beginning.
 Result<Window> conv_window(const ir::OpCall& call);
 
-/// Of `conv_transpose`: x, weight, bias, pad, output_shape, pad_type, strides, dilations, groups.
-/// output_shape only moves the end: pads_begin follows from pad_type.
+/// The window of `conv_transpose`: x, weight, bias, pad, output_shape, pad_type, strides, dilations, groups.
+/// output_shape only moves the end, because pads_begin follows from pad_type.
 Result<Window> conv_transpose_window(const ir::OpCall& call);
 
-/// Of a pool: x, kernel_sizes, strides, pad_type, pad, ceil_mode.
+/// The window of a pool: x, kernel_sizes, strides, pad_type, pad, ceil_mode.
 Result<Window> pool_window(const ir::OpCall& call, int max_rank = 3);
 
 }  // namespace moka::ops

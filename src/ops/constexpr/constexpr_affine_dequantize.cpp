@@ -43,9 +43,9 @@ OpDef define_constexpr_affine_dequantize() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
-      .note("The difference is taken in float32, multiplied in float32 and rounded to the type of scale.",
+      .note("Difference and product are computed in float32. The result is rounded to the type of scale.",
             "coremltools' value inference, decompress")
-      .note("Vectors lie along axis, which may be negative; scalars need no axis.", "coremltools' definition")
+      .note("Vectors vary along axis, which may be negative. Scalars need no axis.", "coremltools' definition")
       .build();
 }
 

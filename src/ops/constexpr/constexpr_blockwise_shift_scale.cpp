@@ -45,13 +45,14 @@ OpDef define_constexpr_blockwise_shift_scale() {
       .reference(reference)
       .traits(Trait::constexpr_weight)
       .note(
-          "A block's size is the data's by the scale's dimension, which must divide it; blocks may span several axes.",
+          "A block's size is the data's dimension divided by the scale's, which must divide it. Blocks may span "
+          "several axes.",
           "coremltools' definition")
       .note(
-          "offset has the data's type or a float type; without one it is 0. int4 is two's complement, the first "
+          "offset has the data's type or a float type; its default is 0. int4 is two's complement, the first "
           "element in the low half of a byte.",
           "coremltools' definition; coremltools' iOS18 test_compression.py")
-      .note("The data may come from constexpr_lut_to_dense, and this may give the lut of it.",
+      .note("The data may be the output of constexpr_lut_to_dense, and the result may be the lut of one.",
             "coremltools' iOS18 test_compression.py, test_quant_lut")
       .build();
 }

@@ -33,7 +33,7 @@ OpDef define_constexpr_cast() {
           [](OpVersion& v) {
             for (ParamDef& p : v.params) p.attribute = false;
           })
-      .note("fp16 to fp32 alone.", "coremltools' definition")
+      .note("Only from fp16 to fp32.", "coremltools' definition")
       .build();
 }
 

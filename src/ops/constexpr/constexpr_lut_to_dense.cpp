@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-/// iOS16: a flat byte stream of indices, one table, and the shape beside it.
+/// The iOS16 version: indices are a flat array of bytes, with one table and a parameter for the shape.
 Result<std::vector<Type>> infer_flat(const OpCall& call) {
   const Type &indices = call.type("indices"), &lut = call.type("lut");
   for (const auto& [name, type] : {std::pair<std::string_view, const Type&>{"indices", indices}, {"lut", lut}}) {
@@ -88,11 +88,13 @@ OpDef define_constexpr_lut_to_dense() {
             v.reference = reference;
           })
       .note(
-          "Until iOS16: indices are packed from the lowest bit on, as many bits as the lut's length has; 2, 4, 16, 64 "
+          "Until iOS16: indices are packed from the lowest bit up, with log2 of the lut's length bits each; 2, 4, 16, "
+          "64 "
           "or 256 values.",
           "coremltools' definition")
       .note(
-          "Since iOS18: lut is [groups..., 2^bits, vector size]; groups divide the dimensions of the indices; uint1, "
+          "Since iOS18: lut is [groups..., 2^bits, vector size], where groups divide the dimensions of the indices; "
+          "uint1, "
           "uint2, uint3, uint4, uint6 and uint8.",
           "coremltools' definition")
       .note(

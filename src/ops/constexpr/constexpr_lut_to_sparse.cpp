@@ -42,7 +42,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     return call.error("indices_mask", cat(data.count(), " set bits, one for each of indices_nonzero_data"), cat(found));
   }
   const Lut info = MOKA_TRY(check_lut(call, mask.shape, data.dtype));
-  // Vectors are laid out along the axis, so the values of one row follow each other before the next component does.
+  // Vectors are laid out along the axis, so all values of one row come before the next component.
   const int64_t inner = info.vector == 1 ? n : mask.shape.count(info.axis + 1, mask.shape.rank());
   if (info.vector == 1)
     copy_all(out[0], mask);
@@ -54,7 +54,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int width = bits(data.dtype);
   const auto* packed = data.as<uint8_t>();
   std::vector<uint8_t> indices;
-  std::vector<int64_t> entries;  // of the table, for the set bits of one row
+  std::vector<int64_t> entries;  // table entries for the set bits of one row
   with_element_size(out[1], lut, [&](auto* to, const auto* values) {
     int64_t next = 0;
     auto take = [&](int64_t m) {
@@ -106,9 +106,8 @@ OpDef define_constexpr_lut_to_sparse() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
-      .note(
-          "The k-th set bit of the mask takes the k-th index; groups are those of the bit's place in the dense tensor.",
-          "coremltools' definition")
+      .note("The k-th set bit of the mask takes the k-th index. Its group is that of its position in the dense tensor.",
+            "coremltools' definition")
       .note(
           "With vectors the mask is repeated along vector_axis, and the values follow the dense tensor's row-major "
           "order.",

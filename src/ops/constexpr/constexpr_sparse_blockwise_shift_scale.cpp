@@ -62,9 +62,9 @@ OpDef define_constexpr_sparse_blockwise_shift_scale() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
-      .note("Scale and offset are those of the block in which the set bit lies in the dense tensor.",
+      .note("Scale and offset are those of the block that holds the set bit in the dense tensor.",
             "coremltools' iOS18 test_compression.py, test_builder_eval_sparse_per_block")
-      .note("Zeros outside of the mask stay zero, whatever the offset.", "coremltools' definition")
+      .note("Zeros outside of the mask stay zero with any offset.", "coremltools' definition")
       .build();
 }
 

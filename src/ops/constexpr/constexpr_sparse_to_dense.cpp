@@ -15,7 +15,7 @@ Status check_data(const OpCall& call) {
   return {};
 }
 
-/// iOS16: the mask is a vector of bytes, the shape is beside it.
+/// The iOS16 version: the mask is a vector of bytes, with a parameter for the shape.
 Result<std::vector<Type>> infer_flat(const OpCall& call) {
   MOKA_TRY(check_data(call));
   const Type& mask = call.type("mask");
@@ -91,7 +91,7 @@ OpDef define_constexpr_sparse_to_dense() {
             v.set_domain("T", any_of(DType::int4, DType::uint4, DType::int8, DType::uint8, DType::fp16, DType::fp32));
             v.infer = infer;
           })
-      .note("Bits are counted from the lowest of each byte; the number of set bits must be the number of values.",
+      .note("Bits are counted from the lowest bit of each byte. There must be as many set bits as values.",
             "coremltools' definition")
       .build();
 }

@@ -37,7 +37,7 @@ OpDef define_cond() {
       .infer(infer)
       .traits(Trait::control)
       .note(
-          "Conditions may have shape [1]. Branches may give different shapes; the plan goes on when the shape is "
+          "Conditions may have shape [1]. Branches may give different shapes; planning continues when the shape is "
           "known.",
           "TensorFlow's converted programs; PyTorch's torch.cond")
       .build();

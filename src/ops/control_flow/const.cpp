@@ -13,15 +13,17 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 
 }  // namespace
 
-/// The value is not a parameter: it is Value::constant() of the output.
+/// The value is not a parameter but Value::constant() of the output.
 OpDef define_const() {
   return OpBuilder("const",
                    "A value that the program holds: a number, a tensor, a text, a list, a tuple or a dictionary.",
                    Opset::ios13)
       .infer(infer)
       .traits(Trait::constant)
-      .note("Values are in the program or in its weights file; fp16, fp32 and the sub-byte types are kept as stored.",
-            "MIL.proto")
+      .note(
+          "Values are in the program or in its weights file. fp16, fp32 and types of less than a byte are kept as "
+          "stored.",
+          "MIL.proto")
       .build();
 }
 

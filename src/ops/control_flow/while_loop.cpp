@@ -52,16 +52,16 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }  // namespace
 
 OpDef define_while_loop() {
-  return OpBuilder(
-             "while_loop",
-             "Repeats the second block, feeding its outputs back to its inputs, while the first block gives true.")
+  return OpBuilder("while_loop",
+                   "Repeats the second block, whose outputs become its next inputs, while the first block gives true.")
       .variadic_any("loop_vars")
       .infer(infer)
       .traits(Trait::control)
-      .note("No iteration leaves loop_vars as they are; conditions may have shape [1].",
+      .note("Without an iteration the result is loop_vars. Conditions may have shape [1].",
             "coremltools' definition; TensorFlow's converted programs")
       .note(
-          "Loop variables may change their shapes; loops whose types stay are planned once. A limit on iterations is "
+          "Loop variables may change their shapes. Loops whose types stay the same are planned once. A limit on "
+          "iterations is "
           "an option of loading.",
           "converted sequence models; tests/runtime/loops_test.cpp")
       .build();

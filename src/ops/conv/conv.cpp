@@ -26,43 +26,30 @@ Status conv_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_conv() {
-  return with_addend(
-      OpBuilder("conv",
-                "Convolution of [batch, channels, spatial...] with [out channels, channels / groups, kernel...], one "
-                "to three spatial dimensions.")
-          .type_var("T", kF16F32)
-          .in("x", "T")
-          .in("weight", "T")
-          .constant("bias", "T")
-          .optional()
-          .constant("strides", kI32)
-          .optional()
-          .constant("pad_type", kString)
-          .one_of({"valid", "same", "same_lower", "custom"})
-          .or_else(Tensor::text("valid"))
-          .constant("pad", kI32)
-          .optional()
-          .constant("dilations", kI32)
-          .optional()
-          .constant("groups", kI32)
-          .or_else(Tensor::scalar_i64(DType::int32, 1))
-          .infer(infer_conv)
-          .reference(conv_reference)
-          .at(Opset::ios17,
-              [](OpVersion& v) {
-                v.set_domain("U", kF16F32);
-                v.edit("weight").type_var = "U";
-                v.edit("bias").type_var = "U";
-                v.edit("bias").constant = false;
-              })
-          .note("Taps read at index * dilation; the result has floor((in + pads - extent) / stride) + 1 elements.",
-                "coremltools' definition")
-          .note("same: ceil(in / stride) elements, the odd element of padding behind; same_lower: in front.",
-                "TensorFlow's SAME; coremltools' spatial_dimensions_out_shape")
-          .note("pad is ignored unless pad_type is custom; same_lower is taken in iOS15, too.",
-                "coremltools' definition; refusing it would refuse models that other writers made")
-          .note("Padding is zeros: an infinite weight over it gives NaN.", "torch.nn.functional.conv1d")
-          .build());
+  OpBuilder b("conv",
+              "Convolution of [batch, channels, spatial...] with [out channels, channels / groups, kernel...], one "
+              "to three spatial dimensions.");
+  b.type_var("T", kF16F32).in("x", "T").in("weight", "T").constant("bias", "T").optional();
+  add_window_params(b)
+      .infer(infer_conv)
+      .reference(conv_reference)
+      .at(Opset::ios17,
+          [](OpVersion& v) {
+            v.set_domain("U", kF16F32);
+            v.edit("weight").type_var = "U";
+            v.edit("bias").type_var = "U";
+            v.edit("bias").constant = false;
+          })
+      .note("Tap t reads at t * dilation. The result has floor((in + pads - extent) / stride) + 1 elements.",
+            "coremltools' definition")
+      .note(
+          "same gives ceil(in / stride) elements. An odd element of padding goes to the end, with same_lower to "
+          "the beginning.",
+          "TensorFlow's SAME; coremltools' spatial_dimensions_out_shape")
+      .note("pad is ignored unless pad_type is custom. same_lower is accepted in iOS15, too.",
+            "coremltools' definition; other tools write such models")
+      .note("Padding is zeros, so an infinite weight on padding gives NaN.", "torch.nn.functional.conv1d");
+  return with_addend(b.build());
 }
 
 }  // namespace moka::ops

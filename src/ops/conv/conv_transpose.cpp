@@ -22,8 +22,8 @@ Result<std::vector<Type>> infer_conv_transpose(const OpCall& call) {
   return one(Type::tensor(dtype, out));
 }
 
-/// Along one dimension, outputs of equal remainder by the stride use the same taps: kernel positions first_tap + t *
-/// tap_step for t < taps. Output first_out + m * stride then reads, with tap t, input in_base + m - t * in_step.
+/// Along one dimension, outputs with the same remainder by the stride use the same taps: kernel positions first_tap + t
+/// * tap_step for t < taps. Output first_out + m * stride then reads, with tap t, input in_base + m - t * in_step.
 struct Phase {
   int64_t outputs = 0, first_out = 0;
   int64_t taps = 0, first_tap = 0, tap_step = 1;
@@ -35,7 +35,7 @@ Phase phase_of(const Window& w, int i, int64_t remainder) {
   const int64_t s = w.strides[i], d = w.dilations[i];
   p.first_out = remainder;
   p.outputs = remainder < w.out[i] ? (w.out[i] - remainder - 1) / s + 1 : 0;
-  const int64_t at = remainder + w.pads_begin[i];  // in the uncut result; at == input * s + tap * d
+  const int64_t at = remainder + w.pads_begin[i];  // in the full result; at == input * s + tap * d
   int64_t gcd = s, other = d;
   while (other != 0) {
     const int64_t rest = gcd % other;
@@ -63,7 +63,7 @@ struct Phases {
   }
 };
 
-/// One image and group, all outputs of one phase.
+/// Computes all outputs of one phase, for one image and group.
 void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group,
                const TensorView& out) {
   const TensorView& x = call.in("x");
@@ -128,7 +128,7 @@ void run_phase(const OpCall& call, const Window& w, const Phases& ph, int64_t im
   blocked_product<double>(made, ph.outputs(), channels * taps, load_weight, load_input, store);
 }
 
-/// Taps [first, last) that read inside an input of `in` elements at output m of the phase.
+/// The taps [first, last) that output m of the phase reads inside an input of `in` elements.
 struct Reach {
   int64_t first = 0, last = 0;
 };
@@ -140,8 +140,7 @@ Reach reach_of(const Phase& p, int64_t m, int64_t in) {
   return {first, std::max(first, std::min(p.taps, at / p.in_step + 1))};
 }
 
-/// The same as run_phase, a tap outside of the input not being multiplied at all: 0 times an infinite weight is no
-/// number.
+/// Like run_phase(), but skips taps outside of the input: 0 times an infinite weight would be NaN.
 void run_phase_inside(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group,
                       const TensorView& out) {
   const TensorView& x = call.in("x");
@@ -244,12 +243,14 @@ OpDef define_conv_transpose() {
             v.edit("bias").constant = false;
           })
       .note(
-          "same: in * stride elements, the cut before being half of the surplus, rounded down; custom: full size less "
+          "same gives in * stride elements; half of the surplus, rounded down, is cropped at the beginning. custom: "
+          "full size less "
           "pad.",
           "coremltools' definition")
-      .note("output_shape sets the end of the result; what no tap reaches holds the bias alone.",
+      .note("output_shape sets the end of the result. Elements that no tap reaches hold the bias alone.",
             "torch.nn.functional.conv_transpose2d with output_padding")
-      .note("Taps beyond the input take no part: zero times an infinite weight is not added.", "onnxruntime, PyTorch")
+      .note("Taps outside of the input are skipped, so zero times an infinite weight is not added.",
+            "onnxruntime, PyTorch")
       .build();
 }
 

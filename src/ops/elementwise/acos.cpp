@@ -6,7 +6,7 @@ namespace moka::ops {
 
 OpDef define_acos() {
   return unary("acos", "Inverse cosine, elementwise; NaN outside [-1, 1].", [](auto x) { return std::acos(x); })
-      .note("Outside of [-1, 1] NaN.", "coremltools' value inference, numpy.arccos")
+      .note("NaN outside of [-1, 1].", "coremltools' value inference, numpy.arccos")
       .build();
 }
 

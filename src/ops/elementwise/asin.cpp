@@ -6,7 +6,7 @@ namespace moka::ops {
 
 OpDef define_asin() {
   return unary("asin", "Inverse sine, elementwise; NaN outside [-1, 1].", [](auto x) { return std::asin(x); })
-      .note("Outside of [-1, 1] NaN.", "coremltools' value inference, numpy.arcsin")
+      .note("NaN outside of [-1, 1].", "coremltools' value inference, numpy.arcsin")
       .build();
 }
 

@@ -46,7 +46,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_cast() {
   return OpBuilder(
              "cast",
-             "Converts elements to another type. Floats become integers by truncation and saturate, integers wrap, "
+             "Converts elements to another type. Floats become integers by truncation and saturation, integers wrap, "
              "anything but 0 becomes true.")
       .type_var("T", kCastable)
       .in("x", "T")
@@ -56,13 +56,15 @@ OpDef define_cast() {
       .traits(Trait::elementwise)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kCastableIos17); })
       .note(
-          "Floats are cut off towards zero when they become integers; beyond the type's ends they saturate, NaN "
+          "Floats are truncated towards zero when they become integers. Outside of the type's range they saturate; NaN "
           "becomes 0.",
-          "coremltools' TestCast for values inside; outside C++ leaves it open, saturation is what ARM's conversions "
+          "coremltools' TestCast for values inside; outside, C++ leaves it open, and saturation is what ARM's "
+          "conversions "
           "do")
-      .note("Integers wrap into narrower ones; anything but zero, NaN too, is true.", "numpy.ndarray.astype")
+      .note("Integers wrap to narrower types. Anything but zero is true, also NaN.", "numpy.ndarray.astype")
       .note(
-          "To float16 rounds to nearest, ties to even; values beyond 65519 become infinite. Unless precision is exact, "
+          "A cast to float16 rounds to nearest, ties to even; values above 65519 become infinite. Unless precision is "
+          "exact, "
           "casts between floats do not round.",
           "IEEE 754; Core ML's types are a minimum precision")
       .build();

@@ -12,10 +12,10 @@ Result<std::vector<Type>> infer_strict(const OpCall& call) {
 }  // namespace
 
 OpDef define_clip() {
-  return unary_with_alpha_beta("clip", "Limits x to [alpha, beta], elementwise.",
+  return unary_with_alpha_beta("clip", "Clamps x to [alpha, beta], elementwise.",
                                [](auto x, auto alpha, auto beta) { return scalar::clamp(x, alpha, beta); })
       .at(Opset::ios17, [](OpVersion& v) { v.infer = infer_strict; })
-      .note("NaN stays NaN. Since iOS17 alpha must be less than beta; before, beta wins where alpha is larger.",
+      .note("NaN stays NaN. Since iOS17 alpha must be less than beta. Before, a smaller beta wins over alpha.",
             "coremltools' value inference, numpy.minimum(maximum(x, alpha), beta)")
       .build();
 }

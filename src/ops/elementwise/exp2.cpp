@@ -8,7 +8,7 @@ OpDef define_exp2() {
   return unary(
              "exp2", "2 to the power of x, elementwise; integer results are truncated and saturate.",
              [](auto x) { return std::exp2(x); }, kF16F32 | kI32)
-      .note("Integer results are cut off and saturate.",
+      .note("Integer results are truncated and saturate.",
             "int32 is allowed by the definition, which does not say how 2^-1 rounds; NumPy's cast")
       .build();
 }

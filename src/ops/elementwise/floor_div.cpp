@@ -29,9 +29,11 @@ OpDef define_floor_div() {
   return binary(
              "floor_div", "x / y rounded down, with broadcasting; integers give 0 for a zero divisor.",
              [](auto a, auto b) { return floor_divide(a, b); }, divide_down)
-      .note("Floats: floor of the exact quotient, corrected as NumPy does; a zero divisor gives an infinity or NaN.",
-            "numpy.floor_divide")
-      .note("Integers round towards minus infinity; a zero divisor gives 0, the smallest by -1 wraps.",
+      .note(
+          "Floats give the floor of the exact quotient, corrected as in NumPy. A zero divisor gives an infinity or "
+          "NaN.",
+          "numpy.floor_divide")
+      .note("Integers round towards minus infinity. A zero divisor gives 0. The smallest integer divided by -1 wraps.",
             "numpy.floor_divide")
       .build();
 }

@@ -10,7 +10,7 @@ OpDef define_log() {
       .or_else(Tensor::scalar(DType::fp32, 1e-45))
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
       .note(
-          "0 gives the logarithm of epsilon, whose default 1e-45 is the smallest float32 and 0 in float16; negative x "
+          "0 gives the logarithm of epsilon, whose default 1e-45 is the smallest float32 and 0 in float16. Negative x "
           "give NaN.",
           "coremltools' value inference, numpy.log(x + epsilon)")
       .build();

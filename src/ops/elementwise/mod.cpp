@@ -27,7 +27,7 @@ OpDef define_mod() {
              "x - y * floor(x / y), the remainder with the sign of y, with broadcasting; integers give 0 for a zero "
              "divisor.",
              [](auto a, auto b) { return floor_rest(a, b); }, whole_rest)
-      .note("The remainder has the sign of the divisor; integers give 0 for a zero divisor, floats NaN.",
+      .note("The remainder has the sign of the divisor. For a zero divisor integers give 0 and floats NaN.",
             "numpy.mod, which is coremltools' value inference")
       .build();
 }

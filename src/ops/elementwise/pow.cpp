@@ -25,10 +25,10 @@ OpDef define_pow() {
   return binary(
              "pow", "x to the power of y with broadcasting; integers wrap, negative exponents round towards zero.",
              [](auto a, auto b) { return std::pow(a, b); }, whole_power)
-      .note("Negative bases have real powers with whole exponents only, else NaN; x^0 and 1^y are 1, NaN included.",
+      .note("A negative base with a fractional exponent gives NaN. x^0 and 1^y are 1, also for NaN.",
             "C's pow, numpy.power")
-      .note("Integers: powers wrap; a negative exponent gives 1 / x^|y| rounded towards zero.",
-            "numpy.power refuses negative exponents; torch.pow cuts off")
+      .note("Powers of integers wrap. A negative exponent gives 1 / x^|y| rounded towards zero.",
+            "numpy.power refuses negative exponents; torch.pow truncates")
       .build();
 }
 

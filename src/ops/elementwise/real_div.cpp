@@ -9,7 +9,7 @@ OpDef define_real_div() {
              [](int64_t a, int64_t b) {
                return b == 0 ? 0 : b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b;
              })
-      .note("Integers give integers, rounded towards zero; a zero divisor gives 0.",
+      .note("Integers give integers, rounded towards zero. A zero divisor gives 0.",
             "coremltools' test_real_div_int_builder_to_backend; torch.div with rounding_mode trunc")
       .build();
 }

@@ -66,8 +66,7 @@ OpDef define_select() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::elementwise)
-      .note("All three broadcast; since the condition only chooses, NaN of the other side does not matter.",
-            "numpy.where")
+      .note("All three inputs broadcast. A NaN that is not selected has no effect.", "numpy.where")
       .build();
 }
 

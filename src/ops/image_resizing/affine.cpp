@@ -42,7 +42,8 @@ Result<std::vector<Type>> infer_affine(const OpCall& call) {
   return one(Type::tensor(dtype, {x[0], x[1], height, width}));
 }
 
-/// Between -1..1 and pixels: the extremes are the centres (align_corners) or the edges of the outermost pixels.
+/// Converts between pixels and coordinates from -1 to 1. With align_corners these extremes are the centres of the
+/// outermost pixels, else their edges.
 double to_pixel(double v, int64_t n, bool align) {
   const auto size = static_cast<double>(n);
   return align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
@@ -105,9 +106,9 @@ OpDef define_affine() {
       .reference(affine_reference)
       .note(
           "sampling_mode bilinear, padding_mode constant, padding_value 0 and coordinates_mode "
-          "normalized_minus_one_to_one are the only values; case does not matter.",
+          "normalized_minus_one_to_one are the only values that are accepted, in upper or lower case.",
           "coremltools' definition and checks")
-      .note("align_corners: -1 and 1 are the centres of the outermost pixels, else their edges.",
+      .note("With align_corners -1 and 1 are the centres of the outermost pixels, else their edges.",
             "torch.nn.functional.affine_grid and grid_sample")
       .build();
 }

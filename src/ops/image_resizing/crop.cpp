@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Elements cut before and after; any rank with two elements.
+/// The numbers of elements to cut before and after. The parameter may have any rank with two elements.
 Result<Ints> cuts(const OpCall& call, std::string_view param) {
   const TensorView* v = call.value(param);
   if (v == nullptr) return call.error(param, "two known integers", "a value that is not known before running");
@@ -60,7 +60,7 @@ OpDef define_crop() {
       .infer(infer_crop)
       .reference(crop_reference)
       .traits(Trait::moves_data_only)
-      .note("A cut may take all elements.", "coremltools' definition")
+      .note("All elements may be cut.", "coremltools' definition")
       .build();
 }
 

@@ -9,7 +9,7 @@ namespace moka::ops {
 
 namespace {
 
-/// From ios17 on: boxes [N, 4] and box_indices [N]; before: roi [N, 1, 4 or 5, 1, 1].
+/// Since iOS17 boxes are boxes [N, 4] and box_indices [N], before roi [N, 1, 4 or 5, 1, 1].
 bool has_boxes(const OpCall& call) { return call.version().since >= Opset::ios17; }
 
 struct BoxMode {
@@ -50,7 +50,7 @@ Result<std::vector<Type>> infer_crop_resize(const OpCall& call) {
     return one(Type::tensor(dtype, {roi[0], roi[2] == 4 ? x[0] : roi[2] == 5 ? 1 : kAnyDim, x[1], height, width}));
   }
   if (normalized && !is_float(call.dtype("boxes"))) {
-    return call.error("boxes", "fp16 or fp32 as normalized_coordinates is true", to_string(call.dtype("boxes")));
+    return call.error("boxes", "fp16 or fp32, because normalized_coordinates is true", to_string(call.dtype("boxes")));
   }
   if (any_unranked(call, {"boxes"})) return one(Type::tensor(dtype, {kAnyDim, x[1], height, width}));
   const Shape& boxes = call.shape("boxes");
@@ -64,15 +64,16 @@ Result<std::vector<Type>> infer_crop_resize(const OpCall& call) {
       count = known_of(count, indices[0]);
     }
   } else if (count >= 0 && x[0] >= 0 && count > x[0]) {
-    return call.error("box_indices", cat("a value, as there are more boxes than the ", x[0], " images of x"), "none");
+    return call.error("box_indices", cat("a value, because there are more boxes than the ", x[0], " images of x"),
+                      "none");
   }
   return one(Type::tensor(dtype, {count, x[1], height, width}));
 }
 
-/// One side of a box: positions of samples along it.
+/// The positions of samples along one side of a box.
 struct Side {
   double start, end;
-  int64_t size;  // of the image
+  int64_t size;  // the image's size
   int64_t samples;
   Sampling mode;
 
@@ -82,7 +83,7 @@ struct Side {
   }
 };
 
-/// Inside the image up to rounding; NaN is outside.
+/// Whether a position is inside the image, with some tolerance for rounding. NaN is outside.
 bool inside(double at, int64_t size) {
   constexpr double kSlack = 1e-5;
   return at >= -kSlack && at <= static_cast<double>(size - 1) + kSlack;
@@ -211,15 +212,15 @@ OpDef define_crop_resize() {
             v.params.insert(v.params.begin() + v.param_index("boxes") + 1, std::move(indices));
           })
       .note(
-          "The extent that the sampling mode sees is |end - start| + 1; a box whose end is before its start is read "
+          "The extent for the sampling mode is |end - start| + 1. A box whose end is before its start is read "
           "backwards.",
           "coremltools' definition and tensorflow.image.crop_and_resize, which agrees for STRICT_ALIGN_CORNERS")
       .note(
-          "normalized_coordinates multiplies by size - 1; spatial_scale multiplies before that. Samples outside of the "
+          "normalized_coordinates multiplies by size - 1, after spatial_scale has multiplied. Samples outside of the "
           "image take pad_value.",
           "coremltools' definition")
       .note(
-          "roi: with 5 entries the first is the image's number; boxes without box_indices belong to the images in "
+          "In roi with 5 entries the first is the image's number. Boxes without box_indices belong to the images in "
           "order. A number outside is an error.",
           "coremltools' definition")
       .build();

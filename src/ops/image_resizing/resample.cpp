@@ -66,7 +66,7 @@ Result<std::vector<Type>> infer_resample(const OpCall& call) {
   return one(Type::tensor(dtype, {known_of(x[0], at[0]), x[1], at[1], at[2]}));
 }
 
-/// The pixel position of a coordinate, folded into the image unless padding is constant.
+/// The pixel position of a coordinate. Unless padding is constant it is reflected or clamped into the image.
 double position(const Settings& s, double v, int64_t n) {
   const auto size = static_cast<double>(n);
   double p = v;
@@ -139,13 +139,15 @@ OpDef define_resample() {
           })
       .note(
           "Coordinates are (x, y). align_corners tells whether the extremes are centres or edges of the outermost "
-          "pixels; unnormalized ones are pixel indices.",
+          "pixels. Unnormalized coordinates are pixel indices.",
           "coremltools' definition")
       .note("nearest rounds halves to even.", "torch.nn.functional.grid_sample")
-      .note("reflection mirrors at the outermost centres, symmetric at the outermost edges; both go on mirroring.",
-            "coremltools' definition; torch.nn.functional.grid_sample with align_corners true and false")
       .note(
-          "constant pads each of the four neighbours. NaN coordinates read the padding, in other modes the first "
+          "reflection mirrors at the outermost centres, symmetric at the outermost edges. Both repeat as often as "
+          "needed.",
+          "coremltools' definition; torch.nn.functional.grid_sample with align_corners true and false")
+      .note(
+          "constant pads each of the four neighbours. NaN coordinates read the padding with constant, else the first "
           "element.",
           "torch.nn.functional.grid_sample, which gives NaN for NaN with constant and bilinear")
       .build();

@@ -52,12 +52,12 @@ Result<std::vector<Type>> infer_resize(const OpCall& call) {
 }
 
 struct Grid {
-  int rank = 0, from = 0;  // dimensions from..rank are resized
+  int rank = 0, from = 0;  // dimensions [from, rank) are resized
   std::array<int64_t, kMaxRank> in{}, out{}, step{};
   Sampling mode = Sampling::default_;
 };
 
-/// Interpolates over dimensions `d`.. at the output index `at`.
+/// Interpolates over the dimensions from `d` on at the output index `at`.
 template <class Read>
 double interpolate(const Grid& g, const std::array<int64_t, kMaxRank>& at, int d, int64_t offset, const Read& read) {
   if (d == g.rank) return read(offset);
@@ -141,10 +141,10 @@ OpDef define_resize() {
       .reference(resize_reference)
       .note(kGridNote.text, kGridNote.evidence)
       .note(
-          "NEAREST_NEIGHBOR with DEFAULT reads floor((i + 0.5) * in / out); other modes read the nearest grid point, "
+          "NEAREST_NEIGHBOR with DEFAULT reads floor((i + 0.5) * in / out). Other modes read the nearest grid point; "
           "halves go up.",
           "coremltools' iOS17 test_resize_nearest_neighbor")
-      .note("0 in shape keeps the dimension of x that lies as far from the end.",
+      .note("0 in shape keeps the dimension of x at the same distance from the end.",
             "coremltools' iOS17 test_resize_inherit_shape")
       .build();
 }

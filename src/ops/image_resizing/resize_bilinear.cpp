@@ -1,19 +1,13 @@
 #include "ops/common/common.h"
-#include "ops/common/ranks.h"
 #include "ops/common/sampling.h"
 
 namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer_resize_bilinear(const OpCall& call) {
+Result<std::vector<Type>> infer(const OpCall& call) {
   MOKA_TRY(sampling_of(call));
-  const int64_t height = MOKA_TRY(call.integer("target_size_height")),
-                width = MOKA_TRY(call.integer("target_size_width"));
-  if (height < 1) return call.error("target_size_height", "1 or more", cat(height));
-  if (width < 1) return call.error("target_size_width", "1 or more", cat(width));
-  if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
-  return one(MOKA_TRY(resized_type(call, height, width)));
+  return infer_resized(call);
 }
 
 Status resize_bilinear_reference(const OpCall& call, std::span<const TensorView> out) {
@@ -36,7 +30,7 @@ OpDef define_resize_bilinear() {
       .constant("sampling_mode", kString)
       .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
       .or_else(Tensor::text("DEFAULT"))
-      .infer(infer_resize_bilinear)
+      .infer(infer)
       .reference(resize_bilinear_reference)
       .note(kGridNote.text, kGridNote.evidence)
       .note("Positions beyond the edges are clamped.", "coremltools' definition")

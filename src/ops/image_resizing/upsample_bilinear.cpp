@@ -1,19 +1,13 @@
 #include "ops/common/common.h"
-#include "ops/common/ranks.h"
 #include "ops/common/sampling.h"
 
 namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer_upsample_bilinear(const OpCall& call) {
+Result<std::vector<Type>> infer(const OpCall& call) {
   MOKA_TRY(upsampling_of(call));
-  if (any_unranked(call, {"x"})) return one(Type::unranked(call.dtype("x")));
-  const Shape& x = call.shape("x");
-  if (x.rank() < 3) return call.error("x", "rank 3 or more", cat(x));
-  const int64_t height = MOKA_TRY(upsampled_size(call, "scale_factor_height", x[x.rank() - 2]));
-  const int64_t width = MOKA_TRY(upsampled_size(call, "scale_factor_width", x[x.rank() - 1]));
-  return one(MOKA_TRY(resized_type(call, height, width)));
+  return infer_upsampled(call);
 }
 
 Status upsample_bilinear_reference(const OpCall& call, std::span<const TensorView> out) {
@@ -39,7 +33,7 @@ OpDef define_upsample_bilinear() {
       .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("align_corners", kBool)
       .or_else(Tensor::boolean(true))
-      .infer(infer_upsample_bilinear)
+      .infer(infer)
       .reference(upsample_bilinear_reference)
       .at(Opset::ios16,
           [](OpVersion& v) {
@@ -50,10 +44,10 @@ OpDef define_upsample_bilinear() {
             p.optional = true;
             v.params.push_back(std::move(p));
           })
-      .note("Sizes are floor(scale * size), the product taken in float32; the grid follows the sizes, not the scales.",
+      .note("Sizes are floor(scale * size), with the product in float32. The grid follows the sizes, not the scales.",
             "coremltools' definition: recompute_scale_factor of PyTorch")
       .note(
-          "align_corners is STRICT_ALIGN_CORNERS of resize_bilinear, half_pixel_centers UNALIGN_CORNERS, neither "
+          "align_corners means STRICT_ALIGN_CORNERS of resize_bilinear, half_pixel_centers UNALIGN_CORNERS, neither "
           "DEFAULT; both at once are refused.",
           "coremltools' definition")
       .build();

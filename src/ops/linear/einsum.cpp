@@ -10,7 +10,7 @@ namespace moka::ops {
 
 namespace {
 
-/// One letter of the equation: its size and its element stride in each tensor (0: absent or repeated).
+/// A letter of the equation: its size and its element stride in each tensor (0: absent or broadcast).
 struct Label {
   char name = 0;
   int64_t size = kAnyDim;
@@ -18,7 +18,7 @@ struct Label {
   bool in[3] = {};
 };
 
-/// Sizes of a type that was never allocated may overflow; its steps are then not used.
+/// The steps of a type. Those of a tensor too large to allocate may overflow, but are then not used.
 int64_t wrapped_product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
@@ -27,7 +27,7 @@ struct Equation {
   static constexpr int kMaxLabels = 2 * kMaxRank;
   std::array<Label, kMaxLabels> labels;
   int count = 0;
-  std::array<int, kMaxRank> out{};  // labels of the result, in order
+  std::array<int, kMaxRank> out{};  // letters of the result, in order
   int out_rank = 0;
 
   Label* find(char c) {
@@ -106,7 +106,7 @@ Result<Equation> read_equation(const OpCall& call, const Shape& x, const Shape& 
         if (!may_equal(a, b) && (summed || (a != 1 && b != 1))) {
           return call.error("values", cat("equal sizes of '", std::string_view(&c, 1), "'"), cat(x, " and ", y));
         }
-        // A size that is not known may turn out to be 1, which repeats; only a known size above 1 settles it.
+        // An unknown size may turn out to be 1, which broadcasts. Only a known size above 1 is certain.
         l->size = a == b ? a : a == 1 ? b : b == 1 ? a : a > 1 ? a : b > 1 ? b : kAnyDim;
         l->step[0] = a == 1 ? 0 : l->step[0];
         l->step[p] = b == 1 ? 0 : step;
@@ -149,7 +149,7 @@ Result<std::vector<Type>> infer_einsum(const OpCall& call) {
   return one(Type::tensor(dtype, out));
 }
 
-/// Some labels as one index: element offsets in the three tensors.
+/// Several letters combined to one index, with element offsets in the three tensors.
 struct Group {
   std::array<const Label*, Equation::kMaxLabels> labels{};
   int count = 0;
@@ -168,7 +168,7 @@ struct Group {
     }
     return at;
   }
-  /// Elements from `index` on that lie `step` apart in the tensor.
+  /// Reads elements that are `step` apart in the tensor, from `index` on.
   int64_t run(int64_t index, int64_t n) const {
     if (count == 0) return n;
     const int64_t inner = labels[static_cast<size_t>(count - 1)]->size;
@@ -189,7 +189,7 @@ struct Group {
 template <class Acc>
 void run_einsum(const Equation& e, const TensorView& x, const TensorView& y, const TensorView& out) {
   Group batch, rows, cols, depth;
-  // Innermost last, as the labels of each term were met from the right.
+  // Innermost last, because the letters of each term were read from the right.
   for (int i = e.count - 1; i >= 0; --i) {
     const Label& l = e.labels[static_cast<size_t>(i)];
     (!l.in[2] ? depth : l.in[0] && l.in[1] ? batch : l.in[0] ? rows : cols).add(l);
@@ -233,20 +233,19 @@ Status einsum_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_einsum() {
-  return OpBuilder(
-             "einsum",
-             "Sum of products of two tensors in Einstein's notation; letters of the result that have size 1 in one "
-             "operand repeat.")
+  return OpBuilder("einsum",
+                   "Sum of products of two tensors in Einstein notation. Letters of the result that have size 1 in one "
+                   "operand broadcast.")
       .variadic_any("values")
       .constant("equation", kString)
       .infer(infer_einsum)
       .reference(einsum_reference)
       .note(
-          "Two operands, letters without repetition inside a term, no ellipsis; every such equation runs, letters "
+          "Two operands, no letter twice in a term, no ellipsis. Every such equation runs; letters "
           "absent from the result are summed.",
           "numpy.einsum; coremltools' definition names only two equations")
       .note(
-          "A dimension of 1 repeats where the letter is in the result, and is refused where it is summed against "
+          "A dimension of 1 broadcasts if its letter is in the result. It is refused if it is summed against "
           "another size.",
           "coremltools' definition")
       .build();

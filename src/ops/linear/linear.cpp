@@ -18,7 +18,7 @@ Result<std::vector<Type>> infer_linear(const OpCall& call) {
   if (out.rank() < 1) return call.error("x", "rank 1 or more", cat("rank ", out.rank()));
   if (weight.rank() != 2) return call.error("weight", "rank 2, [out, in]", cat(weight));
   if (!may_equal(out[out.rank() - 1], weight[1])) {
-    return call.error("weight", cat("[out, ", out[out.rank() - 1], "], as the last dimension of x"), cat(weight));
+    return call.error("weight", cat("[out, ", out[out.rank() - 1], "], with the last dimension of x"), cat(weight));
   }
   if (call.has("bias") && call.type("bias").is_ranked()) {
     const Shape& bias = call.shape("bias");

@@ -11,11 +11,11 @@ namespace moka::ops {
 
 namespace {
 
-/// An operand as a stack of matrices. A vector is a matrix of one row (x) or one column (y).
+/// An operand as a batch of matrices. A vector is a matrix of one row (x) or one column (y).
 struct Operand {
   Shape batch;
   int64_t rows = 1, cols = 1;
-  int64_t row_step = 0, col_step = 0;  // elements; meaningful when concrete
+  int64_t row_step = 0, col_step = 0;  // in elements; valid if the shape is concrete
 };
 
 Operand operand_of(const Shape& s, bool transposed, bool left) {
@@ -42,12 +42,12 @@ Result<DType> result_dtype(const OpCall& call) {
   if (x == y) return x;
   const bool x_known = call.is_known("x"), y_known = call.is_known("y");
   if (!x_known && !y_known) {
-    return call.error("y", cat("the element type of x (", x, ") as neither is constant"), to_string(y));
+    return call.error("y", cat("the element type of x (", x, "), because neither is constant"), to_string(y));
   }
   if (x_known && y_known) {
-    // While running all is known: the result keeps the type that the program was built with.
+    // While running, everything is known. The result keeps the type that the program was built with.
     if (call.op == nullptr || call.op->output_count() == 0) {
-      return call.error("y", cat("the element type of x (", x, ") as both are constant"), to_string(y));
+      return call.error("y", cat("the element type of x (", x, "), because both are constant"), to_string(y));
     }
     return call.op->output()->type.dtype();
   }
@@ -113,7 +113,7 @@ OpDef define_matmul() {
   constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
   return with_addend(
       OpBuilder("matmul",
-                "Matrix product over the last two dimensions, the others broadcast; vectors as NumPy takes them.")
+                "Matrix product over the last two dimensions. The others broadcast. Vectors work as in NumPy.")
           .type_var("T", domain)
           .in("x", "T")
           .in("y", "T")
@@ -128,12 +128,13 @@ OpDef define_matmul() {
                 v.set_domain("U", domain);
                 v.edit("y").type_var = "U";
               })
-          .note("A vector on the left is a row, on the right a column, and its dimension is dropped; other dimensions "
+          .note("A vector on the left is a row, on the right a column, and its dimension is dropped. Other dimensions "
                 "broadcast.",
                 "numpy.matmul")
-          .note("Since iOS17 a constant operand may have another type; the result has the type of the other one.",
+          .note("Since iOS17 a constant operand may have another type. The result has the type of the other operand.",
                 "coremltools' definition")
-          .note("transpose_y of a vector does nothing, transpose_x of one is refused.", "coremltools' type inference")
+          .note("transpose_y has no effect on a vector. transpose_x of a vector is refused.",
+                "coremltools' type inference")
           .build());
 }
 

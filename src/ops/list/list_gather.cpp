@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-/// The first chosen element that was written; nullptr when there is none.
+/// The first selected element that was written; nullptr: there is none.
 Result<const Tensor*> first_written(const OpCall& call, const List& list, const TensorView& indices) {
   for (int64_t i = 0; i < indices.count(); i++) {
     const size_t at = MOKA_TRY(index_in(call, load_i64(indices, i), list));
@@ -57,8 +57,7 @@ OpDef define_list_gather() {
       .in("indices", kI32)
       .infer(infer)
       .reference(reference)
-      .note("An element never written reads as zeros of the list's element type; an index outside is an error.",
-            "tf.TensorArray")
+      .note(kElementNote.text, kElementNote.evidence)
       .build();
 }
 

@@ -22,7 +22,7 @@ OpDef define_list_length() {
       .in_kind("ls", ParamKind::list)
       .infer(infer)
       .reference(reference)
-      .note("Of a list of dynamic length: the length reached so far.", "coremltools' definition")
+      .note("For a list of dynamic length this is its current length.", "coremltools' definition")
       .build();
 }
 

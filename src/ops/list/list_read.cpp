@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-/// An element already written says more than the list's type, whose dimensions may be unknown.
+/// An element that was written tells its shape, which the list's type may leave unknown.
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type list = MOKA_TRY(list_type(call));
   if (const TensorView* ls = call.value("ls"); ls != nullptr && ls->data != nullptr && call.is_known("index")) {
@@ -32,8 +32,7 @@ OpDef define_list_read() {
       .in("index", kI32)
       .infer(infer)
       .reference(reference)
-      .note("An element never written reads as zeros of the list's element type; an index outside is an error.",
-            "tf.TensorArray")
+      .note(kElementNote.text, kElementNote.evidence)
       .build();
 }
 

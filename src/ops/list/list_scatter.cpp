@@ -59,7 +59,7 @@ OpDef define_list_scatter() {
       .in("value", "T")
       .infer(infer)
       .reference(reference)
-      .note("Later indices win over equal earlier ones; indices behind the end grow a list of dynamic length.",
+      .note("Of equal indices the last wins. Indices beyond the end grow a list of dynamic length.",
             "tf.TensorArray.scatter in order")
       .build();
 }

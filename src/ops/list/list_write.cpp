@@ -33,7 +33,7 @@ OpDef define_list_write() {
       .infer(infer)
       .reference(reference)
       .note(
-          "The list is a value: what reads the former list does not see the change. Elements may have different "
+          "The list is a value, so readers of the former list do not see the change. Elements may have different "
           "shapes.",
           "SSA; tf.TensorArray with element_shape unknown")
       .build();

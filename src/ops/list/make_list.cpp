@@ -41,9 +41,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_make_list() {
-  return OpBuilder("make_list",
-                   "A list of tensors of one type, not written yet; it grows when written behind its end unless "
-                   "its length is fixed.")
+  return OpBuilder(
+             "make_list",
+             "A list of tensors of one type, none of them written yet. It grows when written beyond its end unless "
+             "its length is fixed.")
       .in("init_length", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("dynamic_length", kBool)
@@ -54,7 +55,7 @@ OpDef define_make_list() {
       .infer(infer)
       .reference(reference)
       .note(
-          "Elements not yet written read as zeros where their shape is known; writing behind the end grows a list of "
+          "Elements not yet written read as zeros if their shape is known. Writing beyond the end grows a list of "
           "dynamic length.",
           "TensorFlow's TensorArray, from which the operation comes")
       .build();

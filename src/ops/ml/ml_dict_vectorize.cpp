@@ -5,8 +5,8 @@
 namespace moka::ops {
 namespace {
 
-/// Where key `i` of `x` is in `keys`; -1 when it is not. A converter may describe a dictionary with the other type of
-/// keys: integers then compare with their decimal text.
+/// The position of key `i` of `x` in `keys`; -1: absent. The keys may have another type, because some converters
+/// describe dictionaries wrongly. Integers then compare by their decimal text.
 int64_t position_of(const Dict& x, size_t i, const TensorView& keys) {
   if (keys.dtype == DType::string) {
     const auto table = ml::span_of<std::string>(keys);
@@ -59,8 +59,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_ml_dict_vectorize() {
   return ml::define(
              "ml_dict_vectorize",
-             "A vector from a dictionary: the value of keys[i] goes to element positions[i], unknown keys are left "
-             "out; integer keys match their decimal text. Sparse (a dictionary by position) unless `dense`.")
+             "A vector from a dictionary: the value of keys[i] goes to element positions[i]. Unknown keys are left "
+             "out. Integer keys match their decimal text. Sparse (a dictionary by position) unless `dense`.")
       .in_kind("x", ParamKind::dict)
       .constant("keys", ml::kKeys)
       .constant("positions", ml::kI64)

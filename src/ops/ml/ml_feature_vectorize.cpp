@@ -58,7 +58,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_ml_feature_vectorize() {
   return ml::define("ml_feature_vectorize",
-                    "All values one behind the other as doubles. A dictionary with integer keys is a sparse vector of "
+                    "All values one after the other as doubles. A dictionary with integer keys is a sparse vector of "
                     "dimensions[i] elements.")
       .variadic_any("values")
       .constant("dimensions", ml::kI64)

@@ -31,7 +31,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_ml_impute() {
   return ml::define("ml_impute",
-                    "x with each element that equals `replaced` (NaN equals NaN) exchanged for the imputed value, "
+                    "x with each element that equals `replaced` (NaN equals NaN) replaced by the imputed value, "
                     "which is one "
                     "for all elements or one each.")
       .type_var("T", any_of(DType::fp64, DType::int64, DType::string))

@@ -41,7 +41,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_ml_impute_dict() {
   return ml::define(
              "ml_impute_dict",
-             "The dictionary with the imputed value for each of `keys` that is absent or whose value equals `replaced` "
+             "The dictionary with the imputed value for each of `keys` that is absent or has the value `replaced` "
              "(NaN equals NaN).")
       .in_kind("x", ParamKind::dict)
       .constant("keys", ml::kKeys)

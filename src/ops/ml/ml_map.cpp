@@ -1,3 +1,4 @@
+#include "ops/common/categories.h"
 #include "ops/common/ml.h"
 
 namespace moka::ops {
@@ -28,8 +29,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     } else if (call.has("unknown")) {
       copy_element(out[0], i, call.in("unknown"), 0);
     } else {
-      return fail(ErrorCode::data, "operation '", call.name(), "': no value for category ",
-                  x.dtype == DType::string ? cat("'", x.as<std::string>()[i], "'") : cat(load_i64(x, i)));
+      return unknown_category(call, "keys", x, i);
     }
   }
   return {};
@@ -38,7 +38,9 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_ml_map() {
-  return ml::define("ml_map", "values[i] for each element equal to keys[i], else `unknown`; without that, an error.")
+  return ml::define("ml_map",
+                    "values[i] for each element equal to keys[i], else `unknown`. Without `unknown`, other elements "
+                    "are an error.")
       .in("x", kEverything)
       .constant("keys", ml::kKeys)
       .constant("values", ml::kKeys)

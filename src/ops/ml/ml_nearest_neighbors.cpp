@@ -57,8 +57,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_ml_nearest_neighbors() {
   return ml::define(
              "ml_nearest_neighbors",
-             "The share of each class among the k samples nearest to x by Euclidean distance, the first of equals; "
-             "weighted by the inverse of the distance where asked, samples at distance 0 then counting alone.")
+             "The share of each class among the k samples nearest to x by Euclidean distance, the first of equals, "
+             "optionally weighted by the inverse of the distance. Samples at distance 0 then count alone.")
       .in("x", ml::kF64)
       .constant("samples", only(DType::fp32))
       .constant("labels", ml::kI64)

@@ -13,7 +13,7 @@ struct Settings {
   int64_t least, most;
 };
 
-/// The threshold, or its default where the value is NaN or not given.
+/// The threshold, or its default if the value is NaN or not given.
 double threshold(const OpCall& call, std::string_view param, std::string_view default_param) {
   double v = call.has(param) ? load_f64(*call.value(param), 0) : NAN;
   return v == v ? v : load_f64(*call.value(default_param), 0);
@@ -30,7 +30,7 @@ double overlap(const TensorView& b, int64_t i, int64_t j) {
   return total - area > 0 ? area / (total - area) : 0;
 }
 
-/// Rows to keep, best first.
+/// The rows to keep, best first.
 std::vector<int64_t> select(const TensorView& boxes, const TensorView& scores, const Settings& s) {
   int64_t n = scores.shape[0], classes = scores.shape[1];
   std::vector<double> best(static_cast<size_t>(n));

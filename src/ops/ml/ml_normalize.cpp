@@ -34,13 +34,13 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_ml_normalize() {
   return ml::define("ml_normalize",
-                    "x over its norm: the sum of magnitudes, the Euclidean norm or the greatest magnitude.")
+                    "x divided by its norm: the sum of magnitudes, the Euclidean norm or the greatest magnitude.")
       .in("x", ml::kNumeric)
       .constant("norm", kString)
       .one_of({"max", "l1", "l2"})
       .infer(infer)
       .reference(reference)
-      .note("A norm of 0 leaves x.", "scikit-learn's Normalizer")
+      .note("If the norm is 0, x stays as it is.", "scikit-learn's Normalizer")
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ops/common/categories.h"
 #include "ops/common/ml.h"
 
 namespace moka::ops {
@@ -22,9 +23,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   bool dense = MOKA_TRY(call.flag("dense"));
   bool ignore = MOKA_TRY(call.text("handle_unknown")) == "ignore";
   int64_t at = ml::find_sorted(categories, x, 0);
-  if (at < 0 && !ignore)
-    return fail(ErrorCode::data, "operation '", call.name(), "': unknown category ",
-                x.dtype == DType::string ? cat("'", *x.as<std::string>(), "'") : cat(load_i64(x, 0)));
+  if (at < 0 && !ignore) return unknown_category(call, "categories", x, 0);
   if (dense)
     std::fill_n(out[0].as<double>(), categories.count(), 0.0);
   else
@@ -55,7 +54,7 @@ OpDef define_ml_one_hot() {
       .constant("dense", kBool)
       .infer(infer)
       .reference(reference)
-      .note("Unknown categories give an error or zeros, as handle_unknown says.", "OneHotEncoder.proto")
+      .note("Unknown categories give an error or zeros, depending on handle_unknown.", "OneHotEncoder.proto")
       .build();
 }
 

@@ -25,7 +25,7 @@ void each_item(const TensorView& ids, const TensorView& v, bool is_dict, Fn fn) 
 
 struct Ranking {
   std::vector<int64_t> items;  ///< indices of ids, best first
-  std::vector<double> scores;  ///< of all ids
+  std::vector<double> scores;  ///< one for each id
 };
 
 bool is_given(const OpCall& call, std::string_view param) {

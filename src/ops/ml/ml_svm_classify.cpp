@@ -28,11 +28,11 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(ml::vector_of(DType::fp64, classes));
 }
 
-/// Platt's sigmoid, kept off 0 and 1.
+/// Platt's sigmoid, clamped away from 0 and 1.
 double pair_probability(double decision, double a, double b) {
   double f = decision * a + b;
   double p = f >= 0 ? std::exp(-f) / (1 + std::exp(-f)) : 1 / (1 + std::exp(f));
-  return std::min(std::max(1e-7, p), 1 - 1e-7);  // of NaN, too: LIBSVM makes models whose decisions are that
+  return std::min(std::max(1e-7, p), 1 - 1e-7);  // also for NaN, because LIBSVM makes models with NaN decisions
 }
 
 /// Class probabilities from pairwise ones: the second method of Wu, Lin and Weng, "Probability Estimates for
@@ -129,7 +129,12 @@ OpDef define_ml_svm_classify() {
       .optional()
       .infer(infer)
       .reference(reference)
-      .note("Votes and pairwise coupling are LIBSVM's, also where decisions are NaN.", "libsvm's svm.cpp")
+      .note("Votes and pairwise coupling are those of LIBSVM, also when decisions are NaN.", "libsvm's svm.cpp")
+      .note(
+          "Two classes are not coupled: each has the pairwise probability itself. scikit-learn's copy of LIBSVM "
+          "couples them too, which moves a probability by up to about 0.02.",
+          "svm_predict_probability of LIBSVM 3.37; coremltools' test_SVC.py, which on macOS accepts 1e-5 from LIBSVM "
+          "but 0.005 from scikit-learn for two classes, and gives the coupling as the reason")
       .build();
 }
 

@@ -83,8 +83,8 @@ OpDef define_ml_tree_ensemble() {
   constexpr DTypes i32 = only(DType::int32);
   return ml::define(
              "ml_tree_ensemble",
-             "Base values plus the values of the leaf that each tree reaches. Nodes of all trees are in one list, "
-             "children behind their parent; a leaf (mode 6) adds leaf_value[on_true..on_false). Nodes marked "
+             "Base values plus the values of the leaf that each tree reaches. The nodes of all trees are in one list, "
+             "children after their parent. A leaf (mode 6) adds leaf_value[on_true..on_false). Nodes marked "
              "`single` round their feature to float32 before they compare it.")
       .in("x", ml::kF64)
       .constant("mode", only(DType::uint8))
@@ -101,7 +101,7 @@ OpDef define_ml_tree_ensemble() {
       .infer(infer)
       .reference(reference)
       .note(
-          "A missing (NaN) feature goes where the node says; thresholds are compared in double, or in float32 where "
+          "A missing (NaN) feature goes where the node says. Thresholds are compared in double, or in float32 if "
           "the node asks for it.",
           "TreeEnsemble.proto; xgboost's and scikit-learn's predictions")
       .build();

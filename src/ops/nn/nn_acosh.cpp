@@ -6,7 +6,7 @@ namespace moka::ops {
 
 OpDef define_nn_acosh() {
   return unary("nn_acosh", "Inverse hyperbolic cosine, elementwise; NaN below 1.", [](auto x) { return std::acosh(x); })
-      .note("Below 1 NaN.", "numpy.arccosh")
+      .note("NaN below 1.", "numpy.arccosh")
       .build();
 }
 

@@ -22,7 +22,7 @@ Result<Plan> plan(const OpCall& call) {
   if (bits < 1 || bits > 8) return call.error("bits", "1 to 8", cat(bits));
   p.bits = static_cast<int>(bits);
   if (n > (int64_t{1} << 58)) return call.error("shape", "fewer elements", cat(p.shape));
-  if (call.dtype("data") == DType::int8 && bits != 8) return call.error("bits", "8 for int8 codes", cat(bits));
+  if (call.dtype("data") == DType::int8 && bits != 8) return call.error("bits", "8 for int8 data", cat(bits));
   int64_t bytes = (n * bits + 7) / 8;
   if (call.rank("data") != 1 || call.shape("data")[0] != bytes)
     return call.error("data", cat(bytes, " bytes"), cat(call.type("data")));
@@ -70,10 +70,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_nn_dequantize_weights() {
-  return OpBuilder(
-             "nn_dequantize_weights",
-             "Expands a neural network's quantised weight: codes packed from the highest bit on, through a table or "
-             "scale * code + bias, one for all or one per channel.")
+  return OpBuilder("nn_dequantize_weights",
+                   "Expands a neural network's quantized weight: integers q, packed from the highest bit down, become "
+                   "table[q] or "
+                   "scale * q + bias, with one scale and bias for all or per channel.")
       .constant("data", any_of(DType::uint8, DType::int8))
       .constant("shape", kI32)
       .constant("bits", kI32)
@@ -88,7 +88,7 @@ OpDef define_nn_dequantize_weights() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::constexpr_weight)
-      .note("Codes are packed from the highest bit of each byte on.",
+      .note("Integers are packed from the highest bit of each byte down.",
             "NeuralNetwork.proto; coremltools' quantization utilities")
       .build();
 }

@@ -51,7 +51,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_nn_weight_bytes() {
   return OpBuilder("nn_weight_bytes",
-                   "A neural network's fp32 or fp16 weight whose bytes lie unaligned in the model file, as fp32: so "
+                   "A neural network's fp32 or fp16 weight whose bytes are unaligned in the model file, as fp32, so "
                    "that they "
                    "need no copy until a kernel packs them.")
       .constant("data", only(DType::uint8))

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -35,24 +36,14 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_batch_norm() {
-  return OpBuilder("batch_norm", "gamma * (x - mean) / sqrt(variance + epsilon) + beta, one of each for every channel.")
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .constant("mean", "T")
-      .constant("variance", "T")
-      .constant("gamma", "T")
-      .optional()
-      .constant("beta", "T")
-      .optional()
-      .constant("epsilon", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1e-5))
-      .infer(infer)
-      .reference(reference)
+  OpBuilder b("batch_norm", "gamma * (x - mean) / sqrt(variance + epsilon) + beta, with one of each per channel.");
+  b.type_var("T", kF16F32).in("x", "T").constant("mean", "T").constant("variance", "T");
+  return finish_norm(b, infer, reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"});
           })
-      .note("epsilon is added to the variance under the root; channels are axis 1.", "coremltools' definition")
+      .note("epsilon is added to the variance before the root. Channels are axis 1.", "coremltools' definition")
       .build();
 }
 

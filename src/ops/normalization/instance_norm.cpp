@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -35,23 +36,15 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_instance_norm() {
-  return OpBuilder("instance_norm",
-                   "Brings each channel of each instance to mean beta[channel] and standard deviation gamma[channel].")
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .constant("gamma", "T")
-      .optional()
-      .constant("beta", "T")
-      .optional()
-      .constant("epsilon", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1e-5))
-      .infer(infer)
-      .reference(reference)
+  OpBuilder b("instance_norm",
+              "Brings each channel of each instance to mean beta[channel] and standard deviation gamma[channel].");
+  b.type_var("T", kF16F32).in("x", "T");
+  return finish_norm(b, infer, reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"gamma", "beta", "epsilon"});
           })
-      .note("The variance is that of the population; one element gives beta.", "torch.nn.functional.instance_norm")
+      .note("The variance is the population's. A single element gives beta.", "torch.nn.functional.instance_norm")
       .build();
 }
 

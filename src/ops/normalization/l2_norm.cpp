@@ -33,7 +33,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_l2_norm() {
-  return OpBuilder("l2_norm", "x divided by sqrt(sum of squares + epsilon), the sum taken over the last three axes.")
+  return OpBuilder("l2_norm", "x divided by sqrt(sum of squares + epsilon). The sum is over the last three axes.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("epsilon", "T")
@@ -41,7 +41,7 @@ OpDef define_l2_norm() {
       .infer(infer)
       .reference(reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
-      .note("The sum goes over the last three axes; epsilon is added under the root.", "coremltools' definition")
+      .note("The sum is over the last three axes. epsilon is added before the root.", "coremltools' definition")
       .build();
 }
 

@@ -3,13 +3,14 @@
 
 #include "ops/common/channels.h"
 #include "ops/common/groups.h"
+#include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
 
 namespace {
 
-/// All axes when none are given.
+/// The normalized axes, by default all.
 Result<Ints> normalized_axes(const OpCall& call, int rank) {
   if (call.has("axes")) return axes_of(call, "axes", rank);
   Ints all;
@@ -31,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     const Shape& s = call.shape(name);
     bool fits = s.rank() == normalized.rank();
     for (int i = 0; fits && i < s.rank(); i++) fits = s[i] == normalized[i] || s[i] < 0 || normalized[i] < 0;
-    if (!fits) return call.error(name, cat("the shape of the normalised axes, ", normalized), cat(s));
+    if (!fits) return call.error(name, cat("the shape of the normalized axes, ", normalized), cat(s));
   }
   return one(x);
 }
@@ -64,25 +65,15 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_layer_norm() {
-  return OpBuilder("layer_norm",
-                   "gamma * (x - mean) / sqrt(variance + epsilon) + beta over the given axes, all by default.")
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .constant("axes", kI32)
-      .optional()
-      .constant("gamma", "T")
-      .optional()
-      .constant("beta", "T")
-      .optional()
-      .constant("epsilon", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1e-5))
-      .infer(infer)
-      .reference(reference)
+  OpBuilder b("layer_norm",
+              "gamma * (x - mean) / sqrt(variance + epsilon) + beta over the given axes, all by default.");
+  b.type_var("T", kF16F32).in("x", "T").constant("axes", kI32).optional();
+  return finish_norm(b, infer, reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"gamma", "beta", "epsilon"});
           })
-      .note("The variance is that of the population; gamma and beta have the shape of the normalised axes.",
+      .note("The variance is the population's. gamma and beta have the shape of the normalized axes.",
             "coremltools' definition; torch.nn.functional.layer_norm")
       .build();
 }

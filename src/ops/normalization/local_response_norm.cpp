@@ -63,10 +63,10 @@ OpDef define_local_response_norm() {
             own_float_type(v, {"alpha", "beta", "k"});
           })
       .note(
-          "Channels are the third axis from the end, at rank 3 the first; the window is [c - size / 2, c + (size - 1) "
+          "Channels are the third axis from the end, at rank 3 the first. The window is [c - size / 2, c + (size - 1) "
           "/ 2], cut off at the ends.",
           "results recorded from Core ML")
-      .note("alpha is divided by size even where the window is cut off.",
+      .note("alpha is divided by size even if the window is cut off.",
             "coremltools' definition; torch.nn.LocalResponseNorm")
       .build();
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -46,22 +47,13 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_moka_group_norm() {
-  return OpBuilder(
-             "moka_group_norm",
-             "Brings each group of neighbouring channels of each instance to mean 0 and standard deviation 1, then "
-             "each channel to beta[channel] + gamma[channel] * it. Made of the operations that converters write.")
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .constant("groups", kI32)
-      .constant("gamma", "T")
-      .optional()
-      .constant("beta", "T")
-      .optional()
-      .constant("epsilon", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1e-5))
-      .infer(infer)
-      .reference(reference)
-      .note("The variance is that of the population; one element gives beta.", "torch.nn.functional.group_norm")
+  OpBuilder b("moka_group_norm",
+              "Brings each group of neighbouring channels of each instance to mean 0 and standard deviation 1, then "
+              "each channel to beta[channel] + gamma[channel] * it. Passes make it of the operations that converters "
+              "write.");
+  b.type_var("T", kF16F32).in("x", "T").constant("groups", kI32);
+  return finish_norm(b, infer, reference)
+      .note("The variance is the population's. A single element gives beta.", "torch.nn.functional.group_norm")
       .build();
 }
 

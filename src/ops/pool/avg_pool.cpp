@@ -23,7 +23,7 @@ Status avg_pool_reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_avg_pool() {
   OpBuilder b("avg_pool",
-              "Mean of each window. Elements outside the input, ceil_mode's too, count as zeros unless "
+              "Mean of each window. Elements outside of the input, also those of ceil_mode, count as zeros unless "
               "exclude_padding_from_average is set.");
   b.constant("exclude_padding_from_average", kBool).or_else(Tensor::boolean(false));
   return pool_params(b)
@@ -33,10 +33,10 @@ OpDef define_avg_pool() {
       })
       .reference(avg_pool_reference)
       .note(
-          "exclude_padding_from_average divides by the elements inside the input; a window wholly in the padding gives "
+          "exclude_padding_from_average divides by the elements inside the input. A window wholly in the padding gives "
           "0.",
           "coremltools' definition")
-      .note("Elements that ceil_mode adds behind the padding count as zeros unless padding is excluded.",
+      .note("Elements that ceil_mode adds after the padding count as zeros unless padding is excluded.",
             "coremltools issue 2772, about Core ML differing from PyTorch there")
       .build();
 }

@@ -22,7 +22,7 @@ OpDef define_l2_pool() {
   return pool_params(b)
       .infer(infer_pool(2))
       .reference(l2_pool_reference)
-      .note("The root of the sum of squares, not of their mean; padding counts as 0. One or two spatial dimensions.",
+      .note("The root of the sum of squares, not of their mean. Padding counts as 0. One or two spatial dimensions.",
             "coremltools' TestL2Pool")
       .build();
 }

@@ -23,7 +23,7 @@ OpDef define_max_pool() {
   return pool_params(b)
       .infer(infer_pool(3))
       .reference(max_pool_reference)
-      .note("Padding never wins, NaN does; a window wholly in the padding gives -inf.",
+      .note("Padding never wins, NaN always does. A window wholly in the padding gives -inf.",
             "torch.nn.functional.max_pool2d, whose padding is -inf")
       .build();
 }

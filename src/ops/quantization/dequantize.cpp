@@ -36,9 +36,9 @@ OpDef define_dequantize() {
       .optional()
       .infer(infer)
       .reference(reference)
-      .note("The difference is taken in float32, multiplied in float32 and rounded to the type of scale.",
+      .note("Difference and product are computed in float32. The result is rounded to the type of scale.",
             "coremltools' iOS17 test_quantization.py")
-      .note("Vectors lie along axis, which may be negative; scalars need no axis.", "coremltools' definition")
+      .note("Vectors vary along axis, which may be negative. Scalars need no axis.", "coremltools' definition")
       .build();
 }
 

@@ -28,7 +28,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x.is_ranked() ? Type::tensor(t, x.shape()) : Type::unranked(t));
 }
 
-/// The quotient is rounded to the type of the input, then to an even integer.
+/// The quotient is rounded to the type of the input, then to an integer, halves to even.
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   constexpr int64_t kChunk = 1024;
   const TensorView& x = call.in("input");
@@ -65,7 +65,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_quantize() {
-  return OpBuilder("quantize", "round(input / scale) + zero_point, saturated; per tensor or per entry of an axis.",
+  return OpBuilder("quantize", "round(input / scale) + zero_point, saturated, per tensor or per entry of an axis.",
                    Opset::ios17)
       .type_var("SrcT", kF16F32)
       .type_var("DstT", any_of(DType::int8, DType::uint8))
@@ -79,11 +79,12 @@ OpDef define_quantize() {
       .infer(infer)
       .reference(reference)
       .note(
-          "input / scale is rounded to the type of the input, then halves to even; zero_point is added and the sum "
+          "input / scale is rounded to the type of the input, then to an integer, halves to even. zero_point is added "
+          "and the sum "
           "saturates. NaN gives 0.",
           "coremltools' iOS17 test_quantization.py; torch.quantize_per_tensor for ties")
-      .note("A scale of 0 gives infinities, which saturate, and NaN for 0.", "IEEE division")
-      .note("Vectors lie along axis, which may be negative; scalars need no axis.", "coremltools' definition")
+      .note("A scale of 0 gives infinities, which saturate; 0 / 0 is NaN, which gives 0.", "IEEE division")
+      .note("Vectors vary along axis, which may be negative. Scalars need no axis.", "coremltools' definition")
       .build();
 }
 

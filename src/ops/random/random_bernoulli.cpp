@@ -22,18 +22,12 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_bernoulli() {
-  return OpBuilder("random_bernoulli", "1 with probability `prob`, else 0. A seed of 0 or more repeats its values.")
-      .type_var("T", kF16F32)
-      .in("shape", kI32)
-      .constant("prob", "T")
-      .or_else(Tensor::scalar(DType::fp32, 0.5))
-      .constant("seed", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, -1))
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::random)
-      .note(kSeedNote.text, kSeedNote.evidence)
-      .note("1 where a uniform number of [0, 1) is less than prob: 0 never, 1 always.", "coremltools' definition")
+  OpBuilder b("random_bernoulli",
+              "1 with probability `prob`, else 0. A seed of 0 or more always gives the same values.");
+  b.type_var("T", kF16F32).in("shape", kI32).constant("prob", "T").or_else(Tensor::scalar(DType::fp32, 0.5));
+  return finish_random(b, infer, reference)
+      .note("The result is 1 if a uniform number in [0, 1) is less than prob: never for 0, always for 1.",
+            "coremltools' definition")
       .build();
 }
 

@@ -43,7 +43,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     for (int64_t c = 0; c < classes; c++) total += weight(c);
     if (!(total > 0) || std::isinf(total)) {
       return fail(ErrorCode::data, "operation '", call.name(), "' (random_categorical): row ", r,
-                  " of x is no distribution: its weights add up to ", total);
+                  " of x is not a distribution: its weights add up to ", total);
     }
     for (int64_t s = 0; s < size; s++) {
       double rest = draw.uniform() * total;
@@ -63,24 +63,18 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_categorical() {
-  return OpBuilder(
-             "random_categorical",
-             "Random class numbers, `size` for each row of logits or probabilities along the last axis. A seed of 0 "
-             "or more repeats its values.")
-      .type_var("T", kF16F32)
+  OpBuilder b("random_categorical",
+              "Random class numbers, `size` for each row of logits or probabilities along the last axis. A seed of 0 "
+              "or more always gives the same values.");
+  b.type_var("T", kF16F32)
       .in("x", "T")
       .constant("mode", kString)
       .one_of({"logits", "probs"})
       .or_else(Tensor::text("logits"))
       .constant("size", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("seed", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, -1))
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::random)
-      .note(kSeedNote.text, kSeedNote.evidence)
-      .note("Probabilities need not add up to 1; negative ones count as 0. A row without weight is an error.",
+      .or_else(Tensor::scalar_i64(DType::int32, 1));
+  return finish_random(b, infer, reference)
+      .note("Probabilities need not add up to 1. Negative ones count as 0. A row that adds up to 0 is an error.",
             "torch.multinomial normalises and refuses such rows")
       .note("The result has the type of x and holds class numbers.", "coremltools' type inference")
       .build();

@@ -32,20 +32,16 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_normal() {
-  return OpBuilder("random_normal", "Random values of a normal distribution. A seed of 0 or more repeats its values.")
-      .type_var("T", kF16F32)
+  OpBuilder b("random_normal",
+              "Random values of a normal distribution. A seed of 0 or more always gives the same values.");
+  b.type_var("T", kF16F32)
       .in("shape", kI32)
       .constant("mean", "T")
       .or_else(Tensor::scalar(DType::fp32, 0))
       .constant("stddev", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1))
-      .constant("seed", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, -1))
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::random)
-      .note(kSeedNote.text, kSeedNote.evidence)
-      .note("Box and Muller's method in double, rounded once.", "the distribution is all the definition says")
+      .or_else(Tensor::scalar(DType::fp32, 1));
+  return finish_random(b, infer, reference)
+      .note("The Box-Muller method in double, rounded once.", "the definition tells only the distribution")
       .build();
 }
 

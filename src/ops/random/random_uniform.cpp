@@ -28,21 +28,16 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_random_uniform() {
-  return OpBuilder("random_uniform",
-                   "Random values, equally likely in [low, high). A seed of 0 or more repeats its values.")
-      .type_var("T", kF16F32)
+  OpBuilder b("random_uniform",
+              "Random values, uniformly distributed in [low, high). A seed of 0 or more always gives the same values.");
+  b.type_var("T", kF16F32)
       .in("shape", kI32)
       .constant("low", "T")
       .or_else(Tensor::scalar(DType::fp32, 0))
       .constant("high", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1))
-      .constant("seed", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, -1))
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::random)
-      .note(kSeedNote.text, kSeedNote.evidence)
-      .note("low is included, high is not, also after rounding to float16; low = high gives that value.",
+      .or_else(Tensor::scalar(DType::fp32, 1));
+  return finish_random(b, infer, reference)
+      .note("low is included and high is not, also after rounding to float16. low = high gives that value.",
             "numpy.random.uniform's interval")
       .build();
 }

@@ -29,80 +29,55 @@ Result<std::vector<Type>> infer_gru(const OpCall& call) {
 
 Status gru_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[1].count() == 0) return {};
-  const TensorView& x = call.in("x");
   const TensorView& weight_ih = call.in("weight_ih");
   const TensorView& weight_hh = call.in("weight_hh");
-  const int64_t steps = x.shape[0], batch = x.shape[1], inputs = x.shape[2], hidden = weight_hh.shape[1];
-  const bool reverse = MOKA_TRY(direction_of(call, false)) == Direction::reverse;
+  const int64_t inputs = call.in("x").shape[2], hidden = weight_hh.shape[1];
   const Gate recurrent = MOKA_TRY(gate_of(call, "recurrent_activation"));
   const Gate activation = MOKA_TRY(gate_of(call, "activation"));
-  const bool all = MOKA_TRY(call.flag("output_sequence"));
   const bool reset_after = has_reset_after(call) && MOKA_TRY(call.flag("reset_after"));
   const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
   const TensorView* input_bias = has_reset_after(call) && call.has("input_bias") ? &call.in("input_bias") : nullptr;
-  std::vector<double> work(static_cast<size_t>(inputs + 8 * hidden));
-  double* const row = work.data();
-  double* const h = row + inputs;
-  double* const from_x = h + hidden;           // reset, new, update
-  double* const from_h = from_x + 3 * hidden;  // the same
+  std::vector<double> work(static_cast<size_t>(7 * hidden));
+  double* const from_x = work.data();          // of the gates reset, new, update
+  double* const from_h = from_x + 3 * hidden;  // likewise
   double* const kept = from_h + 3 * hidden;    // reset gate times state
   double* const reset = from_x;
   double* const fresh = from_x + hidden;
   double* const update = from_x + 2 * hidden;
-  for (int64_t b = 0; b < batch; ++b) {
-    load_run(call.in("initial_h"), b * hidden, 1, hidden, h);
-    for (int64_t t = 0; t < steps; ++t) {
-      const int64_t at = reverse ? steps - 1 - t : t;
-      load_run(x, (at * batch + b) * inputs, 1, inputs, row);
-      std::fill(from_x, from_x + 6 * hidden, 0.0);
-      if (input_bias != nullptr) add_vector(*input_bias, 0, 3 * hidden, from_x);
-      if (bias != nullptr) add_vector(*bias, 0, 3 * hidden, from_h);
-      add_product(weight_ih, 0, 3 * hidden, inputs, row, from_x);
-      add_product(weight_hh, 0, hidden, hidden, h, from_h);
-      add_product(weight_hh, 2 * hidden, hidden, hidden, h, from_h + 2 * hidden);
-      for (int64_t i = 0; i < hidden; ++i) {
-        reset[i] += from_h[i];
-        update[i] += from_h[2 * hidden + i];
-      }
-      apply_gate(recurrent, reset, hidden);
-      apply_gate(recurrent, update, hidden);
-      if (reset_after) {
-        add_product(weight_hh, hidden, hidden, hidden, h, from_h + hidden);
-        for (int64_t i = 0; i < hidden; ++i) fresh[i] += reset[i] * from_h[hidden + i];
-      } else {
-        for (int64_t i = 0; i < hidden; ++i) kept[i] = reset[i] * h[i];
-        add_product(weight_hh, hidden, hidden, hidden, kept, from_h + hidden);
-        for (int64_t i = 0; i < hidden; ++i) fresh[i] += from_h[hidden + i];
-      }
-      apply_gate(activation, fresh, hidden);
-      for (int64_t i = 0; i < hidden; ++i) h[i] = (1 - update[i]) * fresh[i] + update[i] * h[i];
-      if (all) store_run(out[0], (t * batch + b) * hidden, 1, hidden, h);
+  return run_steps(call, out, [&](const double* x, double* h) {
+    std::fill(from_x, from_x + 6 * hidden, 0.0);
+    if (input_bias != nullptr) add_vector(*input_bias, 0, 3 * hidden, from_x);
+    if (bias != nullptr) add_vector(*bias, 0, 3 * hidden, from_h);
+    add_product(weight_ih, 0, 3 * hidden, inputs, x, from_x);
+    add_product(weight_hh, 0, hidden, hidden, h, from_h);
+    add_product(weight_hh, 2 * hidden, hidden, hidden, h, from_h + 2 * hidden);
+    for (int64_t i = 0; i < hidden; ++i) {
+      reset[i] += from_h[i];
+      update[i] += from_h[2 * hidden + i];
     }
-    if (!all) store_run(out[0], b * hidden, 1, hidden, h);
-    store_run(out[1], b * hidden, 1, hidden, h);
-  }
-  return {};
+    apply_gate(recurrent, reset, hidden);
+    apply_gate(recurrent, update, hidden);
+    if (reset_after) {
+      add_product(weight_hh, hidden, hidden, hidden, h, from_h + hidden);
+      for (int64_t i = 0; i < hidden; ++i) fresh[i] += reset[i] * from_h[hidden + i];
+    } else {
+      for (int64_t i = 0; i < hidden; ++i) kept[i] = reset[i] * h[i];
+      add_product(weight_hh, hidden, hidden, hidden, kept, from_h + hidden);
+      for (int64_t i = 0; i < hidden; ++i) fresh[i] += from_h[hidden + i];
+    }
+    apply_gate(activation, fresh, hidden);
+    for (int64_t i = 0; i < hidden; ++i) h[i] = (1 - update[i]) * fresh[i] + update[i] * h[i];
+  });
 }
 
 }  // namespace
 
 OpDef define_gru() {
-  return OpBuilder(
+  return recurrent_builder(
              "gru",
-             "Gated recurrent unit over [steps, batch, inputs]; gate order reset, new, update. Outputs: the hidden "
+             "Gated recurrent unit over [steps, batch, inputs] with gates in the order reset, new, update. Outputs: "
+             "the hidden "
              "states (each step's in the order of computation, or the final one) and the final hidden state.")
-      .type_var("T", only(DType::fp32))
-      .in("x", "T")
-      .in("initial_h", "T")
-      .constant("weight_ih", "T")
-      .constant("weight_hh", "T")
-      .constant("bias", "T")
-      .optional()
-      .constant("direction", kString)
-      .one_of({"forward", "reverse"})
-      .or_else(Tensor::text("forward"))
-      .constant("output_sequence", kBool)
-      .or_else(Tensor::boolean(false))
       .constant("recurrent_activation", kString)
       .or_else(Tensor::text("sigmoid"))
       .constant("activation", kString)
@@ -128,11 +103,13 @@ OpDef define_gru() {
       .note(kGateNote.text, kGateNote.evidence)
       .note(kOrderNote.text, kOrderNote.evidence)
       .note("Gates are in the order reset, new, update: h' = (1 - update) * new + update * h.", "coremltools' TestGRU")
-      .note("reset_after false: reset multiplies the state before the product; true: it multiplies product and bias.",
-            "coremltools' iOS18 test_recurrent.py, test_pytorch_parity")
       .note(
-          "bias belongs to the product with the state, input_bias to that with x: with reset_after true, reset "
-          "multiplies the one and not the other.",
+          "With reset_after false, reset multiplies the state before the product. With true it multiplies product and "
+          "bias.",
+          "coremltools' iOS18 test_recurrent.py, test_pytorch_parity")
+      .note(
+          "bias belongs to the product with the state, input_bias to that with x. With reset_after true, reset "
+          "multiplies only the former.",
           "coremltools' TestGRU and iOS18 test_pytorch_parity")
       .build();
 }

@@ -9,8 +9,8 @@ namespace moka::ops {
 
 namespace {
 
-/// A state [batch, width]. It may have more rows, as coremltools' converter of packed sequences writes it, which takes
-/// a length for the batch: the first ones count.
+/// Checks a state [batch, width]. It may have more rows, of which the first ones count: coremltools' converter of
+/// packed sequences takes a length for the batch.
 Status check_state(const OpCall& call, std::string_view param, int64_t batch, int64_t width) {
   const Type& t = call.type(param);
   const bool spare = t.is_ranked() && t.rank() == 2 && batch >= 0 && t.shape()[0] > batch;
@@ -30,7 +30,7 @@ Result<std::vector<Type>> infer_lstm(const OpCall& call) {
   if (call.has("peephole")) MOKA_TRY(check_shape(call, "peephole", {peeps}));
   if (both) {
     for (const char* p : {"weight_ih_back", "weight_hh_back"}) {
-      if (!call.has(p)) return call.error(p, "a value, as direction is bidirectional", "none");
+      if (!call.has(p)) return call.error(p, "a value, because direction is bidirectional", "none");
     }
     MOKA_TRY(check_shape(call, "weight_ih_back", {gates, s.inputs}));
     MOKA_TRY(check_shape(call, "weight_hh_back", {gates, s.hidden}));
@@ -46,12 +46,12 @@ Result<std::vector<Type>> infer_lstm(const OpCall& call) {
   return recurrent_outputs(call, s, width, 2);
 }
 
-/// One direction; gates in the order input, forget, output, cell.
+/// One direction. Gates are in the order input, forget, output, cell.
 struct Pass {
   const TensorView* weight_ih;
   const TensorView* weight_hh;
   const TensorView* bias;      // or null
-  const TensorView* peephole;  // or null: input, forget, output
+  const TensorView* peephole;  // of the gates input, forget, output; or null
   bool reverse;
   int64_t column;  // where this direction's hidden units begin in states and outputs
 };
@@ -122,9 +122,10 @@ Status lstm_reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_lstm() {
   return OpBuilder(
              "lstm",
-             "Long short-term memory over [steps, batch, inputs]; gate order input, forget, output, cell. Outputs: the "
+             "Long short-term memory over [steps, batch, inputs] with gates in the order input, forget, output, cell. "
+             "Outputs: the "
              "hidden states (each step's, or the final ones), the final hidden and cell state. Steps are in the order "
-             "of computation (reverse: the last step of x first); bidirectional, in the order of x.")
+             "of computation (reverse: the last step of x first), with bidirectional in the order of x.")
       .type_var("T", only(DType::fp32))
       .in("x", "T")
       .in("initial_h", "T")
@@ -162,14 +163,14 @@ OpDef define_lstm() {
       .note(kGateNote.text, kGateNote.evidence)
       .note(kOrderNote.text, kOrderNote.evidence)
       .note(
-          "Peepholes of the input and forget gates see the old cell state, that of the output gate the new one; clip "
+          "Peepholes of the input and forget gates read the old cell state, that of the output gate the new one. clip "
           "limits the cell state.",
           "coremltools' definition's parameters; the equations of Core ML's UniDirectionalLSTMLayer")
       .note(
-          "Bidirectional: forward units first; with output_sequence the backward half stands at the step it belongs "
+          "Bidirectional: forward units come first. With output_sequence the backward half is at the step it belongs "
           "to.",
           "coremltools' test_builder_to_backend_smoke_bidirlstm against torch.nn.LSTM")
-      .note("States may have more rows than the batch; the first ones count.",
+      .note("States may have more rows than the batch. The first ones count.",
             "coremltools' converter of packed sequences writes such states")
       .build();
 }

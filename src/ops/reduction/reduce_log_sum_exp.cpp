@@ -9,7 +9,7 @@ namespace {
 
 struct LogSumExp {
   double top = -std::numeric_limits<double>::infinity();
-  double sum = 0;  ///< of e^(v - top)
+  double sum = 0;  ///< sum of e^(v - top)
   void add(double v) {
     if (std::isinf(v)) {
       if (v > 0) top = v;
@@ -29,7 +29,7 @@ OpDef define_reduce_log_sum_exp() {
   return reduction<AsReal<LogSumExp>>(
              "reduce_log_sum_exp",
              "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.")
-      .note("The largest element is taken out first; +inf gives +inf, only -inf gives -inf, NaN gives NaN.",
+      .note("The largest element is subtracted first. +inf gives +inf, only -inf gives -inf, NaN gives NaN.",
             "scipy.special.logsumexp; coremltools issue 2690")
       .build();
 }

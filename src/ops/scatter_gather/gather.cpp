@@ -8,13 +8,6 @@ namespace moka::ops {
 
 namespace {
 
-Result<int> batch_dims_of(const OpCall& call) {
-  if (call.version().param_index("batch_dims") < 0) return 0;
-  const int64_t n = MOKA_TRY(call.integer("batch_dims"));
-  if (n < 0 || n > kMaxRank) return call.error("batch_dims", cat("0 to ", kMaxRank), cat(n));
-  return static_cast<int>(n);
-}
-
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type &x = call.type("x"), &indices = call.type("indices");
   const int batch = MOKA_TRY(batch_dims_of(call));
@@ -37,9 +30,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   for (int i = batch; i < indices.rank(); i++) out.push_back(indices.shape()[i]);
   for (int i = axis + 1; i < x.rank(); i++) out.push_back(x.shape()[i]);
   if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), axis));
-  if (x.shape()[axis] == 0 && out.is_concrete() && MOKA_TRY(out.checked_count()) > 0) {
-    return call.error("x", cat("elements along axis ", axis), cat(x.shape()));
-  }
+  MOKA_TRY(expect_gatherable(call, out, axis, axis + 1));
   return tensor_result(x.dtype(), out);
 }
 
@@ -66,31 +57,11 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gather() {
-  return OpBuilder("gather",
-                   "Slices of x along an axis in the order of the indices. Negative indices count from the end; "
-                   "those outside read the nearest slice unless validate_indices forbids them.")
-      .type_var("T", kNumbers15)
-      .in("x", "T")
-      .in("indices", kI32)
-      .constant("axis", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 0))
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::moves_data_only)
-      .at(Opset::ios16,
-          [](OpVersion& v) {
-            retype(v, "indices", "I", kIndices16);
-            add_constant(v, "batch_dims", kI32, Tensor::scalar_i64(DType::int32, 0));
-          })
-      .at(Opset::ios17,
-          [](OpVersion& v) {
-            v.set_domain("T", kNumbers17);
-            v.set_domain("I", kIndices17);
-            add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
-          })
-      .note(kGatherNote.text, kGatherNote.evidence)
-      .note(kValidateNote.text, kValidateNote.evidence)
-      .note("Indices of rank 0 drop the axis; batch_dims leading dimensions are shared.",
+  return gather_builder("gather",
+                        "Slices of x along an axis in the order of the indices. Negative indices count from the end; "
+                        "those beyond the axis read the nearest slice unless validate_indices forbids them.",
+                        true, true, infer, reference)
+      .note("Indices of rank 0 drop the axis. x and indices share their first batch_dims dimensions.",
             "numpy.take; coremltools' iOS16 test_builder_eval_batch_dims")
       .build();
 }

@@ -21,9 +21,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     }
   }
   if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), axis));
-  if (x.shape()[axis] == 0 && out.is_concrete() && MOKA_TRY(out.checked_count()) > 0) {
-    return call.error("x", cat("elements along axis ", axis), cat(x.shape()));
-  }
+  MOKA_TRY(expect_gatherable(call, out, axis, axis + 1));
   return tensor_result(x.dtype(), out);
 }
 
@@ -48,26 +46,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gather_along_axis() {
-  return OpBuilder("gather_along_axis",
-                   "For each index the element of x at that place along the axis and at the index's own "
-                   "place along the others.")
-      .type_var("T", kNumbers15)
-      .in("x", "T")
-      .in("indices", kI32)
-      .constant("axis", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 0))
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::moves_data_only)
-      .at(Opset::ios16, [](OpVersion& v) { retype(v, "indices", "I", kIndices16); })
-      .at(Opset::ios17,
-          [](OpVersion& v) {
-            v.set_domain("T", kNumbers17);
-            v.set_domain("I", kIndices17);
-            add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
-          })
-      .note(kGatherNote.text, kGatherNote.evidence)
-      .note(kValidateNote.text, kValidateNote.evidence)
+  return gather_builder("gather_along_axis",
+                        "For each index, the element of x at that position along the axis and at the index's own "
+                        "position along the others.",
+                        true, false, infer, reference)
       .build();
 }
 

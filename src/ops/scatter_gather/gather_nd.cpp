@@ -6,13 +6,6 @@ namespace moka::ops {
 
 namespace {
 
-Result<int> batch_dims_of(const OpCall& call) {
-  if (call.version().param_index("batch_dims") < 0) return 0;
-  const int64_t n = MOKA_TRY(call.integer("batch_dims"));
-  if (n < 0 || n > kMaxRank) return call.error("batch_dims", cat("0 to ", kMaxRank), cat(n));
-  return static_cast<int>(n);
-}
-
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type &x = call.type("x"), &indices = call.type("indices");
   const int batch = MOKA_TRY(batch_dims_of(call));
@@ -39,10 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   for (int i = first; i < x.rank(); i++) out.push_back(x.shape()[i]);
   if (const TensorView* v = call.value("indices"); v != nullptr)
     MOKA_TRY(indexer.check(call, *v, x.shape(), batch, depth));
-  if (out.is_concrete() && MOKA_TRY(out.checked_count()) > 0) {
-    for (int i = batch; i < first; i++)
-      if (x.shape()[i] == 0) return call.error("x", cat("elements along axis ", i), cat(x.shape()));
-  }
+  MOKA_TRY(expect_gatherable(call, out, batch, first));
   return tensor_result(x.dtype(), out);
 }
 
@@ -72,27 +62,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_gather_nd() {
-  return OpBuilder("gather_nd",
-                   "For each index vector, the last axis of `indices`, the element or slice of x that it names.")
-      .type_var("T", kNumbers15)
-      .in("x", "T")
-      .in("indices", kI32)
-      .infer(infer)
-      .reference(reference)
-      .traits(Trait::moves_data_only)
-      .at(Opset::ios16,
-          [](OpVersion& v) {
-            retype(v, "indices", "I", kIndices16);
-            add_constant(v, "batch_dims", kI32, Tensor::scalar_i64(DType::int32, 0));
-          })
-      .at(Opset::ios17,
-          [](OpVersion& v) {
-            v.set_domain("T", kNumbers17);
-            v.set_domain("I", kIndices17);
-            add_constant(v, "validate_indices", kBool, Tensor::boolean(false));
-          })
-      .note(kGatherNote.text, kGatherNote.evidence)
-      .note(kValidateNote.text, kValidateNote.evidence)
+  return gather_builder(
+             "gather_nd",
+             "For each index vector along the last axis of `indices`, the element or slice of x that it addresses.",
+             false, true, infer, reference)
       .build();
 }
 

@@ -1,7 +1,6 @@
 #include "ops/common/common.h"
 #include "ops/common/indexing.h"
 #include "ops/common/shapes.h"
-#include "ops/common/strided.h"
 
 namespace moka::ops {
 
@@ -32,12 +31,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
-  const TensorView &data = call.in("data"), &indices = call.in("indices"), &updates = call.in("updates");
-  const int rank = data.shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
-  const Combine rule = MOKA_TRY(combine_of(call));
-  const Indexer indexer = MOKA_TRY(Indexer::of(call));
-  MOKA_TRY(indexer.check(call, indices, data.shape, axis));
-  copy_all(out[0], data);
+  const int rank = call.in("data").shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
+  const auto [data, indices, updates, rule, indexer] = MOKA_TRY(begin_scatter(call, out[0], axis));
   const int64_t outer = data.shape.count(0, axis), inner = data.shape.count(axis + 1, rank);
   const int64_t size = data.shape[axis], n = indices.shape[axis];
   for (int64_t o = 0, from = 0; o < outer; o++) {
@@ -54,29 +49,12 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter_along_axis() {
-  return OpBuilder(
-             "scatter_along_axis",
-             "Combines the element of data at each index along the axis, and at the update's own "
-             "place along the others, with the update, in order. Indices outside, since ios17 also negative ones, "
-             "are left out unless validate_indices forbids them.")
-      .type_var("T", kNumbers15)
-      .in("data", "T")
-      .in("indices", kI32)
-      .in("updates", "T")
-      .constant("axis", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 0))
-      .constant("mode", kString)
-      .one_of(combine_modes())
-      .or_else(Tensor::text("add"))
-      .infer(infer)
-      .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { add_constant(v, "validate_indices", kBool, Tensor::boolean(false)); })
-      .note(kScatterNote.text, kScatterNote.evidence)
-      .note(kScatterModeNote.text, kScatterModeNote.evidence)
-      .note(kValidateNote.text, kValidateNote.evidence)
-      .note("mode is add by default, as coremltools registers it, though its text says update.",
-            "coremltools' default_inputs")
-      .build();
+  return scatter_op(
+      "scatter_along_axis",
+      "Combines the element of data at each index along the axis, and at the update's own "
+      "position along the others, with the update, in order. Indices outside, since iOS17 also negative ones, "
+      "are ignored unless validate_indices forbids them.",
+      true, infer, reference);
 }
 
 }  // namespace moka::ops

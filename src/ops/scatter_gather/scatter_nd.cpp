@@ -1,7 +1,6 @@
 #include "ops/common/common.h"
 #include "ops/common/indexing.h"
 #include "ops/common/shapes.h"
-#include "ops/common/strided.h"
 
 namespace moka::ops {
 
@@ -31,12 +30,9 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
-  const TensorView &data = call.in("data"), &indices = call.in("indices"), &updates = call.in("updates");
-  const Combine rule = MOKA_TRY(combine_of(call));
-  const Indexer indexer = MOKA_TRY(Indexer::of(call));
-  const int last = indices.shape.rank() - 1, depth = static_cast<int>(indices.shape[last]);
-  MOKA_TRY(indexer.check(call, indices, data.shape, 0, depth));
-  copy_all(out[0], data);
+  const Shape& rows = call.in("indices").shape;
+  const int last = rows.rank() - 1, depth = static_cast<int>(rows[last]);
+  const auto [data, indices, updates, rule, indexer] = MOKA_TRY(begin_scatter(call, out[0], 0, depth));
   const int64_t n = indices.shape.count(0, last), inner = data.shape.count(depth, data.shape.rank());
   const auto steps = data.shape.strides();
   for (int64_t row = 0; row < n; row++) {
@@ -55,26 +51,11 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_scatter_nd() {
-  return OpBuilder(
-             "scatter_nd",
-             "Combines the element or slice of data that each index vector names with its update, in order. "
-             "Indices outside, since ios17 also negative ones, are left out unless validate_indices forbids them.")
-      .type_var("T", kNumbers15)
-      .in("data", "T")
-      .in("indices", kI32)
-      .in("updates", "T")
-      .constant("mode", kString)
-      .one_of(combine_modes())
-      .or_else(Tensor::text("add"))
-      .infer(infer)
-      .reference(reference)
-      .at(Opset::ios17, [](OpVersion& v) { add_constant(v, "validate_indices", kBool, Tensor::boolean(false)); })
-      .note(kScatterNote.text, kScatterNote.evidence)
-      .note(kScatterModeNote.text, kScatterModeNote.evidence)
-      .note(kValidateNote.text, kValidateNote.evidence)
-      .note("mode is add by default, as coremltools registers it, though its text says update.",
-            "coremltools' default_inputs")
-      .build();
+  return scatter_op(
+      "scatter_nd",
+      "Combines the element or slice of data that each index vector addresses with its update, in order. "
+      "Indices outside, since iOS17 also negative ones, are ignored unless validate_indices forbids them.",
+      false, infer, reference);
 }
 
 }  // namespace moka::ops

@@ -28,14 +28,15 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_coreml_update_state() {
-  return OpBuilder("coreml_update_state", "Replaces what the state holds and gives the value on.", Opset::ios18)
+  return OpBuilder("coreml_update_state", "Replaces what the state holds and returns the new value.", Opset::ios18)
       .type_var("T", kPlain17)
       .in_kind("state", ParamKind::state)
       .in("value", "T")
       .infer(infer)
       .reference(reference)
       .traits(Trait::stateful)
-      .note("Writes, then gives the value; the value must have the state's shape.", "coremltools' iOS18 test_states.py")
+      .note("Writes, then returns the value. The value must have the state's shape.",
+            "coremltools' iOS18 test_states.py")
       .build();
 }
 

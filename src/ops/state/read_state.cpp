@@ -25,7 +25,7 @@ OpDef define_read_state() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::stateful)
-      .note("What the state holds at this place of the program's order; later writes do not change it.",
+      .note("What the state holds at this point of the program. Later writes do not change it.",
             "coremltools' definition; tests/api/states_test.cpp")
       .build();
 }

@@ -35,8 +35,8 @@ OpDef define_argsort() {
       .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
-      .note("Equal elements keep their order in both directions; NaN comes last in both.",
-            "coremltools' value inference, numpy.argsort of x or -x; stable sorting settles what it leaves open")
+      .note("In both directions equal elements keep their order and NaN comes last.",
+            "coremltools' value inference, numpy.argsort of x or -x; it leaves the order of equal elements open")
       .build();
 }
 

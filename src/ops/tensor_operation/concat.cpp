@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Scalars are joined as if they were vectors of one element.
+/// Scalars are joined like vectors of one element.
 Shape at_least_1d(const Shape& s) { return s.rank() == 0 ? Shape{1} : s; }
 
 Result<std::vector<Type>> infer(const OpCall& call) {
@@ -69,7 +69,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_concat() {
-  return OpBuilder("concat", "Joins tensors along an axis, one after the other or taking turns.")
+  return OpBuilder("concat", "Joins tensors along an axis, one after the other or interleaved.")
       .variadic_any("values")
       .constant("axis", kI32)
       .constant("interleave", kBool)
@@ -77,8 +77,10 @@ OpDef define_concat() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
-      .note("Scalars are joined as vectors of one element; interleave takes elements by turns and needs equal sizes.",
-            "programs that coremltools writes for shapes; its definition")
+      .note(
+          "Scalars are joined like vectors of one element. interleave takes one element of each tensor in turn and "
+          "needs equal sizes.",
+          "programs that coremltools writes for shapes; its definition")
       .build();
 }
 

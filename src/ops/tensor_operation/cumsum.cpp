@@ -61,7 +61,7 @@ OpDef define_cumsum() {
       .infer(infer)
       .reference(reference)
       .note(
-          "exclusive starts with 0 and leaves the last element out; reverse runs from the end. Floats are summed in "
+          "exclusive begins with 0 and leaves the last element out. reverse runs from the end. Floats are summed in "
           "double and rounded, integers wrap.",
           "tf.cumsum; numpy.cumsum")
       .build();

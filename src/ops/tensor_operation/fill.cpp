@@ -36,7 +36,7 @@ OpDef define_fill() {
       .or_else(Tensor::scalar(DType::fp32, 0))
       .infer(infer)
       .reference(reference)
-      .note("value's type is the result's.", "coremltools' definition")
+      .note("The result has the type of value.", "coremltools' definition")
       .build();
 }
 

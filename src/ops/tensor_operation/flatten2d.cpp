@@ -33,7 +33,8 @@ OpDef define_flatten2d() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
-      .note("axis may be negative; axis 0 gives one row, axis equal to the rank one column.", "coremltools' definition")
+      .note("axis may be negative. Axis 0 gives one row, an axis equal to the rank one column.",
+            "coremltools' definition")
       .build();
 }
 

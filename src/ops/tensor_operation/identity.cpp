@@ -26,7 +26,7 @@ OpDef define_identity() {
       .infer(same_as())
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
-      .note("Takes no copy.", "coremltools' definition")
+      .note("Makes no copy.", "coremltools' definition")
       .build();
 }
 

@@ -10,8 +10,8 @@ namespace moka::ops {
 
 namespace {
 
-/// Since iOS17 the boxes run along the last axis, score_threshold and the count of boxes are gone, and an overlap of
-/// exactly iou_threshold is too much (as coremltools' test of that case tells the versions apart).
+/// Since iOS17 boxes are along the last axis, score_threshold and the number of boxes are gone, and an overlap of
+/// exactly iou_threshold suppresses a box. coremltools' tests of the two versions differ in that.
 struct Form {
   bool boxes_last;
   bool too_much(float overlap, float threshold) const {
@@ -123,10 +123,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out, Form form)
 }  // namespace
 
 OpDef define_non_maximum_suppression() {
-  return OpBuilder(
-             "non_maximum_suppression",
-             "Keeps boxes (centre x, y, width, height) by falling best score unless they overlap one kept before; "
-             "unused places hold zeros and index -1.")
+  return OpBuilder("non_maximum_suppression",
+                   "Keeps boxes (centre x, y, width, height) in descending order of their best score unless they "
+                   "overlap one kept before; "
+                   "unused places hold zeros and index -1.")
       .type_var("T", kF16F32)
       .in("boxes", "T")
       .in("scores", "T")
@@ -144,14 +144,15 @@ OpDef define_non_maximum_suppression() {
             v.reference = [](const OpCall& c, std::span<const TensorView> out) { return reference(c, out, {true}); };
           })
       .note(
-          "A box goes where its intersection over union with a better one kept is above iou_threshold; since iOS17 "
-          "also where it equals it.",
+          "A box is suppressed if its intersection over union with a better one kept is above iou_threshold, since "
+          "iOS17 "
+          "also if it equals it.",
           "coremltools' tests of iOS14 and iOS17, whose expected results differ in that")
       .note(
-          "Order is by the best score of all classes, equal scores keep the order of boxes; per_class_suppression "
-          "compares boxes of equal best class only.",
+          "The order is by the best score of all classes; equal scores keep the order of boxes. per_class_suppression "
+          "compares only boxes with the same best class.",
           "coremltools' reference in TestNonMaximumSuppression")
-      .note("score_threshold must be exceeded. Places left hold zeros and index -1.",
+      .note("Scores must be above score_threshold. Unused places hold zeros and index -1.",
             "coremltools' TestNonMaximumSuppression")
       .build();
 }

@@ -55,7 +55,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   });
   if (row != rows) {
     return fail(ErrorCode::data, "operation '", call.name(), "' (non_zero): ", row,
-                " elements are not zero, planned were ", rows);
+                " elements are not zero, the plan expected ", rows);
   }
   return {};
 }
@@ -68,7 +68,7 @@ OpDef define_non_zero() {
       .in("x", "T")
       .infer(infer)
       .reference(reference)
-      .note("NaN is not zero. Indices come in row-major order, one row each; a scalar gives rows of no entries.",
+      .note("NaN is not zero. Indices are in row-major order, one row each. For a scalar, rows have no entries.",
             "coremltools' value inference, numpy.nonzero, transposed")
       .build();
 }

@@ -19,7 +19,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     if (v == nullptr || v->count() != 1)
       return call.error("on_value", "known scalars for on_value and off_value", "something else");
   }
-  // A default of the other type follows the value that was given.
+  // A default takes the type of the value that was given.
   const DType dtype = call.has("on_value") ? on->dtype : off->dtype;
   if (call.has("on_value") && call.has("off_value") && on->dtype != off->dtype) {
     return call.error("off_value", cat("element type ", on->dtype, " like on_value"), cat(off->dtype));
@@ -56,7 +56,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_one_hot() {
   return OpBuilder("one_hot",
-                   "A new axis that holds on_value at each index and off_value elsewhere; other indices set nothing.")
+                   "A new axis that holds on_value at each index and off_value elsewhere. Indices outside set nothing.")
       .type_var("T", kPlain15)
       .in("indices", kI32)
       .in("one_hot_vector_size", kI32)
@@ -68,8 +68,8 @@ OpDef define_one_hot() {
       .or_else(Tensor::scalar_i64(DType::int32, 0))
       .infer(infer)
       .reference(reference)
-      .note("Indices outside, negative ones too, set nothing.", "tf.one_hot")
-      .note("axis counts the new axis, -1 is the last.", "coremltools' definition")
+      .note("Indices outside set nothing, also negative ones.", "tf.one_hot")
+      .note("axis is the position of the new axis in the result; -1 is the last.", "coremltools' definition")
       .build();
 }
 

@@ -13,7 +13,7 @@ struct Margins {
   int64_t before[kMaxRank] = {}, after[kMaxRank] = {};
 };
 
-/// Pairs (before, after) for the last axes of x.
+/// The pairs (before, after) for the last axes of x.
 Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shape& x) {
   const int64_t n = pad.count();
   if (n % 2 != 0 || n / 2 > x.rank())
@@ -104,9 +104,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_pad() {
-  return OpBuilder(
-             "pad",
-             "Extends the last axes on both sides with a constant, the mirror image (again and again) or the edge.")
+  return OpBuilder("pad", "Extends the last axes on both sides with a constant, the repeated mirror image or the edge.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .in("pad", kI32)
@@ -117,9 +115,9 @@ OpDef define_pad() {
       .or_else(Tensor::scalar(DType::fp32, 0))
       .infer(infer)
       .reference(reference)
-      .note("pad holds pairs for the last axes, all modes work on every axis.", "coremltools' definition")
+      .note("pad holds pairs for the last axes. All modes work on every axis.", "coremltools' definition")
       .note(
-          "reflect leaves the edge out and goes on mirroring where the padding is larger than the axis; replicate "
+          "reflect leaves the edge out and mirrors again if the padding is larger than the axis. replicate "
           "repeats the edge.",
           "numpy.pad, modes reflect and edge; coremltools allows less")
       .build();

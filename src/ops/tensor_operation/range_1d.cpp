@@ -9,7 +9,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Rounds to the element type, in which the number of elements is worked out.
+/// Rounds to the element type, in which the number of elements is computed.
 double rounded(DType dtype, double v) {
   if (dtype == DType::fp16) return static_cast<double>(static_cast<float>(half(v)));
   if (dtype == DType::fp32) return static_cast<double>(static_cast<float>(v));
@@ -65,7 +65,7 @@ OpDef define_range_1d() {
       .infer(infer)
       .reference(reference)
       .note(
-          "The number of elements is ceil((end - start) / step), worked out in the element type; element i is start + "
+          "The number of elements is ceil((end - start) / step), computed in the element type. Element i is start + "
           "i * step, rounded once.",
           "coremltools' value inference, numpy.arange")
       .build();

@@ -72,7 +72,7 @@ OpDef define_split() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
-      .note("num_splits must divide the axis; split_sizes may hold zeros and must add up to it.",
+      .note("num_splits must divide the axis. split_sizes may hold zeros and must add up to it.",
             "coremltools' definition")
       .build();
 }

@@ -49,7 +49,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_topk() {
   return OpBuilder("topk",
-                   "The k largest or smallest elements along an axis, best first, and their indices; of equal "
+                   "The k largest or smallest elements along an axis, best first, and their indices. Of equal "
                    "elements the one with the lower index comes first.")
       .type_var("T", kNumbers15)
       .in("x", "T")
@@ -75,10 +75,11 @@ OpDef define_topk() {
             v.edit("output_indices_dtype").allowed = {"int32", "uint16"};
             v.infer = [](const OpCall& c) { return infer(c, Opset::ios17); };
           })
-      .note("Of equal elements the one with the lower index comes first, in both directions; NaN comes last in both.",
-            "coremltools' value inference, numpy.argsort of x or -x, puts NaN last; the order of equal ones is open "
-            "there and in torch.topk, and is the stable one here")
-      .note("sort = false gives the same order; k = -1 is all.", "coremltools' definition")
+      .note(
+          "In both directions, of equal elements the one with the lower index comes first, and NaN comes last.",
+          "coremltools' value inference, numpy.argsort of x or -x, puts NaN last; the order of equal elements is open "
+          "there and in torch.topk, and is the stable one here")
+      .note("sort = false gives the same order. k = -1 means all.", "coremltools' definition")
       .note("output_indices_dtype uint16 is refused for axes above 65536 elements.", "an index would not fit")
       .build();
 }

@@ -33,7 +33,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const auto from = s.strides(), to = o.strides();
   for (int64_t y = 0; y < b.block[0]; y++) {
     for (int64_t c = 0; c < b.block[1]; c++) {
-      // Source step t lands at t * block + shift of the result.
+      // Step t of the source goes to t * block + shift of the result.
       const int64_t dy = y - b.margin[0][0], dx = c - b.margin[1][0];
       auto first = [](int64_t shift, int64_t block) { return shift >= 0 ? 0 : (-shift + block - 1) / block; };
       auto last = [](int64_t shift, int64_t block, int64_t size, int64_t steps) {
@@ -65,7 +65,7 @@ OpDef define_batch_to_space() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
-      .note("The batch holds the position in the block as its slower part.", "tf.batch_to_space")
+      .note("The position in the block is the slower part of the batch.", "tf.batch_to_space")
       .build();
 }
 

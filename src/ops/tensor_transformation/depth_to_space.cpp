@@ -3,9 +3,8 @@
 namespace moka::ops {
 
 OpDef define_depth_to_space() {
-  return OpBuilder(
-             "depth_to_space",
-             "Spreads channels over blocks of pixels; the position in the block is the slower part of the channel.")
+  return OpBuilder("depth_to_space",
+                   "Moves channels to blocks of pixels. The position in the block is the slower part of the channel.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("block_size", kI32)

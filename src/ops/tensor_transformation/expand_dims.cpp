@@ -41,7 +41,7 @@ OpDef define_expand_dims() {
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
-      .note("Axes are those of the result, negative ones count from its end.", "numpy.expand_dims")
+      .note("Axes are those of the result. Negative ones count from its end.", "numpy.expand_dims")
       .build();
 }
 

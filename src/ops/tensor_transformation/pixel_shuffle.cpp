@@ -3,9 +3,8 @@
 namespace moka::ops {
 
 OpDef define_pixel_shuffle() {
-  return OpBuilder(
-             "pixel_shuffle",
-             "Spreads channels over blocks of pixels; the position in the block is the faster part of the channel.")
+  return OpBuilder("pixel_shuffle",
+                   "Moves channels to blocks of pixels. The position in the block is the faster part of the channel.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("upscale_factor", kI32)

@@ -3,10 +3,9 @@
 namespace moka::ops {
 
 OpDef define_pixel_unshuffle() {
-  return OpBuilder(
-             "pixel_unshuffle",
-             "Gathers blocks of pixels into channels; the position in the block is the faster part of the channel.",
-             Opset::ios16)
+  return OpBuilder("pixel_unshuffle",
+                   "Moves blocks of pixels to channels. The position in the block is the faster part of the channel.",
+                   Opset::ios16)
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("downscale_factor", only(DType::uint32))

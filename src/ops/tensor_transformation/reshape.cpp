@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-/// The dimension that makes `out` hold as many elements as `in`; entry `hole` of `out` is ignored.
+/// The dimension at `hole` that makes `out` hold as many elements as `in`.
 Result<int64_t> fill_hole(const OpCall& call, const Shape& in, const Shape& out, int hole) {
   int64_t in_known = 1, out_known = 1;
   Ints in_unknown, out_unknown;
@@ -50,8 +50,8 @@ Result<int64_t> fill_hole(const OpCall& call, const Shape& in, const Shape& out,
   return in_known / out_known;
 }
 
-/// `zeros_from_right`: a 0 takes the dimension of x as far from the end, 1 where there is none. Otherwise it takes the
-/// dimension at the same index and the ranks must be equal.
+/// Replaces zeros in the shape. With `zeros_from_right` a 0 becomes the dimension of x at the same distance from the
+/// end, or 1 if there is none. Otherwise it becomes the dimension at the same index, and the ranks must be equal.
 Result<std::vector<Type>> infer(const OpCall& call, bool zeros_from_right) {
   const Type& x = call.type("x");
   MOKA_TRY(expect_vector(call, "shape"));
@@ -109,7 +109,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_reshape() {
-  return OpBuilder("reshape", "Gives the elements another shape; -1 stands for what remains, 0 for a dimension of x.")
+  return OpBuilder("reshape", "Gives the elements another shape. -1 stands for what remains, 0 for a dimension of x.")
       .type_var("T", kPlain15)
       .in("x", "T")
       .in("shape", kI32)
@@ -123,11 +123,12 @@ OpDef define_reshape() {
             v.infer = [](const OpCall& c) { return infer(c, true); };
           })
       .note(
-          "0 keeps the dimension at the same place, and needs equal ranks; since iOS17 it takes the one as far from "
+          "0 keeps the dimension at the same index and needs equal ranks. Since iOS17 it keeps the one at the same "
+          "distance from "
           "the end.",
           "coremltools' definition")
-      .note("-1 stands for what remains, at most once; beside an empty dimension it is 0.",
-            "NumPy refuses the last; Core ML must have a size")
+      .note("-1 stands for what remains and may occur once. Next to an empty dimension it is 0.",
+            "NumPy refuses the latter; Core ML needs a size")
       .build();
 }
 

@@ -14,7 +14,7 @@ Result<int64_t> scalar_at(const OpCall& call, std::string_view param, size_t i) 
   return load_i64(*a.value, 0);
 }
 
-/// An end of a Python slice of `n` entries.
+/// Resolves a bound of a Python slice of `n` entries.
 int64_t clamp_bound(int64_t v, int64_t n) {
   if (v < 0) v += n;
   return v < 0 ? 0 : v > n ? n : v;
@@ -70,7 +70,7 @@ OpDef define_reshape_like() {
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
-      .note("begins and ends count as Python's slices do.", "coremltools' definition")
+      .note("begins and ends work like bounds of Python's slices.", "coremltools' definition")
       .build();
 }
 

@@ -48,7 +48,7 @@ OpDef define_reverse() {
       .reference(reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
-      .note("Without axes all are reversed.", "coremltools' definition")
+      .note("Without axes, all axes are reversed.", "coremltools' definition")
       .build();
 }
 

@@ -77,7 +77,7 @@ OpDef define_reverse_sequence() {
             v.set_domain("T", kPlain17);
             retype(v, "lengths", "U", kSizes17);
           })
-      .note("Lengths must be from 0 to the size of seq_axis, else an error; equal axes change nothing.",
+      .note("Lengths outside of 0 to the size of seq_axis are an error. Equal axes change nothing.",
             "coremltools' definition; tf.reverse_sequence")
       .build();
 }

@@ -19,7 +19,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const Slice slice = MOKA_TRY(resolve_slice(call, x.shape));
   if (!(slice.shape() == out[0].shape)) {
     return fail(ErrorCode::data, "operation '", call.name(), "' (slice_by_index): the bounds select ", slice.shape(),
-                ", planned were ", out[0].shape);
+                ", the plan expected ", out[0].shape);
   }
   if (out[0].count() == 0) return {};
   const auto from = x.shape.strides(), to = out[0].shape.strides();
@@ -37,7 +37,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_slice_by_index() {
-  return OpBuilder("slice_by_index", "x[begin:end:stride] along every axis; masks open a bound or drop the axis.")
+  return OpBuilder("slice_by_index", "x[begin:end:stride] along every axis. Masks remove a bound or drop the axis.")
       .type_var("T", kPlain15)
       .in("x", "T")
       .in("begin", kI32)
@@ -58,14 +58,8 @@ OpDef define_slice_by_index() {
             v.set_domain("T", kPlain17);
             for (const char* p : {"begin", "end", "stride"}) retype(v, p, "U", kSizes17);
           })
-      .note(
-          "Negative bounds count from the end and are then clamped, also with negative strides; what is beyond is "
-          "empty.",
-          "Python's slices, NumPy")
-      .note(
-          "begin_mask and end_mask ignore the bound; squeeze_mask takes the element at begin, drops the axis and "
-          "ignores end and stride; an element outside is an error.",
-          "coremltools' definition")
+      .note(kBoundsNote.text, kBoundsNote.evidence)
+      .note(kMasksNote.text, kMasksNote.evidence)
       .build();
 }
 

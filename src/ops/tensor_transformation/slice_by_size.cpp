@@ -65,7 +65,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_slice_by_size() {
-  return OpBuilder("slice_by_size", "The block of the given size from the given start on; size -1 is all that follows.")
+  return OpBuilder("slice_by_size",
+                   "The block of the given size from the given start on. Size -1 means all that follows.")
       .type_var("T", kPlain15)
       .in("x", "T")
       .in("begin", kI32)
@@ -79,7 +80,7 @@ OpDef define_slice_by_size() {
             retype(v, "begin", "U", kSizes17);
             retype(v, "size", "U", kSizes17);
           })
-      .note("size -1 is all from begin on; begin may be negative. A block that does not fit is an error.",
+      .note("Size -1 means all from begin on. begin may be negative. A block that does not fit is an error.",
             "coremltools' definition")
       .build();
 }

@@ -61,15 +61,9 @@ OpDef define_slice_update() {
       .infer(infer)
       .reference(reference)
       .traits(Trait::moves_data_only)
-      .note(
-          "Negative bounds count from the end and are then clamped, also with negative strides; what is beyond is "
-          "empty.",
-          "Python's slices, NumPy")
-      .note(
-          "begin_mask and end_mask ignore the bound; squeeze_mask takes the element at begin, drops the axis and "
-          "ignores end and stride; an element outside is an error.",
-          "coremltools' definition")
-      .note("The update has the shape of the slice and does not broadcast.",
+      .note(kBoundsNote.text, kBoundsNote.evidence)
+      .note(kMasksNote.text, kMasksNote.evidence)
+      .note("The update must have the shape of the slice. It does not broadcast.",
             "coremltools' iOS18 test_tensor_transformation.py")
       .build();
 }

@@ -54,7 +54,7 @@ OpDef define_sliding_windows() {
       .reference(reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
-      .note("(n - size) / stride + 1 windows, rounded down; the new axis follows the old one.",
+      .note("There are (n - size) / stride + 1 windows, rounded down. The new axis follows the old one.",
             "coremltools' definition; its type inference")
       .build();
 }

@@ -23,7 +23,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-/// First step t >= 0 with t * block + shift >= 0, and one past the last with t * block + shift < size.
+/// The range of steps t >= 0 for which t * block + shift is in [0, size).
 struct Range {
   int64_t first, last;
 };
@@ -66,7 +66,7 @@ OpDef define_space_to_batch() {
       .constant("paddings", kI32)
       .infer(infer)
       .reference(reference)
-      .note("The position in the block becomes the slower part of the batch; padding is zero.", "tf.space_to_batch")
+      .note("The position in the block becomes the slower part of the batch. Padding is zero.", "tf.space_to_batch")
       .build();
 }
 

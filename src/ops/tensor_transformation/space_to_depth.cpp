@@ -3,9 +3,8 @@
 namespace moka::ops {
 
 OpDef define_space_to_depth() {
-  return OpBuilder(
-             "space_to_depth",
-             "Gathers blocks of pixels into channels; the position in the block is the slower part of the channel.")
+  return OpBuilder("space_to_depth",
+                   "Moves blocks of pixels to channels. The position in the block is the slower part of the channel.")
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("block_size", kI32)

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-/// As in PyTorch, axes of a size other than 1 stay.
+/// As in PyTorch, named axes of a size other than 1 stay.
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
@@ -43,7 +43,7 @@ OpDef define_squeeze() {
       .reference(reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
-      .note("Without axes all dimensions of 1 go; a named axis of another size stays.", "torch.squeeze")
+      .note("Without axes all dimensions of size 1 are removed. A named axis of another size stays.", "torch.squeeze")
       .build();
 }
 

@@ -7,7 +7,7 @@ coremltools asks three questions before it lets a prediction happen:
 * ``platform.machine()``            (tests only: known bugs of Apple's own runtime, per CPU family)
 
 Patching ``sys.platform`` for the whole process breaks other libraries (multiprocessing, torch, PIL), so the
-answers are given per *module*: an import hook watches modules named ``coremltools.*`` being executed; those whose
+answers are given per *module*. An import hook watches modules named ``coremltools.*`` being executed. Those whose
 source mentions ``platform`` get a private ``__import__`` which hands out a *view* of ``sys`` / ``platform`` with a
 few attributes replaced. Every ``_macos_version`` function defined by such a module is replaced right after
 the module ran, hence before anybody can ``from ... import`` the original. All decorators (``skipif``) and all

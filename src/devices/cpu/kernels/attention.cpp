@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "base/half.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/loops.h"
-#include "kernel/team.h"
+#include "kernel/parallel.h"
 
 namespace moka::devices::cpu {
 
@@ -20,20 +20,20 @@ using vector::Gemm;
 using vector::loops;
 using vector::Unary;
 
-constexpr int64_t kKeys = 512;     // whose scores are in memory at once
-constexpr int64_t kTile = 24;      // rows of the query whose scores are
-constexpr int64_t kFewKeys = 64;   // that are made fp32 at a time where they are not packed
-constexpr int64_t kFewRows = 4;    // for which packing keys and values takes longer than it spares
-constexpr int64_t kUnitRows = 64;  // of the query, at least, for each thread
+constexpr int64_t kKeys = 512;     // keys per block: scores are computed and used up block by block
+constexpr int64_t kTile = 24;      // query rows per block
+constexpr int64_t kFewKeys = 64;   // fp16 keys widened at a time when they are not packed
+constexpr int64_t kFewRows = 4;    // query rows for which packing keys and values costs more than it saves
+constexpr int64_t kUnitRows = 64;  // least query rows per thread
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Keys or values as they are kept, fp32 or fp16.
+/// All keys or all values, in fp32 or fp16.
 struct Matrices {
   const std::byte* data = nullptr;
   bool halves = false;
 };
 
-/// Some rows of one of them in fp32.
+/// Some of their rows, in fp32.
 struct Matrix {
   const float* data;
   int64_t row, column;
@@ -58,17 +58,17 @@ Matrix rows_of(const Matrices& all, const MatrixSteps& at, int64_t first, int64_
   return {scratch, width, 1};
 }
 
-/// A thread's part of the scratch memory, in floats from its beginning.
-struct Places {
+/// Offsets into a thread's scratch memory, in floats.
+struct ScratchOffsets {
   int64_t keys = 0, values = 0, wide = 0, query = 0, scores = 0, tops = 0, sums = 0, end = 0;
 };
 
-/// What all heads share, and the data.
+/// The settings of all heads, and the data.
 struct Attention {
   AttentionHead h;
   const Gemm *of_keys = nullptr, *of_values = nullptr;
-  int64_t tile = 0;  ///< rows of scores at once
-  Places at;
+  int64_t tile = 0;  ///< query rows per block of scores
+  ScratchOffsets at;
   bool few = false;
   ir::DType mask_type = ir::DType::none;
 
@@ -77,7 +77,7 @@ struct Attention {
   const void* mask = nullptr;
   float* out = nullptr;
 
-  /// Adds the mask to `n` scores of row `row`, keys from `first`.
+  /// Adds the mask to the scores of query row `row` and keys [first, first + n).
   void add_mask(const AttentionHead& from, int64_t row, int64_t first, float* line, int64_t n) const {
     const int64_t at = from.mask.first + row * h.mask.row + first * h.mask.column;
     const int step = static_cast<int>(h.mask.column);
@@ -88,7 +88,7 @@ struct Attention {
       loops().binary(Binary::add, line, 1, static_cast<const float*>(mask) + at, step, line, n);
   }
 
-  /// Rows of the query times the scale.
+  /// Copies query rows, multiplied by the scale.
   void load_query(const AttentionHead& from, int64_t row, int64_t rows, float* to) const {
     const auto scale = static_cast<float>(h.scale);
     for (int64_t i = 0; i < rows; i++, to += h.width) {
@@ -100,9 +100,10 @@ struct Attention {
     }
   }
 
-  /// Makes scores of more keys weights; `so_far` weights of row `i` were relative to another maximum.
-  void weigh(float* line, int64_t n, float& top, float& sum, float* so_far) const {
-    const float before = top, added = loops().weigh(line, n, &top);
+  /// One step of online softmax: turns the scores of another block of keys into weights relative to the largest score
+  /// so far, `top`. When that grows, the sum and the result so far are scaled down to match.
+  void add_block(float* line, int64_t n, float& top, float& sum, float* so_far) const {
+    const float before = top, added = loops().softmax_block(line, n, &top);
     if (top != before && sum != 0) {
       const float factor = std::exp(before - top);
       sum *= factor;
@@ -129,7 +130,7 @@ struct Attention {
       add_mask(from, row, 0, line, h.keys);
       float* y = out + from.out.first + row * h.out.row;
       float top = -kInfinity, sum = 0;
-      weigh(line, h.keys, top, sum, y);
+      add_block(line, h.keys, top, sum, y);
       std::fill_n(y, h.made, 0.0f);
       for (int64_t k = 0, n; k < h.keys; k += n) {
         n = std::min(block, h.keys - k);
@@ -160,7 +161,7 @@ struct Attention {
         for (int64_t i = 0; i < some; i++) {
           float* line = scores + i * kKeys;
           add_mask(from, row + i, k, line, n);
-          weigh(line, n, tops[row - first + i], sums[row - first + i], y + i * h.out.row);
+          add_block(line, n, tops[row - first + i], sums[row - first + i], y + i * h.out.row);
         }
         of_values->multiply(scores, kKeys, values, some, h.made, n, y, h.out.row, nullptr, k > 0);
         if (k + n < h.keys) continue;
@@ -223,7 +224,7 @@ Match match_attention(const MatchCall& given) {
   const int im = call.arg_index("attn_mask");
   KernelChoice c;
   c.kernel = "cpu.attention";
-  c.shares = true;
+  c.internally_parallel = true;
   c.thread_scratch = static_cast<size_t>(a.at.end) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, threads = m.threads](const KernelArgs& args) -> Status {
@@ -238,7 +239,7 @@ Match match_attention(const MatchCall& given) {
       auto* scratch = reinterpret_cast<float*>(args.own(thread));
       if (first < end) with.run(heads.at(u / parts), first, end, scratch);
     };
-    kernel::share(threads, count * parts, unit);
+    kernel::parallel_for(threads, count * parts, unit);
     return {};
   };
   return Match::yes(std::move(c));
@@ -246,10 +247,10 @@ Match match_attention(const MatchCall& given) {
 
 }  // namespace
 
-std::span<const KernelDef> attention_kernels() {
+KernelFamily family_attention() {
   static const KernelDef defs[] = {
-      {"cpu.attention", {"scaled_dot_product_attention", "moka_attention"}, match_attention}};
-  return defs;
+      {.name = "cpu.attention", .ops = {"scaled_dot_product_attention", "moka_attention"}, .match = match_attention}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

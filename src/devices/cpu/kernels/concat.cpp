@@ -1,17 +1,17 @@
 #include <cstring>
 
-#include "devices/cpu/kernels/families.h"
-#include "devices/cpu/kernels/mixed_channels.h"
+#include "devices/cpu/common/mixed_channels.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/common.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-/// Tensors side by side along an axis, as `rows` rows of bytes that each give a run to every row of the whole.
+/// Tensors joined along an axis, seen as `rows` rows of bytes: every row of the whole holds one run of each part.
 struct Rows {
-  int64_t rows = 1, whole = 0;    // bytes of a row of the whole
-  std::vector<int64_t> runs, at;  // bytes of a row of each part, and its place in the whole
+  int64_t rows = 1, whole = 0;    // bytes per row of the whole
+  std::vector<int64_t> runs, at;  // bytes per row of each part, and their offset in the whole's row
 
   void add(int64_t run) {
     runs.push_back(run);
@@ -20,7 +20,7 @@ struct Rows {
   }
 };
 
-/// Whole groups of channels lie one after the other: all parts but the last must fill theirs.
+/// Joins blocked tensors block by block. All parts but the last must fill their blocks; else nullopt.
 std::optional<Rows> blocked_rows(std::span<const ir::Shape> parts, Layout layout) {
   Rows r;
   r.rows = parts[0][0];
@@ -38,7 +38,7 @@ Rows plain_rows(std::span<const ir::Shape> parts, int axis, ir::DType dtype) {
   return r;
 }
 
-/// Copies row t / parts of part t % parts; `copy(part, at in the whole, at in the part, bytes)`.
+/// Tile t is row t / parts of part t % parts. Calls copy(part, offset in the whole, offset in the part, bytes).
 template <class Copy>
 void copy_rows(const Rows& r, const KernelArgs& args, Copy copy) {
   const auto n = static_cast<int64_t>(r.runs.size());
@@ -48,13 +48,13 @@ void copy_rows(const Rows& r, const KernelArgs& args, Copy copy) {
   }
 }
 
-/// Parts [N, C, ...] that lie in blocks, and the whole: channels of several parts share a block. To convert them all to
-/// row-major and back takes longer, unless the results are wanted so.
+/// Whether to mix the channels of blocked parts [N, C, ...] that do not fill their blocks. Converting everything to
+/// row-major and back takes longer, unless the result is wanted row-major.
 bool pays_to_mix(const MatchCall& m, Layout layout, int axis, int64_t blocked_channels, int64_t channels) {
   return layout.kind == Layout::Kind::channel_blocked && axis == 1 && !m.reshaped && 2 * blocked_channels >= channels;
 }
 
-/// `parts` of `whole`, or it of them where `cut`; the first argument is `first`.
+/// Joins `parts` into `whole`, or with `cut` splits `whole` into `parts`. The first input is number `first`.
 KernelChoice mix(const MatchCall& m, std::string_view kernel, Layout layout, size_t first, const ir::Shape& whole,
                  std::span<const ir::Shape> parts, bool cut) {
   std::vector<int64_t> begins{0};
@@ -93,7 +93,8 @@ Match match_concat(const MatchCall& m) {
     auto interleave = m.call.flag("interleave");
     if (!interleave.ok() || *interleave) return Match::no("interleaving");
   }
-  auto axis = ops::axis_of(m.call, "axis", out.rank());  // of stack, too: counted from the result's end
+  auto axis =
+      ops::axis_of(m.call, "axis", out.rank());  // also for stack, whose axis counts from the end of the result's shape
   if (!axis.ok() || out.count() == 0) return Match::no("nothing to join");
   const auto first = static_cast<size_t>(m.call.arg_index("values"));
   std::vector<ir::Shape> shapes;
@@ -103,7 +104,7 @@ Match match_concat(const MatchCall& m) {
     if (values[i].type->dtype() != dtype) return Match::no("several element types");
     shapes.push_back(out);
     const ir::Shape& part = values[i].type->shape();
-    shapes.back()[*axis] = part.rank() < out.rank() ? 1 : part[*axis];  // also numbers, which concat joins
+    shapes.back()[*axis] = part.rank() < out.rank() ? 1 : part[*axis];  // concat also joins scalars
     if (stack || m.layouts[first + i].kind != Layout::Kind::channel_blocked) continue;
     layout = m.layouts[first + i];
     if (part.rank() > 1) blocked_channels += part[1];
@@ -173,10 +174,10 @@ Match match_split(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> concat_kernels() {
-  static const KernelDef defs[] = {{"cpu.concat", {"concat", "stack"}, match_concat},
-                                   {"cpu.split", {"split"}, match_split}};
-  return defs;
+KernelFamily family_concat() {
+  static const KernelDef defs[] = {{.name = "cpu.concat", .ops = {"concat", "stack"}, .match = match_concat},
+                                   {.name = "cpu.split", .ops = {"split"}, .match = match_split}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/conv_work.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/conv_work.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/depthwise.h"
 #include "ops/common/window.h"
 
@@ -16,11 +16,11 @@ using ops::Window;
 using vector::depthwise;
 using vector::DepthwiseAxis;
 
-struct Plan {
+struct DepthwiseBlocking {
   DepthwiseAxis down, across;
-  int64_t images, channels, groups;  ///< blocks of channels of the result
-  int64_t mixed;                     ///< channels of a group of the convolution
-  int64_t repeat, in_groups;         ///< results of each channel; blocks of channels of x
+  int64_t images, channels, groups;  ///< groups: blocks of output channels
+  int64_t mixed;                     ///< input channels per group of the convolution
+  int64_t repeat, in_groups;         ///< output channels per input channel; blocks of input channels
   BlockedTiles tiles;
 
   int64_t taps() const { return down.taps * across.taps; }
@@ -28,8 +28,8 @@ struct Plan {
   int64_t weight_count() const { return groups * depthwise().block * weights_of_channel(); }
 };
 
-/// In rows of a block's taps.
-void pack_weights(const Plan& p, const float* w, float* to) {
+/// Packs weights by block of channels, then by row of the window: [block][row][input channel][tap][lane].
+void pack_weights(const DepthwiseBlocking& p, const float* w, float* to) {
   const int64_t block = depthwise().block, of_block = p.weights_of_channel() * block;
   for (int64_t c = 0; c < p.groups * block; c++)
     for (int64_t row = 0; row < p.down.taps; row++)
@@ -41,8 +41,9 @@ void pack_weights(const Plan& p, const float* w, float* to) {
         }
 }
 
-/// Rows [first, last) of the channels of x that a block of the result is made of, each one `repeat` times.
-void repeat_channels(const Plan& p, const float* image, int64_t group, int64_t first, int64_t last, float* to) {
+/// Copies rows [first, last) of the input channels of one output block, each channel `repeat` times.
+void repeat_channels(const DepthwiseBlocking& p, const float* image, int64_t group, int64_t first, int64_t last,
+                     float* to) {
   const int64_t block = depthwise().block, line = p.across.in * block, begin = group * block / p.repeat;
   const int64_t some = begin / block, next = std::min(some + 1, p.in_groups - 1);
   int32_t from[16];
@@ -52,12 +53,12 @@ void repeat_channels(const Plan& p, const float* image, int64_t group, int64_t f
                             to + first * line);
 }
 
-/// A weight that is no finite number: its product with padding is none either.
+/// A weight that is not finite. Its product with padding is NaN.
 struct OddTap {
   int64_t group, lane, tap;
 };
 
-std::vector<OddTap> odd_taps(const Plan& p, const float* packed) {
+std::vector<OddTap> odd_taps(const DepthwiseBlocking& p, const float* packed) {
   std::vector<OddTap> odd;
   const int64_t block = depthwise().block, count = p.weight_count();
   for (int64_t i = 0; i < count; i++)
@@ -73,7 +74,7 @@ bool is_outside(const DepthwiseAxis& a, int64_t out, int64_t tap) {
   return at < 0 || at >= a.in;
 }
 
-void spoil_padding(const Plan& p, const vector::Depthwise::Call& call, const OddTap& odd) {
+void spoil_padding(const DepthwiseBlocking& p, const vector::Depthwise::Call& call, const OddTap& odd) {
   for (int64_t i = call.top; i < call.bottom; i++)
     for (int64_t j = 0; j < p.across.out; j++)
       if (is_outside(p.down, i, odd.tap / p.across.taps) || is_outside(p.across, j, odd.tap % p.across.taps))
@@ -85,8 +86,8 @@ DepthwiseAxis axis_of(const Window& w, int i) {
   return {w.in[i], w.out[i], w.kernel[i], w.strides[i], w.dilations[i], w.pads_begin[i]};
 }
 
-Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
-  Plan p{};
+DepthwiseBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
+  DepthwiseBlocking p{};
   p.down = w.rank == 2 ? axis_of(w, 0) : DepthwiseAxis{1, 1, 1, 1, 1, 0};
   p.across = axis_of(w, w.rank - 1);
   p.images = x[0];
@@ -107,11 +108,11 @@ Match match_depthwise(const MatchCall& given) {
   if (w.rank > 2) return Match::no(cat(w.rank, " spatial dimensions"));
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
   const int64_t mixed = x[1] / w.groups;
-  if (!lies_in_blocks(w, x[1], y[1])) return Match::no("channels or a window that do not stay inside a block");
+  if (!lies_in_blocks(w, x[1], y[1])) return Match::no("groups that span blocks, or a window that it has no code for");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
   const double flops = 2.0 * static_cast<double>(y.count() * mixed * w.taps());
   const MatchCall m = with_threads_for(given, flops);
-  const Plan p = plan_of(w, x, y[1], m.threads);
+  const DepthwiseBlocking p = blocking_of(w, x, y[1], m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   std::vector<Activation> after = activations_of(m.epilogue);
@@ -150,7 +151,7 @@ Match match_depthwise(const MatchCall& given) {
     return {};
   };
   c.run = [=](const KernelArgs& args) -> Status {
-    constexpr int64_t kFits = 4096;  // floats of a result that is finished while it is in the first cache
+    constexpr int64_t kFits = 4096;  // floats of the result that stay in the L1 cache until the epilogues are applied
     const int64_t block = depthwise().block, line = p.across.out * block;
     const int64_t most = std::max<int64_t>(1, kFits / line);
     auto* all = args.out[0].as<float>();
@@ -192,9 +193,10 @@ Match match_depthwise(const MatchCall& given) {
 
 }  // namespace
 
-std::span<const KernelDef> depthwise_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.depthwise", {"conv"}, match_depthwise, true, true}};
-  return defs;
+KernelFamily family_conv_depthwise() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.conv.depthwise", .ops = {"conv"}, .match = match_depthwise, .addend = true, .measured = true}};
+  return {70, defs};
 }
 
 }  // namespace moka::devices::cpu

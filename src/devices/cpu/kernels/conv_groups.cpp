@@ -2,15 +2,15 @@
 #include <cstring>
 #include <numeric>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/conv_work.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/conv_work.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "ops/common/window.h"
 
-/// Convolutions with groups of channels that fill no blocks: the channels of a group are gathered beside each other for
-/// each pixel, so that a line of the window is one row of a matrix product, and results go back to their places. A
-/// group sees no other group's channels, whose infinities must not reach it.
+/// Convolutions whose groups do not fill blocks of channels. The channels of a group are gathered next to each other
+/// for each pixel, so that one row of the window is one row of a matrix product. The results are scattered back to
+/// their blocks. No group reads channels of another, so infinities of one cannot reach the other.
 namespace moka::devices::cpu {
 
 namespace {
@@ -18,36 +18,36 @@ namespace {
 using ops::Window;
 using vector::Gemm;
 
-constexpr double kCopied = 6;  // products that take as long as moving a number to or from a block
+constexpr double kCopied = 6;  // cost of moving a number to or from a block, in multiply-adds
 
-struct Plan {
+struct GroupBlocking {
   Window w;
   const Gemm* gemm;
-  int64_t images, in, out;  ///< channels of a group
-  int64_t together;         ///< groups whose results share blocks with no others
-  int64_t bands;            ///< of output rows
+  int64_t images, in, out;  ///< in, out: channels per group
+  int64_t unit_groups;      ///< groups per unit: the fewest whose results fill whole blocks
+  int64_t bands;            ///< divisions of the output rows
 
-  int64_t units() const { return (w.groups + together - 1) / together; }
+  int64_t units() const { return (w.groups + unit_groups - 1) / unit_groups; }
   int64_t line_depth() const { return w.kernel[1] * in; }
   int64_t padded() const { return (out + gemm->lanes - 1) / gemm->lanes * gemm->lanes; }
   int64_t panel_floats() const { return vector::packed_count(*gemm, line_depth(), out); }
   int64_t row(int64_t band) const { return w.out[0] * band / bands; }
   int64_t most_rows() const { return (w.out[0] + bands - 1) / bands; }
-  /// Lines and columns of the input, padding included, that rows of the output need.
+  /// Input lines and columns that `rows` output rows read, padding included.
   int64_t lines(int64_t rows) const { return (rows - 1) * w.strides[0] + w.extent(0); }
   int64_t columns() const { return (w.out[1] - 1) * w.strides[1] + w.kernel[1]; }
   int64_t image_floats() const { return (lines(most_rows()) * columns() * in + 15) / 16 * 16; }
-  int64_t sum_floats() const { return (w.out[1] + 1) * padded(); }  ///< a row, and the bias
+  int64_t sum_floats() const { return (w.out[1] + 1) * padded(); }  ///< one output row and the bias
 };
 
-double work_of(const Plan& p) {
+double work_of(const GroupBlocking& p) {
   const auto groups = static_cast<double>(p.images * p.w.groups);
   return groups * (static_cast<double>(p.w.out_count() * p.w.kernel[0] * p.line_depth() * p.padded()) * 1.1 +
                    kCopied * static_cast<double>(p.w.in_count() * p.in + p.w.out_count() * p.out));
 }
 
-/// Of each group each line of the window as panels.
-void pack_weights(const Plan& p, const float* w, float* to) {
+/// Packs each row of the window of each group as panels.
+void pack_weights(const GroupBlocking& p, const float* w, float* to) {
   const int64_t taps = p.w.taps(), across = p.w.kernel[1];
   std::vector<float> line(static_cast<size_t>(p.line_depth() * p.out));
   for (int64_t group = 0; group < p.w.groups; group++, w += p.out * p.in * taps)
@@ -69,7 +69,7 @@ void copy_lanes(const float* from, float* to, int64_t n) {
     for (int64_t i = 0; i < n; i++) to[i] = from[i];
 }
 
-/// f(channel from `first` on, of its block: which, lane, count) for each block that has some of `channels`.
+/// Splits channels [first, first + channels) by blocks. Calls f(offset from first, block, lane in the block, count).
 template <class F>
 void each_segment(int64_t first, int64_t channels, F f) {
   const int64_t block = channel_block();
@@ -80,8 +80,9 @@ void each_segment(int64_t first, int64_t channels, F f) {
   }
 }
 
-/// The lines of one group that output rows from `top` on need, [lines, columns, channels], zeros outside of the image.
-void gather(const Plan& p, const float* image, int64_t group, int64_t top, int64_t rows, float* to) {
+/// Gathers what output rows [top, top + rows) of one group read: [lines, columns, channels], zeros outside of the
+/// image.
+void gather(const GroupBlocking& p, const float* image, int64_t group, int64_t top, int64_t rows, float* to) {
   const int64_t block = channel_block(), height = p.w.in[0], width = p.w.in[1], columns = p.columns(),
                 left = p.w.pads_begin[1], begin = std::clamp<int64_t>(-left, 0, width),
                 count = std::clamp<int64_t>(columns - left, begin, width) - begin;
@@ -112,13 +113,13 @@ Match match_groups(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
   const int64_t block = channel_block();
-  Plan p{};
+  GroupBlocking p{};
   p.w = w;
   p.images = x[0];
   p.in = x[1] / w.groups;
   p.out = y[1] / w.groups;
   p.gemm = p.out <= vector::gemm().panel ? &vector::gemm() : &vector::gemm_for(p.out);
-  p.together = std::min(w.groups, std::lcm(p.out, block) / p.out);
+  p.unit_groups = std::min(w.groups, std::lcm(p.out, block) / p.out);
   p.bands =
       std::min<int64_t>(w.out[0], m.threads == 1 ? 1 : std::max<int64_t>(1, 4 * m.threads / (p.images * p.units())));
   if (!m.asked) {
@@ -155,7 +156,7 @@ Match match_groups(const MatchCall& m) {
       const float* from = args.in[in].as<float>() + image * in_image;
       float* const to = args.out[0].as<float>() + image * out_image;
       const float* const more = added == nullptr ? nullptr : added + image * out_image;
-      for (int64_t group = unit * p.together; group < std::min(w.groups, (unit + 1) * p.together); group++) {
+      for (int64_t group = unit * p.unit_groups; group < std::min(w.groups, (unit + 1) * p.unit_groups); group++) {
         gather(p, from, group, top, bottom - top, lines);
         std::fill_n(start, p.padded(), 0.0f);
         if (biases != nullptr) std::copy_n(biases + group * p.out, p.out, start);
@@ -193,9 +194,10 @@ Match match_groups(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> groups_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.groups", {"conv"}, match_groups, true, true}};
-  return defs;
+KernelFamily family_conv_groups() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.conv.groups", .ops = {"conv"}, .match = match_groups, .addend = true, .measured = true}};
+  return {30, defs};
 }
 
 }  // namespace moka::devices::cpu

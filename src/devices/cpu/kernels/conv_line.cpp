@@ -1,35 +1,35 @@
 #include <algorithm>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/window.h"
 
-/// Convolutions along a line, whose channels are too few for products of matrices.
+/// One-dimensional convolutions whose channels are too few for matrix products.
 namespace moka::devices::cpu {
 
 namespace {
 
 using ops::Window;
 
-constexpr int64_t kChunk = 4096;       // outputs that are made at once
-constexpr int64_t kLongest = 1 << 20;  // of a window, gaps included
+constexpr int64_t kChunk = 4096;       // outputs per tile
+constexpr int64_t kLongest = 1 << 20;  // window, dilation included
 
 struct Line {
   Window w;
   int64_t in, out, per_group, outs_per_group;
-  int64_t phase;            // floats of each of `stride` phases: every stride-th element of the padded input
-  std::vector<int64_t> at;  // of each tap in the phases
+  int64_t phase;            // floats per phase; phase s holds elements s, s + stride, ... of the padded input
+  std::vector<int64_t> at;  // where each tap begins in the phases
 
   int64_t taps() const { return w.kernel[0]; }
 };
 
-/// What outputs [first, first + n) read of one channel, as phases.
+/// Copies what outputs [first, first + n) read of one channel, as phases.
 void gather_phases(const Line& l, const float* x, int64_t first, int64_t n, float* to) {
   const int64_t stride = l.w.strides[0], size = l.w.in[0];
   const int64_t begin = first * stride - l.w.pads_begin[0], span = (l.taps() - 1) * l.w.dilations[0];
   for (int64_t s = 0; s < stride; s++, to += l.phase) {
     const int64_t count = n + (span - std::min(span, s)) / stride, from = begin + s;
-    // Elements inside the input.
+    // Elements [low, high) are inside the input.
     const int64_t low = std::clamp<int64_t>(from >= 0 ? 0 : (-from + stride - 1) / stride, 0, count);
     const int64_t high = std::clamp<int64_t>(from >= size ? 0 : (size - 1 - from) / stride + 1, low, count);
     std::fill(to, to + low, 0.0f);
@@ -85,9 +85,9 @@ Match match_line(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> line_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.line", {"conv"}, match_line, false, true}};
-  return defs;
+KernelFamily family_conv_line() {
+  static const KernelDef defs[] = {{.name = "cpu.conv.line", .ops = {"conv"}, .match = match_line, .measured = true}};
+  return {160, defs};
 }
 
 }  // namespace moka::devices::cpu

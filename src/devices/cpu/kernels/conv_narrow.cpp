@@ -1,13 +1,13 @@
 #include <algorithm>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/conv_work.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/conv_work.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/narrow.h"
 #include "ops/common/window.h"
 
-/// Convolutions with few output channels, which would leave most of a block empty, or with groups of few:
-/// vectors hold neighbouring pixels of a plane instead.
+/// Convolutions with few output channels, or with few in each group. A block of channels would be mostly padding, so
+/// vectors hold neighbouring pixels of one channel instead.
 namespace moka::devices::cpu {
 
 namespace {
@@ -15,29 +15,28 @@ namespace {
 using ops::Window;
 using vector::narrow;
 
-constexpr int64_t kMostSummed = 192;  // products added up one after another, for the sake of their error
+constexpr int64_t kMostSummed = 192;  // products per partial sum, which bounds the rounding error
 
-struct Plan {
+struct NarrowBlocking {
   Window w;
   bool blocked;             ///< the input's layout
-  int64_t images, in, out;  ///< of a group of channels, each of which is an image here
+  int64_t images, in, out;  ///< each group of each image counts as an image; in, out: its channels
   int64_t in_groups;        ///< blocks of input channels
-  int64_t parts;            ///< of the output channels, which are summed at once
-  int64_t bands;            ///< of output rows of an image
-  int64_t width, line;      ///< floats of an output and of an input line in scratch, whole vectors and padding included
+  int64_t parts;            ///< divisions of the output channels; the channels of a part are summed at once
+  int64_t bands;            ///< divisions of an image's output rows
+  int64_t width, line;      ///< floats of an output and an input line in scratch: whole vectors, padding included
 
   int64_t block() const { return narrow().block; }
   int64_t depth(int64_t group) const { return std::min(block(), in - group * block()); }
   int64_t first_out(int64_t part) const { return out * part / parts; }
-  /// Lines that are kept of each plane, and where.
+  /// Scratch holds a ring of the last input lines of each channel.
   int64_t ring() const { return w.extent(0); }
   int64_t slot(int64_t line) const { return (line % ring() + ring()) % ring(); }
   int64_t scratch() const { return in_groups * block() * ring() * line + out * width; }
 };
 
-/// Of each group's parts, the output channels beside each other for each tap, row by row, of one input channel after
-/// another.
-void pack_weights(const Plan& p, const float* w, float* to) {
+/// Packs weights as [group][part][input channel][row][tap][output channel of the part].
+void pack_weights(const NarrowBlocking& p, const float* w, float* to) {
   const int64_t taps = p.in * p.w.taps();
   for (int64_t group = 0; group < p.w.groups; group++, w += p.out * taps)
     for (int64_t part = 0; part < p.parts; part++)
@@ -45,8 +44,8 @@ void pack_weights(const Plan& p, const float* w, float* to) {
         for (int64_t o = p.first_out(part); o < p.first_out(part + 1); o++) *to++ = w[o * taps + t];
 }
 
-/// Input lines [first, last) of an image to their places, zeros where there is no image.
-void take_lines(const Plan& p, const float* x, int64_t first, int64_t last, float* lines) {
+/// Copies input lines [first, last) of an image into the rings. Lines outside of the image are zeros.
+void take_lines(const NarrowBlocking& p, const float* x, int64_t first, int64_t last, float* lines) {
   const int64_t height = p.w.in[0], width = p.w.in[1], left = p.w.pads_begin[1], block = p.block();
   const int64_t skipped = std::max<int64_t>(0, -left),
                 count = std::clamp<int64_t>(p.line - left, skipped, width) - skipped;
@@ -77,12 +76,12 @@ Match match_narrow(const MatchCall& m) {
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
   const int64_t in_group = x[1] / w.groups, out_group = y[1] / w.groups, images = x[0] * w.groups;
   const auto work = narrow_work(w, x[0], in_group, out_group);
-  if (!work) return Match::no("many output channels, or a window that is no row of neighbours");
+  if (!work) return Match::no("many output channels, or a window with a stride or a large height");
   if (w.groups == 1 ? *work > direct_work(w, x[0], x[1], y[1])
                     : in_group % channel_block() == 0 && out_group % channel_block() == 0)
     return Match::no("whole blocks are faster");
   if (lies_in_blocks(*window, x[1], y[1])) return Match::no("groups inside a block");
-  Plan p{};
+  NarrowBlocking p{};
   p.w = w;
   p.blocked = w.groups == 1 && layout_of(m, "x") == blocked();
   p.images = images;
@@ -118,7 +117,7 @@ Match match_narrow(const MatchCall& m) {
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t image = t / p.bands, top = p.w.out[0] * (t % p.bands) / p.bands,
                     bottom = p.w.out[0] * (t % p.bands + 1) / p.bands;
-      const int64_t first_of_group = image % p.w.groups * p.out;  // output channel
+      const int64_t first_of_group = image % p.w.groups * p.out;  // of the output channels
       const float* x = from + image * channels * p.w.in_count();
       int64_t taken = top * p.w.strides[0] - p.w.pads_begin[0];
       for (int64_t row = top; row < bottom; row++) {
@@ -158,9 +157,9 @@ Match match_narrow(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> narrow_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.narrow", {"conv"}, match_narrow, true}};
-  return defs;
+KernelFamily family_conv_narrow() {
+  static const KernelDef defs[] = {{.name = "cpu.conv.narrow", .ops = {"conv"}, .match = match_narrow, .addend = true}};
+  return {40, defs};
 }
 
 }  // namespace moka::devices::cpu

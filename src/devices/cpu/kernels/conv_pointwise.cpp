@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/pointwise.h"
 #include "ops/common/window.h"
@@ -15,22 +15,22 @@ using ops::Window;
 using vector::pointwise;
 
 constexpr int64_t kMostPanel = 48;
-constexpr int64_t kFinished = 8 * 14;  // pixels of a panel that stay in the first cache until all is applied
+constexpr int64_t kFinished = 8 * 14;  // pixels of a panel that stay in the L1 cache until the epilogues are applied
 
-struct Plan {
+struct PointwiseBlocking {
   int64_t images, pixels, in, out;
   int64_t in_groups, out_groups;  ///< blocks of channels
   int64_t chunks, parts;          ///< divisions of an image's pixels and of the panels
-  int64_t unit;                   ///< pixels that are not divided
+  int64_t unit;                   ///< chunks hold multiples of so many pixels
 
-  /// Of the result. Panels are two vectors wide, but for the first where they are odd.
+  /// Vectors of output channels. A panel has two of them, and the first panel three when their number is odd.
   int64_t vectors() const { return out_groups * pointwise().block / pointwise().lanes; }
   int64_t panels() const { return std::max<int64_t>(1, vectors() / 2); }
   int64_t column(int64_t panel) const { return panel == 0 ? 0 : (2 * panel + vectors() % 2) * pointwise().lanes; }
   int64_t width(int64_t panel) const {
     return (panel + 1 == panels() ? vectors() * pointwise().lanes : column(panel + 1)) - column(panel);
   }
-  /// Whether the last vector's channels are so few that they are in it twice.
+  /// Whether the last vector is at most half full. Its channels are then stored twice, and two pixels share the vector.
   bool twice() const {
     const int64_t lanes = pointwise().lanes, last = out - (vectors() - 1) * lanes;
     return vectors() > 1 && last <= pointwise().half;
@@ -40,10 +40,10 @@ struct Plan {
   int64_t weight_count() const { return out_groups * pointwise().block * in; }
 };
 
-/// Of the vector that ends there, the first half's values in the second too.
+/// Copies the first half of the vector that ends at `end` to its second half.
 void repeat_half(float* end) { std::copy_n(end - 2 * pointwise().half, pointwise().half, end - pointwise().half); }
 
-void pack_weights(const Plan& p, const float* w, float* to) {
+void pack_weights(const PointwiseBlocking& p, const float* w, float* to) {
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t first = p.column(panel), width = p.width(panel), columns = std::min(width, p.out - first);
     vector::gemm().pack_panel(w + first * p.in, p.in, p.in, columns, width, to, nullptr);
@@ -53,15 +53,15 @@ void pack_weights(const Plan& p, const float* w, float* to) {
   }
 }
 
-/// Pixels that are taken through all panels before the next ones: what a part of the second-level cache holds.
-int64_t pixels_at_once(const Plan& p) {
+/// How many pixels go through all panels before the next ones: what fits part of the L2 cache.
+int64_t pixels_at_once(const PointwiseBlocking& p) {
   constexpr int64_t kFits = 192 << 10;
   const int64_t tile = pointwise().pixels, floats = p.in_groups * pointwise().block;
   return std::max(tile, kFits / 4 / floats / tile * tile);
 }
 
-Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
-  Plan p{};
+PointwiseBlocking blocking_of(const ir::Shape& x, int64_t out, int threads) {
+  PointwiseBlocking p{};
   const int64_t block = channel_block();
   p.images = x[0];
   p.pixels = x.count(2, x.rank());
@@ -76,7 +76,7 @@ Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
   if (threads == 1) return p;
   const int64_t shares = 4 * threads;
   if (tiles >= 2 * threads && p.in * p.out <= 2 * p.pixels * (p.in + p.out)) {
-    // By pixels: each thread reads all weights, and of the image what it made in the step before.
+    // Divide by pixels: each thread reads all weights, but of the image what it wrote itself in the step before.
     p.unit = pointwise().pixels;
     p.chunks = std::min(std::max(p.chunks, shares), tiles / 2) / threads * threads;
   } else {
@@ -89,14 +89,14 @@ Plan plan_of(const ir::Shape& x, int64_t out, int threads) {
 }
 
 Match match_pointwise(const MatchCall& given) {
-  if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");  // where oneDNN's code is faster
+  if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");  // with these oneDNN is faster
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
   if (!window.ok()) return Match::no("an invalid window");
   const Window& w = *window;
   for (int i = 0; i < w.rank; i++)
     if (w.kernel[i] != 1 || w.strides[i] != 1 || w.pads_begin[i] != 0 || w.pads_end[i] != 0)
-      return Match::no("a window of more than each pixel");
+      return Match::no("a window of more than one pixel");
   if (w.groups != 1) return Match::no("groups");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
@@ -104,7 +104,7 @@ Match match_pointwise(const MatchCall& given) {
   if (!wide || (x[1] < channel_block() && layout_of(given, "x") != blocked())) return Match::no("few channels");
   const double flops = 2.0 * static_cast<double>(y.count() * x[1]);
   const MatchCall m = with_threads_for(given, flops);
-  const Plan p = plan_of(x, y[1], m.threads);
+  const PointwiseBlocking p = blocking_of(x, y[1], m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   std::vector<Activation> after = activations_of(m.epilogue);
@@ -147,7 +147,7 @@ Match match_pointwise(const MatchCall& given) {
         call.ahead = call.weight + width * p.in;
         const bool more = addend >= 0 || !after.empty();
         for (int64_t left = pixels; left > 0; left -= call.pixels) {
-          // Never one pixel behind others, whose sum has another order: chunks depend on the threads.
+          // A single pixel is summed in another order. None may be left over, since chunks depend on the threads.
           call.pixels = more && left != kFinished + 1 ? std::min(left, kFinished) : left;
           pointwise().multiply(call);
           for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)
@@ -164,9 +164,10 @@ Match match_pointwise(const MatchCall& given) {
 
 }  // namespace
 
-std::span<const KernelDef> pointwise_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.pointwise", {"conv"}, match_pointwise, true, true}};
-  return defs;
+KernelFamily family_conv_pointwise() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.conv.pointwise", .ops = {"conv"}, .match = match_pointwise, .addend = true, .measured = true}};
+  return {60, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -3,13 +3,14 @@
 #include <cmath>
 #include <vector>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "ops/common/window.h"
 
-/// Transposed convolutions as one ordinary convolution for each remainder of the result's position by the stride: it
-/// has every stride-th tap, and its results interleave with those of the others.
+/// Transposed convolutions as several ordinary ones. All results whose position leaves the same remainder by the stride
+/// (a phase) need the same taps, every stride-th one of the window. So each phase is an ordinary convolution without
+/// the zeros between input pixels, and the results of all phases are interleaved.
 namespace moka::devices::cpu {
 
 namespace {
@@ -17,14 +18,15 @@ namespace {
 using ops::Window;
 using vector::Gemm;
 
-/// Along one axis, result `remainder + m * stride` is the sum of the taps first + t * stride with input at + m - t.
+/// The phase with remainder r along one axis. Result r + m * stride is the sum over t of tap first + t * stride times
+/// input at + m - t.
 struct Phase {
   int64_t outputs, taps, first, at;
 };
 
 struct Axis {
   int64_t in, out, stride;
-  int64_t before = 0, behind = 0;  ///< of the input, that is read as zeros
+  int64_t before = 0, behind = 0;  ///< zeros that are read around the input
   std::vector<Phase> phases;
 
   int64_t padded() const { return before + in + behind; }
@@ -50,12 +52,12 @@ Axis axis_of(const Window& w, int i) {
   return a;
 }
 
-struct Plan {
+struct PhaseBlocking {
   const Gemm* gemm;
   Axis down, across;
   int64_t kernel[2];
   int64_t images, in, out, in_groups, out_groups;
-  int64_t rows, bands;  ///< of the phases' results that are made at once, and how often
+  int64_t rows, bands;  ///< rows of a phase per band; bands per image
   int64_t parts;        ///< divisions of the panels
 
   int64_t columns() const { return out_groups * channel_block(); }
@@ -65,7 +67,7 @@ struct Plan {
   int64_t taps() const { return down.taps() * across.taps(); }
   int64_t weight_count() const { return columns() * taps() * in; }
   int64_t line() const { return across.padded() * in; }
-  /// Lines of the input that all phases of a band read.
+  /// The input lines that the phases of a band read.
   int64_t first_line() const { return lines_of(false); }
   int64_t lines() const { return rows + lines_of(true) - lines_of(false); }
   int64_t copy() const { return lines() * line(); }
@@ -80,9 +82,9 @@ struct Plan {
   }
 };
 
-/// Panels, of each the pairs of phases, of each its taps, the last one first, of each the channels. Behind them:
-/// whether all are finite.
-void pack_weights(const Plan& p, const float* w, float* to) {
+/// Packs weights as [panel][pair of phases][tap, last one first][input channel], and behind them 1 if all are finite,
+/// else 0.
+void pack_weights(const PhaseBlocking& p, const float* w, float* to) {
   const int64_t taps = p.kernel[0] * p.kernel[1];
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t first = panel * p.gemm->panel, width = p.width(panel), used = std::min(width, p.out - first);
@@ -100,8 +102,8 @@ void pack_weights(const Plan& p, const float* w, float* to) {
   *to = std::all_of(w, w + p.in * p.out * taps, [](float v) { return std::isfinite(v); }) ? 1 : 0;
 }
 
-/// Lines [first, first + lines) of an image, channels last, with zeros around it.
-void copy_lines(const Plan& p, const float* image, int64_t first, int64_t lines, float* to) {
+/// Copies lines [first, first + lines) of an image, channels last, with zeros around the image.
+void copy_lines(const PhaseBlocking& p, const float* image, int64_t first, int64_t lines, float* to) {
   const int64_t block = channel_block(), plane = p.down.in * p.across.in * block;
   for (int64_t i = first; i < first + lines; i++, to += p.line()) {
     if (i < 0 || i >= p.down.in) {
@@ -119,9 +121,8 @@ void copy_lines(const Plan& p, const float* image, int64_t first, int64_t lines,
   }
 }
 
-/// What one pair of phases adds to `sums`, which are `across.padded()` apart from row to row. `x`: the line of input
-/// `v.at - v.taps + 1`.
-void multiply(const Plan& p, const Phase& v, const Phase& h, const float* x, const float* weight, int64_t rows,
+/// Adds one pair of phases to `sums`, whose rows are `across.padded()` apart. `x` is the input line v.at - v.taps + 1.
+void multiply(const PhaseBlocking& p, const Phase& v, const Phase& h, const float* x, const float* weight, int64_t rows,
               int64_t width, float* sums) {
   const int64_t pitch = p.across.padded(), first = p.across.before + h.at - h.taps + 1;
   for (int64_t i = 0; i < v.taps; i++, weight += h.taps * p.in * width)
@@ -129,10 +130,10 @@ void multiply(const Plan& p, const Phase& v, const Phase& h, const float* x, con
                      h.taps * p.in, sums, width, nullptr, true);
 }
 
-/// The same without products with what lies outside of the image: they are not numbers where weights are not finite.
-/// `top`: of the image, the line that x is.
-void multiply_inside(const Plan& p, const Phase& v, const Phase& h, const float* x, int64_t top, const float* weight,
-                     int64_t rows, int64_t width, float* sums) {
+/// Does the same without multiplying zeros around the image, whose products with weights that are not finite are NaN.
+/// `top` is the number of line x in the image.
+void multiply_inside(const PhaseBlocking& p, const Phase& v, const Phase& h, const float* x, int64_t top,
+                     const float* weight, int64_t rows, int64_t width, float* sums) {
   const int64_t step = p.in * width;
   for (int64_t r = 0; r < rows; r++)
     for (int64_t i = 0; i < v.taps; i++) {
@@ -149,8 +150,8 @@ void multiply_inside(const Plan& p, const Phase& v, const Phase& h, const float*
     }
 }
 
-/// Rows of one pair of phases to where they are in the result. `to`: the first of them in the first group of `panel`.
-void interleave(const Plan& p, const Phase& h, const float* sums, int64_t rows, int64_t panel, float* to) {
+/// Writes the rows of one pair of phases to their places. `to` is the first of these in the first block of `panel`.
+void interleave(const PhaseBlocking& p, const Phase& h, const float* sums, int64_t rows, int64_t panel, float* to) {
   const int64_t block = channel_block(), width = p.width(panel), plane = p.down.out * p.across.out * block;
   for (int64_t k = 0; k < width; k += block, to += plane) {
     const int64_t here = std::clamp<int64_t>(p.out - panel * p.gemm->panel - k, 0, block);
@@ -165,10 +166,10 @@ void interleave(const Plan& p, const Phase& h, const float* sums, int64_t rows, 
   }
 }
 
-Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
-  constexpr int64_t kFits = 256 << 10;  // of lines and of sums in the second-level cache
+PhaseBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
+  constexpr int64_t kFits = 256 << 10;  // bytes of lines and sums that stay in the L2 cache
   const int64_t block = channel_block();
-  Plan p{};
+  PhaseBlocking p{};
   p.down = axis_of(w, 1);
   p.across = axis_of(w, 2);
   std::copy_n(w.kernel.begin() + 1, 2, p.kernel);
@@ -196,14 +197,14 @@ Match match_phases(const MatchCall& given) {
   const Window w = window->as_3d();
   for (int i = 1; i < 3; i++) {
     if (w.dilations[i] != 1 && w.kernel[i] != 1) return Match::no("dilated windows");
-    if (w.pads_begin[i] < 0) return Match::no("results in front of the first window");
-    if (-w.pads_end[i] > w.extent(i)) return Match::no("results far behind the last window");
+    if (w.pads_begin[i] < 0) return Match::no("results before the first window");
+    if (-w.pads_end[i] > w.extent(i)) return Match::no("results far beyond the last window");
   }
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
-  if (!given.asked && y[1] < 3) return Match::no("few channels of the result");
+  if (!given.asked && y[1] < 3) return Match::no("few output channels");
   const double flops = 2.0 * static_cast<double>(x.count() * y[1] * w.taps());
   const MatchCall m = with_threads_for(given, flops);
-  const Plan p = plan_of(w, x, y[1], m.threads);
+  const PhaseBlocking p = blocking_of(w, x, y[1], m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   KernelChoice c;
@@ -267,9 +268,10 @@ Match match_phases(const MatchCall& given) {
 
 }  // namespace
 
-std::span<const KernelDef> transposed_phases_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv_transpose.phases", {"conv_transpose"}, match_phases, false, true}};
-  return defs;
+KernelFamily family_conv_transpose_phases() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.conv_transpose.phases", .ops = {"conv_transpose"}, .match = match_phases, .measured = true}};
+  return {100, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -1,32 +1,32 @@
 #include <algorithm>
 #include <array>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/pointwise.h"
 #include "ops/common/window.h"
 
-/// Transposed convolutions whose windows lie side by side: each pixel becomes a block of them, and each position in the
-/// block is a convolution of one tap.
+/// Transposed convolutions whose windows lie side by side, without overlap. Each pixel becomes a rectangle of pixels,
+/// and each position in the rectangle is a pointwise convolution.
 namespace moka::devices::cpu {
 
 namespace {
 
 using vector::pointwise;
 
-constexpr int64_t kPixels = 8 * 14;  // of a panel that stay in the first cache
+constexpr int64_t kPixels = 8 * 14;  // pixels of a panel that stay in the L1 cache
 
-struct Plan {
+struct PixelBlocking {
   int64_t images, height, width, in, out, in_groups, out_groups;
-  int64_t down, across;  // pixels of a block
+  int64_t down, across;  ///< pixels of a rectangle
 
   int64_t columns() const { return out_groups * pointwise().block; }
   int64_t panel() const { return 2 * pointwise().lanes; }
   int64_t taps() const { return down * across; }
 };
 
-/// For each panel the rows of each tap.
-void pack_weights(const Plan& p, const float* w, float* to) {
+/// Packs weights as [panel][tap][input channel][output channel].
+void pack_weights(const PixelBlocking& p, const float* w, float* to) {
   for (int64_t first = 0; first < p.columns(); first += p.panel()) {
     const int64_t width = std::min(p.panel(), p.columns() - first);
     for (int64_t tap = 0; tap < p.taps(); tap++)
@@ -44,7 +44,7 @@ Match match_pixels(const MatchCall& given) {
   if (w.rank != 2) return Match::no(cat(w.rank, " spatial dimensions"));
   for (int i = 0; i < w.rank; i++)
     if (w.kernel[i] != w.strides[i] || w.dilations[i] != 1 || w.pads_begin[i] != 0 || w.pads_end[i] != 0)
-      return Match::no("windows that overlap or are cut");
+      return Match::no("windows that overlap or are cropped");
   if (w.groups != 1) return Match::no("groups");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
@@ -52,8 +52,8 @@ Match match_pixels(const MatchCall& given) {
   if (x[1] < block || y[1] < block) return Match::no("few channels");
   const double flops = 2.0 * static_cast<double>(y.count() * x[1]);
   const MatchCall m = with_threads_for(given, flops);
-  const Plan p{x[0],        x[2],       x[3], x[1], y[1], (x[1] + block - 1) / block, (y[1] + block - 1) / block,
-               w.kernel[0], w.kernel[1]};
+  const PixelBlocking p{
+      x[0], x[2], x[3], x[1], y[1], (x[1] + block - 1) / block, (y[1] + block - 1) / block, w.kernel[0], w.kernel[1]};
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   std::vector<Activation> after = activations_of(m.epilogue);
@@ -115,9 +115,10 @@ Match match_pixels(const MatchCall& given) {
 
 }  // namespace
 
-std::span<const KernelDef> transposed_pixels_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv_transpose.pixels", {"conv_transpose"}, match_pixels, false, true}};
-  return defs;
+KernelFamily family_conv_transpose_pixels() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.conv_transpose.pixels", .ops = {"conv_transpose"}, .match = match_pixels, .measured = true}};
+  return {90, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -2,14 +2,16 @@
 #include <optional>
 #include <span>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/conv_work.h"
-#include "devices/cpu/kernels/families.h"
-#include "devices/cpu/kernels/stored_value.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/conv_work.h"
+#include "devices/cpu/common/stored_value.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/winograd.h"
 #include "ops/common/window.h"
 
+/// Winograd convolutions: tiles of the input are transformed, each point of the transform is a matrix product over the
+/// channels, and the products are transformed back (vector/winograd.h).
 namespace moka::devices::cpu {
 
 namespace {
@@ -19,15 +21,15 @@ using vector::gemm;
 using vector::Winograd;
 using vector::winograds;
 
-struct Plan {
+struct WinogradBlocking {
   Window w;
   const Winograd* f;
   int64_t in, out;                ///< channels
   int64_t in_groups, out_groups;  ///< blocks of channels
-  int64_t summed;                 ///< lines of the window whose products are added up instead of being transformed
-  int64_t down, across, tiles;    ///< of an image, and all
+  int64_t summed;                 ///< rows of the window that are not transformed: their products are summed
+  int64_t down, across, tiles;    ///< tiles along the axes of an image; all tiles
   int64_t chunks, parts;          ///< divisions of the tiles and of the output channels
-  int64_t in_step, out_step;      ///< from point to point of a chunk's transformed tiles and of their products
+  int64_t in_step, out_step;      ///< floats from point to point in a chunk's transformed tiles and in their products
 
   int64_t panel() const { return gemm().panel; }
   int64_t block() const { return winograds().block; }
@@ -35,46 +37,48 @@ struct Plan {
   int64_t width(int64_t p) const { return std::min(panel(), out_groups * block() - p * panel()); }
   int64_t first(int64_t part) const { return panels() * part / parts; }
   int64_t scratch() const { return f->points() * (in_step + out_step); }
-  /// Numbers that each pair of an input and an output channel has.
+  /// Transformed weights per pair of an input and an output channel.
   int64_t weights() const { return summed * f->weights(); }
-  /// Of the transformed weights: the panels of vector/gemm.h, in each the lines that are summed, of each the weights.
+  /// Offset into the transformed weights: [panel of vector/gemm.h][summed row][weight].
   int64_t weight_at(int64_t p, int64_t line, int64_t weight) const {
     return p * panel() * in * weights() + (line * f->weights() + weight) * in * width(p);
   }
 };
 
-void transform_weights(const Plan& plan, const float* weight, float* to) {
-  const int64_t filter_step = plan.in * plan.w.taps(), line_taps = plan.f->down.taps * plan.f->across.taps;
-  for (int64_t p = 0; p < plan.panels(); p++) {
-    const int64_t first = p * plan.panel(), width = plan.width(p), count = std::min(width, plan.out - first);
-    for (int64_t line = 0; line < plan.summed; line++)
-      plan.f->filters(weight + first * filter_step + line * line_taps, filter_step, plan.w.taps(), plan.in, count,
-                      width, to + plan.weight_at(p, line, 0), plan.in * width);
+void transform_weights(const WinogradBlocking& blocking, const float* weight, float* to) {
+  const int64_t filter_step = blocking.in * blocking.w.taps(),
+                line_taps = blocking.f->down.taps * blocking.f->across.taps;
+  for (int64_t p = 0; p < blocking.panels(); p++) {
+    const int64_t first = p * blocking.panel(), width = blocking.width(p),
+                  count = std::min(width, blocking.out - first);
+    for (int64_t line = 0; line < blocking.summed; line++)
+      blocking.f->filters(weight + first * filter_step + line * line_taps, filter_step, blocking.w.taps(), blocking.in,
+                          count, width, to + blocking.weight_at(p, line, 0), blocking.in * width);
   }
 }
 
-/// Tiles that are made at once.
+/// Tiles [begin, end), which go through all steps before the next ones.
 struct Chunk {
   int64_t begin, end;
 };
 
-/// Where lines are summed, chunks are whole lines of one image.
-Chunk chunk_of(const Plan& p, int64_t i) {
+/// If rows of the window are summed, a chunk is whole lines of tiles of one image.
+Chunk chunk_of(const WinogradBlocking& p, int64_t i) {
   if (p.summed == 1) return {p.tiles * i / p.chunks, p.tiles * (i + 1) / p.chunks};
   const int64_t images = p.tiles / (p.down * p.across), parts = p.chunks / images, image = i / parts, part = i % parts;
   return {(image * p.down + p.down * part / parts) * p.across,
           (image * p.down + p.down * (part + 1) / parts) * p.across};
 }
 
-/// Neighbouring tiles of a row of an image.
+/// Neighbouring tiles in a line of tiles of an image.
 struct Row {
   int64_t image, y, x, count;
-  int64_t at;  ///< the first one's number in its chunk
+  int64_t at;  ///< number of the first one in its chunk
 };
 
-/// `more` lines behind those of the chunk.
+/// Calls f for the tiles of a chunk and of `more` lines after it.
 template <class F>
-void each_row(const Plan& p, const Chunk& chunk, int64_t more, F f) {
+void each_row(const WinogradBlocking& p, const Chunk& chunk, int64_t more, F f) {
   const int64_t last = (chunk.end - 1) / (p.down * p.across);
   for (int64_t t = chunk.begin; t < chunk.end + more * p.across;) {
     const int64_t x = t % p.across, line = t / p.across, image = std::min(line / p.down, last);
@@ -84,7 +88,7 @@ void each_row(const Plan& p, const Chunk& chunk, int64_t more, F f) {
   }
 }
 
-void transform_inputs(const Plan& p, const Chunk& chunk, const float* x, float* v) {
+void transform_inputs(const WinogradBlocking& p, const Chunk& chunk, const float* x, float* v) {
   const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
   const vector::WinogradAxis &down = p.f->down, &across = p.f->across;
   for (int64_t g = 0; g < p.in_groups; g++)
@@ -99,9 +103,10 @@ void transform_inputs(const Plan& p, const Chunk& chunk, const float* x, float* 
     });
 }
 
-/// One block of channels of one tile, tap by tap: infinities and NaN of the input must not spread over the tile.
-void tap_by_tap(const Plan& p, const float* x, const std::optional<kernel::StoredConstant>& stored, const float* weight,
-                const float* bias, const Row& r, int64_t group, float* y) {
+/// Computes one block of channels of one tile directly. The transforms would spread an infinity or a NaN of the input
+/// over the whole tile.
+void tap_by_tap(const WinogradBlocking& p, const float* x, const std::optional<kernel::StoredConstant>& stored,
+                const float* weight, const float* bias, const Row& r, int64_t group, float* y) {
   constexpr int64_t kMostBlock = 16, kMostOut = 4, kMostTaps = 8;
   const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block(), taps = p.w.kernel[1];
   const int64_t used = std::min(block, p.out - group * block);
@@ -136,17 +141,17 @@ void tap_by_tap(const Plan& p, const float* x, const std::optional<kernel::Store
         y[(i * p.w.out[1] + j) * block + o] = static_cast<float>(sums[i][j][o] + static_cast<double>(bias[o]));
 }
 
-/// Tiles that are transformed at once: what half of the second-level cache holds. Large weights are read for every
-/// chunk, hence larger ones.
-int64_t most_tiles(const Plan& p) {
+/// Tiles per chunk: what fits half of the L2 cache. Weights that only memory holds are read once per chunk, so with
+/// those chunks are larger.
+int64_t most_tiles(const WinogradBlocking& p) {
   constexpr int64_t kLargeChunk = 56;
   const int64_t rows = gemm().rows, floats = p.f->points() * (p.in_groups * p.block() + p.panel());
   const int64_t least = p.weights() * p.in * p.out > kLargeWeights ? kLargeChunk : rows < 12 ? 2 * rows : rows;
-  return std::max(least, second_level_cache() / 8 / floats / rows * rows);
+  return std::max(least, l2_cache_bytes() / 8 / floats / rows * rows);
 }
 
-Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, const Winograd& f, int threads) {
-  Plan p{};
+WinogradBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, const Winograd& f, int threads) {
+  WinogradBlocking p{};
   const int64_t block = channel_block();
   p.w = w;
   p.f = &f;
@@ -167,23 +172,24 @@ Plan plan_of(const Window& w, const ir::Shape& x, int64_t out, const Winograd& f
   }
   int64_t chunk = 0;
   for (int64_t i = 0; i < p.chunks; i++) chunk = std::max(chunk, chunk_of(p, i).end - chunk_of(p, i).begin);
-  // A block more, so that the points of a tile do not share a few lines of the cache.
+  // One block more: with a power of two, all points of a tile would compete for a few cache sets.
   p.in_step = (chunk + (p.summed - 1) * p.across) * p.in_groups * block + block;
   p.out_step = chunk * p.panel() + block;
   p.parts = threads == 1 ? 1 : std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());
   return p;
 }
 
-/// What a plan costs: products, transformed numbers of the input and of the output, weights.
-double work(const Plan& p) {
+/// The cost of a blocking: products, transforms of the input and the output, reading weights.
+double work(const WinogradBlocking& p) {
   const auto lanes = static_cast<double>(gemm().lanes), numbers = static_cast<double>(p.tiles * p.f->points()),
              in = static_cast<double>(p.in_groups * p.block()), out = static_cast<double>(p.out_groups * p.block());
   return numbers * (static_cast<double>(p.summed) * in * out + lanes * (in + 0.7 * out)) +
          reading_work(p.weights() * p.in * p.out);
 }
 
-/// The fastest plan; nullopt: direct convolution is faster than all of them, which `asked` does not count.
-std::optional<Plan> best_plan(const Window& w, const ir::Shape& x, int64_t out, int threads, bool asked) {
+/// The cheapest blocking. nullopt: direct convolution is cheaper (not considered if `asked`), or no transform fits.
+std::optional<WinogradBlocking> best_blocking(const Window& w, const ir::Shape& x, int64_t out, int threads,
+                                              bool asked) {
   constexpr int64_t kFewest = 12;
   if (!asked && x[0] * w.out_count() < kFewest) return std::nullopt;
   const std::span all(winograds().begin, static_cast<size_t>(winograds().count));
@@ -192,13 +198,13 @@ std::optional<Plan> best_plan(const Window& w, const ir::Shape& x, int64_t out, 
   };
   const bool whole =
       std::any_of(all.begin(), all.end(), [&](const Winograd& f) { return fits(f.down, 0) && fits(f.across, 1); });
-  std::optional<Plan> best;
+  std::optional<WinogradBlocking> best;
   double least = asked ? HUGE_VAL : direct_work(w, x[0], x[1], out);
   if (const auto narrow = narrow_work(w, x[0], x[1], out); narrow && !asked) least = std::min(least, *narrow);
   for (const Winograd& f : all) {
     const bool summed = !whole && f.down.taps == 1 && w.strides[0] == 1;
     if (!fits(f.across, 1) || !(summed || fits(f.down, 0))) continue;
-    const Plan p = plan_of(w, x, out, f, threads);
+    const WinogradBlocking p = blocking_of(w, x, out, f, threads);
     if (work(p) >= least) continue;
     best = p;
     least = work(p);
@@ -217,9 +223,9 @@ Match match_winograd(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), y = m.outputs[0].shape();
   if (x[1] < channel_block()) return Match::no("few channels");
-  const auto best = best_plan(w, x, y[1], m.threads, m.asked);
+  const auto best = best_blocking(w, x, y[1], m.threads, m.asked);
   if (!best) return Match::no(m.asked ? "a window that has no transform" : "direct sums are faster");
-  const Plan& p = *best;
+  const WinogradBlocking& p = *best;
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   const int addend = m.call.arg_index("addend");
@@ -230,7 +236,7 @@ Match match_winograd(const MatchCall& m) {
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
-  // What is made tap by tap reads the weights again. Those that must be expanded to be read stay expanded.
+  // Direct tiles read the original weights while running, from the file if it can be read as stored.
   const auto stored = m.stored(weight);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = stored.has_value();
@@ -293,9 +299,10 @@ Match match_winograd(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> winograd_kernels() {
-  static const KernelDef defs[] = {{"cpu.conv.winograd", {"conv"}, match_winograd, true, true}};
-  return defs;
+KernelFamily family_conv_winograd() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.conv.winograd", .ops = {"conv"}, .match = match_winograd, .addend = true, .measured = true}};
+  return {20, defs};
 }
 
 }  // namespace moka::devices::cpu

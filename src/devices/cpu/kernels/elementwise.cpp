@@ -1,6 +1,6 @@
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/broadcast.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/broadcast.h"
+#include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
 
@@ -58,7 +58,8 @@ constexpr BinaryEntry kBinary[] = {{"add", Binary::add},
                                    {"greater", Binary::greater, true},
                                    {"greater_equal", Binary::greater_equal, true}};
 
-/// An input of a blocked output: the layout it is wanted in and its steps over (images, groups, pixels..., lanes).
+/// How an operation with a blocked result reads an input: the layout to ask for, and the steps along the axes [images,
+/// blocks, pixels..., lanes].
 struct Operand {
   Layout layout;
   bool possible = false;
@@ -84,7 +85,7 @@ Operand operand_of(const ir::Shape& in, const ir::Shape& out, Layout layout) {
     o.steps[0] = in[0] == 1 ? 0 : step * ((in[1] + block - 1) / block);
     return o;
   }
-  // One value for each channel, nothing else.
+  // One value per channel.
   const int axis = 1 - (rank - in.rank());
   if (axis >= 0 && in.count() == out[1] && in[axis] == out[1] && out[1] % block == 0) {
     o.possible = true;
@@ -92,7 +93,7 @@ Operand operand_of(const ir::Shape& in, const ir::Shape& out, Layout layout) {
     o.steps[static_cast<size_t>(rank)] = 1;
     return o;
   }
-  // The same for every channel.
+  // The same values for every channel.
   if (in.rank() == rank && in[1] == 1) {
     o.possible = true;
     const auto strides = in.strides();
@@ -101,7 +102,7 @@ Operand operand_of(const ir::Shape& in, const ir::Shape& out, Layout layout) {
   return o;
 }
 
-/// The blocked layout that a full-shape input arrives in; else row-major.
+/// The layout of an input that has the result's shape and arrives blocked; row-major if there is none.
 Layout arriving(const MatchCall& m, std::initializer_list<std::string_view> params, const ir::Shape& out) {
   for (std::string_view p : params)
     if (m.call.shape(p) == out && out.rank() >= 3 && layout_of(m, p).kind == Layout::Kind::channel_blocked)
@@ -141,9 +142,9 @@ Pair pair_of(const MatchCall& m, std::string_view a, std::string_view b, bool ma
   return p;
 }
 
-/// An operand of a blocked operation that has one value for each channel of each image, or of all images.
+/// An operand of a blocked operation with one value per channel, for each image or for all.
 struct Gate {
-  int operand = -1;  ///< 0 or 1; -1: none
+  int operand = -1;  ///< 0: first, 1: second, -1: none
   int64_t plane = 0, groups = 0;
 };
 
@@ -162,7 +163,8 @@ Gate gate_of(const MatchCall& m, std::string_view a, std::string_view b, Layout 
   return {};
 }
 
-/// Elements [begin, end), the gate's values of a group written often enough for long runs.
+/// Computes elements [begin, end). The gate's values of a block are repeated into a buffer so that vector loops are
+/// long.
 void run_gated(const Gate& g, int64_t block, Binary f, const float* a, const float* b, float* y, int64_t begin,
                int64_t end) {
   constexpr int64_t kRun = 512;
@@ -282,15 +284,15 @@ Match match_select(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> elementwise_kernels() {
-  static const KernelDef defs[] = {{"cpu.unary", activation_operations(), match_unary},
-                                   {"cpu.binary",
-                                    {"add", "sub", "mul", "real_div", "maximum", "minimum", "pow", "equal", "not_equal",
-                                     "less", "less_equal", "greater", "greater_equal"},
-                                    match_binary},
-                                   {"cpu.prelu", {"prelu"}, match_prelu},
-                                   {"cpu.select", {"select"}, match_select}};
-  return defs;
+KernelFamily family_elementwise() {
+  static const KernelDef defs[] = {{.name = "cpu.unary", .ops = activation_operations(), .match = match_unary},
+                                   {.name = "cpu.binary",
+                                    .ops = {"add", "sub", "mul", "real_div", "maximum", "minimum", "pow", "equal",
+                                            "not_equal", "less", "less_equal", "greater", "greater_equal"},
+                                    .match = match_binary},
+                                   {.name = "cpu.prelu", .ops = {"prelu"}, .match = match_prelu},
+                                   {.name = "cpu.select", .ops = {"select"}, .match = match_select}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -1,16 +1,16 @@
-#include "devices/cpu/kernels/families.h"
-#include "devices/cpu/kernels/stored_rows.h"
+#include "devices/cpu/common/stored_rows.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/indexing.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-/// Rows of a constant table that stays as the file holds it: embeddings.
+/// Embeddings: looks up rows of a constant table, which stays as the file holds it.
 Match match_gather(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   if (!m.is_constant("x")) return Match::no("a table that is not constant");
-  if (m.call.rank("x") != 2) return Match::no("a table that is no matrix");
+  if (m.call.rank("x") != 2) return Match::no("a table that is not a matrix");
   auto axis = m.call.integer("axis");
   if (!axis.ok() || (*axis != 0 && *axis != -2)) return Match::no("columns of a table");
   if (m.call.version().param_index("batch_dims") >= 0) {
@@ -43,9 +43,9 @@ Match match_gather(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> gather_kernels() {
-  static const KernelDef defs[] = {{"cpu.gather", {"gather"}, match_gather}};
-  return defs;
+KernelFamily family_gather() {
+  static const KernelDef defs[] = {{.name = "cpu.gather", .ops = {"gather"}, .match = match_gather}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

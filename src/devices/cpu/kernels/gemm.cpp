@@ -1,8 +1,8 @@
 #include "devices/cpu/vector/gemm.h"
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
-#include "devices/cpu/kernels/gemm_work.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/gemm_work.h"
+#include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
 
@@ -10,9 +10,9 @@ namespace {
 
 using vector::Gemm;
 
-constexpr int64_t kChunk = 192;     // columns, at least, that are finished together: whole panels of every kind
-constexpr int64_t kRows = 128;      // rows, at most, whose depth is read again for each panel
-constexpr int64_t kLeastRows = 48;  // for which panels are read once more so that every thread has a part
+constexpr int64_t kChunk = 192;     // columns per tile: a whole number of panels of either width
+constexpr int64_t kRows = 128;      // most rows per tile; they are read again for each panel
+constexpr int64_t kLeastRows = 48;  // least rows per tile when rows are divided to give every thread work
 
 Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
@@ -61,10 +61,11 @@ Match match_matmul(const MatchCall& m) { return match(m, "cpu.matmul.gemm"); }
 
 }  // namespace
 
-std::span<const KernelDef> gemm_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.gemm", {"linear"}, match_linear, true, true},
-                                   {"cpu.matmul.gemm", {"matmul"}, match_matmul, true, true}};
-  return defs;
+KernelFamily family_gemm() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.linear.gemm", .ops = {"linear"}, .match = match_linear, .addend = true, .measured = true},
+      {.name = "cpu.matmul.gemm", .ops = {"matmul"}, .match = match_matmul, .addend = true, .measured = true}};
+  return {140, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -1,8 +1,8 @@
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
-#include "devices/cpu/kernels/gemm_work.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/gemm_work.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/strassen.h"
-#include "kernel/team.h"
+#include "kernel/parallel.h"
 
 namespace moka::devices::cpu {
 
@@ -11,14 +11,14 @@ namespace {
 using vector::kStrassenSums;
 using vector::strassen;
 
-constexpr int64_t kShare = 8;       // rows of a quarter that a thread adds at once
-constexpr int kFewThreads = 4;      // for each block
-constexpr int64_t kMostAlone = 16;  // rows of x that are multiplied by themselves
+constexpr int64_t kSumRows = 8;     // rows of sums that a thread computes at once
+constexpr int kFewThreads = 4;      // threads per block up to which each one computes all sums itself
+constexpr int64_t kMostAlone = 16;  // most rows of a block that are multiplied on their own
 
-/// Rows of x in blocks, each of an upper half and a lower one; where rows are odd, both have the one between them.
-/// Columns of the weights in pairs of neighbouring panels, of which one is to the right of the other. Depth in parts,
-/// each of two halves that follow one another.
-struct Plan {
+/// How a product is cut into quarters. Rows of x are in blocks of an upper and a lower half, which share the middle row
+/// when their number is odd. Columns of the weights are in pairs of neighbouring panels, a left and a right one. Depth
+/// is in parts of two halves.
+struct StrassenBlocking {
   ConstantProduct p;
   Panels panels;
   int64_t blocks = 1, parts = 1;
@@ -28,33 +28,34 @@ struct Plan {
   int64_t row(int64_t block) const { return p.rows * block / blocks; }
   int64_t half(int64_t rows) const { return (rows + 1) / 2; }
   int64_t most_rows() const { return half((p.rows + blocks - 1) / blocks); }
-  int64_t begin(int64_t part) const { return p.depth / 2 * part / parts; }  ///< of halves
+  int64_t begin(int64_t part) const { return p.depth / 2 * part / parts; }  ///< first column of a half
   int64_t deep(int64_t part) const { return begin(part + 1) - begin(part); }
   int64_t most_deep() const { return (p.depth / 2 + parts - 1) / parts; }
-  int64_t rest() const { return pairs() * 2 * panel(); }  ///< the first column that is in no pair
+  int64_t rest() const { return pairs() * 2 * panel(); }  ///< first column outside of the pairs
 
   int64_t units() const { return pairs() + (rest() < p.made ? 1 : 0); }
 
   int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
-  int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< of sums and sizes
-  /// Of a thread: sums of quarters of the weights, rows that are alone and one that nobody reads.
+  int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< sums and squared sizes
+  /// Per thread: sums of quarters of the weights; results of rows that are multiplied alone, and one unused row.
   int64_t right() const { return kStrassenSums * most_deep() * panel(); }
   int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
 };
 
-/// A block of rows of one prediction, or of a thread's share of it.
+/// A block of rows of one run; each thread may have its own.
 struct Block {
-  const Plan* plan;
+  const StrassenBlocking* blocking;
   int64_t number = -1;  ///< none
   const float *x, *panels, *bias, *addend;
   float *y, *sums, *squares;
   int64_t rows;
   int64_t alone[2 * kMostAlone];
-  int64_t count;  ///< of them
-  bool is_whole;  ///< no halves: too many rows are alone
+  int64_t count;  ///< entries of `alone`
+  bool is_whole;  ///< not cut into quarters, because too many rows would be alone
 
-  void begin(const Plan& of, int64_t block, const KernelArgs& args, const PackedFloats& packed, float* scratch) {
-    plan = &of;
+  void begin(const StrassenBlocking& of, int64_t block, const KernelArgs& args, const PackedFloats& packed,
+             float* scratch) {
+    blocking = &of;
     number = block;
     const int64_t first = of.row(block);
     rows = of.row(block + 1) - first;
@@ -69,24 +70,24 @@ struct Block {
     is_whole = false;
   }
 
-  int64_t half() const { return plan->half(rows); }
+  int64_t half() const { return blocking->half(rows); }
   int64_t lower() const { return rows - half(); }  ///< the first row of the lower half
-  float* left(int64_t part) const { return sums + kStrassenSums * half() * plan->begin(part); }
+  float* left(int64_t part) const { return sums + kStrassenSums * half() * blocking->begin(part); }
 
   void add_rows(int64_t first, int64_t end) const {
-    const int64_t depth = plan->p.depth;
+    const int64_t depth = blocking->p.depth;
     for (int64_t i = first; i < end; i++) {
       squares[2 * i] = squares[2 * i + 1] = 0;
-      for (int64_t part = 0; part < plan->parts; part++) {
-        const int64_t deep = plan->deep(part);
-        const float* from = x + i * depth + 2 * plan->begin(part);
+      for (int64_t part = 0; part < blocking->parts; part++) {
+        const int64_t deep = blocking->deep(part);
+        const float* from = x + i * depth + 2 * blocking->begin(part);
         strassen().left(from, from + lower() * depth, deep, deep, left(part) + i * deep, half() * deep,
                         squares + 2 * i);
       }
     }
   }
 
-  /// The rows that a much larger one, or one with infinities, is added to.
+  /// Finds rows that would be added to a much larger one or to one with infinities. They are multiplied alone.
   void find_alone() {
     for (int64_t i = 0; i < half() && !is_whole; i++) {
       const float above = squares[2 * i], below = squares[2 * i + 1];
@@ -100,23 +101,23 @@ struct Block {
 
   void copy_addend(int64_t column, int64_t n) const {
     if (addend == nullptr || addend == y) return;
-    for (int64_t i = column; i < rows * plan->p.made; i += plan->p.made) std::copy_n(addend + i, n, y + i);
+    for (int64_t i = column; i < rows * blocking->p.made; i += blocking->p.made) std::copy_n(addend + i, n, y + i);
   }
 
   void multiply_whole(int64_t column, int64_t n) const {
-    const int64_t depth = plan->p.depth, made = plan->p.made;
+    const int64_t depth = blocking->p.depth, made = blocking->p.made;
     float* to = y + column;
     copy_addend(column, n);
-    plan->panels.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
-                                bias == nullptr ? nullptr : bias + column, addend != nullptr);
+    blocking->panels.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
+                                    bias == nullptr ? nullptr : bias + column, addend != nullptr);
   }
 
-  /// Columns of a pair, or those in none.
+  /// Multiplies the columns of a pair of panels, or those outside of the pairs.
   void multiply(int64_t unit, float* scratch, std::span<const Activation> after) const {
-    const int64_t panel = plan->panel(), made = plan->p.made, column = unit * 2 * panel,
+    const int64_t panel = blocking->panel(), made = blocking->p.made, column = unit * 2 * panel,
                   n = std::min(2 * panel, made - column);
-    const float* alike = panels + plan->panels.floats(plan->p);
-    if (unit == plan->pairs() || is_whole || alike[unit] == 0)
+    const float* alike = panels + blocking->panels.floats(blocking->p);
+    if (unit == blocking->pairs() || is_whole || alike[unit] == 0)
       multiply_whole(column, n);
     else
       multiply_pair(unit, scratch);
@@ -125,17 +126,17 @@ struct Block {
   }
 
   void multiply_pair(int64_t pair, float* scratch) const {
-    const int64_t depth = plan->p.depth, made = plan->p.made;
-    const int64_t panel = plan->panel(), column = pair * 2 * panel;
+    const int64_t depth = blocking->p.depth, made = blocking->p.made;
+    const int64_t panel = blocking->panel(), column = pair * 2 * panel;
     const float *first = panels + column * depth, *added = bias == nullptr ? nullptr : bias + column;
     float* to = y + column;
-    float* kept = scratch + plan->right();
+    float* kept = scratch + blocking->right();
     copy_addend(column, 2 * panel);
     for (int64_t i = 0; i < count; i++) {
       float* row = kept + i * 2 * panel;
       if (addend != nullptr) std::copy_n(to + alone[i] * made, 2 * panel, row);
-      plan->panels.gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
-                                  addend != nullptr);
+      blocking->panels.gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
+                                      addend != nullptr);
     }
     vector::StrassenPart p{};
     p.rows = half();
@@ -146,16 +147,16 @@ struct Block {
     p.c = to;
     p.c_step = made;
     p.c_lower = lower() * made;
-    // The row between the halves is the upper one's. Those that are alone are written again.
+    // The upper half writes the shared middle row. Rows that are alone are overwritten below.
     p.instead = half() == lower() ? nullptr : kept + kMostAlone * 2 * panel;
-    for (int64_t part = 0; part < plan->parts; part++) {
-      const bool is_last = part + 1 == plan->parts;
-      p.depth = plan->deep(part);
-      p.a = x + 2 * plan->begin(part);
+    for (int64_t part = 0; part < blocking->parts; part++) {
+      const bool is_last = part + 1 == blocking->parts;
+      p.depth = blocking->deep(part);
+      p.a = x + 2 * blocking->begin(part);
       p.s = left(part);
-      p.b = first + 2 * plan->begin(part) * panel;
+      p.b = first + 2 * blocking->begin(part) * panel;
       p.ahead = is_last ? first + 2 * panel * depth : p.b + 2 * p.depth * panel;
-      p.lines = is_last && pair + 1 == plan->pairs() ? 0 : 2 * plan->deep(is_last ? 0 : part + 1) * panel / 16;
+      p.lines = is_last && pair + 1 == blocking->pairs() ? 0 : 2 * blocking->deep(is_last ? 0 : part + 1) * panel / 16;
       p.add = addend != nullptr || part > 0;
       p.bias = part == 0 ? added : nullptr;
       strassen().multiply(p);
@@ -168,55 +169,56 @@ Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
   const auto product = constant_product(given, refusal);
   if (!product) return Match::no(std::move(refusal));
-  Plan plan;
-  plan.p = *product;
-  if (plan.p.depth % 2 != 0 || plan.p.depth < 4) return Match::no("an odd depth");
-  if (plan.p.rows < 2 * vector::kStrassenRows) return Match::no("few rows");
-  plan.panels = given.asked ? halved_panels(plan.p) : panels_of(plan.p);
-  if (plan.pairs() == 0 || (!given.asked && !spares_products(plan.p, plan.p.rows, plan.pairs())))
-    return Match::no("sums take longer than the products they spare");
-  plan.blocks = (plan.p.rows + kHalvedRows - 1) / kHalvedRows;
-  plan.parts = (plan.p.depth / 2 + kHalvedDepth - 1) / kHalvedDepth;
-  const double flops = plan.p.flops() * 7 / 8;
+  StrassenBlocking blocking;
+  blocking.p = *product;
+  if (blocking.p.depth % 2 != 0 || blocking.p.depth < 4) return Match::no("an odd depth");
+  if (blocking.p.rows < 2 * vector::kStrassenRows) return Match::no("few rows");
+  blocking.panels = given.asked ? halved_panels(blocking.p) : panels_of(blocking.p);
+  if (blocking.pairs() == 0 || (!given.asked && !spares_products(blocking.p, blocking.p.rows, blocking.pairs())))
+    return Match::no("sums that take longer than the products they save");
+  blocking.blocks = (blocking.p.rows + kHalvedRows - 1) / kHalvedRows;
+  blocking.parts = (blocking.p.depth / 2 + kHalvedDepth - 1) / kHalvedDepth;
+  const double flops = blocking.p.flops() * 7 / 8;
   const MatchCall m = with_threads_for(given, flops);
-  // Each thread adds up the rows that it multiplies, even if others do so too: where cores share no cache, what another
-  // one has written comes later than the sums are made.
-  const bool own = m.threads <= kFewThreads * plan.blocks;
+  // With few threads each one computes the sums it reads, even if others do so too. Where cores share no cache, reading
+  // what another core wrote takes longer than computing it.
+  const bool own = m.threads <= kFewThreads * blocking.blocks;
   KernelChoice c;
   c.kernel = name;
-  c.in_place = plan.p.addend;
-  c.shares = true;
+  c.in_place = blocking.p.addend;
+  c.internally_parallel = true;
   c.epilogues = m.epilogue.size();
-  const int64_t of_pair = plan.right() + plan.kept();
-  c.scratch = own ? 0 : static_cast<size_t>(plan.of_rows()) * sizeof(float);
-  c.thread_scratch = static_cast<size_t>(of_pair + (own ? plan.of_rows() : 0)) * sizeof(float);
+  const int64_t of_pair = blocking.right() + blocking.kept();
+  c.scratch = own ? 0 : static_cast<size_t>(blocking.of_rows()) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(of_pair + (own ? blocking.of_rows() : 0)) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
-  const auto packed = packed_panels(c, m, plan.p, plan.panels);
+  const auto packed = packed_panels(c, m, blocking.p, blocking.panels);
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const auto scratch_of = [&](int thread) { return reinterpret_cast<float*>(args.own(thread)); };
     Block blocks[kernel::kMostThreads];
     if (own) {
-      kernel::share(threads, plan.blocks * plan.units(), [&](int64_t part, int thread) {
+      kernel::parallel_for(threads, blocking.blocks * blocking.units(), [&](int64_t part, int thread) {
         Block& block = blocks[thread];
         float* const scratch = scratch_of(thread);
-        if (const int64_t number = part / plan.units(); block.number != number) {
-          block.begin(plan, number, args, *packed, scratch + of_pair);
+        if (const int64_t number = part / blocking.units(); block.number != number) {
+          block.begin(blocking, number, args, *packed, scratch + of_pair);
           block.add_rows(0, block.half());
           block.find_alone();
         }
-        block.multiply(part % plan.units(), scratch, after);
+        block.multiply(part % blocking.units(), scratch, after);
       });
       return {};
     }
-    for (int64_t number = 0; number < plan.blocks; number++) {
+    for (int64_t number = 0; number < blocking.blocks; number++) {
       Block& block = blocks[0];
-      block.begin(plan, number, args, *packed, reinterpret_cast<float*>(args.scratch));
+      block.begin(blocking, number, args, *packed, reinterpret_cast<float*>(args.scratch));
       const int64_t half = block.half();
-      kernel::share(threads, (half + kShare - 1) / kShare,
-                    [&](int64_t part, int) { block.add_rows(part * kShare, std::min(half, (part + 1) * kShare)); });
+      kernel::parallel_for(threads, (half + kSumRows - 1) / kSumRows, [&](int64_t part, int) {
+        block.add_rows(part * kSumRows, std::min(half, (part + 1) * kSumRows));
+      });
       block.find_alone();
-      kernel::share(threads, plan.units(),
-                    [&](int64_t unit, int thread) { block.multiply(unit, scratch_of(thread), after); });
+      kernel::parallel_for(threads, blocking.units(),
+                           [&](int64_t unit, int thread) { block.multiply(unit, scratch_of(thread), after); });
     }
     return {};
   };
@@ -228,10 +230,11 @@ Match match_matmul(const MatchCall& m) { return match(m, "cpu.matmul.strassen");
 
 }  // namespace
 
-std::span<const KernelDef> strassen_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.strassen", {"linear"}, match_linear, true, true},
-                                   {"cpu.matmul.strassen", {"matmul"}, match_matmul, true, true}};
-  return defs;
+KernelFamily family_gemm_strassen() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.linear.strassen", .ops = {"linear"}, .match = match_linear, .addend = true, .measured = true},
+      {.name = "cpu.matmul.strassen", .ops = {"matmul"}, .match = match_matmul, .addend = true, .measured = true}};
+  return {130, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -1,10 +1,13 @@
-#include "devices/cpu/kernels/recurrent.h"
+#include "devices/cpu/common/recurrent.h"
+#include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
 
 using ops::Direction;
 using vector::Binary;
 using vector::loops;
+
+namespace {
 
 Match match_gru(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "initial_h", "weight_ih", "weight_hh", "bias"}); !why.empty())
@@ -32,7 +35,7 @@ Match match_gru(const MatchCall& m) {
                     state = GateWeights::of_state(m, c, "weight_hh", 3);
   const double flops = 2.0 * static_cast<double>(steps * batch * 3 * hidden) * static_cast<double>(inputs + hidden);
   c.kernel = "cpu.gru";
-  c.shares = true;
+  c.internally_parallel = true;
   c.scratch = static_cast<size_t>(steps * batch * 3 * hidden + 6 * batch * hidden) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, sequence = *all, threads = with_threads_for(m, flops).threads,
@@ -87,7 +90,7 @@ Match match_gru(const MatchCall& m) {
         if (sequence) std::copy_n(h, n, y + (t * batch + b) * hidden + from);
       }
     };
-    share_units(workers, hidden, [&](int64_t from, int64_t to, auto wait) {
+    divide_units(workers, hidden, [&](int64_t from, int64_t to, auto wait) {
       for (int64_t t = 0; t < steps; t++) {
         step(t, from, to, wait);
         wait();
@@ -99,6 +102,13 @@ Match match_gru(const MatchCall& m) {
     return {};
   };
   return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+KernelFamily family_gru() {
+  static const KernelDef defs[] = {{.name = "cpu.gru", .ops = {"gru"}, .match = match_gru}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -1,4 +1,4 @@
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/onednn.h"
 
 namespace moka::devices::cpu {
@@ -12,7 +12,7 @@ Match match_lrn(const MatchCall& given) {
   auto size = given.call.integer("size");
   auto alpha = given.call.number("alpha"), beta = given.call.number("beta"), k = given.call.number("k");
   if (!size.ok() || !alpha.ok() || !beta.ok() || !k.ok()) return Match::no("settings that are not constant");
-  if (*size % 2 == 0) return Match::no("a window of even size");  // oneDNN's lies the other way
+  if (*size % 2 == 0) return Match::no("a window of even size");  // oneDNN places it differently
   const ir::Shape& x = given.call.shape("x");
   if (x.rank() != 4) return Match::no(cat("rank ", x.rank()));
   OneThread scope;
@@ -51,9 +51,10 @@ Match match_lrn(const MatchCall& given) {
 
 }  // namespace
 
-std::span<const KernelDef> lrn_kernels() {
-  static const KernelDef defs[] = {{"cpu.local_response_norm.onednn", {"local_response_norm"}, match_lrn}};
-  return defs;
+KernelFamily family_lrn() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.local_response_norm.onednn", .ops = {"local_response_norm"}, .match = match_lrn}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

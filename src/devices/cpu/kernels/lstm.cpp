@@ -1,6 +1,7 @@
 #include <cmath>
 
-#include "devices/cpu/kernels/recurrent.h"
+#include "devices/cpu/common/recurrent.h"
+#include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
 
@@ -11,14 +12,12 @@ using vector::Unary;
 
 namespace {
 
-/// One direction.
+/// One direction of the LSTM.
 struct Pass {
   GateWeights input, state;
   int bias, peephole;
   bool reverse;
 };
-
-}  // namespace
 
 Match match_lstm(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "initial_h", "initial_c", "weight_ih", "weight_hh", "bias", "peephole"});
@@ -55,7 +54,7 @@ Match match_lstm(const MatchCall& m) {
             initial_c = m.call.arg_index("initial_c");
   const int64_t width = hidden * (both ? 2 : 1);
   c.kernel = "cpu.lstm";
-  c.shares = true;
+  c.internally_parallel = true;
   c.scratch = static_cast<size_t>(steps * batch * 4 * hidden + 3 * batch * hidden + hidden) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, sequence = *all, threads = with_threads_for(m, flops).threads,
@@ -76,7 +75,7 @@ Match match_lstm(const MatchCall& m) {
         std::copy_n(data_of(args, initial_h) + of_batch(b), hidden, states + b * hidden);
         std::copy_n(data_of(args, initial_c) + of_batch(b), hidden, cells + b * hidden);
       }
-      // The state of the step before is in the other half of `states`.
+      // Steps read one half of `states` and write the other.
       auto step = [&](int64_t t, int64_t from, int64_t to) {
         const int64_t n = to - from, at = pass.reverse ? steps - 1 - t : t;
         w.add(0, 4, from, to, states + t % 2 * batch * hidden, batch, gates + at * batch * 4 * hidden, t % 2 != 0);
@@ -103,7 +102,7 @@ Match match_lstm(const MatchCall& m) {
           if (sequence) std::copy_n(h, n, y + (both ? at : t) * batch * width + of_batch(b) + from);
         }
       };
-      share_units(workers, hidden, [&](int64_t from, int64_t to, auto wait) {
+      divide_units(workers, hidden, [&](int64_t from, int64_t to, auto wait) {
         for (int64_t t = 0; t < steps; t++) {
           if (from < to) step(t, from, to);
           wait();
@@ -119,6 +118,13 @@ Match match_lstm(const MatchCall& m) {
     return {};
   };
   return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+KernelFamily family_lstm() {
+  static const KernelDef defs[] = {{.name = "cpu.lstm", .ops = {"lstm"}, .match = match_lstm}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

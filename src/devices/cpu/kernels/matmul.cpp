@@ -1,5 +1,5 @@
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/rows.h"
 
@@ -10,22 +10,22 @@ namespace {
 using vector::Gemm;
 using vector::loops;
 
-constexpr int64_t kColumns = 192;   // of the result that are finished together: whole panels of every kind
-constexpr int64_t kRows = 128;      // at most at once
-constexpr int64_t kDepth = 512;     // that is packed at once: whole parts of those of Gemm, so that sums are the same
-constexpr int64_t kLeastRows = 64;  // for which columns are packed once more so that every thread has a part
-constexpr int64_t kFewRows = 4;     // for which packing takes longer than it spares
-constexpr int64_t kFewOfRows = 8;   // the same of a transposed y
+constexpr int64_t kColumns = 192;   // columns per tile: a whole number of panels of either width
+constexpr int64_t kRows = 128;      // most rows at once
+constexpr int64_t kDepth = 512;     // depth packed at once: a multiple of Gemm's, so sums have the same order
+constexpr int64_t kLeastRows = 64;  // least rows per tile when rows are divided to give every thread work
+constexpr int64_t kFewRows = 4;     // rows for which packing y costs more than it saves
+constexpr int64_t kFewOfRows = 8;   // the same for a transposed y
 
-/// A stack of matrices: element (i, j) of the one at `step(b)` is at i * row + j * column.
+/// A batch of matrices. Element (i, j) of a matrix is at i * row + j * column from its beginning.
 struct Operand {
   int64_t rows = 1, columns = 1, row = 0, column = 0;
-  std::vector<int64_t> steps;  ///< of the dimensions that the stack is counted in; 0 where it repeats
+  std::vector<int64_t> steps;  ///< floats from matrix to matrix along each batch dimension; 0: broadcast
 
   Operand transposed() const { return {columns, rows, column, row, steps}; }
 };
 
-/// A vector is a row (left) or a column.
+/// A vector counts as a row on the left and as a column on the right.
 Operand operand_of(const ir::Shape& s, bool transposed, bool left, const ir::Shape& stack) {
   Operand o;
   const int r = s.rank();
@@ -44,8 +44,8 @@ Operand operand_of(const ir::Shape& s, bool transposed, bool left, const ir::Sha
 
 struct Product {
   Operand x, y;
-  ir::Shape stack;    ///< of the results
-  int64_t parts = 1;  ///< of rows
+  ir::Shape stack;    ///< the result's batch dimensions
+  int64_t parts = 1;  ///< divisions of the rows
   const Gemm* gemm = nullptr;
 
   int64_t chunks() const { return (y.columns + kColumns - 1) / kColumns; }
@@ -118,7 +118,7 @@ struct Product {
 Match match(const MatchCall& given, Product p, std::string_view px, std::string_view py, std::string_view name) {
   const int bias = given.call.version().param_index("bias") < 0 ? -1 : given.call.arg_index("bias"),
             addend = given.call.arg_index("addend");
-  // A column is a row of the other way round.
+  // A single column is computed as a row of the transposed product.
   if (p.y.columns == 1 && p.x.rows > 1 && bias < 0) {
     p = {p.y.transposed(), p.x.transposed(), p.stack};
     std::swap(px, py);
@@ -178,7 +178,7 @@ Match match_matmul(const MatchCall& m) {
   if (!tx.ok() || !ty.ok()) return Match::no("transposition that is not constant");
   ir::Shape x = m.call.shape("x");
   const ir::Shape& y = m.call.shape("y");
-  // A stack of matrices times one matrix is one tall matrix.
+  // A batch of matrices times one matrix is one tall matrix times that matrix.
   if (x.rank() > 2 && y.rank() <= 2 && !*tx) x = {x.count() / x[x.rank() - 1], x[x.rank() - 1]};
   const int rank = std::max({x.rank(), y.rank(), 2}) - 2;
   ir::Shape stack;
@@ -192,10 +192,11 @@ Match match_matmul(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> matmul_kernels() {
-  static const KernelDef defs[] = {{"cpu.linear.packing", {"linear"}, match_linear, true},
-                                   {"cpu.matmul.packing", {"matmul"}, match_matmul, true}};
-  return defs;
+KernelFamily family_matmul() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.linear.packing", .ops = {"linear"}, .match = match_linear, .addend = true},
+      {.name = "cpu.matmul.packing", .ops = {"matmul"}, .match = match_matmul, .addend = true}};
+  return {150, defs};
 }
 
 }  // namespace moka::devices::cpu

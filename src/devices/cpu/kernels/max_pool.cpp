@@ -1,5 +1,5 @@
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/window.h"
 
 namespace moka::devices::cpu {
@@ -10,14 +10,15 @@ using ops::Window;
 using vector::loops;
 using vector::Reduce;
 
-/// Own loops, as oneDNN's lose NaN. Rows under a window first, then along the row.
+/// oneDNN drops NaN here, so these are our loops. They take maxima over the rows of a window first, then along the row.
 Match match_max_pool(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   auto window = ops::pool_window(m.call);
   if (!window.ok()) return Match::no("an invalid window");
   const Window w = window->as_3d();
   for (int i = 0; i < 3; i++) {
-    if (w.pads_begin[i] >= w.kernel[i] || w.pads_end[i] >= w.kernel[i]) return Match::no("windows of padding alone");
+    if (w.pads_begin[i] >= w.kernel[i] || w.pads_end[i] >= w.kernel[i])
+      return Match::no("a window that lies in padding alone");
   }
   const ir::Shape x = m.call.shape("x"), out = m.outputs[0].shape();
   const Layout arrives = layout_of(m, "x");
@@ -70,9 +71,9 @@ Match match_max_pool(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> max_pool_kernels() {
-  static const KernelDef defs[] = {{"cpu.max_pool", {"max_pool"}, match_max_pool}};
-  return defs;
+KernelFamily family_max_pool() {
+  static const KernelDef defs[] = {{.name = "cpu.max_pool", .ops = {"max_pool"}, .match = match_max_pool}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

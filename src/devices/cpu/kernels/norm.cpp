@@ -1,81 +1,20 @@
 #include <cmath>
-#include <limits>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/blocked_norm.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/blocked_norm.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/ranks.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-using vector::Binary;
 using vector::loops;
 using vector::Reduce;
 using vector::Unary;
 
-constexpr int64_t kColumns = 256;
-constexpr int64_t kShortRow = 2048;  // whose sum single precision keeps
-
-Match match_softmax(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
-  const ir::Shape& x = m.call.shape("x");
-  auto given = m.call.integer("axis");
-  if (!given.ok() || x.rank() == 0) return Match::no("no axis");
-  const int axis = static_cast<int>(*given < 0 ? *given + x.rank() : *given);
-  const int64_t n = x[axis], inner = x.count(axis + 1, x.rank()), outer = x.count(0, axis);
-  const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  KernelChoice c;
-  c.kernel = "cpu.softmax";
-  c.in_place = static_cast<int>(in);
-  c.cost = cost_of(m, 10.0 * static_cast<double>(x.count()), traffic(m));
-  if (inner == 1) {
-    c.tiles = outer;
-    c.run = [=](const KernelArgs& args) -> Status {
-      for (int64_t t = args.begin; t < args.end; t++) {
-        const float* row = args.in[in].as<float>() + t * n;
-        float* y = args.out[0].as<float>() + t * n;
-        float top = -std::numeric_limits<float>::infinity();
-        double sum = 0;
-        if (n <= kShortRow) {
-          if (y != row) std::copy_n(row, n, y);
-          sum = static_cast<double>(loops().weigh(y, n, &top));
-        } else {
-          top = static_cast<float>(loops().reduce(Reduce::max, row, n));
-          sum = loops().exp_minus(row, &top, 0, y, n);
-        }
-        loops().unary(Unary::linear, y, y, n, static_cast<float>(1 / sum), 0);
-      }
-      return {};
-    };
-    return Match::yes(std::move(c));
-  }
-  const int64_t parts = (inner + kColumns - 1) / kColumns;
-  c.tiles = outer * parts;
-  c.run = [=](const KernelArgs& args) -> Status {
-    alignas(64) float top[kColumns], sum[kColumns];
-    for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t first = t % parts * kColumns, columns = std::min(kColumns, inner - first),
-                    at = t / parts * n * inner + first;
-      const float* from = args.in[in].as<float>() + at;
-      float* y = args.out[0].as<float>() + at;
-      std::copy_n(from, columns, top);
-      for (int64_t i = 1; i < n; i++) loops().accumulate(Reduce::max, top, from + i * inner, columns);
-      std::fill_n(sum, columns, 0.0f);
-      for (int64_t i = 0; i < n; i++) {
-        loops().exp_minus(from + i * inner, top, 1, y + i * inner, columns);
-        loops().accumulate(Reduce::sum, sum, y + i * inner, columns);
-      }
-      for (int64_t i = 0; i < n; i++) loops().binary(Binary::div, y + i * inner, 1, sum, 1, y + i * inner, columns);
-    }
-    return {};
-  };
-  return Match::yes(std::move(c));
-}
-
-/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta of one row; both may be null. Sums are of differences from
-/// the first element: those of numbers far from zero are small and nearly exact.
+/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta for one row; gamma and beta may be null. The mean is summed
+/// over differences from the first element, which stay small and nearly exact when the values are far from zero.
 void standardize(const float* x, const float* gamma, const float* beta, float* y, int64_t n, double epsilon) {
   const double mean = static_cast<double>(x[0]) + loops().sum_from(x, n, x[0]) / static_cast<double>(n);
   const double variance = loops().deviation(x, n, mean) / static_cast<double>(n);
@@ -120,7 +59,7 @@ Match match_layer_norm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-/// The norm of a blocked x with `groups` of channels.
+/// Normalizes a blocked x in `groups` groups of channels.
 KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout layout, int64_t groups, double epsilon) {
   const ir::Shape& x = m.call.shape("x");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
@@ -147,7 +86,7 @@ KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout la
   return c;
 }
 
-/// `groups` of channels of x, each to one mean and deviation.
+/// Normalizes each of `groups` groups of channels of x by itself.
 Match match_groups(const MatchCall& m, std::string_view kernel, int64_t groups) {
   auto epsilon = m.call.number("epsilon");
   if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
@@ -230,7 +169,7 @@ Match match_batch_norm(const MatchCall& m) {
   const int mean = m.call.arg_index("mean"), variance = m.call.arg_index("variance"), gamma = m.call.arg_index("gamma"),
             beta = m.call.arg_index("beta");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  /// Of the channels, and for a group of them whether some scale or shift is no finite number.
+  /// Per channel; `odd` tells for each block of channels whether a scale or shift is not finite.
   struct Prepared {
     std::vector<float> scale, shift;
     std::vector<double> center, beta;
@@ -295,14 +234,14 @@ Match match_batch_norm(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> norm_kernels() {
-  static const KernelDef defs[] = {{"cpu.softmax", {"softmax"}, match_softmax},
-                                   {"cpu.layer_norm", {"layer_norm"}, match_layer_norm},
-                                   {"cpu.instance_norm", {"instance_norm"}, match_instance_norm},
-                                   {"cpu.group_norm", {"moka_group_norm"}, match_group_norm},
-                                   {"cpu.l2_norm", {"l2_norm"}, match_l2_norm},
-                                   {"cpu.batch_norm", {"batch_norm"}, match_batch_norm}};
-  return defs;
+KernelFamily family_norm() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.layer_norm", .ops = {"layer_norm"}, .match = match_layer_norm},
+      {.name = "cpu.instance_norm", .ops = {"instance_norm"}, .match = match_instance_norm},
+      {.name = "cpu.group_norm", .ops = {"moka_group_norm"}, .match = match_group_norm},
+      {.name = "cpu.l2_norm", .ops = {"l2_norm"}, .match = match_l2_norm},
+      {.name = "cpu.batch_norm", .ops = {"batch_norm"}, .match = match_batch_norm}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <optional>
 
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/loops.h"
 #include "ops/common/common.h"
 
@@ -10,13 +10,13 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// An axis of a dense result: its elements lie `step` elements apart in x.
+/// An axis of the result, which is dense. Neighbours along it lie `step` elements apart in x.
 struct Axis {
   int64_t size, step;
 };
 using Axes = std::vector<Axis>;
 
-/// Without axes of one element, and with those joined that are one run of x.
+/// Drops axes of one element and merges axes that are contiguous in x.
 Axes joined(const Axes& axes) {
   Axes out;
   for (const Axis& a : axes) {
@@ -30,10 +30,10 @@ Axes joined(const Axes& axes) {
   return out;
 }
 
-/// Axes of x as they lie in memory, the channels of a blocked layout as two: groups, and those of a group.
+/// The axes of x in memory. Blocked channels are two axes: blocks, and `inner`, the channels of a block.
 struct Stored {
   Axes axes;
-  std::optional<Axis> inner;  ///< of axis 1
+  std::optional<Axis> inner;
 };
 Stored stored(const ir::Shape& x, Layout layout) {
   Stored s;
@@ -48,7 +48,7 @@ Stored stored(const ir::Shape& x, Layout layout) {
   return s;
 }
 
-/// How the result's elements lie in x. nullopt: the parameters are not known.
+/// The result's axes, as steps in x. nullopt: the parameters are not known.
 std::optional<Axes> axes_of(const MatchCall& m, Layout in, Layout out) {
   const std::string_view op = m.call.version().def->name;
   const ir::Shape& x = m.call.shape("x");
@@ -61,7 +61,7 @@ std::optional<Axes> axes_of(const MatchCall& m, Layout in, Layout out) {
     for (int i = 0; i < perm->size(); i++) {
       const auto from = static_cast<size_t>((*perm)[i]);
       Axis a = s.axes[from];
-      if (i == 1 && !out.is_row_major()) {  // of a row-major x
+      if (i == 1 && !out.is_row_major()) {  // x is row-major
         last = Axis{out.block, a.step};
         a = {a.size / out.block, a.step * out.block};
       }
@@ -102,16 +102,18 @@ void transpose(const T* from, int64_t from_step, int64_t rows, int64_t columns, 
       for (int64_t i = r; i < std::min(rows, r + kSide); i++) to[c * to_step + i] = from[i * from_step + c];
 }
 
-/// Runs of the last axis where it is dense in x, too (`run`); else squares of it and the axis that is, `across`.
+/// A permutation as copies of runs, if the last axis is dense in x, too (`run`). Otherwise it transposes squares of the
+/// last axis and `across`, the axis that is dense in x.
 struct Copy {
-  Axes outer;               // all but these
-  std::vector<int64_t> at;  // steps of `outer` in the result
+  Axes outer;               ///< the other axes
+  std::vector<int64_t> at;  ///< their steps in the result
   Axis last{1, 1}, across{1, 1};
-  int64_t across_at = 0, rows = 1;  // of `outer` combined
+  int64_t across_at = 0;  ///< step of `across` in the result
+  int64_t rows = 1;       ///< elements of `outer`
   bool run = false;
 };
 
-constexpr int64_t kTile = 64;  // of `across`: its lines and those of the result stay in the cache
+constexpr int64_t kTile = 64;  // elements of `across` per tile: what is read and written stays in the cache
 
 Copy copy_of(const Axes& axes) {
   Copy c;
@@ -135,7 +137,7 @@ Copy copy_of(const Axes& axes) {
   return c;
 }
 
-/// Calls f(first element in x, in the result) for rows [begin, end) of `outer`.
+/// Calls f(offset in x, offset in the result) for elements [begin, end) of `outer`.
 template <class F>
 void for_rows(const Copy& c, int64_t begin, int64_t end, F f) {
   int64_t k[ir::Ints::kCapacity + 1] = {}, from = 0, to = 0;
@@ -175,7 +177,7 @@ void run_squares(const Copy& c, int64_t begin, int64_t end, const std::byte* x, 
   }
 }
 
-/// `bytes` at a time when that is known.
+/// Copies runs of `bytes` bytes; 0: of any length.
 template <size_t bytes>
 void run_rows(const Copy& c, size_t size, int64_t begin, int64_t end, const std::byte* x, std::byte* y) {
   const size_t run = static_cast<size_t>(c.last.size) * size;
@@ -208,7 +210,7 @@ Match match_permute(const MatchCall& m) {
   Layout in = layout_of(m, "x"), out;
   const bool splits = m.call.version().def->name == "transpose" && dtype == ir::DType::fp32;
   if (!splits || in.kind != Layout::Kind::channel_blocked || x[1] % in.block != 0) in = {};
-  // Channels that come to the front are wanted in groups: by convolutions.
+  // From channels last to channels first, the reader is mostly a convolution, which wants blocks.
   if (splits && in.is_row_major() && m.epilogue.empty() && y.rank() == 4 && y[1] % channel_block() == 0) {
     auto perm = ops::axes_of(m.call, "perm", x.rank());
     if (perm.ok() && std::ranges::equal(perm->span(), std::array{0, 3, 1, 2}) && y[2] * y[3] > 1) out = blocked();
@@ -232,12 +234,12 @@ Match match_permute(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> permute_kernels() {
+KernelFamily family_permute() {
   static const KernelDef defs[] = {
-      {"cpu.permute",
-       {"transpose", "pixel_shuffle", "pixel_unshuffle", "depth_to_space", "space_to_depth"},
-       match_permute}};
-  return defs;
+      {.name = "cpu.permute",
+       .ops = {"transpose", "pixel_shuffle", "pixel_unshuffle", "depth_to_space", "space_to_depth"},
+       .match = match_permute}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

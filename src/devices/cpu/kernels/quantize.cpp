@@ -1,4 +1,4 @@
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/loops.h"
 #include "ops/common/affine.h"
 
@@ -6,7 +6,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// quantize, and dequantize when `back`; row-major.
+/// Matches quantize, or dequantize if `back`. Both are row-major.
 Match match_scaled(const MatchCall& m, bool back) {
   const ir::Type &x = m.call.type("input"), &y = m.outputs[0];
   if (const ir::DType floats = back ? y.dtype() : x.dtype(); floats != ir::DType::fp32)
@@ -17,7 +17,7 @@ Match match_scaled(const MatchCall& m, bool back) {
     if (m.call.has(p) && !m.call.is_known(p)) return Match::no("scales that are not constant");
   auto affine = ops::affine_of(m.call, x.shape());
   if (!affine.ok()) return Match::no("invalid scales");
-  int64_t inner = count;  // elements that share a scale
+  int64_t inner = count;  // consecutive elements with the same scale
   const auto groups = static_cast<int64_t>(affine->scales.size());
   for (int i = 0; i < x.rank() && groups > 1; i++)
     if (affine->groups[i] != 1) inner = x.shape().count(i + 1, x.rank());
@@ -35,10 +35,10 @@ Match match_scaled(const MatchCall& m, bool back) {
       n = std::min(end - at, inner - at % inner);
       const auto group = static_cast<size_t>(at / inner % groups);
       if (back)
-        loops.from_bytes(args.in[in].as<uint8_t>() + at, n, a.scales[group], a.zeros[group], is_signed,
+        loops.dequantize(args.in[in].as<uint8_t>() + at, n, a.scales[group], a.zeros[group], is_signed,
                          args.out[0].as<float>() + at);
       else
-        loops.to_bytes(args.in[in].as<float>() + at, n, a.scales[group], a.zeros[group], is_signed,
+        loops.quantize(args.in[in].as<float>() + at, n, a.scales[group], a.zeros[group], is_signed,
                        args.out[0].as<uint8_t>() + at);
     }
     return {};
@@ -51,10 +51,10 @@ Match match_dequantize(const MatchCall& m) { return match_scaled(m, true); }
 
 }  // namespace
 
-std::span<const KernelDef> quantize_kernels() {
-  static const KernelDef defs[] = {{"cpu.quantize", {"quantize"}, match_quantize},
-                                   {"cpu.dequantize", {"dequantize"}, match_dequantize}};
-  return defs;
+KernelFamily family_quantize() {
+  static const KernelDef defs[] = {{.name = "cpu.quantize", .ops = {"quantize"}, .match = match_quantize},
+                                   {.name = "cpu.dequantize", .ops = {"dequantize"}, .match = match_dequantize}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

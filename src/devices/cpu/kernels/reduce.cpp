@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "devices/cpu/kernels/activations.h"
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/common/activations.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/reduction.h"
 
 namespace moka::devices::cpu {
@@ -29,7 +29,7 @@ constexpr Entry kEntries[] = {{"reduce_sum", Reduce::sum, Finish::none},
                               {"reduce_log_sum", Reduce::sum, Finish::log}};
 
 constexpr int64_t kColumns = 512;
-constexpr int64_t kBlock = 64;  // rows added in one go before they join the sum of blocks
+constexpr int64_t kBlock = 64;  // rows per partial sum, which bounds the rounding error
 
 float finish(Finish how, double v, int64_t n) {
   switch (how) {
@@ -43,7 +43,7 @@ float finish(Finish how, double v, int64_t n) {
 
 bool is_sum(Reduce f) { return f != Reduce::max && f != Reduce::min; }
 
-/// acc[0..columns) over `rows` rows that are `step` apart. columns <= kColumns.
+/// Reduces `rows` rows, `step` floats apart, to acc[0..columns). columns <= kColumns.
 void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t columns, float* acc) {
   if (!is_sum(f)) {
     std::copy_n(x, columns, acc);
@@ -59,7 +59,8 @@ void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t c
   }
 }
 
-/// acc[0..block) over all pixels: rows of some pixels, folded at the end. acc has kColumns values.
+/// Reduces pixels of `block` channels to acc[0..block). Several pixels are reduced side by side and folded at the end,
+/// so acc holds kColumns floats.
 void fold_pixels(Reduce f, const float* x, int64_t pixels, int64_t block, float* acc) {
   const int64_t wide = std::min(pixels, kColumns / block), rows = pixels / wide;
   reduce_rows(f, x, rows, wide * block, wide * block, acc);
@@ -68,7 +69,7 @@ void fold_pixels(Reduce f, const float* x, int64_t pixels, int64_t block, float*
     loops().accumulate(is_sum(f) ? Reduce::sum : f, acc, acc + (left - left / 2) * block, left / 2 * block);
 }
 
-/// All pixels of blocked channels.
+/// Reduces each blocked channel over all of its pixels.
 Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) {
   const ir::Shape x = m.call.shape("x");
   const int64_t block = layout.block, channels = x[1], groups = (channels + block - 1) / block,
@@ -193,13 +194,14 @@ Match match_argmax(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> reduce_kernels() {
-  static const KernelDef defs[] = {{"cpu.reduce",
-                                    {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1_norm",
-                                     "reduce_l2_norm", "reduce_sum_square", "reduce_log_sum"},
-                                    match_reduce},
-                                   {"cpu.reduce_arg", {"reduce_argmax", "reduce_argmin"}, match_argmax}};
-  return defs;
+KernelFamily family_reduce() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.reduce",
+       .ops = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1_norm", "reduce_l2_norm",
+               "reduce_sum_square", "reduce_log_sum"},
+       .match = match_reduce},
+      {.name = "cpu.reduce_arg", .ops = {"reduce_argmax", "reduce_argmin"}, .match = match_argmax}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

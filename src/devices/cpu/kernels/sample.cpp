@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/loops.h"
 #include "ops/common/sampling.h"
 
@@ -12,7 +12,8 @@ namespace {
 
 using ops::Sampling;
 
-/// Where one row or column of the result comes from: `low`, or between it and `high`; kNowhere: the constant.
+/// What a row or column of the result is made of: row or column `low` of x, mixed with `part` of `high`. With
+/// low = kNowhere it is the constant.
 struct Tap {
   int32_t low = 0, high = 0;
   float part = 0;
@@ -22,7 +23,7 @@ constexpr int32_t kNowhere = -1;
 struct Grid {
   std::vector<Tap> rows, columns;
   bool linear = false;
-  bool whole = false;  ///< a tap without part of `high` does not read it, as infinities show
+  bool whole = false;  ///< a tap with part 0 must not read `high`, which may be infinite
   float constant = 0;
 };
 
@@ -43,7 +44,7 @@ std::vector<Tap> linear_taps(Sampling mode, int64_t in, int64_t out) {
   return taps;
 }
 
-/// Of an axis that is extended.
+/// The taps of a padded axis.
 std::vector<Tap> margin_taps(std::string_view mode, int64_t in, int64_t before, int64_t after) {
   std::vector<Tap> taps;
   for (int64_t i = -before; i < in + after; i++) {
@@ -60,7 +61,7 @@ std::vector<Tap> margin_taps(std::string_view mode, int64_t in, int64_t before, 
   return taps;
 }
 
-/// Empty refusal: `g` says it all.
+/// Fills `g`, or returns a refusal.
 std::string grid_of(const ir::OpCall& call, const ir::Shape& x, const ir::Shape& y, Grid& g) {
   const std::string& op = call.version().def->name;
   const int r = x.rank();
@@ -101,9 +102,9 @@ std::string grid_of(const ir::OpCall& call, const ir::Shape& x, const ir::Shape&
   auto text = call.text("interpolation_mode");
   auto mode = ops::sampling_of(call);
   if (!text.ok() || !mode.ok()) return "an unknown sampling mode";
-  // Some modes move what keeps its size, too.
+  // Some modes also shift axes that keep their size, so they are not skipped.
   if (auto resized = call.integer("resized_dims"); !resized.ok() || *resized != 2)
-    return "other than the last two dimensions";
+    return "resizing other than the last two dimensions";
   g.whole = true;
   if (*text == "LINEAR") return linear(mode);
   both([&](int64_t from, int64_t to) {
@@ -115,7 +116,7 @@ std::string grid_of(const ir::OpCall& call, const ir::Shape& x, const ir::Shape&
   return {};
 }
 
-/// Columns that come from consecutive ones.
+/// Columns of the result that are consecutive columns of x.
 struct Run {
   int64_t to, from, count;
 };
@@ -157,7 +158,7 @@ void blend(const float* a, const float* b, float part, bool whole, float* y, int
   for (int64_t i = 0; i < n; i++) y[i] = a[i] * rest + b[i] * part;
 }
 
-constexpr int64_t kRowFloats = 8192;  // of a blended row, on the stack
+constexpr int64_t kRowFloats = 8192;  // largest blended row, on the stack
 
 template <int64_t kLanes>
 void blend_row(const Grid& g, const Tap& row, const float* plane, int64_t width, float* y) {
@@ -193,7 +194,7 @@ auto runner(Grid grid, const ir::Shape& y, Layout layout, int64_t height, int64_
   };
 }
 
-/// Planes from blocks of channels: each row is made of all channels of a block, and then turned around.
+/// Writes a row-major result from a blocked x: computes a row for all channels of a block, then transposes it.
 template <int64_t kLanes>
 auto runner_to_planes(Grid grid, const ir::Shape& y, int64_t height, int64_t width, size_t in) {
   return [=, g = std::move(grid)](const KernelArgs& args) -> Status {
@@ -238,7 +239,7 @@ Match match_sample(const MatchCall& m) {
   c.tiles = storage_count(y, layout) / (lanes * y[y.rank() - 1]);
   c.cost = cost_of(m, 0, traffic(m));
   if (g.linear && lanes > 1 && m.reshaped && y.count() > x.count()) {
-    // Less is read and written than to convert the result.
+    // Converting here moves less memory than converting the larger result.
     c.out = {Layout{}};
     c.thread_scratch = 2 * static_cast<size_t>(lanes * y[3]) * sizeof(float);
     if (lanes == 16)
@@ -258,12 +259,12 @@ Match match_sample(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> sample_kernels() {
-  static const KernelDef defs[] = {{"cpu.sample",
-                                    {"pad", "resize", "resize_bilinear", "resize_nearest_neighbor", "upsample_bilinear",
-                                     "upsample_nearest_neighbor"},
-                                    match_sample}};
-  return defs;
+KernelFamily family_sample() {
+  static const KernelDef defs[] = {{.name = "cpu.sample",
+                                    .ops = {"pad", "resize", "resize_bilinear", "resize_nearest_neighbor",
+                                            "upsample_bilinear", "upsample_nearest_neighbor"},
+                                    .match = match_sample}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -1,4 +1,4 @@
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 #include "ops/common/common.h"
 #include "ops/common/slicing.h"
 #include "ops/common/strided.h"
@@ -7,12 +7,12 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// One axis of x, whose element `start + i * step` becomes element i.
+/// A slice along one axis: element i of the result is element start + i * step of x.
 struct Cut {
   int64_t start = 0, step = 1, size = 0;
 };
 
-/// Every axis of x; nothing when not all of it is known before running.
+/// The slices along all axes of x; nullopt: they are known only while running.
 std::optional<std::vector<Cut>> cuts_of(const ir::OpCall& call) {
   const ir::Shape& x = call.shape("x");
   std::vector<Cut> cuts;
@@ -46,10 +46,10 @@ std::optional<std::vector<Cut>> cuts_of(const ir::OpCall& call) {
   return cuts;
 }
 
-/// The result's first element when it is one run of x.
+/// Where the result begins in x, if it is one contiguous run of it.
 std::optional<int64_t> run_of(std::span<const Cut> cuts, const ir::Shape& x) {
   int64_t at = 0;
-  bool inside = false;  // an axis before this one has several elements
+  bool inside = false;  // whether an axis before this one keeps several elements
   const auto strides = x.strides();
   for (size_t i = 0; i < cuts.size(); i++) {
     const Cut& c = cuts[i];
@@ -72,7 +72,8 @@ Match match_slice(const MatchCall& m) {
   for (size_t i = 0; i < cuts->size(); i++) {
     const Cut& c = (*cuts)[i];
     const int64_t last = c.start + (c.size - 1) * c.step, dim = x[static_cast<int>(i)];
-    if (c.size < 1 || std::min(c.start, last) < 0 || std::max(c.start, last) >= dim) return Match::no("bounds outside");
+    if (c.size < 1 || std::min(c.start, last) < 0 || std::max(c.start, last) >= dim)
+      return Match::no("bounds outside of x");
     count *= c.size;
   }
   if (count != y.count()) return Match::no("another shape than planned");
@@ -120,9 +121,10 @@ Match match_slice(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> slice_kernels() {
-  static const KernelDef defs[] = {{"cpu.slice", {"slice_by_index", "slice_by_size", "reverse"}, match_slice}};
-  return defs;
+KernelFamily family_slice() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.slice", .ops = {"slice_by_index", "slice_by_size", "reverse"}, .match = match_slice}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

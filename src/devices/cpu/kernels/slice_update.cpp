@@ -1,12 +1,12 @@
-#include "devices/cpu/kernels/families.h"
+#include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-/// Over its input where nobody else needs that: only the update is copied then.
+/// Works in place when nothing else reads x, and then copies only the update.
 Match match_slice_update(const MatchCall& m) {
-  if (!m.call.type("x").is_tensor() || m.call.dtype("x") == ir::DType::string) return Match::no("no numbers");
+  if (!m.call.type("x").is_tensor() || m.call.dtype("x") == ir::DType::string) return Match::no("not a numeric tensor");
   KernelChoice c;
   c.kernel = "cpu.slice_update";
   c.in_place = m.call.arg_index("x");
@@ -17,9 +17,9 @@ Match match_slice_update(const MatchCall& m) {
 
 }  // namespace
 
-std::span<const KernelDef> slice_update_kernels() {
-  static const KernelDef defs[] = {{"cpu.slice_update", {"slice_update"}, match_slice_update}};
-  return defs;
+KernelFamily family_slice_update() {
+  static const KernelDef defs[] = {{.name = "cpu.slice_update", .ops = {"slice_update"}, .match = match_slice_update}};
+  return {200, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -2,7 +2,7 @@
 
 #include "devices/cpu/isa.h"
 
-/// The one of name_base, name_avx2 and name_avx512 that is for this processor.
+/// name_base, name_avx2 or name_avx512: the best that this processor runs.
 #if defined(__x86_64__)
 #define MOKA_FOR_ISA(name) (isa() == Isa::avx512 ? name##_avx512 : isa() == Isa::avx2 ? name##_avx2 : name##_base)
 #else

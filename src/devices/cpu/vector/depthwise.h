@@ -2,35 +2,35 @@
 
 #include <cstdint>
 
-/// Convolutions of every channel, or of groups inside a block, with their own taps on blocked layouts, compiled once
-/// for each instruction set.
+/// Depthwise convolutions, and convolutions whose groups lie inside a block, on blocked layouts. Compiled once for each
+/// instruction set.
 namespace moka::devices::cpu::vector {
 
-/// Along one axis of an image; `pad` zeros in front.
+/// The window along one axis of an image, with `pad` zeros before the image.
 struct DepthwiseAxis {
   int64_t in, out, taps, stride, dilation, pad;
 };
 
-/// Every sum begins with the bias and goes on row by row of the taps; taps on padding are left out.
+/// Every sum begins with the bias and adds the taps row by row. Taps on padding are skipped.
 struct Depthwise {
-  int64_t block;  ///< channels of a block
-  int64_t lanes;  ///< the most channels of a group
+  int64_t block;  ///< channels per block
+  int64_t lanes;  ///< most channels per group
 
   struct Call {
     DepthwiseAxis down, across;
-    int64_t group;        ///< channels that are mixed with each other, 1 or with 3 taps across; divides `lanes`
-    const float* x;       ///< of a block of channels
-    const float* weight;  ///< down.taps x group (channels of x) x across.taps x block
+    int64_t group;        ///< channels per group: 1, or with 3 taps across any divisor of `lanes`
+    const float* x;       ///< a block of channels
+    const float* weight;  ///< [down.taps][channel of the group][across.taps][block]
     const float* bias;    ///< `block` values
-    const float* limits;  ///< least and largest results; NaN stays. nullptr: none
-    int64_t top, bottom;  ///< rows of the result that are made
-    float* y;             ///< the row `top`
+    const float* limits;  ///< least and greatest result, which leave NaN alone; nullptr: none
+    int64_t top, bottom;  ///< computes rows [top, bottom) of the result
+    float* y;             ///< row `top` of the result
   };
-  /// Groups of more than one channel: only where `depthwise_builds_in(call.across)`.
+  /// Groups of more than one channel need depthwise_builds_in(call.across).
   void (*rows)(const Call& call);
 };
 
-/// 3, 5 or 7 taps next to each other, at every pixel or every other one: what is fastest.
+/// Whether the window has code of its own: 3, 5 or 7 adjacent taps with stride 1 or 2. Other windows are slower.
 inline bool depthwise_builds_in(const DepthwiseAxis& across) {
   return (across.taps == 3 || across.taps == 5 || across.taps == 7) && across.dilation == 1 && across.stride <= 2;
 }

@@ -2,42 +2,51 @@
 
 #include <cstdint>
 
-/// Products of fp32 matrices, compiled once for each instruction set.
+/// Products of fp32 matrices (GEMM), compiled once for each instruction set.
+///
+/// The right-hand matrix is packed first, into panels of `panel` columns. Left-hand rows are read as they are:
+///
+///   const Gemm& g = gemm();
+///   std::vector<float> panels(packed_count(g, depth, columns));
+///   g.pack(b, columns, 1, depth, columns, panels.data(), nullptr);       // b is row-major [depth, columns]
+///   g.multiply(a, depth, panels.data(), rows, columns, depth, c, columns, bias, false);
+///
+/// Inside, a tile of `rows` by `panel` sums stays in registers (the register block) while it runs over the depth.
 namespace moka::devices::cpu::vector {
 
-/// Every element is one sum in the order of `depth`, however rows and columns are divided among calls.
+/// Every element is one sum in the order of the depth, so results do not depend on how rows and columns are divided
+/// among calls.
 struct Gemm {
-  int64_t lanes;  ///< floats of a vector
-  int64_t panel;  ///< columns of a panel, whole vectors
-  int64_t rows;   ///< that are computed at once: multiples of it are fastest
+  int64_t lanes;  ///< floats per vector
+  int64_t panel;  ///< columns per panel, whole vectors
+  int64_t rows;   ///< rows per tile; multiples of it are fastest
 
-  /// b[k * row_step + j * column_step] as panels: of each the columns of k = 0, then of k = 1, ... The last panel may
-  /// be narrower, and is filled with zeros to whole vectors. Panel p begins at p * panel * depth; all together they are
-  /// `packed_count` floats. `squares`: the sum of each column's squares, in whole vectors; or null.
+  /// Packs b, whose element (k, j) is b[k * row_step + j * column_step], into packed_count() floats. Panel p begins at
+  /// p * panel * depth and holds its columns of row 0, then of row 1, and so on. The last panel may be narrower and is
+  /// padded with zeros to whole vectors. `squares` gets the sum of squares of each column, padded likewise; or null.
   void (*pack)(const float* b, int64_t row_step, int64_t column_step, int64_t depth, int64_t columns, float* to,
                float* squares);
 
-  /// One such panel of `wide` columns that lie `column_step` apart, each dense, filled with zeros to `padded` ones,
-  /// whole vectors.
+  /// Packs one panel of `wide` dense columns, `column_step` apart, padded with zeros to `padded` columns.
   void (*pack_panel)(const float* b, int64_t column_step, int64_t depth, int64_t wide, int64_t padded, float* to,
                      float* squares);
 
-  /// c[i * c_step + j] = bias[j], or 0 where it is null, + sum over k of a[i * a_step + k] * b[k][j], added to what is
-  /// there with `add`. `b` are panels, which a call may begin with any of. depth >= 1; c overlaps nothing else.
+  /// c[i * c_step + j] = bias[j] + sum over k of a[i * a_step + k] * b[k][j]. A null bias is 0. With `add` the result
+  /// is added to c. `b` points to any panel. depth >= 1; c must not overlap the other arrays.
   void (*multiply)(const float* a, int64_t a_step, const float* b, int64_t rows, int64_t columns, int64_t depth,
                    float* c, int64_t c_step, const float* bias, bool add);
 
-  /// Adds to c the products of one panel of `columns`, whole vectors, and of rows of which `part` values lie together
-  /// and the next ones `part_step` behind them: blocked channels of an image. The last part may be shorter.
+  /// Adds the product of rows of blocked channels and one panel to c. Each row consists of parts of `part` values that
+  /// are `part_step` apart; the last part may be shorter. `columns` is a whole number of vectors.
   void (*multiply_parts)(const float* a, int64_t a_step, int64_t part, int64_t part_step, const float* b, int64_t rows,
                          int64_t columns, int64_t depth, float* c, int64_t c_step);
 };
 
 /// For this processor, with panels of two vectors.
 const Gemm& gemm();
-/// With panels of two or of three vectors, whichever is faster for so many columns.
+/// With panels of two or three vectors, whichever is faster for this number of columns.
 const Gemm& gemm_for(int64_t columns);
-/// Floats of a packed matrix.
+/// The number of floats of a packed matrix.
 int64_t packed_count(const Gemm& g, int64_t depth, int64_t columns);
 
 const Gemm& gemm_base(bool wide = false);

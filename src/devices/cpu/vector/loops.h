@@ -19,7 +19,7 @@ enum class Unary : uint8_t {
   gelu_sigmoid,
   gelu_tanh,
   hard_swish,
-  int8_codes,  ///< moka_round_to_codes: a is the scale, b the zero point
+  fake_quantize_int8,  ///< a is the scale, b the zero point
   inverse,
   leaky_relu,
   linear,
@@ -40,7 +40,7 @@ enum class Unary : uint8_t {
   tanh,
   threshold,
   thresholded_relu,
-  uint8_codes,
+  fake_quantize_uint8,
 };
 
 enum class Binary : uint8_t {
@@ -62,18 +62,18 @@ enum class Binary : uint8_t {
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
-/// Arrays may be the same, else must not overlap. Results of exp, log, tanh, erf and what is made of them are within a
-/// few units in the last place.
+/// Input and output arrays may be the same but must not overlap otherwise. Results of exp, log, tanh, erf and of
+/// functions made of them are within a few units in the last place.
 struct Loops {
-  /// y[i] = f(x[i]); a, b: the parameters of the operation of that name (`epsilon` of inverse, log and rsqrt is a).
+  /// y[i] = f(x[i]). a and b are the parameters of the operation of that name (epsilon of inverse, log and rsqrt is a).
   void (*unary)(Unary f, const float* x, float* y, int64_t n, float a, float b);
-  /// y[i] = f(a[i], b[i]); a step of 0 repeats the first element. Comparisons write bytes of 0 and 1 to y.
+  /// y[i] = f(a[i], b[i]). A step of 0 repeats the first element. Comparisons write bytes of 0 and 1 to y.
   void (*binary)(Binary f, const float* a, int a_step, const float* b, int b_step, void* y, int64_t n);
   void (*select)(const uint8_t* cond, int cond_step, const float* a, int a_step, const float* b, int b_step, float* y,
                  int64_t n);
-  /// y[i] = x[i] * scale[i] + shift[i]; a step of 0 repeats the first of both.
+  /// y[i] = x[i] * scale[i] + shift[i]. A step of 0 repeats the first scale and shift.
   void (*scale_shift)(const float* x, const float* scale, const float* shift, int step, float* y, int64_t n);
-  /// n >= 1. Sums are kept in double from block to block. NaN wins over any maximum and minimum.
+  /// f of n >= 1 numbers. Sums of blocks are added in double. Maximum and minimum return NaN if there is one.
   double (*reduce)(Reduce f, const float* x, int64_t n);
   /// acc[i] = f(acc[i], x[i]).
   void (*accumulate)(Reduce f, float* acc, const float* x, int64_t n);
@@ -88,33 +88,34 @@ struct Loops {
   double (*sum_from)(const float* x, int64_t n, float shift);
   /// Sum of (x[i] - mean)^2.
   double (*deviation)(const float* x, int64_t n, double mean);
-  /// Maxima of windows of `taps` pixels of `lanes` (1, 8 or 16) values: y[o] of x[o * stride - pad ...], o in [0,
-  /// outs). NaN wins. Every window has a pixel inside [0, pixels).
+  /// Sliding maximum: y[o] is the maximum of `taps` pixels from x[o * stride - pad] on, for o in [0, outs). A pixel is
+  /// `lanes` (1, 8 or 16) values. NaN counts as the maximum. Every window must have a pixel inside [0, pixels).
   void (*max_slide)(const float* x, int64_t pixels, int lanes, int64_t outs, int64_t stride, int64_t pad, int64_t taps,
                     float* y);
-  /// y[i] = e^(x[i] - shift[i * step]), of differences that are at most 0 or no numbers; returns the sum of all. What
-  /// is below the normal numbers is 0.
+  /// y[i] = e^(x[i] - shift[i * step]) for differences that are at most 0 or NaN. Returns the sum. Results below the
+  /// normal range of float are 0.
   double (*exp_minus)(const float* x, const float* shift, int step, float* y, int64_t n);
-  /// A row of a softmax, or a part of it: makes `top` the largest of itself and x, then x[i] e^(x[i] - top), and
-  /// returns their sum. With NaN in x the sum is NaN; while top is -infinity, all are 0.
-  float (*weigh)(float* x, int64_t n, float* top);
-  /// y[i] = (x[i] - mean) * scale * gamma[i] + beta[i]; either may be null, for all ones and all zeros.
+  /// A step of online softmax over a row or a part of it: raises `top` to the maximum of x, replaces x[i] by
+  /// e^(x[i] - top) and returns their sum. The sum is NaN if x has a NaN. While top is -infinity, all results are 0.
+  float (*softmax_block)(float* x, int64_t n, float* top);
+  /// y[i] = (x[i] - mean) * scale * gamma[i] + beta[i]; null gamma: all ones;
+  /// null beta: all zeros.
   void (*center)(const float* x, double mean, float scale, const float* gamma, const float* beta, float* y, int64_t n);
   /// y[r] = sum of w[r * step + i] * x[i], r in [0, rows).
   void (*dot_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   /// y[i] += sum of w[r * step + i] * x[r], r in [0, rows).
   void (*add_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   /// y[pixel * lanes + lane] = a[pixel * lanes + i], i = from[lane], or b[pixel * lanes + i - lanes] where i >= lanes,
-  /// or 0 where i is negative; lanes is 8 or 16. y may be a or b.
+  /// or 0 if i is negative. lanes is 8 or 16. y may be a or b.
   void (*mix_lanes)(const float* a, const float* b, const int32_t* from, int64_t pixels, int lanes, float* y);
-  /// to[c * to_step + r] = from[r * from_step + c], of 4 bytes each.
+  /// to[c * to_step + r] = from[r * from_step + c].
   void (*transpose)(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
   /// y[i] += sum of w[t] * x[at[t] + i] over taps t, in double.
   void (*filter)(const float* x, const int64_t* at, const float* w, int64_t taps, float* y, int64_t n);
-  /// y[i] = round(x[i] / scale) + zero within the range of int8 or uint8, halves to even; NaN gives 0.
-  void (*to_bytes)(const float* x, int64_t n, float scale, float zero, bool is_signed, uint8_t* y);
+  /// y[i] = round(x[i] / scale) + zero, halves to even, clamped to the range of int8 or uint8. NaN gives 0.
+  void (*quantize)(const float* x, int64_t n, float scale, float zero, bool is_signed, uint8_t* y);
   /// y[i] = (x[i] - zero) * scale.
-  void (*from_bytes)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
+  void (*dequantize)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 

@@ -3,46 +3,48 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Products of a few rows with a constant matrix that is read as it is stored, compiled once for each instruction set.
+/// Products of a few rows and a constant matrix that is read as it is stored (GEMV with quantized weights), compiled
+/// once for each instruction set.
 namespace moka::devices::cpu::vector {
 
-/// How one element of a row is stored. Codes of less than a byte come lowest bits first.
-enum class Code : uint8_t { fp32, fp16, int8, uint8, int4, uint4, table1, table2, table4 };
+/// How elements are stored. Those of less than a byte are packed from the lowest bits up. The last three are indices
+/// into a table.
+enum class Encoding : uint8_t { fp32, fp16, int8, uint8, int4, uint4, table1, table2, table4 };
 
-constexpr int bits_of(Code c) {
+constexpr int bits_of(Encoding c) {
   switch (c) {
-    case Code::fp32: return 32;
-    case Code::fp16: return 16;
-    case Code::int4:
-    case Code::uint4:
-    case Code::table4: return 4;
-    case Code::table2: return 2;
-    case Code::table1: return 1;
+    case Encoding::fp32: return 32;
+    case Encoding::fp16: return 16;
+    case Encoding::int4:
+    case Encoding::uint4:
+    case Encoding::table4: return 4;
+    case Encoding::table2: return 2;
+    case Encoding::table1: return 1;
     default: return 8;
   }
 }
 
-/// Elements of a chunk, the least that is read at once. Rows of codes of less than a byte are whole chunks.
-constexpr int64_t chunk_of(Code c) { return bits_of(c) < 8 ? 512 / bits_of(c) : 16; }
+/// Elements per chunk, the least that is read at once. Rows of elements of less than a byte are padded to whole chunks.
+constexpr int64_t chunk_of(Encoding c) { return bits_of(c) < 8 ? 512 / bits_of(c) : 16; }
 
-/// Element = (value of the code - offset) * scale. A group of scales holds for `group_rows` rows, and its `groups`
-/// entries each for depth / groups elements of a row; offsets likewise.
+/// A stored matrix. Element = (stored value - offset) * scale. Every `group_rows` rows share a group of scales, whose
+/// `groups` entries each hold for depth / groups consecutive elements of a row. Offsets are grouped likewise.
 struct Rows {
-  Code code = Code::fp32;
+  Encoding encoding = Encoding::fp32;
   const std::byte* data = nullptr;
   int64_t step = 0;               ///< bytes from row to row
-  int64_t depth = 0;              ///< of a row, whole chunks for codes of less than a byte
-  const float* scale = nullptr;   ///< or null; readable for 16 entries behind the last
-  const float* offset = nullptr;  ///< or null, as `scale`; needs scales; not with tables
+  int64_t depth = 0;              ///< elements per row; whole chunks if they are less than a byte
+  const float* scale = nullptr;   ///< or null; 16 entries past the last must be readable
+  const float* offset = nullptr;  ///< or null, like `scale`; only with scales and without tables
   int64_t group_rows = 1, groups = 1;
-  const float* table = nullptr;  ///< of 16 values for each `table_rows` rows; shorter ones repeated
+  const float* table = nullptr;  ///< 16 values for every `table_rows` rows; shorter tables are repeated to fill them
   int64_t table_rows = 1;
-  bool in_cache = false;  ///< the matrix is read again and again
+  bool in_cache = false;  ///< the matrix is read repeatedly, so it is in a cache
 };
 
-/// Whether scales in `groups` along a row can be read: blocks of whole vectors, or, for codes of less than a byte,
-/// whole chunks or a power of two of blocks in each.
-constexpr bool takes_groups(Code c, int64_t depth, int64_t groups) {
+/// Whether a row may have so many groups of scales. Their blocks must be whole chunks, or for elements of less than a
+/// byte a power of two of blocks per chunk.
+constexpr bool takes_groups(Encoding c, int64_t depth, int64_t groups) {
   if (groups == 1) return true;
   const int64_t block = depth / groups, chunk = chunk_of(c);
   if (block % chunk == 0) return true;
@@ -50,11 +52,11 @@ constexpr bool takes_groups(Code c, int64_t depth, int64_t groups) {
 }
 
 struct RowLoops {
-  /// x in the order that `product` reads it: as it is but for codes of less than a byte. `padded`: Rows::depth, zeros
-  /// behind `depth`.
-  void (*arrange)(Code code, const float* x, int64_t depth, int64_t padded, float* to);
-  /// y[r * y_step + m] = x[r] times row m, plus bias[m] where there is one; m in [first, last), r in [0, count), count
-  /// 1 to 4. Sums do not depend on the range.
+  /// Copies x to the order in which `product` reads it, with zeros from `depth` to `padded`, which is Rows::depth. Only
+  /// elements of less than a byte need another order.
+  void (*arrange)(Encoding encoding, const float* x, int64_t depth, int64_t padded, float* to);
+  /// y[r * y_step + m] = x[r] times row m of the matrix, plus bias[m] if not null, for m in [first, last) and r in
+  /// [0, count), count <= 4. Sums do not depend on the range.
   void (*product)(const Rows& w, int64_t first, int64_t last, const float* x, int64_t x_step, int64_t count,
                   const float* bias, float* y, int64_t y_step);
 };

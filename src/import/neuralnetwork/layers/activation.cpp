@@ -20,20 +20,14 @@ Result<Tensor> per_channel(Layer& l, const proto::WeightParams& w, int64_t chann
 }
 
 Status with_channels(Layer& l, std::string_view op, const proto::WeightParams& alpha, const proto::WeightParams* beta) {
-  Form form = MOKA_TRY(l.cheap_form(0));
-  if (form == Form::exact) form = Form::nchw;
-  Value* x = MOKA_TRY(l.in(0, form));
-  if (form == Form::matrix) {
-    form = Form::nchw;
-    x = MOKA_TRY(l.nchw(0));
-  }
+  Value* x = MOKA_TRY(l.channels(0));
   int64_t channels = x->type.shape()[1];
   if (channels < 0) return l.unsupported("an unknown number of channels");
   if (channels > (int64_t{1} << 24)) return l.unsupported(cat(channels, " channels"));
   std::vector<NamedArg> args{{"x", x}};
   args.emplace_back("alpha", MOKA_TRY(per_channel(l, alpha, channels, "alpha")));
   if (beta != nullptr) args.emplace_back("beta", MOKA_TRY(per_channel(l, *beta, channels, "beta")));
-  return l.set(0, MOKA_TRY(l.op(op, std::move(args))), form);
+  return l.set_channels(0, MOKA_TRY(l.op(op, std::move(args))));
 }
 
 Status activation(Layer& l) {

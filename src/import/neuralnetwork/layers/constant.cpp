@@ -67,7 +67,7 @@ std::vector<int64_t> known_entries(const Value* v, int depth = 0) {
 
 Status fill_dynamic(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  Value* shape = MOKA_TRY(l.int32(0));
+  Value* shape = MOKA_TRY(l.int32_vector(0));
   std::vector<NamedArg> args{{"shape", shape}, {"value", l.p.filldynamic().value()}};
   const std::vector<int64_t> sizes = known_entries(shape);
   if (sizes.empty()) return l.set(0, MOKA_TRY(l.op("fill", std::move(args))));
@@ -114,7 +114,7 @@ Result<NamedArg> like(Layer& l) {
 }
 Result<NamedArg> dynamic(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  return NamedArg("shape", MOKA_TRY(l.int32(0)));
+  return NamedArg("shape", MOKA_TRY(l.int32_vector(0)));
 }
 Result<NamedArg> fixed(Layer& l, const google::protobuf::RepeatedField<uint64_t>& f) {
   MOKA_TRY(l.arity(0, 0));

@@ -61,7 +61,7 @@ Status constant_pad(Layer& l) {
   int rank = x->type.rank();
   if (l.inputs() == 2) {
     if (p.padtogivenoutputsizemode()) return l.unsupported("output sizes that are an input");
-    args.emplace_back("pad", MOKA_TRY(l.int32(1)));
+    args.emplace_back("pad", MOKA_TRY(l.int32_vector(1)));
     return l.set(0, MOKA_TRY(l.op("pad", std::move(args))));
   }
   if (p.padamounts_size() != 2 * rank)

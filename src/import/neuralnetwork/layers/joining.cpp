@@ -123,7 +123,7 @@ Status tile(Layer& l) {
   Value* x = MOKA_TRY(l.in(0));
   int rank = x->type.rank();
   if (l.inputs() == 2) {
-    Value* reps = MOKA_TRY(l.int32(1));
+    Value* reps = MOKA_TRY(l.int32_vector(1));
     if (reps->type.rank() != 1 || reps->type.shape()[0] < 0 || reps->type.shape()[0] > rank)
       return l.malformed(cat("expected at most ", rank, " repetitions, got ", reps->type));
     int missing = rank - static_cast<int>(reps->type.shape()[0]);
@@ -231,10 +231,10 @@ Status slice_dynamic(Layer& l) {
   const auto& p = l.p.slicedynamic();
   Value* x = MOKA_TRY(l.in(0));
   int rank = x->type.rank();
-  Value* begin = MOKA_TRY(l.int32(1));
+  Value* begin = MOKA_TRY(l.int32_vector(1));
   std::vector<NamedArg> args{{"x", x}, {"begin", begin}};
   if (l.inputs() > 2)
-    args.emplace_back("end", MOKA_TRY(l.int32(2)));
+    args.emplace_back("end", MOKA_TRY(l.int32_vector(2)));
   else
     args.emplace_back("end", MOKA_TRY(entries(l, p.endids(), rank, "endIds", 1)));
   if (l.inputs() > 3)
@@ -261,9 +261,7 @@ Status slice_by_size(Layer& l) {
   int rank = x->type.rank();
   int axis = MOKA_TRY(axis_of(l, p.axis(), rank));
   if (p.size() < 1 || p.size() > kInt32) return l.malformed(cat("a size of ", p.size()));
-  Value* at = MOKA_TRY(l.int32(1));
-  if (at->type.rank() == 0) at = MOKA_TRY(l.op("expand_dims", {{"x", at}, {"axes", Ints{0}}}));
-  if (at->type.rank() != 1) at = MOKA_TRY(l.op("reshape", {{"x", at}, {"shape", Ints{1}}}));
+  Value* at = MOKA_TRY(l.int32_vector(1));
   std::vector<Value*> begin;
   auto zeros = [&](int n) { return l.constant(Tensor::i32(std::vector<int64_t>(static_cast<size_t>(n), 0)), "zeros"); };
   if (axis > 0) begin.push_back(MOKA_TRY(zeros(axis)));

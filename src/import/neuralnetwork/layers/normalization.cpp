@@ -22,7 +22,7 @@ Status batchnorm(Layer& l) {
   const auto& p = l.p.batchnorm();
   Shape shape = MOKA_TRY(l.shape({p.channels()}, "channels"));
   float epsilon = or_default(p.epsilon(), 1e-5f);
-  Value* x = MOKA_TRY(l.nchw(0));
+  Value* x = MOKA_TRY(l.channels(0));
   if (p.computemeanvar() && !p.instancenormalization()) {
     Shape wide{1, shape[0], 1, 1};
     Value* y = MOKA_TRY(normalize(l, x, Ints{0, 2, 3}, true, epsilon));
@@ -30,15 +30,15 @@ Status batchnorm(Layer& l) {
     y = MOKA_TRY(l.op("mul", {{"x", y}, {"y", gamma}}));
     Value* beta = MOKA_TRY(l.weight(p.beta(), wide, "beta", 1));
     y = MOKA_TRY(l.op("add", {{"x", y}, {"y", beta}}));
-    return l.set(0, y, Form::nchw);
+    return l.set_channels(0, y);
   }
   std::vector<NamedArg> args{{"x", x}, {"epsilon", epsilon}};
   args.emplace_back("gamma", MOKA_TRY(l.numbers(p.gamma(), shape, "gamma")));
   args.emplace_back("beta", MOKA_TRY(l.numbers(p.beta(), shape, "beta")));
-  if (p.computemeanvar()) return l.set(0, MOKA_TRY(l.op("instance_norm", std::move(args))), Form::nchw);
+  if (p.computemeanvar()) return l.set_channels(0, MOKA_TRY(l.op("instance_norm", std::move(args))));
   args.emplace_back("mean", MOKA_TRY(l.numbers(p.mean(), shape, "mean")));
   args.emplace_back("variance", MOKA_TRY(l.numbers(p.variance(), shape, "variance")));
-  return l.set(0, MOKA_TRY(l.op("batch_norm", std::move(args))), Form::nchw);
+  return l.set_channels(0, MOKA_TRY(l.op("batch_norm", std::move(args))));
 }
 
 Status mvn(Layer& l) {
@@ -56,8 +56,11 @@ Status l2normalize(Layer& l) {
                Form::nchw);
 }
 
+/// Along the channels. A blob of rank 1 or 2 has them in its last dimension.
 Status softmax(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
+  if (MOKA_TRY(l.blob(0))->rank() < 3)
+    return l.set(0, MOKA_TRY(l.op("softmax", {{"x", MOKA_TRY(l.in(0))}, {"axis", -1}})));
   Form form = MOKA_TRY(l.cheap_form(0));
   if (form == Form::exact) form = Form::nchw;
   Value* x = MOKA_TRY(l.in(0, form));

@@ -128,7 +128,7 @@ Status reshape_static(Layer& l) {
 Status reshape_dynamic(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   Value* x = MOKA_TRY(l.in(0));
-  Value* shape = MOKA_TRY(l.int32(1));
+  Value* shape = MOKA_TRY(l.int32_vector(1));
   return l.set(0, MOKA_TRY(l.op("reshape", {{"x", x}, {"shape", shape}})));
 }
 
@@ -269,7 +269,7 @@ Status broadcast_to_static(Layer& l) {
 
 Status broadcast_to_dynamic(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  return broadcast_to(l, {}, MOKA_TRY(l.int32(1)));
+  return broadcast_to(l, {}, MOKA_TRY(l.int32_vector(1)));
 }
 
 }  // namespace

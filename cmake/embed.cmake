@@ -1,0 +1,8 @@
+# cmake -DIN=file -DOUT=file.cpp -DNAMESPACE=ns -DNAME=name -P embed.cmake
+# Writes the bytes of IN as ns::<name>_bytes and ns::<name>_size.
+file(READ ${IN} hex HEX)
+string(LENGTH "${hex}" digits)
+math(EXPR size "${digits} / 2")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+string(REGEX REPLACE "(0x0a,)" "\\1\n" bytes "${bytes}")
+file(WRITE ${OUT} "namespace ${NAMESPACE} {\nextern const unsigned char ${NAME}_bytes[];\nextern const unsigned long ${NAME}_size;\nconst unsigned char ${NAME}_bytes[] = {\n${bytes}};\nconst unsigned long ${NAME}_size = ${size};\n}\n")

@@ -1,0 +1,103 @@
+"""Numbers of other libraries as numpy arrays that the compiled part takes."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+
+def _is_of(value: Any, package: str) -> bool:
+    """Whether the value's class comes from a package, which is not imported for it."""
+    return package in sys.modules and type(value).__module__.partition(".")[0] == package
+
+
+def _of_torch(tensor: Any) -> np.ndarray:
+    """torch knows element types, places and histories that numpy does not."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout != sys.modules["torch"].strided:
+        tensor = tensor.to_dense()
+    if tensor.is_floating_point() and tensor.element_size() <= 2 and tensor.dtype is not sys.modules["torch"].float16:
+        tensor = tensor.float()
+    return tensor.cpu().resolve_conj().resolve_neg().numpy()
+
+
+def as_array(value: Any) -> np.ndarray:
+    """An array of a type that multi-arrays have, in the machine's byte order. Raises TypeError, ValueError."""
+    if hasattr(value, "detach") and _is_of(value, "torch"):
+        value = _of_torch(value)
+    elif hasattr(value, "toarray") and not hasattr(value, "__array__"):
+        value = value.toarray()
+    elif not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        try:
+            value = np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError):
+            pass  # bfloat16, say, or memory that is elsewhere
+    if isinstance(value, (list, tuple)) and any(hasattr(v, "detach") for v in value):
+        value = [as_array(v) for v in value]
+    array = np.asarray(value)
+    kind = array.dtype.kind
+    if kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"numbers expected, got objects such as {_first_strange(array)!r}") from None
+    elif kind == "V" and array.dtype.names is None:
+        array = array.astype(np.float32)  # bfloat16, float8 and small integers of ml_dtypes
+    elif kind not in "biufV" or array.dtype.names is not None:
+        raise TypeError(f"numbers expected, got an array of {array.dtype}")
+    elif kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return np.ascontiguousarray(array) if array.ndim else array
+
+
+def _first_strange(array: np.ndarray) -> Any:
+    for item in array.flat:
+        try:
+            float(item)
+        except (TypeError, ValueError):
+            return item
+    return None
+
+
+def as_dict(value: Any) -> Optional[Dict[Any, Any]]:
+    """A mapping or a pandas Series as a dict; None: it is neither."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if _is_of(value, "pandas") and hasattr(value, "to_dict") and getattr(value, "ndim", 0) == 1:
+        return value.to_dict()
+    return None
+
+
+def as_list(value: Any) -> Optional[List[Any]]:
+    """A one-dimensional array or a pandas Series as a list; None: it is neither."""
+    if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
+        return value.tolist()
+    return None
+
+
+def as_inputs(value: Any) -> Any:
+    """The inputs of one prediction as a dict: mappings, rows of pandas tables, records and named tuples by their
+    fields. Anything else is returned as it is."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, np.void) and value.dtype.names:
+        return {name: value[name] for name in value.dtype.names}
+    if _is_of(value, "pandas"):
+        if getattr(value, "ndim", 0) == 2:
+            if len(value) != 1:
+                raise ValueError(
+                    f"expected a table of one row, got {len(value)}; a batch is predict(table.to_dict('records'))"
+                )
+            value = value.iloc[0] if value.dtypes.nunique() == 1 else {c: value[c].iloc[0] for c in value.columns}
+        missing = sys.modules["pandas"].NA
+        return {name: float("nan") if item is missing else item for name, item in value.items()}
+    return value

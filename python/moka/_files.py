@@ -1,0 +1,154 @@
+"""Files as people have them: paths, open files, bytes, archives and the objects of coremltools."""
+
+import os
+import pathlib
+import shutil
+import tempfile
+import weakref
+import zipfile
+from typing import Any, BinaryIO, List, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _moka
+
+#: First bytes and the ending that a file has for them.
+_KINDS = ((b"RIFF", ".wav"), (b"\x93NUMPY", ".npy"), (b"PK\x03\x04", ".npz"), (b"{", ".json"), (b"[", ".json"))
+
+
+_ENDINGS = (".wav", ".npy", ".npz", ".json", ".txt")
+
+
+def path_of(file: Any) -> str:
+    return os.path.expanduser(os.fspath(file))
+
+
+def name_of(file: Any) -> str:
+    """What messages call an open file."""
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else f"<{type(file).__name__}>"
+
+
+def contents(file: Any) -> bytes:
+    """The rest of an open file, which must be binary."""
+    try:
+        data = file.read()
+    except ValueError as e:  # closed
+        raise TypeError(f"{name_of(file)}: {e}") from None
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{name_of(file)}: expected a file opened for bytes, as by open(path, 'rb')")
+    return bytes(data)
+
+
+class Path:
+    """A file by its name; one that was written for this lasts as long as the object."""
+
+    def __init__(self, name: str, owned: Optional[Any] = None) -> None:
+        self.name = name
+        self._owned = owned
+
+
+def as_path(file: Any) -> Path:
+    """The path of a file of numbers, text or sound. What an open file holds is written to one, whose ending says what
+    it is."""
+    if not hasattr(file, "read"):
+        path = path_of(file)
+        if isinstance(file, str) and not path.lower().endswith(_ENDINGS):
+            raise TypeError(f"a file of it ends with {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}")
+        if not os.path.exists(path):
+            raise _moka.NotFoundError(f"{path}: does not exist")
+        return Path(path)
+    data = contents(file)
+    ending = next((ending for start, ending in _KINDS if data.startswith(start)), None)
+    ending = ending or os.path.splitext(name_of(file))[1] or ".txt"
+    copy = tempfile.NamedTemporaryFile(prefix="moka-", suffix=ending)
+    copy.write(data)
+    copy.flush()
+    return Path(copy.name, copy)
+
+
+def read_picture(file: Union[str, bytes, "os.PathLike[str]", BinaryIO]) -> np.ndarray:
+    """The pixels of a PNG, JPEG or WebP file given by path, as an open file or by its bytes."""
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return _moka.read_picture(bytes(file), "<bytes>")
+    if hasattr(file, "read"):
+        return _moka.read_picture(contents(file), name_of(file))
+    path = path_of(file)
+    try:
+        data = pathlib.Path(path).read_bytes()
+    except FileNotFoundError:
+        raise _moka.NotFoundError(f"{path}: does not exist") from None
+    except OSError as e:
+        raise _moka.IOError(f"{path}: {e.strerror}") from None
+    return _moka.read_picture(data, path)
+
+
+def is_zip(data: bytes) -> bool:
+    return data.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+class Unpacked:
+    """The model in a ZIP archive, in a folder of its own that lasts as long as this object."""
+
+    def __init__(self, archive: Union[str, BinaryIO], name: str) -> None:
+        folder = tempfile.mkdtemp(prefix="moka-zip-")
+        weakref.finalize(self, _remove, folder, os.getpid())
+        try:
+            with zipfile.ZipFile(archive) as z:
+                size = sum(member.file_size for member in z.infolist())
+                if size > shutil.disk_usage(folder).free:
+                    raise _moka.IOError(f"{name}: unpacked it takes {size} bytes, more than {folder} has room for")
+                z.extractall(folder)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as e:
+            if isinstance(e, _moka.Error):
+                raise
+            raise _moka.MalformedModelError(f"{name}: cannot be unpacked: {e}") from e
+        except OSError as e:
+            raise _moka.IOError(f"{name}: cannot be unpacked: {e}") from e
+        found = _models_in(folder)
+        if len(found) != 1:
+            listed = ", ".join(sorted(os.path.relpath(f, folder) for f in found)) or "none"
+            raise _moka.MalformedModelError(
+                f"{name}: expected an archive with one .mlmodel, .mlpackage or .mlmodelc, got {listed}"
+            )
+        self.path = found[0]
+
+
+def _models_in(folder: str) -> List[str]:
+    if os.path.exists(os.path.join(folder, "Manifest.json")):
+        return [folder]  # the contents of a package, without its folder
+    found: List[str] = []
+    for at, folders, files in os.walk(folder):
+        for name in list(folders):
+            if name == "__MACOSX":
+                folders.remove(name)
+            elif name.endswith((".mlpackage", ".mlmodelc")):
+                found.append(os.path.join(at, name))
+                folders.remove(name)
+        found += [os.path.join(at, f) for f in files if f.endswith(".mlmodel") and not f.startswith("._")]
+    return found
+
+
+def _remove(folder: str, pid: int) -> None:
+    if os.getpid() == pid:  # a forked child leaves its parent's files alone
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def specification_of(model: Any) -> Optional[bytes]:
+    """The bytes of a specification, coremltools' Model_pb2.Model; None: it is none."""
+    if hasattr(model, "SerializeToString") and hasattr(model, "DESCRIPTOR"):
+        kind = model.DESCRIPTOR.full_name
+        if not kind.endswith("Specification.Model"):
+            raise TypeError(f"expected a specification of type CoreML.Specification.Model, got {kind}")
+        return model.SerializeToString()
+    return None
+
+
+def of_coremltools(model: Any) -> Optional[Tuple[Optional[str], Optional[bytes]]]:
+    """The package's path or the specification of a coremltools model; None: it is none."""
+    if not (hasattr(model, "get_spec") and hasattr(model, "predict")):
+        return None
+    package = getattr(model, "package_path", None)
+    if package and os.path.exists(package):
+        return package, None
+    return None, specification_of(model.get_spec())

@@ -1,0 +1,38 @@
+"""What moka tells the logger "moka" of the standard logging module, which is imported only when there is something.
+
+Warnings, such as a cache that cannot be used; at level INFO models as they are loaded; at DEBUG the time of every
+prediction: logging.basicConfig(level=logging.DEBUG) or logging.getLogger("moka").setLevel(logging.DEBUG).
+"""
+
+import sys
+import time
+from typing import Any
+
+_INFO, _DEBUG = 20, 10
+
+
+def _tells(level: int) -> Any:
+    """The logger, if anybody set it up and it tells this level."""
+    logging = sys.modules.get("logging")
+    if logging is None:
+        return None
+    logger = logging.getLogger("moka")
+    return logger if logger.isEnabledFor(level) else None
+
+
+def warning(text: str) -> None:
+    import logging
+
+    logging.getLogger("moka").warning("%s", text)
+
+
+def loaded(model: Any, name: str) -> None:
+    logger = _tells(_INFO)
+    if logger is not None:
+        logger.info("loaded %s: %r", name, model.load_times)
+
+
+def predicted(started: float) -> None:
+    logger = _tells(_DEBUG)
+    if logger is not None:
+        logger.debug("predicted in %.3f ms", (time.perf_counter() - started) * 1e3)

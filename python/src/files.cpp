@@ -1,0 +1,128 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+
+#include "bindings.h"
+#include "convert.h"
+#include "input.h"
+#include "io/file.h"
+#include "io/io_error.h"
+#include "io/picture.h"
+#include "io/resize.h"
+#include "usage_error.h"
+#include "values.h"
+
+namespace moka::python {
+
+namespace {
+
+/// Errors of files and of what is in them.
+template <class Act>
+auto reading_files(Act act) {
+  try {
+    return act();
+  } catch (const cli::UsageError& e) {
+    raise(ErrorKind::invalid_argument, e.what());
+  } catch (const io::IoError& e) {
+    raise(ErrorKind::io, e.what());
+  }
+}
+
+/// `image` in the size that the model takes.
+Image resized(const Image& image, const FeatureDescription& f, const Reading& reading) {
+  const auto [width, height] = cli::picture_size(f.image, image.width, image.height);
+  if (width == image.width && height == image.height) return image;
+  if (image.format == PixelFormat::gray_float32)
+    raise(ErrorKind::invalid_argument, "input '" + f.name + "': only pictures of 8 bits a channel are resized");
+  return reading_files([&] {
+    return cli::to_image(io::fit(cli::to_picture(image), static_cast<size_t>(width), static_cast<size_t>(height),
+                                 io::parse_fit(reading.fit)));
+  });
+}
+
+}  // namespace
+
+bool is_image(nb::handle value) {
+  return nb::hasattr(value, "mode") && nb::hasattr(value, "getbands") && nb::hasattr(value, "size");
+}
+
+bool is_file(nb::handle value) {
+  return nb::isinstance<nb::str>(value) || nb::hasattr(value, "__fspath__") || nb::hasattr(value, "read");
+}
+
+Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed, const Reading* reading) {
+  nb::object array;
+  try {
+    const nb::object module = nb::module_::import_("moka._images");
+    array = module.attr(reading != nullptr ? "as_pixels" : "as_core_ml_pixels")(value);
+  } catch (nb::python_error& e) {
+    raise_unfit(f, value, e);
+  }
+  MultiArray pixels;
+  if (!borrowed.array(borrowed.keep(array), false, pixels))
+    raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value));
+  const auto& s = pixels.shape();
+  PixelFormat format{};
+  bool known = true;
+  if (s.size() == 2 && pixels.type() == DataType::uint8)
+    format = PixelFormat::gray8;
+  else if (s.size() == 2 && pixels.type() == DataType::float32)
+    format = PixelFormat::gray_float32;
+  else if (s.size() == 3 && s[2] == 3 && pixels.type() == DataType::uint8)
+    format = PixelFormat::rgb8;
+  else if (s.size() == 3 && s[2] == 4 && pixels.type() == DataType::uint8)
+    format = PixelFormat::rgba8;
+  else
+    known = false;
+  if (!known)
+    raise(ErrorKind::invalid_argument,
+          "input '" + f.name + "': expected " + f.formatted_type() +
+              " as uint8 of shape (H, W), (H, W, 3) or (H, W, 4) or float32 of shape (H, W), got " +
+              describe(FeatureValue(pixels)));
+  const Image image(pixels.data(), s[1], s[0], format);
+  return reading != nullptr && reading->resize ? resized(image, f, *reading) : image;
+}
+
+FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, const Reading& reading) {
+  nb::object path;
+  try {
+    path = nb::module_::import_("moka._files").attr("as_path")(file);
+  } catch (nb::python_error& e) {
+    raise_unfit(f, file, e);
+  }
+  cli::InputOptions options;
+  options.fit = reading.fit;
+  options.rate = reading.rate;
+  options.pad = reading.pad;
+  options.pad_option = "pad=True";
+  options.rate_option = "rate=HZ";
+  std::vector<std::string> notes;
+  const std::string name = nb::cast<std::string>(nb::str(nb::object(path.attr("name"))));
+  return reading_files([&] { return cli::ValueReader(options, {}, notes).read(f, "@" + name); });
+}
+
+void bind_values(nb::module_& m) {
+  nb::class_<Reading>(m, "Reading", "How files and pictures become values.")
+      .def(
+          "__init__",
+          [](Reading* to, bool resize, const std::string& fit, uint32_t rate, bool pad) {
+            reading_files([&] { return io::parse_fit(fit); });
+            new (to) Reading{resize, fit, rate, pad};
+          },
+          nb::arg("resize") = false, nb::arg("fit") = "scaleFill", nb::arg("rate") = 0, nb::arg("pad") = false);
+  m.def(
+      "read_picture",
+      [](const nb::bytes& data, const std::string& name) {
+        auto* picture = new io::Picture(reading_files([&] {
+          return io::parse_picture({reinterpret_cast<const std::byte*>(data.c_str()), data.size()}, name);
+        }));
+        nb::capsule owner(picture, [](void* p) noexcept { delete static_cast<io::Picture*>(p); });
+        const size_t shape[] = {picture->height, picture->width, picture->channels};
+        return nb::cast(
+            nb::ndarray<nb::numpy, uint8_t>(picture->pixels.data(), picture->channels == 1 ? 2 : 3, shape, owner));
+      },
+      nb::arg("data"), nb::arg("name"), "The pixels of a PNG, JPEG or WebP file, [H, W] or [H, W, 4].");
+}
+
+}  // namespace moka::python

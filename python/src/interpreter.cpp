@@ -1,0 +1,113 @@
+#include "interpreter.h"
+
+#include <cxxabi.h>
+#include <nanobind/stl/string.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "moka/model.h"
+
+namespace moka::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+/// The threads that are in a Call. Never freed: threads may outlive what is.
+struct Calls {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int running = 0;
+  bool ending = false;
+  pthread_t last{};  ///< the thread that ends the interpreter; it may go on
+};
+Calls& calls = *new Calls;
+thread_local int depth = 0;  ///< calls that this thread is in
+
+[[noreturn]] void sleep_forever() {
+  for (;;) ::pause();
+}
+
+void end() {
+  // Threads that never wake keep their objects.
+  if (nb::cast<int>(nb::module_::import_("threading").attr("active_count")()) > 1) nb::set_leak_warnings(false);
+  PyThreadState* state = PyEval_SaveThread();
+  bool interrupted = false;
+  {
+    std::unique_lock lock(calls.mutex);
+    calls.ending = true;
+    calls.last = pthread_self();
+    while (calls.running > 0 && !interrupted) {
+      if (calls.changed.wait_for(lock, std::chrono::milliseconds(100), [] { return calls.running == 0; })) break;
+      lock.unlock();
+      PyEval_RestoreThread(state);
+      interrupted = PyErr_CheckSignals() != 0;
+      state = PyEval_SaveThread();
+      lock.lock();
+    }
+  }
+  PyEval_RestoreThread(state);
+  if (interrupted) throw nb::python_error();
+}
+
+}  // namespace
+
+Call::Call() {
+  if (depth++ > 0) return;
+  {
+    const std::lock_guard lock(calls.mutex);
+    if (!calls.ending || pthread_equal(calls.last, pthread_self())) {
+      calls.running++;
+      return;
+    }
+  }
+  PyEval_SaveThread();
+  sleep_forever();
+}
+
+Call::~Call() {
+  if (--depth > 0) return;
+  {
+    const std::lock_guard lock(calls.mutex);
+    calls.running--;
+  }
+  calls.changed.notify_all();
+}
+
+Unlocked::Unlocked() : state_(PyEval_SaveThread()) {}
+
+Unlocked::~Unlocked() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (abi::__forced_unwind&) {
+    // The end did not wait, and CPython before 3.14 ends threads that come back later.
+    sleep_forever();
+  }
+}
+
+void bind_end() {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end));
+  pthread_atfork([] { calls.mutex.lock(); }, [] { calls.mutex.unlock(); },
+                 [] {
+                   calls.running = depth > 0 ? 1 : 0;  // the child has no other thread
+                   calls.mutex.unlock();
+                 });
+}
+
+void bind_warnings() {
+  set_warning_handler([](const std::string& text) {
+    const nb::gil_scoped_acquire locked;
+    try {
+      nb::module_::import_("moka._log").attr("warning")(text);
+    } catch (nb::python_error& e) {
+      e.discard_as_unraisable("moka's warning");
+    }
+  });
+}
+
+}  // namespace moka::python

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "moka/moka.hpp"
+
+/// Between Python values and Moka's.
+namespace moka::python {
+
+namespace nb = nanobind;
+
+/// Raises the Python class of `kind` with `message`.
+[[noreturn]] void raise(ErrorKind kind, const std::string& message);
+/// Raises TypeError.
+[[noreturn]] void raise_type(const std::string& message);
+
+/// How files and pictures become values.
+struct Reading {
+  bool resize = false;            ///< pictures, to a size that the model takes
+  std::string fit = "scaleFill";  ///< as the command line's --fit
+  uint32_t rate = 0;              ///< of sounds in hertz; 0: as the file is
+  bool pad = false;               ///< sounds with silence, or cut their end off
+};
+
+/// The name of the value's class.
+std::string kind_of(nb::handle value);
+/// TypeError: `value` cannot be the feature because of a TypeError or ValueError; other errors are raised as they are.
+[[noreturn]] void raise_unfit(const FeatureDescription& f, nb::handle value, const nb::python_error& why);
+
+/// What the values of one prediction borrow: exported buffers and the objects behind them. Used with the interpreter
+/// lock held.
+class Borrowed {
+ public:
+  Borrowed() = default;
+  Borrowed(const Borrowed&) = delete;
+  ~Borrowed();
+  /// The memory of `object` without a copy. False, with no Python error set, when it exports none of a type that
+  /// multi-arrays have. `writable`: raises BufferError's message as invalid_argument when it is not.
+  bool array(nb::handle object, bool writable, MultiArray& out);
+  nb::handle keep(nb::object object);
+
+ private:
+  std::list<Py_buffer> buffers_;
+  std::vector<nb::object> objects_;
+};
+
+/// A Python value for the feature `f`: numbers, text, dictionaries and lists are copied; arrays (buffer protocol,
+/// DLPack, anything numpy understands) and PIL images are borrowed. `reading`: files and pictures of any kind, too;
+/// null: what Core ML's own Python module takes. TypeError names the feature.
+FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed& borrowed,
+                        const Reading* reading = nullptr);
+/// Every item of a dict. `described`: the inputs of the function; names outside it are left to Moka to refuse.
+Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed,
+                     const Reading* reading = nullptr);
+/// Output backings: arrays to write to.
+Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
+
+/// Whether the value is a PIL image.
+bool is_image(nb::handle value);
+/// The pixels of a PIL image or of an array [H, W] or [H, W, 3 or 4].
+Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed, const Reading* reading);
+/// Whether the value is a path or an open file.
+bool is_file(nb::handle value);
+/// What a file of sound, of numbers or of text holds for the feature.
+FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, const Reading& reading);
+
+/// A numpy array that shares the elements of `array`.
+nb::object to_numpy(const MultiArray& array);
+nb::object to_python(const FeatureValue& value);
+/// `given`: objects to hand back for the outputs that were written in place; may be none.
+nb::dict to_dict(const Features& features, nb::handle given);
+
+}  // namespace moka::python

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace moka::compiler {
+
+/// The class that is generated for a model file of this name (without folders and extension). Every character but
+/// letters, digits and underscores becomes an underscore, and a leading digit gets one in front.
+std::string class_name(std::string_view model_name);
+
+/// "silero-vad" for "a/silero-vad.mlpackage/".
+std::string model_name(std::string_view path);
+
+}  // namespace moka::compiler

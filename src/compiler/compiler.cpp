@@ -1,0 +1,220 @@
+#include "compiler/compiler.h"
+
+#include <set>
+
+#include "compiler/class_name.h"
+#include "compiler/metadata.h"
+#include "compiler/network_facts.h"
+#include "compiler/text_form.h"
+#include "format/mlmodelc/coremldata.h"
+#include "format/mlmodelc/write.h"
+#include "format/proto/model.pb.h"
+#include "import/importer.h"
+#include "import/mlprogram/program.h"
+#include "import/model_type.h"
+#include "ir/text_printer.h"
+
+namespace moka::compiler {
+namespace {
+
+using format::Analytics;
+using format::CoreMLData;
+
+constexpr int max_pipeline_depth = 16;
+
+/// A model while it is compiled: the whole one, or one of a pipeline's.
+struct Part {
+  const proto::Model& model;
+  const format::ModelFile& file;
+  Bytes specification;             ///< the model's own bytes
+  ir::Program* program = nullptr;  ///< of an ML program, where it is imported already
+};
+
+struct Compiled {
+  CoreMLData data;
+  Files files;  ///< without coremldata.bin
+  ModelFacts facts;
+  Analytics analytics;
+};
+
+/// Names of the weight files that a program's constants come from.
+void find_weight_files(const ir::Constant* c, std::set<std::string>& paths) {
+  if (c == nullptr) return;
+  if (!c->blob_path.empty()) paths.insert(c->blob_path);
+  for (const ir::Constant& part : c->parts) find_weight_files(&part, paths);
+}
+
+void find_weight_files(const ir::Block& block, std::set<std::string>& paths) {
+  for (const auto& op : block.ops()) {
+    for (const ir::Operand& operand : op->operands())
+      for (const ir::Value* v : operand.values) find_weight_files(v->constant(), paths);
+    for (size_t i = 0; i < op->output_count(); ++i) find_weight_files(op->output(i)->constant(), paths);
+    for (size_t i = 0; i < op->block_count(); ++i) find_weight_files(*op->block(i), paths);
+  }
+}
+
+nlohmann::json model_type_json(int type) { return {{"name", cat("MLModelType_", import::model_type_name(type))}}; }
+
+void add_program_facts(const ir::Program& program, const import::ModelDescription& description, bool lists_functions,
+                       ModelFacts& facts) {
+  facts.has_program = true;
+  for (const auto& f : program.functions) {
+    ProgramFacts own = facts_of(*f);
+    if (f->name == description.default_function) facts.program.add(own);
+    if (lists_functions) facts.functions.emplace_back(f->name, std::move(own));
+  }
+}
+
+/// The triple that Apple's compilers write.
+void set_version(CoreMLData& data) {
+  const auto major = [&]() -> uint64_t {
+    if (data.is_program()) return data.spec_version >= 9 ? data.spec_version : 5;
+    if (!data.is_neural_network() || data.spec_version <= 2) return 1;
+    return data.spec_version - 1;
+  };
+  data.version[0] = major();
+  if (data.is_neural_network() && data.spec_version <= 2) data.version[1] = data.spec_version == 2 ? 3 : 2;
+  if (data.is_neural_network() && data.spec_version == 1) data.version[2] = 1;
+  if (data.is_pipeline()) data.version[2] = 1;
+}
+
+Status compile_program(const Part& part, Compiled& out) {
+  import::ModelDescription description = MOKA_TRY(import::describe(part.model, part.file));
+  ir::Program own;
+  if (part.program == nullptr) own = MOKA_TRY(import::import_program(part.model, part.file, {}, description));
+  ir::Program& program = part.program != nullptr ? *part.program : own;
+  add_program_facts(program, description, part.model.description().functions_size() > 0, out.facts);
+  prepare_text(program, description);
+  std::set<std::string> paths;
+  for (const auto& f : program.functions) find_weight_files(f->body(), paths);
+  for (const std::string& path : paths)
+    out.files[MOKA_TRY(format::weight_file_name(path))] = MOKA_TRY(part.file.weights().file(path));
+  out.files["model.mil"] = Bytes::from(ir::print_text(program, true));
+  out.data.target = "generic";
+  out.data.functions = program.functions.size();
+  out.analytics.push_back({"NeuralNetworkModelDetails", {{"containsCustomLayer", "0"}, {"modelDimension", "0"}}});
+  return {};
+}
+
+Result<Compiled> compile_part(const Part& part, int depth);
+
+Status compile_pipeline(const Part& part, int depth, Compiled& out) {
+  if (depth >= max_pipeline_depth)
+    return fail(ErrorCode::malformed, "pipelines nest deeper than ", max_pipeline_depth, " models");
+  const auto stages = part.file.stages(part.model);
+  const std::vector<Bytes> specifications =
+      MOKA_TRY(format::stage_specifications(part.specification, static_cast<uint32_t>(part.model.Type_case())));
+  if (specifications.size() != stages.size())
+    return fail(ErrorCode::malformed, "a pipeline of ", stages.size(), " models in ", specifications.size(),
+                " messages");
+  out.data.target = "generic";
+  out.data.stages = stages.size();
+  nlohmann::json structure = nlohmann::json::array();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const std::string name = cat("model", i);
+    Compiled child = MOKA_TRY_IN(compile_part({*stages[i].model, stages[i].file, specifications[i]}, depth + 1), name);
+    for (auto& [file, bytes] : child.files) out.files[name + "/" + file] = std::move(bytes);
+    out.files[name + "/coremldata.bin"] = Bytes::from(format::write_coremldata(child.data));
+    out.data.target += cat(".", name, "v", child.data.version[0], ".", child.data.version[1], ".",
+                           child.data.version[2], child.data.target);
+    out.facts.has_program |= child.facts.has_program;
+    out.facts.program.add(child.facts.program);
+    structure.push_back(child.facts.model_type);
+  }
+  out.facts.model_type["structure"] = std::move(structure);
+  out.files["modelNames/coremldata.bin"] = Bytes::from(format::write_strings(format::stage_names(part.model)));
+  out.analytics.push_back({"PipelineModelDetails", {{"modelDimension", cat(stages.size())}}});
+  return {};
+}
+
+/// The metadata of a description whose inputs are optional where the file says so. An import makes thresholds of
+/// detectors optional besides.
+nlohmann::json metadata_as_described(const format::ModelFile& file, import::ModelDescription d,
+                                     const ModelFacts& facts) {
+  for (const auto& input : file.spec().description().input())
+    for (import::FeatureDescription& f : d.functions[0].inputs)
+      if (f.name == input.name()) f.optional = input.type().isoptional();
+  return metadata(d, facts);
+}
+
+Result<Compiled> compile_part(const Part& part, int depth) {
+  Compiled out;
+  out.data.type = static_cast<uint32_t>(part.model.Type_case());
+  out.data.spec_version = static_cast<uint32_t>(part.model.specificationversion());
+  out.facts.model_type = model_type_json(static_cast<int>(out.data.type));
+  set_version(out.data);
+  if (out.data.is_program()) {
+    MOKA_TRY(compile_program(part, out));
+  } else if (out.data.is_pipeline()) {
+    MOKA_TRY(compile_pipeline(part, depth, out));
+  } else {
+    if (out.data.is_neural_network()) add_network_facts(part.model, part.file, out.facts);
+    for (uint64_t& v : out.data.version) v = 0;
+    out.data.version[0] = 1;
+    out.data.target = "spec";
+    out.data.spec = part.specification;
+    return out;
+  }
+  const bool with_metadata = !out.data.is_neural_network();
+  out.data.description = Bytes::from(format::serialize_description(part.model.description(), with_metadata));
+  return out;
+}
+
+}  // namespace
+
+Result<Files> compile(const format::ModelFile& file, const std::string& name) {
+  if (file.compiled() != nullptr)
+    return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
+  // What cannot be imported cannot be loaded once it is compiled.
+  import::ImportedModel imported = MOKA_TRY(import::import_model(file, {}));
+  const bool program = file.spec().has_mlprogram();
+  Compiled out = MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr}, 0));
+  out.facts.class_name = class_name(name);
+  out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
+  out.files["metadata.json"] = Bytes::from(metadata_as_described(file, imported.description, out.facts).dump(2));
+  const bool package = file.container() == format::Container::mlpackage;
+  out.analytics.push_back(
+      {"SpecificationDetails", {{"modelHash", format::hash(file.raw())}, {"modelName", package ? "model" : name}}});
+  out.files["analytics/coremldata.bin"] = Bytes::from(format::write_analytics(out.analytics));
+  return std::move(out.files);
+}
+
+namespace {
+
+nlohmann::json parse(const Bytes& bytes) {
+  auto text = bytes.text();
+  return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+}
+
+/// Without importing the model, which also models have that only Apple's systems run.
+Result<nlohmann::json> described_metadata(const format::ModelFile& file, const std::string& name) {
+  const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
+  ModelFacts facts;
+  facts.class_name = class_name(name);
+  facts.model_type = model_type_json(import::model_type(file.spec(), file));
+  for (const auto& stage : file.stages(file.spec()))
+    facts.model_type["structure"].push_back(model_type_json(import::model_type(*stage.model, stage.file)));
+  add_network_facts(file.spec(), file, facts);
+  if (import::model_type(file.spec(), file) == import::kMLProgram) {
+    const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
+    add_program_facts(program, description, file.spec().description().functions_size() > 0, facts);
+  }
+  return metadata_as_described(file, description, facts);
+}
+
+}  // namespace
+
+Result<nlohmann::json> metadata_of(const format::ModelFile& file, const std::string& name) {
+  if (file.compiled() == nullptr) {
+    if (auto files = compile(file, name); files.ok()) return parse(files->at("metadata.json"));
+    return described_metadata(file, name);
+  }
+  if (const Bytes& own = file.compiled()->metadata_json; !own.empty()) {
+    nlohmann::json parsed = parse(own);
+    if (parsed.is_discarded()) return fail(ErrorCode::malformed, "metadata.json is not JSON");
+    return parsed;
+  }
+  return described_metadata(file, name);
+}
+
+}  // namespace moka::compiler

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "compiler/metadata.h"
+#include "format/model_file.h"
+
+namespace moka::compiler {
+
+/// Counts of layers by the specification's names, and the element types of the weights; nothing for other models.
+void add_network_facts(const proto::Model& model, const format::ModelFile& file, ModelFacts& facts);
+
+}  // namespace moka::compiler

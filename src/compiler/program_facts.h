@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "ir/program.h"
+
+/// What metadata.json says of programs.
+namespace moka::compiler {
+
+struct ProgramFacts {
+  std::map<std::string, int64_t> histogram;  ///< "Ios16.conv" or, where iOS 15's definition holds, "Conv"
+  std::set<std::string> compute, storage;    ///< names of element types: "Float16", "Palettized (4 bits)"
+  void add(const ProgramFacts& other);
+};
+
+ProgramFacts facts_of(const ir::Function& function);
+
+/// "Float16", "Mixed (Float16, Int32)"; empty for none.
+std::string precision(const std::set<std::string>& types);
+/// "Float16", "Int8", "UInt8"; empty for strings.
+std::string type_name(ir::DType type);
+
+}  // namespace moka::compiler

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "devices/cpu/common/common.h"
+#include "devices/cpu/vector/gemm.h"
+
+namespace moka::devices::cpu {
+
+/// x [rows, depth] times constant weights [depth, made]. Weight (k, column) is at k * row_step + column * column_step.
+struct ConstantProduct {
+  int64_t rows = 0, depth = 0, made = 0;  ///< made: columns of the result
+  int64_t row_step = 0, column_step = 0;
+  int x = -1, weights = -1, bias = -1, addend = -1;  ///< indices in all_args; negative: none
+
+  double flops() const {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(made) * static_cast<double>(depth);
+  }
+};
+
+/// How weights are packed. This does not depend on the number of rows, so plans for other shapes share them.
+struct Panels {
+  const vector::Gemm* gemm = nullptr;
+  /// Pairs of neighbouring panels for kernels/gemm_strassen.cpp. After the panels there is one float per pair: 1 if the
+  /// sizes of the two panels' columns are alike, so that they may be added, else 0.
+  int64_t pairs = 0;
+
+  int64_t floats(const ConstantProduct& p) const { return vector::packed_count(*gemm, p.depth, p.made); }
+};
+Panels panels_of(const ConstantProduct& p);
+Panels halved_panels(const ConstantProduct& p);  ///< with as many pairs as possible
+std::shared_ptr<const PackedFloats> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
+                                                  const Panels& panels);
+
+constexpr int64_t kHalvedRows = 256;   ///< rows per block that is cut into halves
+constexpr int64_t kHalvedDepth = 384;  ///< most depth of a quarter
+/// Whether seven products of quarters, with the sums they need, are well below the cost of all eight.
+bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs);
+
+/// Whether two rows or columns with these sums of squares may be added. The error then stays small relative to both.
+bool are_alike(float a, float b);
+constexpr float kLargeSquares = 1e30f;  ///< above it, sums might overflow a float
+
+/// The product of a linear or a matmul with constant weights. nullopt: there is none, and `refusal` says why.
+std::optional<ConstantProduct> constant_product(const MatchCall& m, std::string& refusal);
+
+}  // namespace moka::devices::cpu

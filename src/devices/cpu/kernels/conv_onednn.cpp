@@ -1,0 +1,281 @@
+#include <algorithm>
+
+#include "devices/cpu/kernels/family.h"
+#include "devices/cpu/onednn.h"
+#include "ops/common/window.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+using namespace onednn;
+using dnnl::algorithm;
+using dnnl::prop_kind;
+using ops::Window;
+
+Dims dims_of(const ir::Ints& v) { return {v.begin(), v.end()}; }
+
+struct Geometry {
+  Dims strides, dilations, begin, end;
+};
+
+// oneDNN computes some sizes and offsets in 32 bits.
+constexpr int64_t kLargest = int64_t{1} << 28, kFar = int64_t{1} << 24;
+
+/// False when oneDNN cannot express the window or when its 32-bit offsets could overflow. oneDNN refuses negative
+/// paddings but rounds the number of window positions down. So a tail that no window reaches needs no negative padding.
+bool geometry_of(const Window& w, Geometry& g) {
+  g.strides = dims_of(w.strides);
+  g.begin = dims_of(w.pads_begin);
+  for (int i = 0; i < w.rank; i++) {
+    if (std::max(w.in[i], w.out[i]) > kLargest) return false;
+    if (std::max({w.strides[i], w.extent(i), w.pads_begin[i], w.pads_end[i]}) > kFar) return false;
+    g.dilations.push_back(w.dilations[i] - 1);
+    const int64_t end = std::max<int64_t>(w.pads_end[i], 0);
+    if (end > w.pads_end[i] + w.strides[i] - 1) return false;
+    g.end.push_back(end);
+  }
+  return true;
+}
+
+struct Format {
+  Layout in, out;
+  bool fused;
+};
+
+/// The layouts to ask oneDNN for: whatever is fastest, row-major, or channels last.
+enum class Order { best, rows, last };
+constexpr std::string_view kConv[] = {"cpu.conv.onednn", "cpu.conv.onednn_rows", "cpu.conv.onednn_last"};
+constexpr std::string_view kConvTranspose[] = {"cpu.conv_transpose.onednn", "cpu.conv_transpose.onednn_rows",
+                                               "cpu.conv_transpose.onednn_last"};
+
+/// The formats to try, best first. A blocked result pays even if its block is mostly padding. Few input channels are
+/// read row-major; oneDNN then sums all taps in one float, so for long windows its matrix product is more accurate.
+std::vector<Format> formats(const MatchCall& m, int64_t in, int64_t taps, bool fused, Order order) {
+  constexpr int64_t kLongWindow = 128;
+  std::vector<Format> f;
+  if (order == Order::last) {
+    if (fused && (in >= channel_block() || taps <= kLongWindow))
+      f.push_back({Layout::channels_last(), Layout::channels_last(), true});
+    return f;
+  }
+  if (fused) {
+    if (order == Order::best && in >= channel_block())
+      f.push_back({blocked(), blocked(), true});
+    else if (order == Order::best && taps <= kLongWindow)
+      f.push_back({{}, blocked(), true});
+    f.push_back({{}, {}, true});
+  }
+  if (m.epilogue.empty() && !m.call.has_addend()) return f;
+  f.push_back({{}, {}, false});
+  return f;
+}
+
+/// The weights of a part of a convolution, in MIL's order, described as oneDNN's [groups,] out, in, kernel...
+struct PlainWeights {
+  Desc desc;
+  int64_t first;  ///< the part's first element
+};
+PlainWeights plain_weights(const ir::Shape& s, int64_t groups, bool transposed, const Part& part) {
+  const int64_t taps = s.count(2, s.rank());
+  const int64_t a = s[0] / groups, b = s[1], out = part.channels / part.groups;
+  Dims dims, strides;
+  if (groups > 1) {
+    dims.push_back(part.groups);
+    strides.push_back(a * b * taps);
+  }
+  if (transposed) {
+    dims.insert(dims.end(), {out, a});
+    strides.insert(strides.end(), {taps, b * taps});
+  } else {
+    dims.insert(dims.end(), {out, b});
+    strides.insert(strides.end(), {b * taps, taps});
+  }
+  int64_t step = taps;
+  for (int i = 2; i < s.rank(); i++) {
+    step /= s[i];
+    dims.push_back(s[i]);
+    strides.push_back(step);
+  }
+  const int64_t first = groups > 1 ? part.group * a * b * taps : part.channel * (transposed ? 1 : b) * taps;
+  return {strided(dims, strides), first};
+}
+
+Desc any_like(const Desc& d) { return any(d.dims()); }
+
+template <class Make>
+Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Order order,
+                   Make make) {
+  const ir::OpCall& call = given.call;
+  const ir::Shape &x = call.shape("x"), &weight = call.shape("weight"), &y = given.outputs[0].shape();
+  const double flops = 2.0 * static_cast<double>(weight.count()) * static_cast<double>(x[0]) *
+                       static_cast<double>(transposed ? w.in_count() : w.out_count());
+  MatchCall m = with_threads_for(given, flops);
+  if (order == Order::rows) m.threads = 1;  // oneDNN's matrix product would divide sums among threads
+  Geometry g;
+  if (!geometry_of(w, g)) return Match::no("sizes or paddings that oneDNN has not");
+  const bool constant = m.is_constant("weight");
+  const bool bias = call.has("bias");
+  dnnl::post_ops post;
+  const bool fused = append_epilogues(m, post) == m.epilogue.size();
+  std::string slow;
+  OneThread scope;
+  for (const Format& f : formats(m, x[1], w.taps(), fused, order)) {
+    const bool afterwards = m.call.has_addend() && !f.fused;
+    const dnnl::primitive_attr attr = attributes(f.fused ? post : dnnl::post_ops());
+    std::vector<Launch> launches;
+    try {
+      const auto parts = divide(x, f.in, y, f.out, w.groups, afterwards ? 1 : m.threads);
+      for (const Part& part : parts) {
+        const Run in = input_of(part, x, f.in, w.groups), out = result_of(part, y, f.out);
+        const PlainWeights plain = plain_weights(weight, w.groups, transposed, part);
+        auto pd = make(describe(in.shape, f.in), constant ? any_like(plain.desc) : plain.desc,
+                       bias ? row_major({part.channels}) : Desc(), describe(out.shape, f.out), g, attr);
+        if (pd.get(true) == nullptr) break;
+        if (is_plain_loops(pd)) {
+          slow = pd.impl_info_str();
+          break;
+        }
+        Launch& launch = launches.emplace_back(pd);
+        launch.in(DNNL_ARG_SRC, pd.src_desc(), call.arg_index("x"), in.first);
+        if (constant)
+          launch.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain.desc, plain.first);
+        else
+          launch.in(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain.first);
+        if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), call.arg_index("bias"), part.channel);
+        launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
+        if (m.call.has_addend() && f.fused) launch.addend(call.arg_index("addend"));
+      }
+      if (launches.size() < parts.size()) continue;
+      m.threads = static_cast<int>(parts.size());
+      KernelChoice c = choose(name, launches, m);
+      c.in = in_layouts(m, "x", f.in);
+      if (m.call.has_addend() && f.fused) c.in[static_cast<size_t>(call.arg_index("addend"))] = f.out;
+      c.out = {f.out};
+      c.epilogues = f.fused ? m.epilogue.size() : 0;
+      c.cost = cost_of(m, flops, traffic(m));
+      if (afterwards) add_afterwards(c, m);
+      return Match::yes(std::move(c));
+    } catch (const dnnl::error& e) {
+      slow = e.what();
+    }
+  }
+  return Match::no(slow.empty() ? "no oneDNN implementation" : cat("only ", slow, " of oneDNN"));
+}
+
+template <Order order>
+Match match_conv(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto w = ops::conv_window(m.call);
+  if (!w.ok()) return Match::no("an invalid window");
+  return match_window(
+      m, *w, kConv[static_cast<size_t>(order)], false, order,
+      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
+        dnnl::convolution_forward::desc d =
+            b.is_zero() ? dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
+                                                          x, k, y, g.strides, g.dilations, g.begin, g.end)
+                        : dnnl::convolution_forward::desc(prop_kind::forward_inference, algorithm::convolution_direct,
+                                                          x, k, b, y, g.strides, g.dilations, g.begin, g.end);
+        return dnnl::convolution_forward::primitive_desc(d, a, engine(), true);
+      });
+}
+
+template <Order order>
+Match match_conv_transpose(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+  auto w = ops::conv_transpose_window(m.call);
+  if (!w.ok()) return Match::no("an invalid window");
+  return match_window(
+      m, *w, kConvTranspose[static_cast<size_t>(order)], true, order,
+      [](const Desc& x, const Desc& k, const Desc& b, const Desc& y, const Geometry& g, const dnnl::primitive_attr& a) {
+        dnnl::deconvolution_forward::desc d =
+            b.is_zero()
+                ? dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct, x, k,
+                                                    y, g.strides, g.dilations, g.begin, g.end)
+                : dnnl::deconvolution_forward::desc(prop_kind::forward_inference, algorithm::deconvolution_direct, x, k,
+                                                    b, y, g.strides, g.dilations, g.begin, g.end);
+        return dnnl::deconvolution_forward::primitive_desc(d, a, engine(), true);
+      });
+}
+
+Match match_pool(const MatchCall& given, algorithm a) {
+  if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
+  auto w = ops::pool_window(given.call);
+  if (!w.ok()) return Match::no("an invalid window");
+  const double flops = static_cast<double>(given.outputs[0].shape().count()) * static_cast<double>(w->taps());
+  MatchCall m = with_threads_for(given, flops);
+  Geometry g;
+  if (!geometry_of(*w, g)) return Match::no("sizes or paddings that oneDNN has not");
+  // oneDNN iterates over the whole window, padding included.
+  for (int i = 0; i < w->rank; i++)
+    if (w->kernel[i] > 2 * w->in[i] + 64) return Match::no("a window that is mostly padding");
+  for (int i = 0; i < w->rank; i++)
+    if (w->pads_begin[i] >= w->kernel[i] || g.end[static_cast<size_t>(i)] >= w->kernel[i])
+      return Match::no("a window that lies in padding alone");
+  const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
+  const Layout layout = layout_of(m, "x") == blocked() ? blocked() : Layout{};
+  dnnl::post_ops post;
+  bool fused = append_epilogues(m, post) == m.epilogue.size();
+  OneThread scope;
+  for (int attempt = 0; attempt < 2; attempt++) {
+    const Layout l = attempt == 0 ? layout : Layout{};
+    if (attempt > 0) fused = false;
+    if (!fused && !l.is_row_major()) continue;
+    const dnnl::primitive_attr attr = attributes(fused ? post : dnnl::post_ops());
+    std::vector<Launch> launches;
+    try {
+      const auto parts = divide(x, l, y, l, x[1], m.threads);
+      for (const Part& part : parts) {
+        const Run in = input_of(part, x, l, x[1]), out = result_of(part, y, l);
+        dnnl::pooling_forward::desc d(prop_kind::forward_inference, a, describe(in.shape, l), describe(out.shape, l),
+                                      g.strides, dims_of(w->kernel), g.begin, g.end);
+        dnnl::pooling_forward::primitive_desc pd(d, attr, engine(), true);
+        if (pd.get(true) == nullptr) break;
+        Launch& launch = launches.emplace_back(pd);
+        launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"), in.first);
+        launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
+      }
+      if (launches.size() < parts.size()) continue;
+      m.threads = static_cast<int>(parts.size());
+      KernelChoice c = choose("cpu.avg_pool.onednn", launches, m);
+      c.in = in_layouts(m, "x", l);
+      c.out = {l};
+      c.epilogues = fused ? m.epilogue.size() : 0;
+      c.cost = cost_of(m, flops, traffic(m));
+      return Match::yes(std::move(c));
+    } catch (const dnnl::error&) {
+    }
+  }
+  return Match::no("no oneDNN implementation");
+}
+
+Match match_avg_pool(const MatchCall& m) {
+  auto exclude = m.call.flag("exclude_padding_from_average");
+  const bool e = exclude.ok() && *exclude;
+  return match_pool(m, e ? algorithm::pooling_avg_exclude_padding : algorithm::pooling_avg_include_padding);
+}
+
+}  // namespace
+
+KernelFamily family_conv_onednn() {
+  static const KernelDef defs[] = {
+      {.name = kConv[0], .ops = {"conv"}, .match = match_conv<Order::best>, .addend = true, .measured = true},
+      {.name = kConv[1], .ops = {"conv"}, .match = match_conv<Order::rows>, .addend = true, .measured = true},
+      {.name = kConv[2], .ops = {"conv"}, .match = match_conv<Order::last>, .addend = true, .measured = true},
+      {.name = kConvTranspose[0],
+       .ops = {"conv_transpose"},
+       .match = match_conv_transpose<Order::best>,
+       .measured = true},
+      {.name = kConvTranspose[1],
+       .ops = {"conv_transpose"},
+       .match = match_conv_transpose<Order::rows>,
+       .measured = true},
+      {.name = kConvTranspose[2],
+       .ops = {"conv_transpose"},
+       .match = match_conv_transpose<Order::last>,
+       .measured = true},
+      {.name = "cpu.avg_pool.onednn", .ops = {"avg_pool"}, .match = match_avg_pool}};
+  return {120, defs};
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,174 @@
+#include "devices/simulator/queue.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "kernel/epilogue.h"
+
+namespace moka::devices::simulator {
+
+using namespace kernel;
+
+namespace {
+
+constexpr size_t kAlignment = 256;
+constexpr int kLongestDelay = 50;  // microseconds
+
+class SimulatedMemory final : public Memory {
+ public:
+  size_t alignment() const override { return kAlignment; }
+  Result<std::shared_ptr<Buffer>> allocate(size_t bytes) const override {
+    try {
+      return std::shared_ptr<Buffer>(std::make_shared<SimulatedBuffer>(bytes));
+    } catch (const std::bad_alloc&) {
+      return fail(ErrorCode::out_of_budget, "no memory for a buffer of ", bytes, " bytes");
+    }
+  }
+  Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const override {
+    if (offset > to.bytes() || bytes > to.bytes() - offset)
+      return fail(ErrorCode::internal, bytes, " bytes at ", offset, " are written to a buffer of ", to.bytes());
+    std::memcpy(static_cast<SimulatedBuffer&>(to).data() + offset, from, bytes);
+    return {};
+  }
+};
+
+/// Runs jobs in order, each after a random delay.
+class Worker {
+ public:
+  Worker() : thread_([this] { loop(); }) {}
+  ~Worker() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+  void add(std::function<void()> job) {
+    {
+      std::lock_guard lock(mutex_);
+      jobs_.push_back(std::move(job));
+    }
+    wake_.notify_one();
+  }
+
+ private:
+  void loop() {
+    std::minstd_rand random(std::random_device{}());
+    for (;;) {
+      std::function<void()> job;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+        if (jobs_.empty()) return;
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % kLongestDelay));
+      job();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+/// A value that crosses: the host's copy of it and where it is in the device's memory.
+struct Crossing {
+  std::vector<std::byte> host;
+  BufferView at;
+};
+
+class SimulatedSubmission final : public Submission {
+ public:
+  explicit SimulatedSubmission(std::shared_ptr<Worker> worker) : worker_(std::move(worker)) {}
+  ~SimulatedSubmission() override { (void)wait(); }
+
+  Status add(std::span<const BufferView> views, std::vector<Crossing>& to) {
+    for (const BufferView& v : views)
+      to.push_back({std::vector<std::byte>(MOKA_TRY(storage_bytes(v.dtype, v.shape, v.layout))), v});
+    return {};
+  }
+  std::byte* upload(size_t i) override { return uploads[i].host.data(); }
+  const std::byte* download(size_t i) const override { return downloads[i].host.data(); }
+  Status submit() override {
+    std::lock_guard lock(mutex_);
+    running_ = true;
+    worker_->add([this] {
+      Status s = run();
+      std::lock_guard done(mutex_);
+      status_ = std::move(s);
+      running_ = false;
+      done_.notify_all();
+    });
+    return {};
+  }
+  Status wait() override {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return !running_; });
+    return std::exchange(status_, Status{});
+  }
+
+  std::vector<Crossing> uploads, downloads;
+  SimulatedRecorder recorder;
+
+ private:
+  Status run() {
+    for (const Crossing& u : uploads)
+      if (!u.host.empty()) std::memcpy(data_of(u.at), u.host.data(), u.host.size());
+    for (const auto& work : recorder.work) MOKA_TRY(work());
+    for (Crossing& d : downloads)
+      if (!d.host.empty()) std::memcpy(d.host.data(), data_of(d.at), d.host.size());
+    return {};
+  }
+  std::shared_ptr<Worker> worker_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool running_ = false;
+  Status status_;
+};
+
+class SimulatedQueue final : public Queue {
+ public:
+  Result<std::unique_ptr<Submission>> compile(const Region& region) override {
+    auto s = std::make_unique<SimulatedSubmission>(worker_);
+    MOKA_TRY(s->add(region.uploads, s->uploads));
+    MOKA_TRY(s->add(region.downloads, s->downloads));
+    for (const RegionStep& step : region.steps) {
+      MOKA_TRY(step.choice->record(s->recorder, {step.in, step.out, step.scratch, step.call}));
+      if (step.epilogue.empty()) continue;
+      s->recorder.work.push_back([out = step.out[0], epilogue = step.epilogue]() -> Status {
+        apply_epilogues(epilogue, {out.dtype, out.shape, data_of(out)});
+        return {};
+      });
+    }
+    return std::unique_ptr<Submission>(std::move(s));
+  }
+
+ private:
+  std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
+};
+
+}  // namespace
+
+SimulatedBuffer::SimulatedBuffer(size_t bytes) : Buffer(bytes), data_(new std::byte[bytes]) {
+  std::memset(data_.get(), 0xff, bytes);
+}
+
+std::byte* data_of(const BufferView& v) { return static_cast<const SimulatedBuffer*>(v.buffer)->data() + v.offset; }
+
+const Memory& memory() {
+  static const SimulatedMemory m;
+  return m;
+}
+
+std::unique_ptr<Queue> open_queue() { return std::make_unique<SimulatedQueue>(); }
+
+}  // namespace moka::devices::simulator

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernel/memory.h"
+
+namespace moka::devices::simulator {
+
+class SimulatedBuffer final : public kernel::Buffer {
+ public:
+  explicit SimulatedBuffer(size_t bytes);
+  /// For the device's own thread.
+  std::byte* data() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+};
+
+/// The bytes of a view.
+std::byte* data_of(const kernel::BufferView& v);
+
+/// Work in the order in which it is recorded.
+class SimulatedRecorder final : public kernel::Recorder {
+ public:
+  std::vector<std::function<Status()>> work;
+};
+
+const kernel::Memory& memory();
+std::unique_ptr<kernel::Queue> open_queue();
+
+}  // namespace moka::devices::simulator

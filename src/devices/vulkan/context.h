@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/vulkan/api.h"
+
+/// The Vulkan device of a process.
+///
+///     Context     instance, device and queue, and what the driver can do
+///     Pipelines   compiled shaders, made once per process (pipelines.h)
+///     Memory, Queue, Submission   the contract of kernel/memory.h (memory.h, queue.h)
+///     Recorder    what kernels add dispatches to (recorder.h)
+namespace moka::devices::vulkan {
+
+class Pipelines;
+
+/// What kernels have to know of a driver.
+struct Features {
+  std::string name;
+  uint32_t vendor = 0;
+  bool is_processor = false;  ///< a driver that computes on the CPU, as Mesa's lavapipe does
+  bool half_storage = false;  ///< buffers of float16
+  bool half = false;          ///< arithmetic in float16
+  bool byte_storage = false;  ///< buffers of bytes
+  bool int8 = false;          ///< arithmetic in int8
+  bool unified = false;       ///< the host can write all of the device's memory at full speed
+  uint32_t subgroup = 1;      ///< invocations
+  bool subgroup_arithmetic = false;
+  uint64_t max_range = 0;       ///< maxStorageBufferRange, bytes
+  uint64_t max_allocation = 0;  ///< maxMemoryAllocationSize, bytes
+  uint64_t alignment = 64;      ///< minStorageBufferOffsetAlignment, at least 64
+  uint32_t max_groups = 0;      ///< maxComputeWorkGroupCount[0]
+  uint32_t max_groups_y = 0, max_groups_z = 0;
+};
+
+/// Made when it is first asked for. Thread-safe but for `queue`, which `queue_mutex` guards.
+class Context {
+ public:
+  /// That of this process: a child made by fork gets one of its own. Error: unsupported, with the reason.
+  static Result<std::shared_ptr<Context>> get();
+  /// Whether there is a device, asked once; the reason when there is none.
+  static Result<Features> probe();
+  ~Context();
+  Context(const Context&) = delete;
+
+  const Api& api() const { return api_; }
+  VkDevice device() const { return device_; }
+  const Features& features() const { return features_; }
+  Pipelines& pipelines() const { return *pipelines_; }
+  /// Whether this is the process that made it; else its handles must not be touched.
+  bool is_own() const;
+
+  Status submit(VkCommandBuffer commands, VkFence fence);
+  /// Index of a memory type among `allowed` that has all of `wanted`; -1: none.
+  int memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) const;
+  /// Messages of the validation layer of errors and warnings; with MOKA_VULKAN_VALIDATION=1 only.
+  uint64_t validation_messages() const { return messages_; }
+  bool validates() const { return messenger_ != VK_NULL_HANDLE; }
+
+ private:
+  Context() = default;
+  static Result<std::shared_ptr<Context>> make();
+  Status make_instance();
+  Status choose_device();
+  Status make_device();
+
+  Api api_;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  uint32_t family_ = 0;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  std::mutex queue_mutex_;
+  VkPhysicalDeviceMemoryProperties memory_{};
+  Features features_;
+  std::unique_ptr<Pipelines> pipelines_;
+  std::atomic<uint64_t> messages_ = 0;
+  int process_ = 0;
+  friend class CommandPool;
+};
+
+/// A command buffer of its own pool, so that threads may record at the same time.
+class CommandPool {
+ public:
+  static Result<std::unique_ptr<CommandPool>> make(std::shared_ptr<Context> context);
+  ~CommandPool();
+  VkCommandBuffer buffer() const { return buffer_; }
+  VkFence fence() const { return fence_; }
+  /// Starts the commands.
+  Status submit();
+  /// Returns when they are done.
+  Status wait();
+
+ private:
+  explicit CommandPool(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  std::shared_ptr<Context> context_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer buffer_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  bool running_ = false;
+};
+
+}  // namespace moka::devices::vulkan

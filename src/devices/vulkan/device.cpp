@@ -1,0 +1,59 @@
+#include "devices/vulkan/device.h"
+
+#include "devices/vulkan/kernels/families.h"
+
+namespace moka::devices::vulkan {
+
+namespace {
+
+struct Found {
+  std::string description;
+  std::vector<KernelDef> kernels;
+};
+
+/// Looked for when it is first asked for: loading drivers takes time and memory.
+const Found& found() {
+  static const auto* f = [] {
+    auto* made = new Found;
+    auto features = Context::probe();
+    if (!features.ok()) {
+      made->description = cat("no GPU: ", features.error().message());
+      return made;
+    }
+    made->description = features->name;
+    if (!features->half_storage) made->description += ", without float16";
+    for (auto family : {elementwise_kernels()}) made->kernels.insert(made->kernels.end(), family.begin(), family.end());
+    return made;
+  }();
+  return *f;
+}
+
+class Vulkan final : public kernel::Device {
+ public:
+  std::string_view name() const override { return "vulkan"; }
+  std::string description() const override { return found().description; }
+  std::string identity() const override { return found().description; }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
+  int rank() const override { return -1; }
+  std::span<const KernelDef> kernels() const override { return found().kernels; }
+  const kernel::Memory* memory() const override { return &memory_; }
+  Result<std::unique_ptr<kernel::Queue>> open_queue() const override {
+    return std::unique_ptr<kernel::Queue>(std::make_unique<VulkanQueue>(MOKA_TRY(Context::get())));
+  }
+  Match convert(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to) const override {
+    return match_conversion(dtype, shape, from, to);
+  }
+  bool applies(const ir::Epilogue& e) const override { return function_of(e).has_value(); }
+
+ private:
+  VulkanMemory memory_;
+};
+
+}  // namespace
+
+const kernel::Device& device() {
+  static const Vulkan d;
+  return d;
+}
+
+}  // namespace moka::devices::vulkan

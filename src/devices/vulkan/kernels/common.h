@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "devices/vulkan/recorder.h"
+#include "devices/vulkan/shaders/numbers.h"
+#include "kernel/memory.h"
+
+/// What the kernel families share.
+namespace moka::devices::vulkan {
+
+using kernel::BufferView;
+using kernel::KernelChoice;
+using kernel::KernelDef;
+using kernel::Layout;
+using kernel::Match;
+using kernel::MatchCall;
+using kernel::PrepareContext;
+using kernel::RecordArgs;
+using kernel::Recorder;
+
+/// How buffers hold the elements of a tensor; the names of shaders' variants.
+enum class Element : uint8_t { f32, f16, i32, u8 };
+std::string_view name_of(Element e);
+constexpr size_t size_of(Element e) { return e == Element::u8 ? 1 : e == Element::f16 ? 2 : 4; }
+/// nullopt where no shader reads such elements.
+std::optional<Element> element_of(ir::DType t, Layout layout = {});
+/// That of floating-point results: float16 where the program computes it and the driver can store it.
+Element float_element(const MatchCall& m, size_t output = 0);
+
+/// Why tensors cannot be read or written here: not tensors, empty, or larger than a driver's buffers. Empty: they can.
+std::string refusal_of(const MatchCall& m, std::initializer_list<std::string_view> params);
+/// The same, and all of them, outputs included, are of floating point.
+std::string refusal_of_floats(const MatchCall& m, std::initializer_list<std::string_view> params);
+
+/// A choice that reads `params` (those that are there) while running and all other inputs only before. Tensors of fp32
+/// among them and the outputs are held as `floats`.
+KernelChoice choice_of(const MatchCall& m, std::string_view kernel, std::initializer_list<std::string_view> params,
+                       Element floats = Element::f32);
+/// Adds estimated seconds of so many multiply-adds and of the bytes of all tensors that it reads while running.
+void set_cost(KernelChoice& c, const MatchCall& m, double multiply_adds = 0);
+
+/// An elementwise function with its constants.
+struct Function {
+  uint32_t number = F_NONE;
+  float a = 0, b = 0;
+};
+/// The function an operation is; nullopt: none, or with a parameter that is not known.
+std::optional<Function> function_of(const ir::OpCall& call);
+std::optional<Function> function_of(const ir::Epilogue& e);
+std::vector<std::string_view> function_operations();
+/// What a shader applies to its result: the first epilogues of an operation, as many as shaders take.
+struct After {
+  std::array<Function, 2> functions;
+  size_t count = 0;
+  std::vector<uint32_t> constants(std::initializer_list<uint32_t> first) const;
+};
+After after_of(std::span<const ir::Epilogue> epilogues);
+/// In push constants.
+struct AfterParams {
+  float a1 = 0, b1 = 0, a2 = 0, b2 = 0;
+  explicit AfterParams(const After& a)
+      : a1(a.functions[0].a), b1(a.functions[0].b), a2(a.functions[1].a), b2(a.functions[1].b) {}
+};
+
+inline VulkanRecorder& recorder_of(Recorder& r) { return static_cast<VulkanRecorder&>(r); }
+inline const BufferView& view(std::span<const BufferView> all, int i) { return all[static_cast<size_t>(i)]; }
+std::string shader_name(std::string_view stem, Element e);
+
+/// A constant input as a kernel reads it, in the device's memory from `prepare` on.
+struct Uploaded {
+  std::shared_ptr<const kernel::Buffer> buffer;
+};
+/// Makes `c` upload the input `arg` before its first run: `fill` writes `count` numbers, which are held as `e`. What
+/// `c` prepares already it still does. `key` as in PrepareContext::pack.
+std::shared_ptr<const Uploaded> uploaded_before(KernelChoice& c, int arg, std::string key, int64_t count, Element e,
+                                                std::function<Status(const ir::TensorView& value, float* to)> fill);
+
+uint32_t u32(int64_t v);
+
+}  // namespace moka::devices::vulkan

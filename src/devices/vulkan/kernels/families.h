@@ -1,0 +1,14 @@
+#pragma once
+
+#include "devices/vulkan/kernels/common.h"
+
+namespace moka::devices::vulkan {
+
+std::span<const KernelDef> elementwise_kernels();
+
+/// Epilogues that a kernel left, applied in place.
+Status record_epilogues(Recorder& recorder, std::span<const ir::Epilogue> epilogues, const BufferView& y);
+/// A conversion of row-major fp32 to float16 or back.
+Match match_conversion(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to);
+
+}  // namespace moka::devices::vulkan

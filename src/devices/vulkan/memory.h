@@ -1,0 +1,38 @@
+#pragma once
+
+#include "devices/vulkan/context.h"
+#include "kernel/memory.h"
+
+namespace moka::devices::vulkan {
+
+/// A buffer with memory of its own.
+class VulkanBuffer final : public kernel::Buffer {
+ public:
+  enum class Use : uint8_t {
+    device,  ///< the device's memory; the host sees it where memory is unified
+    staging  ///< host memory that the device copies from and to
+  };
+  static Result<std::shared_ptr<VulkanBuffer>> make(std::shared_ptr<Context> context, size_t bytes, Use use);
+  ~VulkanBuffer() override;
+
+  VkBuffer handle() const { return buffer_; }
+  /// Where the host sees it; nullptr when it does not.
+  std::byte* mapped() const { return mapped_; }
+  const Context* context() const { return context_.get(); }
+
+ private:
+  VulkanBuffer(std::shared_ptr<Context> context, size_t bytes) : Buffer(bytes), context_(std::move(context)) {}
+  std::shared_ptr<Context> context_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  std::byte* mapped_ = nullptr;
+};
+
+class VulkanMemory final : public kernel::Memory {
+ public:
+  size_t alignment() const override;
+  Result<std::shared_ptr<kernel::Buffer>> allocate(size_t bytes) const override;
+  Status write(kernel::Buffer& to, size_t offset, const void* from, size_t bytes) const override;
+};
+
+}  // namespace moka::devices::vulkan

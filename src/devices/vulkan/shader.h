@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace moka::devices::vulkan {
+
+/// A variant of a file in shaders/, compiled when the project is built: "binary_f32".
+struct Shader {
+  std::string_view name;
+  std::span<const uint32_t> code;
+  int bindings;
+};
+
+/// All of them; written by the build.
+std::span<const Shader> shaders();
+/// nullptr when there is none of that name.
+const Shader* find_shader(std::string_view name);
+
+}  // namespace moka::devices::vulkan

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "format/mlmodel/payload_cutter.h"
+
+namespace moka::format {
+
+/// The inverse of cut_payloads for the weights of neural networks: a serialized Model in which each payload_index is
+/// replaced by the payload. Errors: malformed (an index without a payload), unsupported (a payload of a tensor).
+Result<std::string> fill_payloads(std::string_view model, const std::vector<Payload>& payloads);
+
+}  // namespace moka::format

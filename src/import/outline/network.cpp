@@ -1,0 +1,172 @@
+#include "import/neuralnetwork/network.h"
+
+#include "format/proto/model.pb.h"
+#include "import/outline/parts.h"
+
+namespace moka::import {
+namespace {
+
+using proto::NeuralNetworkLayer;
+using proto::WeightParams;
+using Layers = google::protobuf::RepeatedPtrField<NeuralNetworkLayer>;
+constexpr int kMaxDepth = 16;
+
+class Reader {
+ public:
+  Reader(const format::ModelFile& file, Outline& out) : file_(file), out_(out) {}
+
+  void layers(const Layers& layers, int depth) {
+    for (const NeuralNetworkLayer& l : layers) {
+      const nn::LayerImport* known = nn::find_layer(l.layer_case());
+      std::string type = known != nullptr     ? std::string(known->name)
+                         : l.layer_case() > 0 ? cat("layer ", static_cast<int>(l.layer_case()))
+                                              : "unknown layer";
+      layer_ = l.name();
+      out_.layers.push_back({l.name(),
+                             std::move(type),
+                             {l.input().begin(), l.input().end()},
+                             {l.output().begin(), l.output().end()},
+                             depth,
+                             l.custom().classname()});
+      weights(l);
+      if (!l.has_branch() && !l.has_loop()) continue;
+      if (depth >= kMaxDepth) {
+        out_.faults.push_back(cat("layer '", l.name(), "': branches and loops nested more than ", kMaxDepth, " deep"));
+        continue;
+      }
+      if (l.has_branch()) {
+        this->layers(l.branch().ifbranch().layers(), depth + 1);
+        this->layers(l.branch().elsebranch().layers(), depth + 1);
+      } else {
+        this->layers(l.loop().conditionnetwork().layers(), depth + 1);
+        this->layers(l.loop().bodynetwork().layers(), depth + 1);
+      }
+    }
+  }
+
+ private:
+  void weight(std::string_view field, const WeightParams& w) {
+    auto data = file_.weight_data(w);
+    const std::string name = cat(layer_, ".", field);
+    if (!data.ok()) {
+      out_.faults.push_back(cat("weight '", name, "': ", data.error().to_string()));
+      return;
+    }
+    using Kind = format::WeightData::Kind;
+    if (data->kind == Kind::none) return;
+    const uint64_t bytes = data->bytes.size(), bits = w.quantization().numberofbits();
+    Outline::Weight out;
+    out.name = name;
+    out.bytes = bytes;
+    out.storage = w.quantization().has_lookuptablequantization() ? "inline palette"
+                  : w.quantization().has_linearquantization()    ? "inline linear"
+                                                                 : "inline";
+    switch (data->kind) {
+      case Kind::float32: out.type = vector_type("fp32", bytes / 4); break;
+      case Kind::float16: out.type = vector_type("fp16", bytes / 2); break;
+      case Kind::int8_raw: out.type = vector_type("int8", bytes); break;
+      default:
+        out.type =
+            bits >= 1 && bits <= 8 ? vector_type(cat("uint", bits), bytes * 8 / bits) : vector_type("bytes", bytes);
+    }
+    out_.weights.push_back(std::move(out));
+  }
+
+  /// Layers with the members `weights` and `bias`.
+  template <class Layer>
+  void weights_and_bias(const Layer& l) {
+    weight("weights", l.weights());
+    weight("bias", l.bias());
+  }
+
+  void activation(std::string_view field, const proto::ActivationParams& a) {
+    if (a.has_prelu()) weight(cat(field, "alpha"), a.prelu().alpha());
+    if (!a.has_parametricsoftplus()) return;
+    weight(cat(field, "alpha"), a.parametricsoftplus().alpha());
+    weight(cat(field, "beta"), a.parametricsoftplus().beta());
+  }
+
+  void gru(const proto::GRULayerParams& l) {
+    weight("updateGateWeightMatrix", l.updategateweightmatrix());
+    weight("resetGateWeightMatrix", l.resetgateweightmatrix());
+    weight("outputGateWeightMatrix", l.outputgateweightmatrix());
+    weight("updateGateRecursionMatrix", l.updategaterecursionmatrix());
+    weight("resetGateRecursionMatrix", l.resetgaterecursionmatrix());
+    weight("outputGateRecursionMatrix", l.outputgaterecursionmatrix());
+    weight("updateGateBiasVector", l.updategatebiasvector());
+    weight("resetGateBiasVector", l.resetgatebiasvector());
+    weight("outputGateBiasVector", l.outputgatebiasvector());
+  }
+
+  void lstm(std::string_view direction, const proto::LSTMWeightParams& l) {
+    const auto add = [&](std::string_view field, const WeightParams& w) { weight(cat(direction, field), w); };
+    add("inputGateWeightMatrix", l.inputgateweightmatrix());
+    add("forgetGateWeightMatrix", l.forgetgateweightmatrix());
+    add("blockInputWeightMatrix", l.blockinputweightmatrix());
+    add("outputGateWeightMatrix", l.outputgateweightmatrix());
+    add("inputGateRecursionMatrix", l.inputgaterecursionmatrix());
+    add("forgetGateRecursionMatrix", l.forgetgaterecursionmatrix());
+    add("blockInputRecursionMatrix", l.blockinputrecursionmatrix());
+    add("outputGateRecursionMatrix", l.outputgaterecursionmatrix());
+    add("inputGateBiasVector", l.inputgatebiasvector());
+    add("forgetGateBiasVector", l.forgetgatebiasvector());
+    add("blockInputBiasVector", l.blockinputbiasvector());
+    add("outputGateBiasVector", l.outputgatebiasvector());
+    add("inputGatePeepholeVector", l.inputgatepeepholevector());
+    add("forgetGatePeepholeVector", l.forgetgatepeepholevector());
+    add("outputGatePeepholeVector", l.outputgatepeepholevector());
+  }
+
+  void weights(const NeuralNetworkLayer& l) {
+    switch (l.layer_case()) {
+      case NeuralNetworkLayer::kConvolution: return weights_and_bias(l.convolution());
+      case NeuralNetworkLayer::kConvolution3D: return weights_and_bias(l.convolution3d());
+      case NeuralNetworkLayer::kInnerProduct: return weights_and_bias(l.innerproduct());
+      case NeuralNetworkLayer::kEmbedding: return weights_and_bias(l.embedding());
+      case NeuralNetworkLayer::kEmbeddingND: return weights_and_bias(l.embeddingnd());
+      case NeuralNetworkLayer::kBatchedMatmul: return weights_and_bias(l.batchedmatmul());
+      case NeuralNetworkLayer::kActivation: return activation("", l.activation());
+      case NeuralNetworkLayer::kBias: return weight("bias", l.bias().bias());
+      case NeuralNetworkLayer::kLoadConstant: return weight("data", l.loadconstant().data());
+      case NeuralNetworkLayer::kLoadConstantND: return weight("data", l.loadconstantnd().data());
+      case NeuralNetworkLayer::kGru: return gru(l.gru());
+      case NeuralNetworkLayer::kUniDirectionalLSTM: return lstm("", l.unidirectionallstm().weightparams());
+      case NeuralNetworkLayer::kScale: weight("scale", l.scale().scale()); return weight("bias", l.scale().bias());
+      case NeuralNetworkLayer::kLayerNormalization:
+        weight("gamma", l.layernormalization().gamma());
+        return weight("beta", l.layernormalization().beta());
+      case NeuralNetworkLayer::kBatchnorm:
+        weight("gamma", l.batchnorm().gamma());
+        weight("beta", l.batchnorm().beta());
+        weight("mean", l.batchnorm().mean());
+        return weight("variance", l.batchnorm().variance());
+      case NeuralNetworkLayer::kSimpleRecurrent:
+        weight("weightMatrix", l.simplerecurrent().weightmatrix());
+        weight("recursionMatrix", l.simplerecurrent().recursionmatrix());
+        return weight("biasVector", l.simplerecurrent().biasvector());
+      case NeuralNetworkLayer::kBiDirectionalLSTM:
+        for (int i = 0; i < l.bidirectionallstm().weightparams_size(); ++i)
+          lstm(i == 0 ? "forward." : "backward.", l.bidirectionallstm().weightparams(i));
+        return;
+      case NeuralNetworkLayer::kCustom:
+        for (int i = 0; i < l.custom().weights_size(); ++i) weight(cat("weights", i), l.custom().weights(i));
+        return;
+      default: return;
+    }
+  }
+
+  const format::ModelFile& file_;
+  Outline& out_;
+  std::string layer_;
+};
+
+}  // namespace
+
+void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out) {
+  Reader reader(file, out);
+  if (model.has_neuralnetwork()) reader.layers(model.neuralnetwork().layers(), 0);
+  if (model.has_neuralnetworkclassifier()) reader.layers(model.neuralnetworkclassifier().layers(), 0);
+  if (model.has_neuralnetworkregressor()) reader.layers(model.neuralnetworkregressor().layers(), 0);
+}
+
+}  // namespace moka::import

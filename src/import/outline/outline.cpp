@@ -1,0 +1,143 @@
+#include "import/outline.h"
+
+#include <protozero/pbf_reader.hpp>
+
+#include "format/proto/model.pb.h"
+#include "import/importer.h"
+#include "import/model_type.h"
+#include "import/outline/parts.h"
+#include "ir/op_def.h"
+
+namespace moka::import {
+namespace {
+
+constexpr int kMaxDepth = 16;
+
+/// The field of Model.Type that a model sets, where it is none that Moka knows: protobuf keeps what it does not know.
+std::string unknown_type(const proto::Model& model) {
+  constexpr uint32_t kFirst = 200;  // fields below are not types
+  const std::string bytes = model.SerializeAsString();
+  for (protozero::pbf_reader reader(bytes); reader.next(); reader.skip())
+    if (reader.tag() >= kFirst) return cat("unknown (field ", reader.tag(), ")");
+  return "none";
+}
+
+const proto::Pipeline* pipeline_of(const proto::Model& model) {
+  switch (model.Type_case()) {
+    case proto::Model::kPipeline: return &model.pipeline();
+    case proto::Model::kPipelineClassifier: return &model.pipelineclassifier().pipeline();
+    case proto::Model::kPipelineRegressor: return &model.pipelineregressor().pipeline();
+    default: return nullptr;
+  }
+}
+
+bool has_layers(const proto::Model& model) {
+  return model.neuralnetwork().layers_size() + model.neuralnetworkclassifier().layers_size() +
+             model.neuralnetworkregressor().layers_size() >
+         0;
+}
+
+Outline outline_of(const proto::Model& model, const format::ModelFile& file, int depth) {
+  Outline out;
+  const int type = model_type(model, file);
+  out.type = model_type_name(type);
+  if (out.type.empty()) out.type = unknown_type(model);
+  if (depth > kMaxDepth) {
+    out.faults.push_back(cat("models nested more than ", kMaxDepth, " deep"));
+    return out;
+  }
+  if (pipeline_of(model) != nullptr) {
+    const std::vector<std::string> names = outline_names(model);
+    for (const auto& stage : file.stages(model)) {
+      const size_t i = out.stages.size();
+      const bool named = i < names.size() && !names[i].empty();
+      out.stages.push_back({named ? names[i] : cat("model", i), outline_of(*stage.model, stage.file, depth + 1)});
+    }
+    return out;
+  }
+  switch (type) {
+    case kMLProgram:
+      if (model.has_mlprogram())
+        outline_program(model.mlprogram(), file, out);
+      else
+        outline_text(file.mil_text().text(), file.weights(), out);
+      break;
+    case proto::Model::kNeuralNetwork:
+    case proto::Model::kNeuralNetworkClassifier:
+    case proto::Model::kNeuralNetworkRegressor:
+      if (file.compiled() != nullptr && &model == &file.spec() && !has_layers(model))
+        outline_espresso(file, out);
+      else
+        outline_network(model, file, out);
+      break;
+    default: outline_classic(model, out);
+  }
+  return out;
+}
+
+}  // namespace
+
+WeightFiles::~WeightFiles() {
+  for (const auto& [path, missing] : missing_)
+    out_.faults.push_back(cat("weights of ", missing.weights, missing.weights == 1 ? " array" : " arrays",
+                              " cannot be read: ", missing.reason));
+}
+
+void WeightFiles::add(Outline::Weight weight) {
+  weight.storage = "file";
+  auto fault = missing_.find(weight.path);
+  const bool file_is_there = fault == missing_.end();
+  auto blob = file_is_there ? store_.blob(weight.path, weight.offset) : Error(ErrorCode::not_found, "");
+  weight.available = blob.ok();
+  if (!blob.ok()) {
+    if (file_is_there) fault = missing_.emplace(weight.path, Missing{blob.error().to_string(), 0}).first;
+    ++fault->second.weights;
+  } else {
+    const uint64_t expected = weight.bytes;
+    weight.bytes = blob->data.size();
+    if (expected != 0 && expected != weight.bytes)
+      out_.faults.push_back(cat("weight '", weight.name, "': ", weight.type, " takes ", expected, " bytes, '",
+                                weight.path, "' has ", weight.bytes, " at offset ", weight.offset));
+  }
+  out_.weights.push_back(std::move(weight));
+}
+
+std::string opset_name(std::string_view opset) {
+  const auto known = ir::opset_from_string(opset);
+  return std::string(known ? ir::to_string(*known) : opset);
+}
+
+std::string vector_type(std::string_view element, uint64_t count) {
+  return cat("tensor<", element, ", [", count, "]>");
+}
+
+bool listed(std::string_view element, uint64_t count) { return element != "string" && count >= 2; }
+
+Outline outline_of_text(std::string_view text, const format::WeightStore& weights) {
+  Outline out;
+  out.type = model_type_name(kMLProgram);
+  outline_text(text, weights, out);
+  return out;
+}
+
+std::vector<std::string> outline_names(const proto::Model& model) {
+  const proto::Pipeline* pipeline = pipeline_of(model);
+  if (pipeline == nullptr) return {};
+  return {pipeline->names().begin(), pipeline->names().end()};
+}
+
+Outline outline(const format::ModelFile& file) { return outline_of(file.spec(), file, 0); }
+
+ModelDescription outline_description(const format::ModelFile& file, std::vector<std::string>& faults) {
+  ModelDescription out = describe_readable(file.spec(), file, faults);
+  out.type_name = model_type_name(model_type(file.spec(), file));
+  if (out.type_name.empty()) out.type_name = unknown_type(file.spec());
+  out.remarks = remarks_of(file);
+  if (auto labels = class_labels(file.spec(), &file); labels.ok())
+    out.class_labels = std::move(labels).value();
+  else
+    faults.push_back(cat("class labels: ", labels.error().to_string()));
+  return out;
+}
+
+}  // namespace moka::import

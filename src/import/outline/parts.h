@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+
+#include "format/model_file.h"
+#include "import/outline.h"
+
+namespace moka::proto {
+class Model;
+namespace MILSpec {
+class Program;
+}
+}  // namespace moka::proto
+
+namespace moka::import {
+
+/// Checks where the weights of a model are. A file that cannot be used is told once, whatever refers to it.
+class WeightFiles {
+ public:
+  WeightFiles(const format::WeightStore& store, Outline& out) : store_(store), out_(out) {}
+  ~WeightFiles();
+  /// Adds a weight of the weights file `path`.
+  void add(Outline::Weight weight);
+
+ private:
+  struct Missing {
+    std::string reason;
+    int64_t weights = 0;
+  };
+  const format::WeightStore& store_;
+  Outline& out_;
+  std::map<std::string, Missing> missing_;
+};
+
+/// Each adds what it finds of its kind of model.
+void outline_program(const proto::MILSpec::Program& program, const format::ModelFile& file, Outline& out);
+void outline_text(std::string_view text, const format::WeightStore& store, Outline& out);
+void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out);
+/// A compiled neural network, from model.espresso.net and model.espresso.weights.
+void outline_espresso(const format::ModelFile& file, Outline& out);
+void outline_classic(const proto::Model& model, Outline& out);
+
+/// "ios15" for "CoreML5"; an opset that Moka does not know as it is.
+std::string opset_name(std::string_view opset);
+/// "tensor<fp16, [3]>" of a vector of `count` elements.
+std::string vector_type(std::string_view element, uint64_t count);
+/// Whether a tensor that is written inline is listed as a weight: strings and single numbers are settings.
+bool listed(std::string_view element, uint64_t count);
+
+}  // namespace moka::import

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+/// Devices with a memory of their own: how values get there, and how work is compiled and started.
+///
+/// A device that computes in host memory (the CPU) needs none of this. Another one returns a `Memory` from
+/// `Device::memory()` and a `Queue` from `Device::open_queue()`:
+///
+///     Memory     allocates buffers: the arena of a plan, constants, packed weights
+///     Queue      runs submissions in order; every prediction that is running has its own
+///     Region     steps of a plan that the device runs without the host between them
+///     Submission a region compiled for the buffers of one frame, replayed by each prediction
+///
+/// A prediction copies each value that crosses into the region to `upload(i)`, calls `submit`, goes on with work on the
+/// host, calls `wait` before it needs a result, and copies the results from `download(i)`:
+///
+///     auto submission = MOKA_TRY(queue.compile(region));   // once for each frame
+///     std::memcpy(submission->upload(0), input, bytes);    // for each prediction
+///     MOKA_TRY(submission->submit());
+///     MOKA_TRY(submission->wait());
+///     std::memcpy(output, submission->download(0), bytes);
+namespace moka::kernel {
+
+/// A stretch of a device's memory. Freed with its last owner; a device waits until no submission uses it.
+class Buffer {
+ public:
+  explicit Buffer(size_t bytes) : bytes_(bytes) {}
+  virtual ~Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  size_t bytes() const { return bytes_; }
+
+ private:
+  size_t bytes_;
+};
+
+/// The memory of a device. Thread-safe.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  /// Bytes to which every value in a buffer is aligned: a power of two, at least 64.
+  virtual size_t alignment() const = 0;
+  /// Bytes with undefined content. Errors: out_of_budget when the device has no room.
+  virtual Result<std::shared_ptr<Buffer>> allocate(size_t bytes) const = 0;
+  /// Copies `bytes` bytes of host memory to `offset` of `to` and returns when they are there.
+  virtual Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const = 0;
+};
+
+/// A tensor in a buffer.
+struct BufferView {
+  ir::DType dtype = ir::DType::none;
+  ir::Shape shape;
+  Layout layout;
+  const Buffer* buffer = nullptr;
+  size_t offset = 0;  ///< bytes
+};
+
+/// What `KernelChoice::record` adds its work to. Each device has its own subclass.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+};
+
+/// What a kernel of such a device is given when its region is compiled. The buffers outlive the submission.
+struct RecordArgs {
+  std::span<const BufferView> in;  ///< parallel to OpCall::all_args; buffer null where the choice took it in prepare
+  std::span<const BufferView> out;
+  BufferView scratch;                ///< KernelChoice::scratch bytes, aligned as Memory::alignment says
+  const ir::OpCall* call = nullptr;  ///< null for conversions of layouts; its arguments have types but no data
+};
+
+/// One step of a region, or (with `call` null) a conversion of in[0] to the layout of out[0].
+struct RegionStep {
+  const KernelChoice* choice = nullptr;
+  const ir::OpCall* call = nullptr;
+  std::vector<BufferView> in, out;
+  BufferView scratch;
+  std::span<const ir::Epilogue> epilogue;  ///< what the kernel leaves of Op::epilogue, applied to out[0] in place
+};
+
+/// Steps in an order in which each may run after those before it.
+struct Region {
+  std::span<const RegionStep> steps;
+  std::span<const BufferView> uploads;    ///< written by the host before the first step
+  std::span<const BufferView> downloads;  ///< read by the host after the last one
+};
+
+/// A compiled region. Used by one prediction at a time.
+class Submission {
+ public:
+  /// Waits when it is running.
+  virtual ~Submission() = default;
+  /// Where the host writes upload `i` before `submit`: dense, in the layout of Region::uploads.
+  virtual std::byte* upload(size_t i) = 0;
+  /// Where the host reads download `i` between `wait` and the next `submit`.
+  virtual const std::byte* download(size_t i) const = 0;
+  /// Starts it and returns without waiting. Submissions of one queue run in the order in which they were started.
+  /// Errors: device_lost, out_of_budget.
+  virtual Status submit() = 0;
+  /// Returns when it is done. Errors: device_lost, and those of kernels that check values while they run.
+  virtual Status wait() = 0;
+};
+
+/// Belongs to one prediction at a time, as the frames do that compile for it.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  /// `region` is gone afterwards, its buffers and choices are not. Errors: out_of_budget, device_lost.
+  virtual Result<std::unique_ptr<Submission>> compile(const Region& region) = 0;
+};
+
+}  // namespace moka::kernel

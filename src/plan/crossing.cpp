@@ -1,0 +1,181 @@
+#include "kernel/layout.h"
+#include "plan/planner.h"
+
+namespace moka::plan {
+
+namespace {
+/// Conversions of less are done by one thread.
+constexpr size_t kParallelBytes = 512 * 1024;
+
+std::unique_ptr<kernel::KernelChoice> conversion(const kernel::Device& device, const ir::Type& type,
+                                                 kernel::Layout from, kernel::Layout to) {
+  return device.convert(type.dtype(), type.shape(), from, to).choice;
+}
+}  // namespace
+
+Status Planner::materialize(int i) {
+  Place& p = place(i);
+  if (p.storage == Storage::constant && p.constant.empty_handle() && p.device == nullptr && p.value->type.is_tensor())
+    p.constant = MOKA_TRY(options_.constants->get(*p.value, true));
+  return {};
+}
+
+Result<int> Planner::bring(int i, const Device* device, Layout layout) {
+  const bool at_home = place(i).device == device;
+  if (device == nullptr && at_home) MOKA_TRY(materialize(i));
+  if (at_home && place(i).layout == layout) return i;
+  const auto key = std::tuple(i, device, layout);
+  if (auto it = brought_.find(key); it != brought_.end()) return it->second;
+  int out;
+  if (at_home) {
+    out = MOKA_TRY(convert(i, layout));
+  } else if (device != nullptr && place(i).device == nullptr) {
+    out = place(i).storage == Storage::constant ? MOKA_TRY(upload_constant(i, *device, layout))
+                                                : MOKA_TRY(upload(i, *device, layout));
+  } else if (device != nullptr) {
+    out = MOKA_TRY(bring(MOKA_TRY(bring(i, nullptr, place(i).layout)), device, layout));
+  } else {
+    const Place& from = place(i);
+    const size_t bytes = MOKA_TRY(kernel::storage_bytes(from.type.dtype(), from.type.shape(), from.layout));
+    const size_t wanted = MOKA_TRY(kernel::storage_bytes(from.type.dtype(), from.type.shape(), layout));
+    if (from.region == open_ && wanted <= bytes && from.layout != layout &&
+        conversion(*from.device, from.type, from.layout, layout) != nullptr)
+      out = MOKA_TRY(bring(MOKA_TRY(bring(i, from.device, layout)), nullptr, layout));
+    else if (from.layout != layout)
+      out = MOKA_TRY(bring(MOKA_TRY(bring(i, nullptr, from.layout)), nullptr, layout));
+    else
+      out = MOKA_TRY(download(i));
+  }
+  brought_[key] = out;
+  return out;
+}
+
+Result<int> Planner::convert(int i, Layout layout) {
+  Place to;
+  to.type = place(i).type;
+  to.layout = layout;
+  to.device = place(i).device;
+  Step s;
+  s.kind = Step::Kind::convert;
+  if (const Device* device = to.device; device != nullptr) {
+    auto choice = conversion(*device, to.type, place(i).layout, layout);
+    if (choice == nullptr) {
+      const int there = MOKA_TRY(bring(i, nullptr, layout));
+      return bring(there, device, layout);
+    }
+    s.region = to.region = region_of(*device);
+    s.device = device;
+    s.choice = std::move(choice);
+  } else if (MOKA_TRY(kernel::storage_bytes(to.type.dtype(), to.type.shape(), layout)) > kParallelBytes) {
+    s.threads = options_.threads;
+  }
+  s.in = {i};
+  s.out = {add_place(std::move(to))};
+  const int out = s.out[0];
+  add_step(std::move(s));
+  return out;
+}
+
+Result<int> Planner::upload(int i, const Device& device, Layout layout) {
+  if (place(i).layout != layout) {
+    const ir::Type& type = place(i).type;
+    const size_t bytes = MOKA_TRY(kernel::storage_bytes(type.dtype(), type.shape(), place(i).layout));
+    const size_t wanted = MOKA_TRY(kernel::storage_bytes(type.dtype(), type.shape(), layout));
+    if (wanted < bytes || conversion(device, type, place(i).layout, layout) == nullptr)
+      return bring(MOKA_TRY(bring(i, nullptr, layout)), &device, layout);
+    return bring(MOKA_TRY(bring(i, &device, place(i).layout)), &device, layout);
+  }
+  Place p;
+  p.type = place(i).type;
+  p.layout = layout;
+  p.device = &device;
+  p.region = region_of(device);
+  const int out = add_place(std::move(p));
+  plan_->regions.back().uploads.push_back(out);
+  Step s;
+  s.kind = Step::Kind::transfer;
+  s.region = open_;
+  s.device = &device;
+  s.in = {i};
+  s.out = {out};
+  add_step(std::move(s));
+  brought_[std::tuple(out, nullptr, layout)] = i;
+  return out;
+}
+
+Result<int> Planner::upload_constant(int i, const Device& device, Layout layout) {
+  Place p;
+  p.type = place(i).type;
+  p.layout = layout;
+  p.device = &device;
+  p.storage = Storage::constant;
+  const size_t bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), layout));
+  auto fill = [&](std::byte* to) -> Status {
+    const ir::Tensor from = place(i).constant.empty_handle() ? MOKA_TRY(options_.constants->get(*place(i).value, false))
+                                                             : place(i).constant;
+    const ir::TensorView out{p.type.dtype(), p.type.shape(), to};
+    kernel::convert_layout(from.view(), place(i).layout, out, layout, 0,
+                           kernel::convert_tiles(p.type.shape(), place(i).layout, layout));
+    return {};
+  };
+  if (const ir::Value* v = pooled(i))
+    p.buffer = MOKA_TRY(options_.constants->upload(*v, *device.memory(),
+                                                   cat(device.name(), ".", kernel::to_string(layout)), bytes, fill));
+  else
+    p.buffer = MOKA_TRY(upload_to(*device.memory(), bytes, fill));
+  return add_place(std::move(p));
+}
+
+Result<int> Planner::download(int i) {
+  const Device* device = place(i).device;
+  const int region = place(i).region;
+  if (region < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read by the host");
+  if (region == open_) close_region();
+  Step s;
+  s.region = region;
+  s.device = device;
+  if (!waited_[static_cast<size_t>(region)]) {
+    waited_[static_cast<size_t>(region)] = true;
+    s.kind = Step::Kind::wait;
+    add_step(s);
+  }
+  plan_->regions[static_cast<size_t>(region)].downloads.push_back(i);
+  Place p;
+  p.type = place(i).type;
+  p.layout = place(i).layout;
+  s.kind = Step::Kind::transfer;
+  s.in = {i};
+  const int out = add_place(std::move(p));
+  s.out = {out};
+  add_step(std::move(s));
+  brought_[std::tuple(out, device, place(i).layout)] = i;
+  return out;
+}
+
+Status Planner::return_to_host(const ir::Value* v) {
+  auto it = plan_->place_of.find(v);
+  if (it == plan_->place_of.end() || place(it->second).device == nullptr) return {};
+  it->second = MOKA_TRY(on_host(it->second));
+  return {};
+}
+
+int Planner::region_of(const Device& device) {
+  if (open_ >= 0 && plan_->regions[static_cast<size_t>(open_)].device == &device) return open_;
+  close_region();
+  open_ = static_cast<int>(plan_->regions.size());
+  plan_->regions.push_back({&device});
+  waited_.push_back(false);
+  return open_;
+}
+
+void Planner::close_region() {
+  if (open_ < 0) return;
+  Step s;
+  s.kind = Step::Kind::submit;
+  s.region = open_;
+  s.device = plan_->regions[static_cast<size_t>(open_)].device;
+  add_step(std::move(s));
+  open_ = -1;
+}
+
+}  // namespace moka::plan

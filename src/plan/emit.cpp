@@ -1,0 +1,221 @@
+#include <algorithm>
+
+#include "kernel/memory.h"
+#include "plan/planner.h"
+#include "plan/quantized_activation.h"
+
+namespace moka::plan {
+
+namespace {
+
+/// See MatchCall::reshaped.
+bool is_reshaped(const ir::Op& op) {
+  for (size_t i = 0; i < op.output_count(); i++)
+    for (const ir::Op* user : op.output(i)->users())
+      if (!user->has_trait(ir::Trait::alias) && user->type_name() != "transpose") return false;
+  return true;
+}
+
+}  // namespace
+
+/// Reads that are views of the state, and writes of what is in the state already: no step.
+bool Planner::on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
+  if (op.type_name() == "write_state") return place(in[0]).root == place(in[1]).root;
+  if (!states_.views.contains(&op)) return false;
+  Place p;
+  p.value = op.output();
+  p.type = types[0];
+  p.storage = place(in[0]).storage;
+  p.root = place(in[0]).root;
+  add_place(std::move(p));
+  return true;
+}
+
+bool Planner::is_alias(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
+  return options_.reuse_buffers && op.has_trait(ir::Trait::alias) && op.epilogue.empty() && types.size() == 1 &&
+         place(in[0]).type.is_tensor() && types[0].dtype() == place(in[0]).type.dtype() &&
+         types[0].shape().count() == place(in[0]).type.shape().count();
+}
+
+Status Planner::emit_alias(const ir::Op& op, int in, const ir::Type& type) {
+  // A view stays in the memory of its input unless the operations around it are elsewhere.
+  const Device* device = place(in).device;
+  if (placement_ != nullptr) device = placement_->memory_of(op);
+  if (place(in).storage == Storage::object || place(in).storage == Storage::constant) device = place(in).device;
+  Layout flat;
+  flat.half = device != nullptr && place(in).layout.half;
+  const int from = MOKA_TRY(bring(in, device, flat));
+  Place p;
+  p.value = op.output();
+  p.type = type;
+  p.layout = flat;
+  p.device = place(from).device;
+  p.region = place(from).region;
+  p.storage = place(from).storage;
+  p.root = place(from).root;
+  p.delta = place(from).delta;
+  p.object = place(from).object;
+  if (p.storage == Storage::constant) p.constant = place(from).constant.reshaped(type.shape());
+  p.buffer = place(from).buffer;
+  add_place(std::move(p));
+  return {};
+}
+
+Status Planner::add_to_draft(DraftOp op, std::span<const int> in, std::span<const ir::Type> types) {
+  if (draft_ == nullptr) return {};
+  const auto note = [&](const ir::Value* v, const ir::Type& t) -> Status {
+    if (v == nullptr || !t.is_tensor() || t.dtype() == ir::DType::string) return {};
+    draft_->bytes[v] = MOKA_TRY(kernel::storage_bytes(t.dtype(), t.shape(), {}));
+    return {};
+  };
+  for (int i : in)
+    if (place(i).storage != Storage::constant) MOKA_TRY(note(place(i).value, place(i).type));
+  for (size_t i = 0; i < types.size(); i++) MOKA_TRY(note(op.op->output(i), types[i]));
+  draft_->ops.push_back(std::move(op));
+  return {};
+}
+
+std::vector<Bid> Planner::bids(const kernel::MatchCall& match, const ChosenKernel& host) {
+  std::vector<Bid> out{{host.device, host.choice->cost, {}}};
+  const std::vector<Layout> flat(match.layouts.size());
+  kernel::MatchCall call = match;
+  call.layouts = flat;
+  for (const Device* device : accelerators(options_)) {
+    kernel::Match m = device->claim(call);
+    if (m.choice && !applies_epilogues(*device, *m.choice, match.epilogue)) m = kernel::Match::no(kLeftEpilogue);
+    out.push_back({device, m.choice ? m.choice->cost : 0, m.choice ? std::string() : std::move(m.refusal)});
+  }
+  return out;
+}
+
+Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, std::span<const int> in,
+                                                              std::span<const uint32_t> first,
+                                                              const std::vector<ir::Type>& types, Step& step) {
+  const auto chosen_from = [&](std::span<const Device* const> devices) -> Result<ChosenKernel> {
+    const Device* memory = devices[0]->memory() != nullptr ? devices[0] : nullptr;
+    CallArgs c = call_args(in, memory);
+    ir::OpCall call(op.version(), op.name, c.args, first);
+    call.op = &op;
+    kernel::MatchCall match{call, types, c.layouts, op.epilogue};
+    match.constant_args = std::span<const bool>(c.constant.get(), in.size());
+    match.reshaped = is_reshaped(op);
+    match.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
+      const ir::Value* v = pooled(in[static_cast<size_t>(arg)]);
+      if (v == nullptr) return std::nullopt;
+      auto stored = options_.constants->stored(*v);
+      return stored.ok() ? std::move(*stored) : std::nullopt;
+    };
+    match.quantized_activation_of = [&](int arg) -> std::optional<kernel::QuantizedActivation> {
+      const ir::Value* v = place(in[static_cast<size_t>(arg)]).value;
+      return v == nullptr ? std::nullopt : quantized_activation_of(*v);
+    };
+    for (size_t i = 0; i < op.output_count(); i++) match.half.push_back(op.output(i)->half);
+    ChosenKernel chosen = MOKA_TRY(choose_kernel(match, options_, devices));
+    if (draft_ != nullptr) MOKA_TRY(add_to_draft({&op, bids(match, chosen)}, in, types));
+    return chosen;
+  };
+
+  std::vector<Refusal> refusals;
+  const Device* wanted = placement_ != nullptr ? placement_->of(op) : nullptr;
+  std::vector<const Device*> others = host_devices(options_);
+  Result<ChosenKernel> chosen = fail(ErrorCode::internal, "no device is asked");
+  if (wanted != nullptr && wanted->memory() != nullptr) {
+    chosen = chosen_from(std::span(&wanted, 1));
+    if (!chosen.ok()) {
+      if (chosen.error().code() != ErrorCode::unsupported) return std::move(chosen).error();
+      refusals.push_back({std::string(wanted->name()), chosen.error().message()});
+    }
+  } else if (wanted != nullptr) {
+    std::stable_partition(others.begin(), others.end(), [&](const Device* d) { return d == wanted; });
+  }
+  if (!chosen.ok()) chosen = MOKA_TRY(chosen_from(others));
+  step.device = chosen->device;
+  step.threads = chosen->threads;
+  step.refusals = std::move(refusals);
+  std::move(chosen->refusals.begin(), chosen->refusals.end(), std::back_inserter(step.refusals));
+  step.by = chosen->by;
+  step.measurement = std::move(chosen->measurement);
+  if (placement_ != nullptr)
+    if (auto bids = placement_->bids.find(&op); bids != placement_->bids.end()) step.bids = bids->second;
+  return std::move(chosen->choice);
+}
+
+Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first,
+                     const std::vector<ir::Type>& types) {
+  if (on_state(op, in, types)) return add_to_draft({&op}, in, types);
+  if (is_alias(op, in, types)) {
+    MOKA_TRY(add_to_draft({.op = &op, .view = true}, in, types));
+    return emit_alias(op, in[0], types[0]);
+  }
+
+  Step step;
+  step.op = &op;
+  std::shared_ptr<kernel::KernelChoice> choice = MOKA_TRY(choose(op, in, first, types, step));
+  const Device* memory = step.device->memory() != nullptr ? step.device : nullptr;
+  if (choice->prepare) {
+    Preparation& p = preparations_.emplace_back(Preparation{&op, step.device, choice, {}});
+    for (int i : in) {
+      const Place& from = place(i);
+      if (from.storage != Storage::constant)
+        p.inputs.emplace_back();
+      else
+        p.inputs.push_back({from.value, pooled(i) != nullptr, from.constant});
+    }
+  }
+
+  for (size_t i = 0; i < in.size(); i++) {
+    bool only_prepared = i < choice->in_prepare_only.size() && choice->in_prepare_only[i];
+    Layout wanted = i < choice->in.size() ? choice->in[i] : Layout{};
+    if (only_prepared)
+      in[i] = prepared(in[i]);
+    else if (place(in[i]).storage == Storage::object || !place(in[i]).type.is_tensor())
+      continue;
+    else
+      in[i] = MOKA_TRY(bring(in[i], memory, wanted));
+  }
+  const bool cut = can_cut(*choice, in);
+  if (memory != nullptr && !cut) step.region = region_of(*memory);
+  for (size_t i = 0; i < types.size(); i++) {
+    step.out.push_back(add_result(op.output(i), types[i], i < choice->out.size() ? choice->out[i] : Layout{}));
+    Place& out = place(step.out.back());
+    out.device = memory;
+    out.region = step.region;
+    if (!cut) continue;
+    const Place& whole = place(in[static_cast<size_t>(choice->cuts[i].in)]);
+    place_in(out, whole, choice->cuts[i].offset);
+    out.region = whole.region;
+  }
+  if (cut) step.kind = Step::Kind::placed;
+  if (const ir::Value* state = states_.state_of(op);
+      memory == nullptr && state != nullptr && choice->in_place >= 0 && types.size() == 1) {
+    const Place& x = place(in[static_cast<size_t>(choice->in_place)]);
+    const Place& s = place(MOKA_TRY(find(state)));
+    const auto readers = std::count_if(in.begin(), in.end(), [&](int i) { return place(i).root == s.root; });
+    if (x.root == s.root && x.type == types[0] && readers == 1) {
+      Place& out = place(step.out[0]);
+      out.storage = s.storage;
+      out.root = s.root;
+    }
+  }
+  if (memory == nullptr && choice->epilogues < op.epilogue.size() && !choice->out.empty() &&
+      !choice->out[0].is_row_major())
+    return fail(ErrorCode::internal, "kernel ", choice->kernel, " leaves fused functions in layout ",
+                to_string(choice->out[0]));
+  const size_t scratch = choice->scratch;
+  step.in = std::move(in);
+  step.first_arg = std::move(first);
+  step.choice = std::move(choice);
+  add_step(std::move(step), scratch);
+  return {};
+}
+
+/// States are written while parts of them may still be wanted.
+bool Planner::can_cut(const kernel::KernelChoice& choice, std::span<const int> in) {
+  return options_.reuse_buffers && !choice.cuts.empty() &&
+         std::all_of(choice.cuts.begin(), choice.cuts.end(), [&](const kernel::Part& c) {
+           const Place& root = place(place(in[static_cast<size_t>(c.in)]).root);
+           return root.type.is_tensor() && (root.storage == Storage::arena || root.storage == Storage::external);
+         });
+}
+
+}  // namespace moka::plan

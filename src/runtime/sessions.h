@@ -1,0 +1,60 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/frame.h"
+
+namespace moka::runtime {
+
+/// What one prediction at a time needs of a plan.
+struct Session {
+  Session(std::shared_ptr<const plan::Plan> of, size_t inputs);
+
+  std::shared_ptr<const plan::Plan> plan;
+  ExecContext context;
+  std::unique_ptr<Frame> frame;
+  std::vector<std::vector<std::byte>> staging;  ///< by input: what had to be converted
+  std::vector<std::vector<std::string>> string_staging;
+  std::vector<ir::Dict> dict_staging;
+  size_t counted;  ///< bytes that the pool has it down for
+
+  size_t bytes() const;
+};
+
+/// The sessions of a model. Idle ones are kept for later predictions of the same plan. While predictions run, all
+/// sessions together take at most `limit` bytes, or what was in use at the same time a while ago. Once nothing runs,
+/// the idle ones take at most `limit` bytes. One is always kept. Thread-safe.
+///
+/// Where more memory is in use than that, predictions beyond the number of processors wait for others to end: they
+/// would not be faster, and each needs an arena.
+class SessionPool {
+ public:
+  SessionPool(size_t limit, size_t most_idle) : limit_(limit), most_idle_(most_idle) { idle_.reserve(most_idle + 1); }
+
+  /// A session that was kept for `plan`; null: the caller makes one, for which there is room now, or gives up.
+  /// Allocates nothing.
+  std::unique_ptr<Session> take(const plan::Plan& plan);
+  void give_up(const plan::Plan& plan);
+  /// A session that was taken or made, on the thread that took it.
+  void give_back(std::unique_ptr<Session> session);
+  /// Drops sessions for plans that are not among `plans`.
+  void keep_only(const std::vector<std::shared_ptr<const plan::Plan>>& plans);
+
+ private:
+  using Sessions = std::vector<std::unique_ptr<Session>>;
+  /// Moves idle sessions to `dropped`, the longest unused first, until they take at most `bytes` and `count`.
+  void shrink(size_t bytes, size_t count, Sessions& dropped);
+
+  const size_t limit_, most_idle_;
+  std::mutex mutex_;
+  std::condition_variable released_;
+  Sessions idle_;  ///< last used last
+  size_t idle_bytes_ = 0, used_bytes_ = 0, used_ = 0;
+  size_t recent_bytes_ = 0;  ///< the most in use at the same time, forgotten little by little
+};
+
+}  // namespace moka::runtime

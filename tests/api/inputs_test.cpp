@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <set>
+
+#include "api/api_util.h"
+
+/// What a loaded model says of the values that its inputs may have, and random inputs that keep to it.
+namespace moka::test {
+namespace {
+
+Model golden(const std::string& name) { return Model::load(MOKA_GOLDEN "/classic/" + name + ".mlmodel"); }
+
+TEST(RandomInputs, AreCategoriesThatTheModelKnows) {
+  for (const char* name : {"one_hot_string_dense", "one_hot_int", "mapping_string", "dict_vectorizer", "recommender"}) {
+    const Model m = golden(name);
+    bool any = false;
+    for (const auto& f : m.function().inputs) any |= !f.categories.empty();
+    EXPECT_TRUE(any) << name;
+    std::set<std::string> seen;
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const Features in = m.random_inputs(seed);
+      EXPECT_NO_THROW(m.predict(in)) << name;
+      for (const auto& f : m.function().inputs) {
+        const FeatureValue& v = in.at(f.name);
+        std::vector<std::string> given;
+        if (const auto* text = std::get_if<std::string>(&v)) given = {*text};
+        if (const auto* number = std::get_if<int64_t>(&v)) given = {std::to_string(*number)};
+        if (const auto* d = std::get_if<Dictionary>(&v))
+          for (const auto& [key, value] : d->strings) given.push_back(key);
+        if (const auto* s = std::get_if<StringSequence>(&v)) given = *s;
+        if (f.categories.empty()) continue;
+        for (const std::string& g : given)
+          EXPECT_NE(std::find(f.categories.begin(), f.categories.end(), g), f.categories.end()) << name << ": " << g;
+        seen.insert(given.begin(), given.end());
+      }
+    }
+    EXPECT_GE(seen.size(), 2u) << name;
+  }
+}
+
+TEST(RandomInputs, OfATableLieInIt) {
+  const Model m = Model::from_mil(program(
+      "tensor<int32, [2, 5]> tokens, tensor<int32, [3]> mask",
+      "tensor<fp32, [7, 2]> table = const()[val = tensor<fp32, [7, "
+      "2]>([[0,1],[2,3],[4,5],[6,7],[8,9],[10,11],[12,13]])];\n"
+      "tensor<bool, [2, 5]> good = greater_equal(x = tokens, y = int32(0));\n"
+      "tensor<int32, [2, 5]> wrapped = add(x = tokens, y = int32(7));\n"
+      "tensor<int32, [2, 5]> at = select(cond = good, a = tokens, b = wrapped);\n"
+      "tensor<fp32, [2, 5, 2]> y = gather(x = table, indices = at, axis = int32(0), validate_indices = bool(true));\n"
+      "tensor<fp32, [3]> z = cast(x = mask, dtype = string(\"fp32\"));",
+      "y, z"));
+  const auto& inputs = m.function().inputs;
+  ASSERT_TRUE(inputs[0].index_range.has_value());
+  EXPECT_EQ(inputs[0].index_range->lower, 0);
+  EXPECT_EQ(inputs[0].index_range->upper, 6);
+  EXPECT_FALSE(inputs[1].index_range.has_value());
+  std::set<double> seen;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Features in = m.random_inputs(seed);
+    EXPECT_NO_THROW(m.predict(in));
+    for (double v : values(in.array("tokens"))) seen.insert(v);
+  }
+  EXPECT_EQ(seen, (std::set<double>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(RandomInputs, HaveASizeThatTheModelCanRun) {
+  // It stacks x, described as [1] of 1 to 9 elements, on z of three.
+  const Model m = Model::load(MOKA_GOLDEN "/flexible/lowest.mlmodel");
+  const Features in = m.random_inputs();
+  EXPECT_EQ(in.array("x").shape(), std::vector<int64_t>{3});
+  EXPECT_NO_THROW(m.predict(in));
+  EXPECT_NO_THROW(m.compute_plan());
+}
+
+TEST(Messages, AnUnknownCategoryNamesTheInputAndTheChoices) {
+  for (const char* device : {"cpu", "reference"}) {
+    ModelConfiguration c;
+    c.device = device;
+    const Model m = Model::load(MOKA_GOLDEN "/classic/one_hot_int.mlmodel", c);
+    expect_error(ErrorKind::data, {"input 'x': ", "expected one of the categories", "-2", "5", "9", "got 4"}, [&] {
+      m.predict({{"x", int64_t{4}}});
+    });
+  }
+}
+
+TEST(Messages, OnlyDevicesForUsersAreOffered) {
+  ModelConfiguration c;
+  c.device = "tpu";
+  try {
+    Model::load(MOKA_GOLDEN "/classic/one_hot_int.mlmodel", c);
+    ADD_FAILURE() << "expected an error";
+  } catch (const Exception& e) {
+    const std::string text = e.what();
+    for (const char* offered : {"'cpu'", "'reference'", "got 'tpu'"})
+      EXPECT_NE(text.find(offered), std::string::npos) << text;
+    EXPECT_EQ(text.find("'null'"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace moka::test

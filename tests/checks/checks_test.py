@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The rules of tools/check for prose and commit messages: what they find, and what they leave alone."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "tools"))
+from checks import commits, language, prose  # noqa: E402
+
+
+def found(path, text):
+    return list(language.findings(path, text))
+
+
+class Passages(unittest.TestCase):
+    def test_comments_and_strings_of_code(self):
+        code = '// One thought\n// on two lines.\nint x = 0;  // behind code\nfail("what to say " "in two parts");\nint lent = 1;\n'
+        self.assertEqual(list(prose.passages("src/api/a.cpp", code)), [
+            (1, "comment", "One thought on two lines."), (3, "comment", "behind code"),
+            (4, "string", "what to say in two parts")])
+
+    def test_characters_and_raw_strings_are_not_prose(self):
+        self.assertEqual(list(prose.passages("src/api/a.cpp", "char c = '\"'; auto s = R\"x(// not said of who)x\";\n")), [])
+
+    def test_paragraphs_items_and_cells_of_documents(self):
+        text = "# Title\n\nOne `x` and\n[a link](of_who.md).\n\n- item\n\n```\ncode of who\n```\n| a | b |\n"
+        self.assertEqual([(line, said.strip()) for line, _, said in prose.passages("docs/a.md", text) if said.strip()],
+                         [(1, "Title"), (3, "One CODE and a link."), (6, "item"), (11, "a"), (11, "b")])
+
+    def test_docstrings_and_comments_of_python(self):
+        code = '"""What a file\nis for here."""\nx = "of who"  # first\n# second\n'
+        self.assertEqual([p[1:] for p in prose.passages("bench/a.py", code)],
+                         [("comment", "What a file is for here."), ("comment", "first"), ("comment", "second")])
+
+
+class Language(unittest.TestCase):
+    def test_riddles_are_found(self):
+        for text in ("// Borrowed by its leader.", "// Threads are lent to predictions.", "// of who nobody waits for",
+                     "/// Of the first one.", "// A value that is no matrix.", "// Whatever it is, whoever made it.",
+                     "// Reads the the file.", "// Mends the index."):
+            self.assertEqual(len(found("src/api/a.cpp", text + "\n")), 1, text)
+        self.assertEqual(len(found("tools/moka/a.cpp", 'add("Predict so often and show them");\n')), 1)
+
+    def test_plain_english_passes(self):
+        for text in ("// There is no matrix.", "// It is no longer open.", "// Of course it is.", "// The bytes of the first one.",
+                     "// x is no larger than y.", "/// The result that that call gives."):
+            self.assertEqual(found("src/api/a.cpp", text + "\n"), [], text)
+
+    def test_sentences_have_a_length(self):
+        self.assertEqual(found("docs/a.md", "word " * language.MAX_CLAUSE + ".\n"), [])
+        self.assertEqual(len(found("docs/a.md", "word " * (language.MAX_CLAUSE + 1) + ".\n")), 1)
+        half = "word " * (language.MAX_WORDS // 2)
+        self.assertEqual(found("docs/a.md", f"{half}. {half}; {half}.\n"), [])
+        self.assertEqual(len(found("docs/a.md", f"{half}; {half}; {half}.\n")), 1)
+
+    def test_data_and_generated_files_are_left_alone(self):
+        self.assertEqual(found("tests/api/a.cpp", 'read("a model of who knows what");\n'), [])
+        self.assertEqual(found("docs/operations/add.md", "The leader of the crew.\n"), [])
+
+
+class Commits(unittest.TestCase):
+    def test_good_messages(self):
+        self.assertEqual(list(commits.judge("Add a reader of tables", "Why.", ["src/a.cpp"])), [])
+        self.assertEqual(list(commits.judge("Correct a figure", "", ["docs/performance.md"])), [])
+
+    def test_bad_messages(self):
+        for subject, body in (("Added a reader", "Why."), ("processors: where threads run", "Why."), ("add a reader", "Why."),
+                              ("One way to make an array", "Why."), ("Add " + "x" * 80, "Why."), ("Add a reader.", "Why."),
+                              ("Add a reader", "")):
+            self.assertEqual(len(list(commits.judge(subject, body, ["src/a.cpp"]))), 1, subject)
+
+    def test_only_what_follows_the_base_is_judged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def git(*arguments):
+                return subprocess.run(["git", "-C", folder, "-c", "user.name=n", "-c", "user.email=e@x", *arguments], check=True,
+                                      capture_output=True, text=True).stdout.strip()
+            git("init", "-q")
+            git("commit", "-q", "--allow-empty", "-m", "threads: old")
+            base = git("rev-parse", "HEAD")
+            (pathlib.Path(folder) / "a.py").write_text("")
+            git("add", "a.py")
+            git("commit", "-q", "-m", "New reader")
+            self.assertEqual(len(list(commits.findings(folder, base))), 2)
+            self.assertEqual(list(commits.findings(folder, git("rev-parse", "HEAD"))), [])
+            self.assertEqual(list(commits.findings(folder, "0" * 40)), [])
+
+
+class ReleaseCheck(unittest.TestCase):
+    def test_results_go_into_the_page(self):
+        """Each suite's status and last telling line, from a make that only says what it was asked for."""
+        script = pathlib.Path(__file__).parent.parent.parent / "tools" / "release-check"
+        with tempfile.TemporaryDirectory() as folder:
+            fake = pathlib.Path(folder) / "make"
+            fake.write_text('#!/bin/sh\necho "running $*"\ncase $1 in test-asan) echo "100% tests passed of 7";;'
+                            ' *) echo "2 tests failed"; exit 2;; esac\n')
+            fake.chmod(0o755)
+            page = pathlib.Path(folder) / "page.md"
+            ran = subprocess.run([sys.executable, str(script), "--out", str(page), "--seconds", "3", "--only", "test-asan,fuzz"],
+                                 env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 1)
+            self.assertIn("running fuzz-smoke FUZZ_SECONDS=3", ran.stdout)
+            text = page.read_text()
+        self.assertRegex(text, r"Commit [0-9a-f]{12}")
+        self.assertIn("| `make test-asan` | passed | 100% tests passed of 7 |", text)
+        self.assertIn("| `make fuzz-smoke FUZZ_SECONDS=3` | failed (2) | 2 tests failed |", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,128 @@
+"""`moka inspect` on models that Moka cannot run: everything that the file says, then why."""
+
+import re
+import unittest
+
+import look_files
+from cli_test import MODELS, Case
+
+
+class Refused(Case):
+    """Each is shown for people and for machines; the shown text ends with the reason."""
+
+    def looked_at(self, model, reason, *texts):
+        done = self.ends(0, "inspect", model, "--layers", "--weights")
+        for text in texts:
+            self.assertIn(text, done.stdout)
+        last = done.stdout.rstrip("\n").split("\n")[-1]
+        self.assertTrue(last.startswith("refused: "), done.stdout)
+        self.assertIn(reason, last)
+        facts = self.answer("inspect", model, "--layers", "--weights")
+        self.assertIn(reason, facts["refused"])
+        self.assertEqual(f"refused: {facts['refused']}", last)
+        return facts
+
+    def test_custom_layer(self):
+        facts = self.looked_at(look_files.custom_layer(self.folder / "m.mlmodel"), "odd", "Someone", "MultiArray (Float32 3)",
+                               "2 layers", "custom Swish", "dense.weights")
+        self.assertEqual([(l["name"], l["type"], l["inputs"]) for l in facts["layers"]["list"]],
+                         [("dense", "innerProduct", ["x"]), ("odd", "custom", ["h"])])
+        self.assertEqual(facts["layers"]["list"][1]["class"], "Swish")
+        self.assertEqual(facts["weights"]["list"],
+                         [{"name": "dense.weights", "type": "tensor<fp32, [6]>", "bytes": 24, "storage": "inline"}])
+
+    def test_unknown_layer(self):
+        facts = self.looked_at(look_files.unknown_layer(self.folder / "m.mlmodel"), "new", "unknown layer", "innerProduct")
+        self.assertEqual(facts["layers"]["count"], 2)
+
+    def test_unknown_kind(self):
+        facts = self.looked_at(look_files.unknown_kind(self.folder / "m.mlmodel"), "field 4711", "Someone",
+                               "unknown (field 4711)", "MultiArray (Float32 2)")
+        self.assertEqual(facts["type"], "unknown (field 4711)")
+        self.assertEqual(facts["functions"][0]["inputs"][0]["shape"], [3])
+
+    def test_unreadable_feature(self):
+        facts = self.looked_at(look_files.unreadable_feature(self.folder / "m.mlmodel"), "odd", "faults", "input 'odd'",
+                               "dense.weights")
+        self.assertEqual([f["name"] for f in facts["functions"][0]["inputs"]], ["x"])
+        self.assertEqual(len(facts["faults"]), 1)
+
+    def test_missing_weights(self):
+        facts = self.looked_at(look_files.missing_weights(self.folder / "m.mlmodelc"), "weight.bin", "linear", "file, missing",
+                               "weights of 1 array cannot be read")
+        self.assertEqual(facts["operations"]["byType"], {"linear": 1})
+        weight = facts["weights"]["list"][0]
+        self.assertEqual((weight["bytes"], weight["available"]), (64, False))
+
+    def test_unknown_operation(self):
+        facts = self.looked_at(look_files.unknown_operation(self.folder / "m.mlmodelc"), "ios99", "teleport", "x=h", "ios99")
+        self.assertEqual(facts["operations"]["byType"], {"relu": 1, "teleport": 1})
+
+    def test_damaged_text(self):
+        folder = look_files.unknown_operation(self.folder / "m.mlmodelc")
+        mil = self.folder / "m.mlmodelc/model.mil"
+        mil.write_text(mil.read_text().replace("teleport(", "teleport["))
+        facts = self.looked_at(folder, "model.mil", "relu")
+        self.assertIn("5:42: expected '('", facts["faults"][0])
+
+    def test_suppression_pipeline(self):
+        facts = self.looked_at(look_files.suppression_pipeline(self.folder / "m.mlmodel", scores="absent"), "absent", "detector",
+                               "2 layers, 72 B of weights", "iouThreshold 0.45", "classes 2")
+        self.assertEqual([m["type"] for m in facts["models"]], ["neuralNetwork", "nonMaximumSuppression"])
+        self.assertEqual(facts["weights"]["bytes"], 72)
+
+    def test_compiled_network(self):
+        model = look_files.espresso(self.folder / "m.mlmodelc")
+        facts = self.answer("inspect", model, "--layers", "--weights")
+        self.assertEqual(facts["type"], "neuralNetwork")
+        self.assertEqual(facts["layers"]["list"], [{"name": "conv", "type": "convolution", "depth": 0, "inputs": ["x"],
+                                                    "outputs": ["y"]}])
+        self.assertEqual({w["name"]: (w["type"], w["bytes"]) for w in facts["weights"]["list"]},
+                         {"conv.blob_biases": ("tensor<fp32, [2]>", 8), "conv.blob_weights": ("tensor<fp32, [54]>", 216)})
+
+    def test_no_model_at_all(self):
+        (self.folder / "m.mlmodel").write_bytes(b"\xff" * 64)
+        self.ends(3, "inspect", self.folder / "m.mlmodel")
+
+
+class Structure(Case):
+    def test_a_pipeline_that_runs_is_not_refused(self):
+        facts = self.answer("inspect", look_files.suppression_pipeline(self.folder / "m.mlmodel"))
+        self.assertEqual([m["name"] for m in facts["models"]], ["detector", "suppression"])
+
+    def test_functions(self):
+        self.assertIn("'main'", self.ends(2, "inspect", self.affine(), "--function", "other").stderr)
+        self.assertEqual(self.answer("inspect", self.affine_in("two"), "--function", "main")["function"], "main")
+
+    def affine_in(self, name):
+        self.folder = self.folder / name
+        return self.affine()
+
+
+@unittest.skipUnless(MODELS.is_dir(), f"no folder of models at {MODELS}")
+class RealModels(Case):
+    def test_every_model(self):
+        models = sorted(p for p in MODELS.rglob("*") if re.fullmatch(r"\.mlmodel|\.mlpackage|\.mlmodelc", p.suffix)
+                        and not any(q.suffix in (".mlpackage", ".mlmodelc") for q in p.parents))
+        self.assertGreater(len(models), 20)
+        for model in models:
+            with self.subTest(str(model)):
+                facts = self.answer("inspect", model, "--layers", "--weights")
+                self.assertNotIn("faults", facts)
+                self.assertTrue(facts["functions"][0]["outputs"])
+                self.assertTrue({"operations", "layers", "models", "facts"} & set(facts), facts.keys())
+
+    def test_a_compiled_network_is_told_as_its_source(self):
+        source = self.answer("inspect", MODELS / "image_quality/ImageQualityCP20.mlmodel")
+        compiled = self.answer("inspect", MODELS / "image_quality/ImageQualityCP20.mlmodelc")
+        self.assertEqual(source["functions"], compiled["functions"])
+        self.assertEqual(compiled["layers"]["byType"]["convolution"], source["layers"]["byType"]["convolution"])
+
+    def test_system_models(self):
+        facts = self.answer("inspect", MODELS / "nsfw_visionfeatureprint/NSFW.mlmodel")
+        self.assertEqual([m["type"] for m in facts["models"]], ["visionFeaturePrint", "glmClassifier"])
+        self.assertIn("visionFeaturePrint", facts["refused"])
+
+
+if __name__ == "__main__":
+    unittest.main()

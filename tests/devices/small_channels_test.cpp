@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "devices/cpu/isa.h"
+#include "devices/graph_util.h"
+
+/// Convolutions of few row-major input channels, compared with sums in double precision.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+struct Case {
+  int64_t images, in, out;
+  std::vector<int64_t> size, taps, strides, dilations, pad;
+  std::vector<Epilogue> epilogue{{"silu"}};  // with it the kernel takes any window
+  bool bias = true, addend = false;
+};
+
+bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
+
+Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
+  Shape s{a, b};
+  for (int64_t d : rest) s.push_back(d);
+  return s;
+}
+
+Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+  std::vector<NamedArg> args{{"x", x},
+                             {"weight", weight},
+                             {"strides", Tensor::i32(c.strides)},
+                             {"dilations", Tensor::i32(c.dilations)},
+                             {"pad_type", "custom"},
+                             {"pad", Tensor::i32(c.pad)}};
+  if (c.bias) args.emplace_back("bias", g.random({c.out}));
+  Value* y = g.op("conv", args);
+  if (y == nullptr) return nullptr;
+  y->producer()->epilogue = c.epilogue;
+  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
+  return y;
+}
+
+bool taken(const Case& c) {
+  const int64_t block = devices::cpu::channel_block();
+  return c.in < block && c.out >= block && c.strides.back() <= 2;
+}
+
+void check(const Case& c) {
+  Graph g;
+  Value* x = g.input(shape_of(c.images, c.in, c.size));
+  const auto r = expect_same(g, {conv(g, x, g.random(shape_of(c.out, c.in, c.taps), -0.3f, 0.3f), c)}, 1e-5, !taken(c));
+  EXPECT_EQ(has(r, "cpu.conv.small_channels"), taken(c)) << r.kernels;
+}
+
+TEST(SmallChannels, ChannelsWindowsAndStrides) {
+  for (int64_t in : {1, 2, 3, 7, 9, 17})
+    for (int64_t out : {7, 8, 15, 16, 17, 33, 48})
+      for (int64_t taps : {1, 2, 3, 5})
+        for (int64_t stride : {1, 2}) {
+          SCOPED_TRACE(cat(in, " to ", out, ", ", taps, " taps every ", stride));
+          const Case c{2, in, out, {11, 17}, {taps, taps}, {stride, stride}, {1, 1}, {taps / 2, 0, 1, taps / 2}};
+          if (taps > 1 || in < devices::cpu::channel_block()) check(c);
+        }
+}
+
+TEST(SmallChannels, EveryWidth) {
+  for (int64_t width = 1; width <= 40; width++)
+    for (int64_t stride : {1, 2}) {
+      SCOPED_TRACE(cat(width, " every ", stride));
+      check({1, 3, 33, {5, width}, {3, 3}, {stride, stride}, {1, 1}, {1, 1, 1, 1}});
+    }
+  check({1, 3, 16, {5, 300}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+}
+
+TEST(SmallChannels, PadsDilationsAndDimensions) {
+  for (const std::vector<int64_t>& pad :
+       std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {4, 4, 4, 4}, {7, 0, 0, 9}, {0, 8, 9, 0}, {12, 12, 11, 11}})
+    for (int64_t stride : {1, 2}) {
+      SCOPED_TRACE(cat(pad[0], pad[1], pad[2], pad[3], " every ", stride));
+      check({2, 3, 16, {9, 10}, {3, 3}, {stride, stride}, {1, 1}, pad});
+      check({2, 3, 16, {9, 10}, {3, 2}, {3, stride}, {3, 2}, pad});
+      check({2, 5, 16, {9, 10}, {1, 5}, {4, stride}, {1, 2}, pad});
+    }
+  check({2, 3, 20, {41}, {5}, {2}, {1}, {2, 1}});
+}
+
+/// More taps than in one partial sum, and shapes that the kernel takes with any epilogue.
+TEST(SmallChannels, LargeWindows) {
+  check({1, 3, 33, {30, 31}, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}});
+  const bool longest = devices::cpu::isa() == devices::cpu::Isa::avx512;
+  for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"relu"}}, {{"relu6"}, {"exp"}}})
+    for (int64_t out : {24, 48}) {
+      Graph g;
+      Value* x = g.input({1, 3, 64, 64});
+      const Tensor patches = g.random({out, 3, 16, 16}, -0.1f, 0.1f), wide = g.random({out, 3, 9, 9}, -0.1f, 0.1f);
+      const auto r = expect_same(
+          g, {conv(g, x, patches, {1, 3, out, {64, 64}, {16, 16}, {16, 16}, {1, 1}, {0, 0, 0, 0}, epilogue}),
+              conv(g, x, wide, {1, 3, out, {64, 64}, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}, epilogue})});
+      EXPECT_TRUE(has(r, "cpu.conv.small_channels")) << r.kernels;
+      EXPECT_TRUE(
+          has(r, longest ? "cpu.conv.small_channels cpu.conv.small_channels" : "cpu.conv.small_channels convert"))
+          << r.kernels;
+    }
+}
+
+TEST(SmallChannels, EpiloguesAndAddends) {
+  for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{
+           {{"silu"}}, {{"sigmoid"}}, {{"silu"}, {"relu"}}, {{"sigmoid"}, {"linear_activation", 2, 3}}})
+    for (int64_t out : {24, 32, 33})
+      for (bool bias : {true, false})
+        for (bool addend : {true, false}) {
+          SCOPED_TRACE(cat(epilogue[0].op, " ", out, bias, addend));
+          check({1, 3, out, {9, 130}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, epilogue, bias, addend});
+        }
+}
+
+/// Padding channels stay zero for the next convolution.
+TEST(SmallChannels, Chains) {
+  Graph g;
+  Value* a = conv(g, g.input({2, 3, 9, 8}), g.random({21, 3, 3, 3}),
+                  {2, 3, 21, {9, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {{"sigmoid"}}});
+  Value* b = g.op("conv", {{"x", a}, {"weight", g.random({40, 21, 3, 3})}, {"pad_type", "same"}});
+  const auto r = expect_same(g, {b});
+  EXPECT_TRUE(has(r, "cpu.conv.small_channels")) << r.kernels;
+}
+
+TEST(SmallChannels, OddInputsAndWeights) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float odd : {inf, -inf, std::nanf("")})
+    for (int64_t stride : {1, 2}) {
+      SCOPED_TRACE(cat(odd, " every ", stride));
+      Graph g;
+      Tensor x = g.random({1, 3, 13, 23}, 0.5f, 1), w = g.random({20, 3, 5, 5}, 0.5f, 1);
+      for (size_t at : {0u, 100u, 896u}) x.mut<float>()[at] = odd;
+      w.mut<float>()[18 * 75 + 3] = w.mut<float>()[75] = odd;
+      const auto r = expect_same(
+          g, {conv(g, g.input_of(x), w, {1, 3, 20, {13, 23}, {5, 5}, {stride, stride}, {1, 1}, {2, 2, 2, 2}})});
+      EXPECT_TRUE(has(r, "cpu.conv.small_channels")) << r.kernels;
+      int64_t finite = 0;
+      for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
+      EXPECT_GT(finite, 0);
+    }
+}
+
+TEST(SmallChannels, ThreadsGiveTheSameBits) {
+  Graph g;
+  Value* x = g.input({2, 3, 90, 91});
+  Value* y =
+      conv(g, x, g.random({50, 3, 5, 5}), {2, 3, 50, {90, 91}, {5, 5}, {2, 2}, {1, 1}, {2, 2, 2, 2}, {{"silu"}}});
+  expect_same_bits(g, y, "cpu.conv.small_channels", "threads");
+}
+
+}  // namespace
+}  // namespace moka::devices_test

@@ -1,0 +1,160 @@
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "devices/reference/device.h"
+#include "devices/simulator/device.h"
+#include "ir/text_reader.h"
+#include "plan/draft.h"
+#include "plan/plan.h"
+
+/// What plans for a device with a memory of its own consist of. Operations whose names begin with "d" are pinned to it.
+namespace moka::plan {
+namespace {
+
+class Regions : public ::testing::Test {
+ protected:
+  const Plan& planned(const std::string& inputs, const std::string& body, const std::string& outputs) {
+    program_ = ir::read_text(
+                   "program(1.0)\n{\n func main<ios18>(" + inputs + ") {\n" + body + "\n } -> (" + outputs + ");\n}\n",
+                   ops::table(), {})
+                   .value();
+    const kernel::Device* device = &devices::simulator::device();
+    const kernel::Device* host = &devices::reference::device();
+    options_.devices = {device, host};
+    options_.pinned_device = [=](const ir::Op& op) { return op.name.starts_with("d") ? device : host; };
+    options_.constants = std::make_shared<ConstantPool>(nullptr);
+    const ir::Block& block = program_.functions[0]->body();
+    std::vector<ir::Type> types;
+    for (const auto& v : block.inputs()) types.push_back(v->type);
+    plan_ = plan_block(block, types, nullptr, options_).value();
+    return *plan_;
+  }
+
+  /// "up submit run:h wait down": the host's view of a plan.
+  static std::string text(const Plan& plan) {
+    std::string out;
+    for (const Step& s : plan.steps) {
+      std::string word;
+      switch (s.kind) {
+        case Step::Kind::run: word = s.region >= 0 ? "" : "run:" + s.op->name; break;
+        case Step::Kind::convert: word = s.region >= 0 ? "" : "convert"; break;
+        case Step::Kind::transfer:
+          word = plan.places[static_cast<size_t>(s.in[0])].device == nullptr ? "up" : "down";
+          break;
+        case Step::Kind::submit: word = "submit"; break;
+        case Step::Kind::wait: word = "wait"; break;
+        case Step::Kind::cond: word = "cond"; break;
+        case Step::Kind::loop: word = "loop"; break;
+        case Step::Kind::placed: word = "placed"; break;
+      }
+      if (!word.empty()) out += (out.empty() ? "" : " ") + word;
+    }
+    return out;
+  }
+
+  ir::Program program_;
+  PlanOptions options_;
+  std::shared_ptr<const Plan> plan_;
+};
+
+std::string op(const std::string& name, const std::string& type, const std::string& args) {
+  return "tensor<fp32, [8]> " + name + " = " + type + "(" + args + ")[name = string(\"" + name + "\")];\n";
+}
+
+TEST_F(Regions, AChainIsOneSubmission) {
+  const Plan& p = planned("tensor<fp32, [8]> x",
+                          op("d1", "relu", "x = x") + op("d2", "exp", "x = d1") + op("d3", "sin", "x = d2"), "d3");
+  EXPECT_EQ(text(p), "up submit wait down");
+  ASSERT_EQ(p.regions.size(), 1u);
+  EXPECT_EQ(p.regions[0].steps.size(), 3u);
+  ASSERT_EQ(p.device_arenas.size(), 1u);
+  EXPECT_GT(p.device_arenas[0].bytes, 0u);
+}
+
+TEST_F(Regions, AHostOperationBetweenEndsARegion) {
+  const Plan& p = planned("tensor<fp32, [8]> x",
+                          op("d1", "relu", "x = x") + op("h", "exp", "x = d1") + op("d2", "sin", "x = h"), "d2");
+  EXPECT_EQ(text(p), "up submit wait down run:h up submit wait down");
+  EXPECT_EQ(p.regions.size(), 2u);
+}
+
+TEST_F(Regions, TheHostWorksWhileARegionRuns) {
+  const Plan& p =
+      planned("tensor<fp32, [8]> x",
+              op("h", "exp", "x = x") + op("d1", "relu", "x = x") + op("sum", "add", "x = d1, y = h"), "sum");
+  EXPECT_EQ(text(p), "up submit run:h wait down run:sum");
+}
+
+TEST_F(Regions, AValueCrossesOnce) {
+  const Plan& p = planned("tensor<fp32, [8]> x",
+                          op("d1", "relu", "x = x") + op("d2", "add", "x = d1, y = x") + op("h1", "exp", "x = d2") +
+                              op("h2", "sin", "x = d2"),
+                          "h1, h2");
+  EXPECT_EQ(text(p), "up submit wait down run:h1 run:h2");
+}
+
+TEST_F(Regions, BlocksFindValuesOnTheHost) {
+  const Plan& p = planned("tensor<fp32, [8]> x, tensor<bool, []> more",
+                          op("d1", "relu", "x = x") +
+                              "tensor<fp32, [8]> y = cond(pred = more)[name = string(\"choice\")] {\n"
+                              "block a() { tensor<fp32, [8]> u = exp(x = d1); } -> (u);\n"
+                              "block b() { tensor<fp32, [8]> v = sin(x = d1); } -> (v);\n};\n",
+                          "y");
+  EXPECT_EQ(text(p), "up submit wait down cond");
+}
+
+TEST_F(Regions, WhatADeviceRefusesRunsOnTheHost) {
+  const Plan& p =
+      planned("tensor<fp32, [8]> x",
+              op("d1", "random_normal", "shape = tensor<int32, [1]>([8])") + op("d2", "add", "x = d1, y = x"), "d2");
+  EXPECT_EQ(text(p), "run:d1 up up submit wait down");
+  for (const Step& s : p.steps)
+    if (s.op != nullptr && s.op->name == "d1") {
+      ASSERT_NE(s.bids, nullptr);
+      ASSERT_EQ(s.bids->size(), 2u);
+      EXPECT_EQ((*s.bids)[1].refusal, "simulator.reference: state that the host keeps");
+    }
+}
+
+TEST_F(Regions, WithoutAcceleratorsThereIsNoDraft) {
+  options_.devices = {&devices::reference::device()};
+  EXPECT_TRUE(accelerators(options_).empty());
+  EXPECT_EQ(host_devices(options_).size(), 1u);
+}
+
+TEST(PlanCache, KnownPlansDoNotWaitForNewOnes) {
+  PlanCache cache;
+  const auto make = [] { return Result<std::shared_ptr<const Plan>>(std::make_shared<const Plan>()); };
+  const PlanCache::Key known{ir::Type::tensor(ir::DType::fp32, {1})}, slow{ir::Type::tensor(ir::DType::fp32, {2})};
+  const auto first = cache.get(known, 8, make).value();
+  std::promise<void> started, finish;
+  auto making = std::async(std::launch::async, [&] {
+    return cache
+        .get(slow, 8,
+             [&] {
+               started.set_value();
+               finish.get_future().wait();
+               return make();
+             })
+        .value();
+  });
+  started.get_future().wait();
+  EXPECT_EQ(cache.get(known, 8, make).value(), first);
+  auto waiting = std::async(std::launch::async, [&] { return cache.get(slow, 8, make).value(); });
+  finish.set_value();
+  EXPECT_EQ(making.get(), waiting.get());
+  EXPECT_EQ(cache.snapshot().size(), 2u);
+}
+
+TEST(PlanCache, AFailureIsNotKept) {
+  PlanCache cache;
+  const PlanCache::Key key{ir::Type::tensor(ir::DType::fp32, {1})};
+  EXPECT_FALSE(cache.get(key, 8, [] { return Result<std::shared_ptr<const Plan>>(fail(ErrorCode::data, "no")); }).ok());
+  EXPECT_TRUE(cache.snapshot().empty());
+  EXPECT_TRUE(
+      cache.get(key, 8, [] { return Result<std::shared_ptr<const Plan>>(std::make_shared<const Plan>()); }).ok());
+}
+
+}  // namespace
+}  // namespace moka::plan

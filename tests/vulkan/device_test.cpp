@@ -1,0 +1,140 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "devices/vulkan/pipelines.h"
+#include "vulkan/region_util.h"
+
+namespace moka::vulkan_test {
+namespace {
+
+using namespace ir;
+
+/// A prediction of one operation; the exit status of a child.
+int predict() {
+  Region g;
+  Value* x = g.input({64});
+  auto r = g.run({g.op("sigmoid", {{"x", x}})}, 1);
+  if (r.got.size() != 1) return 1;
+  for (int64_t i = 0; i < 64; i++)
+    if (std::abs(load_f64(r.got[0].view(), i) - load_f64(r.expected[0].view(), i)) > 1e-5) return 2;
+  return 0;
+}
+
+int status_of_child(int (*run)()) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) _exit(run());
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Device, SaysWhatItIsOrWhyThereIsNone) {
+  const kernel::Device& d = devices::vulkan::device();
+  EXPECT_EQ(d.name(), "vulkan");
+  EXPECT_FALSE(d.description().empty());
+  EXPECT_EQ(d.unit(), kernel::ComputeUnit::gpu);
+  EXPECT_EQ(d.kernels().empty(), !devices::vulkan::Context::probe().ok());
+}
+
+TEST(Device, WithoutADriverItHasNoKernels) {
+  // In a new process, as drivers are looked for once. The loader finds none where this variable names no file.
+  const std::string command = cat("VK_ICD_FILENAMES=/nonexistent VK_DRIVER_FILES=/nonexistent ",
+                                  std::filesystem::read_symlink("/proc/self/exe").string(),
+                                  " --gtest_filter=Device.SaysWhatItIs* >/dev/null 2>&1");
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(Device, AChildMadeByForkHasItsOwn) {
+  MOKA_NEEDS_VULKAN();
+  // Children first: this process' driver has no threads yet that they would miss.
+  EXPECT_EQ(status_of_child(predict), 0);
+  EXPECT_EQ(predict(), 0);
+  EXPECT_EQ(status_of_child(predict), 0);
+}
+
+TEST(Device, BuffersAndQueuesOfTheParentAreLostInAChild) {
+  MOKA_NEEDS_VULKAN();
+  static auto queue = devices::vulkan::device().open_queue();
+  ASSERT_TRUE(queue.ok());
+  const int status = status_of_child([] {
+    auto submission = (*queue)->compile({});
+    return !submission.ok() && submission.error().code() == ErrorCode::device_lost ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Device, RefusesMoreMemoryThanThereIs) {
+  MOKA_NEEDS_VULKAN();
+  auto buffer = devices::vulkan::device().memory()->allocate(size_t{1} << 50);
+  ASSERT_FALSE(buffer.ok());
+  EXPECT_EQ(buffer.error().code(), ErrorCode::out_of_budget) << buffer.error().to_string();
+}
+
+TEST(Device, ThreadsShareItsQueue) {
+  MOKA_NEEDS_VULKAN();
+  int status[4] = {-1, -1, -1, -1};
+  std::vector<std::thread> threads;
+  for (int& s : status) threads.emplace_back([&s] { s = predict(); });
+  for (std::thread& t : threads) t.join();
+  for (int s : status) EXPECT_EQ(s, 0);
+}
+
+TEST(Device, WritesMemoryInPieces) {
+  MOKA_NEEDS_VULKAN();
+  // More than one piece of staging memory, read back through a cast.
+  Region g;
+  std::vector<float> v(5 << 20);
+  for (size_t i = 0; i < v.size(); i++) v[i] = static_cast<float>(i % 1000);
+  Value* w = g.constant(Tensor::f32({static_cast<int64_t>(v.size())}, v));
+  Value* x = g.input({1});
+  g.expect_same({g.op("add", {{"x", x}, {"y", w}})});
+}
+
+TEST(Device, KeepsCompiledShadersInAFile) {
+  MOKA_NEEDS_VULKAN();
+  auto context = devices::vulkan::Context::get();
+  ASSERT_TRUE(context.ok());
+  auto& pipelines = (*context)->pipelines();
+  const size_t before = pipelines.count();
+  ASSERT_EQ(predict(), 0);
+  const size_t first = pipelines.count();
+  EXPECT_GE(first, before);
+  ASSERT_EQ(predict(), 0);
+  EXPECT_EQ(pipelines.count(), first) << "made again";
+
+  const std::string path = cat(testing::TempDir(), "moka_pipelines_", getpid());
+  ASSERT_TRUE(pipelines.write_cache(path).ok());
+  EXPECT_GT(std::filesystem::file_size(path), 16u);
+  EXPECT_TRUE(pipelines.read_cache(path).ok());
+  // What is cut off, of another driver, or not there is as if it were empty.
+  std::filesystem::resize_file(path, 20);
+  EXPECT_TRUE(pipelines.read_cache(path).ok());
+  std::FILE* f = std::fopen(path.c_str(), "wb");
+  std::fputs("something else that is no cache of compiled shaders", f);
+  std::fclose(f);
+  EXPECT_TRUE(pipelines.read_cache(path).ok());
+  std::filesystem::remove(path);
+  EXPECT_TRUE(pipelines.read_cache(path).ok());
+  EXPECT_EQ(pipelines.write_cache("/nonexistent/file").error().code(), ErrorCode::io);
+  EXPECT_EQ(predict(), 0);
+}
+
+TEST(Device, ConvertsRowMajorFloat16Only) {
+  MOKA_NEEDS_VULKAN();
+  using kernel::Layout;
+  const kernel::Device& d = devices::vulkan::device();
+  const Shape shape{2, 3, 4};
+  EXPECT_NE(d.convert(DType::fp32, shape, {}, Layout{}.as_half()).choice, nullptr);
+  EXPECT_NE(d.convert(DType::fp32, shape, Layout{}.as_half(), {}).choice, nullptr);
+  EXPECT_EQ(d.convert(DType::fp32, shape, {}, Layout::channels_last()).refusal, "a layout other than row-major");
+  EXPECT_EQ(d.convert(DType::int32, shape, {}, Layout{}.as_half()).refusal, "element type int32");
+}
+
+}  // namespace
+}  // namespace moka::vulkan_test

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "devices/vulkan/device.h"
+#include "ir/program.h"
+
+namespace moka::vulkan_test {
+
+/// A function whose operations run as one region on the Vulkan device and one by one on the reference. Everything is
+/// laid out by hand: inputs are uploaded, constants that a kernel reads while running are written before, and layouts
+/// are converted where a kernel asks for another one.
+class Region {
+ public:
+  /// With `half` every value of the program is computed in float16, and inputs and constants are numbers of float16.
+  explicit Region(bool half = false, ir::Opset opset = ir::Opset::ios17);
+
+  ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
+  ir::Value* input(ir::Tensor value);
+  ir::Value* input(const ir::Shape& shape, float low = -1, float high = 1) { return input(random(shape, low, high)); }
+  ir::Value* constant(ir::Tensor value);
+  ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);
+  std::vector<ir::Value*> ops(std::string_view name, std::vector<ir::NamedArg> args);
+
+  struct Result {
+    std::vector<ir::Tensor> got, expected;
+    std::vector<std::string> kernels;
+    devices::vulkan::Counters counters;
+    std::string refusal;  ///< of the first operation that the device does not take
+  };
+  /// Runs the region `times` times, the last of which is returned.
+  Result run(const std::vector<ir::Value*>& outputs, int times = 2);
+  /// That both agree: float32 within `tolerance` of the largest magnitude, float16 within its rounding besides.
+  Result expect_same(const std::vector<ir::Value*>& outputs, double tolerance = 1e-4);
+
+ private:
+  bool half_;
+  ir::Function function_;
+  ir::Builder builder_;
+  std::vector<ir::Tensor> inputs_;
+  std::mt19937 random_;
+};
+
+/// Skips the test where there is no driver.
+#define MOKA_NEEDS_VULKAN() \
+  if (auto found = ::moka::devices::vulkan::Context::probe(); !found.ok()) GTEST_SKIP() << found.error().message()
+
+}  // namespace moka::vulkan_test

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "command.h"
+#include "io/io_error.h"
+#include "json.h"
+#include "moka/compiler.h"
+#include "print.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The flags are coremlcompiler's.
+struct Options {
+  std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt;
+  bool print_categories = false, json = false;
+  CLI::App* app = nullptr;
+};
+
+fs::path without_slash(const std::string& path) {
+  fs::path p(path);
+  return p.has_filename() ? p : p.parent_path();
+}
+
+/// An Info.plist without entries: a model adds none.
+void write_plist(const std::string& path) {
+  std::ofstream out(path);
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+         "<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
+         "<plist version=\"1.0\">\n<dict/>\n</plist>\n";
+  out.close();
+  if (!out) throw io::IoError(fmt::format("'{}' cannot be written", path));
+}
+
+/// Compares versions such as "10.13.2" by their numbers.
+bool older(const std::string& a, const std::string& b) {
+  auto numbers = [](const std::string& text) {
+    std::vector<unsigned long> out;
+    for (size_t at = 0; at <= text.size();) {
+      const size_t dot = std::min(text.find('.', at), text.size());
+      out.push_back(std::strtoul(text.substr(at, dot - at).c_str(), nullptr, 10));
+      at = dot + 1;
+    }
+    while (!out.empty() && out.back() == 0) out.pop_back();
+    return out;
+  };
+  return numbers(a) < numbers(b);
+}
+
+void check_target(const Options& options) {
+  if (options.deployment_target.empty()) return;
+  const Json metadata = Json::parse(model_metadata(options.model)).at(0);
+  const std::string platform = options.platform.empty() ? "iOS" : options.platform;
+  for (const auto& [name, version] : metadata.at("availability").items())
+    if (CLI::detail::to_lower(name) == CLI::detail::to_lower(platform) &&
+        older(options.deployment_target, version.get<std::string>()))
+      note("compile", fmt::format("warning: the model needs {} {} or later, the deployment target is {}", name,
+                                  version.get<std::string>(), options.deployment_target));
+}
+
+int compile(const Options& options) {
+  for (const std::string& extra : options.app->remaining())
+    note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
+  if (options.print_categories) {
+    print("model\n");
+    return 0;
+  }
+  if (options.model.empty() || options.folder.empty()) throw UsageError("MODEL and OUTDIR are needed");
+  if (!options.encrypt.empty()) throw UsageError("--encrypt: models encrypted for Apple's systems cannot be made");
+  check_target(options);
+
+  const fs::path source = without_slash(options.model);
+  fs::path folder = options.folder;
+  if (!options.container.empty()) folder /= options.container;
+  fs::create_directories(folder);
+  const fs::path out = folder / (source.stem().string() + ".mlmodelc");
+  if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
+    throw UsageError(fmt::format("'{}' is not a compiled model and is not replaced", out.string()));
+  // A reader sees the old model or the new one.
+  const fs::path next = folder / fmt::format(".{}.{}", out.filename().string(), getpid());
+  std::error_code ignored;
+  fs::remove_all(next, ignored);
+  compile_model(source.string(), next.string());
+  fs::remove_all(out);
+  fs::rename(next, out);
+  if (!options.partial_plist.empty()) write_plist(options.partial_plist);
+  print(options.json ? rendered(Json{{"compiled", out.string()}}) : (out / "coremldata.bin").string() + "\n");
+  return 0;
+}
+
+}  // namespace
+
+Command add_compile(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("compile", "Compile a model as coremlcompiler does: OUTDIR/NAME.mlmodelc");
+  options->app = app;
+  app->allow_extras();
+  app->add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage")->option_text(" ");
+  app->add_option("OUTDIR", options->folder, "Where the compiled model is made; an older one is replaced")
+      ->option_text(" ");
+  app->add_option("--deployment-target", options->deployment_target,
+                  "Warn where the model needs a later version of the platform")
+      ->option_text("VERSION");
+  app->add_option("--platform", options->platform, "iOS (default), macOS, tvOS, watchOS, visionOS or macCatalyst")
+      ->option_text("NAME");
+  app->add_option("--sdkroot", options->sdkroot, "Accepted for build systems; has no effect")->option_text("DIR");
+  app->add_option("--output-partial-info-plist", options->partial_plist, "Write a property list without entries")
+      ->option_text("FILE");
+  app->add_option("--container", options->container, "Compile into this folder of OUTDIR")->option_text("NAME");
+  app->add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models")->option_text("KEY");
+  app->add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");
+  app->add_flag("--json", options->json, "Answer in JSON");
+  app->footer("Example: moka compile Classifier.mlpackage build");
+  return {app, "moka compile Classifier.mlpackage build", [options] { return compile(*options); }};
+}
+
+}  // namespace moka::cli

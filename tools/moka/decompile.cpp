@@ -1,0 +1,36 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "command.h"
+#include "json.h"
+#include "moka/compiler.h"
+#include "print.h"
+#include "text.h"
+
+namespace moka::cli {
+namespace {
+
+struct Options {
+  std::string model, destination;
+  bool json = false;
+};
+
+int decompile(const Options& options) {
+  decompile_model(options.model, options.destination);
+  print(options.json ? rendered(Json{{"written", options.destination}}) : "wrote " + options.destination + "\n");
+  return 0;
+}
+
+}  // namespace
+
+Command add_decompile(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("decompile", "The specification of a compiled neural network or classic model");
+  app->add_option("MODEL", options->model, "An .mlmodelc folder")->required()->option_text(" ");
+  app->add_option("OUT", options->destination, "The .mlmodel to write")->required()->option_text(" ");
+  app->add_flag("--json", options->json, "Answer in JSON");
+  app->footer("Example: moka decompile Classifier.mlmodelc Classifier.mlmodel");
+  return {app, "moka decompile Classifier.mlmodelc Classifier.mlmodel", [options] { return decompile(*options); }};
+}
+
+}  // namespace moka::cli

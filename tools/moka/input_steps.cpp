@@ -1,0 +1,120 @@
+#include "input_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "io/csv.h"
+#include "io/file.h"
+#include "io/io_error.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+const FeatureDescription* find(const FunctionDescription& function, std::string_view name) {
+  for (const auto& input : function.inputs)
+    if (input.name == name) return &input;
+  return nullptr;
+}
+
+bool names_an_input(const FunctionDescription& function, const Json& object) {
+  return object.is_object() && std::any_of(function.inputs.begin(), function.inputs.end(),
+                                           [&](const auto& input) { return object.contains(input.name); });
+}
+
+void add_name(Steps& steps, const std::string& name) {
+  if (std::find(steps.names.begin(), steps.names.end(), name) == steps.names.end()) steps.names.push_back(name);
+}
+
+void add_object(Steps& steps, const FunctionDescription& function, const Json& object, int64_t number) {
+  auto& row = steps.rows.emplace_back();
+  steps.numbers.push_back(number);
+  for (const auto& [name, value] : object.items()) {
+    const FeatureDescription* input = find(function, name);
+    if (!input)
+      throw UsageError(fmt::format("{}: {} {}: the model has no input '{}'; it takes {}", steps.path, steps.unit,
+                                   number, name, expected_inputs(function)));
+    if (value.is_null()) continue;
+    add_name(steps, name);
+    row[name] = cell_of_json(*input, value.is_string() ? value.get<std::string>() : value.dump(), value.is_string());
+  }
+}
+
+Steps from_table(const std::string& path) {
+  const io::Csv csv = io::read_csv(path);
+  if (csv.rows.empty()) throw io::IoError(path + ": expected a header and at least one row, got no rows");
+  Steps steps{path, "row", csv.header, {}, {}};
+  for (size_t r = 0; r < csv.rows.size(); ++r) {
+    auto& row = steps.rows.emplace_back();
+    steps.numbers.push_back(static_cast<int64_t>(r) + 1);
+    for (size_t c = 0; c < csv.header.size(); ++c) row.emplace(csv.header[c], Steps::Cell{csv.rows[r][c]});
+  }
+  return steps;
+}
+
+/// Text that is not JSON, or nests deeper than any input, is discarded.
+Json parse(std::string_view text) {
+  constexpr int kDeepest = 32;
+  bool deep = false;
+  const auto limit = [&deep](int depth, Json::parse_event_t, Json&) { return !(deep |= depth > kDeepest); };
+  Json json = Json::parse(text, limit, false);
+  return deep ? Json(Json::value_t::discarded) : json;
+}
+
+std::string text_of(const std::string& path) {
+  const io::Bytes bytes = io::read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<Steps> from_list(const FunctionDescription& function, const std::string& path) {
+  const Json json = parse(text_of(path));
+  if (!json.is_array() || json.empty()) return std::nullopt;
+  if (!std::all_of(json.begin(), json.end(), [&](const Json& item) { return names_an_input(function, item); }))
+    return std::nullopt;
+  Steps steps{path, "step", {}, {}, {}};
+  for (const Json& item : json) add_object(steps, function, item, static_cast<int64_t>(steps.rows.size()) + 1);
+  return steps;
+}
+
+Steps from_lines(const FunctionDescription& function, const std::string& path) {
+  const std::string text = text_of(path);
+  Steps steps{path, "line", {}, {}, {}};
+  int64_t number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+    ++number;
+    if (line.empty()) continue;
+    Json json = parse(line);
+    if (json.is_discarded())
+      throw UsageError(fmt::format("{}: line {}: expected JSON, got '{}'", path, number, shortened(line, 60)));
+    if (function.inputs.size() == 1 && !names_an_input(function, json)) json = Json{{function.inputs[0].name, json}};
+    if (!json.is_object())
+      throw UsageError(fmt::format("{}: line {}: expected an object of inputs by name, got '{}'", path, number,
+                                   shortened(line, 60)));
+    add_object(steps, function, json, number);
+  }
+  if (steps.rows.empty()) throw io::IoError(path + ": expected an object on each line, got no lines");
+  return steps;
+}
+
+}  // namespace
+
+Steps::Cell cell_of_json(const FeatureDescription& input, const std::string& dumped, bool is_text) {
+  return {dumped, !is_text || input.type == FeatureType::string};
+}
+
+std::optional<Steps> read_steps(const FunctionDescription& function, const FileReference& file) {
+  if (file.extension == "csv") return from_table(file.path);
+  if (file.extension == "jsonl" || file.extension == "ndjson") return from_lines(function, file.path);
+  if (file.extension == "json") return from_list(function, file.path);
+  return std::nullopt;
+}
+
+}  // namespace moka::cli

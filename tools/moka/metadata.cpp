@@ -1,0 +1,24 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "command.h"
+#include "moka/compiler.h"
+#include "options.h"
+#include "print.h"
+
+namespace moka::cli {
+
+Command add_metadata(CLI::App& parent) {
+  auto options = std::make_shared<LoadOptions>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* app = parent.add_subcommand("metadata", "The facts of a compiled model's metadata.json, of any model");
+  add_model(*app, *options);
+  app->add_flag("--json", *json, "Accepted as everywhere; the answer is always JSON");
+  app->footer("Example: moka metadata Classifier.mlpackage");
+  return {app, "moka metadata Classifier.mlpackage", [options, json] {
+            print(model_metadata(options->path) + "\n");
+            return 0;
+          }};
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,20 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "command.h"
+#include "json.h"
+#include "print.h"
+
+namespace moka::cli {
+
+Command add_version(CLI::App& parent) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* app = parent.add_subcommand("version", "The version of this program");
+  app->add_flag("--json", *json, "Answer in JSON");
+  return {app, "moka version", [json] {
+            print(*json ? rendered(Json{{"version", MOKA_VERSION}}) : std::string(MOKA_VERSION "\n"));
+            return 0;
+          }};
+}
+
+}  // namespace moka::cli

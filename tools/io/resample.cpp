@@ -28,7 +28,7 @@ Audio resample(const Audio& audio, uint32_t to) {
   const auto length = static_cast<size_t>((frames * to + from - 1) / from);
   result.samples.resize(length * audio.channels);
   if (length == 0) return result;
-  const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_VHQ, 0);
+  const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
   size_t done = 0;
   const soxr_error_t error = soxr_oneshot(static_cast<double>(from), to, audio.channels, audio.samples.data(), frames,
                                           nullptr, result.samples.data(), length, &done, nullptr, &quality, nullptr);

@@ -132,9 +132,9 @@ bench-accuracy: wheel
 	$(BENCH_VENV)/bin/python bench/accuracy.py --out $(BUILD)/bench/accuracy.json --models $(BUILD)/bench/models \
 	    --page docs/accuracy.md $(ACCURACY_FLAGS)
 
-## docs/performance.md and its plot from the results of the last run.
+## docs/performance.md, its plot and the tables in docs/performance/ from the results of the last run.
 bench-docs:
-	bench/report.py $(BENCH_RESULTS)
+	$(BENCH_VENV)/bin/python bench/report.py $(BENCH_RESULTS)
 
 ## Kernels beside oneDNN's, on one thread: GFLOP/s and the fraction of what multiply-adds in registers reach, about ten minutes.
 ## BENCH_KERNELS_FLAGS are options of Google Benchmark, for example --benchmark_filter=resnet50.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""From results to docs/performance.md and its plot.
+"""From results to docs/performance.md, its plot, and the tables in docs/performance/.
 
-report.py [RESULTS.json] [--out docs/performance.md]     the plot goes beside the page, as .svg
+report.py [RESULTS.json] [--out docs/performance.md]     the plot, as .svg, and the folder of tables go beside the page
 report.py [RESULTS.json] --print                         the tables, to the standard output
 """
 
@@ -199,12 +199,16 @@ def why_behind(data, row, entries):
     return "not known"
 
 
+def behind_lines(data, threads, precision, entries):
+    return [[row.title, title(data, row.best["engine"]), ratio_text(row.ratio()), why_behind(data, row, entries)]
+            for row in rows(data, threads, precision) if row.verdict() == "behind"]
+
+
 def behind_table(data, threads, precision, entries=None):
     """The rows where a peer is faster, and why; nothing where there are none."""
     if entries is None:
         entries = tomllib.loads(REASONS.read_text())["reason"]
-    lines = [[row.title, title(data, row.best["engine"]), ratio_text(row.ratio()), why_behind(data, row, entries)]
-             for row in rows(data, threads, precision) if row.verdict() == "behind"]
+    lines = behind_lines(data, threads, precision, entries)
     return table(["behind", "best peer", "Moka / best", "why"], lines, left=4) if lines else ""
 
 
@@ -323,9 +327,15 @@ def results_text(data, threads, precision):
     return f"{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}" + (f"\n{behind}" if behind else "")
 
 
+MODELS = {"fp32": "float32", "fp16": "float16 weights", "nn": "neural networks", "int8": "8-bit weights", "int4": "4-bit weights"}
+
+
+def threads_text(threads):
+    return f"{threads} thread{'s' if threads > 1 else ''}"
+
+
 def heading(threads, precision):
-    kind = {"fp32": "float32", "fp16": "float16 weights", "nn": "neural networks", "int8": "8-bit weights", "int4": "4-bit weights"}[precision]
-    return f"{kind}, {threads} thread{'s' if threads > 1 else ''}"
+    return f"{MODELS[precision]}, {threads_text(threads)}"
 
 
 def machine_text(data):
@@ -341,28 +351,100 @@ def machine_text(data):
     return table(["", ""], lines, left=2)
 
 
-def page(data, picture):
-    text = "# Performance\n\n"
-    text += ("Medians in milliseconds, batch 1. Lower is better; a ratio below 1 is Moka ahead. A peer whose outputs are further from\n"
-             "PyTorch's float32 than allowed is shown with its error and is never the best one. [The benchmark](../bench/README.md) says how\n"
-             "this is measured, and `make bench bench-docs` writes this page anew for another machine.\n\n")
-    text += f"![Moka and its peers, relative to the best peer]({picture})\n\n## The machine and the run\n\n{machine_text(data)}\n"
-    pairs = [(t, p) for t in data["settings"]["threads"] for p in data["settings"]["precision"] if rows(data, t, p)]
+def page_name(precision):
+    return MODELS[precision].replace(" ", "-") + ".md"
+
+
+def capital(text):
+    return text[0].upper() + text[1:]
+
+
+def findings(data, pairs, folder):
+    """One line for each precision and number of threads, then the rows where a peer is faster."""
+    lines = []
     for threads, precision in pairs:
-        name = heading(threads, precision)
-        text += f"## {name[0].upper()}{name[1:]}\n\n{results_text(data, threads, precision)}\n"
-    why = reasons(data)
-    if why:
-        text += f"## What is missing, and why\n\n{why}\n"
+        every = rows(data, threads, precision)
+        ratios = [r for r in (row.ratio() for row in every) if r is not None]
+        quick = [r for _, r in (row.least(samples.first_answer) for row in every) if r is not None]
+        small = [r for _, r in (row.least(peak) for row in every) if r is not None]
+        lines.append([f"[{MODELS[precision]}]({folder}/{page_name(precision)})", threads, len(ratios),
+                      f"{stats.geometric_mean(ratios):.3f}" if ratios else "-", sum(r < 1 for r in ratios),
+                      sum(r <= HALF for r in quick), sum(r < 1 for r in small)])
+    text = table(["models", "threads", "nets", "Moka / best peer", "faster on", "first answer in half the time on", "less memory on"], lines)
+    entries = tomllib.loads(REASONS.read_text())["reason"]
+    behind = [[heading(threads, precision), *line] for threads, precision in pairs for line in behind_lines(data, threads, precision, entries)]
+    if behind:
+        text += "\nA peer is faster here:\n\n" + table(["models", "net", "best peer", "Moka / best", "why"], behind, left=5)
+    return text
+
+
+def main_page(data, pairs, folder, picture):
+    text = f"""# Performance
+
+Moka beside other engines, on the same nets and the same machine. Times are medians in milliseconds with batch 1. Lower is better,
+and a ratio below 1 means that Moka is faster. A peer whose outputs are further from PyTorch's float32 than allowed is shown with its
+error, and it is never the best one. [The benchmark](../bench/README.md) says how this is measured. `make bench bench-docs` writes
+these pages anew for another machine.
+
+![Moka and its peers, relative to the best peer]({picture})
+
+## Findings
+
+The ratio is the geometric mean over the nets. Each of the last three columns counts the nets on which Moka is ahead of every peer
+with right outputs. The first answer is loading and the first prediction.
+
+{findings(data, pairs, folder)}
+"""
+    first = pairs[0][1] if pairs else "fp32"
+    for threads, precision in pairs:
+        if precision == first:
+            text += f"## {capital(heading(threads, precision))}\n\n{steady_table(data, threads, precision)}\n{goals_line(data, threads, precision)}\n"
+    links = dict.fromkeys(precision for _, precision in pairs)
+    text += "## All tables\n\n" + "".join(f"- [{capital(MODELS[p])}]({folder}/{page_name(p)})\n" for p in links)
+    if reasons(data):
+        text += f"- [What is missing, and why]({folder}/missing.md)\n"
+    return text + f"\n## The machine and the run\n\n{machine_text(data)}"
+
+
+def precision_page(data, pairs, precision):
+    of_precision = [threads for threads, p in pairs if p == precision]
+    text = f"# {capital(MODELS[precision])}\n\nWritten by `make bench-docs`; [the main page](../performance.md) says how to read it.\n\n"
+    for threads in of_precision:
+        text += f"## Steady predictions, {threads_text(threads)}\n\n{results_text(data, threads, precision)}\n"
     text += ("## From the file to the first answer, and memory\n\n"
              "Load + first prediction in milliseconds and the peak of the whole process, each beside the peer with right outputs that needs\n"
-             "least. `prediction / best`: the first prediction alone.\n\n")
-    for threads, precision in pairs:
-        text += f"### {heading(threads, precision)}, from the file\n\n{start_table(data, threads, precision)}\n"
+             "least. `prediction / best` counts the first prediction alone.\n\n")
+    for threads in of_precision:
+        text += f"### First answer, {threads_text(threads)}\n\n{start_table(data, threads, precision)}\n"
     text += "## Quantiles, loading, memory\n\nTimes in milliseconds; `peak` is the whole process with Python and the inputs.\n\n"
-    for threads, precision in pairs:
-        text += f"### {heading(threads, precision)}\n\n{details_table(data, threads, precision)}\n"
-    return text.rstrip("\n") + "\n"
+    for threads in of_precision:
+        text += f"### Every engine, {threads_text(threads)}\n\n{details_table(data, threads, precision)}\n"
+    return text
+
+
+def pages(data, name="performance"):
+    """Path beside the main page -> its text. `name` is the main page's, without the ending."""
+    pairs = [(t, p) for t in data["settings"]["threads"] for p in data["settings"]["precision"] if rows(data, t, p)]
+    pairs.sort(key=lambda pair: data["settings"]["precision"].index(pair[1]))
+    made = {f"{name}.md": main_page(data, pairs, name, f"{name}.svg")}
+    for precision in dict.fromkeys(p for _, p in pairs):
+        made[f"{name}/{page_name(precision)}"] = precision_page(data, pairs, precision)
+    if reasons(data):
+        made[f"{name}/missing.md"] = f"# What is missing, and why\n\nWritten by `make bench-docs`.\n\n{reasons(data)}"
+    return {path: text.rstrip("\n") + "\n" for path, text in made.items()}
+
+
+def write(data, out):
+    """The pages and the plot; pages of an earlier run that this one does not have are removed."""
+    made = pages(data, out.stem)
+    folder = out.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in [*map(page_name, MODELS), "missing.md"]:
+        (folder / name).unlink(missing_ok=True)
+    for path, text in made.items():
+        (out.parent / path).write_text(text)
+    plot.write(data, out.with_suffix(".svg"))
+    return [str(out.parent / path) for path in made]
 
 
 def main():
@@ -378,11 +460,11 @@ def main():
     if options.only_print:
         print(tables(data))
         return
-    out = pathlib.Path(options.out)
-    picture = out.with_suffix(".svg")
-    out.write_text(page(data, picture.name))
-    picture.write_text(plot.svg(data))
-    print(f"report: {out}, {picture}")
+    try:
+        written = write(data, pathlib.Path(options.out))
+    except ImportError as error:
+        sys.exit(f"report: the plot needs matplotlib, which bench/setup installs: {error}")
+    print("report: " + ", ".join(written))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib.util
 import io
 import json
 import pathlib
@@ -11,7 +12,6 @@ import statistics
 import sys
 import tempfile
 import unittest
-import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -29,6 +29,10 @@ try:
     import numpy as np
 except ImportError:
     np = None
+try:
+    import matplotlib
+except ImportError:
+    matplotlib = None
 
 
 class Reasons(unittest.TestCase):
@@ -201,11 +205,37 @@ class Pages(unittest.TestCase):
     def test_the_page_shows_everything(self):
         data = results(sample("a", "moka", 20), sample("a", "left", 10), failed("a", "right", "pipes | and `ticks`"), nets={"a": {"title": "A <net>"}})
         data["engines"]["gone"] = {"title": "Gone", "versions": {"gone": None}, "reason": "gone not installed"}
-        page = report.page(data, "performance.svg")
-        for part in ("A processor", "behind", "2.00", "pipes \\| and 'ticks'", "gone not installed", "`bench/run.py`", "performance.svg"):
-            self.assertIn(part, page)
-        for line in re.findall(r"(?m)^\|.*$", page):
+        pages = report.pages(data)
+        self.assertEqual(list(pages), ["performance.md", "performance/float32.md", "performance/missing.md"])
+        for path, parts in (("performance.md", ("A processor", "behind", "2.00", "`bench/run.py`", "performance.svg", "not known")),
+                            ("performance/float32.md", ("p90", "load + first", "2.00")),
+                            ("performance/missing.md", ("pipes \\| and 'ticks'", "gone not installed"))):
+            for part in parts:
+                self.assertIn(part, pages[path])
+        for line in re.findall(r"(?m)^\|.*$", "\n".join(pages.values())):
             self.assertTrue(line.endswith("|"), line)
+        for link in re.findall(r"\]\((performance/[^)]*)\)", pages["performance.md"]):
+            self.assertIn(link, pages)
+
+    def test_findings_count_the_nets_where_moka_is_ahead(self):
+        data = results(sample("a", "moka", 5, peak=90e6), sample("a", "left", 10), sample("b", "moka", 20, load=[0.001] * 3, first=[0.002] * 3),
+                       sample("b", "left", 10), sample("a", "moka", 8, precision="fp16"), precision=["fp32", "fp16"])
+        lines = report.findings(data, [(1, "fp32"), (1, "fp16")], "performance").splitlines()
+        cells = [[c.strip() for c in line.split("|")[1:-1]] for line in lines if line.startswith("| [")]
+        self.assertEqual(cells, [["[float32](performance/float32.md)", "1", "2", "1.000", "1", "1", "1"],
+                                 ["[float16 weights](performance/float16-weights.md)", "1", "1", "0.800", "1", "0", "0"]])
+        self.assertEqual(len([line for line in lines if line.startswith("| float32, 1 thread | B ")]), 1)
+
+    @unittest.skipIf(matplotlib is None, "matplotlib is not installed")
+    def test_pages_of_an_earlier_run_are_removed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "performance.md"
+            report.write(results(failed("a", "moka", "no"), sample("a", "left"), sample("a", "left", precision="fp16"),
+                                 precision=["fp32", "fp16"]), out)
+            (out.with_suffix("") / "mine.md").touch()
+            report.write(results(sample("a", "moka"), sample("a", "left")), out)
+            self.assertEqual(sorted(f.name for f in out.with_suffix("").iterdir()), ["float32.md", "mine.md"])
+            self.assertIn("<svg", out.with_suffix(".svg").read_text())
 
     def test_first_answers_and_memory_are_each_beside_the_peer_that_needs_least(self):
         def started(net, engine, load, first, peak, **more):
@@ -229,18 +259,29 @@ class Pages(unittest.TestCase):
         self.assertEqual([report.milliseconds(s) for s in (0.0000123, 0.00123456, 0.0123456, 0.0999, 0.09999, 1.2345)],
                          ["0.012", "1.23", "12.3", "99.9", "100", "1234"])
 
+    @unittest.skipIf(matplotlib is None, "matplotlib is not installed")
     def test_the_plot_has_a_bar_and_dots_for_each_net(self):
         data = results(sample("a", "moka", 5), sample("a", "left", 10), sample("a", "right", 90), sample("b", "moka", 12),
-                       sample("b", "left", 10), nets={"a": {"title": "A <net>"}})
-        root = xml.etree.ElementTree.fromstring(plot.svg(data))
-        space = "{http://www.w3.org/2000/svg}"
-        bars = [r for r in root.iter(space + "rect") if r.get("height") == "14"]
-        self.assertEqual(len(bars), 2)
-        widths = [float(b.get("width")) for b in bars]
-        self.assertAlmostEqual(widths[1] / widths[0], 12 / 5, places=2)
-        edge = plot.LABELS + plot.WIDTH
-        self.assertTrue(all(float(c.get("cx")) <= edge for c in root.iter(space + "circle")))
-        self.assertIn("A <net>", [t.text for t in root.iter(space + "text")])
+                       sample("b", "left", 10), sample("b", "right", 8, error=1), nets={"a": {"title": "A <net>"}, "b": {"goals": {}}})
+        axes, = plot.figure(data).axes
+        self.assertEqual([round(bar.get_width(), 3) for bar in axes.patches], [0.5, 1.2])
+        self.assertEqual([label.get_text() for label in axes.get_yticklabels()], ["A <net>", "B"])
+        dots = {}
+        for line in axes.lines:
+            if line.get_marker() == "o":
+                dots.setdefault(line.get_label(), []).extend((round(x, 3), y, line.get_markerfacecolor() != "white") for x, y in line.get_xydata())
+        self.assertEqual(dots, {"left": [(1.0, 0, True), (1.0, 1, True)], "right": [(plot.LONGEST, 0, True), (0.8, 1, False)]})
+        self.assertEqual([line.get_xdata()[0] for line in axes.lines if line.get_color() == plot.INK and len(set(line.get_ydata())) == 2
+                          and line.get_linewidth() > 1], [0.8])
+
+    @unittest.skipIf(matplotlib is None, "matplotlib is not installed")
+    def test_the_same_results_make_the_same_plot(self):
+        data = results(sample("a", "moka", 5), sample("a", "left", 10))
+        with tempfile.TemporaryDirectory() as folder:
+            files = [pathlib.Path(folder) / name for name in ("first.svg", "second.svg")]
+            for file in files:
+                plot.write(data, file)
+            self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
 
     def test_checks_show_errors_without_times(self):
         every = [dict(sample("a", "moka", error=3e-7), status="checked"), dict(sample("a", "left", error=0.25), status="checked")]
@@ -366,7 +407,7 @@ class Workers(unittest.TestCase):
             self.assertEqual(turn.sample["reason"], "no answer within 0.2 s")
             self.assertIsNotNone(process.returncode)
 
-    @unittest.skipIf(np is None, "numpy is not installed")
+    @unittest.skipIf(importlib.util.find_spec("torch") is None, "torch is not installed")
     def test_a_step_that_fails_leaves_a_reason_and_is_remembered(self):
         with tempfile.TemporaryDirectory() as folder:
             cache = models.Cache(f"{folder}/models", f"{folder}/logs")

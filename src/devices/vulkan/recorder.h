@@ -26,6 +26,16 @@ struct Use {
     return {b.get(), 0, b->bytes(), element, false};
   }
   static Use of(const kernel::BufferView& v, bool written);
+  /// What begins with element `first`.
+  Use from(int64_t first) const {
+    const size_t skipped = static_cast<size_t>(first) * element;
+    return {buffer, offset + skipped, bytes - skipped, element, written};
+  }
+  /// The same, `count` elements of it.
+  Use part(int64_t first, int64_t count) const {
+    return {buffer, offset + static_cast<size_t>(first) * element, static_cast<size_t>(count) * element, element,
+            written};
+  }
 };
 
 /// Groups of a dispatch.

@@ -236,6 +236,24 @@ std::shared_ptr<const Uploaded> uploaded_before(KernelChoice& c, int arg, std::s
   return held;
 }
 
+Element weights_element(const MatchCall& m, int arg, Element e) {
+  if (e == Element::f16 || !features().half_storage) return e;
+  const auto stored = m.stored(arg);
+  if (!stored) return e;
+  const bool half = stored->is_half || (stored->elements.dtype() == ir::DType::fp16 && stored->table.empty_handle() &&
+                                        stored->scale.empty_handle());
+  return half ? Element::f16 : e;
+}
+
 uint32_t u32(int64_t v) { return static_cast<uint32_t>(v); }
+
+std::string refusal_of_groups(const std::array<int64_t, 3>& n) {
+  const Features& f = features();
+  if (n[0] > f.max_groups || n[1] > f.max_groups_y || n[2] > f.max_groups_z)
+    return cat("a dispatch of ", n[0], " x ", n[1], " x ", n[2], " groups, above maxComputeWorkGroupCount");
+  return {};
+}
+
+Groups groups_of(const std::array<int64_t, 3>& n) { return {u32(n[0]), u32(n[1]), u32(n[2])}; }
 
 }  // namespace moka::devices::vulkan

@@ -77,11 +77,17 @@ std::string shader_name(std::string_view stem, Element e);
 struct Uploaded {
   std::shared_ptr<const kernel::Buffer> buffer;
 };
+/// How a floating-point constant is held for a kernel that computes in `e`: as float16 where the model has it so.
+Element weights_element(const MatchCall& m, int arg, Element e);
 /// Makes `c` upload the input `arg` before its first run: `fill` writes `count` numbers, which are held as `e`. What
 /// `c` prepares already it still does. `key` as in PrepareContext::pack.
 std::shared_ptr<const Uploaded> uploaded_before(KernelChoice& c, int arg, std::string key, int64_t count, Element e,
                                                 std::function<Status(const ir::TensorView& value, float* to)> fill);
 
 uint32_t u32(int64_t v);
+
+/// Why a dispatch of so many groups along x, y and z cannot run; empty: it can.
+std::string refusal_of_groups(const std::array<int64_t, 3>& n);
+Groups groups_of(const std::array<int64_t, 3>& n);
 
 }  // namespace moka::devices::vulkan

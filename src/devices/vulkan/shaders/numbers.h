@@ -64,3 +64,13 @@
 #define B_AND 16
 #define B_OR 17
 #define B_XOR 18
+
+#define POOL_MAX 0
+#define POOL_MEAN 1
+#define POOL_MEAN_INSIDE 2
+#define POOL_L2 3
+
+#define RECURRENT_PLAIN 0
+#define RECURRENT_GRU 1
+#define RECURRENT_GATES 2
+#define RECURRENT_NEW 3

@@ -1,0 +1,178 @@
+#include "devices/vulkan/kernels/families.h"
+#include "devices/vulkan/kernels/product.h"
+#include "devices/vulkan/kernels/window.h"
+#include "ops/common/packed.h"
+
+namespace moka::devices::vulkan {
+
+namespace {
+
+/// A convolution whose constants are known.
+struct Conv {
+  ops::Window window;             // of rank 3
+  int64_t batch, channels, made;  // channels of a group, in x and y
+  int x, weight, bias, addend;    // -1: none
+  Element floats;
+
+  int64_t depth() const { return channels * window.taps(); }
+  double multiply_adds() const {
+    return static_cast<double>(batch * window.groups * made * depth()) * static_cast<double>(window.out_count());
+  }
+  Use use(std::span<const BufferView> in, int arg) const { return arg < 0 ? Use{} : Use::read(view(in, arg)); }
+};
+
+/// Sets `refusal` when the device cannot run it.
+std::optional<Conv> conv_of(const MatchCall& m, std::string& refusal) {
+  refusal = refusal_of_floats(m, {"x", "addend"});
+  if (!refusal.empty()) return std::nullopt;
+  auto window = ops::conv_window(m.call);
+  if (!window.ok()) {
+    refusal = window.error().message();
+    return std::nullopt;
+  }
+  Conv c{window->as_3d()};
+  const ir::Shape& weight = m.call.shape("weight");
+  c.batch = m.call.shape("x")[0];
+  c.channels = weight[1];
+  c.made = weight[0] / c.window.groups;
+  c.x = m.call.arg_index("x");
+  c.weight = m.call.arg_index("weight");
+  c.bias = m.call.arg_index("bias");
+  c.addend = m.call.has_addend() ? m.call.arg_index("addend") : -1;
+  c.floats = float_element(m);
+  return c;
+}
+
+struct ConvParams {
+  AfterParams after;
+  uint32_t channels, made, groups;
+  WindowParams window;
+};
+
+struct DirectParams {
+  AfterParams after;
+  uint32_t count, channels, made, groups;
+  WindowParams window;
+};
+
+/// A convolution whose window covers the input whole: the product of a matrix and a vector for each image.
+Match match_conv_whole(const MatchCall& m) {
+  std::string refusal;
+  const auto conv = conv_of(m, refusal);
+  if (!conv) return Match::no(refusal);
+  const ops::Window& w = conv->window;
+  if (w.out_count() != 1 || w.groups != 1) return Match::no("several windows or groups");
+  for (int i = 0; i < 3; i++)
+    if (w.pads_begin[i] != 0 || w.in[i] != w.kernel[i]) return Match::no("a window that does not cover the input");
+  KernelChoice c = choice_of(m, "vulkan.conv.whole", {"x", "weight", "bias", "addend"}, conv->floats);
+  ProductKernel k;
+  k.product.rows = u32(conv->batch);
+  k.product.columns = u32(conv->made);
+  k.product.depth = u32(conv->depth());
+  k.product.a_row = k.product.b_column = u32(conv->depth());
+  k.product.b_k = 1;
+  k.product.c_row = u32(conv->made);
+  k.product.bias_column = 1;
+  k.floats = k.weights = conv->floats;
+  k.after = after_of(m.epilogue);
+  if (std::string why = k.refusal(); !why.empty()) return Match::no(why);
+  if (refusal = refusal_of_floats(m, {"x", "weight", "bias"}); !refusal.empty()) return Match::no(refusal);
+  c.epilogues = k.after.count;
+  set_cost(c, m, k.multiply_adds());
+  c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
+    return k.record(recorder, {conv.use(args.in, conv.x), conv.use(args.in, conv.weight), conv.use(args.in, conv.bias),
+                               conv.use(args.in, conv.addend), Use::write(args.out[0])});
+  };
+  return Match::yes(std::move(c));
+}
+
+/// The weights as [groups, depth, made / 4] of four, padded with zeros.
+Status pack_weights(const Conv& conv, const ir::TensorView& value, float* to) {
+  const int64_t depth = conv.depth(), padded = (conv.made + 3) / 4 * 4;
+  std::vector<float> row(static_cast<size_t>(depth));
+  for (int64_t g = 0; g < conv.window.groups; g++) {
+    float* const group = to + g * depth * padded;
+    for (int64_t r = 0; r < padded; r++) {
+      if (r < conv.made)
+        ops::load_floats(value, (g * conv.made + r) * depth, depth, row.data());
+      else
+        std::fill(row.begin(), row.end(), 0.0f);
+      for (int64_t k = 0; k < depth; k++) group[k * padded + r] = row[static_cast<size_t>(k)];
+    }
+  }
+  return {};
+}
+
+/// Tiles of channels by pixels.
+Match match_conv_tiled(const MatchCall& m) {
+  std::string refusal;
+  const auto conv = conv_of(m, refusal);
+  if (!conv) return Match::no(refusal);
+  const ops::Window& w = conv->window;
+  if (!m.is_constant("weight")) return Match::no("weights that are not constant");
+  if (conv->made < 8) return Match::no("fewer than 8 channels in a group of the result");
+  if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
+  const std::array<int64_t, 3> groups{(w.out_count() + 63) / 64, (conv->made + 63) / 64, conv->batch * w.groups};
+  if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
+  KernelChoice c = choice_of(m, "vulkan.conv", {"x", "bias", "addend"}, conv->floats);
+  const Element weights = weights_element(m, conv->weight, conv->floats);
+  const After after = after_of(m.epilogue);
+  c.epilogues = after.count;
+  const auto held = uploaded_before(
+      c, conv->weight, cat("conv ", w.groups), w.groups * conv->depth() * ((conv->made + 3) / 4 * 4), weights,
+      [conv = *conv](const ir::TensorView& value, float* to) { return pack_weights(conv, value, to); });
+  set_cost(c, m, conv->multiply_adds());
+  bool plain = w.taps() == 1;
+  for (int i = 0; i < 3; i++) plain &= w.strides[i] == 1 && w.pads_begin[i] == 0 && w.in[i] == w.out[i];
+  const std::string shader = cat("conv_", name_of(conv->floats), weights != conv->floats ? "_f16" : "");
+  c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
+    const ops::Window& w = conv.window;
+    const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
+    return recorder_of(recorder).dispatch(
+        shader,
+        after.constants(
+            {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0}),
+        {x, Use::read(held->buffer, 4 * size_of(weights)), conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x,
+         Use::write(args.out[0])},
+        ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
+        groups_of(groups));
+  };
+  return Match::yes(std::move(c));
+}
+
+/// Each invocation computes one element: depthwise convolutions and small groups.
+Match match_conv_direct(const MatchCall& m) {
+  std::string refusal;
+  const auto conv = conv_of(m, refusal);
+  if (!conv) return Match::no(refusal);
+  if (refusal = refusal_of_floats(m, {"x", "weight", "bias"}); !refusal.empty()) return Match::no(refusal);
+  KernelChoice c = choice_of(m, "vulkan.conv.direct", {"x", "weight", "bias", "addend"}, conv->floats);
+  const After after = after_of(m.epilogue);
+  c.epilogues = after.count;
+  set_cost(c, m, conv->multiply_adds());
+  c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
+    const ops::Window& w = conv.window;
+    const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
+    const auto n = static_cast<uint64_t>(args.out[0].shape.count());
+    return recorder_of(recorder).dispatch(
+        shader_name("conv_direct", conv.floats),
+        after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0}),
+        {x, conv.use(args.in, conv.weight), conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x,
+         Use::write(args.out[0])},
+        DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(conv.channels), u32(conv.made), u32(w.groups),
+                     WindowParams(w)},
+        VulkanRecorder::lines(n));
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+std::span<const KernelDef> conv_kernels() {
+  static const KernelDef defs[] = {{"vulkan.conv.whole", {"conv"}, match_conv_whole, true},
+                                   {"vulkan.conv", {"conv"}, match_conv_tiled, true},
+                                   {"vulkan.conv.direct", {"conv"}, match_conv_direct, true}};
+  return defs;
+}
+
+}  // namespace moka::devices::vulkan

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "devices/vulkan/kernels/common.h"
+
+namespace moka::devices::vulkan {
+
+/// c[m, n] = sum over k of a[m, k] * b[k, n] + bias[n * bias_column] + addend[as c], for each entry of a batch, whose
+/// dimensions are innermost first. Steps are in elements. Push constants of shaders/product.glsl, but for `after`.
+struct Product {
+  uint32_t rows = 1, columns = 1, depth = 0;
+  uint32_t a_row = 0, a_k = 1, b_k = 0, b_column = 0, c_row = 0, c_column = 1, bias_column = 0;
+  std::array<uint32_t, 2> size{1, 1};
+  std::array<uint32_t, 3> a_batch{}, b_batch{}, c_batch{};
+};
+
+/// What a product reads and writes; a bias or an addend without a buffer is none.
+struct ProductUses {
+  Use a, b, bias, addend, c;
+};
+
+/// A product with `entries` in its batch, by the shader that suits its sizes.
+struct ProductKernel {
+  Product product;
+  int64_t entries = 1;
+  Element floats = Element::f32, weights = Element::f32;  ///< of b; all others are `floats`
+  After after;
+
+  /// Why it cannot run; empty: it can.
+  std::string refusal() const;
+  double multiply_adds() const;
+  Status record(Recorder& recorder, ProductUses uses) const;
+
+ private:
+  bool is_narrow() const { return product.rows <= 4; }
+  std::array<int64_t, 3> groups() const;
+};
+
+}  // namespace moka::devices::vulkan

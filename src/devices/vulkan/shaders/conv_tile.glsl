@@ -1,0 +1,66 @@
+#include "tile.glsl"
+// The product of weights, [groups, depth, channels / 4] of four, and windows of x, whose columns are made while they are
+// read. What includes this declares kDepth, kHeight and kWidth, the taps of a window, and
+//   bool has_tap(ivec3 tap)   whether a tap is there
+//   uint stored_at(int p)     where in a plane of y pixel p of the product is
+
+// `plane` counts images and groups, `part` the groups of the weights.
+void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, ivec3 size, ivec3 y_size) {
+  const uint t = gl_LocalInvocationID.x;
+  const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);
+  const uint in_plane = uint(in_sizes.x * in_sizes.y * in_sizes.z);
+  const int pixels = size.x * size.y * size.z;
+  const uint first_row = gl_WorkGroupID.y * TILE, first_pixel = gl_WorkGroupID.x * TILE;
+  const uint taps = kDepth * kHeight * kWidth, depth = channels * taps;
+  const uint rows4 = (made + 3) / 4;
+  const uint x_base = x_at + plane * channels * in_plane;
+
+  // This invocation's part of the tiles.
+  const uint w_k = t / (TILE / 4), w_row = first_row / 4 + t % (TILE / 4);
+  const uint w_base = w_at + part * depth * rows4 + w_row;
+  const uint p_k = t / TILE;
+  const int p = int(first_pixel + t % TILE);
+  ivec3 corner;
+  if (!kPlain) corner = ivec3(p / size.z / size.y, p / size.z % size.y, p % size.z) * stride - pad;
+
+  mat4 sum = mat4(0.0);
+  const uint row_group = t / (TILE / 4), column_group = t % (TILE / 4);
+  for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
+    const uint wk = k0 + w_k;
+    tile_a[w_k][t % (TILE / 4)] = wk < depth && w_row < rows4 ? vec4(w[w_base + wk * rows4]) : vec4(0.0);
+    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += 4) {
+      const uint k = k0 + p_k + i;
+      float v = 0.0;
+      if (k < depth && p < pixels) {
+        if (kPlain) {
+          v = float(x[x_base + k * in_plane + p]);
+        } else {
+          const uint n = k % taps;
+          const ivec3 tap = ivec3(n / (kHeight * kWidth), n / kWidth % kHeight, n % kWidth);
+          const ivec3 at = corner + tap * dilation;
+          if (all(greaterThanEqual(at, ivec3(0))) && all(lessThan(at, in_sizes)) && has_tap(tap))
+            v = float(x[x_base + k / taps * in_plane + uint((at.x * in_sizes.y + at.y) * in_sizes.z + at.z)]);
+        }
+      }
+      tile_b[p_k + i][t % TILE / 4][t % 4] = v;
+    }
+    barrier();
+    add_tiles(sum, row_group, column_group);
+    barrier();
+  }
+
+  const uint out_plane = uint(y_size.x * y_size.y * y_size.z);
+  [[unroll]] for (uint i = 0; i < 4; i++) {
+    const uint row = first_row + row_group * 4 + i;
+    if (row >= made) break;
+    const float b = kBias ? float(bias[bias_at + plane % groups * made + row]) : 0.0;
+    [[unroll]] for (uint j = 0; j < 4; j++) {
+      const int q = int(first_pixel + column_group * 4 + j);
+      if (q >= pixels) break;
+      const uint to = (plane * made + row) * out_plane + stored_at(q);
+      float v = sum[i][j] + b;
+      if (kAddend) v += float(addend[addend_at + to]);
+      y[y_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+    }
+  }
+}

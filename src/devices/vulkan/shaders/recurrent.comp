@@ -1,0 +1,76 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "functions.glsl"
+#include "rows.glsl"
+// variants: f32 f32_f16
+// One step of a plain recurrent layer or of a GRU, or a part of one: `gates` holds the products with x and their biases,
+// `bias` those of the products with the state. Gates of a GRU are in the order reset, new, update. T2 is the weights'
+// type.
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint kStep = RECURRENT_PLAIN;
+layout(constant_id = 1) const uint kRecurrent = 0;
+layout(constant_id = 2) const uint kActivation = 0;
+layout(constant_id = 3) const bool kBias = false;
+layout(constant_id = 4) const bool kStored = false;  // whether y takes this step
+layout(binding = 0) readonly buffer G { float gates[]; };
+layout(binding = 1) readonly buffer W { T2 weight[]; };
+layout(binding = 2) readonly buffer B { float bias[]; };
+layout(binding = 3) readonly buffer H { float h[]; };
+// What RECURRENT_GATES leaves for RECURRENT_NEW: reset times state, then update, for each row of the batch.
+layout(binding = 4) buffer K { float kept[]; };
+layout(binding = 5) writeonly buffer H2 { float h_next[]; };
+layout(binding = 6) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform P {
+  uint gates_at, weight_at, bias_at, h_at, kept_at, h_next_at, y_at;
+  uint hidden;
+  float a[2], b[2];
+};
+
+float gate(uint row, uint n, uint i, uint of) { return gates[gates_at + (row * of + n) * hidden + i]; }
+float bias_of(uint n, uint i) { return kBias ? bias[bias_at + n * hidden + i] : 0.0; }
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x % ROW_LANES, row = gl_WorkGroupID.y;
+  const uint i = gl_WorkGroupID.x * 8 + gl_LocalInvocationID.x / ROW_LANES;
+  const uint state = h_at + row * hidden, kept_row = kept_at + row * 2 * hidden;
+  const uint step = hidden * hidden;
+  vec4 sum = vec4(0.0);
+  if (i < hidden) {
+    for (uint k = lane; k < hidden; k += ROW_LANES) {
+      const uint at = weight_at + i * hidden + k;
+      if (kStep == RECURRENT_NEW) {
+        sum.y += kept[kept_row + k] * float(weight[at + step]);
+      } else {
+        const float v = h[state + k];
+        sum.x += v * float(weight[at]);
+        if (kStep == RECURRENT_GRU) sum.y += v * float(weight[at + step]);
+        if (kStep != RECURRENT_PLAIN) sum.z += v * float(weight[at + 2 * step]);
+      }
+    }
+  }
+  sum = sum_of_row(sum);
+  if (lane != 0 || i >= hidden) return;
+  float made;
+  if (kStep == RECURRENT_PLAIN) {
+    made = function_of(kActivation, gate(row, 0, i, 1) + sum.x, a[1], b[1]);
+  } else {
+    float reset, update, fresh = gate(row, 1, i, 3);
+    if (kStep != RECURRENT_NEW) {
+      reset = function_of(kRecurrent, gate(row, 0, i, 3) + bias_of(0, i) + sum.x, a[0], b[0]);
+      update = function_of(kRecurrent, gate(row, 2, i, 3) + bias_of(2, i) + sum.z, a[0], b[0]);
+    }
+    if (kStep == RECURRENT_GATES) {
+      kept[kept_row + i] = reset * h[state + i];
+      kept[kept_row + hidden + i] = update;
+      return;
+    }
+    if (kStep == RECURRENT_NEW) update = kept[kept_row + hidden + i];
+    const float from_state = sum.y + bias_of(1, i);
+    fresh = function_of(kActivation, fresh + (kStep == RECURRENT_GRU ? reset * from_state : from_state), a[1], b[1]);
+    made = (1.0 - update) * fresh + update * h[state + i];
+  }
+  h_next[h_next_at + row * hidden + i] = made;
+  if (kStored) y[y_at + row * hidden + i] = made;
+}

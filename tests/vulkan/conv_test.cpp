@@ -1,0 +1,149 @@
+#include "vulkan/region_util.h"
+
+namespace moka::vulkan_test {
+namespace {
+
+using namespace ir;
+
+class Convolutions : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override { MOKA_NEEDS_VULKAN(); }
+};
+INSTANTIATE_TEST_SUITE_P(Vulkan, Convolutions, testing::Bool(),
+                         [](const auto& info) { return info.param ? "float16" : "float32"; });
+
+struct Shapes {
+  Shape x, weight;
+  Ints strides, dilations;
+  const char* pad_type = "valid";
+  int groups = 1;
+  const char* kernel = "vulkan.conv";
+};
+
+TEST_P(Convolutions, ShapesStridesDilationsGroupsAndPadding) {
+  const Shapes all[] = {
+      {{1, 20, 9, 11}, {24, 20, 1, 1}, {1, 1}, {1, 1}},                                  // 1 x 1
+      {{2, 5, 13, 10}, {70, 5, 3, 3}, {2, 1}, {1, 2}, "same"},                           // more than a tile of channels
+      {{2, 16, 6, 7}, {16, 8, 3, 2}, {1, 1}, {1, 1}, "same_lower", 2},                   // groups
+      {{1, 3, 40}, {9, 3, 5}, {3}, {2}, "same"},                                         // one dimension
+      {{1, 4, 5, 6, 7}, {8, 4, 2, 3, 3}, {1, 2, 1}, {2, 1, 1}, "valid"},                 // three
+      {{2, 12, 9, 9}, {12, 1, 3, 3}, {2, 2}, {1, 1}, "same", 12, "vulkan.conv.direct"},  // depthwise
+      {{1, 6, 4, 4, 5}, {12, 1, 3, 3, 3}, {1, 1, 1}, {1, 1, 1}, "same", 6, "vulkan.conv.direct"},
+      {{1, 19, 8, 8}, {2, 19, 3, 3}, {1, 1}, {1, 1}, "same", 1, "vulkan.conv.direct"},  // few channels
+      {{3, 10, 1, 1}, {40, 10, 1, 1}, {1, 1}, {1, 1}, "valid", 1, "vulkan.conv.whole"},
+      {{5, 3, 4, 5}, {9, 3, 4, 5}, {1, 1}, {1, 1}, "valid", 1, "vulkan.conv.whole"},
+  };
+  bool bias = false;
+  for (const Shapes& s : all) {
+    Region g(GetParam());
+    std::vector<NamedArg> args = {{"x", g.input(s.x)},      {"weight", g.constant(g.random(s.weight))},
+                                  {"strides", s.strides},   {"dilations", s.dilations},
+                                  {"pad_type", s.pad_type}, {"groups", s.groups}};
+    if (bias) args.push_back({"bias", g.constant(g.random({s.weight[0]}))});
+    bias = !bias;
+    Value* y = g.op("conv", std::move(args));
+    ASSERT_NE(y, nullptr);
+    y->producer()->epilogue = {{"leaky_relu", 0.1f}, {"tanh"}};
+    const auto r = g.expect_same({y});
+    ASSERT_EQ(r.kernels.size(), 1u);
+    EXPECT_EQ(r.kernels[0], s.kernel);
+    if (!GetParam()) EXPECT_EQ(r.counters.dispatches, 1u);  // values of float16 are converted
+  }
+}
+
+TEST_P(Convolutions, PaddingOfItsOwnAndWeightsThatAreComputed) {
+  Region g(GetParam());
+  Value* y = g.op("conv", {{"x", g.input({1, 4, 6, 5})},
+                           {"weight", g.input({8, 4, 3, 3})},
+                           {"pad_type", "custom"},
+                           {"pad", Ints{2, 0, 1, 3}},
+                           {"strides", Ints{1, 1}},
+                           {"dilations", Ints{1, 1}}});
+  const auto r = g.expect_same({y});
+  EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.conv.direct"});
+}
+
+TEST_P(Convolutions, TransposedOnes) {
+  struct {
+    Shape x, weight;
+    Ints strides, dilations, pad;
+    int groups = 1;
+    Ints size;
+    const char* kernel = "vulkan.conv_transpose";
+  } const all[] = {
+      {{2, 5, 6, 7}, {5, 8, 3, 3}, {2, 2}, {1, 1}, {1, 0, 0, 1}},
+      {{1, 6, 5}, {6, 12, 4}, {2}, {1}, {1, 1}, 2},
+      {{1, 4, 3, 4, 3}, {4, 9, 2, 3, 2}, {2, 1, 3}, {1, 1, 1}, {0, 0, 1, 1, 0, 0}},
+      {{1, 3, 5, 5}, {3, 70, 2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, 1, {1, 70, 11, 10}},
+      {{1, 3, 4, 5}, {3, 8, 3, 2}, {2, 3}, {2, 1}, {0, 0, 0, 0}, 1, {}, "vulkan.conv_transpose.direct"},
+      {{2, 6, 5, 4}, {6, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, 6, {}, "vulkan.conv_transpose.direct"},
+  };
+  bool bias = false;
+  for (const auto& s : all) {
+    Region g(GetParam());
+    std::vector<NamedArg> args = {{"x", g.input(s.x)},    {"weight", g.constant(g.random(s.weight))},
+                                  {"strides", s.strides}, {"dilations", s.dilations},
+                                  {"pad_type", "custom"}, {"pad", s.pad},
+                                  {"groups", s.groups}};
+    if (bias) args.push_back({"bias", g.constant(g.random({s.weight[1] * s.groups}))});
+    if (s.size.size() > 0) args.push_back({"output_shape", s.size});
+    bias = !bias;
+    Value* y = g.op("conv_transpose", std::move(args));
+    ASSERT_NE(y, nullptr);
+    y->producer()->epilogue = {{"relu"}};
+    const auto r = g.expect_same({y});
+    EXPECT_EQ(r.kernels, std::vector<std::string>{s.kernel});
+  }
+}
+
+TEST_P(Convolutions, AddATensorBeforeTheirEpilogues) {
+  for (const Shape& weight : {Shape{16, 8, 3, 3}, Shape{8, 1, 3, 3}}) {
+    Region g(GetParam());
+    Value* x = g.input({1, 8, 10, 6});
+    Value* y = g.op("conv", {{"x", x},
+                             {"weight", g.constant(g.random(weight))},
+                             {"pad_type", "same"},
+                             {"groups", static_cast<int>(8 / weight[1])},
+                             {"strides", Ints{1, 1}},
+                             {"dilations", Ints{1, 1}},
+                             {"addend", g.input({1, weight[0], 10, 6})}});
+    ASSERT_NE(y, nullptr);
+    y->producer()->epilogue = {{"relu"}};
+    g.expect_same({y});
+  }
+}
+
+Ints repeated(int64_t v, int n) {
+  Ints all;
+  for (int i = 0; i < n; i++) all.push_back(v);
+  return all;
+}
+
+TEST_P(Convolutions, PoolsOfAllKinds) {
+  const std::pair<Shape, Ints> shapes[] = {
+      {{2, 3, 11}, {3}}, {{1, 5, 9, 12}, {3, 2}}, {{1, 2, 5, 6, 7}, {2, 3, 3}}, {{2, 7, 9, 9}, {9, 9}}};
+  for (const auto& [x, kernel] : shapes) {
+    for (const char* op : {"max_pool", "avg_pool", "l2_pool"}) {
+      if (kernel.size() == 3 && std::string_view(op) == "l2_pool") continue;
+      for (const char* pad : {"valid", "same", "same_lower", "custom"}) {
+        Region g(GetParam());
+        std::vector<NamedArg> args = {{"x", g.input(x, -2, 2)},
+                                      {"kernel_sizes", kernel},
+                                      {"strides", repeated(2, kernel.size())},
+                                      {"pad_type", pad}};
+        const bool own = std::string_view(pad) == "custom";
+        if (own) args.push_back({"pad", repeated(1, 2 * kernel.size())});
+        if (own && kernel.size() < 3) args.push_back({"ceil_mode", true});
+        std::vector<Value*> all = {g.op(op, args)};
+        if (std::string_view(op) == "avg_pool") {
+          args.push_back({"exclude_padding_from_average", true});
+          all.push_back(g.op(op, args));
+        }
+        g.expect_same(all);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moka::vulkan_test

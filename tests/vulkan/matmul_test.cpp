@@ -1,0 +1,81 @@
+#include "vulkan/region_util.h"
+
+namespace moka::vulkan_test {
+namespace {
+
+using namespace ir;
+
+class Products : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override { MOKA_NEEDS_VULKAN(); }
+};
+INSTANTIATE_TEST_SUITE_P(Vulkan, Products, testing::Bool(),
+                         [](const auto& info) { return info.param ? "float16" : "float32"; });
+
+TEST_P(Products, MatricesVectorsBatchesAndTransposes) {
+  struct {
+    Shape x, y;
+    bool tx = false, ty = false;
+  } const all[] = {
+      {{70, 33}, {33, 81}},
+      {{33, 70}, {33, 81}, true},
+      {{70, 33}, {81, 33}, false, true},
+      {{33, 7}, {9, 33}, true, true},
+      {{2, 3, 5, 40}, {2, 3, 40, 6}},
+      {{2, 1, 5, 40}, {3, 40, 66}},
+      {{4, 9, 20}, {20, 11}},
+      {{20}, {20, 40}},
+      {{5, 20}, {20}},
+      {{20}, {20}},
+      {{3, 2, 20}, {20}},
+      {{1, 300}, {70, 300}, false, true},
+      {{2, 1, 3, 1, 8}, {5, 1, 8, 9}},
+      {{1, 300}, {300, 70}},
+      {{3, 1}, {1, 40}},
+  };
+  for (const auto& s : all) {
+    Region g(GetParam());
+    Value* y = g.op("matmul", {{"x", g.input(s.x)}, {"y", g.input(s.y)}, {"transpose_x", s.tx}, {"transpose_y", s.ty}});
+    ASSERT_NE(y, nullptr);
+    y->producer()->epilogue = {{"linear_activation", 0.5f, 1}, {"relu"}};
+    g.expect_same({y});
+  }
+}
+
+TEST_P(Products, LinearWithAndWithoutBiasAndAddend) {
+  for (const Shape& x : {Shape{1, 40}, Shape{40}, Shape{3, 30, 40}, Shape{3, 40}}) {
+    Region g(GetParam());
+    Shape out = x;
+    out[x.rank() - 1] = 70;
+    Value* in = g.input(x);
+    Value *weight = g.constant(g.random({70, 40})), *bias = g.constant(g.random({70}));
+    g.expect_same({g.op("linear", {{"x", in}, {"weight", weight}}),
+                   g.op("linear", {{"x", in}, {"weight", weight}, {"bias", bias}}),
+                   g.op("linear", {{"x", in}, {"weight", weight}, {"bias", bias}, {"addend", g.input(out)}})});
+  }
+}
+
+TEST_P(Products, Equations) {
+  struct {
+    const char* equation;
+    Shape x, y;
+  } const all[] = {
+      {"ij,jk->ik", {9, 20}, {20, 70}},
+      {"ij,kj->ki", {9, 20}, {70, 20}},
+      {"nchw,nwhu->nchu", {2, 3, 5, 7}, {2, 7, 5, 6}},
+      {"bhqd,bhkd->bhqk", {2, 3, 10, 8}, {2, 3, 11, 8}},
+      {"bqhd,bkhd->bhqk", {2, 10, 3, 8}, {2, 11, 3, 8}},
+      {"abc,bcd->ad", {5, 4, 6}, {4, 6, 9}},
+      {"ab,cd->acbd", {3, 4}, {5, 6}},
+      {"ab,ab->ab", {3, 4}, {3, 1}},
+      {"ab,b->a", {3, 40}, {40}},
+  };
+  for (const auto& s : all) {
+    Region g(GetParam());
+    g.expect_same(
+        {g.op("einsum", {{"values", std::vector<Value*>{g.input(s.x), g.input(s.y)}}, {"equation", s.equation}})});
+  }
+}
+
+}  // namespace
+}  // namespace moka::vulkan_test

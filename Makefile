@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-clients soak install golden docs check-ops \
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-clients test-swift soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs bench-accuracy bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -54,6 +54,13 @@ wheel: $(BUILD)/build.ninja
 ## Installs the wheel into an environment of its own and tests it there, with coremltools and without.
 test-python: wheel
 	@tests/python/run
+
+## Generated Swift, compiled and run in Debian 13's system, which the first run puts into SWIFT_SYSTEM: minutes, 3 GB, root.
+SWIFT_SYSTEM ?= $(HOME)/.cache/moka/debian-13
+test-swift: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	@tests/generate/swift_system $(SWIFT_SYSTEM)
+	@MOKA_PROGRAM=$(BUILD)/bin/moka MOKA_LIBRARY=$(BUILD)/src/libmoka.so python3 tests/generate/swift_test.py $(SWIFT_SYSTEM)
 
 ## Programs of others, unchanged, on the wheel; CLIENT_TORCH=1 also converts a PyTorch model, for which pip fetches torch.
 test-clients: wheel

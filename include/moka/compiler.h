@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "moka/model.h"
@@ -20,5 +22,19 @@ MOKA_EXPORT void decompile_model(const std::string& path, const std::string& des
 /// The JSON of metadata.json: features, types, availability, operations, and what the author wrote. A compiled model
 /// that has the file returns its content. Throws Exception: what opening the model throws.
 MOKA_EXPORT std::string model_metadata(const std::string& path);
+
+enum class Language : uint8_t { swift, objective_c, cpp, c, python };
+
+struct InterfaceOptions {
+  Language language = Language::cpp;
+  std::string swift_version = "5";  ///< of Swift sources: from 6 on, protocols are written `any P`
+  bool public_access = false;       ///< of Swift sources: usable from other modules
+  bool global_module = false;       ///< of Swift sources: classes that Objective-C can use
+};
+
+/// The sources, by file name, of classes for a model's inputs and outputs and for loading it and predicting. Those in
+/// Swift and Objective-C use Core ML, the others Moka. Throws Exception: what opening the model throws.
+MOKA_EXPORT std::map<std::string, std::string> generate_interface(const std::string& path,
+                                                                  const InterfaceOptions& options = {});
 
 }  // namespace moka

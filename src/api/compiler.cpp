@@ -6,6 +6,7 @@
 #include "api/internal.h"
 #include "compiler/class_name.h"
 #include "compiler/compiler.h"
+#include "compiler/generate/generate.h"
 #include "format/mlmodelc/specification.h"
 #include "format/mlmodelc/write.h"
 
@@ -41,6 +42,13 @@ void decompile_model(const std::string& path, const std::string& destination) {
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
   if (!out) api::raise(fail(ErrorCode::io, "'", destination, "': cannot be written"));
+}
+
+std::map<std::string, std::string> generate_interface(const std::string& path, const InterfaceOptions& options) {
+  const import::ModelDescription description =
+      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(path))));
+  return compiler::generate(description, compiler::model_name(path), static_cast<compiler::Language>(options.language),
+                            {options.swift_version, options.public_access, options.global_module});
 }
 
 std::string model_metadata(const std::string& path) {

@@ -127,15 +127,13 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
   return {};
 }
 
-/// The metadata of a description whose inputs are optional where the file says so. An import makes thresholds of
-/// detectors optional besides.
-nlohmann::json metadata_as_described(const format::ModelFile& file, import::ModelDescription d,
-                                     const ModelFacts& facts) {
-  for (const auto& input : file.spec().description().input())
-    for (import::FeatureDescription& f : d.functions[0].inputs)
-      if (f.name == input.name()) f.optional = input.type().isoptional();
-  return metadata(d, facts);
-}
+/// Inputs are optional where the file says so. An import makes thresholds of detectors optional besides.
+import::ModelDescription as_described(const format::ModelFile& file, import::ModelDescription d){
+    for (const auto& input:file.spec().description().input()) for (
+        import::FeatureDescription& f:d.functions[0].inputs) if (f.name == input.name())
+        f.optional = input.type().isoptional();
+return d;
+}  // namespace
 
 Result<Compiled> compile_part(const Part& part, int depth) {
   Compiled out;
@@ -160,7 +158,7 @@ Result<Compiled> compile_part(const Part& part, int depth) {
   return out;
 }
 
-}  // namespace
+}  // namespace moka::compiler
 
 Result<Files> compile(const format::ModelFile& file, const std::string& name) {
   if (file.compiled() != nullptr)
@@ -171,7 +169,7 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name) {
   Compiled out = MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr}, 0));
   out.facts.class_name = class_name(name);
   out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
-  out.files["metadata.json"] = Bytes::from(metadata_as_described(file, imported.description, out.facts).dump(2));
+  out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));
   const bool package = file.container() == format::Container::mlpackage;
   out.analytics.push_back(
       {"SpecificationDetails", {{"modelHash", format::hash(file.raw())}, {"modelName", package ? "model" : name}}});
@@ -199,10 +197,14 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
     const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
     add_program_facts(program, description, file.spec().description().functions_size() > 0, facts);
   }
-  return metadata_as_described(file, description, facts);
+  return metadata(as_described(file, description), facts);
 }
 
 }  // namespace
+
+Result<import::ModelDescription> interface_of(const format::ModelFile& file) {
+  return as_described(file, MOKA_TRY(import::describe_model(file)));
+}
 
 Result<nlohmann::json> metadata_of(const format::ModelFile& file, const std::string& name) {
   if (file.compiled() == nullptr) {

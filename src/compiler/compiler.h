@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "format/model_file.h"
+#include "import/description.h"
 
 /// Specifications to compiled models, as files; docs/compiled-models.md describes them.
 namespace moka::compiler {
@@ -19,5 +20,8 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name);
 
 /// What metadata.json of the model says: the file's own where it is a compiled model with one, else made.
 Result<nlohmann::json> metadata_of(const format::ModelFile& file, const std::string& name);
+
+/// The description for generated code: inputs are optional where the file says so.
+Result<import::ModelDescription> interface_of(const format::ModelFile& file);
 
 }  // namespace moka::compiler

@@ -132,19 +132,9 @@ json schemas(const std::vector<FeatureDescription>& features) {
 }
 
 json availability(int specification_version) {
-  struct Row {
-    const char *ios, *macos, *tvos, *watchos, *visionos, *catalyst;
-  };
-  static constexpr Row rows[] = {
-      {"11.0", "10.13", "11.0", "4.0", "1.0", "11.0"}, {"11.2", "10.13.2", "11.2", "4.2", "1.0", "11.2"},
-      {"12.0", "10.14", "12.0", "5.0", "1.0", "12.0"}, {"13.0", "10.15", "13.0", "6.0", "1.0", "13.0"},
-      {"14.0", "11.0", "14.0", "7.0", "1.0", "14.0"},  {"15.0", "12.0", "15.0", "8.0", "1.0", "15.0"},
-      {"16.0", "13.0", "16.0", "9.0", "1.0", "16.0"},  {"17.0", "14.0", "17.0", "10.0", "1.0", "17.0"},
-      {"18.0", "15.0", "18.0", "11.0", "2.0", "18.0"}, {"26.0", "26.0", "26.0", "26.0", "26.0", "26.0"}};
-  const auto last = static_cast<int>(std::size(rows));
-  const Row& r = rows[std::clamp(specification_version, 1, last) - 1];
-  return {{"iOS", r.ios},         {"macOS", r.macos},       {"tvOS", r.tvos},
-          {"watchOS", r.watchos}, {"visionOS", r.visionos}, {"macCatalyst", r.catalyst}};
+  const Systems& s = systems_of(specification_version);
+  return {{"iOS", s.ios},         {"macOS", s.macos},       {"tvOS", s.tvos},
+          {"watchOS", s.watchos}, {"visionOS", s.visionos}, {"macCatalyst", s.catalyst}};
 }
 
 void add_labels(json& out, const std::vector<ir::Tensor>& labels) {
@@ -161,6 +151,16 @@ void add_labels(json& out, const std::vector<ir::Tensor>& labels) {
 }
 
 }  // namespace
+
+const Systems& systems_of(int specification_version) {
+  static constexpr Systems rows[] = {
+      {"11.0", "10.13", "11.0", "4.0", "1.0", "11.0"}, {"11.2", "10.13.2", "11.2", "4.2", "1.0", "11.2"},
+      {"12.0", "10.14", "12.0", "5.0", "1.0", "12.0"}, {"13.0", "10.15", "13.0", "6.0", "1.0", "13.0"},
+      {"14.0", "11.0", "14.0", "7.0", "1.0", "14.0"},  {"15.0", "12.0", "15.0", "8.0", "1.0", "15.0"},
+      {"16.0", "13.0", "16.0", "9.0", "1.0", "16.0"},  {"17.0", "14.0", "17.0", "10.0", "1.0", "17.0"},
+      {"18.0", "15.0", "18.0", "11.0", "2.0", "18.0"}, {"26.0", "26.0", "26.0", "26.0", "26.0", "26.0"}};
+  return rows[std::clamp(specification_version, 1, static_cast<int>(std::size(rows))) - 1];
+}
 
 json metadata(const import::ModelDescription& d, const ModelFacts& facts) {
   const import::FunctionDescription& f = *d.function(d.default_function);

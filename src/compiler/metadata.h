@@ -21,6 +21,12 @@ struct ModelFacts {
   std::set<std::string> weights;                                ///< element types of neural networks' weights
 };
 
+/// The first versions of Apple's systems that run a model.
+struct Systems {
+  const char *ios, *macos, *tvos, *watchos, *visionos, *catalyst;
+};
+const Systems& systems_of(int specification_version);
+
 /// The array with one object.
 nlohmann::json metadata(const import::ModelDescription& description, const ModelFacts& facts);
 

@@ -24,6 +24,7 @@ Command add_tune(CLI::App& parent);
 Command add_cache(CLI::App& parent);
 Command add_compile(CLI::App& parent);
 Command add_decompile(CLI::App& parent);
+Command add_generate(CLI::App& parent);
 Command add_metadata(CLI::App& parent);
 Command add_version(CLI::App& parent);
 Command add_completion(CLI::App& parent);

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "compiler/generate/interface.h"
+
+namespace moka::compiler {
+
+enum class Language { swift, objective_c, cpp, c, python };
+
+struct GenerateOptions {
+  std::string swift_version = "5";
+  bool public_access = false;  ///< Swift: for other modules
+  bool global_module = false;  ///< Swift: classes that Objective-C can use
+};
+
+/// Source files by name.
+using Sources = std::map<std::string, std::string>;
+
+Sources generate(const import::ModelDescription& description, const std::string& model_name, Language language,
+                 const GenerateOptions& options);
+
+Sources write_swift(const import::ModelDescription& description, const std::string& model_name,
+                    const GenerateOptions& options);
+Sources write_objective_c(const import::ModelDescription& description, const std::string& model_name);
+Sources write_cpp(const import::ModelDescription& description, const std::string& model_name);
+Sources write_c(const import::ModelDescription& description, const std::string& model_name);
+Sources write_python(const import::ModelDescription& description, const std::string& model_name);
+
+}  // namespace moka::compiler

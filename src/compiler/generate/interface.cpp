@@ -1,0 +1,109 @@
+#include "compiler/generate/interface.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/class_name.h"
+#include "compiler/generate/source.h"
+
+namespace moka::compiler {
+namespace {
+
+using import::FeatureKind;
+
+/// Letters of several bytes become one underscore.
+std::string in_ascii(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) == 0x80) continue;
+    out += byte < 0x80 ? c : '_';
+  }
+  return out;
+}
+
+std::string identifier(std::string_view name, const Naming& naming) {
+  std::string out = class_name(naming.letters_beyond_ascii ? std::string(name) : in_ascii(name));
+  if (std::find(naming.reserved.begin(), naming.reserved.end(), out) != naming.reserved.end()) out += '_';
+  return out;
+}
+
+std::vector<Field> fields(const std::vector<import::FeatureDescription>& features, const Naming& naming) {
+  std::vector<Field> out;
+  std::set<std::string> taken;
+  for (const auto& feature : features) {
+    const std::string first = identifier(feature.name, naming);
+    std::string name = first;
+    for (int n = 2; !taken.insert(name).second; ++n) name = cat(first, "_", n);
+    out.push_back({feature, name});
+  }
+  return out;
+}
+
+const char* element_in_words(ir::DType type) {
+  switch (type) {
+    case ir::DType::fp16: return "16-bit floats";
+    case ir::DType::fp64: return "doubles";
+    case ir::DType::int32: return "32-bit integers";
+    case ir::DType::int8: return "8-bit integers";
+    default: return "floats";
+  }
+}
+
+std::string array_in_words(const import::MultiArrayConstraint& array) {
+  const std::string elements = cat(" of ", element_in_words(array.dtype));
+  const auto& shape = array.shape;
+  if (shape.empty()) return "multidimensional array" + elements;
+  if (shape.size() == 1) return cat(shape[0], " element vector", elements);
+  if (shape.size() == 2) return cat(shape[0], " by ", shape[1], " matrix", elements);
+  std::string sizes;
+  for (int64_t size : shape) sizes += cat(sizes.empty() ? "" : " \u00d7 ", size);
+  return cat(sizes, " ", shape.size(), "-dimensional array", elements);
+}
+
+std::string image_in_words(const import::ImageConstraint& image) {
+  const char* format = image.color == import::ColorSpace::grayscale ? "grayscale (kCVPixelFormatType_OneComponent8)"
+                       : image.color == import::ColorSpace::grayscale_float16
+                           ? "grayscale (kCVPixelFormatType_OneComponent16Half)"
+                           : "color (kCVPixelFormatType_32BGRA)";
+  return cat(format, " image buffer, ", image.width, " pixels wide by ", image.height, " pixels high");
+}
+
+std::string type_in_words(const import::FeatureDescription& f) {
+  const char* keys = f.string_keys ? "strings" : "64-bit integers";
+  switch (f.kind) {
+    case FeatureKind::int64: return "integer value";
+    case FeatureKind::float64: return "double value";
+    case FeatureKind::string: return "string value";
+    case FeatureKind::image: return image_in_words(f.image);
+    case FeatureKind::dictionary: return cat("dictionary of ", keys, " to doubles");
+    case FeatureKind::sequence: return cat("sequence of ", keys);
+    case FeatureKind::multi_array:
+    case FeatureKind::state: return array_in_words(f.array);
+  }
+  return "";
+}
+
+}  // namespace
+
+Interface describe_interface(const import::ModelDescription& description, const std::string& model_name,
+                             const Naming& naming) {
+  const import::FunctionDescription& function = *description.function(description.default_function);
+  Interface out;
+  out.class_name = identifier(model_name, naming);
+  out.resource = model_name;
+  out.summary = one_line(description.short_description);
+  out.specification_version = description.specification_version;
+  out.inputs = fields(function.inputs, naming);
+  out.outputs = fields(function.outputs, naming);
+  out.states = fields(function.states, naming);
+  return out;
+}
+
+std::string documentation(const Field& field) {
+  const std::string& said = field.feature.description;
+  return cat(one_line(said.empty() ? field.feature.name : said), field.feature.optional ? " as optional " : " as ",
+             type_in_words(field.feature));
+}
+
+}  // namespace moka::compiler

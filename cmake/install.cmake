@@ -21,7 +21,7 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/mokaConfig.cmake.in ${CM
 # Until 1.0 a minor version may change the interface.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/mokaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/mokaConfig.cmake ${CMAKE_BINARY_DIR}/mokaConfigVersion.cmake
-  DESTINATION ${package_folder})
+  ${CMAKE_SOURCE_DIR}/cmake/moka_add_model.cmake DESTINATION ${package_folder})
 
 # The prefix is found from where the .pc file lies, so that an installation can be moved.
 file(RELATIVE_PATH moka_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -24,6 +24,28 @@ cmake -S "$here/consumer" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/prefix
 cmake --build "$folder/cmake" >/dev/null
 expect "find_package" 3 "$("$folder/cmake/consumer")"
 
+if [ -x "$folder/prefix/bin/moka" ]; then
+  example=$here/../../examples/cmake
+  cp -r "$example" "$folder/example"
+  cmake -S "$folder/example" -B "$folder/plane" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+    -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
+  cmake --build "$folder/plane" >/dev/null
+  expect "moka_add_model" 9 "$("$folder/plane/plane" 1 2)"
+  cmake --install "$folder/plane" --prefix "$folder/installed" >/dev/null
+  lib=$(dirname "$(find "$folder/prefix" -name libmoka.so)")
+  expect "moka_add_model, installed" 10 "$(LD_LIBRARY_PATH=$lib "$folder/installed/bin/plane" 0 3)"
+  # Another model of the same interface: its weights are 2 and 4.
+  python3 - "$folder/example/Plane.mlmodel" <<'CHANGE'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+changed = data.replace(struct.pack("<d", 3), struct.pack("<d", 4))
+assert changed != data
+open(sys.argv[1], "wb").write(changed)
+CHANGE
+  cmake --build "$folder/plane" >/dev/null
+  expect "moka_add_model, a changed model" 11 "$("$folder/plane/plane" 1 2)"
+fi
+
 pc=$(find "$folder/prefix" -name moka.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 libraries=$(pkg-config --variable=libdir moka)

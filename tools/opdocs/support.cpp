@@ -150,11 +150,12 @@ std::string support_markdown(const Support& support) {
   std::string out =
       "# What runs where\n\n<!-- Made by `make docs` from the conformance cases and the devices' kernels; do not edit. "
       "-->\n\n"
-      "Of the operations in the cases of tests/conformance/golden, with their shapes and element types: how many each "
-      "device\n"
-      "takes when it is asked first, and the reason given most often when it refuses. What all devices refuse runs on "
-      "`reference`.\n"
-      "Made with the instructions that every processor has; one with more may take more.\n\n| Operation |";
+      "Each operation has cases in tests/conformance/golden, with shapes and element types. The table says how many of "
+      "them\n"
+      "each device takes when it is asked first, and its most frequent reason to refuse others. A case that a device\n"
+      "refuses runs on `reference`. The counts are those of the instructions that every processor has. A processor "
+      "with\n"
+      "more may take more.\n\n| Operation |";
   std::string rule = "|---|";
   for (const std::string& d : support.devices) {
     out += " " + d + " |";

@@ -37,6 +37,7 @@ struct Column {
   Result<std::vector<ir::Tensor>> (*run)(const Case& c);
   bool exact = false;    ///< must equal the first column bit by bit
   bool widened = false;  ///< computes float16 in float32: where rounding decides, its results are widened_reference()'s
+  double least_tolerance = 0;
 };
 
 /// The first column is "reference".

@@ -64,9 +64,15 @@ struct PlannedOptions {
   bool every_device = true;  ///< else `reference` alone
   int threads = 1;
   bool reuse_buffers = true, optimize = false;
-  bool simulator = false;
-  int host_share = 0;  ///< with the simulator: percent of the operations that stay on the host, by their names
+  std::string_view accelerator;  ///< a device with a memory of its own
+  int host_share = 0;  ///< beside the accelerator: percent of the operations that stay on the host, by their names
 };
+
+const kernel::Device* device_named(std::string_view name) {
+  const auto all = api::all_devices();
+  const auto it = std::find_if(all.begin(), all.end(), [&](const auto* d) { return d->name() == name; });
+  return it == all.end() ? nullptr : *it;
+}
 
 /// Planned for the inputs' shapes and run twice, as a model is; results of the second run.
 Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
@@ -84,13 +90,10 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
     if (d->rank() >= 0 && (how.every_device || d->name() == "reference")) options.devices.push_back(d);
   std::sort(options.devices.begin(), options.devices.end(),
             [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
-  if (how.simulator) {
-    const auto all = api::all_devices();
-    const auto* simulator =
-        *std::find_if(all.begin(), all.end(), [](const auto* d) { return d->name() == "simulator"; });
-    options.devices.insert(options.devices.begin(), simulator);
-    options.pinned_device = [simulator, host = options.devices[1], share = how.host_share](const Op& op) {
-      return std::hash<std::string>{}(op.name + "cut") % 100 < static_cast<size_t>(share) ? host : simulator;
+  if (const kernel::Device* accelerator = device_named(how.accelerator); accelerator != nullptr) {
+    options.devices.insert(options.devices.begin(), accelerator);
+    options.pinned_device = [accelerator, host = options.devices[1], share = how.host_share](const Op& op) {
+      return std::hash<std::string>{}(op.name + "cut") % 100 < static_cast<size_t>(share) ? host : accelerator;
     };
   }
   options.threads = how.threads;
@@ -124,24 +127,39 @@ Result<std::vector<Tensor>> planned_reference(const Case& c) { return planned(c,
 Result<std::vector<Tensor>> devices(const Case& c) { return planned(c, {}); }
 Result<std::vector<Tensor>> threads(const Case& c) { return planned(c, {.threads = 3}); }
 Result<std::vector<Tensor>> no_reuse(const Case& c) { return planned(c, {.reuse_buffers = false}); }
-Result<std::vector<Tensor>> simulator(const Case& c) { return planned(c, {.simulator = true}); }
+Result<std::vector<Tensor>> simulator(const Case& c) { return planned(c, {.accelerator = "simulator"}); }
 Result<std::vector<Tensor>> cuts(const Case& c) {
-  return planned(c, {.optimize = true, .simulator = true, .host_share = 50});
+  return planned(c, {.optimize = true, .accelerator = "simulator", .host_share = 50});
+}
+Result<std::vector<Tensor>> vulkan(const Case& c) { return planned(c, {.accelerator = "vulkan"}); }
+Result<std::vector<Tensor>> vulkan_optimized(const Case& c) {
+  return planned(c, {.optimize = true, .accelerator = "vulkan"});
+}
+Result<std::vector<Tensor>> vulkan_cuts(const Case& c) {
+  return planned(c, {.optimize = true, .accelerator = "vulkan", .host_share = 50});
 }
 Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optimize = true}); }
 
 }  // namespace
 
 std::vector<Column> columns() {
-  return {{"reference", reference},
-          {"text", text, true},
-          {"planned", planned_reference, true},
-          {"devices", devices},
-          {"threads", threads},
-          {"no_reuse", no_reuse},
-          {"optimized", optimized, false, true},
-          {"simulator", simulator},
-          {"cuts", cuts, false, true}};
+  std::vector<Column> all = {{"reference", reference},
+                             {"text", text, true},
+                             {"planned", planned_reference, true},
+                             {"devices", devices},
+                             {"threads", threads},
+                             {"no_reuse", no_reuse},
+                             {"optimized", optimized, false, true},
+                             {"simulator", simulator},
+                             {"cuts", cuts, false, true}};
+  // Sums of float32; exp, log and the like by the driver.
+  constexpr double kDriver = 1e-4;
+  if (const kernel::Device* gpu = device_named("vulkan"); gpu != nullptr && !gpu->kernels().empty()) {
+    all.push_back({"vulkan", vulkan, false, true, kDriver});
+    all.push_back({"vulkan_optimized", vulkan_optimized, false, true, kDriver});
+    all.push_back({"vulkan_cuts", vulkan_cuts, false, true, kDriver});
+  }
+  return all;
 }
 
 Result<std::vector<Tensor>> widened_reference(const Case& c) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -46,7 +47,8 @@ TEST_P(Conformance, Matches) {
   ASSERT_EQ(got.value().size(), c.outputs.size()) << c.program;
   for (size_t i = 0; i < c.outputs.size(); ++i) {
     const Named& expected = c.outputs[i];
-    const std::string differs = difference(got.value()[i], expected.tensor, tolerance_of(c, expected.tensor.dtype()));
+    const std::string differs = difference(got.value()[i], expected.tensor,
+                                           std::max(column.least_tolerance, tolerance_of(c, expected.tensor.dtype())));
     EXPECT_EQ(differs, "") << "output '" << expected.name << "'\n" << c.program;
   }
   if (!column.exact) return;

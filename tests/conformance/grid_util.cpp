@@ -473,7 +473,7 @@ std::string disagreement(const OpVersion& version, const Case& c, bool& failed) 
     for (size_t i = 0; i < got->size(); ++i) {
       const Tensor &g = (*got)[i], &e = (*expected)[i];
       const bool low = e.dtype() == DType::fp16 || e.dtype() == DType::bf16;
-      const double tolerance = low ? version.tolerance.fp16 : version.tolerance.fp32;
+      const double tolerance = std::max(all[k].least_tolerance, low ? version.tolerance.fp16 : version.tolerance.fp32);
       std::string differs = difference(g, e, tolerance);
       if (!differs.empty() && all[k].widened)
         if (const auto widened = widened_reference(c); widened.ok()) differs = difference(g, (*widened)[i], tolerance);

@@ -53,7 +53,7 @@ Result<std::unique_ptr<kernel::Submission>> VulkanSubmission::make(std::shared_p
       seen.push_back(at + u.offset);
       return {};
     }
-    const Use there{s->staging_.get(), staging, u.bytes, u.element, false};
+    const Use there{s->staging_.get(), staging, u.bytes, u.element};
     seen.push_back(s->staging_->mapped() + staging);
     staging += aligned(u.bytes);
     return there;

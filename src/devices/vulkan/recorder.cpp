@@ -7,6 +7,7 @@ namespace moka::devices::vulkan {
 namespace {
 
 bool overlap(const Use& a, const Use& b) {
+  if (a.parts != 0 && a.parts == b.parts) return false;
   return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 

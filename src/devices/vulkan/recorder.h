@@ -19,11 +19,12 @@ struct Use {
   size_t offset = 0, bytes = 0;
   size_t element = 4;  ///< bytes
   bool written = false;
+  uint32_t parts = 0;  ///< not 0: of other elements than all other uses with this number (VulkanRecorder::new_parts)
 
   static Use read(const kernel::BufferView& v) { return of(v, false); }
   static Use write(const kernel::BufferView& v) { return of(v, true); }
   static Use read(const std::shared_ptr<const kernel::Buffer>& b, size_t element) {
-    return {b.get(), 0, b->bytes(), element, false};
+    return {b.get(), 0, b->bytes(), element};
   }
   static Use of(const kernel::BufferView& v, bool written);
   /// What begins with element `first`.
@@ -57,6 +58,7 @@ class VulkanRecorder final : public kernel::Recorder {
                           {reinterpret_cast<const std::byte*>(&params), sizeof params}, groups);
   }
   void copy(Use from, Use to);
+  uint32_t new_parts() { return ++parts_; }
   /// The same for `n` independent elements in groups of 256 (shaders/common.glsl, `index()`).
   static Groups lines(uint64_t n);
 
@@ -79,6 +81,7 @@ class VulkanRecorder final : public kernel::Recorder {
   std::shared_ptr<Context> context_;
   std::vector<Command> commands_;
   std::vector<Use> pending_;  // since the last barrier
+  uint32_t parts_ = 0;
 };
 
 }  // namespace moka::devices::vulkan

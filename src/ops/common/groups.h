@@ -17,6 +17,16 @@ class Groups {
   int64_t count() const { return groups_.count; }  ///< number of groups
   int64_t size() const { return members_.count; }  ///< elements per group
 
+  /// The first elements of all groups, or the elements of a group seen from its first: merged axes, in order.
+  struct Side {
+    int rank = 0;
+    int64_t count = 1;
+    std::array<int64_t, kMaxRank> size{};
+    std::array<int64_t, kMaxRank> stride{};
+  };
+  const Side& groups() const { return groups_; }
+  const Side& members() const { return members_; }
+
   /// Calls fn(group, offset of its first element).
   template <class F>
   void each_group(F fn) const {
@@ -41,13 +51,6 @@ class Groups {
   }
 
  private:
-  struct Side {
-    int rank = 0;
-    int64_t count = 1;
-    std::array<int64_t, kMaxRank> size{};
-    std::array<int64_t, kMaxRank> stride{};
-  };
-
   template <class F>
   static void walk(const Side& s, int64_t offset, F fn) {
     if (s.count == 0) return;

@@ -1,7 +1,6 @@
 #include "ops/common/pixel_blocks.h"
 
 #include "ops/common/shapes.h"
-#include "ops/common/strided.h"
 
 namespace moka::ops {
 
@@ -50,23 +49,20 @@ Result<std::vector<Type>> infer_to_channels(const OpCall& call, std::string_view
                        Shape{s[0], MOKA_TRY(multiply_dims(s[1], b * b)), divide_dim(s[2], b), divide_dim(s[3], b)});
 }
 
-Status channels_to_pixels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order) {
-  const Shape& o = out.shape;
-  const ChannelSteps from = channel_steps(x.shape, block, order);
+StridedCopy channels_to_pixels_copy(const Shape& x, const Shape& o, int64_t block, BlockOrder order) {
+  const ChannelSteps from = channel_steps(x, block, order);
   const int64_t width = o[3], plane = o[2] * o[3];
   StridedCopy copy;
   copy.add(o[0], o[1] * plane, from.n);
   copy.add(o[1], plane, from.c);
-  copy.add(x.shape[2], block * width, from.h);
+  copy.add(x[2], block * width, from.h);
   copy.add(block, width, from.y);
-  copy.add(x.shape[3], block, from.w);
+  copy.add(x[3], block, from.w);
   copy.add(block, 1, from.x);
-  copy.run(out, 0, x, 0);
-  return {};
+  return copy;
 }
 
-Status pixels_to_channels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order) {
-  const Shape &o = out.shape, &s = x.shape;
+StridedCopy pixels_to_channels_copy(const Shape& s, const Shape& o, int64_t block, BlockOrder order) {
   const ChannelSteps to = channel_steps(o, block, order);
   const int64_t width = s[3], plane = s[2] * s[3];
   StridedCopy copy;
@@ -76,7 +72,16 @@ Status pixels_to_channels(const TensorView& out, const TensorView& x, int64_t bl
   copy.add(block, to.x, 1);
   copy.add(o[2], to.h, block * width);
   copy.add(o[3], to.w, block);
-  copy.run(out, 0, x, 0);
+  return copy;
+}
+
+Status channels_to_pixels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order) {
+  channels_to_pixels_copy(x.shape, out.shape, block, order).run(out, 0, x, 0);
+  return {};
+}
+
+Status pixels_to_channels(const TensorView& out, const TensorView& x, int64_t block, BlockOrder order) {
+  pixels_to_channels_copy(x.shape, out.shape, block, order).run(out, 0, x, 0);
   return {};
 }
 

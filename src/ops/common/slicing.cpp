@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/common/common.h"
 #include "ops/common/shapes.h"
 
 namespace moka::ops {
@@ -99,6 +100,94 @@ Result<Slice> resolve_slice(const OpCall& call, const Shape& x) {
     }
   }
   return out;
+}
+
+namespace {
+
+std::optional<Slice> slice_unchecked(const OpCall& call, const Shape& x) {
+  const std::string& op = call.version().def->name;
+  if (op == "slice_by_index") {
+    for (const char* p : {"begin", "end", "stride"})
+      if (call.has(p) && !call.is_known(p)) return std::nullopt;
+    auto slice = resolve_slice(call, x);
+    if (!slice.ok()) return std::nullopt;
+    return std::move(*slice);
+  }
+  Slice s;
+  s.rank = x.rank();
+  for (int i = 0; i < s.rank; i++) s.axes[i] = {0, 1, x[i], false};
+  if (op == "reverse") {
+    const auto turn = [&](int i) { s.axes[i] = {x[i] - 1, -1, x[i], false}; };
+    if (!call.has("axes")) {
+      for (int i = 0; i < s.rank; i++) turn(i);
+      return s;
+    }
+    auto axes = axes_of(call, "axes", s.rank);
+    if (!axes.ok()) return std::nullopt;
+    for (int64_t a : *axes) turn(static_cast<int>(a));
+    return s;
+  }
+  if (op == "crop") {
+    const TensorView* cuts[] = {call.value("crop_height"), call.value("crop_width")};
+    for (int i = 0; i < 2; i++) {
+      Slice::Axis& axis = s.axes[s.rank - 2 + i];
+      if (cuts[i] == nullptr || cuts[i]->count() != 2) return std::nullopt;
+      axis.start = load_i64(*cuts[i], 0);
+      axis.size -= axis.start + load_i64(*cuts[i], 1);
+    }
+    return s;
+  }
+  const TensorView *begin = call.value("begin"), *size = call.value("size");
+  if (begin == nullptr || size == nullptr || begin->count() != s.rank || size->count() != s.rank) return std::nullopt;
+  for (int i = 0; i < s.rank; i++) {
+    const int64_t b = load_i64(*begin, i), n = load_i64(*size, i), first = b < 0 ? b + x[i] : b;
+    s.axes[i] = {first, 1, n == -1 ? x[i] - first : n, false};
+  }
+  return s;
+}
+
+}  // namespace
+
+std::optional<Slice> known_slice(const OpCall& call) {
+  const Shape& x = call.shape("x");
+  auto slice = slice_unchecked(call, x);
+  for (int i = 0; slice && i < slice->rank; i++) {
+    const Slice::Axis& a = slice->axes[i];
+    const int64_t last = a.start + (a.size - 1) * a.step;
+    if (a.size < 1 || std::min(a.start, last) < 0 || std::max(a.start, last) >= x[i]) return std::nullopt;
+  }
+  return slice;
+}
+
+int64_t first_of(const Slice& slice, const Shape& x) {
+  const auto strides = x.strides();
+  int64_t at = 0;
+  for (int i = 0; i < slice.rank; i++) at += slice.axes[i].start * strides[static_cast<size_t>(i)];
+  return at;
+}
+
+StridedCopy copy_of(const Slice& slice, const Shape& x) {
+  const auto from = x.strides();
+  int64_t to = 1;
+  for (int i = 0; i < slice.rank; i++) to *= slice.axes[i].size;
+  StridedCopy copy;
+  for (int i = 0; i < slice.rank; i++) {
+    const Slice::Axis& a = slice.axes[i];
+    to /= a.size;
+    copy.add(a.size, to, a.step * from[static_cast<size_t>(i)]);
+  }
+  return copy;
+}
+
+bool is_run(const Slice& slice, const Shape& x) {
+  bool inside = false;  // whether an axis before this one keeps several elements
+  for (int i = 0; i < slice.rank; i++) {
+    const Slice::Axis& a = slice.axes[i];
+    if (inside && (a.size != x[i] || a.step != 1)) return false;
+    if (a.size > 1 && a.step != 1) return false;
+    inside |= a.size > 1;
+  }
+  return true;
 }
 
 }  // namespace moka::ops

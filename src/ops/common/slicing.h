@@ -1,8 +1,12 @@
 #pragma once
 
-#include "ir/op_def.h"
+#include <optional>
 
-/// The parameters of slice_by_index and slice_update: begin, end, stride, begin_mask, end_mask, squeeze_mask.
+#include "ir/op_def.h"
+#include "ops/common/strided.h"
+
+/// The parameters of slice_by_index and slice_update: begin, end, stride, begin_mask, end_mask, squeeze_mask. The
+/// slices of x that other operations take.
 namespace moka::ops {
 
 using namespace ir;
@@ -23,6 +27,16 @@ struct Slice {
 /// stride may be negative. A squeezed axis takes the one element at `begin`. Errors: lengths other than the rank of x,
 /// a stride of 0, a squeezed index outside of the axis.
 Result<Slice> resolve_slice(const OpCall& call, const Shape& x);
+
+/// What slice_by_index, slice_by_size, reverse or crop takes of x, which has elements, as has the slice; nullopt: that
+/// is known only while running, or it is not inside x.
+std::optional<Slice> known_slice(const OpCall& call);
+/// The element of x at which the slice begins.
+int64_t first_of(const Slice& slice, const Shape& x);
+/// Copies it from there to a dense result.
+StridedCopy copy_of(const Slice& slice, const Shape& x);
+/// Whether it is one contiguous run of x.
+bool is_run(const Slice& slice, const Shape& x);
 
 inline constexpr Note kBoundsNote{
     "Negative bounds count from the end. Then bounds are clamped, also with negative strides; what is beyond is "

@@ -10,9 +10,7 @@ namespace moka::ops {
 
 namespace {
 
-struct Walk {
-  int64_t size, to, from;
-};
+using Walk = StridedCopy::Axis;
 
 /// Calls fn(to, from) for each step of the `n` axes, the last one fastest.
 template <class Fn>
@@ -80,21 +78,25 @@ void StridedCopy::add(const Shape& s, const int64_t* to_steps, const int64_t* fr
   for (int i = 0; i < s.rank(); i++) add(s[i], to_steps[i], from_steps[i]);
 }
 
-void StridedCopy::run(const TensorView& dst, int64_t to, const TensorView& src, int64_t from) const {
-  Walk axes[kMaxDims];
-  int n = 0;
-  for (int k = 0; k < n_; k++) {
-    const Axis& a = axes_[k];
-    if (a.size <= 0) return;
+StridedCopy StridedCopy::merged() const {
+  StridedCopy m;
+  for (const Axis& a : axes()) {
     if (a.size == 1) continue;
-    if (n > 0 && axes[n - 1].to == a.size * a.to && axes[n - 1].from == a.size * a.from) {
-      axes[n - 1] = {axes[n - 1].size * a.size, a.to, a.from};
-    } else {
-      axes[n++] = {a.size, a.to, a.from};
-    }
+    if (m.n_ > 0 && m.axes_[m.n_ - 1].to == a.size * a.to && m.axes_[m.n_ - 1].from == a.size * a.from)
+      m.axes_[m.n_ - 1] = {m.axes_[m.n_ - 1].size * a.size, a.to, a.from};
+    else
+      m.axes_[m.n_++] = a;
   }
-  if (n == 0) axes[n++] = {1, 1, 1};
+  if (m.n_ == 0) m.axes_[m.n_++] = {1, 1, 1};
+  return m;
+}
 
+void StridedCopy::run(const TensorView& dst, int64_t to, const TensorView& src, int64_t from) const {
+  for (const Axis& a : axes())
+    if (a.size <= 0) return;
+  StridedCopy m = merged();
+  Axis* axes = m.axes_;
+  const int n = m.n_;
   if (src.dtype == DType::string) {
     copy_typed(axes, n, dst.as<std::string>(), to, src.as<std::string>(), from);
     return;

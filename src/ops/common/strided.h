@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ir/tensor.h"
 
@@ -15,6 +16,9 @@ using namespace ir;
 class StridedCopy {
  public:
   static constexpr int kMaxDims = 2 * kMaxRank + 2;
+  struct Axis {
+    int64_t size, to, from;
+  };
 
   /// Adds an axis inside of those added before. Precondition: fewer than kMaxDims axes so far.
   void add(int64_t size, int64_t to_step, int64_t from_step) { axes_[n_++] = {size, to_step, from_step}; }
@@ -22,11 +26,12 @@ class StridedCopy {
   void add(const Shape& s, const int64_t* to_steps, const int64_t* from_steps);
   /// Precondition: dtypes are equal, the tensors do not overlap, and every element is inside both.
   void run(const TensorView& dst, int64_t to, const TensorView& src, int64_t from) const;
+  /// The axes in the order in which they were added.
+  std::span<const Axis> axes() const { return {axes_, static_cast<size_t>(n_)}; }
+  /// The same copy without axes of one element, and with neighbours merged that are contiguous on both sides.
+  StridedCopy merged() const;
 
  private:
-  struct Axis {
-    int64_t size, to, from;
-  };
   Axis axes_[kMaxDims];
   int n_ = 0;
 };

@@ -171,6 +171,8 @@ std::optional<Function> function_of(const ir::OpCall& call) {
     if (param.empty()) return true;
     auto v = call.number(param);
     if (v.ok()) to = static_cast<float>(*v);
+    // A default may be a number that float16 does not have.
+    if (v.ok() && call.dtype("x") == ir::DType::fp16) to = static_cast<float>(half(*v));
     return v.ok();
   };
   if (!read(e->a, f.a) || !read(e->b, f.b)) return std::nullopt;

@@ -45,16 +45,7 @@ V2 binary(V p, V q) {
     case B_MIN: return p <= q || isnan(p) ? p : q;
     case B_DIV: return p / q;
     case B_PRELU: return p < 0.0 ? q * p : p;
-    case B_POW: {
-      // pow() of a negative base is undefined in GLSL.
-      if (q == 0.0) return 1.0;
-      if (q == 2.0) return p * p;
-      if (p == 0.0) return q > 0.0 ? 0.0 : 1.0 / p;
-      const float m = pow(abs(p), q);
-      if (p > 0.0) return m;
-      if (q != floor(q)) return 0.0 / (p - p);
-      return mod(abs(q), 2.0) == 1.0 ? -m : m;
-    }
+    case B_POW: return power_of(p, q);
 #endif
 #else
     case B_EQUAL: return V2(p == q);

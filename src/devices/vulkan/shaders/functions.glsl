@@ -13,6 +13,21 @@ float log1p_of(float x) {
   return log(1.0 + x);
 }
 
+// Drivers differ about numbers that are not normal.
+float log_of(float x) { return x < 1.2e-38 ? log(x * 16777216.0) - 16.635532333438687 : log(x); }
+
+// pow() of a negative base is undefined in GLSL, and that of no number in some drivers.
+float power_of(float p, float q) {
+  if (q == 0.0 || p == 1.0) return 1.0;
+  if (isnan(p) || isnan(q)) return NAN;
+  if (q == 2.0) return p * p;
+  if (p == 0.0) return q > 0.0 ? 0.0 : 1.0 / p;
+  const float m = pow(abs(p), q);
+  if (p > 0.0) return m;
+  if (q != floor(q)) return NAN;
+  return mod(abs(q), 2.0) == 1.0 ? -m : m;
+}
+
 // Abramowitz and Stegun 7.1.26 beyond 0.5, the Taylor series before it: 1.5e-7 at most.
 float erf_of(float x) {
   if (isnan(x)) return x;
@@ -34,9 +49,9 @@ float sigmoid_of(float x) { return 1.0 / (1.0 + exp(-x)); }
 float function_of(uint f, float x, float a, float b) {
   switch (f) {
     case F_ABS: return abs(x);
-    case F_ACOS: return abs(x) > 1.0 ? 0.0 / (x - x) : atan(sqrt((1.0 - x) * (1.0 + x)), x);
-    case F_ASIN: return abs(x) > 1.0 ? 0.0 / (x - x) : atan(x, sqrt((1.0 - x) * (1.0 + x)));
-    case F_ATAN: return atan(x);
+    case F_ACOS: return !(abs(x) <= 1.0) ? NAN : atan(sqrt((1.0 - x) * (1.0 + x)), x);
+    case F_ASIN: return !(abs(x) <= 1.0) ? NAN : atan(x, sqrt((1.0 - x) * (1.0 + x)));
+    case F_ATAN: return isnan(x) ? x : atan(x);
     case F_ATANH: return 0.5 * log((1.0 + x) / (1.0 - x));
     case F_CEIL: return ceil(x);
     case F_CLAMPED_RELU: {
@@ -64,7 +79,7 @@ float function_of(uint f, float x, float a, float b) {
     case F_INVERSE: return 1.0 / (x + a);
     case F_LEAKY_RELU: return x < 0.0 ? a * x : x;
     case F_LINEAR: return a * x + b;
-    case F_LOG: return log(x + a);
+    case F_LOG: return log_of(x + a);
     case F_RELU: return x < 0.0 ? 0.0 : x;
     case F_RELU6: {
       const float y = x < 0.0 ? 0.0 : x;

@@ -46,7 +46,8 @@ void main() {
   const float before = c[c_at + row * c_row + i];
   if (kPeephole) z.xy += before * vec2(peephole[peephole_at + i], peephole[peephole_at + hidden + i]);
   const float g = function_of(kRecurrent, z.x, a[0], b[0]), f = function_of(kRecurrent, z.y, a[0], b[0]);
-  const float now = clamp(f * before + g * function_of(kCell, z.w, a[1], b[1]), -clip, clip);
+  const float cell = f * before + g * function_of(kCell, z.w, a[1], b[1]);
+  const float now = isnan(cell) ? cell : clamp(cell, -clip, clip);
   if (kPeephole) z.z += now * peephole[peephole_at + 2 * hidden + i];
   const float made = function_of(kRecurrent, z.z, a[0], b[0]) * function_of(kActivation, now, a[2], b[2]);
   h_next[h_next_at + row * h_next_row + i] = made;

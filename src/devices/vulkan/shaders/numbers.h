@@ -74,3 +74,24 @@
 #define RECURRENT_GRU 1
 #define RECURRENT_GATES 2
 #define RECURRENT_NEW 3
+
+// Ways to pad.
+#define PAD_CONSTANT 0
+#define PAD_REFLECT 1
+#define PAD_REPLICATE 2
+
+// Reductions.
+#define R_SUM 0
+#define R_MEAN 1
+#define R_MAX 2
+#define R_MIN 3
+#define R_PROD 4
+#define R_L1 5
+#define R_L2 6
+#define R_SUM_SQUARE 7
+#define R_LOG_SUM 8
+#define R_LOG_SUM_EXP 9
+
+// Functions of channels.
+#define CHANNELS_BATCH_NORM 0
+#define CHANNELS_SOFTPLUS 1

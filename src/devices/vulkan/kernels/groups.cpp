@@ -1,0 +1,47 @@
+#include "devices/vulkan/kernels/groups.h"
+
+#include <algorithm>
+
+namespace moka::devices::vulkan {
+
+namespace {
+
+constexpr uint32_t kWorkGroup = 256;
+/// Invocations that keep a small GPU busy, and members that make another lane worth its part of the combination.
+constexpr uint64_t kEnough = 32768;
+constexpr uint32_t kMembersOfLane = 4;
+constexpr uint32_t kNeighbours = 32;
+
+uint32_t side_of(const ops::Groups::Side& side, std::array<uint32_t, GroupWalk::kRank>& size,
+                 std::array<uint32_t, GroupWalk::kRank>& step) {
+  for (int d = 0; d < side.rank; d++) {
+    const auto from = static_cast<size_t>(side.rank - 1 - d), to = static_cast<size_t>(d);
+    size[to] = u32(side.size[from]);
+    step[to] = u32(side.stride[from]);
+  }
+  return static_cast<uint32_t>(std::max(1, side.rank));
+}
+
+}  // namespace
+
+GroupWalk::GroupWalk(const ops::Groups& g) : groups(u32(g.count())), members(u32(g.size())) {
+  group_rank_ = side_of(g.groups(), params.group_size, params.group_step);
+  member_rank_ = side_of(g.members(), params.member_size, params.member_step);
+  // Neighbouring invocations read neighbouring elements.
+  across_ = groups > 1 && params.member_step[0] != 1;
+  const auto more = [&] { return lanes_ < kWorkGroup && 2 * lanes_ * kMembersOfLane <= members; };
+  while (more() && ((!across_ && lanes_ < kNeighbours) || uint64_t{groups} * lanes_ < kEnough)) lanes_ *= 2;
+}
+
+std::vector<uint32_t> GroupWalk::constants(std::initializer_list<uint32_t> more) const {
+  std::vector<uint32_t> all{lanes_, across_, group_rank_, member_rank_};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Groups GroupWalk::work_groups() const {
+  const uint32_t each = kWorkGroup / lanes_;
+  return VulkanRecorder::lines(uint64_t{(groups + each - 1) / each} * kWorkGroup);
+}
+
+}  // namespace moka::devices::vulkan

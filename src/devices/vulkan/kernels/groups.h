@@ -1,0 +1,28 @@
+#pragma once
+
+#include "devices/vulkan/kernels/common.h"
+#include "ops/common/groups.h"
+
+namespace moka::devices::vulkan {
+
+/// Groups of elements as shaders/groups.glsl takes them.
+struct GroupWalk {
+  static constexpr size_t kRank = 4;
+  /// GROUPS of the push constants, the innermost dimension first.
+  struct Params {
+    std::array<uint32_t, kRank> group_size{1, 1, 1, 1}, group_step{}, member_size{1, 1, 1, 1}, member_step{};
+  };
+
+  explicit GroupWalk(const ops::Groups& g);
+
+  uint32_t groups = 1, members = 1;
+  Params params;
+  /// The first specialisation constants, and those that follow.
+  std::vector<uint32_t> constants(std::initializer_list<uint32_t> more) const;
+  Groups work_groups() const;
+
+ private:
+  uint32_t lanes_ = 1, across_ = 0, group_rank_ = 1, member_rank_ = 1;
+};
+
+}  // namespace moka::devices::vulkan

@@ -63,6 +63,24 @@ TEST_P(Convolutions, PaddingOfItsOwnAndWeightsThatAreComputed) {
   EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.conv.direct"});
 }
 
+TEST_P(Convolutions, WeightsThatAreReadAsTheyAreStored) {
+  for (DType dtype : {DType::int8, DType::uint8, DType::int4}) {
+    Region g(GetParam());
+    kernel::StoredConstant stored;
+    stored.elements = codes(dtype, {22, 5, 3, 3});
+    stored.scale = g.random({22, 1, 1, 1}, 0.01f, 0.02f);
+    if (dtype == DType::uint8) stored.offset = g.random({22, 1, 1, 1}, 100, 120);
+    Value* y = g.op("conv", {{"x", g.input({2, 10, 6, 7})},
+                             {"weight", g.stored(stored)},
+                             {"strides", Ints{1, 1}},
+                             {"dilations", Ints{1, 1}},
+                             {"pad_type", "same"},
+                             {"groups", 2}});
+    const auto r = g.expect_same({y});
+    EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.conv"});
+  }
+}
+
 TEST_P(Convolutions, TransposedOnes) {
   struct {
     Shape x, weight;

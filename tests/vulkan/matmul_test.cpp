@@ -55,6 +55,45 @@ TEST_P(Products, LinearWithAndWithoutBiasAndAddend) {
   }
 }
 
+TEST_P(Products, WeightsThatAreReadAsTheyAreStored) {
+  struct {
+    DType codes;
+    Shape scale;
+    bool offset = false;
+    Shape table;
+  } const all[] = {
+      {DType::int8, {70, 1}},
+      {DType::uint8, {1, 1}, true},
+      {DType::int4, {35, 5}},
+      {DType::uint4, {70, 1}, true},
+      {DType::uint8, {}, false, {1, 1, 256}},
+      {DType::uint4, {}, false, {2, 1, 16}},
+      {DType::uint2, {}, false, {1, 1, 4}},
+      {DType::uint4, {70, 1}, false, {1, 1, 16}},
+  };
+  for (const auto& s : all) {
+    for (int rows : {1, 9}) {
+      Region g(GetParam());
+      const Shape shape{70, 40};
+      kernel::StoredConstant stored;
+      stored.elements = codes(s.codes, shape);
+      if (s.scale.rank() > 0) stored.scale = g.random(s.scale, 0.01f, 0.02f);
+      if (s.offset) stored.offset = g.random(s.scale, 1, 3);
+      if (s.table.rank() > 0) stored.table = g.random(s.table);
+      Value* x = g.input({rows, 40});
+      Value* y = g.op("linear", {{"x", x}, {"weight", g.stored(stored)}, {"bias", g.constant(g.random({70}))}});
+      const auto r = g.expect_same({y});
+      EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.linear.packed"}) << cat(s.codes);
+      // What holds for some rows of a matrix on the right holds for a part of each sum.
+      const bool along = (s.scale.rank() > 0 && s.scale[0] > 1) || (s.table.rank() > 0 && s.table[0] > 1);
+      if (along && GetParam()) continue;  // expanded weights are rounded
+      Value* z = g.op("matmul", {{"x", g.input({2, rows, 70})}, {"y", g.stored(stored)}});
+      const auto columns = g.expect_same({z});
+      EXPECT_EQ(columns.kernels.back(), along ? "vulkan.matmul" : "vulkan.matmul.packed") << cat(s.codes);
+    }
+  }
+}
+
 TEST_P(Products, Equations) {
   struct {
     const char* equation;

@@ -58,8 +58,12 @@ class Prepare final : public kernel::PrepareContext {
   moka::Result<std::shared_ptr<const kernel::Buffer>> upload(
       int arg, std::string_view, size_t bytes,
       const std::function<Status(const TensorView&, std::byte*)>& fill) override {
+    return upload_stored(arg, {}, bytes, [&](std::byte* to) { return fill(*values_[static_cast<size_t>(arg)], to); });
+  }
+  moka::Result<std::shared_ptr<const kernel::Buffer>> upload_stored(
+      int, std::string_view, size_t bytes, const std::function<Status(std::byte*)>& fill) override {
     std::vector<std::byte> host(bytes);
-    MOKA_TRY(fill(*values_[static_cast<size_t>(arg)], host.data()));
+    MOKA_TRY(fill(host.data()));
     auto buffer = MOKA_TRY(memory_.allocate(bytes));
     MOKA_TRY(memory_.write(*buffer, 0, host.data(), bytes));
     return std::shared_ptr<const kernel::Buffer>(buffer);
@@ -98,6 +102,43 @@ Value* Region::constant(Tensor value) {
   auto v = builder_.constant("w", std::move(value));
   EXPECT_TRUE(v.ok()) << v.error().to_string();
   return v.ok() ? *v : nullptr;
+}
+
+Tensor codes(DType dtype, const Shape& shape) {
+  Tensor t = *Tensor::zeros(dtype, shape);
+  const int n = 1 << bits(dtype);
+  const bool is_signed = dtype == DType::int4 || dtype == DType::int8;
+  for (int64_t i = 0; i < shape.count(); i++) store_i64(t.view(), i, i * 7 % n - (is_signed ? n / 2 : 0));
+  return t;
+}
+
+Value* Region::stored(kernel::StoredConstant s) {
+  const Shape& shape = s.elements.shape();
+  // The entry of element i in a tensor of blocks, which may have one more axis.
+  auto block = [&](const Tensor& t, int64_t i) {
+    int64_t at = 0, step = 1;
+    for (int d = shape.rank() - 1; d >= 0; d--) {
+      at += i % shape[d] / (shape[d] / t.shape()[d]) * step;
+      step *= t.shape()[d];
+      i /= shape[d];
+    }
+    return static_cast<size_t>(at);
+  };
+  std::vector<float> v(static_cast<size_t>(shape.count()));
+  for (int64_t i = 0; i < shape.count(); i++) {
+    auto x = static_cast<float>(load_f64(s.elements.view(), i));
+    if (!s.table.empty_handle()) {
+      const auto entries = static_cast<size_t>(s.table.shape()[shape.rank()]);
+      x = s.table.as<float>()[block(s.table, i) * entries + static_cast<size_t>(x)];
+    }
+    if (!s.offset.empty_handle()) x -= s.offset.as<float>()[block(s.offset, i)];
+    if (!s.scale.empty_handle()) x *= s.scale.as<float>()[block(s.scale, i)];
+    v[static_cast<size_t>(i)] = x;
+  }
+  auto value = builder_.constant("w", Tensor::f32(shape, v));
+  EXPECT_TRUE(value.ok()) << value.error().to_string();
+  stored_[*value] = std::move(s);
+  return *value;
 }
 
 Value* Region::op(std::string_view name, std::vector<NamedArg> args) {
@@ -203,6 +244,10 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
     kernel::MatchCall m{*call.call, types, layouts, op->epilogue};
     m.constant_args = {known.get(), call.values.size()};
     m.half.assign(op->output_count(), half_);
+    m.stored_of = [&](int arg) -> std::optional<kernel::StoredConstant> {
+      auto at = stored_.find(call.values[static_cast<size_t>(arg)]);
+      return at == stored_.end() ? std::nullopt : std::optional(at->second);
+    };
     matches.push_back(device.claim(m));
     kernel::KernelChoice* c = matches.back().choice.get();
     if (c == nullptr) {

@@ -9,6 +9,7 @@
 
 #include "devices/vulkan/device.h"
 #include "ir/program.h"
+#include "kernel/stored.h"
 
 namespace moka::vulkan_test {
 
@@ -24,6 +25,8 @@ class Region {
   ir::Value* input(ir::Tensor value);
   ir::Value* input(const ir::Shape& shape, float low = -1, float high = 1) { return input(random(shape, low, high)); }
   ir::Value* constant(ir::Tensor value);
+  /// A constant that a model holds as `s`.
+  ir::Value* stored(kernel::StoredConstant s);
   ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);
   std::vector<ir::Value*> ops(std::string_view name, std::vector<ir::NamedArg> args);
 
@@ -43,8 +46,12 @@ class Region {
   ir::Function function_;
   ir::Builder builder_;
   std::vector<ir::Tensor> inputs_;
+  std::map<const ir::Value*, kernel::StoredConstant> stored_;
   std::mt19937 random_;
 };
+
+/// Integers of every value that `dtype` has, as models store weights.
+ir::Tensor codes(ir::DType dtype, const ir::Shape& shape);
 
 /// Skips the test where there is no driver.
 #define MOKA_NEEDS_VULKAN() \

@@ -103,6 +103,66 @@ Status pack_weights(const Conv& conv, const ir::TensorView& value, float* to) {
   return {};
 }
 
+/// The weights of a convolution in the device's memory. Immutable once prepared.
+struct ConvWeights {
+  std::shared_ptr<const Uploaded> floats;
+  std::shared_ptr<const kernel::Buffer> bytes, scales;  // instead, where the model holds integers
+};
+
+/// Whether the weights are integers with one scale, or one for each channel of the result.
+bool are_bytes(const Conv& conv, const kernel::StoredConstant& s) {
+  const ir::DType codes = s.elements.dtype();
+  if (s.is_half || !s.table.empty_handle() || s.scale.empty_handle() || ir::is_float(codes) || ir::bits(codes) > 8)
+    return false;
+  const int64_t scales = s.scale.count(), channels = conv.window.groups * conv.made;
+  return scales == 1 || (scales == channels && s.scale.shape()[0] == channels);
+}
+
+/// pack_weights() of bytes: codes of signed types are moved up by 128.
+Status pack_codes(const Conv& conv, const kernel::StoredConstant& s, uint8_t* to) {
+  const int64_t count = conv.window.groups * conv.depth() * ((conv.made + 3) / 4 * 4);
+  std::vector<float> codes(static_cast<size_t>(count));
+  MOKA_TRY(pack_weights(conv, s.elements.view(), codes.data()));
+  const bool is_signed = s.elements.dtype() == ir::DType::int8 || s.elements.dtype() == ir::DType::int4;
+  for (int64_t i = 0; i < count; i++)
+    to[i] = static_cast<uint8_t>(static_cast<int>(codes[static_cast<size_t>(i)]) + (is_signed ? 128 : 0));
+  return {};
+}
+
+/// Scales and offsets in fours, for each group.
+void pack_scales(const Conv& conv, const kernel::StoredConstant& s, float* to) {
+  const bool is_signed = s.elements.dtype() == ir::DType::int8 || s.elements.dtype() == ir::DType::int4;
+  const int64_t padded = (conv.made + 3) / 4 * 4;
+  for (int64_t g = 0; g < conv.window.groups; g++)
+    for (int64_t r = 0; r < padded; r++) {
+      const int64_t channel = s.scale.count() == 1 ? 0 : g * conv.made + std::min(r, conv.made - 1);
+      float* const four = to + (g * padded + r) / 4 * 8 + r % 4;
+      four[0] = s.scale.as<float>()[static_cast<size_t>(channel)];
+      four[4] = (s.offset.empty_handle() ? 0 : s.offset.as<float>()[static_cast<size_t>(channel)]) +
+                (is_signed ? 128.0f : 0.0f);
+    }
+}
+
+std::shared_ptr<ConvWeights> upload_codes(KernelChoice& c, const Conv& conv, kernel::StoredConstant s) {
+  auto held = std::make_shared<ConvWeights>();
+  c.in_prepare_only[static_cast<size_t>(conv.weight)] = true;
+  c.note = cat(s.elements.dtype());
+  c.prepare = [=, s = std::move(s)](PrepareContext& context) -> Status {
+    const int64_t padded = conv.window.groups * ((conv.made + 3) / 4 * 4);
+    const std::string key = cat("vulkan conv codes ", conv.window.groups);
+    held->bytes = MOKA_TRY(
+        context.upload_stored(conv.weight, key, static_cast<size_t>(padded * conv.depth()),
+                              [&](std::byte* to) { return pack_codes(conv, s, reinterpret_cast<uint8_t*>(to)); }));
+    held->scales = MOKA_TRY(context.upload_stored(conv.weight, cat(key, " scales"), static_cast<size_t>(padded) * 8,
+                                                  [&](std::byte* to) -> Status {
+                                                    pack_scales(conv, s, reinterpret_cast<float*>(to));
+                                                    return {};
+                                                  }));
+    return {};
+  };
+  return held;
+}
+
 /// Tiles of channels by pixels.
 Match match_conv_tiled(const MatchCall& m) {
   std::string refusal;
@@ -115,16 +175,25 @@ Match match_conv_tiled(const MatchCall& m) {
   const std::array<int64_t, 3> groups{(w.out_count() + 63) / 64, (conv->made + 63) / 64, conv->batch * w.groups};
   if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
   KernelChoice c = choice_of(m, "vulkan.conv", {"x", "bias", "addend"}, conv->floats);
-  const Element weights = weights_element(m, conv->weight, conv->floats);
   const After after = after_of(m.epilogue);
   c.epilogues = after.count;
-  const auto held = uploaded_before(
-      c, conv->weight, cat("conv ", w.groups), w.groups * conv->depth() * ((conv->made + 3) / 4 * 4), weights,
-      [conv = *conv](const ir::TensorView& value, float* to) { return pack_weights(conv, value, to); });
+  auto stored = m.stored(conv->weight);
+  Element weights = weights_element(m, conv->weight, conv->floats);
+  std::shared_ptr<ConvWeights> held;
+  if (stored && are_bytes(*conv, *stored) && element_of(ir::DType::boolean)) {
+    weights = Element::u8;
+    held = upload_codes(c, *conv, std::move(*stored));
+  } else {
+    held = std::make_shared<ConvWeights>();
+    held->floats = uploaded_before(
+        c, conv->weight, cat("conv ", w.groups), w.groups * conv->depth() * ((conv->made + 3) / 4 * 4), weights,
+        [conv = *conv](const ir::TensorView& value, float* to) { return pack_weights(conv, value, to); });
+  }
   set_cost(c, m, conv->multiply_adds());
   bool plain = w.taps() == 1;
   for (int i = 0; i < 3; i++) plain &= w.strides[i] == 1 && w.pads_begin[i] == 0 && w.in[i] == w.out[i];
-  const std::string shader = cat("conv_", name_of(conv->floats), weights != conv->floats ? "_f16" : "");
+  const std::string shader =
+      cat("conv_", name_of(conv->floats), weights != conv->floats ? cat("_", name_of(weights)) : std::string());
   c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = conv.window;
     const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
@@ -132,8 +201,9 @@ Match match_conv_tiled(const MatchCall& m) {
         shader,
         after.constants(
             {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0}),
-        {x, Use::read(held->buffer, 4 * size_of(weights)), conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x,
-         Use::write(args.out[0])},
+        {x, Use::read(held->bytes ? held->bytes : held->floats->buffer, 4 * size_of(weights)),
+         conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x, Use::write(args.out[0]),
+         held->scales ? Use::read(held->scales, 16) : x},
         ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
         groups_of(groups));
   };

@@ -14,6 +14,7 @@ std::span<const KernelDef> movement_kernels();
 std::span<const KernelDef> norm_kernels();
 std::span<const KernelDef> pad_kernels();
 std::span<const KernelDef> pool_kernels();
+std::span<const KernelDef> quantize_kernels();
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> resize_kernels();

@@ -1,4 +1,5 @@
 #include "devices/vulkan/kernels/families.h"
+#include "devices/vulkan/kernels/packed_rows.h"
 #include "devices/vulkan/kernels/product.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/packed.h"
@@ -49,6 +50,45 @@ Match match_linear(const MatchCall& m) {
         return {};
       });
   return choose_product(std::move(c), m, k, in, std::move(held));
+}
+
+/// Products of dense rows and weights that are read as stored.
+Match choose_packed(const MatchCall& m, std::string_view kernel, std::string_view weights, bool transposed,
+                    int64_t rows, std::initializer_list<std::string_view> params, Inputs in) {
+  if (!m.is_constant(weights)) return Match::no("weights that are not constant");
+  std::string refusal;
+  auto packed = PackedRows::of(m, in.b, transposed, refusal);
+  if (!packed) return Match::no(refusal);
+  if (refusal = packed->refusal(rows); !refusal.empty()) return Match::no(refusal);
+  const Element e = float_element(m);
+  KernelChoice c = choice_of(m, kernel, params, e);
+  const After after = after_of(m.epilogue);
+  c.epilogues = after.count;
+  packed->prepare_in(c, packed);
+  set_cost(c, m, static_cast<double>(rows) * static_cast<double>(packed->count() * packed->depth()));
+  c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
+    auto use = [&](int i) { return i < 0 ? Use{} : Use::read(view(args.in, i)); };
+    return packed->record(recorder, e, after, rows, use(in.a), use(in.bias), use(in.addend), Use::write(args.out[0]));
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_linear_packed(const MatchCall& m) {
+  if (std::string why = refusal_of_floats(m, {"x", "bias", "addend"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  return choose_packed(m, "vulkan.linear.packed", "weight", false, x.count(0, x.rank() - 1), {"x", "bias", "addend"},
+                       {m.call.arg_index("x"), m.call.arg_index("weight"), m.call.arg_index("bias"), addend_of(m)});
+}
+
+/// Dense rows on the left, a constant matrix on the right.
+Match match_matmul_packed(const MatchCall& m) {
+  if (std::string why = refusal_of_floats(m, {"x", "addend"}); !why.empty()) return Match::no(why);
+  auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
+  if (!tx.ok() || !ty.ok()) return Match::no("a parameter that is not constant");
+  const ir::Shape& x = m.call.shape("x");
+  if (*tx) return Match::no("a transposed left side");
+  return choose_packed(m, "vulkan.matmul.packed", "y", !*ty, x.count(0, x.rank() - 1), {"x", "addend"},
+                       {m.call.arg_index("x"), m.call.arg_index("y"), -1, addend_of(m)});
 }
 
 /// The matrices of an operand of matmul. A vector is a row on the left, a column on the right.
@@ -221,7 +261,9 @@ Match match_einsum(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> matmul_kernels() {
-  static const KernelDef defs[] = {{"vulkan.linear", {"linear"}, match_linear, true},
+  static const KernelDef defs[] = {{"vulkan.linear.packed", {"linear"}, match_linear_packed, true},
+                                   {"vulkan.linear", {"linear"}, match_linear, true},
+                                   {"vulkan.matmul.packed", {"matmul"}, match_matmul_packed, true},
                                    {"vulkan.matmul", {"matmul"}, match_matmul, true},
                                    {"vulkan.einsum", {"einsum"}, match_einsum}};
   return defs;

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16 f32_f16
+// variants: f32 f16 f32_f16 f32_u8 f16_u8
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kDepth = 1;  // the kernel's sizes
@@ -18,8 +18,10 @@ layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
+// Of weights that are bytes: (byte - offset) * scale, [channels / 4] of four scales and four offsets.
+layout(binding = 5) readonly buffer Q { vec4 scales[]; };
 layout(push_constant) uniform P {
-  uint x_at, w_at, bias_at, addend_at, y_at;
+  uint x_at, w_at, bias_at, addend_at, y_at, scales_at;
   float a1, b1, a2, b2;
   uint channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], strides[3], dilations[3], pads[3];

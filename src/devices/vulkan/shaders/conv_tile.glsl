@@ -18,6 +18,10 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
   // This invocation's part of the tiles.
   const uint w_k = t / (TILE / 4), w_row = first_row / 4 + t % (TILE / 4);
   const uint w_base = w_at + part * depth * rows4 + w_row;
+#ifdef TO_u8
+  const uint w_scale = min(w_row, rows4 - 1) + part * rows4;
+  const vec4 scale = scales[2 * w_scale], offset = scales[2 * w_scale + 1];
+#endif
   const uint p_k = t / TILE;
   const int p = int(first_pixel + t % TILE);
   ivec3 corner;
@@ -27,7 +31,15 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
   const uint row_group = t / (TILE / 4), column_group = t % (TILE / 4);
   for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
     const uint wk = k0 + w_k;
-    tile_a[w_k][t % (TILE / 4)] = wk < depth && w_row < rows4 ? vec4(w[w_base + wk * rows4]) : vec4(0.0);
+    vec4 weights = vec4(0.0);
+    if (wk < depth && w_row < rows4) {
+#ifdef TO_u8
+      weights = (vec4(uvec4(w[w_base + wk * rows4])) - offset) * scale;
+#else
+      weights = vec4(w[w_base + wk * rows4]);
+#endif
+    }
+    tile_a[w_k][t % (TILE / 4)] = weights;
     [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += 4) {
       const uint k = k0 + p_k + i;
       float v = 0.0;

@@ -81,6 +81,23 @@ TEST_P(Convolutions, WeightsThatAreReadAsTheyAreStored) {
   }
 }
 
+TEST_P(Convolutions, WholeOnesReadStoredWeights) {
+  for (bool palette : {false, true}) {
+    Region g(GetParam());
+    kernel::StoredConstant stored;
+    stored.elements = codes(palette ? DType::uint4 : DType::int4, {20, 8, 2, 3});
+    if (palette) stored.table = g.random({10, 1, 1, 1, 16});
+    if (!palette) stored.scale = g.random({20, 2, 1, 1}, 0.01f, 0.02f);
+    Value* y = g.op("conv", {{"x", g.input({2, 8, 2, 3})},
+                             {"weight", g.stored(stored)},
+                             {"strides", Ints{1, 1}},
+                             {"dilations", Ints{1, 1}},
+                             {"pad_type", "valid"}});
+    const auto r = g.expect_same({y});
+    EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.conv.whole.packed"});
+  }
+}
+
 TEST_P(Convolutions, TransposedOnes) {
   struct {
     Shape x, weight;

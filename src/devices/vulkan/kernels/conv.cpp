@@ -1,5 +1,5 @@
 #include "devices/vulkan/kernels/families.h"
-#include "devices/vulkan/kernels/product.h"
+#include "devices/vulkan/kernels/packed_rows.h"
 #include "devices/vulkan/kernels/window.h"
 #include "ops/common/packed.h"
 
@@ -56,14 +56,42 @@ struct DirectParams {
 };
 
 /// A convolution whose window covers the input whole: the product of a matrix and a vector for each image.
+std::optional<Conv> whole_of(const MatchCall& m, std::string& refusal) {
+  auto conv = conv_of(m, refusal);
+  if (!conv) return conv;
+  const ops::Window& w = conv->window;
+  bool whole = w.out_count() == 1 && w.groups == 1;
+  for (int i = 0; i < 3; i++) whole &= w.pads_begin[i] == 0 && w.in[i] == w.kernel[i];
+  if (whole) return conv;
+  refusal = "a window that does not cover the input";
+  return std::nullopt;
+}
+
+Match match_conv_whole_packed(const MatchCall& m) {
+  std::string refusal;
+  const auto conv = whole_of(m, refusal);
+  if (!conv) return Match::no(refusal);
+  if (!m.is_constant("weight")) return Match::no("weights that are not constant");
+  if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
+  auto packed = PackedRows::of(m, conv->weight, false, refusal);
+  if (!packed) return Match::no(refusal);
+  if (refusal = packed->refusal(conv->batch); !refusal.empty()) return Match::no(refusal);
+  KernelChoice c = choice_of(m, "vulkan.conv.whole.packed", {"x", "bias", "addend"}, conv->floats);
+  const After after = after_of(m.epilogue);
+  c.epilogues = after.count;
+  packed->prepare_in(c, packed);
+  set_cost(c, m, conv->multiply_adds());
+  c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
+    return packed->record(recorder, conv.floats, after, conv.batch, conv.use(args.in, conv.x),
+                          conv.use(args.in, conv.bias), conv.use(args.in, conv.addend), Use::write(args.out[0]));
+  };
+  return Match::yes(std::move(c));
+}
+
 Match match_conv_whole(const MatchCall& m) {
   std::string refusal;
-  const auto conv = conv_of(m, refusal);
+  const auto conv = whole_of(m, refusal);
   if (!conv) return Match::no(refusal);
-  const ops::Window& w = conv->window;
-  if (w.out_count() != 1 || w.groups != 1) return Match::no("several windows or groups");
-  for (int i = 0; i < 3; i++)
-    if (w.pads_begin[i] != 0 || w.in[i] != w.kernel[i]) return Match::no("a window that does not cover the input");
   KernelChoice c = choice_of(m, "vulkan.conv.whole", {"x", "weight", "bias", "addend"}, conv->floats);
   ProductKernel k;
   k.product.rows = u32(conv->batch);
@@ -172,8 +200,8 @@ Match match_conv_tiled(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   if (conv->made < 8) return Match::no("fewer than 8 channels in a group of the result");
   if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
-  const std::array<int64_t, 3> groups{(w.out_count() + 63) / 64, (conv->made + 63) / 64, conv->batch * w.groups};
-  if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
+  const Tiles tiles = tiles_of(conv->made, w.out_count(), conv->batch * w.groups);
+  if (std::string why = refusal_of_groups(tiles.groups); !why.empty()) return Match::no(why);
   KernelChoice c = choice_of(m, "vulkan.conv", {"x", "bias", "addend"}, conv->floats);
   const After after = after_of(m.epilogue);
   c.epilogues = after.count;
@@ -199,13 +227,13 @@ Match match_conv_tiled(const MatchCall& m) {
     const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
     return recorder_of(recorder).dispatch(
         shader,
-        after.constants(
-            {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0}),
+        tiles.constants(after.constants(
+            {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0})),
         {x, Use::read(held->bytes ? held->bytes : held->floats->buffer, 4 * size_of(weights)),
          conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x, Use::write(args.out[0]),
          held->scales ? Use::read(held->scales, 16) : x},
         ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
-        groups_of(groups));
+        groups_of(tiles.groups));
   };
   return Match::yes(std::move(c));
 }
@@ -223,15 +251,18 @@ Match match_conv_direct(const MatchCall& m) {
   c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = conv.window;
     const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
-    const auto n = static_cast<uint64_t>(args.out[0].shape.count());
-    return recorder_of(recorder).dispatch(
-        shader_name("conv_direct", conv.floats),
-        after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0}),
-        {x, conv.use(args.in, conv.weight), conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x,
-         Use::write(args.out[0])},
-        DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(conv.channels), u32(conv.made), u32(w.groups),
-                     WindowParams(w)},
-        VulkanRecorder::lines(n));
+    // Long rows have pixels enough for all invocations: each computes several, with the same weights.
+    const int64_t pixels = w.out[2] >= 28 ? 4 : 1, rows = args.out[0].shape.count() / w.out[2];
+    const auto n = static_cast<uint64_t>(rows * ((w.out[2] + pixels - 1) / pixels));
+    auto constants =
+        after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0});
+    constants.push_back(u32(pixels));
+    return recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
+                                          {x, conv.use(args.in, conv.weight), conv.bias >= 0 ? bias : x,
+                                           conv.addend >= 0 ? r : x, Use::write(args.out[0])},
+                                          DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(conv.channels),
+                                                       u32(conv.made), u32(w.groups), WindowParams(w)},
+                                          VulkanRecorder::lines(n));
   };
   return Match::yes(std::move(c));
 }
@@ -239,7 +270,8 @@ Match match_conv_direct(const MatchCall& m) {
 }  // namespace
 
 std::span<const KernelDef> conv_kernels() {
-  static const KernelDef defs[] = {{"vulkan.conv.whole", {"conv"}, match_conv_whole, true},
+  static const KernelDef defs[] = {{"vulkan.conv.whole.packed", {"conv"}, match_conv_whole_packed, true},
+                                   {"vulkan.conv.whole", {"conv"}, match_conv_whole, true},
                                    {"vulkan.conv", {"conv"}, match_conv_tiled, true},
                                    {"vulkan.conv.direct", {"conv"}, match_conv_direct, true}};
   return defs;

@@ -1,4 +1,5 @@
 #include "devices/vulkan/kernels/families.h"
+#include "devices/vulkan/kernels/product.h"
 #include "devices/vulkan/kernels/window.h"
 #include "ops/common/packed.h"
 
@@ -115,8 +116,8 @@ Match match_tiled(const MatchCall& m) {
   int64_t pixels = 1;  // of the largest phase
   for (int i = 0; i < 3; i++) pixels *= (w.out[i] + w.strides[i] - 1) / w.strides[i];
   const int64_t phases = product(strides);
-  const std::array<int64_t, 3> groups{(pixels + 63) / 64, (t->made + 63) / 64, t->batch * w.groups * phases};
-  if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
+  const Tiles tiles = tiles_of(t->made, pixels, t->batch * w.groups * phases);
+  if (std::string why = refusal_of_groups(tiles.groups); !why.empty()) return Match::no(why);
   KernelChoice c = choice_of(m, "vulkan.conv_transpose", {"x", "bias"}, t->floats);
   const Element weights = weights_element(m, t->weight, t->floats);
   const After after = after_of(m.epilogue);
@@ -133,11 +134,11 @@ Match match_tiled(const MatchCall& m) {
     const WindowParams p(w);
     return recorder_of(recorder).dispatch(
         shader,
-        after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), u32(w.strides[0]), u32(w.strides[1]),
-                         u32(w.strides[2]), t.bias >= 0}),
+        tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), u32(w.strides[0]),
+                                         u32(w.strides[1]), u32(w.strides[2]), t.bias >= 0})),
         t.uses(args, Use::read(held->buffer, 4 * size_of(weights))),
         TiledParams{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p.in_size, p.out_size, p.pads},
-        groups_of(groups));
+        groups_of(tiles.groups));
   };
   return Match::yes(std::move(c));
 }

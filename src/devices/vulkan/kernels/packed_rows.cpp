@@ -22,7 +22,7 @@ std::shared_ptr<PackedRows> PackedRows::of(const MatchCall& m, int arg, bool tra
   auto stored = m.stored(arg);
   if (!stored || stored->is_half) return no("weights that are not read as stored");
   const ir::Shape& shape = m.call.all_args()[static_cast<size_t>(arg)].type->shape();
-  if (shape.rank() != 2) return no("weights that are not a matrix");
+  if (shape.rank() < 2 || (transposed && shape.rank() > 2)) return no("weights that are not a matrix");
   const ir::DType codes = stored->elements.dtype();
   if (ir::is_float(codes) || ir::bits(codes) > 8) return no(cat("weights of ", codes));
   auto r = std::make_shared<PackedRows>();
@@ -31,16 +31,16 @@ std::shared_ptr<PackedRows> PackedRows::of(const MatchCall& m, int arg, bool tra
   r->transposed_ = transposed;
   r->bits_ = ir::bits(codes) <= 4 ? 4 : 8;
   r->count_ = shape[row_axis];
-  r->depth_ = shape[depth_axis];
+  r->depth_ = transposed ? shape[0] : shape.count(1, shape.rank());
   if (r->count_ == 0 || r->depth_ == 0) return no("empty weights");
   const int64_t in_word = 32 / r->bits_;
   r->words_ = (r->depth_ + in_word - 1) / in_word;
   if (!stored->table.empty_handle()) {
     const ir::Shape& s = stored->table.shape();
-    if (s[depth_axis] != 1) return no("palettes along rows");
     r->tables_ = s[row_axis];
     r->table_rows_ = r->count_ / r->tables_;
-    r->entries_ = s[2];
+    r->entries_ = s[shape.rank()];
+    if (s.count() != r->tables_ * r->entries_) return no("palettes along rows");
   }
   r->scale_rows_ = r->count_;
   r->scale_depth_ = r->depth_;
@@ -50,6 +50,7 @@ std::shared_ptr<PackedRows> PackedRows::of(const MatchCall& m, int arg, bool tra
     r->scale_groups_ = s[depth_axis];
     r->scale_depth_ = r->depth_ / s[depth_axis];
     r->scales_ = s.count();
+    if (s.count() != s[0] * s[1]) return no("scales along a window");
     if (r->scale_groups_ > 1 && r->scale_depth_ % in_word != 0) return no("blocks of an odd size");
   }
   r->stored_ = std::move(*stored);
@@ -84,7 +85,7 @@ void PackedRows::write_parameters(float* to) const {
 Status PackedRows::write_codes(uint32_t* to) const {
   std::fill_n(to, count_ * words_, 0u);
   const ir::TensorView all = stored_.elements.view();
-  const int64_t in_word = 32 / bits_, lines = all.shape[0], line = all.shape[1];
+  const int64_t in_word = 32 / bits_, lines = all.shape[0], line = all.count() / lines;
   const uint32_t mask = (1u << bits_) - 1;
   std::vector<float> codes(static_cast<size_t>(line));
   for (int64_t l = 0; l < lines; l++) {
@@ -117,26 +118,30 @@ void PackedRows::prepare_in(KernelChoice& c, std::shared_ptr<PackedRows> self) {
   };
 }
 
-std::array<int64_t, 3> PackedRows::groups(int64_t rows) const {
-  if (rows <= 4) return {(count_ + 7) / 8, rows, 1};
-  return {(count_ + 63) / 64, (rows + 63) / 64, 1};
+/// Those of gemv for a few rows.
+Tiles PackedRows::tiles(int64_t rows) const {
+  if (rows <= 4) return {0, {(count_ + 7) / 8, rows, 1}};
+  return tiles_of(rows, count_, 1);
 }
 
-std::string PackedRows::refusal(int64_t rows) const { return refusal_of_groups(groups(rows)); }
+std::string PackedRows::refusal(int64_t rows) const { return refusal_of_groups(tiles(rows).groups); }
 
 Status PackedRows::record(Recorder& recorder, Element floats, const After& after, int64_t rows, const Use& x,
                           const Use& bias, const Use& addend, const Use& y) const {
   const bool biased = bias.buffer != nullptr, added = addend.buffer != nullptr;
   const bool is_signed = stored_.elements.dtype() == ir::DType::int8 || stored_.elements.dtype() == ir::DType::int4;
   const int64_t offsets = stored_.offset.empty_handle() ? 0 : scales_;
+  const Tiles t = tiles(rows);
+  auto constants =
+      after.constants({biased, added, static_cast<uint32_t>(bits_), is_signed, tables_ > 0, scales_ > 0, offsets > 0});
+  if (rows > 4) constants = t.constants(std::move(constants));
   return recorder_of(recorder).dispatch(
-      shader_name(rows <= 4 ? "gemv_packed" : "matmul_packed", floats),
-      after.constants({biased, added, static_cast<uint32_t>(bits_), is_signed, tables_ > 0, scales_ > 0, offsets > 0}),
+      shader_name(rows <= 4 ? "gemv_packed" : "matmul_packed", floats), std::move(constants),
       {x, Use::read(codes_, 4), Use::read(parameters_, 4), biased ? bias : x, added ? addend : x, y},
       PackedParams{AfterParams(after), u32(rows), u32(count_), u32(depth_), u32(words_), u32(scale_rows_),
                    u32(scale_depth_), u32(scale_groups_), u32(scales_), u32(scales_ + offsets), u32(table_rows_),
                    u32(entries_)},
-      groups_of(groups(rows)));
+      groups_of(t.groups));
 }
 
 }  // namespace moka::devices::vulkan

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "devices/vulkan/kernels/common.h"
+#include "devices/vulkan/kernels/product.h"
 
 namespace moka::devices::vulkan {
 
@@ -8,7 +8,8 @@ namespace moka::devices::vulkan {
 /// the columns of a product. Immutable once prepared.
 class PackedRows {
  public:
-  /// Those of input `arg`, a matrix; its columns when `transposed`. Sets `refusal` when the codes cannot be read.
+  /// Those of input `arg`, whose axes but the first are one; the columns of a matrix when `transposed`. Sets `refusal`
+  /// when the codes cannot be read.
   static std::shared_ptr<PackedRows> of(const MatchCall& m, int arg, bool transposed, std::string& refusal);
   /// Makes `c` upload them before its first run.
   void prepare_in(KernelChoice& c, std::shared_ptr<PackedRows> self);
@@ -23,7 +24,7 @@ class PackedRows {
   double bytes() const { return static_cast<double>(count_ * words_ * 4); }
 
  private:
-  std::array<int64_t, 3> groups(int64_t rows) const;
+  Tiles tiles(int64_t rows) const;
   Status write_codes(uint32_t* to) const;
   void write_parameters(float* to) const;
   size_t parameter_count() const;

@@ -11,16 +11,31 @@ struct ProductParams {
 
 }  // namespace
 
-std::array<int64_t, 3> ProductKernel::groups() const {
-  const Product& p = product;
-  if (is_narrow()) {
-    const int64_t outputs = p.b_k == 1 ? 8 : 32;
-    return {(p.columns + outputs - 1) / outputs, p.rows, entries};
-  }
-  return {(p.columns + 63) / 64, (p.rows + 63) / 64, entries};
+Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries) {
+  auto of = [&](int64_t size) {
+    return Tiles{u32(size), {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
+  };
+  // Small tiles where large ones leave processors of a large device idle.
+  constexpr int64_t kEnough = 128;
+  const Tiles large = of(64);
+  return large.groups[0] * large.groups[1] * large.groups[2] < kEnough ? of(32) : large;
 }
 
-std::string ProductKernel::refusal() const { return refusal_of_groups(groups()); }
+std::vector<uint32_t> Tiles::constants(std::vector<uint32_t> first) const {
+  first.push_back(size);
+  first.push_back(size * size / 16);
+  return first;
+}
+
+/// Those of gemv for a few rows.
+Tiles ProductKernel::tiles() const {
+  const Product& p = product;
+  if (!is_narrow()) return tiles_of(p.rows, p.columns, entries);
+  const int64_t outputs = p.b_k == 1 ? 8 : 32;
+  return {0, {(p.columns + outputs - 1) / outputs, p.rows, entries}};
+}
+
+std::string ProductKernel::refusal() const { return refusal_of_groups(tiles().groups); }
 
 double ProductKernel::multiply_adds() const {
   return static_cast<double>(product.rows) * product.columns * product.depth * static_cast<double>(entries);
@@ -33,9 +48,11 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   if (!addend) uses.addend = uses.a;
   const std::string shader = cat(is_narrow() ? "gemv_" : "matmul_", name_of(floats),
                                  weights != floats ? cat("_", name_of(weights)) : std::string());
-  return recorder_of(recorder).dispatch(shader, after.constants({bias, addend, p.a_k == 1, p.b_k == 1}),
-                                        {uses.a, uses.b, uses.bias, uses.addend, uses.c},
-                                        ProductParams{AfterParams(after), p}, groups_of(groups()));
+  const Tiles t = tiles();
+  auto constants = after.constants({bias, addend, p.a_k == 1, p.b_k == 1});
+  if (!is_narrow()) constants = t.constants(std::move(constants));
+  return recorder_of(recorder).dispatch(shader, std::move(constants), {uses.a, uses.b, uses.bias, uses.addend, uses.c},
+                                        ProductParams{AfterParams(after), p}, groups_of(t.groups));
 }
 
 }  // namespace moka::devices::vulkan

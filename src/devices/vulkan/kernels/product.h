@@ -4,6 +4,15 @@
 
 namespace moka::devices::vulkan {
 
+/// How a product is divided among groups (shaders/tile.glsl).
+struct Tiles {
+  uint32_t size = 64;
+  std::array<int64_t, 3> groups;  ///< along columns, rows and the batch
+  /// With what the shader has to know, behind its other constants.
+  std::vector<uint32_t> constants(std::vector<uint32_t> first) const;
+};
+Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries);
+
 /// c[m, n] = sum over k of a[m, k] * b[k, n] + bias[n * bias_column] + addend[as c], for each entry of a batch, whose
 /// dimensions are innermost first. Steps are in elements. Push constants of shaders/product.glsl, but for `after`.
 struct Product {
@@ -32,7 +41,7 @@ struct ProductKernel {
 
  private:
   bool is_narrow() const { return product.rows <= 4; }
-  std::array<int64_t, 3> groups() const;
+  Tiles tiles() const;
 };
 
 }  // namespace moka::devices::vulkan

@@ -4,7 +4,6 @@
 #include "functions.glsl"
 // variants: f32 f16 f32_f16 f32_u8 f16_u8
 
-layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kDepth = 1;  // the kernel's sizes
 layout(constant_id = 1) const uint kHeight = 1;
 layout(constant_id = 2) const uint kWidth = 1;
@@ -13,6 +12,8 @@ layout(constant_id = 4) const bool kBias = false;
 layout(constant_id = 5) const bool kAddend = false;
 layout(constant_id = 6) const uint kThen = 0;
 layout(constant_id = 7) const uint kLast = 0;
+layout(constant_id = 8) const uint kTile = 64;
+layout(local_size_x_id = 9) in;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };

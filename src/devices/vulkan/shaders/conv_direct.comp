@@ -3,7 +3,7 @@
 #include "common.glsl"
 #include "functions.glsl"
 // variants: f32 f16
-// A convolution whose groups are too small for tiles: each invocation computes one element.
+// A convolution whose groups are too small for tiles: each invocation computes kPixels neighbours of a row.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const int kDepth = 1;  // the kernel's sizes
@@ -13,6 +13,7 @@ layout(constant_id = 3) const bool kBias = false;
 layout(constant_id = 4) const bool kAddend = false;
 layout(constant_id = 5) const uint kThen = 0;
 layout(constant_id = 6) const uint kLast = 0;
+layout(constant_id = 7) const int kPixels = 1;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
@@ -28,34 +29,42 @@ layout(push_constant) uniform P {
 void main() {
   const uint i = index();
   if (i >= count) return;
-  const int ow = int(i) % out_size[2], row = int(i) / out_size[2];
+  const int in_row = (out_size[2] + kPixels - 1) / kPixels;
+  const int ow = int(i) % in_row * kPixels, row = int(i) / in_row;
   const int oh = row % out_size[1], slice = row / out_size[1];
   const int od = slice % out_size[0];
   const uint plane = uint(slice / out_size[0]);
   const uint c = plane % (made * groups);
   const uint in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
-  uint from = x_at + (plane / made) * channels * in_plane;
+  uint from = x_at + plane / made * channels * in_plane;
   uint by = w_at + c * channels * uint(kDepth * kHeight * kWidth);
   const int d0 = od * strides[0] - pads[0], h0 = oh * strides[1] - pads[1], w0 = ow * strides[2] - pads[2];
-  float sum = 0.0;
+  float sum[kPixels];
+  [[unroll]] for (int n = 0; n < kPixels; n++) sum[n] = 0.0;
   for (uint k = 0; k < channels; k++) {
     for (int a = 0; a < kDepth; a++) {
       const int d = d0 + a * dilations[0];
       for (int b = 0; b < kHeight; b++) {
         const int h = h0 + b * dilations[1];
         const bool inside = d >= 0 && d < in_size[0] && h >= 0 && h < in_size[1];
+        const uint line = from + uint((d * in_size[1] + h) * in_size[2]);
         [[unroll]] for (int e = 0; e < kWidth; e++) {
-          const int v = w0 + e * dilations[2];
-          const float p = inside && v >= 0 && v < in_size[2]
-                              ? float(x[from + uint((d * in_size[1] + h) * in_size[2] + v)])
-                              : 0.0;
-          sum += p * float(w[by++]);
+          const float weight = float(w[by++]);
+          [[unroll]] for (int n = 0; n < kPixels; n++) {
+            const int v = w0 + n * strides[2] + e * dilations[2];
+            sum[n] += (inside && v >= 0 && v < in_size[2] ? float(x[line + uint(v)]) : 0.0) * weight;
+          }
         }
       }
     }
     from += in_plane;
   }
-  if (kBias) sum += float(bias[bias_at + c]);
-  if (kAddend) sum += float(addend[addend_at + i]);
-  y[y_at + i] = T(function_of(kLast, function_of(kThen, sum, a1, b1), a2, b2));
+  [[unroll]] for (int n = 0; n < kPixels; n++) {
+    if (ow + n >= out_size[2]) break;
+    const uint to = uint(row * out_size[2] + ow + n);
+    float v = sum[n];
+    if (kBias) v += float(bias[bias_at + c]);
+    if (kAddend) v += float(addend[addend_at + to]);
+    y[y_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+  }
 }

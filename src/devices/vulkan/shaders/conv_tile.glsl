@@ -10,38 +10,39 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
   const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);
   const uint in_plane = uint(in_sizes.x * in_sizes.y * in_sizes.z);
   const int pixels = size.x * size.y * size.z;
-  const uint first_row = gl_WorkGroupID.y * TILE, first_pixel = gl_WorkGroupID.x * TILE;
+  const uint first_row = gl_WorkGroupID.y * kTile, first_pixel = gl_WorkGroupID.x * kTile;
   const uint taps = kDepth * kHeight * kWidth, depth = channels * taps;
   const uint rows4 = (made + 3) / 4;
   const uint x_base = x_at + plane * channels * in_plane;
 
   // This invocation's part of the tiles.
-  const uint w_k = t / (TILE / 4), w_row = first_row / 4 + t % (TILE / 4);
+  const uint w_row = first_row / 4 + t % kQuads;
   const uint w_base = w_at + part * depth * rows4 + w_row;
 #ifdef TO_u8
   const uint w_scale = min(w_row, rows4 - 1) + part * rows4;
   const vec4 scale = scales[2 * w_scale], offset = scales[2 * w_scale + 1];
 #endif
-  const uint p_k = t / TILE;
-  const int p = int(first_pixel + t % TILE);
+  const int p = int(first_pixel + t % kTile);
   ivec3 corner;
   if (!kPlain) corner = ivec3(p / size.z / size.y, p / size.z % size.y, p % size.z) * stride - pad;
 
   mat4 sum = mat4(0.0);
-  const uint row_group = t / (TILE / 4), column_group = t % (TILE / 4);
+  const uint row_group = t / kQuads, column_group = t % kQuads;
   for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
-    const uint wk = k0 + w_k;
-    vec4 weights = vec4(0.0);
-    if (wk < depth && w_row < rows4) {
+    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kQuads) {
+      const uint in_tile = t / kQuads + i, k = k0 + in_tile;
+      vec4 weights = vec4(0.0);
+      if (k < depth && w_row < rows4) {
 #ifdef TO_u8
-      weights = (vec4(uvec4(w[w_base + wk * rows4])) - offset) * scale;
+        weights = (vec4(uvec4(w[w_base + k * rows4])) - offset) * scale;
 #else
-      weights = vec4(w[w_base + wk * rows4]);
+        weights = vec4(w[w_base + k * rows4]);
 #endif
+      }
+      tile_a[in_tile * kQuads + t % kQuads] = weights;
     }
-    tile_a[w_k][t % (TILE / 4)] = weights;
-    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += 4) {
-      const uint k = k0 + p_k + i;
+    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kTile) {
+      const uint in_tile = t / kTile + i, k = k0 + in_tile;
       float v = 0.0;
       if (k < depth && p < pixels) {
         if (kPlain) {
@@ -54,7 +55,7 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
             v = float(x[x_base + k / taps * in_plane + uint((at.x * in_sizes.y + at.y) * in_sizes.z + at.z)]);
         }
       }
-      tile_b[p_k + i][t % TILE / 4][t % 4] = v;
+      tile_b[in_tile * kQuads + t % kTile / 4][t % 4] = v;
     }
     barrier();
     add_tiles(sum, row_group, column_group);

@@ -6,7 +6,6 @@
 // Elements of the result with the same remainders by the strides (a phase) use the same taps: each phase is a convolution
 // without strides, which reads x backwards.
 
-layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kKernelDepth = 1;
 layout(constant_id = 1) const uint kKernelHeight = 1;
 layout(constant_id = 2) const uint kKernelWidth = 1;
@@ -16,6 +15,8 @@ layout(constant_id = 5) const uint kStrideWidth = 1;
 layout(constant_id = 6) const bool kBias = false;
 layout(constant_id = 7) const uint kThen = 0;
 layout(constant_id = 8) const uint kLast = 0;
+layout(constant_id = 9) const uint kTile = 64;
+layout(local_size_x_id = 10) in;
 // The most taps of a phase.
 const uint kDepth = (kKernelDepth + kStrideDepth - 1) / kStrideDepth;
 const uint kHeight = (kKernelHeight + kStrideHeight - 1) / kStrideHeight;

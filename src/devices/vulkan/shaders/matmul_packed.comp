@@ -3,11 +3,12 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "packed.glsl"
+layout(constant_id = 9) const uint kTile = 64;
+layout(local_size_x_id = 10) in;
 #include "tile.glsl"
 // variants: f32 f16
 // The product of a matrix and the transpose of packed weights.
 
-layout(local_size_x = 256) in;
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 1) readonly buffer W { uint w[]; };
 layout(binding = 2) readonly buffer Q { float parameters[]; };
@@ -25,15 +26,15 @@ float weight_of(uint row, uint k) {
 
 void main() {
   const uint t = gl_LocalInvocationID.x, k_mine = t % TILE_DEPTH;
-  const uint first_row = gl_WorkGroupID.y * TILE, first_column = gl_WorkGroupID.x * TILE;
+  const uint first_row = gl_WorkGroupID.y * kTile, first_column = gl_WorkGroupID.x * kTile;
   mat4 sum = mat4(0.0);
-  const uint row_group = t / (TILE / 4), column_group = t % (TILE / 4);
+  const uint row_group = t / kQuads, column_group = t % kQuads;
   for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
     const uint k = k0 + k_mine;
-    [[unroll]] for (uint i = 0; i < 4; i++) {
-      const uint r = t / TILE_DEPTH + i * 16, row = first_row + r, column = first_column + r;
-      tile_a[k_mine][r / 4][r % 4] = row < rows && k < depth ? float(a[a_at + row * depth + k]) : 0.0;
-      tile_b[k_mine][r / 4][r % 4] = column < columns && k < depth ? weight_of(column, k) : 0.0;
+    [[unroll]] for (uint i = 0; i < kTile; i += kInvocations / TILE_DEPTH) {
+      const uint r = t / TILE_DEPTH + i, row = first_row + r, column = first_column + r;
+      tile_a[k_mine * kQuads + r / 4][r % 4] = row < rows && k < depth ? float(a[a_at + row * depth + k]) : 0.0;
+      tile_b[k_mine * kQuads + r / 4][r % 4] = column < columns && k < depth ? weight_of(column, k) : 0.0;
     }
     barrier();
     add_tiles(sum, row_group, column_group);

@@ -25,6 +25,8 @@ struct DeviceUse {
 /// What became of the operations of the cases.
 struct Support {
   std::vector<std::string> devices;                              ///< in the order in which they are asked
+  std::vector<std::string> accelerators;                         ///< devices with a memory of their own
+  bool complete = true;                                          ///< no accelerator lacks a driver
   std::map<std::string, std::map<std::string, DeviceUse>> uses;  ///< by operation and device
   std::map<std::string, int> cases;                              ///< by operation
 };
@@ -32,7 +34,7 @@ struct Support {
 /// Plans and runs every case of `golden` for every device. Throws std::runtime_error on a malformed case.
 Support find_support(const std::string& golden);
 
-/// File name -> text, below docs/.
+/// File name -> text, below docs/. Without device-support.md when `support` is not complete.
 std::map<std::string, std::string> documents(const Support& support);
 /// name -> opset -> parameters.
 std::string operations_json();

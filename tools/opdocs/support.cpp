@@ -42,7 +42,8 @@ class Recorder final : public kernel::Device {
     else
       ++use.refusals[m.refusal];
     ask_kernels(call, op, use);
-    return m;
+    // What runs in another memory is only asked.
+    return device_.memory() == nullptr ? std::move(m) : kernel::Match::no("asked only");
   }
 
   mutable std::map<std::string, DeviceUse> uses;
@@ -121,20 +122,36 @@ const DeviceUse* use_of(const Support& s, const std::string& operation, const st
   return use == op->second.end() ? nullptr : &use->second;
 }
 
+/// Devices for tests take every operation.
+bool for_all(const kernel::Device& d) {
+  const auto kernels = d.kernels();
+  return std::all_of(kernels.begin(), kernels.end(), [](const kernel::KernelDef& k) { return k.ops.empty(); });
+}
+
 }  // namespace
 
 Support find_support(const std::string& golden) {
   std::vector<const kernel::Device*> devices;
-  for (const kernel::Device* d : api::all_devices())
-    if (d->rank() >= 0) devices.push_back(d);
+  std::vector<const kernel::Device*> accelerators;
+  Support out;
+  for (const kernel::Device* d : api::all_devices()) {
+    if (d->rank() >= 0) {
+      devices.push_back(d);
+    } else if (d->memory() != nullptr && d->kernels().empty()) {
+      out.complete = false;
+    } else if (d->memory() != nullptr && !for_all(*d)) {
+      accelerators.push_back(d);
+      out.accelerators.emplace_back(d->name());
+    }
+  }
   std::sort(devices.begin(), devices.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   const kernel::Device* last = devices.back();
   const auto cases = conformance::load_cases(golden);
-  Support out;
   for (const conformance::Case& c : cases) ++out.cases[c.op];
-  for (const kernel::Device* d : devices) {
+  for (const kernel::Device* d : devices) out.devices.emplace_back(d->name());
+  accelerators.insert(accelerators.end(), devices.begin(), devices.end());
+  for (const kernel::Device* d : accelerators) {
     const std::string name(d->name());
-    out.devices.push_back(name);
     const Recorder recorder(*d);
     std::vector<const kernel::Device*> chain = {&recorder};
     if (d != last) chain.push_back(last);
@@ -155,9 +172,13 @@ std::string support_markdown(const Support& support) {
       "each device takes when it is asked first, and its most frequent reason to refuse others. A case that a device\n"
       "refuses runs on `reference`. The counts are those of the instructions that every processor has. A processor "
       "with\n"
-      "more may take more.\n\n| Operation |";
+      "more may take more. Devices with a memory of their own are asked too, with a driver that has float16 and "
+      "bytes.\n\n"
+      "| Operation |";
   std::string rule = "|---|";
-  for (const std::string& d : support.devices) {
+  std::vector<std::string> devices = support.devices;
+  devices.insert(devices.end(), support.accelerators.begin(), support.accelerators.end());
+  for (const std::string& d : devices) {
     out += " " + d + " |";
     rule += "---|";
   }
@@ -170,7 +191,7 @@ std::string support_markdown(const Support& support) {
       out += " " + elsewhere(name) + " |\n";
       continue;
     }
-    for (const std::string& d : support.devices) {
+    for (const std::string& d : devices) {
       const DeviceUse* use = use_of(support, name, d);
       std::string cell;
       if (use != nullptr) {

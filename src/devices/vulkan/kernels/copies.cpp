@@ -127,6 +127,7 @@ Element moved_element(const MatchCall& m, std::string_view params) {
     half += m.layouts[i].half;
     unknown += m.constant_args[i];
   }
+  if (unknown == n) return float_element(m);
   if (half + unknown == n && half > 0 && (unknown == 0 || m.may_be_half(0))) return Element::f16;
   return half > 0 ? float_element(m) : Element::f32;
 }

@@ -20,7 +20,8 @@ Status record_copy(Recorder& recorder, const GridCopy& copy, size_t bytes, Use x
 /// The dense copy of a whole tensor, unless both are the same place.
 void record_whole(Recorder& recorder, const BufferView& x, const BufferView& y);
 
-/// How values that only move are held: as they arrive, when all of `params` arrive alike.
+/// How values that only move are held: as they arrive, when all of `params` arrive alike. Constants come as the result
+/// is wanted.
 Element moved_element(const MatchCall& m, std::string_view params);
 /// Bits of a number as an element.
 uint32_t bits_of(double v, Element e);

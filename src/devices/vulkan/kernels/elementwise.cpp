@@ -163,11 +163,10 @@ struct SelectParams {
 Match match_select(const MatchCall& m) {
   if (std::string why = refusal_of(m, {"cond", "a", "b"}); !why.empty()) return Match::no(why);
   const ir::DType type = m.outputs[0].dtype();
-  if (type == ir::DType::boolean) return Match::no("element type bool");
   if (m.call.dtype("cond") != ir::DType::boolean) return Match::no("a condition that is not bool");
   const auto walk = Walk::of(m.outputs[0].shape(), {&m.call.shape("cond"), &m.call.shape("a"), &m.call.shape("b")});
   if (!walk) return Match::no("broadcasting along more than 5 dimensions");
-  const Element e = ir::is_float(type) ? float_element(m) : Element::i32;
+  const Element e = ir::is_float(type) ? float_element(m) : *element_of(type);
   const int k = m.call.arg_index("cond"), a = m.call.arg_index("a"), b = m.call.arg_index("b");
   KernelChoice c = choice_of(m, "vulkan.select", {"cond", "a", "b"}, e);
   set_cost(c, m);

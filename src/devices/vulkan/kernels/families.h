@@ -9,15 +9,20 @@ std::span<const KernelDef> concat_kernels();
 std::span<const KernelDef> conv_kernels();
 std::span<const KernelDef> conv_transpose_kernels();
 std::span<const KernelDef> elementwise_kernels();
+std::span<const KernelDef> fill_kernels();
+std::span<const KernelDef> gather_kernels();
+std::span<const KernelDef> host_kernels();
 std::span<const KernelDef> matmul_kernels();
 std::span<const KernelDef> movement_kernels();
 std::span<const KernelDef> norm_kernels();
+std::span<const KernelDef> order_kernels();
 std::span<const KernelDef> pad_kernels();
 std::span<const KernelDef> pool_kernels();
 std::span<const KernelDef> quantize_kernels();
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
 std::span<const KernelDef> resize_kernels();
+std::span<const KernelDef> sample_kernels();
 
 /// Epilogues that a kernel left, applied in place.
 Status record_epilogues(Recorder& recorder, std::span<const ir::Epilogue> epilogues, const BufferView& y);

@@ -95,3 +95,27 @@
 // Functions of channels.
 #define CHANNELS_BATCH_NORM 0
 #define CHANNELS_SOFTPLUS 1
+
+// Rules of a scatter, as ops::Combine.
+#define SCATTER_UPDATE 0
+#define SCATTER_ADD 1
+#define SCATTER_SUB 2
+#define SCATTER_MUL 3
+#define SCATTER_DIV 4
+#define SCATTER_MAX 5
+#define SCATTER_MIN 6
+
+// What is outside of a sampled image, and the range of coordinates.
+#define SAMPLE_CONSTANT 0
+#define SAMPLE_BORDER 1
+#define SAMPLE_REFLECTION 2
+#define SAMPLE_SYMMETRIC 3
+#define SAMPLE_PIXELS 0
+#define SAMPLE_MINUS_ONE_TO_ONE 1
+#define SAMPLE_ZERO_TO_ONE 2
+
+// The image of a box.
+#define BOX_OF_EVERY_IMAGE 0
+#define BOX_NAMES_IMAGE 1
+#define BOX_INDEX_OF_IMAGE 2
+#define BOX_IS_IMAGE 3

@@ -1,0 +1,86 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+// variants: f32 f16 f16_f32 f32_i32 f16_i32
+// Images at given positions, or at those of a matrix. T2 is the type of positions.
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const bool kMatrix = false;
+layout(constant_id = 1) const bool kLinear = true;
+layout(constant_id = 2) const uint kPadding = SAMPLE_CONSTANT;
+layout(constant_id = 3) const uint kRange = SAMPLE_PIXELS;
+layout(constant_id = 4) const bool kAlign = false;
+layout(binding = 0) readonly buffer X { T x[]; };
+layout(binding = 1) readonly buffer C { T2 positions[]; };
+layout(binding = 2) writeonly buffer Y { T y[]; };
+layout(push_constant) uniform P {
+  uint x_at, c_at, y_at, count;
+  int height, width, to_height, to_width, channels;
+  uint matrix_step;
+  float pad;
+};
+
+// Reflected into [low, high], then clamped.
+float reflected(float v, float low, float high, int n) {
+  const float span = high - low;
+  if (!(span > 0.0) || isnan(v) || isinf(v)) return 0.0;
+  const float away = abs(v - low), turns = floor(away / span), rest = away - turns * span;
+  return clamp(mod(turns, 2.0) != 0.0 ? high - rest : low + rest, 0.0, float(n - 1));
+}
+
+float to_pixel(float v, int n) {
+  const float size = float(n);
+  if (kRange == SAMPLE_MINUS_ONE_TO_ONE) v = kAlign ? (v + 1.0) / 2.0 * (size - 1.0) : ((v + 1.0) * size - 1.0) / 2.0;
+  if (kRange == SAMPLE_ZERO_TO_ONE) v = kAlign ? v * (size - 1.0) : v * size - 0.5;
+  switch (kPadding) {
+    case SAMPLE_BORDER: return v > 0.0 ? min(v, size - 1.0) : 0.0;
+    case SAMPLE_REFLECTION: return reflected(v, 0.0, size - 1.0, n);
+    case SAMPLE_SYMMETRIC: return reflected(v, -0.5, size - 0.5, n);
+    default: return v;
+  }
+}
+
+float from_pixel(int i, int n) {
+  if (kAlign) return n > 1 ? 2.0 * float(i) / float(n - 1) - 1.0 : 0.0;
+  return float(2 * i + 1) / float(n) - 1.0;
+}
+
+float read(int plane, int row, int column) {
+  if (row < 0 || row >= height || column < 0 || column >= width) return pad;
+  return float(x[int(x_at) + (plane * height + row) * width + column]);
+}
+
+// What has no weight may be infinite.
+float mixed(float a, float b, float part) { return part == 0.0 ? a : a * (1.0 - part) + b * part; }
+
+void main() {
+  const uint e = index();
+  if (e >= count) return;
+  const int j = int(e) % to_width, i = int(e) / to_width % to_height, plane = int(e) / to_width / to_height;
+  const int image = plane / channels;
+  float u, v;
+  if (kMatrix) {
+    const uint m = c_at + uint(image) * matrix_step;
+    const float a = from_pixel(j, to_width), b = from_pixel(i, to_height);
+    u = float(positions[m]) * a + float(positions[m + 1]) * b + float(positions[m + 2]);
+    v = float(positions[m + 3]) * a + float(positions[m + 4]) * b + float(positions[m + 5]);
+  } else {
+    const uint at = c_at + uint((image * to_height + i) * to_width + j) * 2;
+    u = float(positions[at]);
+    v = float(positions[at + 1]);
+  }
+  u = to_pixel(u, width);
+  v = to_pixel(v, height);
+  float value = pad;
+  if (u > -1.0 && v > -1.0 && u < float(width) && v < float(height)) {
+    if (kLinear) {
+      const int column = int(floor(u)), row = int(floor(v));
+      const float a = u - floor(u), b = v - floor(v);
+      value = mixed(mixed(read(plane, row, column), read(plane, row, column + 1), a),
+                    mixed(read(plane, row + 1, column), read(plane, row + 1, column + 1), a), b);
+    } else {
+      value = read(plane, int(roundEven(v)), int(roundEven(u)));
+    }
+  }
+  y[y_at + e] = T(value);
+}

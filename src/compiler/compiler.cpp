@@ -3,10 +3,12 @@
 #include <set>
 
 #include "compiler/class_name.h"
+#include "compiler/espresso/writer.h"
 #include "compiler/metadata.h"
 #include "compiler/network_facts.h"
 #include "compiler/text_form.h"
 #include "format/mlmodelc/coremldata.h"
+#include "format/mlmodelc/layer_names.h"
 #include "format/mlmodelc/write.h"
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
@@ -135,6 +137,26 @@ import::ModelDescription as_described(const format::ModelFile& file, import::Mod
 return d;
 }  // namespace
 
+/// The files of a compiled neural network; false where a layer has no known compiled form, which leaves `out` as it
+/// was.
+Result<bool> compile_network(const Part& part, Compiled& out) {
+  auto written = espresso::write(part.model, part.file);
+  if (!written.ok() && written.error().code() == ErrorCode::unsupported) return false;
+  espresso::Written network = MOKA_TRY(std::move(written));
+  const auto hash_of = [&](const char* name) { return format::hash(network.files.at(name)); };
+  out.analytics.push_back({"NeuralNetworkModelDetails",
+                           {{"containsCustomLayer", "0"},
+                            {"modelDimension", cat(format::layers_of(part.model)->size())},
+                            {"nnModelNetHash", hash_of("model.espresso.net")},
+                            {"nnModelShapeHash", hash_of("model.espresso.shape")},
+                            {"nnModelWeightsHash", hash_of("model.espresso.weights")}}});
+  out.data.target = "generic";
+  out.data.outputs = std::move(network.outputs);
+  format::set_class_labels(part.model, out.data);
+  out.files = std::move(network.files);
+  return true;
+}
+
 Result<Compiled> compile_part(const Part& part, int depth) {
   Compiled out;
   out.data.type = static_cast<uint32_t>(part.model.Type_case());
@@ -145,6 +167,8 @@ Result<Compiled> compile_part(const Part& part, int depth) {
     MOKA_TRY(compile_program(part, out));
   } else if (out.data.is_pipeline()) {
     MOKA_TRY(compile_pipeline(part, depth, out));
+  } else if (out.data.is_neural_network() && MOKA_TRY(compile_network(part, out))) {
+    add_network_facts(part.model, part.file, out.facts);
   } else {
     if (out.data.is_neural_network()) add_network_facts(part.model, part.file, out.facts);
     for (uint64_t& v : out.data.version) v = 0;

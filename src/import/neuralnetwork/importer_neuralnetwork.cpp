@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "format/proto/model.pb.h"
+#include "import/neuralnetwork/blob_sizes.h"
 #include "import/neuralnetwork/control.h"
 #include "import/neuralnetwork/network.h"
 
@@ -19,6 +20,14 @@ const LayerImport* find_layer(int type) {
   }();
   auto it = std::lower_bound(all.begin(), all.end(), type, [](const LayerImport& l, int t) { return l.type < t; });
   return it != all.end() && it->type == type ? &*it : nullptr;
+}
+
+std::string probabilities_blob(const proto::NeuralNetworkClassifier& c) {
+  const std::string& name = c.labelprobabilitylayername();
+  const auto gives = [&](const auto& l) { return std::count(l.output().begin(), l.output().end(), name) > 0; };
+  if (std::any_of(c.layers().begin(), c.layers().end(), gives)) return name;
+  const bool any = c.layers_size() > 0 && c.layers(c.layers_size() - 1).output_size() > 0;
+  return any ? c.layers(c.layers_size() - 1).output(0) : name;
 }
 
 namespace {
@@ -167,16 +176,6 @@ Result<ir::Constant> labels_of(const proto::NeuralNetworkClassifier& c) {
   return ir::Constant(ir::Type::list(element, length), std::move(parts));
 }
 
-/// The blob of probabilities: the named one, else the last layer's first output.
-/// The blob that holds a classifier's probabilities: the one it names, else what the last layer gives.
-std::string probabilities_blob(const proto::NeuralNetworkClassifier& c) {
-  const std::string& name = c.labelprobabilitylayername();
-  const auto gives = [&](const auto& l) { return std::count(l.output().begin(), l.output().end(), name) > 0; };
-  if (std::any_of(c.layers().begin(), c.layers().end(), gives)) return name;
-  const bool any = c.layers_size() > 0 && c.layers(c.layers_size() - 1).output_size() > 0;
-  return any ? c.layers(c.layers_size() - 1).output(0) : name;
-}
-
 Status classify(Network& net, const proto::Model& model, Features& features) {
   const auto& c = model.neuralnetworkclassifier();
   const auto it = net.blobs.find(probabilities_blob(c));
@@ -219,14 +218,11 @@ Status add_layers(Network& net, const Layers& layers, const proto::Model& model)
   return {};
 }
 
-}  // namespace
-
-Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
-                      Features& features) {
-  Parts parts = model.has_neuralnetwork()             ? parts_of(model.neuralnetwork())
-                : model.has_neuralnetworkclassifier() ? parts_of(model.neuralnetworkclassifier())
-                                                      : parts_of(model.neuralnetworkregressor());
-  Network net(context, builder);
+/// Adds the inputs and the layers.
+Status add_blobs(Network& net, const proto::Model& model, const Features& features) {
+  const Parts parts = model.has_neuralnetwork()             ? parts_of(model.neuralnetwork())
+                      : model.has_neuralnetworkclassifier() ? parts_of(model.neuralnetworkclassifier())
+                                                            : parts_of(model.neuralnetworkregressor());
   for (const auto& feature : model.description().input()) {
     auto it = features.find(feature.name());
     if (it == features.end())
@@ -234,7 +230,41 @@ Status import_network(const proto::Model& model, const ImportContext& context, i
     net.blobs[feature.name()] =
         MOKA_TRY_IN(input_blob(net, it->second, feature, parts), cat("input '", feature.name(), "'"));
   }
-  MOKA_TRY(add_layers(net, *parts.layers, model));
+  return add_layers(net, *parts.layers, model);
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::vector<int64_t>>> blob_sizes(const proto::Model& model,
+                                                               const format::ModelFile& file) {
+  const ModelDescription description = MOKA_TRY(describe(model, file));
+  ir::Function f("main", ir::Opset::ios18);
+  Features features;
+  for (FeatureDescription input : description.functions[0].inputs) {
+    input.array.ranges.clear();
+    input.array.enumerated.clear();
+    input.image.width_range.reset();
+    input.image.height_range.reset();
+    input.image.enumerated.clear();
+    features[input.name] = f.body().add_input(f.unique_name(input.name), MOKA_TRY(boundary_type(input, false)));
+  }
+  ir::Builder builder(ops::table(), f.body());
+  const ImportOptions options;
+  const ImportContext context{file, options, {}, 0};
+  Network net(context, builder);
+  MOKA_TRY(add_blobs(net, model, features));
+  std::map<std::string, std::vector<int64_t>> out;
+  for (const auto& [name, blob] : net.blobs) {
+    if (!all_known(blob.dims)) return fail(ErrorCode::unsupported, "the size of blob '", name, "' is not known");
+    for (const Dim& d : blob.dims) out[name].push_back(d.size);
+  }
+  return out;
+}
+
+Status import_network(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                      Features& features) {
+  Network net(context, builder);
+  MOKA_TRY(add_blobs(net, model, features));
   bool classifier = model.has_neuralnetworkclassifier();
   if (classifier) MOKA_TRY_IN(classify(net, model, features), "neural network classifier");
   for (const auto& feature : model.description().output()) {

@@ -41,6 +41,20 @@ TEST_P(Indices, GatherFromEitherEnd) {
   g.expect_same(out, 0);
 }
 
+TEST_P(Indices, OfSixteenBits) {
+  Region g(GetParam());
+  Value *x = g.input({4, 5, 6}), *at = g.input(whole({2, 3}, {0, 3, 2, 1, 1, 3}));
+  Value *some = g.op("cast", {{"x", at}, {"dtype", "uint16"}}),
+        *few = g.op("cast", {{"x", g.input(whole({3}, {-1, 70000, 2}))}, {"dtype", "int16"}});
+  std::vector<Value*> out;
+  for (Value* v : {some, few}) {
+    out.push_back(g.op("gather", {{"x", x}, {"indices", v}, {"axis", 1}}));
+    out.push_back(g.op("cast", {{"x", v}, {"dtype", "int32"}}));
+  }
+  out.push_back(g.op("gather_nd", {{"x", x}, {"indices", some}}));
+  g.expect_same(out, 0);
+}
+
 TEST_P(Indices, ScatterInTheOrderOfUpdates) {
   for (const char* mode : {"update", "add", "sub", "mul", "div", "max", "min"}) {
     Region g(GetParam());

@@ -85,6 +85,12 @@ std::optional<Element> element_of(ir::DType t, Layout layout) {
   return std::nullopt;
 }
 
+std::string_view name_of_index(ir::DType t) {
+  if (t == ir::DType::int32) return "i32";
+  if (!features().half_storage) return {};
+  return t == ir::DType::uint16 ? "u16" : t == ir::DType::int16 ? "i16" : "";
+}
+
 Element float_element(const MatchCall& m, size_t output) {
   if (m.outputs[output].dtype() == ir::DType::fp16) return Element::f16;
   return m.may_be_half(output) && features().half_storage ? Element::f16 : Element::f32;

@@ -31,6 +31,8 @@ std::string_view name_of(Element e);
 constexpr size_t size_of(Element e) { return e == Element::u8 ? 1 : e == Element::f16 ? 2 : 4; }
 /// nullopt where no shader reads such elements.
 std::optional<Element> element_of(ir::DType t, Layout layout = {});
+/// The same for integers that are positions or become some, in variants of shaders: "i32", "u16", "i16". Empty: none.
+std::string_view name_of_index(ir::DType t);
 /// That of floating-point results: float16 where the program computes it and the driver can store it.
 Element float_element(const MatchCall& m, size_t output = 0);
 

@@ -193,7 +193,27 @@ Status record_cast(Recorder& recorder, Element from, Element to, const BufferVie
                     static_cast<uint32_t>(n), VulkanRecorder::lines(n));
 }
 
+/// Between integers one of which has 16 bits.
+Match match_narrow_cast(const MatchCall& m) {
+  const std::string_view from = name_of_index(m.call.dtype("x")), to = name_of_index(m.outputs[0].dtype());
+  const uint64_t n = static_cast<uint64_t>(m.outputs[0].shape().count());
+  if (n == 0) return Match::no("an empty tensor");
+  const int x = m.call.arg_index("x");
+  KernelChoice c = choice_of(m, "vulkan.cast", {"x"});
+  set_cost(c, m);
+  c.record = [=](Recorder& recorder, const RecordArgs& args) {
+    return recorder_of(recorder).dispatch(cat("cast_", from, "_", to), {},
+                                          {Use::read(view(args.in, x)), Use::write(args.out[0])},
+                                          static_cast<uint32_t>(n), VulkanRecorder::lines(n));
+  };
+  return Match::yes(std::move(c));
+}
+
 Match match_cast(const MatchCall& m) {
+  const ir::DType wide = ir::DType::int32, in_type = m.call.dtype("x"), out_type = m.outputs[0].dtype();
+  if (in_type != out_type && (in_type == wide || out_type == wide) && !name_of_index(in_type).empty() &&
+      !name_of_index(out_type).empty())
+    return match_narrow_cast(m);
   if (std::string why = refusal_of(m, {"x"}); !why.empty()) return Match::no(why);
   const int x = m.call.arg_index("x");
   const Layout arrives = m.layouts[static_cast<size_t>(x)];

@@ -60,7 +60,10 @@ struct GatherParams {
 };
 
 Match match_gather(const MatchCall& m) {
-  if (std::string why = refusal_of(m, {"x", "indices"}); !why.empty()) return Match::no(why);
+  if (std::string why = refusal_of(m, {"x"}); !why.empty()) return Match::no(why);
+  const std::string_view kind = name_of_index(m.call.dtype("indices"));
+  if (kind.empty()) return Match::no(cat("indices of ", m.call.dtype("indices")));
+  if (m.call.shape("indices").count() == 0) return Match::no("an empty tensor");
   if (std::string why = refusal_of_indices(m, ops::Indexer::of(m.call)); !why.empty()) return Match::no(why);
   const std::string_view op = m.call.version().def->name;
   const ir::Shape &x = m.call.shape("x"), &indices = m.call.shape("indices");
@@ -84,7 +87,7 @@ Match match_gather(const MatchCall& m) {
   c.record = [=](Recorder& recorder, const RecordArgs& args) {
     const auto n = static_cast<uint64_t>(args.out[0].shape.count());
     return recorder_of(recorder).dispatch(
-        e == Element::f16 ? "gather_u16" : "gather_u32", {a.along, a.depth},
+        cat("gather_u", 8 * size_of(e), "_", kind), {a.along, a.depth},
         {Use::read(view(args.in, in)), Use::read(view(args.in, at)), Use::write(args.out[0])},
         GatherParams{static_cast<uint32_t>(n), a.inner, a.n, a.outer_of_batch, a.outer_step, a.components},
         VulkanRecorder::lines(n));

@@ -31,6 +31,18 @@ enum class MeasureKernels : uint8_t {
   all,      ///< of all shapes, once
 };
 
+/// Which device runs some operations, in place of the one that costs least.
+struct Pin {
+  /// A name in which "*" stands for any text ("conv_*"), a type ("type:softmax"), or what names begin with
+  /// ("scope:encoder": "encoder", "encoder/conv", "encoder_conv").
+  std::string operations;
+  std::string device;  ///< its name ("cpu", "vulkan") or its unit ("gpu", "neuralEngine")
+};
+
+/// Pins as text, one a line: "conv_*=cpu". What follows "#" is a comment. Throws invalid_argument, which names the
+/// line.
+MOKA_EXPORT std::vector<Pin> parse_pins(std::string_view text);
+
 /// Core ML's MLModelConfiguration.
 struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
@@ -48,6 +60,18 @@ struct ModelConfiguration {
   bool optimize = true;                    ///< run the passes
   bool reuse_buffers = true;               ///< false: no two values share memory, for checking
   std::string device;  ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
+  /// The last pin that fits an operation counts. A name that no operation has fails the load.
+  std::vector<Pin> pins;
+  /// A pinned operation that its device refuses fails the load, and a device that is lost or full while it runs fails
+  /// the prediction. Otherwise the operation or the prediction moves to the CPU, which remarks tell.
+  bool strict = false;
+  /// The file of this machine's rates by which units are chosen (measure_rates): a path, "default" (the user's own, in
+  /// the cache folder) or "off": a conservative table. Empty: what the environment variable MOKA_RATES says, else
+  /// "default".
+  std::string rates;
+  /// A file of rules that the Neural Engine's preview obeys beside its own; empty: what the environment variable
+  /// MOKA_NEURAL_ENGINE_RULES says, else none.
+  std::string neural_engine_rules;
   /// The file of measured times by which kernels are chosen: a path, "default" (the user's own, in the cache folder) or
   /// "off". Empty: what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another
   /// processor or build is not used, which compute_plan's remarks tell; one that does not exist yet is empty.
@@ -95,6 +119,8 @@ struct PredictionOptions {
   State* state = nullptr;  ///< required by stateful models
   /// Computes these outputs alone; operations that only others need do not run. Empty: every output.
   std::vector<std::string> outputs;
+  /// Gets a sentence for each thing that went otherwise than planned, such as a device that was lost. Optional.
+  std::vector<std::string>* remarks = nullptr;
 };
 
 /// Where the time of loading went, in seconds.

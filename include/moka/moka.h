@@ -125,9 +125,15 @@ typedef struct moka_configuration {
   const char* cache;      /* folder that keeps packed weights: a path, "default", "off"; NULL: $MOKA_CACHE, else off */
   const int* processors;  /* where threads run that help the calling one; copied */
   size_t processor_count; /* 0: where the calling thread may run */
+  const char* pins;       /* which device runs what, one "conv_*=cpu" a line; NULL: none */
+  int strict;             /* 1: a refused pin or a lost device is an error, not a remark */
+  const char* rates;      /* measured rates of the units: a path, "default", "off"; NULL: $MOKA_RATES, else default */
 } moka_configuration;
-#define MOKA_CONFIGURATION_INIT \
-  { sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0 }
+#define MOKA_CONFIGURATION_INIT                                                                                        \
+  {                                                                                                                    \
+    sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0, \
+        NULL, 0, NULL                                                                                                  \
+  }
 
 /* A file beside the specification: "weights/weight.bin". */
 typedef struct moka_blob {

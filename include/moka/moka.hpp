@@ -11,3 +11,4 @@
 #include "moka/model_structure.h"
 #include "moka/multi_array.h"
 #include "moka/program.h"
+#include "moka/rates.h"

@@ -84,6 +84,14 @@ class Model:
     cache: folder that keeps weights packed for kernels: the first load of a file writes them, later ones map them; a path,
     "default" (the user's own) or "off"; None: what the environment variable MOKA_CACHE says, else off.
     pinned_kernels: kernels by names of operations, or by shapes as explain says them.
+    pins: which device runs what, as a dict {"conv_*": "cpu"} or as text, one "conv_*=cpu" a line: names in which * is any
+    text, "type:softmax" or "scope:encoder"; devices by name, or "gpu", "neuralEngine". The last that fits counts.
+    strict: True: a pin that the device refuses fails the load, a device that is lost fails the prediction; False: the CPU
+    takes over, and remarks tell.
+    rates: file of the units' measured rates: a path, "default" (the user's own) or "off"; None: what the environment
+    variable MOKA_RATES says, else "default".
+    neural_engine_rules: file of more rules for the Neural Engine's preview; None: what the environment variable
+    MOKA_NEURAL_ENGINE_RULES says.
 
     Models can be pickled: by their path, or whole where they came as bytes. Copies share the loaded model.
 
@@ -107,6 +115,10 @@ class Model:
         measure_kernels: str = "no",
         pinned_kernels: Optional[Mapping[str, str]] = None,
         cache: Union[str, "os.PathLike[str]", None] = None,
+        pins: Union[str, Mapping[str, str], None] = None,
+        strict: bool = False,
+        rates: Union[str, "os.PathLike[str]", None] = None,
+        neural_engine_rules: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         if precision not in ("at_least", "exact"):
             raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
@@ -127,6 +139,10 @@ class Model:
         c.cache = os.path.expanduser(os.fspath(cache or ""))
         c.measure_kernels = _MEASURE[measure_kernels]
         c.pinned_kernels = dict(pinned_kernels or {})
+        c.pins = _moka.parse_pins(pins) if isinstance(pins, str) else [_moka.Pin(*p) for p in (pins or {}).items()]
+        c.strict = strict
+        c.rates = os.path.expanduser(os.fspath(rates or ""))
+        c.neural_engine_rules = os.path.expanduser(os.fspath(neural_engine_rules or ""))
         options = {
             "compute_units": c.compute_units.name,
             "function": function,
@@ -141,6 +157,10 @@ class Model:
             "measure_kernels": measure_kernels,
             "pinned_kernels": c.pinned_kernels,
             "cache": c.cache or None,
+            "pins": pins,
+            "strict": strict,
+            "rates": c.rates or None,
+            "neural_engine_rules": c.neural_engine_rules or None,
         }
         self._load(model, c, options)
 

@@ -89,6 +89,9 @@ def _facts_html(facts: Sequence[Tuple[str, str]]) -> str:
 def step_html(step: Any) -> str:
     facts = [(h, c.strip()) for h, c in zip(_HEADERS, _row(step)) if c.strip()]
     facts += [(k, v) for k, v in (("layout", step.layout), ("note", step.note), ("chosen by", step.chosen_by)) if v]
+    facts += [("unit", f"{b.device}: {b.refusal or duration(b.seconds)}") for b in step.bids if len(step.bids) > 1]
+    if step.reason:
+        facts.append(("because", step.reason))
     return _facts_html(facts + [("refused", r) for r in step.refusals])
 
 

@@ -112,6 +112,19 @@ void bind_model(nb::module_& m) {
       .value("MISSING", MeasureKernels::missing)
       .value("ALL", MeasureKernels::all);
 
+  nb::class_<Pin>(m, "Pin", "Which device runs some operations.")
+      .def(
+          "__init__",
+          [](Pin* p, std::string operations, std::string device) {
+            new (p) Pin{std::move(operations), std::move(device)};
+          },
+          nb::arg("operations"), nb::arg("device"))
+      .def_ro("operations", &Pin::operations)
+      .def_ro("device", &Pin::device);
+  m.def(
+      "parse_pins", [](const std::string& text) { return parse_pins(text); }, nb::arg("text"), nb::call_guard<Call>(),
+      "Pins as text, one a line.");
+
   nb::class_<ModelConfiguration>(m, "ModelConfiguration", "Core ML's MLModelConfiguration.")
       .def(nb::init<>())
       .def_rw("compute_units", &ModelConfiguration::compute_units)
@@ -131,6 +144,10 @@ void bind_model(nb::module_& m) {
       .def_rw("optimize", &ModelConfiguration::optimize)
       .def_rw("reuse_buffers", &ModelConfiguration::reuse_buffers)
       .def_rw("device", &ModelConfiguration::device)
+      .def_rw("pins", &ModelConfiguration::pins, "The last one that fits an operation counts.")
+      .def_rw("strict", &ModelConfiguration::strict, "A refused pin or a lost device is an error, not a remark.")
+      .def_rw("rates", &ModelConfiguration::rates, "A path, 'default' or 'off'; '': $MOKA_RATES, else 'default'.")
+      .def_rw("neural_engine_rules", &ModelConfiguration::neural_engine_rules)
       .def_rw("cache", &ModelConfiguration::cache, "A folder, 'default' or 'off'; '': $MOKA_CACHE.")
       .def_rw("kernel_cache", &ModelConfiguration::kernel_cache, "A path, 'default' or 'off'; '': $MOKA_KERNEL_CACHE.")
       .def_rw("measure_kernels", &ModelConfiguration::measure_kernels)

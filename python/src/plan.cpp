@@ -4,12 +4,53 @@
 
 #include "bindings.h"
 #include "moka/compute_plan.h"
+#include "moka/rates.h"
 
 namespace moka::python {
 
 namespace nb = nanobind;
 
 void bind_plan(nb::module_& m) {
+  nb::class_<UnitRates>(m, "UnitRates", "What a unit of this machine does in a second. Zero: not measured.")
+      .def_ro("device", &UnitRates::device)
+      .def_ro("unit", &UnitRates::unit, "'cpu' or 'gpu'.")
+      .def_ro("description", &UnitRates::description)
+      .def_ro("fp32", &UnitRates::fp32)
+      .def_ro("fp16", &UnitRates::fp16)
+      .def_ro("bytes", &UnitRates::bytes)
+      .def_ro("launch", &UnitRates::launch)
+      .def_ro("transfer", &UnitRates::transfer)
+      .def_ro("transfer_bytes", &UnitRates::transfer_bytes);
+  m.def(
+      "read_rates", [](const std::string& file, int threads) { return read_rates(file, threads).units; },
+      nb::arg("file") = "", nb::arg("threads") = 0, nb::call_guard<Unlocked>(),
+      "The units of this machine with what the file has for them.");
+
+  nb::class_<UnitBid>(m, "UnitBid", "What one device says of an operation.")
+      .def_ro("device", &UnitBid::device)
+      .def_ro("unit", &UnitBid::unit, "'cpu', 'gpu' or 'neuralEngine'.")
+      .def_ro("seconds", &UnitBid::seconds, "As estimated.")
+      .def_ro("refusal", &UnitBid::refusal, "'': it takes the operation.")
+      .def("__repr__", [](const UnitBid& b) {
+        return "<moka.UnitBid " + b.device + (b.refusal.empty() ? "" : " refuses: " + b.refusal) + ">";
+      });
+
+  nb::class_<PlannedRegion>(m, "PlannedRegion", "Operations that a device runs as one submission.")
+      .def_ro("device", &PlannedRegion::device)
+      .def_ro("operations", &PlannedRegion::operations)
+      .def_ro("upload_bytes", &PlannedRegion::upload_bytes)
+      .def_ro("download_bytes", &PlannedRegion::download_bytes)
+      .def_ro("seconds", &PlannedRegion::seconds, "The time of its operations, as estimated.")
+      .def_ro("launch", &PlannedRegion::launch, "Seconds of one submission.")
+      .def_ro("saves", &PlannedRegion::saves, "Seconds; inf: the host cannot run them, or pins forbid it.");
+
+  nb::class_<PlannedCost>(m, "PlannedCost", "What the choice between units compared, in seconds.")
+      .def_ro("compute", &PlannedCost::compute)
+      .def_ro("transfers", &PlannedCost::transfers)
+      .def_ro("launches", &PlannedCost::launches)
+      .def_ro("on_host", &PlannedCost::on_host)
+      .def_ro("is_optimal", &PlannedCost::is_optimal);
+
   nb::class_<PlannedOperation> step(
       m, "PlannedOperation", "One step of a plan: an operation on a device, or a conversion that the planner added.");
   bind_report(step, "step_text", "step_html");
@@ -36,7 +77,11 @@ void bind_plan(nb::module_& m) {
             return out;
           },
           "Measured seconds by kernel.")
-      .def_ro("depth", &PlannedOperation::depth);
+      .def_ro("depth", &PlannedOperation::depth)
+      .def_ro("bids", &PlannedOperation::bids, "What each device that was asked says, the host's first.")
+      .def_ro("region", &PlannedOperation::region, "Index in ComputePlan.regions; -1: on the host.")
+      .def_ro("bytes", &PlannedOperation::bytes, "The bytes of a transfer.")
+      .def_ro("reason", &PlannedOperation::reason, "Why the cut lies where a transfer is.");
 
   nb::class_<PassRemark>(m, "PassRemark")
       .def_ro("pass_name", &PassRemark::pass)
@@ -47,6 +92,9 @@ void bind_plan(nb::module_& m) {
   bind_report(plan, "plan_text", "plan_html");
   plan.def_ro("operations", &ComputePlan::operations)
       .def_ro("remarks", &ComputePlan::remarks)
+      .def_ro("regions", &ComputePlan::regions)
+      .def_ro("cost", &ComputePlan::cost)
+      .def_ro("rates", &ComputePlan::rates, "Where the costs are from: a file, or 'table'.")
       .def_ro("operations_in_source", &ComputePlan::operations_in_source)
       .def_ro("folded", &ComputePlan::folded, "Operations whose results were known before running.")
       .def_ro("arena_bytes", &ComputePlan::arena_bytes)

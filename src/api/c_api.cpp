@@ -142,6 +142,9 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   if (c->kernel_cache != nullptr) out.kernel_cache = c->kernel_cache;
   if (c->cache != nullptr) out.cache = c->cache;
   if (c->processors != nullptr) out.processors.assign(c->processors, c->processors + c->processor_count);
+  if (c->pins != nullptr) out.pins = moka::parse_pins(c->pins);
+  out.strict = c->strict != 0;
+  if (c->rates != nullptr) out.rates = c->rates;
   out.measure_kernels = enumerator<moka::MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
   return out;
 }

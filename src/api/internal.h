@@ -73,6 +73,42 @@ Result<MultiArray> to_array(const ir::TensorView& view);
 /// Copies an array of any strides and type into a dense tensor.
 void copy_array(const MultiArray& from, const ir::TensorView& to);
 
+/// ModelConfiguration::pins with the devices that they name.
+class DevicePins {
+ public:
+  void add(std::string operations, const kernel::Device* device) { pins_.emplace_back(std::move(operations), device); }
+  bool empty() const { return pins_.empty(); }
+  /// The device of the last pin for the operation, or for one that was fused into it; nullptr: none.
+  const kernel::Device* of(const ir::Op& op) const;
+  /// Error not_found: a name that no operation of `function` has.
+  Status check(const ir::Function& function) const;
+  /// A sentence for each pin of several operations that names none.
+  std::vector<std::string> idle(const ir::Function& function) const;
+
+ private:
+  std::vector<std::pair<std::string, const kernel::Device*>> pins_;
+};
+
+/// The devices that a configuration allows.
+struct Devices {
+  std::vector<const kernel::Device*> list;  ///< best first, `reference` last
+  DevicePins pins;
+  std::vector<std::string> remarks;  ///< on devices that are asked for but absent
+};
+/// Errors: not_found for devices that do not exist or are not among the compute units.
+Result<Devices> devices_for(const ModelConfiguration& configuration);
+/// The rates by which a model's units are compared.
+struct ModelRates {
+  std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the table
+  std::string remark;                          ///< why there are none, or why they cannot be kept
+};
+/// From the configuration's file; units that it lacks are measured and added. Only where there is a device with a
+/// memory of its own.
+ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
+                     int threads);
+/// "cpu", "gpu", "neuralEngine".
+std::string_view name_of(kernel::ComputeUnit unit);
+
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);
 
@@ -171,6 +207,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   runtime::CompileOptions compile_options;
   api::KernelCache kernel_cache;
   api::PackedWeights packed_weights;
+  std::vector<std::string> device_remarks;
   bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
   mutable api::Variants variants;
 
@@ -200,8 +237,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     std::shared_ptr<const runtime::Model> model;
     std::shared_ptr<const plan::Plan> plan;
   };
+  /// `observed`: `trace` is to see the values that devices compute.
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
-                 Ran* ran) const;
+                 Ran* ran, bool observed = false) const;
 };
 
 }  // namespace moka

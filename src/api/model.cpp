@@ -12,13 +12,9 @@
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
 #include "kernel/thread_pool.h"
+#include "plan/draft.h"
 
 namespace moka {
-
-namespace api {
-/// Devices for a configuration, best first, `reference` last; made by the build from src/devices/.
-Result<std::vector<const kernel::Device*>> devices_for(const ModelConfiguration& configuration);
-}  // namespace api
 
 namespace {
 
@@ -70,14 +66,20 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.optimize = configuration.optimize;
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
-  options.plan.devices = api::unwrap(api::devices_for(configuration));
-  if (!configuration.device.empty())
-    for (const kernel::Device* named : options.plan.devices)
-      if (named->name() == configuration.device && named->memory() != nullptr)
-        options.plan.pinned_device = [named](const ir::Op&) { return named; };
+  api::Devices devices = api::unwrap(api::devices_for(configuration));
+  options.plan.devices = devices.list;
+  if (!devices.pins.empty())
+    options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
+  options.plan.strict = configuration.strict;
   options.plan.threads = configuration.threads > 0          ? configuration.threads
                          : configuration.processors.empty() ? processors()
                                                             : static_cast<int>(configuration.processors.size());
+  const api::ModelRates rates = api::rates_for(configuration, options.plan.devices, options.plan.threads);
+  options.plan.rates = rates.rates;
+  if (!rates.remark.empty()) {
+    api::warn(rates.remark);
+    devices.remarks.push_back(rates.remark);
+  }
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.budget = std::move(budget);
@@ -91,6 +93,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   start = Clock::now();
   impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
   if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
+  api::unwrap(devices.pins.check(impl->model->ir()));
+  impl->device_remarks = devices.pins.idle(impl->model->ir());
+  std::move(devices.remarks.begin(), devices.remarks.end(), std::back_inserter(impl->device_remarks));
   impl->compile_options = std::move(options);
   times.passes = seconds_since(start);
   const import::FunctionDescription& f = impl->model->function();
@@ -311,8 +316,27 @@ bool Model::Impl::takes_rank5(std::string_view input) const {
   return false;
 }
 
+namespace {
+
+void restore(const State& from, State& to) {
+  auto& buffers = to.impl().buffers;
+  for (size_t i = 0; i < buffers.size(); i++)
+    std::memcpy(buffers[i].second.mutable_data(), from.impl().buffers[i].second.data(), buffers[i].second.bytes());
+}
+
+void tell(const std::vector<std::string>& remarks, const PredictionOptions& options) {
+  for (const std::string& remark : remarks) api::warn(remark);
+  if (options.remarks == nullptr || remarks.empty()) return;
+  // Items of a batch share the list.
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  options.remarks->insert(options.remarks->end(), remarks.begin(), remarks.end());
+}
+
+}  // namespace
+
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
-                            runtime::TraceSink* trace, Ran* ran) const {
+                            runtime::TraceSink* trace, Ran* ran, bool observed) const {
   kernel::place_workers(configuration.processors);
   const import::FunctionDescription& f = model->function();
   thread_local std::vector<ir::Type> types;
@@ -335,8 +359,8 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     in_use.flag = &options.state->impl().in_use;
   }
 
-  auto session = MOKA_TRY(runs->acquire(types));
-  Status status = [&]() -> Status {
+  auto session = MOKA_TRY(runs->acquire(types, observed));
+  const auto compute = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {
       const import::FeatureDescription& x = feature_of(f, *body_inputs[i]);
       void* data = nullptr;
@@ -367,7 +391,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       if (view == nullptr || has_value(outputs.find(wanted[i].name))) continue;
       placed.add(i, MOKA_TRY(api::new_output(wanted[i], returned(i, *view))));
     }
-    if (Status ran_through = session->frame->run(); !ran_through.ok())
+    if (Status ran_through = runs->run(*session); !ran_through.ok())
       return blamed(std::move(ran_through).error(), ErrorCode::data);
     for (size_t i = 0; i < wanted.size(); i++) {
       if (MultiArray* array = placed.find(i)) {
@@ -378,7 +402,19 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
                                  outputs[wanted[i].name]));
     }
     return {};
-  }();
+  };
+  // A prediction that is replayed finds the state as it was.
+  std::optional<State> before;
+  if (!f.states.empty() && runs->may_replay() && !session->devices.empty()) before = options.state->copy();
+  Status status = compute();
+  if (!status.ok() && runs->can_replay(*session, status.error())) {
+    runs->discard(std::move(session));
+    if (before) restore(*before, *options.state);
+    if (trace != nullptr) trace->restart();
+    session = MOKA_TRY(runs->acquire_instead(types, status.error()));
+    status = compute();
+  }
+  tell(session->remarks, options);
   runs->release(std::move(session));
   if (!status.ok() && status.error().code() == ErrorCode::data)
     if (const auto* x = of_unknown_category(f, inputs))
@@ -433,6 +469,7 @@ class Timing final : public runtime::TraceSink {
     total += seconds;
     runs++;
   }
+  void restart() override { current_.clear(); }
   void end_prediction() {
     for (const auto& [step, time] : current_) {
       all_[step].first.push_back(time.first);
@@ -451,27 +488,61 @@ class Timing final : public runtime::TraceSink {
   std::map<const plan::Step*, std::pair<std::vector<double>, int64_t>> all_;
 };
 
-struct Observer final : runtime::TraceSink {
-  const Intermediate& observe;
-  explicit Observer(const Intermediate& o) : observe(o) {}
+/// What operations computed, in the order of the program: what devices computed reaches the host later.
+class Observer final : public runtime::TraceSink {
+ public:
+  /// `direct`: told at once, since all computes on the host; nullptr: `tell` does.
+  Observer(const ir::Block& body, const Intermediate* direct) : direct_(direct) {
+    size_t n = 0;
+    for (const auto& op : body.ops()) number(*op, n++);
+  }
   void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
-    if (step.op == nullptr || step.region >= 0) return;
+    const bool arrives = step.kind == plan::Step::Kind::transfer;
+    if ((step.op == nullptr && !arrives) || step.region >= 0 != arrives) return;
     for (size_t i = 0; i < out.size(); i++) {
       const plan::Place& p = plan.places[static_cast<size_t>(step.out[i])];
-      if (!p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;
-      ir::Tensor plain;
-      ir::TensorView view = out[i];
-      if (!p.layout.is_row_major()) {
-        auto t = ir::Tensor::zeros(view.dtype, view.shape);
-        if (!t.ok()) continue;
-        plain = std::move(t).value();
-        kernel::convert_layout(view, p.layout, plain.view(), {}, 0, kernel::convert_tiles(view.shape, p.layout, {}));
-        view = plain.view();
-      }
-      auto array = api::to_array(view);
-      if (array.ok()) observe(step.op->name, p.value != nullptr ? p.value->name : step.op->name, *array);
+      if (p.device != nullptr || !p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;
+      const ir::Value* value = arrives ? plan.places[static_cast<size_t>(step.in[i])].value : p.value;
+      const ir::Op* op = arrives ? (value != nullptr ? value->producer() : nullptr) : step.op;
+      if (op != nullptr) add(*op, value, p.layout, out[i]);
     }
   }
+  void restart() override { seen_.clear(); }
+  void tell(const Intermediate& observe) {
+    std::stable_sort(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.order < b.order; });
+    for (const Seen& s : seen_) observe(s.op->name, s.value != nullptr ? s.value->name : s.op->name, s.array);
+  }
+
+ private:
+  struct Seen {
+    size_t order;
+    const ir::Op* op;
+    const ir::Value* value;
+    MultiArray array;
+  };
+  void number(const ir::Op& op, size_t n) {
+    order_[&op] = n;
+    for (size_t b = 0; b < op.block_count(); b++)
+      for (const auto& inner : op.block(b)->ops()) number(*inner, n);
+  }
+  void add(const ir::Op& op, const ir::Value* value, kernel::Layout layout, ir::TensorView view) {
+    ir::Tensor plain;
+    if (!layout.is_row_major()) {
+      auto t = ir::Tensor::zeros(view.dtype, view.shape);
+      if (!t.ok()) return;
+      plain = std::move(t).value();
+      kernel::convert_layout(view, layout, plain.view(), {}, 0, kernel::convert_tiles(view.shape, layout, {}));
+      view = plain.view();
+    }
+    auto array = api::to_array(view);
+    if (!array.ok()) return;
+    if (direct_ != nullptr) return (*direct_)(op.name, value != nullptr ? value->name : op.name, *array);
+    seen_.push_back({order_.at(&op), &op, value, std::move(*array)});
+  }
+
+  const Intermediate* direct_;
+  std::map<const ir::Op*, size_t> order_;  ///< that of the outermost operation around it
+  std::vector<Seen> seen_;
 };
 
 }  // namespace
@@ -524,6 +595,9 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
   report.measured_seconds = total;
   report.predictions = std::max(predictions, 0);
   for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
+  if (const std::string failure = ran.model->failure(); !failure.empty())
+    report.remarks.push_back({"devices", cat("the CPU computes everything, since a device failed: ", failure)});
+  for (const std::string& remark : impl_->device_remarks) report.remarks.push_back({"devices", remark});
   if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
     report.remarks.push_back({"kernel_cache", remark});
   if (const auto& cache = impl_->packed_weights.cache; cache && !cache->remark().empty())
@@ -534,8 +608,12 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
 Features Model::intermediates(const Features& inputs, const Intermediate& observe,
                               const PredictionOptions& options) const {
   Features outputs;
-  Observer observer(observe);
-  api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr));
+  std::vector<ir::Type> types;
+  const auto runs = api::unwrap(impl_->choose(inputs, options.outputs, types)).model;
+  const bool on_host = plan::accelerators(runs->plan_options()).empty();
+  Observer observer(runs->ir().body(), on_host ? &observe : nullptr);
+  api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr, true));
+  observer.tell(observe);
   return outputs;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "api/internal.h"
@@ -6,17 +8,67 @@ namespace moka::api {
 
 namespace {
 
+/// The value that a place of a plan holds, though it be a copy.
+class Values {
+ public:
+  explicit Values(const plan::Plan& plan) : plan_(plan), from_(plan.places.size(), -1) {
+    for (const plan::Step& s : plan.steps)
+      if (s.op == nullptr && s.in.size() == 1 && s.out.size() == 1) from_[static_cast<size_t>(s.out[0])] = s.in[0];
+  }
+  const ir::Value* of(int place) const {
+    while (place >= 0 && plan_.places[static_cast<size_t>(place)].value == nullptr)
+      place = from_[static_cast<size_t>(place)];
+    return place < 0 ? nullptr : plan_.places[static_cast<size_t>(place)].value;
+  }
+
+ private:
+  const plan::Plan& plan_;
+  std::vector<int> from_;  ///< by place: the one that it was copied from
+};
+
+/// Operations that are not where they are pinned.
+class RefusedPins {
+ public:
+  void add(const kernel::Device& device, const plan::Step& s) {
+    Refused& r = by_device_[&device];
+    if (r.count++ > 0) return;
+    r.first = cat("'", s.op->name, "' (", s.op->type_name(), ")");
+    r.reason = plan::refusal_of(s, device);
+  }
+  void tell(std::vector<PassRemark>& to) const {
+    std::vector<PassRemark> made;
+    for (const auto& [device, r] : by_device_)
+      made.push_back({"pins", cat("device '", device->name(), "' refuses ", r.count,
+                                  r.count == 1 ? " operation that is" : " operations that are", " pinned to it, ",
+                                  r.count == 1 ? "" : "such as ", r.first, ": ", r.reason)});
+    std::sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.text < b.text; });
+    std::move(made.begin(), made.end(), std::back_inserter(to));
+  }
+
+ private:
+  struct Refused {
+    int64_t count = 0;
+    std::string first, reason;
+  };
+  std::map<const kernel::Device*, Refused> by_device_;
+};
+
 class Reporter {
  public:
-  Reporter(ComputePlan& out, const StepTimes* times) : out_(out), times_(times) {}
+  Reporter(ComputePlan& out, const plan::PlanOptions& options, const StepTimes* times)
+      : out_(out), options_(options), times_(times) {}
+  ~Reporter() { refused_.tell(out_.remarks); }
 
   void add(const plan::Plan& plan, int depth) {
     out_.arena_bytes += plan.arena_bytes;
     out_.unshared_bytes += plan.largest_unshared_bytes;
     if (plan.parent == nullptr || plan.parent->block != plan.block) count_folded(plan);
-    for (const plan::Step& s : plan.steps) add_step(plan, s, depth);
+    const size_t first_region = out_.regions.size();
+    add_regions(plan);
+    const Values values(plan);
+    for (const plan::Step& s : plan.steps) add_step(plan, values, first_region, s, depth);
     if (plan.pending == nullptr) return;
-    if (plan.pending_runs_first) add_step(plan, plan.pending_step, depth);
+    if (plan.pending_runs_first) add_step(plan, values, first_region, plan.pending_step, depth);
     auto rest = plan.continuations->snapshot();
     if (!rest.empty())
       add(*rest.front(), depth);
@@ -34,8 +86,71 @@ class Reporter {
     }
   }
 
-  void add_step(const plan::Plan& plan, const plan::Step& s, int depth) {
+  void add_regions(const plan::Plan& plan) {
+    const auto bytes_of = [&](const std::vector<int>& places) {
+      size_t n = 0;
+      for (int i : places) n += bytes(plan.places[static_cast<size_t>(i)]);
+      return n;
+    };
+    for (const plan::Region& r : plan.regions) {
+      PlannedRegion p;
+      p.device = r.device->name();
+      p.upload_bytes = bytes_of(r.uploads);
+      p.download_bytes = bytes_of(r.downloads);
+      const plan::Decision::Region* decided = nullptr;
+      for (int s : r.steps) {
+        const plan::Step& step = plan.steps[static_cast<size_t>(s)];
+        if (step.op == nullptr) continue;
+        p.operations++;
+        if (step.bids)
+          for (const plan::Bid& b : *step.bids)
+            if (b.device == r.device) p.seconds += b.seconds;
+        if (plan.decision == nullptr) continue;
+        if (auto at = plan.decision->region_of.find(step.op); at != plan.decision->region_of.end())
+          decided = &plan.decision->regions[static_cast<size_t>(at->second)];
+      }
+      if (decided != nullptr) {
+        p.launch = decided->launch;
+        p.saves = decided->saves;
+      }
+      out_.regions.push_back(std::move(p));
+    }
+    if (plan.decision == nullptr) return;
+    const plan::Decision& d = *plan.decision;
+    out_.cost.compute += d.compute;
+    out_.cost.transfers += d.transfers;
+    out_.cost.launches += d.launches;
+    out_.cost.on_host += d.on_host;
+    out_.cost.is_optimal = d.is_optimal && (!decided_ || out_.cost.is_optimal);
+    decided_ = true;
+  }
+
+  static size_t bytes(const plan::Place& p) {
+    const auto n = kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout);
+    return n.ok() ? *n : 0;
+  }
+
+  void add_bids(const plan::Step& s, PlannedOperation& p) const {
+    const auto unit_of = [&](std::string_view name) {
+      for (const kernel::Device* d : options_.devices)
+        if (d->name() == name) return std::string(name_of(d->unit()));
+      return std::string();
+    };
+    if (s.bids) {
+      for (const plan::Bid& b : *s.bids)
+        p.bids.push_back({std::string(b.device->name()), std::string(name_of(b.device->unit())), b.seconds, b.refusal});
+    } else if (s.device != nullptr && s.choice) {
+      p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}});
+    }
+    for (const plan::Refusal& r : s.refusals)
+      if (r.device != p.device &&
+          std::none_of(p.bids.begin(), p.bids.end(), [&](const UnitBid& b) { return b.device == r.device; }))
+        p.bids.push_back({r.device, unit_of(r.device), 0, r.reason});
+  }
+
+  void add_step(const plan::Plan& plan, const Values& values, size_t first_region, const plan::Step& s, int depth) {
     PlannedOperation p;
+    if (s.region >= 0) p.region = static_cast<int>(first_region) + s.region;
     p.depth = depth;
     switch (s.kind) {
       case plan::Step::Kind::convert: p.type = "convert_layout"; break;
@@ -56,9 +171,14 @@ class Reporter {
     if (s.kind == plan::Step::Kind::transfer) {
       const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
       const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
-      if (const ir::Value* v = from.value != nullptr ? from.value : to.value) p.name = v->name;
-      const auto bytes = kernel::storage_bytes(from.type.dtype(), from.type.shape(), from.layout);
-      p.note = cat(bytes.ok() ? *bytes : 0, " bytes ", to.device != nullptr ? "to " : "from ", p.device);
+      p.bytes = bytes(from);
+      p.note = cat(p.bytes, " bytes ", to.device != nullptr ? "to " : "from ", p.device);
+      if (const ir::Value* v = values.of(s.in[0])) {
+        p.name = v->name;
+        if (plan.decision != nullptr)
+          if (auto at = plan.decision->reasons.find({v, to.device == nullptr}); at != plan.decision->reasons.end())
+            p.reason = at->second;
+      }
     } else if (s.kind == plan::Step::Kind::submit) {
       p.note = cat(plan.regions[static_cast<size_t>(s.region)].steps.size(), " steps in one submission");
     }
@@ -77,6 +197,10 @@ class Reporter {
         for (const plan::KernelTime& t : s.measurement->times) p.candidates.push_back({t.kernel, t.seconds});
       }
     }
+    if (s.op != nullptr) add_bids(s, p);
+    if (s.op != nullptr && s.choice && options_.pinned_device)
+      if (const kernel::Device* pin = options_.pinned_device(*s.op); pin != nullptr && pin != s.device)
+        refused_.add(*pin, s);
     for (const plan::Refusal& r : s.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));
     for (int o : s.out) p.outputs.push_back(cat(plan.places[static_cast<size_t>(o)].type));
     if (!s.out.empty()) p.layout = kernel::to_string(plan.places[static_cast<size_t>(s.out[0])].layout);
@@ -97,7 +221,10 @@ class Reporter {
   }
 
   ComputePlan& out_;
+  const plan::PlanOptions& options_;
   const StepTimes* times_;
+  RefusedPins refused_;
+  bool decided_ = false;
 };
 
 void list_operations(const ir::Block& block, int depth, OperationList& out, std::set<const ir::Value*>& seen) {
@@ -136,7 +263,8 @@ void list_operations(const ir::Block& block, int depth, OperationList& out, std:
 
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times) {
   ComputePlan out;
-  Reporter(out, times).add(plan, 0);
+  Reporter(out, model.plan_options(), times).add(plan, 0);
+  out.rates = model.plan_options().rates ? model.plan_options().rates->source : kernel::Rates{}.source;
   for (const passes::Remark& r : model.remarks()) out.remarks.push_back({std::string(r.pass), r.text});
   out.operations_in_source = model.operations_in_source();
   const plan::ConstantPool& pool = *model.plan_options().constants;

@@ -149,6 +149,9 @@ std::string Function::unique_name(std::string_view base) {
 }
 
 void Function::replace_all_uses(Value* from, Value* to) {
+  // A new operation in the place of one that the source computes in float16.
+  const bool is_new = to->producer() != nullptr && to->users().empty() && to->returned_by().empty();
+  if (is_new && from->half && to->type.is_tensor() && to->type.dtype() == DType::fp32) to->half = true;
   auto users = from->users();
   std::sort(users.begin(), users.end());
   users.erase(std::unique(users.begin(), users.end()), users.end());

@@ -2,29 +2,33 @@
 
 #include <algorithm>
 
-#include "plan/assign.h"
-
 namespace moka::plan {
 
 namespace {
-
-// What a device costs beside its kernels until it says so itself: that of a discrete card behind a bus.
-constexpr double kLaunchSeconds = 20e-6;
-constexpr TransferCost kTransfer{10e-6, 8e9};
-/// What a pin to a device costs elsewhere, in seconds: more than any model.
-constexpr double kUnpinned = 1e6;
 
 class GraphMaker {
  public:
   GraphMaker(const Draft& draft, const PlanOptions& options) : draft_(draft), devices_(accelerators(options)) {
     graph_.units.push_back({"host"});
-    for (const kernel::Device* d : devices_) graph_.units.push_back({std::string(d->name()), true, kLaunchSeconds});
-    for (size_t u = 1; u < graph_.units.size(); u++)
-      for (size_t v = 0; v < u; v++) graph_.connect(static_cast<int>(u), static_cast<int>(v), kTransfer);
+    std::vector<TransferCost> transfer(1);
+    for (const kernel::Device* d : devices_) {
+      const kernel::UnitRates rates = options.rates ? options.rates->of(d->name()) : kernel::UnitRates{};
+      graph_.units.push_back({std::string(d->name()), true, rates.launch});
+      transfer.push_back({rates.latency, rates.bytes_per_second});
+    }
+    // Between two devices a value goes by way of the host.
+    for (size_t u = 1; u < graph_.units.size(); u++) {
+      graph_.connect(static_cast<int>(u), 0, transfer[u]);
+      for (size_t v = 1; v < u; v++)
+        graph_.connect(static_cast<int>(u), static_cast<int>(v),
+                       {transfer[u].latency + transfer[v].latency,
+                        1 / (1 / transfer[u].bytes_per_second + 1 / transfer[v].bytes_per_second)});
+    }
     for (const DraftOp& d : draft.ops) add_node(d, options);
     add_values();
   }
   const CostGraph& graph() const { return graph_; }
+  const ir::Value* value(int index) const { return values_[static_cast<size_t>(index)]; }
   const kernel::Device* device(int unit) const { return unit == 0 ? nullptr : devices_[static_cast<size_t>(unit) - 1]; }
 
  private:
@@ -33,7 +37,8 @@ class GraphMaker {
     std::vector<double> seconds(graph_.units.size(), d.view ? 0 : kRefused);
     seconds[0] = d.bids.empty() ? 0 : d.bids[0].seconds;
     for (size_t b = 1; b < d.bids.size(); b++)
-      if (d.bids[b].refusal.empty()) seconds[unit_of(d.bids[b].device)] = d.bids[b].seconds;
+      if (d.bids[b].refusal.empty() && d.bids[b].device->memory() != nullptr)
+        seconds[unit_of(d.bids[b].device)] = d.bids[b].seconds;
     const size_t pinned = pin == nullptr ? seconds.size() : unit_of(pin);
     if (pinned < seconds.size() && seconds[pinned] != kRefused)
       for (size_t u = 0; u < seconds.size(); u++)
@@ -52,7 +57,10 @@ class GraphMaker {
       auto bytes = draft_.bytes.find(v);
       if (bytes == draft_.bytes.end()) return nullptr;
       const auto [it, is_new] = index.emplace(v, graph_.values.size());
-      if (is_new) graph_.values.push_back({.bytes = static_cast<double>(bytes->second)});
+      if (is_new) {
+        graph_.values.push_back({.bytes = static_cast<double>(bytes->second)});
+        values_.push_back(v);
+      }
       return &graph_.values[it->second];
     };
     for (size_t n = 0; n < draft_.ops.size(); n++) {
@@ -82,6 +90,7 @@ class GraphMaker {
   const Draft& draft_;
   std::vector<const kernel::Device*> devices_;
   CostGraph graph_;
+  std::vector<const ir::Value*> values_;
   int last_ordered_ = -1;
 };
 
@@ -111,6 +120,20 @@ Result<Placement> place(Draft draft, const PlanOptions& options) {
   const GraphMaker made(draft, options);
   const Assignment assignment = MOKA_TRY(assign(made.graph()));
   Placement out;
+  auto decision = std::make_shared<Decision>();
+  decision->compute = assignment.cost.compute;
+  decision->transfers = assignment.cost.transfers;
+  decision->launches = assignment.cost.launches;
+  // What breaks a pin cannot be chosen.
+  const auto allowed = [](double seconds) { return seconds < kUnpinned / 2 ? seconds : kRefused; };
+  decision->on_host = allowed(assignment.on_host);
+  decision->is_optimal = assignment.is_optimal;
+  for (const AssignedRegion& r : assignment.regions)
+    decision->regions.push_back({made.graph().units[static_cast<size_t>(r.unit)].launch, allowed(r.saves)});
+  const std::vector<std::string> reasons = reasons_of(draft, made.graph(), assignment);
+  for (size_t t = 0; t < reasons.size(); t++)
+    decision->reasons.try_emplace({made.value(assignment.transfers[t].value), assignment.transfers[t].to == 0},
+                                  reasons[t]);
   for (int n : assignment.order) {
     out.order.push_back(draft.ops[static_cast<size_t>(n)].op);
     out.region.push_back(assignment.region[static_cast<size_t>(n)]);
@@ -121,9 +144,20 @@ Result<Placement> place(Draft draft, const PlanOptions& options) {
     const kernel::Device* pin = options.pinned_device ? options.pinned_device(*d.op) : nullptr;
     if (device == nullptr && pin != nullptr && pin->memory() == nullptr) device = pin;
     if (device != nullptr) out.device[d.op] = device;
+    if (const int region = assignment.region[n]; region >= 0) decision->region_of[d.op] = region;
     out.bids[d.op] = std::make_shared<std::vector<Bid>>(std::move(d.bids));
   }
+  out.decision = std::move(decision);
   return out;
+}
+
+std::string refusal_of(const Step& step, const kernel::Device& device) {
+  for (const Refusal& r : step.refusals)
+    if (r.device == device.name()) return r.reason;
+  if (step.bids)
+    for (const Bid& b : *step.bids)
+      if (b.device == &device) return b.refusal;
+  return {};
 }
 
 }  // namespace moka::plan

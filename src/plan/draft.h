@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plan/assign.h"
 #include "plan/plan.h"
 
 /// Which device runs which operation of a block. A block for several devices is planned twice: the draft plans it for
@@ -29,6 +30,7 @@ struct Placement {
   std::vector<int> region;  ///< parallel to order: operations of one region are adjacent; -1: on the host
   std::unordered_map<const ir::Op*, const kernel::Device*> device;
   std::unordered_map<const ir::Op*, std::shared_ptr<const std::vector<Bid>>> bids;
+  std::shared_ptr<const Decision> decision;
 
   const kernel::Device* of(const ir::Op& op) const {
     auto it = device.find(&op);
@@ -45,6 +47,11 @@ struct Placement {
 bool applies_epilogues(const kernel::Device& device, const kernel::KernelChoice& choice,
                        std::span<const ir::Epilogue> epilogue);
 inline constexpr const char* kLeftEpilogue = "an epilogue that the device does not apply";
+
+/// What a pin to a device costs elsewhere, in seconds: more than any model.
+inline constexpr double kUnpinned = 1e6;
+/// Why the cut lies where each transfer of the assignment is.
+std::vector<std::string> reasons_of(const Draft& draft, const CostGraph& graph, const Assignment& assignment);
 
 /// Devices in host memory, in order of preference.
 std::vector<const kernel::Device*> host_devices(const PlanOptions& options);

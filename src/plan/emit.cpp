@@ -16,6 +16,11 @@ bool is_reshaped(const ir::Op& op) {
   return true;
 }
 
+bool has_several_units(std::span<const kernel::Device* const> devices) {
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](const kernel::Device* d) { return d->unit() != devices.back()->unit(); });
+}
+
 }  // namespace
 
 /// Reads that are views of the state, and writes of what is in the state already: no step.
@@ -76,14 +81,30 @@ Status Planner::add_to_draft(DraftOp op, std::span<const int> in, std::span<cons
 }
 
 std::vector<Bid> Planner::bids(const kernel::MatchCall& match, const ChosenKernel& host) {
-  std::vector<Bid> out{{host.device, host.choice->cost, {}}};
+  const std::string& type = match.call.version().def->name;
+  const bool is_half = match.may_be_half(0);
+  const auto seconds = [&](const Device& device, double cost) {
+    if (!options_.rates) return cost;
+    // The host's kernels widen float16.
+    return cost *
+           options_.rates->of(device.name()).scale(kernel::is_product(type), is_half && device.memory() != nullptr);
+  };
+  std::vector<Bid> out{{host.device, seconds(*host.device, host.choice->cost), {}}};
   const std::vector<Layout> flat(match.layouts.size());
   kernel::MatchCall call = match;
   call.layouts = flat;
-  for (const Device* device : accelerators(options_)) {
+  std::vector<const Device*> others = accelerators(options_);
+  // Another unit in host memory; the last device runs everything.
+  for (const Device* d : host_devices(options_))
+    if (d->unit() != host.device->unit() && d != options_.devices.back()) others.push_back(d);
+  for (const Device* device : others) {
     kernel::Match m = device->claim(call);
-    if (m.choice && !applies_epilogues(*device, *m.choice, match.epilogue)) m = kernel::Match::no(kLeftEpilogue);
-    out.push_back({device, m.choice ? m.choice->cost : 0, m.choice ? std::string() : std::move(m.refusal)});
+    if (m.choice && device->memory() != nullptr && !applies_epilogues(*device, *m.choice, match.epilogue))
+      m = kernel::Match::no(kLeftEpilogue);
+    if (m.choice)
+      out.push_back({device, seconds(*device, m.choice->cost), {}});
+    else
+      out.push_back({device, 0, std::move(m.refusal)});
   }
   return out;
 }
@@ -112,11 +133,15 @@ Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, 
     for (size_t i = 0; i < op.output_count(); i++) match.half.push_back(op.output(i)->half);
     ChosenKernel chosen = MOKA_TRY(choose_kernel(match, options_, devices));
     if (draft_ != nullptr) MOKA_TRY(add_to_draft({&op, bids(match, chosen)}, in, types));
+    if (placement_ == nullptr && draft_ == nullptr && has_several_units(devices))
+      step.bids = std::make_shared<std::vector<Bid>>(bids(match, chosen));
     return chosen;
   };
 
   std::vector<Refusal> refusals;
-  const Device* wanted = placement_ != nullptr ? placement_->of(op) : nullptr;
+  const Device* pin = options_.pinned_device ? options_.pinned_device(op) : nullptr;
+  const bool is_free = pin == nullptr || pin->memory() != nullptr;
+  const Device* wanted = placement_ != nullptr ? placement_->of(op) : is_free ? nullptr : pin;
   std::vector<const Device*> others = host_devices(options_);
   Result<ChosenKernel> chosen = fail(ErrorCode::internal, "no device is asked");
   if (wanted != nullptr && wanted->memory() != nullptr) {
@@ -133,10 +158,13 @@ Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, 
   step.threads = chosen->threads;
   step.refusals = std::move(refusals);
   std::move(chosen->refusals.begin(), chosen->refusals.end(), std::back_inserter(step.refusals));
-  step.by = chosen->by;
+  step.by = chosen->by == ChosenBy::rule && chosen->device == pin ? ChosenBy::pin : chosen->by;
   step.measurement = std::move(chosen->measurement);
   if (placement_ != nullptr)
     if (auto bids = placement_->bids.find(&op); bids != placement_->bids.end()) step.bids = bids->second;
+  if (options_.strict && draft_ == nullptr && pin != nullptr && step.device != pin)
+    return fail(ErrorCode::unsupported, "operation '", op.name, "' (", op.type_name(), ") is pinned to device '",
+                pin->name(), "', which refuses it: ", refusal_of(step, *pin));
   return std::move(chosen->choice);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "ir/program.h"
 #include "kernel/kernel.h"
+#include "kernel/rates.h"
 #include "plan/choices.h"
 #include "plan/constants.h"
 
@@ -27,6 +29,9 @@ struct PlanOptions {
   std::shared_ptr<KernelChoices> choices;  ///< nullptr: the kernels' rules decide
   /// The device that must run an operation; nullptr where its cost decides. Optional.
   std::function<const kernel::Device*(const ir::Op&)> pinned_device;
+  bool observed = false;                       ///< all that devices compute is also brought to the host
+  std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the conservative table
+  bool strict = false;  ///< an operation that the device refuses to which it is pinned is an error
 };
 
 /// Where the bytes of a place are.
@@ -119,6 +124,9 @@ struct Step {
   std::shared_ptr<PlanCache> blocks[2];            ///< cond: then, else; loop: condition, body
 };
 
+/// Why the device does not run the step; "" where it was not asked or did not refuse.
+std::string refusal_of(const Step& step, const kernel::Device& device);
+
 /// Steps that a device runs as one submission.
 struct Region {
   const kernel::Device* device = nullptr;
@@ -132,6 +140,20 @@ struct Region {
 struct DeviceArena {
   const kernel::Device* device = nullptr;
   size_t bytes = 0;
+};
+
+/// What the choice between units compared, and why it cut where it did. For reports.
+struct Decision {
+  double compute = 0, transfers = 0, launches = 0;  ///< seconds
+  double on_host = 0;                               ///< seconds of all on the host; infinite: it cannot
+  bool is_optimal = false;
+  struct Region {
+    double launch = 0, saves = 0;  ///< seconds; as AssignedRegion's
+  };
+  std::vector<Region> regions;
+  std::unordered_map<const ir::Op*, int> region_of;
+  /// By value and whether it goes to the host: why it moves.
+  std::map<std::pair<const ir::Value*, bool>, std::string> reasons;
 };
 
 /// Immutable steps for one block under concrete types. Where a shape can be known only from values, the plan ends
@@ -148,9 +170,10 @@ class Plan {
   bool own_outputs = false;                  ///< see plan_block
   std::vector<Region> regions;
   std::vector<DeviceArena> device_arenas;
-  size_t arena_bytes = 0, objects = 0;  ///< of the host
-  size_t thread_step = 0;               ///< bytes of scratch for each thread
-  size_t largest_unshared_bytes = 0;    ///< arena bytes if nothing shared memory, for reports
+  std::shared_ptr<const Decision> decision;  ///< nullptr: nothing was to choose
+  size_t arena_bytes = 0, objects = 0;       ///< of the host
+  size_t thread_step = 0;                    ///< bytes of scratch for each thread
+  size_t largest_unshared_bytes = 0;         ///< arena bytes if nothing shared memory, for reports
 
   const ir::Op* pending = nullptr;  ///< the operation whose output types are not known yet
   bool pending_runs_first = false;  ///< control flow: run it to learn its types

@@ -276,6 +276,16 @@ Status Planner::finish_outputs() {
   return {};
 }
 
+Status Planner::download_all() {
+  close_region();
+  for (int i = 0; i < static_cast<int>(plan_->places.size()); i++) {
+    const Place& p = place(i);
+    if (p.device != nullptr && p.storage == Storage::arena && p.value != nullptr && p.value->producer() != nullptr)
+      MOKA_TRY(bring(i, nullptr, p.layout));
+  }
+  return {};
+}
+
 Result<bool> Planner::walk(const ir::Op* from, std::span<const ir::Type> pending_types) {
   if (from == nullptr && plan_->parent == nullptr && options_.reuse_buffers) states_ = uses_of_states(block_);
   auto it = block_.ops().begin();
@@ -327,7 +337,10 @@ Status Planner::draft(const ir::Op* from, std::span<const ir::Type> pending_type
 }
 
 Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<const ir::Type> pending_types) {
-  if (MOKA_TRY(walk(from, pending_types))) MOKA_TRY(finish_outputs());
+  const bool is_complete = MOKA_TRY(walk(from, pending_types));
+  if (options_.observed) MOKA_TRY(download_all());
+  if (is_complete) MOKA_TRY(finish_outputs());
+  if (placement_ != nullptr) plan_->decision = placement_->decision;
   for (Place& p : plan_->places)
     if (p.storage == Storage::arena && p.type.is_tensor())
       p.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));

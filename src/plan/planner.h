@@ -85,6 +85,8 @@ class Planner {
   bool is_alias(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   Status emit_alias(const ir::Op& op, int in, const ir::Type& type);
   Status finish_outputs();
+  /// Brings all that devices compute to the host.
+  Status download_all();
   bool on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
 
   /// The place of the value of `p` in the memory of `device` (nullptr: the host's) and in `layout`.

@@ -19,6 +19,10 @@ using plan::Storage;
 namespace {
 constexpr size_t kMaxChildren = 16;
 
+Status named(Status s, const kernel::Device& device) {
+  return s.ok() ? std::move(s) : Status(std::move(s).error().in(cat("device '", device.name(), "'")));
+}
+
 const ir::Type& storage_type(const ir::Type& t) { return t.is_state() ? t.element() : t; }
 }  // namespace
 
@@ -239,11 +243,11 @@ Status Frame::run_step(size_t s) {
     case Step::Kind::loop: status = run_loop(step, data); break;
     case Step::Kind::transfer: run_transfer(step, data); break;
     case Step::Kind::submit:
-      status = submissions_[region]->submit();
+      status = named(submissions_[region]->submit(), *step.device);
       running_[region] = status.ok();
       break;
     case Step::Kind::wait:
-      status = submissions_[region]->wait();
+      status = named(submissions_[region]->wait(), *step.device);
       running_[region] = false;
       break;
   }

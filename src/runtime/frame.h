@@ -16,6 +16,8 @@ class TraceSink {
   virtual ~TraceSink() = default;
   virtual void step(const plan::Plan& plan, const plan::Step& step, double seconds,
                     std::span<const ir::TensorView> out) = 0;
+  /// The prediction begins anew: what it told so far does not count.
+  virtual void restart() {}
 };
 
 /// What the frames of one session share.

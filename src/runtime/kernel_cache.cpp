@@ -1,28 +1,19 @@
 #include "runtime/kernel_cache.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "runtime/cache_file.h"
 
 namespace moka::runtime {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "moka kernel times";
 constexpr int kVersion = 1, kMaxDepth = 8, kMostThreads = 1 << 16;
-constexpr size_t kMostBytes = 16 << 20;
 
 Result<Json> parse(std::string_view text) {
   bool deep = false;
@@ -108,26 +99,6 @@ std::string render(const Json& root) {
   return out + "]}\n";
 }
 
-Error io_error(const std::string& path, std::string_view what) {
-  return fail(ErrorCode::io, "'", path, "': ", what, ": ", std::strerror(errno));
-}
-
-Status write_new(const std::string& path, std::string_view text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return io_error(path, "making it");
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = write(file, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;
-    done += static_cast<size_t>(n);
-  }
-  Status status;
-  if (done < text.size() || fsync(file) != 0) status = io_error(path, "writing");
-  if (close(file) != 0 && status.ok()) status = io_error(path, "closing");
-  return status;
-}
-
 }  // namespace
 
 Result<std::vector<plan::Measurement>> parse_kernel_cache(std::string_view text, const KernelMachine& machine,
@@ -157,48 +128,14 @@ std::string merged_kernel_cache(std::string_view before, const KernelMachine& ma
   return render(root);
 }
 
-Result<std::string> read_kernel_cache(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return fail(ErrorCode::not_found, "'", path, "' does not exist");
-  if (!fs::is_regular_file(status)) return fail(ErrorCode::io, "'", path, "' is no file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return io_error(path, "opening");
-  std::string text(kMostBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) return io_error(path, "reading");
-  text.resize(static_cast<size_t>(in.gcount()));
-  if (text.size() > kMostBytes) return fail(ErrorCode::malformed, "'", path, "' has more than ", kMostBytes, " bytes");
-  return text;
-}
+Result<std::string> read_kernel_cache(const std::string& path) { return read_cache_file(path); }
 
 Status update_kernel_cache(const std::string& path, const KernelMachine& machine,
                            std::span<const plan::Measurement> entries) {
-  std::error_code error;
-  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
-    fs::create_directories(folder, error);
-    if (error) return fail(ErrorCode::io, "'", folder.string(), "': ", error.message());
-  }
-  auto before = read_kernel_cache(path);
-  const std::string text = merged_kernel_cache(before.ok() ? *before : std::string(), machine, entries);
-  static std::atomic<int> number{0};
-  const std::string made = cat(path, ".", getpid(), ".", number++);
-  Status status = write_new(made, text);
-  if (status.ok() && std::rename(made.c_str(), path.c_str()) != 0) status = io_error(path, "replacing");
-  if (!status.ok()) std::remove(made.c_str());
-  return status;
+  auto before = read_cache_file(path);
+  return replace_cache_file(path, merged_kernel_cache(before.ok() ? *before : std::string(), machine, entries));
 }
 
-Result<std::string> default_kernel_cache() {
-  auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  const std::string cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (cache.starts_with('/')) return cache + "/moka/kernels.json";
-  if (home.empty())
-    return fail(ErrorCode::not_found, "the user's kernel cache: neither XDG_CACHE_HOME nor HOME is set");
-  return home + "/.cache/moka/kernels.json";
-}
+Result<std::string> default_kernel_cache() { return users_cache_file("kernels.json", "the user's kernel cache"); }
 
 }  // namespace moka::runtime

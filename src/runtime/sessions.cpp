@@ -83,6 +83,26 @@ void SessionPool::give_back(std::unique_ptr<Session> session) {
   released_.notify_all();
 }
 
+void SessionPool::discard(std::unique_ptr<Session> session) {
+  {
+    const std::lock_guard lock(mutex_);
+    used_bytes_ -= session->counted;
+    used_--;
+    used_here--;
+  }
+  session.reset();
+  released_.notify_all();
+}
+
+bool SessionPool::drop_idle() {
+  Sessions dropped;
+  const std::lock_guard lock(mutex_);
+  dropped.swap(idle_);
+  idle_.reserve(most_idle_ + 1);
+  for (const auto& s : dropped) idle_bytes_ -= s->counted;
+  return !dropped.empty();
+}
+
 void SessionPool::keep_only(const std::vector<std::shared_ptr<const plan::Plan>>& plans) {
   Sessions dropped;
   const std::lock_guard lock(mutex_);

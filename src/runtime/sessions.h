@@ -15,6 +15,8 @@ struct Session {
   Session(std::shared_ptr<const plan::Plan> of, size_t inputs);
 
   std::shared_ptr<const plan::Plan> plan;
+  std::vector<const kernel::Device*> devices;  ///< with a memory of their own, on which it may compute
+  std::vector<std::string> remarks;            ///< what went otherwise than planned, for the prediction that has it
   ExecContext context;
   std::unique_ptr<Frame> frame;
   std::vector<std::vector<std::byte>> staging;  ///< by input: what had to be converted
@@ -41,6 +43,10 @@ class SessionPool {
   void give_up(const plan::Plan& plan);
   /// A session that was taken or made, on the thread that took it.
   void give_back(std::unique_ptr<Session> session);
+  /// As give_back, but the session is of no more use.
+  void discard(std::unique_ptr<Session> session);
+  /// Drops all that are idle; false: there was none.
+  bool drop_idle();
   /// Drops sessions for plans that are not among `plans`.
   void keep_only(const std::vector<std::shared_ptr<const plan::Plan>>& plans);
 

@@ -123,6 +123,45 @@ TEST_F(Regions, WithoutAcceleratorsThereIsNoDraft) {
   EXPECT_EQ(host_devices(options_).size(), 1u);
 }
 
+/// In memory that host and device share, an upload is written at once: its bytes must be free from the first step of
+/// every region that may still run.
+TEST(Lifetimes, OfUploadsBeginBeforeRegionsThatRun) {
+  const kernel::Device* device = &devices::simulator::device();
+  const auto planned = [&](bool waits) {
+    Plan plan;
+    for (int i = 0; i < 6; i++) {  // of the host: 0, 3; of the device: 1, 2 in region 0, 4, 5 in region 1
+      Place p;
+      p.type = ir::Type::tensor(ir::DType::fp32, {8});
+      p.root = i;
+      if (i % 3 != 0) p.device = device, p.region = i / 3;
+      plan.places.push_back(std::move(p));
+    }
+    plan.regions = {{.device = device, .uploads = {1}}, {.device = device, .uploads = {4}}};
+    const auto add = [&](Step::Kind kind, int region, std::vector<int> in, std::vector<int> out) {
+      Step s;
+      s.kind = kind;
+      s.region = region;
+      s.device = device;
+      s.in = std::move(in);
+      s.out = std::move(out);
+      plan.steps.push_back(std::move(s));
+    };
+    add(Step::Kind::transfer, 0, {0}, {1});
+    add(Step::Kind::run, 0, {1}, {2});
+    add(Step::Kind::submit, 0, {}, {});
+    if (waits) add(Step::Kind::wait, 0, {}, {});
+    add(Step::Kind::transfer, 1, {3}, {4});
+    add(Step::Kind::run, 1, {4}, {5});
+    add(Step::Kind::submit, 1, {}, {});
+    find_regions(plan);
+    find_lifetimes(plan, nullptr);
+    return plan;
+  };
+  const Plan running = planned(false), done = planned(true);
+  EXPECT_EQ(running.places[4].first, running.regions[0].first);
+  EXPECT_GT(done.places[4].first, done.places[2].last);
+}
+
 TEST(PlanCache, KnownPlansDoNotWaitForNewOnes) {
   PlanCache cache;
   const auto make = [] { return Result<std::shared_ptr<const Plan>>(std::make_shared<const Plan>()); };

@@ -8,7 +8,9 @@
 #include <memory>
 #include <optional>
 
+#include "checks.h"
 #include "command.h"
+#include "explain_units.h"
 #include "io/table.h"
 #include "json.h"
 #include "kernel_times.h"
@@ -28,6 +30,7 @@ struct Options {
   LoadOptions load;
   InputOptions input;
   bool measure = false, all = false, json = false;
+  std::string unit;     ///< whose refusals alone are shown; empty: none
   int predictions = 0;  ///< with measure; 0: as many as take about half a second
 };
 
@@ -207,6 +210,7 @@ std::string human(const ComputePlan& plan, const Options& options) {
   out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(),
                      options.all ? SIZE_MAX : 10);
   out += operations_text(plan, costs, options);
+  out += units_text(plan, options.all);
   out += kernel_times_text(plan, options.all);
   out += refusals_text(plan, options.all) + remarks_text(plan, options.all);
   return out;
@@ -238,6 +242,8 @@ Json machine(const ComputePlan& plan, const Options& options) {
   }
   json["devices"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.device; }));
   json["types"] = groups_json(grouped(plan, costs, [](const auto& o) { return o.type; }));
+  add_units(plan, json);
+  if (!options.unit.empty()) add_off_unit(plan, options.unit, json);
   json["operations"] = Json::array();
   for (const auto& operation : plan.operations) json["operations"].push_back(to_json(operation));
   json["remarks"] = Json::array();
@@ -261,7 +267,10 @@ int predictions_of(const Model& model, const Features& inputs, const Options& op
 }
 
 int explain(const Options& options) {
-  const Model model = load(options.load, configuration(options.load));
+  ModelConfiguration c = configuration(options.load);
+  if (options.unit == "gpu") c.compute_units = ComputeUnits::cpu_and_gpu;
+  if (options.unit == "neuralEngine") c.compute_units = ComputeUnits::cpu_and_neural_engine;
+  const Model model = load(options.load, c);
   Features inputs;
   if (!options.input.inputs.empty()) {
     const Inputs read = read_inputs(model, options.input);
@@ -271,7 +280,10 @@ int explain(const Options& options) {
     inputs = model.random_inputs(options.input.seed);
   }
   const ComputePlan plan = model.compute_plan(inputs, options.measure ? predictions_of(model, inputs, options) : 0);
-  print(options.json ? rendered(machine(plan, options)) : human(plan, options));
+  if (options.json)
+    print(rendered(machine(plan, options)));
+  else
+    print(options.unit.empty() ? human(plan, options) : off_unit_text(plan, options.unit));
   return 0;
 }
 
@@ -288,6 +300,9 @@ Command add_explain(CLI::App& parent) {
       ->check(CLI::Range(1, 1'000'000))
       ->needs(measure)
       ->option_text("N");
+  app->add_option("--unit", options->unit, "Only what stays off this unit and why: cpu, gpu or neuralEngine")
+      ->check(one_of({"cpu", "gpu", "neuralEngine"}))
+      ->option_text("UNIT");
   app->add_flag("--all", options->all, "Every operation, reason and remark, in order");
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON");

@@ -141,6 +141,20 @@ Json to_json(const PlannedOperation& operation) {
             {"outputs", operation.outputs},
             {"layout", operation.layout},
             {"estimatedSeconds", operation.estimated_seconds}};
+  if (operation.region >= 0) json["region"] = operation.region;
+  if (operation.type == "transfer") {
+    json["bytes"] = operation.bytes;
+    json["reason"] = operation.reason;
+  }
+  if (!operation.bids.empty()) json["units"] = Json::array();
+  for (const UnitBid& b : operation.bids) {
+    Json bid{{"device", b.device}, {"unit", b.unit}};
+    if (b.refusal.empty())
+      bid["seconds"] = b.seconds;
+    else
+      bid["refusal"] = b.refusal;
+    json["units"].push_back(std::move(bid));
+  }
   if (!operation.chosen_by.empty()) json["chosenBy"] = operation.chosen_by;
   if (!operation.shape.empty()) {
     json["shape"] = operation.shape;

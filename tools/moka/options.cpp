@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fstream>
 
 #include "checks.h"
 #include "text.h"
@@ -46,9 +47,21 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
                  "(default: $MOKA_CACHE, else off)")
       ->option_text("DIR");
   app.add_option("--pin", options.pins,
-                 "Run an operation, or all of a shape as explain --json writes it, by this kernel")
+                 "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX;\n"
+                 "the device's name, gpu or neuralEngine. The last pin that fits counts. Or by a kernel:\n"
+                 "one operation, or all of a shape as explain --json writes it")
       ->allow_extra_args(false)
-      ->option_text("OPERATION=KERNEL");
+      ->option_text("OPERATIONS=DEVICE|KERNEL");
+  app.add_option("--pins", options.pin_file, "A file of pins, one a line")->option_text("FILE");
+  app.add_flag("--strict", options.strict,
+               "Fail where a device refuses what is pinned to it, or stops while it runs, instead of using the CPU");
+  app.add_option("--rates", options.rates,
+                 "Measured rates of the units: a file, default for the user's own, or off\n"
+                 "(default: $MOKA_RATES, else default; moka rates)")
+      ->option_text("FILE");
+  app.add_option("--rules", options.rules,
+                 "More rules for the Neural Engine's preview (default: $MOKA_NEURAL_ENGINE_RULES)")
+      ->option_text("FILE");
 }
 
 void add_input_options(CLI::App& app, InputOptions& options) {
@@ -72,6 +85,33 @@ void add_input_options(CLI::App& app, InputOptions& options) {
       ->option_text("N");
 }
 
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw UsageError(fmt::format("--pins {}: the file cannot be read", path));
+  return text;
+}
+
+/// Devices have no dot in their names, kernels of a device have.
+void add_pins(const std::string& text, const std::string& from, ModelConfiguration& to) {
+  std::vector<Pin> pins;
+  try {
+    pins = parse_pins(text);
+  } catch (const Exception& e) {
+    throw UsageError(fmt::format("{}: {}", from, e.what()));
+  }
+  for (Pin& pin : pins) {
+    if (pin.device.find('.') != std::string::npos)
+      to.pinned_kernels[pin.operations] = pin.device;
+    else
+      to.pins.push_back(std::move(pin));
+  }
+}
+
+}  // namespace
+
 ModelConfiguration configuration(const LoadOptions& options) {
   ModelConfiguration c;
   if (options.compute_units == "cpuOnly") c.compute_units = ComputeUnits::cpu_only;
@@ -84,12 +124,11 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.device = options.device;
   c.kernel_cache = options.kernels;
   c.cache = options.cache;
-  for (const std::string& pin : options.pins) {
-    const size_t at = pin.rfind('=');
-    if (at == std::string::npos || at == 0 || at + 1 == pin.size())
-      throw UsageError(fmt::format("--pin {}: expected OPERATION=KERNEL", pin));
-    c.pinned_kernels[pin.substr(0, at)] = pin.substr(at + 1);
-  }
+  c.strict = options.strict;
+  c.rates = options.rates;
+  c.neural_engine_rules = options.rules;
+  if (!options.pin_file.empty()) add_pins(read_text(options.pin_file), options.pin_file, c);
+  for (const std::string& pin : options.pins) add_pins(pin, "--pin", c);
   return c;
 }
 
@@ -98,7 +137,8 @@ Model load(const LoadOptions& options, const ModelConfiguration& configuration) 
     return Model::load(options.path, configuration);
   } catch (const Exception& e) {
     std::error_code ignored;
-    const bool asked = !options.function.empty() || !options.device.empty() || !options.pins.empty();
+    const bool asked =
+        !options.function.empty() || !options.device.empty() || !options.pins.empty() || !options.pin_file.empty();
     if (e.kind() == ErrorKind::not_found && asked && std::filesystem::exists(options.path, ignored))
       throw UsageError(e.what());
     throw;

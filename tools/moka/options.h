@@ -18,12 +18,15 @@ struct LoadOptions {
   std::vector<int> processors;
   std::string kernels;            ///< ModelConfiguration::kernel_cache
   std::string cache;              ///< ModelConfiguration::cache
-  std::vector<std::string> pins;  ///< "operation=kernel"
+  std::vector<std::string> pins;  ///< "operations=device" or "operation=kernel"
+  std::string pin_file, rates, rules;
+  bool strict = false;
 };
 
 /// The positional MODEL alone.
 void add_model(CLI::App& app, LoadOptions& options);
-/// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin.
+/// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin,
+/// --pins, --strict, --rates, --rules.
 void add_load_options(CLI::App& app, LoadOptions& options);
 /// --input and what tells how files become inputs.
 void add_input_options(CLI::App& app, InputOptions& options);

@@ -2,6 +2,8 @@
 
 from typing import Any, List
 
+from .. import _moka
+
 __all__ = [
     "_MLCPUComputeDeviceProxy",
     "_MLGPUComputeDeviceProxy",
@@ -34,5 +36,18 @@ def cpu() -> Any:
     return MLCPUComputeDevice(_MLCPUComputeDeviceProxy())
 
 
+def of_unit(unit: str) -> Any:
+    """coremltools' object for "cpu", "gpu" or "neuralEngine"."""
+    from coremltools.models import compute_device as ct
+
+    if unit == "gpu":
+        return ct.MLGPUComputeDevice(_MLGPUComputeDeviceProxy())
+    if unit == "neuralEngine":
+        return ct.MLNeuralEngineComputeDevice(_MLNeuralEngineComputeDeviceProxy())
+    return cpu()
+
+
 def all_devices() -> List[Any]:
-    return [cpu()]
+    """The units of this machine: there is no Neural Engine off Apple's chips, its preview is none."""
+    units = [u.unit for u in _moka.read_rates("off")]
+    return [of_unit(u) for u in dict.fromkeys(units)] or [cpu()]

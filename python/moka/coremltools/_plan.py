@@ -1,6 +1,6 @@
 """The structure of a model and where its operations run, as coremltools' objects."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import _moka
 from . import _devices
@@ -52,25 +52,34 @@ class _MLModelStructureNeuralNetworkLayerProxy:
 class _MLComputePlanProxy:
     """Answers for one model. Subclasses of coremltools bring their own answers."""
 
-    def __init__(self, structure: Any = None, costs: Optional[Dict[str, float]] = None) -> None:
+    def __init__(
+        self,
+        structure: Any = None,
+        costs: Optional[Dict[str, float]] = None,
+        units: Optional[Dict[str, Tuple[str, List[str]]]] = None,
+    ) -> None:
         self._structure = structure
         self._costs = costs or {}
+        self._units = units or {}
 
     @property
     def model_structure(self) -> Any:
         return self._structure
 
-    def _usage(self) -> Any:
+    def _usage(self, name: str) -> Any:
         from coremltools.models.compute_plan import MLComputePlanDeviceUsage
 
-        device = _devices.cpu()
-        return MLComputePlanDeviceUsage(preferred_compute_device=device, supported_compute_devices=[device])
+        preferred, supported = self._units.get(name, ("cpu", ["cpu"]))
+        devices = {unit: _devices.of_unit(unit) for unit in supported}
+        return MLComputePlanDeviceUsage(
+            preferred_compute_device=devices[preferred], supported_compute_devices=list(devices.values())
+        )
 
     def get_compute_device_usage_for_mlprogram_operation(self, operation: Any) -> Any:
-        return None if operation.__proxy__.type == "const" else self._usage()
+        return None if operation.__proxy__.type == "const" else self._usage(operation.__proxy__.name)
 
     def get_compute_device_usage_for_neuralnetwork_layer(self, layer: Any) -> Any:
-        return self._usage()
+        return self._usage(layer.__proxy__.name)
 
     def get_estimated_cost_for_mlprogram_operation(self, operation: Any) -> Any:
         from coremltools.models.compute_plan import MLComputePlanCost
@@ -91,7 +100,15 @@ def plan_of(model: _moka.Model) -> Any:
     if total > 0:
         for p in plan.operations:
             costs[p.name] = min(1.0, costs.get(p.name, 0.0) + p.estimated_seconds / total)
-    return MLComputePlan(_MLComputePlanProxy(structure_of(model.structure()), costs))
+    units: Dict[str, Tuple[str, List[str]]] = {}
+    for p in plan.operations:
+        takes = [b.unit for b in p.bids if not b.refusal]
+        preferred = next((b.unit for b in p.bids if b.device == p.device), None)
+        if preferred is not None:
+            # What was fused into an operation runs where that does.
+            for name in (p.name, *p.fused):
+                units.setdefault(name, (preferred, list(dict.fromkeys(takes))))
+    return MLComputePlan(_MLComputePlanProxy(structure_of(model.structure()), costs, units))
 
 
 def structure_of(structure: _moka.ModelStructure) -> Any:

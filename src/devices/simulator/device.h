@@ -10,4 +10,15 @@ namespace moka::devices::simulator {
 /// is used only when it is named.
 const kernel::Device& device();
 
+/// What tests make the device do.
+struct Faults {
+  int lost_after = -1;           ///< submissions until it is lost; -1: never
+  size_t most_bytes = SIZE_MAX;  ///< of all its buffers together
+};
+/// From now on, for all queues. A device that was lost works again.
+void set_faults(const Faults& faults);
+/// Whether the host sees the device's memory: uploads and downloads are the values themselves. At first what the
+/// environment variable MOKA_SIMULATOR_UNIFIED says. For submissions that are compiled from now on.
+void set_unified(bool unified);
+
 }  // namespace moka::devices::simulator

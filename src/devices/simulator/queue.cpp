@@ -1,13 +1,16 @@
 #include "devices/simulator/queue.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <mutex>
 #include <random>
 #include <thread>
 
+#include "devices/simulator/device.h"
 #include "kernel/epilogue.h"
 
 namespace moka::devices::simulator {
@@ -19,10 +22,32 @@ namespace {
 constexpr size_t kAlignment = 256;
 constexpr int kLongestDelay = 50;  // microseconds
 
+std::atomic<int> lost_after{-1};
+std::atomic<size_t> most_bytes{SIZE_MAX}, used_bytes{0};
+
+std::atomic<bool>& unified() {
+  static std::atomic<bool> is = [] {
+    const char* v = std::getenv("MOKA_SIMULATOR_UNIFIED");
+    return v != nullptr && std::string_view(v) == "1";
+  }();
+  return is;
+}
+
+/// Counts a submission. Error device_lost with the one that loses the device and with all later ones.
+Status count_submission() {
+  for (int left = lost_after.load(); left >= 0;) {
+    if (left == 0) return fail(ErrorCode::device_lost, "the simulated device was lost");
+    if (lost_after.compare_exchange_weak(left, left - 1)) break;
+  }
+  return {};
+}
+
 class SimulatedMemory final : public Memory {
  public:
   size_t alignment() const override { return kAlignment; }
   Result<std::shared_ptr<Buffer>> allocate(size_t bytes) const override {
+    if (used_bytes.load() + bytes > most_bytes.load())
+      return fail(ErrorCode::out_of_budget, "no memory for a buffer of ", bytes, " bytes");
     try {
       return std::shared_ptr<Buffer>(std::make_shared<SimulatedBuffer>(bytes));
     } catch (const std::bad_alloc&) {
@@ -82,8 +107,10 @@ class Worker {
 
 /// A value that crosses: the host's copy of it and where it is in the device's memory.
 struct Crossing {
-  std::vector<std::byte> host;
+  std::vector<std::byte> host;  ///< empty: the host writes and reads the value itself
   BufferView at;
+  std::byte* data() { return host.empty() ? data_of(at) : host.data(); }
+  const std::byte* data() const { return host.empty() ? data_of(at) : host.data(); }
 };
 
 class SimulatedSubmission final : public Submission {
@@ -93,12 +120,13 @@ class SimulatedSubmission final : public Submission {
 
   Status add(std::span<const BufferView> views, std::vector<Crossing>& to) {
     for (const BufferView& v : views)
-      to.push_back({std::vector<std::byte>(MOKA_TRY(storage_bytes(v.dtype, v.shape, v.layout))), v});
+      to.push_back({std::vector<std::byte>(unified() ? 0 : MOKA_TRY(storage_bytes(v.dtype, v.shape, v.layout))), v});
     return {};
   }
-  std::byte* upload(size_t i) override { return uploads[i].host.data(); }
-  const std::byte* download(size_t i) const override { return downloads[i].host.data(); }
+  std::byte* upload(size_t i) override { return uploads[i].data(); }
+  const std::byte* download(size_t i) const override { return downloads[i].data(); }
   Status submit() override {
+    MOKA_TRY(count_submission());
     std::lock_guard lock(mutex_);
     running_ = true;
     worker_->add([this] {
@@ -160,7 +188,17 @@ class SimulatedQueue final : public Queue {
 
 SimulatedBuffer::SimulatedBuffer(size_t bytes) : Buffer(bytes), data_(new std::byte[bytes]) {
   std::memset(data_.get(), 0xff, bytes);
+  used_bytes += bytes;
 }
+
+SimulatedBuffer::~SimulatedBuffer() { used_bytes -= bytes(); }
+
+void set_faults(const Faults& faults) {
+  lost_after = faults.lost_after;
+  most_bytes = faults.most_bytes;
+}
+
+void set_unified(bool is) { unified() = is; }
 
 std::byte* data_of(const BufferView& v) { return static_cast<const SimulatedBuffer*>(v.buffer)->data() + v.offset; }
 

@@ -10,6 +10,7 @@ namespace moka::devices::simulator {
 class SimulatedBuffer final : public kernel::Buffer {
  public:
   explicit SimulatedBuffer(size_t bytes);
+  ~SimulatedBuffer() override;
   /// For the device's own thread.
   std::byte* data() const { return data_.get(); }
 

@@ -38,7 +38,7 @@ class Vulkan final : public kernel::Device {
   std::string description() const override { return found().description; }
   std::string identity() const override { return found().description; }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
-  int rank() const override { return -1; }
+  int rank() const override { return 50; }
   std::span<const KernelDef> kernels() const override { return found().kernels; }
   const kernel::Memory* memory() const override { return &memory_; }
   Result<std::unique_ptr<kernel::Queue>> open_queue() const override {

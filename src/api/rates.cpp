@@ -1,0 +1,160 @@
+#include "moka/rates.h"
+
+#include <algorithm>
+
+#include "api/internal.h"
+#include "base/processors.h"
+#include "runtime/cache_file.h"
+#include "runtime/rates.h"
+
+namespace moka {
+
+namespace api {
+
+namespace {
+
+/// The file that ModelConfiguration::rates stands for; empty: none.
+Result<std::string> rates_file(std::string file) {
+  if (file.empty())
+    if (const char* variable = std::getenv("MOKA_RATES"); variable != nullptr) file = variable;
+  if (file == "off") return std::string();
+  return file.empty() || file == "default" ? runtime::default_rates() : file;
+}
+
+/// The rates of one machine under one number of threads, and their file.
+class RatesFile {
+ public:
+  RatesFile(std::string path, std::span<const kernel::Device* const> devices, int threads) : path_(std::move(path)) {
+    std::copy_if(devices.begin(), devices.end(), std::back_inserter(hosts_),
+                 [](const auto* d) { return d->memory() == nullptr && d->unit() == kernel::ComputeUnit::cpu; });
+    machine_ = {hosts_.empty() ? std::string() : hosts_.front()->identity(), std::string(kernel::build()), threads};
+    if (path_.empty()) return;
+    auto text = runtime::read_cache_file(path_);
+    if (!text.ok() && text.error().code() == ErrorCode::not_found) return;
+    if (Status s = read(std::move(text)); !s.ok())
+      remark_ = cat("rates '", path_, "' are not used: ", s.error().to_string());
+  }
+
+  const runtime::KnownUnit* find(const kernel::Device& d) const {
+    for (const runtime::KnownUnit& u : known_)
+      if (u.device == d.name() && u.identity == d.identity()) return &u;
+    return nullptr;
+  }
+  Status measure(const kernel::Device& d) {
+    const kernel::UnitRates rates =
+        MOKA_TRY_IN(runtime::measure_unit(d, hosts_, machine_.threads), cat("device '", d.name(), "'"));
+    std::erase_if(known_, [&](const runtime::KnownUnit& u) { return u.device == d.name(); });
+    known_.push_back({std::string(d.name()), d.identity(), rates});
+    return {};
+  }
+  /// The numbers are rounded in the file: a later load must not plan by others.
+  Status save() {
+    auto before = runtime::read_cache_file(path_);
+    const std::string text = runtime::merged_rates(before.ok() ? *before : std::string(), machine_, known_);
+    known_ = MOKA_TRY(runtime::parse_rates(text, machine_));
+    return path_.empty() ? Status() : runtime::replace_cache_file(path_, text);
+  }
+  const std::string& path() const { return path_; }
+  const std::string& remark() const { return remark_; }
+
+ private:
+  Status read(Result<std::string> text) {
+    known_ = MOKA_TRY(runtime::parse_rates(MOKA_TRY(std::move(text)), machine_));
+    return {};
+  }
+  std::string path_, remark_;
+  std::vector<const kernel::Device*> hosts_;
+  runtime::RatesMachine machine_;
+  std::vector<runtime::KnownUnit> known_;
+};
+
+/// Devices without an identity have no rates of their own.
+bool is_measured(const kernel::Device& d) { return !d.identity().empty() && !d.kernels().empty(); }
+
+std::mutex measuring;
+
+}  // namespace
+
+ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
+                     int threads) {
+  ModelRates out;
+  std::vector<const kernel::Device*> units;
+  for (const kernel::Device* d : devices)
+    if (d->memory() != nullptr && is_measured(*d)) units.push_back(d);
+  if (units.empty()) return out;
+  const auto host = std::find_if(devices.begin(), devices.end(),
+                                 [](const auto* d) { return d->memory() == nullptr && is_measured(*d); });
+  if (host != devices.end()) units.insert(units.begin(), *host);
+  auto path = rates_file(configuration.rates);
+  if (!path.ok()) {
+    out.remark = path.error().to_string();
+    return out;
+  }
+  if (path->empty()) return out;
+  std::lock_guard lock(measuring);
+  RatesFile file(*path, devices, threads);
+  out.remark = file.remark();
+  bool is_new = false;
+  for (const kernel::Device* d : units) {
+    if (file.find(*d) != nullptr) continue;
+    if (Status s = file.measure(*d); !s.ok()) {
+      out.remark = s.error().to_string();
+      return out;
+    }
+    is_new = true;
+  }
+  if (is_new)
+    if (Status s = file.save(); !s.ok()) out.remark = s.error().to_string();
+  auto rates = std::make_shared<kernel::Rates>();
+  rates->source = *path;
+  for (const kernel::Device* d : units)
+    if (const runtime::KnownUnit* u = file.find(*d)) rates->units[std::string(d->name())] = u->rates;
+  out.rates = std::move(rates);
+  return out;
+}
+
+namespace {
+
+MachineRates machine_rates(const std::string& file, int threads, bool measures) {
+  ModelConfiguration all;
+  all.compute_units = ComputeUnits::cpu_and_gpu;
+  const Devices devices = unwrap(devices_for(all));
+  MachineRates out;
+  out.remarks = devices.remarks;
+  out.file = unwrap(rates_file(file));
+  RatesFile known(out.file, devices.list, threads > 0 ? threads : processors());
+  if (!known.remark().empty()) out.remarks.push_back(known.remark());
+  std::vector<const kernel::Device*> units;
+  for (const kernel::Device* d : devices.list)
+    if (is_measured(*d)) units.push_back(d);
+  std::stable_partition(units.begin(), units.end(), [](const auto* d) { return d->memory() == nullptr; });
+  if (measures) {
+    for (const kernel::Device* d : units) unwrap(known.measure(*d));
+    unwrap(known.save());
+  }
+  for (const kernel::Device* d : units) {
+    UnitRates r{std::string(d->name()), std::string(name_of(d->unit())), d->description()};
+    if (const runtime::KnownUnit* u = known.find(*d)) {
+      r.fp32 = u->rates.measured.fp32;
+      r.fp16 = u->rates.measured.fp16;
+      r.bytes = u->rates.measured.bytes;
+      r.launch = u->rates.launch;
+      r.transfer = u->rates.latency;
+      if (d->memory() != nullptr) r.transfer_bytes = u->rates.bytes_per_second;
+    }
+    out.units.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace api
+
+MachineRates measure_rates(const std::string& file, int threads) {
+  std::lock_guard lock(api::measuring);
+  return api::machine_rates(file, threads, true);
+}
+
+MachineRates read_rates(const std::string& file, int threads) { return api::machine_rates(file, threads, false); }
+
+}  // namespace moka

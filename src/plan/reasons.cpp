@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "plan/draft.h"
+
+namespace moka::plan {
+
+namespace {
+
+/// Values for which both ways are computed: each looks at the whole graph.
+constexpr size_t kMostCompared = 64;
+
+std::string microseconds(double seconds) {
+  const double us = seconds * 1e6;
+  const double rounded = us < 10 ? std::round(us * 10) / 10 : std::round(us);
+  return cat(rounded, " us");
+}
+
+class Reasons {
+ public:
+  Reasons(const Draft& draft, const CostGraph& graph, const Assignment& assignment)
+      : draft_(draft), graph_(graph), assignment_(assignment) {}
+
+  /// Why the value is made on one unit and read on another.
+  std::string of(const AssignedTransfer& t) {
+    const CostValue& v = graph_.values[static_cast<size_t>(t.value)];
+    const auto unit = [&](int node) { return assignment_.unit[static_cast<size_t>(node)]; };
+    if (t.from == 0 && v.producer < 0) return "an input";
+    if (t.from == 0) return why(v.producer, t.to);
+    const auto reader = std::find_if(v.consumers.begin(), v.consumers.end(), [&](int n) { return unit(n) == t.to; });
+    if (reader == v.consumers.end()) return "an output";
+    return why(*reader, t.from);
+  }
+
+ private:
+  /// Why the node is not on that unit.
+  std::string why(int node, int unit) {
+    const DraftOp& d = draft_.ops[static_cast<size_t>(node)];
+    const std::string& name = graph_.units[static_cast<size_t>(unit)].name;
+    const std::string op = cat("'", d.op->name, "' (", d.op->type_name(), ")");
+    if (graph_.at(node, unit) == kRefused) {
+      for (const Bid& b : d.bids)
+        if (b.device->name() == name && !b.refusal.empty()) return cat(name, " refuses ", op, ": ", b.refusal);
+      return cat(op, " belongs to the host");
+    }
+    if (is_pinned(node, unit)) return cat(op, " is pinned");
+    if (compared_++ >= kMostCompared) return cat(op, " costs less where it is");
+    const double more = change_if(graph_, assignment_, node, unit).total();
+    return more == kRefused ? std::string()
+                            : cat(op, " on ", name, " would cost ", microseconds(std::max(0.0, more)), " more");
+  }
+
+  bool is_pinned(int node, int unit) const { return graph_.at(node, unit) >= kUnpinned; }
+
+  const Draft& draft_;
+  const CostGraph& graph_;
+  const Assignment& assignment_;
+  size_t compared_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> reasons_of(const Draft& draft, const CostGraph& graph, const Assignment& assignment) {
+  Reasons reasons(draft, graph, assignment);
+  std::vector<std::string> out;
+  for (const AssignedTransfer& t : assignment.transfers) out.push_back(reasons.of(t));
+  return out;
+}
+
+}  // namespace moka::plan

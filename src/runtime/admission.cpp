@@ -1,0 +1,92 @@
+#include "runtime/admission.h"
+
+#include <algorithm>
+
+#include "base/processors.h"
+#include "runtime/sessions.h"
+
+namespace moka::runtime {
+
+void Turns::take(const void* model) {
+  std::unique_lock lock(mutex_);
+  if (free_ > 0) {
+    free_--;
+    return;
+  }
+  Waiting self;
+  waiting_[model].push_back(&self);
+  self.called.wait(lock, [&] { return self.is_called; });
+}
+
+void Turns::give_back() {
+  std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    free_++;
+    return;
+  }
+  auto next = waiting_.upper_bound(last_);
+  if (next == waiting_.end()) next = waiting_.begin();
+  last_ = next->first;
+  Waiting* called = next->second.front();
+  next->second.pop_front();
+  if (next->second.empty()) waiting_.erase(next);
+  called->is_called = true;
+  called->called.notify_one();
+}
+
+Turns& Turns::of(const kernel::Device& device) {
+  // Never destroyed: threads may predict while the process ends.
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::map<const kernel::Device*, Turns>;
+  std::lock_guard lock(mutex);
+  return all.try_emplace(&device, std::max(2, processors())).first->second;
+}
+
+DeviceSessions& DeviceSessions::shared() {
+  static auto& all = *new DeviceSessions;
+  return all;
+}
+
+void DeviceSessions::add(SessionPool& pool) {
+  std::lock_guard lock(pools_mutex_);
+  pools_.insert(&pool);
+}
+
+void DeviceSessions::remove(SessionPool& pool) {
+  std::lock_guard lock(pools_mutex_);
+  pools_.erase(&pool);
+}
+
+bool DeviceSessions::drop_idle() {
+  std::lock_guard lock(pools_mutex_);
+  bool any = false;
+  for (SessionPool* pool : pools_) any |= pool->drop_idle();
+  return any;
+}
+
+void DeviceSessions::started() {
+  std::lock_guard lock(mutex_);
+  running_++;
+}
+
+void DeviceSessions::ended() {
+  {
+    std::lock_guard lock(mutex_);
+    running_--;
+    ended_count_++;
+  }
+  ended_.notify_all();
+}
+
+uint64_t DeviceSessions::count_ended() const {
+  std::lock_guard lock(mutex_);
+  return ended_count_;
+}
+
+bool DeviceSessions::wait_for_end(uint64_t seen) {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return running_ == 0 || ended_count_ != seen; });
+  return ended_count_ != seen;
+}
+
+}  // namespace moka::runtime

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace moka::kernel {
+class Device;
+}
+
+/// What all models of a process share where they compute on devices with a memory of their own.
+namespace moka::runtime {
+
+class SessionPool;
+
+/// Lets at most `most` predictions compute at a time. Those that wait go by models in turn, and in the order of their
+/// arrival within a model: one that predicts a lot does not keep the others out. Thread-safe.
+class Turns {
+ public:
+  explicit Turns(int most) : free_(most) {}
+  /// Waits for a turn. `model`: tells models apart.
+  void take(const void* model);
+  void give_back();
+  /// The turns of a device, for all models: as many as there are processors, two at least.
+  static Turns& of(const kernel::Device& device);
+
+ private:
+  struct Waiting {
+    bool is_called = false;
+    std::condition_variable called;
+  };
+  std::mutex mutex_;
+  int free_;
+  std::map<const void*, std::deque<Waiting*>> waiting_;  ///< by model; no empty ones
+  const void* last_ = nullptr;                           ///< the model that was called last
+};
+
+/// Sessions of all models that hold memory of devices. Thread-safe.
+class DeviceSessions {
+ public:
+  static DeviceSessions& shared();
+
+  void add(SessionPool& pool);
+  void remove(SessionPool& pool);
+  /// Frees what idle sessions of all models hold. false: there was none.
+  bool drop_idle();
+
+  void started();
+  void ended();
+  /// How many have ended so far.
+  uint64_t count_ended() const;
+  /// Waits until one has ended since `count_ended` was `seen`. false: none is running.
+  bool wait_for_end(uint64_t seen);
+
+ private:
+  mutable std::mutex mutex_, pools_mutex_;
+  std::condition_variable ended_;
+  std::set<SessionPool*> pools_;
+  uint64_t ended_count_ = 0;
+  int running_ = 0;
+};
+
+}  // namespace moka::runtime

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "plan/plan.h"
+#include "runtime/frame.h"
+#include "runtime/rates.h"
+
+namespace moka::runtime {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Runs of each program; more where they are short.
+constexpr int kFewest = 3, kMost = 30;
+constexpr double kSeconds = 60e-3;
+/// Operations of a long chain beyond those of a short one.
+constexpr int kMore = 4;
+constexpr int64_t kElements = int64_t{4} << 20, kSmallSide = 256, kLargeSide = 1024;
+/// A product that takes less says little of large ones.
+constexpr double kShortProduct = 1e-3;
+constexpr int kInputs = 8;
+
+/// What a program of one kind of operation takes, and what its kernels estimate.
+struct Timed {
+  double seconds = 0, estimated = 0;
+};
+
+class Programs {
+ public:
+  Programs(const kernel::Device& device, std::span<const kernel::Device* const> hosts, int threads) {
+    options_.devices = {&device};
+    if (device.memory() != nullptr) options_.devices.insert(options_.devices.end(), hosts.begin(), hosts.end());
+    options_.threads = threads;
+    options_.strict = true;
+    options_.pinned_device = [&device](const ir::Op&) { return &device; };
+  }
+
+  /// `count` products of square matrices one after the other.
+  Result<Timed> products(int64_t side, int count, bool half) {
+    return timed(half, {{side, side}}, [&](ir::Builder& b, std::vector<ir::Value*> v) -> Result<ir::Value*> {
+      ir::Tensor weights = MOKA_TRY(ir::Tensor::zeros(ir::DType::fp32, {side, side}));
+      ir::Value* w = MOKA_TRY(b.constant("w", std::move(weights)));
+      for (int i = 0; i < count; i++) v[0] = MOKA_TRY(b.op("matmul", {{"x", v[0]}, {"y", w}}));
+      return v[0];
+    });
+  }
+  Result<Timed> elementwise(int64_t elements, int count) {
+    return timed(false, {{elements}}, [&](ir::Builder& b, std::vector<ir::Value*> v) -> Result<ir::Value*> {
+      for (int i = 0; i < count; i++) v[0] = MOKA_TRY(b.op(i % 2 == 0 ? "relu" : "abs", {{"x", v[0]}}));
+      return v[0];
+    });
+  }
+  /// Sums of `count` inputs of one element.
+  Result<Timed> inputs(int count) {
+    return timed(false, std::vector<ir::Shape>(static_cast<size_t>(count), ir::Shape{1}),
+                 [&](ir::Builder& b, std::vector<ir::Value*> v) -> Result<ir::Value*> {
+                   for (size_t i = 1; i < v.size(); i++) v[0] = MOKA_TRY(b.op("add", {{"x", v[0]}, {"y", v[i]}}));
+                   return MOKA_TRY(b.op("relu", {{"x", v[0]}}));
+                 });
+  }
+
+ private:
+  template <class Build>
+  Result<Timed> timed(bool half, const std::vector<ir::Shape>& shapes, Build build) {
+    ir::Function f("main", ir::Opset::ios17);
+    ir::Builder builder(ops::table(), f.body());
+    std::vector<ir::Value*> values;
+    std::vector<ir::Type> types;
+    std::vector<ir::Tensor> data;
+    for (const ir::Shape& s : shapes) {
+      types.push_back(ir::Type::tensor(ir::DType::fp32, s));
+      values.push_back(f.body().add_input(cat("x", values.size()), types.back()));
+      data.push_back(MOKA_TRY(ir::Tensor::zeros(ir::DType::fp32, s)));
+    }
+    ir::Value* result = MOKA_TRY(build(builder, values));
+    f.body().set_outputs({result});
+    for (const auto& op : f.body().ops())
+      for (size_t i = 0; half && i < op->output_count(); i++) op->output(i)->half = true;
+    plan::PlanOptions options = options_;
+    options.constants = std::make_shared<plan::ConstantPool>(nullptr);
+    auto plan = MOKA_TRY(plan::plan_block(f.body(), types, nullptr, options));
+    ExecContext context;
+    context.options = &options;
+    auto frame = MOKA_TRY(Frame::make(plan, nullptr, context));
+    for (size_t i = 0; i < data.size(); i++) frame->set_input(i, data[i].mutable_data());
+    MOKA_TRY(frame->run());
+    Timed out{HUGE_VAL, 0};
+    const auto start = Clock::now();
+    for (int i = 0; i < kMost; i++) {
+      const auto before = Clock::now();
+      MOKA_TRY(frame->run());
+      const auto after = Clock::now();
+      out.seconds = std::min(out.seconds, std::chrono::duration<double>(after - before).count());
+      if (i + 1 >= kFewest && std::chrono::duration<double>(after - start).count() > kSeconds) break;
+    }
+    for (const plan::Step& s : plan->steps)
+      if (s.kind == plan::Step::Kind::run && s.op != nullptr) out.estimated += s.choice->cost;
+    return out;
+  }
+
+  plan::PlanOptions options_;
+};
+
+/// Work per second of one more operation, as measured and as estimated.
+struct Rate {
+  double measured = 0, estimated = 0;
+};
+Rate rate_of(double work, const Timed& few, const Timed& more) {
+  const double seconds = (more.seconds - few.seconds) / kMore, estimated = (more.estimated - few.estimated) / kMore;
+  // A time that cannot be told from noise gives none.
+  if (!(seconds > 0.02 * few.seconds / kMore) || !(estimated > 0)) return {};
+  return {work / seconds, work / estimated};
+}
+
+}  // namespace
+
+Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
+                                       int threads) {
+  Programs programs(device, hosts, threads);
+  kernel::UnitRates out;
+  const auto products = [&](bool half) -> Result<Rate> {
+    for (int64_t side = kSmallSide;; side = kLargeSide) {
+      auto few = programs.products(side, 1, half);
+      if (!few.ok() && few.error().code() == ErrorCode::unsupported) return Rate{};
+      MOKA_TRY(std::move(few));
+      if (side == kSmallSide && few->seconds < kShortProduct) continue;
+      const Timed more = MOKA_TRY(programs.products(side, 1 + kMore, half));
+      return rate_of(2.0 * static_cast<double>(side * side * side), *few, more);
+    }
+  };
+  const Rate fp32 = MOKA_TRY(products(false));
+  const Rate fp16 = device.memory() != nullptr ? MOKA_TRY(products(true)) : Rate{};
+  out.measured.fp32 = fp32.measured;
+  out.estimated.fp32 = fp32.estimated;
+  out.measured.fp16 = fp16.measured;
+  out.estimated.fp16 = fp16.estimated;
+
+  auto few = programs.elementwise(kElements, 1);
+  if (!few.ok() && few.error().code() == ErrorCode::unsupported) return out;
+  MOKA_TRY(std::move(few));
+  const Timed more = MOKA_TRY(programs.elementwise(kElements, 1 + kMore));
+  const double bytes = 4.0 * static_cast<double>(kElements);
+  const Rate memory = rate_of(2 * bytes, *few, more);
+  out.measured.bytes = memory.measured;
+  out.estimated.bytes = memory.estimated;
+  if (device.memory() == nullptr) {
+    out.launch = out.latency = 0;
+    return out;
+  }
+  const Timed one = MOKA_TRY(programs.inputs(1)), many = MOKA_TRY(programs.inputs(kInputs));
+  out.latency = std::max(0.1e-6, (many.seconds - one.seconds) / (kInputs - 1));
+  out.launch = std::max(1e-6, one.seconds - 2 * out.latency);
+  const double work = memory.measured > 0 ? 2 * bytes / memory.measured : 0;
+  out.bytes_per_second = 2 * bytes / std::max(1e-9, few->seconds - one.seconds - work);
+  return out;
+}
+
+}  // namespace moka::runtime

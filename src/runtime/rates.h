@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernel/kernel.h"
+#include "kernel/rates.h"
+
+/// Measured rates of this machine's units, and the file that remembers them: JSON, a section for each machine and
+/// build.
+namespace moka::runtime {
+
+/// What rates hold for.
+struct RatesMachine {
+  std::string processor, build;
+  int threads = 1;
+};
+
+/// Runs products, elementwise operations and transfers on the device alone; half a second or so. What it refuses keeps
+/// the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. Errors: those of running.
+Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
+                                       int threads);
+
+/// A device by its name and identity.
+struct KnownUnit {
+  std::string device, identity;
+  kernel::UnitRates rates;
+};
+/// The units of `machine` in the text of a file. Errors: malformed, unsupported (a newer version).
+Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMachine& machine);
+/// The text with these units for `machine`; other sections stay. `before` may be empty or damaged.
+std::string merged_rates(std::string_view before, const RatesMachine& machine, std::span<const KnownUnit> units);
+
+/// The user's own: $XDG_CACHE_HOME/moka/rates.json, or in ~/.cache. Error not_found: neither is set.
+Result<std::string> default_rates();
+
+}  // namespace moka::runtime

@@ -1,0 +1,79 @@
+#include "runtime/admission.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace moka::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Turns, ModelsGoInTurnAndAModelInItsOrder) {
+  Turns turns(1);
+  const int a = 0, b = 0;
+  std::mutex mutex;
+  std::string order;
+  turns.take(&a);
+  std::vector<std::thread> threads;
+  const auto wait = [&](const void* model, char name) {
+    threads.emplace_back([&, model, name] {
+      turns.take(model);
+      {
+        std::lock_guard lock(mutex);
+        order += name;
+      }
+      turns.give_back();
+    });
+    std::this_thread::sleep_for(20ms);  // they arrive one by one
+  };
+  for (char name : {'1', '2', '3', '4'}) wait(&a, name);
+  wait(&b, 'b');
+  turns.give_back();
+  for (std::thread& t : threads) t.join();
+  ASSERT_EQ(order.size(), 5u);
+  // The other model does not wait for all four.
+  EXPECT_LE(order.find('b'), 1u) << order;
+  std::erase(order, 'b');
+  EXPECT_EQ(order, "1234");
+}
+
+TEST(Turns, AsManyAsThereAre) {
+  Turns turns(3);
+  std::atomic<int> now{0}, most{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; t++)
+    threads.emplace_back([&] {
+      for (int n = 0; n < 50; n++) {
+        turns.take(&turns);
+        const int count = ++now;
+        for (int seen = most; seen < count && !most.compare_exchange_weak(seen, count);) {
+        }
+        --now;
+        turns.give_back();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_LE(most, 3);
+}
+
+TEST(DeviceSessions, WaitEndsWhenOneEndsOrNoneRuns) {
+  DeviceSessions sessions;
+  EXPECT_FALSE(sessions.wait_for_end(sessions.count_ended()));
+  sessions.started();
+  const uint64_t seen = sessions.count_ended();
+  std::thread ender([&] {
+    std::this_thread::sleep_for(20ms);
+    sessions.ended();
+  });
+  EXPECT_TRUE(sessions.wait_for_end(seen));
+  ender.join();
+}
+
+}  // namespace
+}  // namespace moka::runtime

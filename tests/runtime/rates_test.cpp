@@ -1,0 +1,72 @@
+#include "runtime/rates.h"
+
+#include <gtest/gtest.h>
+
+namespace moka::runtime {
+namespace {
+
+const RatesMachine kMine{"a processor", "build 1", 2};
+
+KnownUnit unit(const std::string& device, double fp32) {
+  KnownUnit u{device, device + " 1.0", {}};
+  u.rates.measured = {fp32, 2 * fp32, 1e10};
+  u.rates.estimated = {1e11, 1e11, 2e10};
+  u.rates.launch = 5e-5;
+  u.rates.latency = 2e-6;
+  u.rates.bytes_per_second = 1.2e10;
+  return u;
+}
+
+std::vector<KnownUnit> parsed(const std::string& text, const RatesMachine& machine = kMine) {
+  auto units = parse_rates(text, machine);
+  EXPECT_TRUE(units.ok()) << text;
+  return units.ok() ? *units : std::vector<KnownUnit>{};
+}
+
+TEST(Rates, WhatIsWrittenIsRead) {
+  const auto units = parsed(merged_rates("", kMine, std::vector{unit("gpu", 1.23e11)}));
+  ASSERT_EQ(units.size(), 1u);
+  EXPECT_EQ(units[0].identity, "gpu 1.0");
+  EXPECT_DOUBLE_EQ(units[0].rates.measured.fp32, 1.23e11);
+  EXPECT_DOUBLE_EQ(units[0].rates.estimated.bytes, 2e10);
+  EXPECT_DOUBLE_EQ(units[0].rates.launch, 5e-5);
+}
+
+TEST(Rates, UnitsAreReplacedAndOtherMachinesStay) {
+  const RatesMachine other{"another processor", "build 1", 2};
+  std::string text = merged_rates("", other, std::vector{unit("gpu", 1e12)});
+  text = merged_rates(text, kMine, std::vector{unit("cpu", 1e10), unit("gpu", 1e11)});
+  text = merged_rates(text, kMine, std::vector{unit("gpu", 3e11)});
+  const auto mine = parsed(text);
+  ASSERT_EQ(mine.size(), 2u);
+  EXPECT_DOUBLE_EQ(mine[1].rates.measured.fp32, 3e11);
+  EXPECT_EQ(parsed(text, other).size(), 1u);
+  EXPECT_TRUE(parsed(text, {"a processor", "build 2", 2}).empty());
+  EXPECT_TRUE(parsed(text, {"a processor", "build 1", 4}).empty());
+}
+
+TEST(Rates, EveryCutAndEveryHostileNumberIsAnError) {
+  const std::string text = merged_rates("", kMine, std::vector{unit("gpu", 1e11)});
+  for (size_t n = 0; n + 2 < text.size(); n += 7) EXPECT_FALSE(parse_rates(text.substr(0, n), kMine).ok()) << n;
+  for (const char* bad : {"-1", "1e999", "\"fast\"", "null", "[1]"}) {
+    std::string broken = text;
+    const std::string key = "\"transferBytesPerSecond\": ";
+    const size_t at = broken.find(key) + key.size();
+    broken.replace(at, broken.find(',', at) - at, bad);
+    EXPECT_FALSE(parse_rates(broken, kMine).ok()) << bad;
+  }
+}
+
+TEST(Rates, ScaleTheKernelsOwnCosts) {
+  const kernel::UnitRates r = unit("gpu", 5e10).rates;
+  EXPECT_DOUBLE_EQ(r.scale(true, false), 2);  // estimated at 1e11, measured at 5e10
+  EXPECT_DOUBLE_EQ(r.scale(true, true), 1);
+  EXPECT_DOUBLE_EQ(r.scale(false, false), 2);
+  EXPECT_DOUBLE_EQ(kernel::UnitRates{}.scale(true, false), 1);
+  EXPECT_TRUE(kernel::is_product("conv"));
+  EXPECT_TRUE(kernel::is_product("matmul"));
+  EXPECT_FALSE(kernel::is_product("relu"));
+}
+
+}  // namespace
+}  // namespace moka::runtime

@@ -1,0 +1,208 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "api/api_util.h"
+#include "moka/rates.h"
+#include "temporary_folder.h"
+
+namespace moka::test {
+namespace {
+
+std::string op(const std::string& name, const std::string& type, const std::string& x) {
+  return "tensor<fp32, [1, 4, 8, 8]> " + name + " = " + type + "(x = " + x + ")[name = string(\"" + name + "\")];\n";
+}
+
+/// A chain of operations that no pass joins: their results are outputs.
+const std::string kChain =
+    program("tensor<fp32, [1, 4, 8, 8]> x",
+            op("enc_a", "exp", "x") + op("enc_b", "tanh", "enc_a") + op("encoder", "sigmoid", "enc_b") +
+                op("dec_a", "exp", "encoder") + op("dec_b", "tanh", "dec_a"),
+            "enc_a, enc_b, encoder, dec_a, dec_b");
+
+Model load(std::vector<Pin> pins, ModelConfiguration c = {}) {
+  c.pins = std::move(pins);
+  return Model::from_mil(kChain, c);
+}
+
+/// "name:device ..." of what the plan computes.
+std::string devices(const ComputePlan& plan) {
+  std::string out;
+  for (const PlannedOperation& o : plan.operations)
+    if (!o.kernel.empty()) out += (out.empty() ? "" : " ") + o.name + ":" + o.device;
+  return out;
+}
+
+std::string remark_of(const ComputePlan& plan, const std::string& pass) {
+  for (const PassRemark& r : plan.remarks)
+    if (r.pass == pass) return r.text;
+  return {};
+}
+
+TEST(Pins, AreParsedLineByLine) {
+  const auto pins = parse_pins("# all\n*=cpu\n\n  type:conv = gpu # but these\nscope:enc=reference\n");
+  ASSERT_EQ(pins.size(), 3u);
+  EXPECT_EQ(pins[1].operations, "type:conv");
+  EXPECT_EQ(pins[1].device, "gpu");
+  EXPECT_EQ(pins[2].operations, "scope:enc");
+  expect_error(ErrorKind::invalid_argument, {"line 2", "expected OPERATIONS=DEVICE", "'conv'"},
+               [] { parse_pins("a=cpu\nconv\n"); });
+  expect_error(ErrorKind::invalid_argument, {"line 1", "'=cpu'"}, [] { parse_pins("=cpu"); });
+}
+
+TEST(Pins, ByNameTypeAndScope) {
+  EXPECT_EQ(devices(load({{"enc_b", "reference"}}).compute_plan()),
+            "enc_a:cpu enc_b:reference encoder:cpu dec_a:cpu dec_b:cpu");
+  EXPECT_EQ(devices(load({{"enc_*", "reference"}}).compute_plan()),
+            "enc_a:reference enc_b:reference encoder:cpu dec_a:cpu dec_b:cpu");
+  EXPECT_EQ(devices(load({{"type:exp", "reference"}}).compute_plan()),
+            "enc_a:reference enc_b:cpu encoder:cpu dec_a:reference dec_b:cpu");
+  // "encoder" does not continue "enc" behind a letter that ends it.
+  EXPECT_EQ(devices(load({{"scope:enc", "reference"}}).compute_plan()),
+            "enc_a:reference enc_b:reference encoder:cpu dec_a:cpu dec_b:cpu");
+}
+
+TEST(Pins, TheLastThatFitsCounts) {
+  EXPECT_EQ(devices(load({{"*", "reference"}, {"*_b", "cpu"}}).compute_plan()),
+            "enc_a:reference enc_b:cpu encoder:reference dec_a:reference dec_b:cpu");
+}
+
+TEST(Pins, BringADeviceWithAMemoryOfItsOwn) {
+  const Model m = load({{"dec_*", "simulator"}});
+  const ComputePlan plan = m.compute_plan();
+  EXPECT_NE(devices(plan).find("dec_a:simulator dec_b:simulator"), std::string::npos) << devices(plan);
+  const Features in = m.random_inputs(), expected = load({}).predict(in), got = m.predict(in);
+  const auto a = values(expected.array("dec_b")), b = values(got.array("dec_b"));
+  for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-4 * std::max(1.0, std::fabs(a[i])));
+}
+
+TEST(Pins, ThatAreRefusedAreRemarksOrErrors) {
+  const std::string text =
+      program("tensor<fp32, [8]> x",
+              "tensor<fp32, [8]> noise = random_normal(shape = tensor<int32, [1]>([8]))[name = "
+              "string(\"noise\")];\ntensor<fp32, [8]> y = add(x = noise, y = x)[name = string(\"y\")];\n",
+              "y");
+  ModelConfiguration c;
+  c.pins = {{"*", "simulator"}};
+  EXPECT_EQ(
+      remark_of(Model::from_mil(text, c).compute_plan(), "pins"),
+      "device 'simulator' refuses 1 operation that is pinned to it, 'noise' (random_normal): simulator.reference: "
+      "state that the host keeps");
+  c.strict = true;
+  expect_error(
+      ErrorKind::unsupported,
+      {"'noise' (random_normal) is pinned to device 'simulator', which refuses it", "state that the host keeps"},
+      [&] { Model::from_mil(text, c); });
+}
+
+TEST(Pins, ThatNameNothing) {
+  expect_error(ErrorKind::not_found, {"operation 'zz', pinned to device 'cpu', is not in the optimized program"}, [] {
+    load({{"zz", "cpu"}});
+  });
+  EXPECT_EQ(remark_of(load({{"zz*", "cpu"}}).compute_plan(), "devices"),
+            "'zz*', pinned to device 'cpu', names no operation");
+  expect_error(ErrorKind::not_found, {"pin 'enc_a'", "expected one of", "'cpu'", "got 'tpu'"}, [] {
+    load({{"enc_a", "tpu"}});
+  });
+}
+
+TEST(Units, CpuOnlyNeverUsesAnotherUnit) {
+  ModelConfiguration c;
+  c.compute_units = ComputeUnits::cpu_only;
+  expect_error(ErrorKind::not_found, {"pin 'enc_a'", "device 'simulator' is not among the compute units"}, [&] {
+    load({{"enc_a", "simulator"}}, c);
+  });
+  for (const PlannedOperation& o : load({}, c).compute_plan().operations)
+    for (const UnitBid& b : o.bids) EXPECT_EQ(b.unit, "cpu");
+}
+
+TEST(Units, CpuAndGpuAsksTheGpuOrSaysWhyThereIsNone) {
+  ModelConfiguration c;
+  c.compute_units = ComputeUnits::cpu_and_gpu;
+  c.rates = "off";
+  const ComputePlan plan = load({}, c).compute_plan();
+  bool is_asked = false;
+  for (const PlannedOperation& o : plan.operations)
+    for (const UnitBid& b : o.bids) is_asked |= b.unit == "gpu";
+  EXPECT_NE(is_asked, remark_of(plan, "devices").starts_with("device 'vulkan' is not used: no GPU"));
+}
+
+TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {
+  ModelConfiguration c;
+  const Model m = Model::from_mil(program("tensor<fp32, [1, 4, 8, 8]> x",
+                                          op("a", "exp", "x") + op("b", "tanh", "a") + op("c", "sigmoid", "b"), "c"),
+                                  [&] {
+                                    c.pins = {{"b", "simulator"}, {"a", "cpu"}, {"c", "cpu"}};
+                                    return c;
+                                  }());
+  const ComputePlan plan = m.compute_plan();
+  ASSERT_EQ(plan.regions.size(), 1u);
+  EXPECT_EQ(plan.regions[0].device, "simulator");
+  EXPECT_EQ(plan.regions[0].operations, 1u);
+  EXPECT_EQ(plan.regions[0].upload_bytes, 1024u);
+  EXPECT_EQ(plan.regions[0].download_bytes, 1024u);
+  EXPECT_GT(plan.regions[0].launch, 0);
+  EXPECT_TRUE(std::isinf(plan.regions[0].saves));
+  EXPECT_GT(plan.cost.transfers, 0);
+  EXPECT_EQ(plan.rates, "table");
+  std::vector<std::string> reasons;
+  for (const PlannedOperation& o : plan.operations) {
+    if (o.type == "transfer") {
+      EXPECT_EQ(o.bytes, 1024u);
+      reasons.push_back(o.name + ": " + o.reason);
+    }
+    if (o.name != "b" || o.kernel.empty()) continue;
+    EXPECT_EQ(o.region, 0);
+    ASSERT_EQ(o.bids.size(), 2u);
+    EXPECT_EQ(o.bids[0].device + " " + o.bids[0].unit, "cpu cpu");
+    EXPECT_EQ(o.bids[1].device + " " + o.bids[1].unit, "simulator gpu");
+    EXPECT_EQ(o.chosen_by, "pin");
+  }
+  EXPECT_EQ(reasons, (std::vector<std::string>{"a: 'a' (exp) is pinned", "b: 'c' (sigmoid) is pinned"}));
+}
+
+TEST(Units, NothingIsTransferredThatCostsMoreThanItSaves) {
+  // One operation is pinned to the device; its neighbours stay where a transfer costs less than their work would save.
+  const ComputePlan plan = load({{"encoder", "simulator"}}).compute_plan();
+  for (const PlannedOperation& o : plan.operations)
+    if (o.type == "transfer") EXPECT_FALSE(o.reason.empty()) << o.name;
+}
+
+class RatesOf : public ::testing::Test {
+ protected:
+  TemporaryFolder folder;
+  std::string file = folder / "rates.json";
+};
+
+TEST_F(RatesOf, ThisMachineAreMeasuredOnceAndKept) {
+  const MachineRates measured = measure_rates(file, 1);
+  ASSERT_FALSE(measured.units.empty());
+  EXPECT_EQ(measured.units[0].device, "cpu");
+  EXPECT_GT(measured.units[0].fp32, 1e8);
+  EXPECT_LT(measured.units[0].fp32, 1e14);
+  EXPECT_GT(measured.units[0].bytes, 1e8);
+  const MachineRates known = read_rates(file, 1);
+  ASSERT_EQ(known.units.size(), measured.units.size());
+  for (size_t i = 0; i < known.units.size(); i++) {
+    EXPECT_EQ(known.units[i].fp32, measured.units[i].fp32);
+    EXPECT_EQ(known.units[i].bytes, measured.units[i].bytes);
+    EXPECT_EQ(known.units[i].launch, measured.units[i].launch);
+  }
+  // Another number of threads is another machine.
+  EXPECT_EQ(read_rates(file, 2).units[0].fp32, 0);
+}
+
+TEST_F(RatesOf, ADamagedFileAreNotUsed) {
+  std::ofstream(file) << "{\"format\": \"moka unit rates\", \"version\": 1, \"machines\": [";
+  const MachineRates known = read_rates(file, 1);
+  ASSERT_FALSE(known.remarks.empty());
+  EXPECT_NE(known.remarks.back().find("are not used: "), std::string::npos) << known.remarks.back();
+  EXPECT_EQ(known.units[0].fp32, 0);
+}
+
+}  // namespace
+}  // namespace moka::test

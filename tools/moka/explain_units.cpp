@@ -1,0 +1,205 @@
+#include "explain_units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "io/table.h"
+#include "print.h"
+#include "text.h"
+
+namespace moka::cli {
+
+namespace {
+
+constexpr size_t kShown = 20;
+
+using io::Align;
+using io::Shrink;
+
+std::string bytes(size_t n) { return format_bytes(static_cast<double>(n)); }
+
+bool has_choice(const ComputePlan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(), [](const auto& o) { return o.bids.size() > 1; });
+}
+
+std::string cost_text(const ComputePlan& plan) {
+  const PlannedCost& c = plan.cost;
+  const double total = c.compute + c.transfers + c.launches;
+  if (total <= 0) return {};
+  std::string out = "\n" + bold("the choice between units") + "\n";
+  out += fact("costs", fmt::format("{}: {} of work, {} of transfers, {} of submissions", format_seconds(total),
+                                   format_seconds(c.compute), format_seconds(c.transfers), format_seconds(c.launches)));
+  if (std::isfinite(c.on_host)) out += fact("on the CPU", format_seconds(c.on_host));
+  out += fact("it is", c.is_optimal ? "the cheapest of all" : "the cheapest that was found");
+  return out + fact("rates", plan.rates == "table" ? "a careful table; 'moka rates' measures them" : plan.rates);
+}
+
+std::string regions_text(const ComputePlan& plan) {
+  if (plan.regions.empty()) return {};
+  io::Table table({{"region", Align::right},
+                   {"device"},
+                   {"operations", Align::right},
+                   {"uploads", Align::right},
+                   {"downloads", Align::right},
+                   {"takes", Align::right},
+                   {"saves", Align::right}});
+  for (size_t i = 0; i < plan.regions.size(); ++i) {
+    const PlannedRegion& r = plan.regions[i];
+    const std::string saves = !std::isfinite(r.saves) ? "pinned" : r.saves > 0 ? format_seconds(r.saves) : "";
+    table.add_row({std::to_string(i + 1), r.device, format_count(static_cast<int64_t>(r.operations)),
+                   bytes(r.upload_bytes), bytes(r.download_bytes), format_seconds(r.seconds + r.launch), saves});
+  }
+  return "\n" + table_text(table);
+}
+
+std::string transfers_text(const ComputePlan& plan, bool all) {
+  std::vector<const PlannedOperation*> shown;
+  for (const PlannedOperation& o : plan.operations)
+    if (o.type == "transfer") shown.push_back(&o);
+  if (shown.empty()) return {};
+  const size_t count = shown.size();
+  if (!all && count > kShown) {
+    std::stable_sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+    shown.resize(kShown);
+  }
+  io::Table table(
+      {{"transfer", Shrink::middle}, {"bytes", Align::right}, {"region", Align::right}, {"why", Shrink::wrap}});
+  for (const PlannedOperation* o : shown)
+    table.add_row({o->name, format_count(static_cast<int64_t>(o->bytes)), std::to_string(o->region + 1), o->reason});
+  std::string out = "\n" + table_text(table);
+  if (count > shown.size())
+    out += dim(fmt::format("the {} largest of {}; --all shows them all", shown.size(),
+                           plural(static_cast<int64_t>(count), "transfer"))) +
+           "\n";
+  return out;
+}
+
+double chosen_seconds(const PlannedOperation& o) {
+  for (const UnitBid& b : o.bids)
+    if (b.device == o.device && b.refusal.empty()) return b.seconds;
+  return 0;
+}
+
+std::string bids_text(const ComputePlan& plan, bool all) {
+  std::vector<std::string> devices;
+  std::vector<const PlannedOperation*> shown;
+  for (const PlannedOperation& o : plan.operations) {
+    if (o.bids.size() < 2) continue;
+    shown.push_back(&o);
+    for (const UnitBid& b : o.bids)
+      if (std::find(devices.begin(), devices.end(), b.device) == devices.end()) devices.push_back(b.device);
+  }
+  const size_t count = shown.size();
+  if (!all && count > kShown) {
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const auto* a, const auto* b) { return chosen_seconds(*a) > chosen_seconds(*b); });
+    shown.resize(kShown);
+  }
+  std::vector<io::Table::Column> columns{{"operation", Shrink::middle}, {"type"}};
+  for (const std::string& d : devices) columns.push_back({d, Align::right});
+  columns.push_back({"refused, since", Shrink::wrap});
+  io::Table table(std::move(columns));
+  for (const PlannedOperation* o : shown) {
+    std::vector<std::string> row{o->name, o->type};
+    std::string refusals;
+    for (const std::string& device : devices) {
+      std::string cell;
+      for (const UnitBid& b : o->bids) {
+        if (b.device != device) continue;
+        cell = !b.refusal.empty() ? "refused" : format_seconds(b.seconds) + (b.device == o->device ? " *" : "");
+        if (!b.refusal.empty()) refusals += (refusals.empty() ? "" : "; ") + b.refusal;
+      }
+      row.push_back(cell);
+    }
+    row.push_back(refusals);
+    table.add_row(std::move(row));
+  }
+  std::string out = "\n" + table_text(table) + dim("* where it runs");
+  if (count > shown.size())
+    out += dim(fmt::format("; the {} most expensive of {}; --all shows every one", shown.size(),
+                           plural(static_cast<int64_t>(count), "operation")));
+  return out + "\n";
+}
+
+struct OffUnit {
+  size_t takes = 0;                                                       ///< operations that the unit would run
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  ///< and the operations
+};
+
+OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {
+  OffUnit out;
+  std::map<std::string, std::vector<std::string>> reasons;
+  for (const PlannedOperation& o : plan.operations) {
+    if (o.kernel.empty()) continue;
+    const auto bid = std::find_if(o.bids.begin(), o.bids.end(), [&](const UnitBid& b) { return b.unit == unit; });
+    if (bid == o.bids.end())
+      reasons["the unit was not asked"].push_back(o.name);
+    else if (!bid->refusal.empty())
+      reasons[bid->refusal].push_back(o.name);
+    else
+      out.takes++;
+  }
+  for (auto& [reason, names] : reasons) out.reasons.emplace_back(reason, std::move(names));
+  std::stable_sort(out.reasons.begin(), out.reasons.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  return out;
+}
+
+}  // namespace
+
+std::string units_text(const ComputePlan& plan, bool all) {
+  if (!has_choice(plan)) return {};
+  return cost_text(plan) + regions_text(plan) + transfers_text(plan, all) + bids_text(plan, all);
+}
+
+std::string off_unit_text(const ComputePlan& plan, const std::string& unit) {
+  const OffUnit off = off_unit(plan, unit);
+  size_t stays = 0;
+  for (const auto& [reason, names] : off.reasons) stays += names.size();
+  std::string out = fact("unit", unit);
+  if (unit == "neuralEngine")
+    out += fact("preview",
+                "there is no Neural Engine off Apple's chips; rules that public sources document say what "
+                "it would run, and the CPU computes that, rounded to float16");
+  out += fact("takes", plural(static_cast<int64_t>(off.takes), "operation"));
+  out += fact("stays off", plural(static_cast<int64_t>(stays), "operation"));
+  if (off.reasons.empty()) return out;
+  io::Table table({{"operations", Align::right}, {"for example", Shrink::middle}, {"why", Shrink::wrap}});
+  for (const auto& [reason, names] : off.reasons)
+    table.add_row({format_count(static_cast<int64_t>(names.size())), names[0], reason});
+  return out + "\n" + table_text(table);
+}
+
+void add_units(const ComputePlan& plan, Json& json) {
+  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
+  const PlannedCost& c = plan.cost;
+  json["rates"] = plan.rates;
+  json["cost"] = {{"computeSeconds", c.compute},
+                  {"transferSeconds", c.transfers},
+                  {"launchSeconds", c.launches},
+                  {"onHostSeconds", finite(c.on_host)},
+                  {"isOptimal", c.is_optimal}};
+  json["regions"] = Json::array();
+  for (const PlannedRegion& r : plan.regions)
+    json["regions"].push_back({{"device", r.device},
+                               {"operations", r.operations},
+                               {"uploadBytes", r.upload_bytes},
+                               {"downloadBytes", r.download_bytes},
+                               {"seconds", r.seconds},
+                               {"launchSeconds", r.launch},
+                               {"savesSeconds", finite(r.saves)}});
+}
+
+void add_off_unit(const ComputePlan& plan, const std::string& unit, Json& json) {
+  const OffUnit off = off_unit(plan, unit);
+  json["unit"] = unit;
+  json["takes"] = off.takes;
+  json["staysOff"] = Json::array();
+  for (const auto& [reason, names] : off.reasons)
+    json["staysOff"].push_back({{"reason", reason}, {"operations", names}});
+}
+
+}  // namespace moka::cli

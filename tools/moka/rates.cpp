@@ -1,0 +1,85 @@
+#include "moka/rates.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "checks.h"
+#include "command.h"
+#include "io/table.h"
+#include "json.h"
+#include "print.h"
+#include "text.h"
+
+namespace moka::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  int threads = 0;
+  bool known = false, json = false;
+};
+
+std::string per_second(double v, std::string_view unit) {
+  return v > 0 ? fmt::format("{} {}", format_number(v / 1e9), unit) : "";
+}
+
+std::string human(const MachineRates& rates) {
+  io::Table table({{"device", io::Align::left},
+                   {"fp32", io::Align::right},
+                   {"fp16", io::Align::right},
+                   {"memory", io::Align::right},
+                   {"submission", io::Align::right},
+                   {"transfer", io::Align::right},
+                   {"of", io::Align::right}});
+  for (const UnitRates& u : rates.units)
+    table.add_row({u.device, per_second(u.fp32, "GF/s"), per_second(u.fp16, "GF/s"), per_second(u.bytes, "GB/s"),
+                   u.launch > 0 ? format_seconds(u.launch) : "", u.transfer > 0 ? format_seconds(u.transfer) : "",
+                   per_second(u.transfer_bytes, "GB/s")});
+  std::string out = table_text(table) + "\n";
+  for (const UnitRates& u : rates.units) out += fact(u.device, u.description);
+  for (const std::string& remark : rates.remarks) out += fact("remark", remark);
+  return out + fact("file", rates.file.empty() ? "none: rates are off" : rates.file);
+}
+
+Json machine(const MachineRates& rates) {
+  Json json{{"file", rates.file}, {"units", Json::array()}, {"remarks", rates.remarks}};
+  for (const UnitRates& u : rates.units)
+    json["units"].push_back({{"device", u.device},
+                             {"unit", u.unit},
+                             {"description", u.description},
+                             {"fp32", u.fp32},
+                             {"fp16", u.fp16},
+                             {"bytesPerSecond", u.bytes},
+                             {"launchSeconds", u.launch},
+                             {"transferSeconds", u.transfer},
+                             {"transferBytesPerSecond", u.transfer_bytes}});
+  return json;
+}
+
+}  // namespace
+
+Command add_rates(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("rates", "Measure what each unit of this machine does in a second");
+  app->add_option("--rates", options->file,
+                  "The file that keeps them, default for the user's own, or off\n(default: $MOKA_RATES, else default)")
+      ->option_text("FILE");
+  app->add_option("--threads", options->threads, "Threads of one prediction (default: one for each core)")
+      ->check(whole_number(1, 1024))
+      ->option_text("N");
+  app->add_flag("--known", options->known, "Measure nothing, show what the file has");
+  app->add_flag("--json", options->json, "Answer in JSON, in bytes, operations and seconds");
+  app->footer(
+      "Plans for several units compare them by these rates. A GPU is also measured when it is first used.\n"
+      "Example: moka rates");
+  return {app, "moka rates", [options] {
+            const MachineRates rates = options->known ? read_rates(options->file, options->threads)
+                                                      : measure_rates(options->file, options->threads);
+            print(options->json ? rendered(machine(rates)) : human(rates));
+            return 0;
+          }};
+}
+
+}  // namespace moka::cli

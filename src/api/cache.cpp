@@ -10,6 +10,7 @@
 
 #include "api/internal.h"
 #include "base/checksum.h"
+#include "kernel/code_cache.h"
 #include "plan/packed_cache.h"
 
 namespace moka {
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEnding = ".packed";
+constexpr std::string_view kEnding = ".packed", kCodeEnding = ".pipelines";
 constexpr uintmax_t kMostBytes = uintmax_t{8} << 30;  // of a folder
 
 Result<std::string> folder_of(std::string cache) {
@@ -46,7 +47,8 @@ std::vector<File> files_in(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
-    if (!it->path().filename().string().ends_with(kEnding) || !it->is_regular_file(gone)) continue;
+    const std::string name = it->path().filename().string();
+    if (!(name.ends_with(kEnding) || name.ends_with(kCodeEnding)) || !it->is_regular_file(gone)) continue;
     File f{it->path(), it->file_size(gone), it->last_write_time(gone)};
     if (!gone) out.push_back(std::move(f));
   }
@@ -105,12 +107,19 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
   scope += cat("\nbuild ", plan::build());
   out.cache = std::make_shared<plan::PackedCache>((fs::path(out.folder) / (name + std::string(kEnding))).string(),
                                                   std::move(scope), path.string());
+  for (const kernel::Device* d : devices)
+    if (const auto* compiler = dynamic_cast<const kernel::CodeCache*>(d)) {
+      out.compilers.push_back(compiler);
+      if (Status s = compiler->read_code(out.folder); !s.ok()) warn(s.error().to_string());
+    }
   return out;
 }
 
 void PackedWeights::save() const {
   if (!cache) return;
   if (cache->save()) trim(folder, cache->path());
+  for (const kernel::CodeCache* c : compilers)
+    if (Status s = c->write_code(folder); !s.ok()) warn(s.error().to_string());
 }
 
 void PackedWeights::tell() const {
@@ -127,6 +136,7 @@ std::string cache_folder(const std::string& cache) { return api::unwrap(folder_o
 std::vector<CachedModel> cached_models(const std::string& folder) {
   std::vector<CachedModel> out;
   for (const File& f : files_in(folder)) {
+    if (f.path.extension() != kEnding) continue;
     CachedModel m{f.path.string(), {}, static_cast<size_t>(f.bytes)};
     if (auto file = map_file(m.file); file.ok())
       if (auto parsed = plan::parse_packed_file(*file); parsed.ok()) {

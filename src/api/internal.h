@@ -9,6 +9,7 @@
 #include "format/model_file.h"
 #include "import/outline.h"
 #include "ir/tensor.h"
+#include "kernel/code_cache.h"
 #include "moka/model.h"
 #include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
@@ -130,7 +131,8 @@ Status check_pins(const plan::KernelChoices& choices, const ir::Function& functi
 /// The packed weights that earlier loads of a model kept.
 struct PackedWeights {
   std::string folder;
-  std::shared_ptr<plan::PackedCache> cache;  ///< nullptr: none
+  std::shared_ptr<plan::PackedCache> cache;         ///< nullptr: none
+  std::vector<const kernel::CodeCache*> compilers;  ///< devices that keep compiled kernels in the folder
   /// Writes what is new. That it could not is a remark.
   void save() const;
   /// Says on standard error what is wrong with the file, and notes when it was used.

@@ -498,7 +498,7 @@ class Observer final : public runtime::TraceSink {
   }
   void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
     const bool arrives = step.kind == plan::Step::Kind::transfer;
-    if ((step.op == nullptr && !arrives) || step.region >= 0 != arrives) return;
+    if ((step.op == nullptr && !arrives) || (step.region >= 0) != arrives) return;
     for (size_t i = 0; i < out.size(); i++) {
       const plan::Place& p = plan.places[static_cast<size_t>(step.out[i])];
       if (p.device != nullptr || !p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;

@@ -348,7 +348,46 @@ class Tune(Case):
         self.assertEqual((planned["kernel"], planned["chosenBy"]), ("reference", "pin"))
         self.assertIn("does not exist", self.ends(2, "explain", model, "--pin", "z=cpu.conv.fast").stderr)
         self.assertIn("'y', pinned", self.ends(2, "explain", model, "--pin", "y=reference").stderr)
-        self.assertIn("expected OPERATION=KERNEL", self.ends(2, "explain", model, "--pin", "z").stderr)
+        self.assertIn("expected OPERATIONS=DEVICE", self.ends(2, "explain", model, "--pin", "z").stderr)
+
+    def test_pins_of_devices(self):
+        model = self.convolution()
+        pins = self.folder / "my.pins"
+        pins.write_text("# all\n*=reference\ntype:conv = simulator\n")
+        plan = self.answer("explain", model, "--pins", pins)
+        planned = next(o for o in plan["operations"] if o["name"] == "z")
+        self.assertEqual((planned["device"], planned["chosenBy"], planned["region"]), ("simulator", "pin", 0))
+        self.assertEqual({u["device"] for u in planned["units"]}, {"cpu", "simulator"})
+        self.assertEqual([r["device"] for r in plan["regions"]], ["simulator"])
+        reasons = [(o["bytes"] > 0, o["reason"]) for o in plan["operations"] if o["type"] == "transfer"]
+        self.assertIn((True, "an input"), reasons)
+        self.assertEqual(plan["rates"], "table")
+        shown = self.ends(0, "explain", model, "--pins", pins, "--all").stdout
+        for text in ("the choice between units", "region", "transfer", "refused, since", "* where it runs"):
+            self.assertIn(text, shown)
+        self.assertIn("line 1: expected OPERATIONS=DEVICE", self.ends(2, "explain", model, "--pin", "conv").stderr)
+        self.assertIn("got 'tpu'", self.ends(2, "explain", model, "--pin", "*=tpu").stderr)
+        self.assertIn("cannot be read", self.ends(2, "explain", model, "--pins", self.folder / "none").stderr)
+        self.assertIn("not among the compute units",
+                      self.ends(2, "explain", model, "--pin", "*=simulator", "--compute-units", "cpuOnly").stderr)
+
+    def test_what_stays_off_the_neural_engine(self):
+        shown = self.ends(0, "explain", self.convolution(), "--unit", "neuralEngine").stdout
+        self.assertIn("there is no Neural Engine off Apple's chips", shown)
+        answer = self.answer("explain", self.convolution(), "--unit", "neuralEngine")
+        self.assertEqual(answer["unit"], "neuralEngine")
+        self.assertEqual(answer["takes"], 0)
+        self.assertIn("ct.precision.FLOAT16", answer["staysOff"][0]["reason"])
+
+    def test_rates(self):
+        file = self.folder / "rates.json"
+        answer = json.loads(self.ends(0, "rates", "--rates", file, "--threads", "1", "--json").stdout)
+        cpu = answer["units"][0]
+        self.assertEqual((answer["file"], cpu["device"], cpu["unit"]), (str(file), "cpu", "cpu"))
+        self.assertGreater(cpu["fp32"], 1e8)
+        known = json.loads(self.ends(0, "rates", "--rates", file, "--threads", "1", "--known", "--json").stdout)
+        self.assertEqual(known["units"], answer["units"])
+        self.assertIn("GF/s", self.ends(0, "rates", "--rates", file, "--threads", "1", "--known").stdout)
 
     def test_wrong_shapes(self):
         model = self.convolution()

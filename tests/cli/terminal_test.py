@@ -81,6 +81,7 @@ class Widths(Case):
     def test_every_table_fits(self):
         model = self.model()
         for command in (["inspect", model, "--layers", "--weights"], ["explain", model], ["explain", model, "--all"],
+                        ["explain", model, "--pin", "*=simulator", "--all"], ["explain", model, "--unit", "neuralEngine"],
                         ["explain", model, "--measure"], ["predict", model, "-i", "random"], ["bench", model, "-n", "3"]):
             for width in (80, 120, 160):
                 with self.subTest(command=command, width=width):

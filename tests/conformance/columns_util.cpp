@@ -87,7 +87,9 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
   }
   plan::PlanOptions options;
   for (const kernel::Device* d : api::all_devices())
-    if (d->rank() >= 0 && (how.every_device || d->name() == "reference")) options.devices.push_back(d);
+    if (d->rank() >= 0 && d->memory() == nullptr && d->unit() == kernel::ComputeUnit::cpu &&
+        (how.every_device || d->name() == "reference"))
+      options.devices.push_back(d);
   std::sort(options.devices.begin(), options.devices.end(),
             [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   if (const kernel::Device* accelerator = device_named(how.accelerator); accelerator != nullptr) {

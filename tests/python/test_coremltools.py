@@ -144,7 +144,8 @@ def test_states():
 
 def test_devices_and_durations():
     devices = ct.models.model.MLModel.get_available_compute_devices()
-    assert [type(d).__name__ for d in devices] == ["MLCPUComputeDevice"]
+    assert [type(d).__name__ for d in devices][0] == "MLCPUComputeDevice"
+    assert {type(d).__name__ for d in devices[1:]} <= {"MLGPUComputeDevice"}
     model = small()
     proxy = model.__proxy__
     assert proxy.get_load_duration_in_nano_seconds() > 0
@@ -155,6 +156,26 @@ def test_devices_and_durations():
     operations = plan.model_structure.program.functions["main"].block.operations
     usage = plan.get_compute_device_usage_for_mlprogram_operation(operations[-1])
     assert type(usage.preferred_compute_device).__name__ == "MLCPUComputeDevice"
+
+
+@pytest.mark.parametrize("precision, preferred", [("FLOAT16", "MLNeuralEngineComputeDevice"), ("FLOAT32", "MLCPUComputeDevice")])
+def test_compute_plans_name_all_units(precision, preferred):
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 4, 8, 8))])
+    def program(x):
+        return mb.softmax(x=x, axis=1, name="probabilities")
+
+    model = ct.convert(program, convert_to="mlprogram", compute_precision=ct.precision[precision])
+    plan = ct.models.compute_plan.MLComputePlan.load_from_path(
+        model.get_compiled_model_path(), compute_units=ct.ComputeUnit.CPU_AND_NE
+    )
+    for operation in plan.model_structure.program.functions["main"].block.operations:
+        if operation.operator_name.endswith("softmax"):
+            usage = plan.get_compute_device_usage_for_mlprogram_operation(operation)
+            assert type(usage.preferred_compute_device).__name__ == preferred
+            supported = {type(d).__name__ for d in usage.supported_compute_devices}
+            assert supported == {"MLCPUComputeDevice", preferred}
+            return
+    raise AssertionError("no softmax")
 
 
 @pytest.mark.parametrize("name", ["program.mlpackage", "pipeline.mlmodel", "compiled.mlmodelc"])

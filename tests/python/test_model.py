@@ -155,6 +155,23 @@ def test_kernels_by_measured_times_and_pins(models, tmp_path):
         moka.Model(path, measure_kernels="some")
 
 
+def test_pins_of_devices(models):
+    path = models / "basic_pitch" / "nmp.mlpackage"
+    plan = moka.Model(path, pins={"*": "cpu", "type:conv": "reference"}).explain()
+    assert {p.device for p in plan.operations if p.type == "conv"} == {"reference"}
+    assert plan.rates == "table" and plan.regions == []
+    device = moka.Model(path, pins="type:conv=simulator").explain()
+    assert {r.device for r in device.regions} == {"simulator"}
+    conv = next(p for p in device.operations if p.type == "conv")
+    assert [b.device for b in conv.bids] == ["cpu", "simulator"] and conv.region == 0
+    transfers = [p for p in device.operations if p.type == "transfer"]
+    assert transfers and all(p.bytes > 0 for p in transfers) and any(p.reason for p in transfers)
+    with pytest.raises(moka.NotFoundError, match="got 'tpu'"):
+        moka.Model(path, pins={"*": "tpu"})
+    with pytest.raises(moka.InvalidArgumentError, match="expected OPERATIONS=DEVICE"):
+        moka.Model(path, pins="conv")
+
+
 def test_packed_weights_are_kept(models, tmp_path):
     path = models / "basic_pitch" / "nmp.mlpackage"
     first, again, plain = (moka.Model(path, cache=cache, threads=1) for cache in (tmp_path, tmp_path, "off"))

@@ -125,6 +125,42 @@ TEST(Device, KeepsCompiledShadersInAFile) {
   EXPECT_EQ(predict(), 0);
 }
 
+TEST(Device, KeepsCompiledShadersInAFolder) {
+  MOKA_NEEDS_VULKAN();
+  auto context = devices::vulkan::Context::get();
+  ASSERT_TRUE(context.ok());
+  auto& pipelines = (*context)->pipelines();
+  ASSERT_EQ(predict(), 0);
+  const auto folder = std::filesystem::temp_directory_path() / cat("moka_pipelines_folder_", getpid());
+  ASSERT_TRUE(pipelines.write_folder(folder).ok());
+  size_t files = 0;
+  std::filesystem::file_time_type written;
+  for (const auto& f : std::filesystem::directory_iterator(folder)) {
+    files++;
+    written = f.last_write_time();
+    EXPECT_EQ(f.path().extension(), ".pipelines");
+  }
+  EXPECT_EQ(files, 1u);
+  // Nothing is new: nothing is written.
+  ASSERT_TRUE(pipelines.write_folder(folder).ok());
+  for (const auto& f : std::filesystem::directory_iterator(folder)) EXPECT_EQ(f.last_write_time(), written);
+  EXPECT_TRUE(pipelines.read_folder(folder).ok());
+  std::filesystem::remove_all(folder);
+}
+
+/// Callers that need the same pipelines at the same time get the same ones, and each is made once.
+TEST(Device, MakesAPipelineOnceForManyThreads) {
+  MOKA_NEEDS_VULKAN();
+  auto context = devices::vulkan::Context::get();
+  ASSERT_TRUE(context.ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; t++) threads.emplace_back([] { EXPECT_EQ(predict(), 0); });
+  for (std::thread& t : threads) t.join();
+  const size_t made = (*context)->pipelines().count();
+  EXPECT_EQ(predict(), 0);
+  EXPECT_EQ((*context)->pipelines().count(), made);
+}
+
 TEST(Device, ConvertsRowMajorFloat16Only) {
   MOKA_NEEDS_VULKAN();
   using kernel::Layout;

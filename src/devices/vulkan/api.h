@@ -47,6 +47,7 @@ namespace moka::devices::vulkan {
   F(CreatePipelineCache)         \
   F(DestroyPipelineCache)        \
   F(GetPipelineCacheData)        \
+  F(MergePipelineCaches)         \
   F(CreateComputePipelines)      \
   F(DestroyPipeline)             \
   F(CreatePipelineLayout)        \

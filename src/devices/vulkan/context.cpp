@@ -191,6 +191,7 @@ Status Context::make_device() {
 
   features_.name = p.properties.deviceName;
   features_.vendor = p.properties.vendorID;
+  std::copy_n(p.properties.pipelineCacheUUID, features_.cache_uuid.size(), features_.cache_uuid.begin());
   features_.is_processor = p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   features_.half_storage = half.storageBuffer16BitAccess;
   features_.half = small.shaderFloat16;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -25,13 +26,14 @@ class Pipelines;
 struct Features {
   std::string name;
   uint32_t vendor = 0;
-  bool is_processor = false;  ///< a driver that computes on the CPU, as Mesa's lavapipe does
-  bool half_storage = false;  ///< buffers of float16
-  bool half = false;          ///< arithmetic in float16
-  bool byte_storage = false;  ///< buffers of bytes
-  bool int8 = false;          ///< arithmetic in int8
-  bool unified = false;       ///< the host can write all of the device's memory at full speed
-  uint32_t subgroup = 1;      ///< invocations
+  std::array<uint8_t, 16> cache_uuid{};  ///< of what its driver compiles
+  bool is_processor = false;             ///< a driver that computes on the CPU, as Mesa's lavapipe does
+  bool half_storage = false;             ///< buffers of float16
+  bool half = false;                     ///< arithmetic in float16
+  bool byte_storage = false;             ///< buffers of bytes
+  bool int8 = false;                     ///< arithmetic in int8
+  bool unified = false;                  ///< the host can write all of the device's memory at full speed
+  uint32_t subgroup = 1;                 ///< invocations
   bool subgroup_arithmetic = false;
   uint64_t max_range = 0;       ///< maxStorageBufferRange, bytes
   uint64_t max_allocation = 0;  ///< maxMemoryAllocationSize, bytes

@@ -1,6 +1,8 @@
 #include "devices/vulkan/device.h"
 
 #include "devices/vulkan/kernels/families.h"
+#include "devices/vulkan/pipelines.h"
+#include "kernel/code_cache.h"
 
 namespace moka::devices::vulkan {
 
@@ -32,7 +34,7 @@ const Found& found() {
   return *f;
 }
 
-class Vulkan final : public kernel::Device {
+class Vulkan final : public kernel::Device, public kernel::CodeCache {
  public:
   std::string_view name() const override { return "vulkan"; }
   std::string description() const override { return found().description; }
@@ -46,6 +48,14 @@ class Vulkan final : public kernel::Device {
   }
   Match convert(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to) const override {
     return match_conversion(dtype, shape, from, to);
+  }
+  Status read_code(const std::string& folder) const override {
+    if (found().kernels.empty()) return {};
+    return MOKA_TRY(Context::get())->pipelines().read_folder(folder);
+  }
+  Status write_code(const std::string& folder) const override {
+    if (found().kernels.empty()) return {};
+    return MOKA_TRY(Context::get())->pipelines().write_folder(folder);
   }
   bool applies(const ir::Epilogue& e) const override { return function_of(e).has_value(); }
 

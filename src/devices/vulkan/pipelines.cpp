@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -37,7 +39,8 @@ Result<std::unique_ptr<Pipelines>> Pipelines::make(const Context& c) {
 
 Pipelines::~Pipelines() {
   const Api& api = context_.api();
-  for (auto& [key, pipeline] : made_) api.DestroyPipeline(context_.device(), pipeline, nullptr);
+  for (auto& [key, made] : made_)
+    if (made.get()->ok()) api.DestroyPipeline(context_.device(), **made.get(), nullptr);
   for (VkPipelineLayout l : layouts_) api.DestroyPipelineLayout(context_.device(), l, nullptr);
   for (VkDescriptorSetLayout l : set_layouts_) api.DestroyDescriptorSetLayout(context_.device(), l, nullptr);
   api.DestroyPipelineCache(context_.device(), cache_, nullptr);
@@ -67,41 +70,52 @@ Result<VkPipeline> Pipelines::create(const PipelineKey& key) {
   info.stage.pSpecializationInfo = &constants;
   info.layout = layout(key.shader->bindings);
   VkPipeline pipeline = VK_NULL_HANDLE;
+  std::shared_lock lock(cache_mutex_);
   const VkResult r = api.CreateComputePipelines(context_.device(), cache_, 1, &info, nullptr, &pipeline);
+  lock.unlock();
   api.DestroyShaderModule(context_.device(), module, nullptr);
   if (r != VK_SUCCESS) return std::move(error_of(r, "vkCreateComputePipelines")).in(key.shader->name);
   return pipeline;
 }
 
 Result<std::vector<VkPipeline>> Pipelines::get(std::span<const PipelineKey> keys) {
-  std::vector<PipelineKey> missing;
-  std::lock_guard lock(mutex_);
-  for (const PipelineKey& k : keys)
-    if (!made_.contains(k)) missing.push_back(k);
-  std::sort(missing.begin(), missing.end());
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  const size_t workers =
-      std::min<size_t>(missing.size(), std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8));
+  std::vector<PipelineKey> mine;
+  std::vector<std::promise<std::shared_ptr<Result<VkPipeline>>>> promises;
+  std::vector<Made> wanted;
+  {
+    std::lock_guard lock(mutex_);
+    for (const PipelineKey& k : keys) {
+      auto [it, is_new] = made_.try_emplace(k);
+      if (is_new) {
+        mine.push_back(k);
+        it->second = promises.emplace_back().get_future().share();
+      }
+      wanted.push_back(it->second);
+    }
+  }
+  const size_t workers = std::min<size_t>(mine.size(), std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8));
   std::atomic<size_t> next = 0;
-  std::vector<std::unique_ptr<Result<VkPipeline>>> results(missing.size());
   auto work = [&] {
-    for (size_t i = next++; i < missing.size(); i = next++)
-      results[i] = std::make_unique<Result<VkPipeline>>(create(missing[i]));
+    for (size_t i = next++; i < mine.size(); i = next++) {
+      auto made = std::make_shared<Result<VkPipeline>>(create(mine[i]));
+      if (!made->ok()) {
+        // The next caller tries again.
+        std::lock_guard lock(mutex_);
+        made_.erase(mine[i]);
+      }
+      promises[i].set_value(std::move(made));
+    }
   };
   std::vector<std::thread> threads;
   for (size_t i = 1; i < workers; i++) threads.emplace_back(work);
   work();
   for (std::thread& t : threads) t.join();
-  Status status;
-  for (size_t i = 0; i < missing.size(); i++) {
-    if (results[i]->ok())
-      made_[missing[i]] = **results[i];
-    else if (status.ok())
-      status = std::move(results[i]->error());
-  }
-  MOKA_TRY(std::move(status));
   std::vector<VkPipeline> all;
-  for (const PipelineKey& k : keys) all.push_back(made_.at(k));
+  for (const Made& m : wanted) {
+    const Result<VkPipeline>& made = *m.get();
+    if (!made.ok()) return fail(made.error().code(), made.error().to_string());
+    all.push_back(*made);
+  }
   return all;
 }
 
@@ -113,26 +127,61 @@ Status Pipelines::read_cache(const std::string& path) {
   VkPipelineCacheHeaderVersionOne header{};
   if (bytes.size() < sizeof header) return {};
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || header.vendorID != context_.features().vendor)
+  if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || header.vendorID != context_.features().vendor ||
+      !std::equal(std::begin(header.pipelineCacheUUID), std::end(header.pipelineCacheUUID),
+                  context_.features().cache_uuid.begin()))
     return {};
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = bytes.size();
   info.pInitialData = bytes.data();
   VkPipelineCache read = VK_NULL_HANDLE;
   MOKA_VK(context_.api(), CreatePipelineCache, context_.device(), &info, nullptr, &read);
-  std::lock_guard lock(mutex_);
-  std::swap(read, cache_);
+  VkResult merged;
+  {
+    std::unique_lock lock(cache_mutex_);
+    merged = context_.api().MergePipelineCaches(context_.device(), cache_, 1, &read);
+  }
   context_.api().DestroyPipelineCache(context_.device(), read, nullptr);
+  if (merged != VK_SUCCESS) return error_of(merged, "vkMergePipelineCaches");
   return {};
 }
 
+std::string Pipelines::file_in(const std::string& folder) const {
+  std::string uuid;
+  for (const uint8_t b : context_.features().cache_uuid)
+    for (const int digit : {b >> 4, b & 15}) uuid += "0123456789abcdef"[digit];
+  return cat(folder, "/pipelines-", uuid, ".pipelines");
+}
+
+Status Pipelines::read_folder(const std::string& folder) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!written_.try_emplace(folder, made_.size()).second) return {};
+  }
+  return read_cache(file_in(folder));
+}
+
+Status Pipelines::write_folder(const std::string& folder) {
+  {
+    std::lock_guard lock(mutex_);
+    size_t& written = written_[folder];
+    if (made_.size() <= written) return {};
+    written = made_.size();
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return write_cache(file_in(folder));
+}
+
 Status Pipelines::write_cache(const std::string& path) const {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(cache_mutex_);
   size_t bytes = 0;
   MOKA_VK(context_.api(), GetPipelineCacheData, context_.device(), cache_, &bytes, nullptr);
   std::vector<char> data(bytes);
   MOKA_VK(context_.api(), GetPipelineCacheData, context_.device(), cache_, &bytes, data.data());
-  const std::string part = cat(path, ".", getpid(), ".part");
+  lock.unlock();
+  static std::atomic<int> number = 0;
+  const std::string part = cat(path, ".", getpid(), ".", number++, ".part");
   std::ofstream file(part, std::ios::binary);
   file.write(data.data(), static_cast<std::streamsize>(bytes));
   file.close();

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <future>
+#include <map>
+#include <shared_mutex>
 
 #include "devices/vulkan/context.h"
 #include "devices/vulkan/shader.h"
@@ -24,7 +26,7 @@ class Pipelines {
   static Result<std::unique_ptr<Pipelines>> make(const Context& context);
   ~Pipelines();
 
-  /// Makes those that are missing, several at a time.
+  /// Makes those that are missing, several at a time. Callers that need the same one wait for the first of them.
   Result<std::vector<VkPipeline>> get(std::span<const PipelineKey> keys);
   /// The layout of a kernel with that many storage buffers (bindings 0..n-1 of set 0) and kPushBytes of push constants.
   VkPipelineLayout layout(int bindings) const { return layouts_[static_cast<size_t>(bindings)]; }
@@ -35,17 +37,24 @@ class Pipelines {
   /// file in one step.
   Status read_cache(const std::string& path);
   Status write_cache(const std::string& path) const;
+  /// The same in a folder, with a file for each driver: read once, written when something was compiled since.
+  Status read_folder(const std::string& folder);
+  Status write_folder(const std::string& folder);
 
  private:
   explicit Pipelines(const Context& context) : context_(context) {}
+  using Made = std::shared_future<std::shared_ptr<Result<VkPipeline>>>;
   Result<VkPipeline> create(const PipelineKey& key);
+  std::string file_in(const std::string& folder) const;
 
   const Context& context_;  // which owns it
   std::array<VkDescriptorSetLayout, kMostBindings + 1> set_layouts_{};
   std::array<VkPipelineLayout, kMostBindings + 1> layouts_{};
   mutable std::mutex mutex_;
+  std::map<PipelineKey, Made> made_;
+  std::map<std::string, size_t> written_;  ///< by folder, how many there were when its file was read or written
+  mutable std::shared_mutex cache_mutex_;  ///< shared by those who compile
   VkPipelineCache cache_ = VK_NULL_HANDLE;
-  std::map<PipelineKey, VkPipeline> made_;
 };
 
 }  // namespace moka::devices::vulkan

@@ -81,6 +81,27 @@ TEST_P(Convolutions, WeightsThatAreReadAsTheyAreStored) {
   }
 }
 
+TEST_P(Convolutions, LargeOnesOfThreeByThree) {
+  bool all = false;
+  for (const char* pad : {"same", "valid"}) {
+    Region g(GetParam());
+    std::vector<NamedArg> args = {{"x", g.input({2, 70, 37, 42})},
+                                  {"weight", g.constant(g.random({66, 70, 3, 3}))},
+                                  {"strides", Ints{1, 1}},
+                                  {"dilations", Ints{1, 1}},
+                                  {"pad_type", pad}};
+    const Shape made = all ? Shape{2, 66, 35, 40} : Shape{2, 66, 37, 42};
+    if (all) args.push_back({"bias", g.constant(g.random({66}))});
+    if (all) args.push_back({"addend", g.input(made)});
+    all = true;
+    Value* y = g.op("conv", std::move(args));
+    ASSERT_NE(y, nullptr);
+    y->producer()->epilogue = {{"relu"}};
+    const auto r = g.expect_same({y});
+    EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.conv.winograd"});
+  }
+}
+
 TEST_P(Convolutions, WholeOnesReadStoredWeights) {
   for (bool palette : {false, true}) {
     Region g(GetParam());

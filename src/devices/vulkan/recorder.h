@@ -27,6 +27,7 @@ struct Use {
     return {b.get(), 0, b->bytes(), element};
   }
   static Use of(const kernel::BufferView& v, bool written);
+  Use to_read() const { return {buffer, offset, bytes, element, false}; }
   /// What begins with element `first`.
   Use from(int64_t first) const {
     const size_t skipped = static_cast<size_t>(first) * element;

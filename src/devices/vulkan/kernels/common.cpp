@@ -222,6 +222,10 @@ After after_of(std::span<const ir::Epilogue> epilogues) {
 
 std::string shader_name(std::string_view stem, Element e) { return cat(stem, "_", name_of(e)); }
 
+Use scratch_of(const RecordArgs& args, int64_t floats) {
+  return {args.scratch.buffer, args.scratch.offset, static_cast<size_t>(floats) * 4, 4, true};
+}
+
 std::shared_ptr<const Uploaded> uploaded_before(KernelChoice& c, int arg, std::string key, int64_t count, Element e,
                                                 std::function<Status(const ir::TensorView&, float*)> fill) {
   auto held = std::make_shared<Uploaded>();

@@ -75,6 +75,9 @@ inline VulkanRecorder& recorder_of(Recorder& r) { return static_cast<VulkanRecor
 inline const BufferView& view(std::span<const BufferView> all, int i) { return all[static_cast<size_t>(i)]; }
 std::string shader_name(std::string_view stem, Element e);
 
+/// `floats` float32 in the scratch memory of a step, written.
+Use scratch_of(const RecordArgs& args, int64_t floats);
+
 /// A constant input as a kernel reads it, in the device's memory from `prepare` on.
 struct Uploaded {
   std::shared_ptr<const kernel::Buffer> buffer;

@@ -1,27 +1,11 @@
+#include "devices/vulkan/kernels/conv.h"
+
 #include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/kernels/packed_rows.h"
-#include "devices/vulkan/kernels/window.h"
 #include "ops/common/packed.h"
 
 namespace moka::devices::vulkan {
 
-namespace {
-
-/// A convolution whose constants are known.
-struct Conv {
-  ops::Window window;             // of rank 3
-  int64_t batch, channels, made;  // channels of a group, in x and y
-  int x, weight, bias, addend;    // -1: none
-  Element floats;
-
-  int64_t depth() const { return channels * window.taps(); }
-  double multiply_adds() const {
-    return static_cast<double>(batch * window.groups * made * depth()) * static_cast<double>(window.out_count());
-  }
-  Use use(std::span<const BufferView> in, int arg) const { return arg < 0 ? Use{} : Use::read(view(in, arg)); }
-};
-
-/// Sets `refusal` when the device cannot run it.
 std::optional<Conv> conv_of(const MatchCall& m, std::string& refusal) {
   refusal = refusal_of_floats(m, {"x", "addend"});
   if (!refusal.empty()) return std::nullopt;
@@ -43,11 +27,7 @@ std::optional<Conv> conv_of(const MatchCall& m, std::string& refusal) {
   return c;
 }
 
-struct ConvParams {
-  AfterParams after;
-  uint32_t channels, made, groups;
-  WindowParams window;
-};
+namespace {
 
 struct DirectParams {
   AfterParams after;
@@ -272,6 +252,7 @@ Match match_conv_direct(const MatchCall& m) {
 std::span<const KernelDef> conv_kernels() {
   static const KernelDef defs[] = {{"vulkan.conv.whole.packed", {"conv"}, match_conv_whole_packed, true},
                                    {"vulkan.conv.whole", {"conv"}, match_conv_whole, true},
+                                   {"vulkan.conv.winograd", {"conv"}, match_conv_winograd, true},
                                    {"vulkan.conv", {"conv"}, match_conv_tiled, true},
                                    {"vulkan.conv.direct", {"conv"}, match_conv_direct, true}};
   return defs;

@@ -105,19 +105,10 @@ struct Scratch {
   }
 };
 
-Use reading(Use u) {
-  u.written = false;
-  return u;
-}
-
 Status record_gates(Recorder& recorder, const Layer& l, const RecordArgs& args, const Use& gates) {
   return l.product.record(recorder,
                           {Use::read(view(args.in, l.x)), Use::read(l.weight_ih->buffer, size_of(l.product.weights)),
                            l.bias ? Use::read(l.bias->buffer, 4) : Use{}, Use{}, gates});
-}
-
-Use scratch_of(const RecordArgs& args, int64_t floats) {
-  return {args.scratch.buffer, args.scratch.offset, static_cast<size_t>(floats) * 4, 4, true};
 }
 
 struct LstmParams {
@@ -172,8 +163,8 @@ Match match_lstm(const MatchCall& m) {
         const bool first = t == 0, last = t + 1 == s.steps;
         const int64_t column = static_cast<int64_t>(d) * s.hidden, at = l.at(t);
         auto rows = [&](Use u) { return u.from(column); };
-        const Use h = first ? rows(Use::read(view(args.in, h0))) : reading(work[d].h[t % 2]);
-        const Use before = first ? rows(Use::read(view(args.in, c0))) : reading(work[d].c);
+        const Use h = first ? rows(Use::read(view(args.in, h0))) : work[d].h[t % 2].to_read();
+        const Use before = first ? rows(Use::read(view(args.in, c0))) : work[d].c.to_read();
         const Use h_next = last ? rows(Use::write(args.out[1])) : work[d].h[(t + 1) % 2];
         const Use c_next = last ? rows(Use::write(args.out[2])) : work[d].c;
         const uint32_t row = first ? width : hidden, next_row = last ? width : hidden;
@@ -182,7 +173,7 @@ Match match_lstm(const MatchCall& m) {
         MOKA_TRY(recorder_of(recorder).dispatch(
             cat("lstm_f32", l.product.weights == Element::f16 ? "_f16" : ""),
             {f[0].number, f[1].number, f[2].number, l.peephole != nullptr, l.all || last},
-            {reading(work[d].gates.part(at * l.step_gates(), l.step_gates())), l.weights(),
+            {work[d].gates.part(at * l.step_gates(), l.step_gates()).to_read(), l.weights(),
              l.peephole ? Use::read(l.peephole->buffer, 4) : l.weights(), h, before, h_next, c_next, y},
             LstmParams{
                 hidden, row, row, next_row, next_row, width, clip, {f[0].a, f[1].a, f[2].a}, {f[0].b, f[1].b, f[2].b}},
@@ -221,7 +212,7 @@ Match match_steps(const MatchCall& m, std::string_view kernel, int gates, std::v
     MOKA_TRY(record_gates(recorder, l, args, work.gates));
     for (int64_t t = 0; t < l.sizes.steps; t++) {
       const bool last = t + 1 == l.sizes.steps;
-      const Use h = t == 0 ? Use::read(view(args.in, h0)) : reading(work.h[t % 2]);
+      const Use h = t == 0 ? Use::read(view(args.in, h0)) : work.h[t % 2].to_read();
       const Use h_next = last ? Use::write(args.out[1]) : work.h[(t + 1) % 2];
       const Use y = Use::write(args.out[0]).part(l.all ? t * l.state() : 0, l.state());
       for (uint32_t step : steps) {
@@ -231,9 +222,9 @@ Match match_steps(const MatchCall& m, std::string_view kernel, int gates, std::v
         MOKA_TRY(recorder_of(recorder).dispatch(
             cat("recurrent_f32", l.product.weights == Element::f16 ? "_f16" : ""),
             {step, f[0].number, f[1].number, l.state_bias != nullptr, l.all || last},
-            {reading(work.gates.part(l.at(t) * l.step_gates(), l.step_gates())), l.weights(),
-             l.state_bias ? Use::read(l.state_bias->buffer, 4) : l.weights(), h, kept, ends ? h_next : reading(h_next),
-             ends ? y : reading(y)},
+            {work.gates.part(l.at(t) * l.step_gates(), l.step_gates()).to_read(), l.weights(),
+             l.state_bias ? Use::read(l.state_bias->buffer, 4) : l.weights(), h, kept, ends ? h_next : h_next.to_read(),
+             ends ? y : y.to_read()},
             StepParams{u32(l.sizes.hidden), {f[0].a, f[1].a}, {f[0].b, f[1].b}}, groups_of(l.groups())));
       }
     }

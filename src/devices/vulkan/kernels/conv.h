@@ -1,0 +1,35 @@
+#pragma once
+
+#include "devices/vulkan/kernels/product.h"
+#include "devices/vulkan/kernels/window.h"
+
+namespace moka::devices::vulkan {
+
+/// A convolution whose constants are known.
+struct Conv {
+  ops::Window window;             // of rank 3
+  int64_t batch, channels, made;  // channels of a group, in x and y
+  int x, weight, bias, addend;    // -1: none
+  Element floats;
+
+  int64_t depth() const { return channels * window.taps(); }
+  double multiply_adds() const {
+    return static_cast<double>(batch * window.groups * made * depth()) * static_cast<double>(window.out_count());
+  }
+  Use use(std::span<const BufferView> in, int arg) const { return arg < 0 ? Use{} : Use::read(view(in, arg)); }
+};
+
+/// Sets `refusal` when the device cannot run it.
+std::optional<Conv> conv_of(const MatchCall& m, std::string& refusal);
+
+/// Push constants of shaders/conv.comp.
+struct ConvParams {
+  AfterParams after;
+  uint32_t channels, made, groups;
+  WindowParams window;
+};
+
+/// Large convolutions of 3 x 3 without strides by Winograd's transforms.
+Match match_conv_winograd(const MatchCall& m);
+
+}  // namespace moka::devices::vulkan

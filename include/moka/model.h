@@ -54,12 +54,13 @@ struct ModelConfiguration {
   std::vector<int> processors;
   /// Bytes that a model's own numbers may make Moka allocate, weights in mapped files not counted; 0: no limit.
   size_t memory_budget = 0;
-  int64_t loop_limit = 1'000'000;          ///< iterations of one loop before the prediction fails
-  size_t cached_shapes = 8;                ///< plans kept for different input shapes
-  size_t idle_memory = size_t{256} << 20;  ///< bytes that arenas no prediction uses may keep; the last one stays
-  bool optimize = true;                    ///< run the passes
-  bool reuse_buffers = true;               ///< false: no two values share memory, for checking
-  std::string device;  ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
+  int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
+  size_t cached_shapes = 8;        ///< plans kept for different input shapes
+  /// Bytes that arenas no prediction uses may keep, and as many for plans; the last one of each stays.
+  size_t idle_memory = size_t{256} << 20;
+  bool optimize = true;       ///< run the passes
+  bool reuse_buffers = true;  ///< false: no two values share memory, for checking
+  std::string device;         ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
   /// The last pin that fits an operation counts. A name that no operation has fails the load.
   std::vector<Pin> pins;
   /// A pinned operation that its device refuses fails the load, and a device that is lost or full while it runs fails

@@ -74,7 +74,7 @@ class Model:
     processors: numbers of those where threads run that help the calling one, which stays where it is bound; empty: where
     that one may run.
     memory_budget: bytes that the model's own numbers may make moka allocate; 0: no limit.
-    idle_memory: bytes that arenas no prediction uses may keep for later ones; None: 256 MiB.
+    idle_memory: bytes that arenas no prediction uses may keep for later ones, and as many for plans; None: 256 MiB.
     optimize: run the passes.
     device: only this device and "reference"; None: by compute_units.
     kernel_cache: file of measured times by which kernels are chosen: a path, "default" (the user's own) or "off"; None:

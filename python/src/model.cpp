@@ -138,7 +138,8 @@ void bind_model(nb::module_& m) {
       .def_rw("processors", &ModelConfiguration::processors,
               "The processors that worker threads are bound to; empty: any.")
       .def_rw("memory_budget", &ModelConfiguration::memory_budget, "Bytes; 0: no limit.")
-      .def_rw("idle_memory", &ModelConfiguration::idle_memory, "Bytes of arenas that no prediction uses.")
+      .def_rw("idle_memory", &ModelConfiguration::idle_memory,
+              "Bytes of arenas that no prediction uses, and as many of plans.")
       .def_rw("loop_limit", &ModelConfiguration::loop_limit)
       .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)
       .def_rw("optimize", &ModelConfiguration::optimize)

@@ -82,6 +82,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   }
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
+  options.plan.kept = std::make_shared<plan::KeptPlans>();
+  options.plan.kept->limit = configuration.idle_memory;
   options.plan.budget = std::move(budget);
   options.packed = impl->source->packed;
   options.idle_memory = configuration.idle_memory;

@@ -70,9 +70,8 @@ Result<bool> Planner::plan_control(const ir::Op& op) {
     if (op.block(b)->inputs().size() != vars.size())
       return fail(ErrorCode::malformed, "operation '", op.name, "' (", op.type_name(), "): block ", b, " expected ",
                   vars.size(), " inputs, has ", op.block(b)->inputs().size());
-    auto made = step.blocks[b]->get(vars, options_.cached_shapes, [&] {
-      return plan_block(*op.block(b), vars, plan_.get(), options_, loop && b == 1);
-    });
+    auto made = step.blocks[b]->get(
+        vars, options_, [&] { return plan_block(*op.block(b), vars, plan_.get(), options_, loop && b == 1); });
     if (!made.ok()) {
       if (made.error().code() == ErrorCode::out_of_budget || loop) return std::move(made).error();
       fixed = false;

@@ -18,12 +18,20 @@
 
 namespace moka::plan {
 
+/// Bytes of the plans that the caches of one model keep.
+struct KeptPlans {
+  size_t limit = SIZE_MAX;
+  std::atomic<size_t> bytes{0};
+};
+
 /// What plans of one model share.
 struct PlanOptions {
   std::vector<const kernel::Device*> devices;  ///< in order of preference; the last one is `reference`
   int threads = 1;
   bool reuse_buffers = true;  ///< false: every value has its own memory, for checking
   size_t cached_shapes = 8;   ///< plans kept per block, least recently used dropped first
+  /// Beyond its limit each block keeps only the plan used last. nullptr: no limit.
+  std::shared_ptr<KeptPlans> kept;
   std::shared_ptr<MemoryBudget> budget;
   std::shared_ptr<ConstantPool> constants;
   std::shared_ptr<KernelChoices> choices;  ///< nullptr: the kernels' rules decide
@@ -69,16 +77,19 @@ class Plan;
 class PlanCache {
  public:
   using Key = std::vector<ir::Type>;
+  PlanCache() = default;
+  PlanCache(const PlanCache&) = delete;
+  ~PlanCache();
   /// The plan for `key`; `make()` when there is none. A hit allocates nothing.
   template <class Make>
-  Result<std::shared_ptr<const Plan>> get(const Key& key, size_t capacity, Make&& make) {
+  Result<std::shared_ptr<const Plan>> get(const Key& key, const PlanOptions& options, Make&& make) {
     std::shared_ptr<Making> making;
     if (auto found = find(key, making)) return found;
     std::lock_guard lock(making->mutex);
     if (making->plan != nullptr) return making->plan;
     Result<std::shared_ptr<const Plan>> made = make();
     if (made.ok()) making->plan = *made;
-    finish(key, making, capacity);
+    finish(key, making, options);
     return made;
   }
   std::vector<std::shared_ptr<const Plan>> snapshot() const;
@@ -91,10 +102,12 @@ class PlanCache {
   };
   /// Null: `making` is where to make it.
   std::shared_ptr<const Plan> find(const Key& key, std::shared_ptr<Making>& making);
-  void finish(const Key& key, const std::shared_ptr<Making>& making, size_t capacity);
+  void finish(const Key& key, const std::shared_ptr<Making>& making, const PlanOptions& options);
+  void forget_last();
   mutable std::mutex mutex_;
   std::list<std::pair<Key, std::shared_ptr<const Plan>>> plans_;
   std::list<std::pair<Key, std::shared_ptr<Making>>> makings_;
+  std::shared_ptr<KeptPlans> kept_;
 };
 
 /// What one device says of an operation.
@@ -183,6 +196,9 @@ class Plan {
   std::vector<ir::Type> output_types() const;
 
   std::unordered_map<const ir::Value*, int> place_of;
+
+  /// What it takes beside what all plans of a model share: itself, and results that its types make constant.
+  size_t bytes() const;
 };
 
 /// Plans `block` for inputs of these types. `parent`: the plan of the enclosing block, nullptr for a function.

@@ -17,11 +17,24 @@ std::shared_ptr<const Plan> PlanCache::find(const Key& key, std::shared_ptr<Maki
   return nullptr;
 }
 
-void PlanCache::finish(const Key& key, const std::shared_ptr<Making>& making, size_t capacity) {
+PlanCache::~PlanCache() {
+  while (!plans_.empty()) forget_last();
+}
+
+void PlanCache::forget_last() {
+  if (kept_ != nullptr) kept_->bytes -= plans_.back().second->bytes();
+  plans_.pop_back();
+}
+
+void PlanCache::finish(const Key& key, const std::shared_ptr<Making>& making, const PlanOptions& options) {
   std::lock_guard lock(mutex_);
   if (making->plan != nullptr) {
+    kept_ = options.kept;
     plans_.emplace_front(key, making->plan);
-    while (plans_.size() > std::max<size_t>(capacity, 1)) plans_.pop_back();
+    if (kept_ != nullptr) kept_->bytes += making->plan->bytes();
+    const size_t capacity = std::max<size_t>(options.cached_shapes, 1);
+    while (plans_.size() > capacity || (plans_.size() > 1 && kept_ != nullptr && kept_->bytes > kept_->limit))
+      forget_last();
   }
   makings_.remove_if([&](const auto& m) { return m.second == making; });
 }

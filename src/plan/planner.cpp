@@ -426,6 +426,16 @@ Result<std::shared_ptr<const Plan>> planned(const ir::Block& block, const PlanOp
 
 }  // namespace
 
+size_t Plan::bytes() const {
+  size_t n = sizeof *this + places.size() * (sizeof(Place) + sizeof(void*)) + steps.size() * sizeof(Step);
+  for (const Place& p : places)
+    if (p.storage == Storage::constant && p.value != nullptr && !ConstantPool::is_constant(*p.value) &&
+        (parent == nullptr || !parent->place_of.contains(p.value)))
+      n += p.constant.bytes();
+  for (const Step& s : steps) n += (s.in.size() + s.out.size() + s.first_arg.size()) * sizeof(int);
+  return n;
+}
+
 std::vector<ir::Type> Plan::output_types() const {
   std::vector<ir::Type> t;
   for (int i : outputs) t.push_back(places[static_cast<size_t>(i)].type);

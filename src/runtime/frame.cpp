@@ -294,7 +294,7 @@ Result<Frame*> Frame::child(const std::shared_ptr<const Plan>& plan) {
 Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<ir::Type>& types) {
   const plan::PlanOptions& options = *context_.options;
   bool loop_body = step.kind == Step::Kind::loop && block == 1;
-  auto plan = MOKA_TRY(step.blocks[block]->get(types, options.cached_shapes, [&] {
+  auto plan = MOKA_TRY(step.blocks[block]->get(types, options, [&] {
     return plan::plan_block(*step.op->block(block), types, plan_.get(), options, loop_body);
   }));
   return child(plan);
@@ -420,8 +420,8 @@ Status Frame::run_pending() {
         return locate(std::move(bytes).error(), step);
     }
   }
-  auto plan = MOKA_TRY(
-      plan_->continuations->get(types, options.cached_shapes, [&] { return plan::plan_rest(*plan_, types, options); }));
+  auto plan =
+      MOKA_TRY(plan_->continuations->get(types, options, [&] { return plan::plan_rest(*plan_, types, options); }));
   Frame* next = MOKA_TRY(child(plan));
   for (size_t i = 0; i < results.size(); i++) next->set_input(i, results[i]);
   MOKA_TRY(next->run());

@@ -112,7 +112,7 @@ const plan::PlanOptions& Model::options_for(Where where) const {
 Result<std::shared_ptr<const plan::Plan>> Model::plan_for(Where where, const std::vector<ir::Type>& inputs) const {
   const plan::PlanOptions& options = options_for(where);
   return plans_[static_cast<size_t>(where)].get(
-      inputs, options.cached_shapes, [&] { return plan::plan_block(ir_->body(), inputs, nullptr, options); });
+      inputs, options, [&] { return plan::plan_block(ir_->body(), inputs, nullptr, options); });
 }
 
 bool Model::is_fault(const Error& error) const {

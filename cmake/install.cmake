@@ -5,7 +5,6 @@ if(NOT TARGET moka)
 endif()
 include(CMakePackageConfigHelpers)
 
-add_library(moka::moka ALIAS moka)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 install(TARGETS moka EXPORT moka_targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -29,4 +28,7 @@ string(REGEX REPLACE "/$" "" moka_pc_prefix "${moka_pc_prefix}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/moka.pc.in ${CMAKE_BINARY_DIR}/moka.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/moka.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Each folder builds by itself against the installed library.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/c ${CMAKE_SOURCE_DIR}/examples/cpp ${CMAKE_SOURCE_DIR}/examples/python
+  ${CMAKE_SOURCE_DIR}/examples/models DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples PATTERN __pycache__ EXCLUDE)
 unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

@@ -46,6 +46,18 @@ CHANGE
   expect "moka_add_model, a changed model" 11 "$("$folder/plane/plane" 1 2)"
 fi
 
+# The installed examples, with what is installed alone and without any flag.
+examples=$(find "$folder/prefix" -type d -path '*/doc/moka/examples')
+cp -r "$examples" "$folder/examples"
+cmake -S "$folder/examples/cpp" -B "$folder/examples/cpp/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
+cmake -S "$folder/examples/c" -B "$folder/examples/c/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_C_COMPILER="$cc" \
+  -DCMAKE_C_FLAGS="${flags[*]}" >/dev/null
+for kind in c cpp; do cmake --build "$folder/examples/$kind/build" >/dev/null; done
+expect "installed example" "  square" "$("$folder/examples/cpp/build/example_image_in" "$examples/models/shapes.mlmodel" "$examples/models/square.png" |
+  sed -n 's/^ *[0-9.]*%//p' | head -n 1)"
+expect "installed C example" 0 "$("$folder/examples/c/build/predict" "$examples/models/rent.mlmodel" >/dev/null; echo $?)"
+
 pc=$(find "$folder/prefix" -name moka.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 libraries=$(pkg-config --variable=libdir moka)

@@ -1,0 +1,72 @@
+"""Pastes every shell and C++ snippet of README.md and looks whether it does what the README shows."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import snippets
+
+BUILD = Path(os.environ["MOKA_BUILD"])
+
+
+class Readme(unittest.TestCase):
+    def setUp(self):
+        keeper = tempfile.TemporaryDirectory()
+        self.addCleanup(keeper.cleanup)
+        self.folder = Path(keeper.name)
+        snippets.lay_out(self.folder)
+        (self.folder / "build").mkdir(exist_ok=True)
+        (self.folder / "build/bin").symlink_to(BUILD / "bin")
+        self.environment = {**os.environ, "HOME": str(self.folder / "home"), "XDG_CACHE_HOME": ""}
+        self.environment.pop("MOKA_KERNEL_CACHE", None)
+
+    def shell(self, script):
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def test_shell(self):
+        path, ran = "", 0
+        for command in snippets.commands():
+            if command.startswith("export "):
+                path = command + "; "
+            elif snippets.net() or snippets.NET not in command:
+                with self.subTest(command):
+                    self.shell(path + command)
+                    ran += 1
+        self.assertGreaterEqual(ran, 9 if snippets.net() else 4)
+
+    def test_the_pictures_class(self):
+        out = self.shell("build/bin/moka predict examples/models/shapes.mlmodel --input image=@examples/models/square.png --fit scaleFit")
+        self.assertRegex(out, "shape +square")
+
+    def test_a_state_over_steps(self):
+        out = self.shell("build/bin/moka predict examples/models/total.mlpackage --input @examples/models/steps.jsonl --state --json")
+        self.assertEqual(re.sub(r"\s", "", out).count("[111.0,222.0]"), 1, out)
+
+    def test_make_targets_exist(self):
+        makefile = (snippets.ROOT / "Makefile").read_text()
+        for target in set(re.findall(r"(?:^|`)make ([a-z-]+)", (snippets.ROOT / "README.md").read_text(), re.M)):
+            self.assertRegex(makefile, rf"(?m)^{target}:")
+
+    def test_cpp(self):
+        """With CMake's defaults, against an installed library."""
+        self.shell(f"cmake --install {BUILD} --prefix {self.folder}/home/.local")
+        for language, text in snippets.blocks():
+            if language == "cpp":
+                (self.folder / "rent.cpp").write_text(text)
+            if language == "cmake":
+                (self.folder / "CMakeLists.txt").write_text(text)
+        sanitize = os.environ.get("MOKA_SANITIZE")
+        flags = f'-DCMAKE_CXX_FLAGS="-fsanitize={sanitize}"' if sanitize else ""
+        self.shell(f"cmake -B rent -DCMAKE_PREFIX_PATH=$HOME/.local {flags} && cmake --build rent")
+        self.assertEqual(self.shell("rent/rent"), "1004\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

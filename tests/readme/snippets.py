@@ -1,0 +1,53 @@
+"""The snippets of README.md, and a folder in which they run as in Moka's own."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NET = "build/demo/nmp.mlpackage"
+
+
+def blocks():
+    """(language, text) of each fenced block; the language is empty for shells and interpreters."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+def net():
+    """The model that `make demo` fetches: its own, or that of the folder with models; None where neither is."""
+    models = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", ROOT.parent / "shared/models"))
+    for path in (Path(os.environ.get("MOKA_BUILD", ROOT / "build")) / "demo/nmp.mlpackage", models / "basic_pitch/nmp.mlpackage"):
+        if path.is_dir():
+            return path
+    return None
+
+
+def lay_out(folder):
+    """What the snippets read, where they look for it."""
+    shutil.copytree(ROOT / "examples/models", folder / "examples/models")
+    if net():
+        shutil.copytree(net(), folder / NET)
+
+
+def commands():
+    """Lines that set variables or call moka."""
+    return [l for language, text in blocks() if not language for l in text.splitlines() if l.startswith(("export ", "moka "))]
+
+
+def sessions(prompt, more):
+    """The blocks that begin with `prompt`: lists of (what is typed, what is shown below it)."""
+    found = []
+    for language, text in blocks():
+        if language or prompt not in text:
+            continue
+        typed = []
+        for line in text.splitlines():
+            if line.startswith(prompt):
+                typed.append([line[len(prompt):], []])
+            elif typed and more and line.startswith(more):
+                typed[-1][0] += "\n" + line[len(more):]
+            elif typed:
+                typed[-1][1].append(line)
+        found.append(typed)
+    return found

@@ -13,6 +13,7 @@ namespace moka {
 /// Model::load throws for a model that cannot run, invalid_argument (destination), io.
 MOKA_EXPORT void compile_model(const std::string& path, const std::string& destination);
 MOKA_EXPORT void compile_model(const ModelAsset& asset, const std::string& destination);
+MOKA_EXPORT void compile_model(const ModelAssetView& asset, const std::string& destination);
 
 /// Writes the specification of a compiled model as the .mlmodel `destination`, which must not exist: neural networks
 /// with the layers and weights that were compiled, classic models, pipelines of these. Throws Exception: what opening

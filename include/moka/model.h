@@ -97,6 +97,14 @@ struct ModelAsset {
   std::map<std::string, std::vector<std::byte>> blobs;  ///< weight files by name, e.g. "weights/weight.bin"
 };
 
+/// A model in memory that somebody else owns, which is not copied: weights are used where they lie.
+struct ModelAssetView {
+  std::span<const std::byte> specification;
+  std::map<std::string, std::span<const std::byte>> blobs;
+  /// Keeps all of it alive. Null: it must outlive the model, its copies and their states.
+  std::shared_ptr<const void> owner;
+};
+
 /// Core ML's MLState: the mutable buffers of a stateful model. Belongs to one prediction at a time.
 class MOKA_EXPORT State {
  public:
@@ -141,6 +149,7 @@ class MOKA_EXPORT Model {
   /// Loads an .mlmodel file, an .mlpackage or an .mlmodelc folder.
   static Model load(const std::string& path, const ModelConfiguration& configuration = {});
   static Model load(ModelAsset asset, const ModelConfiguration& configuration = {});
+  static Model load(const ModelAssetView& asset, const ModelConfiguration& configuration = {});
   /// Loads a program in the text form of MIL. Inputs and outputs are described by the program's own types; `weights`
   /// resolves BLOBFILE paths.
   static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},

@@ -148,6 +148,10 @@ MOKA_API moka_status moka_model_load(const char* path, const moka_configuration*
 MOKA_API moka_status moka_model_load_memory(const void* specification, size_t size, const moka_blob* blobs,
                                             size_t blob_count, const moka_configuration* configuration,
                                             moka_model** model);
+/* The same without a copy: the bytes must outlive the model. */
+MOKA_API moka_status moka_model_load_borrowed(const void* specification, size_t size, const moka_blob* blobs,
+                                              size_t blob_count, const moka_configuration* configuration,
+                                              moka_model** model);
 /* A program in the text form of MIL (docs/mil-text.md) without weight files. */
 MOKA_API moka_status moka_model_load_mil(const char* text, const moka_configuration* configuration, moka_model** model);
 MOKA_API void moka_model_free(moka_model* model);

@@ -158,10 +158,14 @@ void hand_out(moka::Model loaded, moka_model** to) {
   *to = m.release();
 }
 
-std::vector<std::byte> copy_bytes(const void* data, size_t size, const char* what) {
+std::span<const std::byte> bytes_at(const void* data, size_t size, const char* what) {
   if (data == nullptr && size > 0) wrong(cat(what, ": expected ", size, " bytes, got NULL"));
-  auto* bytes = static_cast<const std::byte*>(data);
-  return std::vector<std::byte>(bytes, bytes + size);
+  return {static_cast<const std::byte*>(data), size};
+}
+
+std::vector<std::byte> copy_bytes(const void* data, size_t size, const char* what) {
+  const auto bytes = bytes_at(data, size, what);
+  return {bytes.begin(), bytes.end()};
 }
 
 void set(moka_features* features, const char* name, moka::FeatureValue value) {
@@ -226,6 +230,20 @@ moka_status moka_model_load_memory(const void* specification, size_t size, const
       asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] =
           copy_bytes(blobs[i].data, blobs[i].size, "blob");
     hand_out(moka::Model::load(std::move(asset), to_configuration(configuration)), model);
+  });
+}
+
+moka_status moka_model_load_borrowed(const void* specification, size_t size, const moka_blob* blobs, size_t blob_count,
+                                     const moka_configuration* configuration, moka_model** model) {
+  return guarded([&] {
+    need(model, "model");
+    moka::ModelAssetView asset;
+    asset.specification = bytes_at(specification, size, "specification");
+    if (blob_count > 0) need(blobs, "blobs");
+    for (size_t i = 0; i < blob_count; i++)
+      asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] =
+          bytes_at(blobs[i].data, blobs[i].size, "blob");
+    hand_out(moka::Model::load(asset, to_configuration(configuration)), model);
   });
 }
 

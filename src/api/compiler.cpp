@@ -24,11 +24,15 @@ void compile_model(const std::string& path, const std::string& destination) {
 }
 
 void compile_model(const ModelAsset& asset, const std::string& destination) {
-  auto view = [](const std::vector<std::byte>& v) { return Bytes{v, nullptr}; };
+  ModelAssetView view{asset.specification, {asset.blobs.begin(), asset.blobs.end()}, nullptr};
+  compile_model(view, destination);
+}
+
+void compile_model(const ModelAssetView& asset, const std::string& destination) {
   std::map<std::string, Bytes> blobs;
-  for (const auto& [name, data] : asset.blobs) blobs.emplace(name, view(data));
-  compile(api::unwrap(format::open_model_bytes(view(asset.specification), blobs)), compiler::model_name(destination),
-          destination);
+  for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
+  compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
+          compiler::model_name(destination), destination);
 }
 
 void decompile_model(const std::string& path, const std::string& destination) {

@@ -183,6 +183,14 @@ Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
       {}, [&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
 }
 
+Model Model::load(const ModelAssetView& asset, const ModelConfiguration& configuration) {
+  std::map<std::string, Bytes> blobs;
+  for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
+  const Bytes specification{asset.specification, asset.owner};
+  return Model(Impl::from_file(
+      {}, [&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
+}
+
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
                       std::map<std::string, std::vector<std::byte>> weights) {
   auto source = std::make_shared<Impl::Source>();

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "api/api_util.h"
 #include "models_folder.h"
@@ -90,6 +91,41 @@ TEST(DecompileModel, PredictsTheSame) {
     compile_model((*models / source).string(), compiled.string());
     decompile_and_compare(compiled);
   }
+}
+
+std::vector<std::byte> contents(const fs::path& path) {
+  std::vector<std::byte> out(fs::file_size(path));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
+  return out;
+}
+
+TEST(ModelAssetView, LoadsAndCompilesWithoutACopy) {
+  const fs::path package = fs::path(MOKA_GOLDEN) / "cached" / "model.mlpackage";
+  using Files = std::pair<std::vector<std::byte>, std::vector<std::byte>>;
+  auto files = std::make_shared<Files>(contents(package / "Data/com.apple.CoreML/model.mlmodel"),
+                                       contents(package / "Data/com.apple.CoreML/weights/weight.bin"));
+  const std::weak_ptr<Files> alive = files;
+  ModelAssetView view{files->first, {{"weights/weight.bin", files->second}}, files};
+  test::TemporaryFolder folder;
+  const std::string compiled = (folder / "m.mlmodelc").string();
+  compile_model(view, compiled);
+  {
+    const Model model = Model::load(view), again = Model::load(package.string());
+    view = {};
+    files.reset();
+    EXPECT_FALSE(alive.expired());  // the model reads its weights there
+    const Features inputs = random_inputs(again.function());
+    const Features expected = again.predict(inputs), got = model.predict(inputs),
+                   from = Model::load(compiled).predict(inputs);
+    for (const auto& [name, value] : expected) {
+      const auto* array = std::get_if<MultiArray>(&value);
+      ASSERT_NE(array, nullptr);
+      EXPECT_EQ(test::values(*array), test::values(got.array(name)));
+      EXPECT_EQ(test::values(*array), test::values(from.array(name)));
+    }
+  }
+  EXPECT_TRUE(alive.expired());
 }
 
 TEST(CompileModel, RefusesToOverwriteAndToCompileTwice) {

@@ -188,6 +188,20 @@ TEST(CApi, LoadsFromMemory) {
   EXPECT_EQ(moka_model_predict(m, in.get(), out.get(), nullptr), MOKA_OK) << moka_last_error();
 }
 
+TEST(CApi, LoadsFromBorrowedMemory) {
+  std::ifstream file(classic("decision_tree_classifier"), std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  moka_model* m = nullptr;
+  ASSERT_EQ(moka_model_load_borrowed(bytes.data(), bytes.size(), nullptr, 0, nullptr, &m), MOKA_OK)
+      << moka_last_error();
+  Handle<moka_model> model(m);
+  auto in = features(), out = features();
+  ASSERT_EQ(moka_features_set_random(in.get(), m, 7), MOKA_OK);
+  EXPECT_EQ(moka_model_predict(m, in.get(), out.get(), nullptr), MOKA_OK) << moka_last_error();
+  EXPECT_EQ(moka_model_load_borrowed(nullptr, 8, nullptr, 0, nullptr, &m), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_model_load_borrowed(bytes.data(), bytes.size(), nullptr, 1, nullptr, &m), MOKA_INVALID_ARGUMENT);
+}
+
 TEST(CApi, KeepsValuesOfEveryKind) {
   auto f = features();
   EXPECT_EQ(moka_features_set_int64(f.get(), "i", -3), MOKA_OK);

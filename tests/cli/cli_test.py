@@ -402,6 +402,18 @@ class Tune(Case):
 
 
 class Cache(Case):
+    def test_compile_plans_ahead(self):
+        model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"
+        cache = self.folder / "packed"
+        answer = self.answer("compile", model, self.folder / "out", "--plan", "--cache", cache)
+        self.assertEqual(Path(answer["cache"]).parent, cache)
+        listed = self.answer("cache", "list", "--cache", cache)["models"]
+        self.assertEqual([(m["file"], m["usable"]) for m in listed], [(answer["cache"], True)])
+        load = self.answer("bench", answer["compiled"], "--iterations", "1", "--cache", cache)["load"]
+        self.assertEqual(load["packedBytes"], 0)
+        self.assertGreater(load["cachedBytes"], 0)
+        self.assertEqual(self.answer("cache", "clear", "--cache", cache)["removed"], 1)
+
     def test_is_written_used_listed_and_cleared(self):
         model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"
         folder = self.folder / "packed"

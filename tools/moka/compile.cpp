@@ -10,6 +10,7 @@
 #include "io/io_error.h"
 #include "json.h"
 #include "moka/compiler.h"
+#include "moka/model.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -21,8 +22,8 @@ namespace fs = std::filesystem;
 
 /// The flags are coremlcompiler's.
 struct Options {
-  std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt;
-  bool print_categories = false, json = false;
+  std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt, cache = "default";
+  bool print_categories = false, plan = false, json = false;
   CLI::App* app = nullptr;
 };
 
@@ -93,7 +94,18 @@ int compile(const Options& options) {
   fs::remove_all(out);
   fs::rename(next, out);
   if (!options.partial_plist.empty()) write_plist(options.partial_plist);
-  print(options.json ? rendered(Json{{"compiled", out.string()}}) : (out / "coremldata.bin").string() + "\n");
+  Json facts{{"compiled", out.string()}};
+  std::string text = (out / "coremldata.bin").string() + "\n";
+  if (options.plan) {
+    ModelConfiguration configuration;
+    configuration.cache = options.cache;
+    const std::string file = Model::load(out.string(), configuration).cache_file();
+    std::error_code none;
+    const bool packed = !file.empty() && fs::exists(file, none);
+    facts["cache"] = packed ? Json(file) : Json(nullptr);
+    if (packed) text += file + "\n";
+  }
+  print(options.json ? rendered(facts) : text);
   return 0;
 }
 
@@ -117,6 +129,10 @@ Command add_compile(CLI::App& parent) {
       ->option_text("FILE");
   app->add_option("--container", options->container, "Compile into this folder of OUTDIR")->option_text("NAME");
   app->add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models")->option_text("KEY");
+  app->add_flag("--plan", options->plan,
+                "Also pack the weights for this machine, so that the first load with --cache need not");
+  app->add_option("--cache", options->cache, "With --plan: the folder of packed weights (default: the user's own)")
+      ->option_text("DIR");
   app->add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer("Example: moka compile Classifier.mlpackage build");

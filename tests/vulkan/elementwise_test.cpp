@@ -98,6 +98,16 @@ TEST(Integers, WrapAndRoundAsTheReferenceDoes) {
   g.expect_same(all);
 }
 
+TEST(Integers, OfOneTensor) {
+  MOKA_NEEDS_VULKAN();
+  Region g;
+  Value* x = g.input(Tensor::i32({7, -7, 2147483647, -2147483648LL, 50000, 0}));
+  std::vector<Value*> all;
+  for (const char* name : {"abs", "sign", "square"}) all.push_back(g.op(name, {{"x", x}}));
+  all.push_back(g.op("threshold", {{"x", x}, {"alpha", 5}}));
+  g.expect_same(all);
+}
+
 TEST(Chains, NeedBarriersOnlyWhereOneReadsWhatAnotherWrote) {
   MOKA_NEEDS_VULKAN();
   Region g;

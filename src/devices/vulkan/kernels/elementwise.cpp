@@ -42,7 +42,38 @@ Status record_unary(Recorder& recorder, Element e, const std::array<Function, 3>
       UnaryParams{static_cast<uint32_t>(n), f[0].a, f[0].b, f[1].a, f[1].b, f[2].a, f[2].b}, VulkanRecorder::lines(n));
 }
 
+/// Functions of integers, which wrap.
+Match match_unary_whole(const MatchCall& m) {
+  if (std::string why = refusal_of(m, {"x"}); !why.empty()) return Match::no(why);
+  const auto f = function_of(m.call);
+  if (!f) return Match::no("a parameter that is not constant");
+  if (f->number != F_ABS && f->number != F_SIGN && f->number != F_SQUARE && f->number != F_THRESHOLD)
+    return Match::no("a function of integers");
+  int64_t limit = 0;
+  if (f->number == F_THRESHOLD) {
+    const auto alpha = m.call.integer("alpha");
+    if (!alpha.ok()) return Match::no("a threshold that is not an integer");
+    limit = *alpha;
+  }
+  struct Params {
+    uint32_t count;
+    int32_t a;
+  };
+  const Params params{u32(m.outputs[0].shape().count()), static_cast<int32_t>(limit)};
+  const int x = m.call.arg_index("x");
+  KernelChoice c = choice_of(m, "vulkan.unary", {"x"});
+  c.in_place = x;
+  set_cost(c, m);
+  c.record = [=, number = f->number](Recorder& recorder, const RecordArgs& args) {
+    return recorder_of(recorder).dispatch("unary_whole_i32", {number},
+                                          {Use::read(view(args.in, x)), Use::write(args.out[0])}, params,
+                                          VulkanRecorder::lines(params.count));
+  };
+  return Match::yes(std::move(c));
+}
+
 Match match_unary(const MatchCall& m) {
+  if (m.call.dtype("x") == ir::DType::int32) return match_unary_whole(m);
   if (std::string why = refusal_of_floats(m, {"x"}); !why.empty()) return Match::no(why);
   const auto f = function_of(m.call);
   if (!f) return Match::no("a parameter that is not constant");

@@ -95,17 +95,19 @@ class ReleaseCheck(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder) / "make"
             fake.write_text('#!/bin/sh\necho "running $*"\ncase $1 in test-asan) echo "100% tests passed of 7";;'
+                            ' fuzz-smoke) echo "target seeds runs"; echo "fuzz-smoke: 3 targets, 90 runs, at least 20 of each, 0 failed";;'
                             ' *) echo "2 tests failed"; exit 2;; esac\n')
             fake.chmod(0o755)
             page = pathlib.Path(folder) / "page.md"
-            ran = subprocess.run([sys.executable, str(script), "--out", str(page), "--seconds", "3", "--only", "test-asan,fuzz"],
+            ran = subprocess.run([sys.executable, str(script), "--out", str(page), "--seconds", "3", "--only", "test-asan,test-tsan,fuzz"],
                                  env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True, text=True)
             self.assertEqual(ran.returncode, 1)
             self.assertIn("running fuzz-smoke FUZZ_SECONDS=3", ran.stdout)
             text = page.read_text()
         self.assertRegex(text, r"Commit [0-9a-f]{12}")
         self.assertIn("| `make test-asan` | passed | 100% tests passed of 7 |", text)
-        self.assertIn("| `make fuzz-smoke FUZZ_SECONDS=3` | failed (2) | 2 tests failed |", text)
+        self.assertIn("| `make test-tsan` | failed (2) | 2 tests failed |", text)
+        self.assertIn("| `make fuzz-smoke FUZZ_SECONDS=3` | passed | fuzz-smoke: 3 targets, 90 runs, at least 20 of each, 0 failed |", text)
 
 
 if __name__ == "__main__":

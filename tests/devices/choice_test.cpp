@@ -67,28 +67,43 @@ void expect_all_ran(const std::map<std::string_view, int>& ran, std::string_view
 
 TEST(Choice, EveryConvolutionIsRightWhenAsked) {
   struct Case {
-    int64_t images, in, out, groups;
+    int64_t images = 1, in, out, groups = 1;
     std::vector<int64_t> size, kernel;
-    std::vector<int64_t> strides, pad, dilations;
+    std::vector<int64_t> strides{1, 1}, pad, dilations{1, 1};
   };
-  const std::vector<Case> cases{{1, 16, 16, 1, {1, 1}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
-                                {1, 17, 19, 1, {2, 5}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
-                                {2, 33, 16, 1, {9, 7}, {3, 3}, {1, 1}, {0, 2, 1, 0}, {1, 1}},
-                                {1, 64, 70, 1, {14, 15}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
-                                {1, 16, 33, 1, {13, 12}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
-                                {1, 20, 24, 1, {9, 17}, {7, 1}, {1, 1}, {3, 3, 0, 0}, {1, 1}},
-                                {1, 40, 16, 1, {17, 17}, {3, 3}, {1, 1}, {6, 6, 6, 6}, {6, 6}},
-                                {2, 16, 48, 1, {5, 6}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
-                                {1, 16, 48, 1, {8, 5}, {1, 1}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
-                                {1, 3, 16, 1, {19, 21}, {7, 7}, {2, 2}, {3, 3, 3, 3}, {1, 1}},
-                                {1, 5, 4, 1, {12, 9}, {5, 5}, {1, 1}, {2, 2, 2, 2}, {1, 1}},
-                                {1, 1, 17, 1, {8, 9}, {15, 13}, {1, 1}, {7, 7, 6, 6}, {1, 1}},
-                                {1, 32, 32, 32, {9, 10}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
-                                {1, 17, 17, 17, {7, 7}, {5, 5}, {2, 2}, {2, 2, 2, 2}, {1, 1}},
-                                {1, 32, 64, 4, {10, 11}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
-                                {1, 18, 12, 3, {6, 7}, {3, 3}, {2, 1}, {1, 0, 0, 1}, {1, 2}},
-                                {2, 24, 20, 1, {31}, {5}, {2}, {2, 2}, {1}},
-                                {1, 16, 18, 1, {4, 5, 6}, {3, 2, 3}, {1, 1, 2}, {1, 1, 0, 1, 1, 1}, {1, 1, 1}}};
+  const std::vector<Case> cases{
+      {.in = 16, .out = 16, .size = {1, 1}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}},
+      {.in = 17, .out = 19, .size = {2, 5}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}},
+      {.images = 2, .in = 33, .out = 16, .size = {9, 7}, .kernel = {3, 3}, .pad = {0, 2, 1, 0}},
+      {.in = 64, .out = 70, .size = {14, 15}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}},
+      {.in = 16, .out = 33, .size = {13, 12}, .kernel = {3, 3}, .strides = {2, 2}, .pad = {1, 1, 1, 1}},
+      {.in = 20, .out = 24, .size = {9, 17}, .kernel = {7, 1}, .pad = {3, 3, 0, 0}},
+      {.in = 40, .out = 16, .size = {17, 17}, .kernel = {3, 3}, .pad = {6, 6, 6, 6}, .dilations = {6, 6}},
+      {.images = 2, .in = 16, .out = 48, .size = {5, 6}, .kernel = {1, 1}, .pad = {0, 0, 0, 0}},
+      {.in = 16, .out = 48, .size = {8, 5}, .kernel = {1, 1}, .strides = {2, 2}, .pad = {0, 0, 0, 0}},
+      {.in = 3, .out = 16, .size = {19, 21}, .kernel = {7, 7}, .strides = {2, 2}, .pad = {3, 3, 3, 3}},
+      {.in = 5, .out = 4, .size = {12, 9}, .kernel = {5, 5}, .pad = {2, 2, 2, 2}},
+      {.in = 1, .out = 17, .size = {8, 9}, .kernel = {15, 13}, .pad = {7, 7, 6, 6}},
+      {.in = 32, .out = 32, .groups = 32, .size = {9, 10}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}},
+      {.in = 17, .out = 17, .groups = 17, .size = {7, 7}, .kernel = {5, 5}, .strides = {2, 2}, .pad = {2, 2, 2, 2}},
+      {.in = 32, .out = 64, .groups = 4, .size = {10, 11}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}},
+      {.in = 18,
+       .out = 12,
+       .groups = 3,
+       .size = {6, 7},
+       .kernel = {3, 3},
+       .strides = {2, 1},
+       .pad = {1, 0, 0, 1},
+       .dilations = {1, 2}},
+      {.images = 2, .in = 24, .out = 20, .size = {31}, .kernel = {5}, .strides = {2}, .pad = {2, 2}, .dilations = {1}},
+      {.in = 16,
+       .out = 18,
+       .size = {4, 5, 6},
+       .kernel = {3, 2, 3},
+       .strides = {1, 1, 2},
+       .pad = {1, 1, 0, 1, 1, 1},
+       .dilations = {1, 1, 1}},
+  };
   std::map<std::string_view, int> ran;
   for (const Case& c : cases)
     for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"relu"}}, {{"softplus"}}}) {
@@ -146,13 +161,19 @@ TEST(Choice, ThreadsGiveTheSameBits) {
       }
     }
   };
-  for (auto [in, out, size, window, stride, groups] : {std::array<int64_t, 6>{256, 64, 7, 3, 2, 1},
-                                                       {64, 96, 28, 3, 1, 1},
-                                                       {64, 256, 28, 1, 1, 1},
-                                                       {512, 40, 4, 1, 1, 1},
-                                                       {96, 96, 28, 3, 1, 96},
-                                                       {64, 128, 28, 3, 1, 8},
-                                                       {3, 32, 64, 7, 2, 1}}) {
+  struct Layer {
+    int64_t in, out, size, window, stride = 1, groups = 1;
+  };
+  const Layer layers[] = {
+      {.in = 256, .out = 64, .size = 7, .window = 3, .stride = 2},
+      {.in = 64, .out = 96, .size = 28, .window = 3},
+      {.in = 64, .out = 256, .size = 28, .window = 1},
+      {.in = 512, .out = 40, .size = 4, .window = 1},
+      {.in = 96, .out = 96, .size = 28, .window = 3, .groups = 96},
+      {.in = 64, .out = 128, .size = 28, .window = 3, .groups = 8},
+      {.in = 3, .out = 32, .size = 64, .window = 7, .stride = 2},
+  };
+  for (const auto& [in, out, size, window, stride, groups] : layers) {
     SCOPED_TRACE(cat(in, " to ", out, ", ", size, ", window ", window));
     Graph g;
     check(g,

@@ -13,10 +13,10 @@ namespace {
 using namespace ir;
 
 struct ConvCase {
-  int64_t n, in, out, groups;
-  std::vector<int64_t> size, kernel, strides, dilations, pad;
+  int64_t n = 1, in, out, groups = 1;
+  std::vector<int64_t> size, kernel, strides{1, 1}, dilations{1, 1}, pad{};
   std::string pad_type = "custom";
-  std::vector<Epilogue> epilogue;
+  std::vector<Epilogue> epilogue{};
   bool bias = true;
   bool addend = false;
 };
@@ -56,19 +56,19 @@ TEST(CpuConv, AwkwardChannels) {
   for (int64_t in : {1, 3, 17, 33})
     for (int64_t out : {1, 3, 17, 33}) {
       SCOPED_TRACE(cat(in, " to ", out));
-      check({1, in, out, 1, {13, 15}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
-      check({2, in, out, 1, {13, 15}, {3, 2}, {2, 1}, {1, 1}, {0, 2, 1, 0}});
-      check({1, in, out, 1, {13, 15}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}});
+      check({.in = in, .out = out, .size = {13, 15}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}});
+      check({.n = 2, .in = in, .out = out, .size = {13, 15}, .kernel = {3, 2}, .strides = {2, 1}, .pad = {0, 2, 1, 0}});
+      check({.in = in, .out = out, .size = {13, 15}, .kernel = {1, 1}, .strides = {2, 2}, .pad = {0, 0, 0, 0}});
     }
 }
 
 TEST(CpuConv, DilationsAndPads) {
   for (int64_t ch : {3, 16, 64}) {
     SCOPED_TRACE(ch);
-    check({1, ch, ch, 1, {19, 21}, {3, 3}, {1, 1}, {2, 3}, {2, 2, 3, 3}});
-    check({1, ch, ch, 1, {19, 21}, {5, 3}, {2, 3}, {1, 1}, {}, "same"});
-    check({1, ch, ch, 1, {20, 21}, {3, 3}, {2, 2}, {1, 1}, {}, "same_lower"});
-    check({1, ch, ch, 1, {20, 21}, {2, 2}, {3, 3}, {1, 1}, {}, "valid"});
+    check({.in = ch, .out = ch, .size = {19, 21}, .kernel = {3, 3}, .dilations = {2, 3}, .pad = {2, 2, 3, 3}});
+    check({.in = ch, .out = ch, .size = {19, 21}, .kernel = {5, 3}, .strides = {2, 3}, .pad_type = "same"});
+    check({.in = ch, .out = ch, .size = {20, 21}, .kernel = {3, 3}, .strides = {2, 2}, .pad_type = "same_lower"});
+    check({.in = ch, .out = ch, .size = {20, 21}, .kernel = {2, 2}, .strides = {3, 3}, .pad_type = "valid"});
   }
 }
 
@@ -90,74 +90,105 @@ TEST(CpuConv, DilatedBeyondTheImage) {
 }
 
 TEST(CpuConv, Groups) {
-  check({1, 32, 64, 2, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
-  check({1, 12, 6, 3, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
-  check({2, 33, 33, 33, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
-  check({1, 64, 64, 64, {9, 11}, {5, 5}, {2, 2}, {1, 1}, {2, 2, 2, 2}});
-  check({1, 32, 32, 32, {15, 11}, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}});
-  check({1, 16, 32, 16, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+  check({.in = 32, .out = 64, .groups = 2, .size = {9, 9}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}});
+  check({.in = 12, .out = 6, .groups = 3, .size = {9, 9}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}});
+  check({.n = 2, .in = 33, .out = 33, .groups = 33, .size = {9, 11}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}});
+  check({.in = 64, .out = 64, .groups = 64, .size = {9, 11}, .kernel = {5, 5}, .strides = {2, 2}, .pad = {2, 2, 2, 2}});
+  check({.in = 32,
+         .out = 32,
+         .groups = 32,
+         .size = {15, 11},
+         .kernel = {3, 3},
+         .dilations = {2, 2},
+         .pad = {2, 2, 2, 2}});
+  check({.in = 16, .out = 32, .groups = 16, .size = {9, 11}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}});
 }
 
 TEST(CpuConv, OneAndThreeDimensions) {
   for (int64_t ch : {3, 17, 32}) {
     SCOPED_TRACE(ch);
-    check({2, ch, ch, 1, {40}, {5}, {2}, {1}, {2, 2}});
-    check({2, ch, ch, 1, {40}, {3}, {1}, {4}, {4, 0}});
-    check({1, ch, ch, 1, {7, 8, 9}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, {1, 1, 1, 1, 0, 0}});
+    check({.n = 2, .in = ch, .out = ch, .size = {40}, .kernel = {5}, .strides = {2}, .dilations = {1}, .pad = {2, 2}});
+    check({.n = 2, .in = ch, .out = ch, .size = {40}, .kernel = {3}, .strides = {1}, .dilations = {4}, .pad = {4, 0}});
+    check({.in = ch,
+           .out = ch,
+           .size = {7, 8, 9},
+           .kernel = {3, 3, 3},
+           .strides = {1, 2, 1},
+           .dilations = {1, 1, 1},
+           .pad = {1, 1, 1, 1, 0, 0}});
   }
-  check({1, 32, 32, 32, {40}, {3}, {1}, {1}, {1, 1}});
-  check({1, 32, 32, 32, {6, 7, 8}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}});
+  check({.in = 32,
+         .out = 32,
+         .groups = 32,
+         .size = {40},
+         .kernel = {3},
+         .strides = {1},
+         .dilations = {1},
+         .pad = {1, 1}});
+  check({.in = 32,
+         .out = 32,
+         .groups = 32,
+         .size = {6, 7, 8},
+         .kernel = {3, 3, 3},
+         .strides = {1, 1, 1},
+         .dilations = {1, 1, 1},
+         .pad = {1, 1, 1, 1, 1, 1}});
 }
 
 TEST(CpuConv, Transposed) {
   for (int64_t ch : {1, 3, 17, 32}) {
     SCOPED_TRACE(ch);
-    check({1, ch, ch, 1, {7, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}}, true);
-    check({2, ch, 5, 1, {7, 8}, {4, 2}, {2, 1}, {1, 1}, {}, "same"}, true);
-    check({1, ch, ch, ch, {7, 8}, {3, 3}, {2, 2}, {1, 1}, {}, "valid"}, true);
-    check({1, ch, 2 * ch, 1, {9}, {4}, {2}, {1}, {1, 1}}, true);
-    check({1, ch, ch, 1, {7, 8}, {3, 3}, {1, 1}, {2, 2}, {1, 1, 1, 1}}, true);
+    check({.in = ch, .out = ch, .size = {7, 8}, .kernel = {3, 3}, .strides = {2, 2}, .pad = {1, 1, 1, 1}}, true);
+    check({.n = 2, .in = ch, .out = 5, .size = {7, 8}, .kernel = {4, 2}, .strides = {2, 1}, .pad_type = "same"}, true);
+    check({.in = ch, .out = ch, .groups = ch, .size = {7, 8}, .kernel = {3, 3}, .strides = {2, 2}, .pad_type = "valid"},
+          true);
+    check({.in = ch, .out = 2 * ch, .size = {9}, .kernel = {4}, .strides = {2}, .dilations = {1}, .pad = {1, 1}}, true);
+    check({.in = ch, .out = ch, .size = {7, 8}, .kernel = {3, 3}, .dilations = {2, 2}, .pad = {1, 1, 1, 1}}, true);
   }
 }
 
 TEST(CpuConv, VariableWeights) {
-  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}, false, false);
-  check({1, 32, 32, 1, {9, 9}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}}, false, false);
-  check({1, 8, 12, 1, {9, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}}, true, false, true);
+  check({.in = 17, .out = 33, .size = {9, 9}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}}, false, false);
+  check({.in = 32, .out = 32, .size = {9, 9}, .kernel = {1, 1}, .pad = {0, 0, 0, 0}}, false, false);
+  check({.in = 8, .out = 12, .size = {9, 9}, .kernel = {3, 3}, .strides = {2, 2}, .pad = {1, 1, 1, 1}}, true, false,
+        true);
 }
 
 TEST(CpuConv, Epilogues) {
   for (const char* op :
        {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "gelu_tanh", "softplus", "abs", "square", "exp"}) {
     SCOPED_TRACE(op);
-    check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{op}}});
-    check({1, 8, 5, 1, {5, 5}, {2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, "custom", {{op}}}, true);
+    check({.in = 17, .out = 33, .size = {9, 9}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}, .epilogue = {{op}}});
+    check({.in = 8,
+           .out = 5,
+           .size = {5, 5},
+           .kernel = {2, 2},
+           .strides = {2, 2},
+           .pad = {0, 0, 0, 0},
+           .epilogue = {{op}}},
+          true);
   }
-  check({1,
-         17,
-         33,
-         1,
-         {9, 9},
-         {3, 3},
-         {1, 1},
-         {1, 1},
-         {1, 1, 1, 1},
-         "custom",
-         {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}});
-  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"sigmoid_hard", 0.2f, 0.5f}}});
-  check({1, 17, 33, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", {{"moka_hard_swish"}}});
-  check({1,
-         17,
-         33,
-         1,
-         {9, 9},
-         {3, 3},
-         {1, 1},
-         {1, 1},
-         {1, 1, 1, 1},
-         "custom",
-         {{"elu", 0.7f}, {"linear_activation", 2, 3}},
-         false});
+  check({.in = 17,
+         .out = 33,
+         .size = {9, 9},
+         .kernel = {3, 3},
+         .pad = {1, 1, 1, 1},
+         .epilogue = {{"leaky_relu", 0.2f}, {"clip", -0.1f, 1.5f}}});
+  check({.in = 17,
+         .out = 33,
+         .size = {9, 9},
+         .kernel = {3, 3},
+         .pad = {1, 1, 1, 1},
+         .epilogue = {{"sigmoid_hard", 0.2f, 0.5f}}});
+  check(
+      {.in = 17, .out = 33, .size = {9, 9}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}, .epilogue = {{"moka_hard_swish"}}});
+  check({.in = 17,
+         .out = 33,
+         .size = {9, 9},
+         .kernel = {3, 3},
+         .pad = {1, 1, 1, 1},
+         .epilogue = {{"elu", 0.7f}, {"linear_activation", 2, 3}},
+         .bias = false});
 }
 
 /// Two functions of the same kind with different parameters.
@@ -169,8 +200,14 @@ TEST(CpuConv, EpiloguesOfOneKind) {
         Epilogues{{"abs"}, {"square"}, {"abs"}}})
     for (int64_t taps : {1, 3}) {
       SCOPED_TRACE(cat(after[0].op, " ", taps));
-      check({1, 17, 33, 1, {9, 9}, {taps, taps}, {1, 1}, {1, 1}, {0, 0, 0, 0}, "custom", after});
-      check({1, 24, 24, 24, {9, 9}, {taps, taps}, {1, 1}, {1, 1}, {0, 0, 0, 0}, "custom", after});
+      check({.in = 17, .out = 33, .size = {9, 9}, .kernel = {taps, taps}, .pad = {0, 0, 0, 0}, .epilogue = after});
+      check({.in = 24,
+             .out = 24,
+             .groups = 24,
+             .size = {9, 9},
+             .kernel = {taps, taps},
+             .pad = {0, 0, 0, 0},
+             .epilogue = after});
     }
 }
 
@@ -180,10 +217,38 @@ TEST(CpuConv, Addends) {
       SCOPED_TRACE(cat(ch, " ", op));
       std::vector<Epilogue> after;
       if (*op != 0) after = {{op}};
-      check({2, ch, ch, 1, {9, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
-      check({1, 16, ch, 1, {9, 7}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}, "custom", after, false, true});
-      check({1, ch, ch, ch, {9, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
-      check({1, 24, ch, 1, {30, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "custom", after, true, true});
+      check({.n = 2,
+             .in = ch,
+             .out = ch,
+             .size = {9, 7},
+             .kernel = {3, 3},
+             .pad = {1, 1, 1, 1},
+             .epilogue = after,
+             .addend = true});
+      check({.in = 16,
+             .out = ch,
+             .size = {9, 7},
+             .kernel = {1, 1},
+             .strides = {2, 2},
+             .pad = {0, 0, 0, 0},
+             .epilogue = after,
+             .bias = false,
+             .addend = true});
+      check({.in = ch,
+             .out = ch,
+             .groups = ch,
+             .size = {9, 7},
+             .kernel = {3, 3},
+             .pad = {1, 1, 1, 1},
+             .epilogue = after,
+             .addend = true});
+      check({.in = 24,
+             .out = ch,
+             .size = {30, 37},
+             .kernel = {3, 3},
+             .pad = {1, 1, 1, 1},
+             .epilogue = after,
+             .addend = true});
     }
 }
 
@@ -206,11 +271,13 @@ TEST(CpuConv, OneDimension) {
     int64_t in, out, length, taps, dilation;
     const char* kernel;
   };
-  const Line all[] = {{48, 64, 203, 3, 1, "cpu.conv.winograd"},
-                      {40, 33, 97, 5, 1, "cpu.conv.winograd"},
-                      {33, 2, 301, 9, 1, "cpu.conv.narrow"},
-                      {8, 3, 150, 7, 2, "cpu.conv.narrow"},
-                      {32, 32, 100, 3, 64, "cpu.conv.per_tap"}};
+  const Line all[] = {
+      {.in = 48, .out = 64, .length = 203, .taps = 3, .dilation = 1, .kernel = "cpu.conv.winograd"},
+      {.in = 40, .out = 33, .length = 97, .taps = 5, .dilation = 1, .kernel = "cpu.conv.winograd"},
+      {.in = 33, .out = 2, .length = 301, .taps = 9, .dilation = 1, .kernel = "cpu.conv.narrow"},
+      {.in = 8, .out = 3, .length = 150, .taps = 7, .dilation = 2, .kernel = "cpu.conv.narrow"},
+      {.in = 32, .out = 32, .length = 100, .taps = 3, .dilation = 64, .kernel = "cpu.conv.per_tap"},
+  };
   for (const Line& l : all) {
     SCOPED_TRACE(cat(l.in, " to ", l.out, " of ", l.length));
     Graph g;

@@ -182,21 +182,23 @@ TEST(CpuMatmul, ShapesAndTransposes) {
     Shape x, y;
     bool tx = false, ty = false;
   };
-  const Case cases[] = {{{5, 7}, {7, 9}},
-                        {{7, 5}, {7, 9}, true},
-                        {{5, 7}, {9, 7}, false, true},
-                        {{7, 5}, {9, 7}, true, true},
-                        {{2, 3, 5, 7}, {2, 3, 7, 9}},
-                        {{2, 3, 5, 7}, {2, 3, 9, 7}, false, true},
-                        {{2, 3, 5, 7}, {7, 9}},
-                        {{5, 7}, {2, 3, 7, 9}},
-                        {{2, 1, 5, 7}, {1, 3, 7, 9}},
-                        {{7}, {7, 9}},
-                        {{5, 7}, {7}},
-                        {{7}, {7}},
-                        {{3, 7}, {2, 7, 4}},
-                        {{1, 512}, {512, 1000}},
-                        {{4, 33, 65}, {65, 17}}};
+  const Case cases[] = {
+      {.x = {5, 7}, .y = {7, 9}},
+      {.x = {7, 5}, .y = {7, 9}, .tx = true},
+      {.x = {5, 7}, .y = {9, 7}, .ty = true},
+      {.x = {7, 5}, .y = {9, 7}, .tx = true, .ty = true},
+      {.x = {2, 3, 5, 7}, .y = {2, 3, 7, 9}},
+      {.x = {2, 3, 5, 7}, .y = {2, 3, 9, 7}, .ty = true},
+      {.x = {2, 3, 5, 7}, .y = {7, 9}},
+      {.x = {5, 7}, .y = {2, 3, 7, 9}},
+      {.x = {2, 1, 5, 7}, .y = {1, 3, 7, 9}},
+      {.x = {7}, .y = {7, 9}},
+      {.x = {5, 7}, .y = {7}},
+      {.x = {7}, .y = {7}},
+      {.x = {3, 7}, .y = {2, 7, 4}},
+      {.x = {1, 512}, .y = {512, 1000}},
+      {.x = {4, 33, 65}, .y = {65, 17}},
+  };
   for (const Case& c : cases)
     for (bool constant : {false, true}) {
       SCOPED_TRACE(cat(c.x, " ", c.y, " ", c.tx, c.ty, constant));
@@ -240,16 +242,19 @@ TEST(CpuMatmul, ThreadsGiveTheSameBits) {
     int64_t rows, depth, made;
     std::string_view by = "gemm";
   };
-  for (auto [rows, depth, made, by] : {Case{3, 1024, 768},
-                                       {5, 3000, 300},
-                                       {64, 512, 512},
-                                       {64, 4096, 16},
-                                       {197, 256, 768},
-                                       {198, 384, 384},
-                                       {90, 301, 300},
-                                       {200, 512, 1000, "strassen"},
-                                       {300, 1030, 768, "strassen"},
-                                       {300, 64, 1000}}) {
+  const Case cases[] = {
+      {.rows = 3, .depth = 1024, .made = 768},
+      {.rows = 5, .depth = 3000, .made = 300},
+      {.rows = 64, .depth = 512, .made = 512},
+      {.rows = 64, .depth = 4096, .made = 16},
+      {.rows = 197, .depth = 256, .made = 768},
+      {.rows = 198, .depth = 384, .made = 384},
+      {.rows = 90, .depth = 301, .made = 300},
+      {.rows = 200, .depth = 512, .made = 1000, .by = "strassen"},
+      {.rows = 300, .depth = 1030, .made = 768, .by = "strassen"},
+      {.rows = 300, .depth = 64, .made = 1000},
+  };
+  for (const auto& [rows, depth, made, by] : cases) {
     SCOPED_TRACE(cat(rows, " x ", depth, " x ", made));
     Graph a;
     expect_same_bits(
@@ -265,16 +270,17 @@ TEST(CpuMatmul, ThreadsGiveTheSameBits) {
 
 /// Neither operand is constant.
 TEST(CpuMatmul, ComputedOperandsThreadsGiveTheSameBits) {
-  for (auto [batch, rows, depth, made] : {std::array<int64_t, 4>{1, 64, 4096, 16},
-                                          {1, 64, 512, 512},
-                                          {1, 3, 1024, 768},
-                                          {1, 1, 4096, 64},
-                                          {1, 7, 600, 300},
-                                          {2, 500, 700, 1},
-                                          {1, 16, 8192, 8},
-                                          {12, 64, 128, 64},
-                                          {3, 197, 64, 197},
-                                          {2, 300, 1000, 33}})
+  struct Case {
+    int64_t batch, rows, depth, made;
+  };
+  const Case cases[] = {
+      {.batch = 1, .rows = 64, .depth = 4096, .made = 16}, {.batch = 1, .rows = 64, .depth = 512, .made = 512},
+      {.batch = 1, .rows = 3, .depth = 1024, .made = 768}, {.batch = 1, .rows = 1, .depth = 4096, .made = 64},
+      {.batch = 1, .rows = 7, .depth = 600, .made = 300},  {.batch = 2, .rows = 500, .depth = 700, .made = 1},
+      {.batch = 1, .rows = 16, .depth = 8192, .made = 8},  {.batch = 12, .rows = 64, .depth = 128, .made = 64},
+      {.batch = 3, .rows = 197, .depth = 64, .made = 197}, {.batch = 2, .rows = 300, .depth = 1000, .made = 33},
+  };
+  for (const auto& [batch, rows, depth, made] : cases)
     for (bool tx : {false, true})
       for (bool ty : {false, true}) {
         SCOPED_TRACE(cat(batch, " x ", rows, " x ", depth, " x ", made, tx ? " tx" : "", ty ? " ty" : ""));

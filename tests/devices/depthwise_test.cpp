@@ -14,9 +14,9 @@ namespace {
 using namespace ir;
 
 struct Case {
-  int64_t images, channels;
-  std::vector<int64_t> size, taps, strides, dilations, pad;
-  std::vector<Epilogue> epilogue;
+  int64_t images = 1, channels;
+  std::vector<int64_t> size, taps, strides{1, 1}, dilations{1, 1}, pad;
+  std::vector<Epilogue> epilogue{};
   bool bias = true, addend = false;
   int64_t mixed = 1;   // channels per group
   int64_t repeat = 1;  // output channels per input channel
@@ -65,7 +65,12 @@ TEST(Depthwise, ChannelsWindowsAndStrides) {
       for (int64_t stride : {1, 2, 3}) {
         SCOPED_TRACE(cat(channels, " channels, ", taps, " taps every ", stride));
         const int64_t pad = taps / 2;
-        check({2, channels, {13, 17}, {taps, taps}, {stride, stride}, {1, 1}, {pad, pad, pad, pad}});
+        check({.images = 2,
+               .channels = channels,
+               .size = {13, 17},
+               .taps = {taps, taps},
+               .strides = {stride, stride},
+               .pad = {pad, pad, pad, pad}});
       }
 }
 
@@ -74,7 +79,11 @@ TEST(Depthwise, EveryWidth) {
     for (int64_t taps : {3, 5, 7})
       for (int64_t stride : {1, 2}) {
         SCOPED_TRACE(cat(width, " pixels, ", taps, " taps every ", stride));
-        check({1, 17, {6, width}, {3, taps}, {stride, stride}, {1, 1}, {1, 1, taps / 2, taps / 2}});
+        check({.channels = 17,
+               .size = {6, width},
+               .taps = {3, taps},
+               .strides = {stride, stride},
+               .pad = {1, 1, taps / 2, taps / 2}});
       }
 }
 
@@ -82,8 +91,12 @@ TEST(Depthwise, WindowsThatAreNotSquare) {
   for (int64_t down : {1, 2, 3, 6, 9})
     for (int64_t across : {3, 5, 7}) {
       SCOPED_TRACE(cat(down, " x ", across));
-      check({1, 16, {11, 12}, {down, across}, {3, 2}, {1, 1}, {down / 2, 0, 1, across / 2}});
-      check({1, 24, {11, 12}, {down, across}, {1, 1}, {1, 1}, {0, down / 2, across / 2, 0}});
+      check({.channels = 16,
+             .size = {11, 12},
+             .taps = {down, across},
+             .strides = {3, 2},
+             .pad = {down / 2, 0, 1, across / 2}});
+      check({.channels = 24, .size = {11, 12}, .taps = {down, across}, .pad = {0, down / 2, across / 2, 0}});
     }
 }
 
@@ -93,25 +106,57 @@ TEST(Depthwise, PadsAndDilations) {
            {0, 0, 0, 0}, {4, 4, 4, 4}, {7, 0, 0, 9}, {0, 8, 9, 0}, {12, 12, 11, 11}, {2, 1, 0, 3}})
     for (int64_t stride : {1, 2}) {
       SCOPED_TRACE(cat(pad[0], pad[1], pad[2], pad[3], " every ", stride));
-      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {1, 1}, pad});
-      check({2, 16, {9, 10}, {5, 5}, {stride, stride}, {1, 1}, pad});
-      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {3, 1}, pad});
-      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {1, 2}, pad});
-      check({2, 16, {9, 10}, {3, 3}, {stride, stride}, {2, 3}, pad});
+      check({.images = 2, .channels = 16, .size = {9, 10}, .taps = {3, 3}, .strides = {stride, stride}, .pad = pad});
+      check({.images = 2, .channels = 16, .size = {9, 10}, .taps = {5, 5}, .strides = {stride, stride}, .pad = pad});
+      check({.images = 2,
+             .channels = 16,
+             .size = {9, 10},
+             .taps = {3, 3},
+             .strides = {stride, stride},
+             .dilations = {3, 1},
+             .pad = pad});
+      check({.images = 2,
+             .channels = 16,
+             .size = {9, 10},
+             .taps = {3, 3},
+             .strides = {stride, stride},
+             .dilations = {1, 2},
+             .pad = pad});
+      check({.images = 2,
+             .channels = 16,
+             .size = {9, 10},
+             .taps = {3, 3},
+             .strides = {stride, stride},
+             .dilations = {2, 3},
+             .pad = pad});
     }
-  check({1, 16, {1, 1}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}});
-  check({1, 16, {2, 3}, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}});
+  check({.channels = 16, .size = {1, 1}, .taps = {5, 5}, .pad = {2, 2, 2, 2}});
+  check({.channels = 16, .size = {2, 3}, .taps = {7, 7}, .strides = {2, 2}, .pad = {3, 3, 3, 3}});
 }
 
 TEST(Depthwise, OneDimension) {
   for (int64_t taps : {3, 5, 7, 9})
-    for (int64_t stride : {1, 2}) check({2, 20, {41}, {taps}, {stride}, {1}, {taps / 2, 0}});
+    for (int64_t stride : {1, 2})
+      check({.images = 2,
+             .channels = 20,
+             .size = {41},
+             .taps = {taps},
+             .strides = {stride},
+             .dilations = {1},
+             .pad = {taps / 2, 0}});
   for (int64_t taps : {2, 3, 31})
     for (int64_t dilation : {2, 17, 64})
       for (int64_t stride : {1, 3}) {
         SCOPED_TRACE(cat(taps, " taps, dilation ", dilation, " every ", stride));
         const int64_t pad = (taps - 1) * dilation / 2;
-        check({2, 20, {141}, {taps}, {stride}, {dilation}, {pad, pad + 1}, {{"relu"}}});
+        check({.images = 2,
+               .channels = 20,
+               .size = {141},
+               .taps = {taps},
+               .strides = {stride},
+               .dilations = {dilation},
+               .pad = {pad, pad + 1},
+               .epilogue = {{"relu"}}});
       }
 }
 
@@ -134,7 +179,13 @@ TEST(Depthwise, EpiloguesAndAddends) {
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {
           SCOPED_TRACE(cat(epilogue.empty() ? "none" : epilogue[0].op, " ", channels, bias, addend));
-          check({1, channels, {9, 40}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, epilogue, bias, addend});
+          check({.channels = channels,
+                 .size = {9, 40},
+                 .taps = {3, 3},
+                 .pad = {1, 1, 1, 1},
+                 .epilogue = epilogue,
+                 .bias = bias,
+                 .addend = addend});
         }
 }
 
@@ -169,21 +220,34 @@ TEST(Depthwise, Groups) {
         for (int64_t width : {1, 2, 17, 40}) {
           if (channels % mixed != 0) continue;
           SCOPED_TRACE(cat(channels, " channels in groups of ", mixed, ", every ", stride, " of ", width));
-          check({2,
-                 channels,
-                 {7, width},
-                 {3, 3},
-                 {stride, stride},
-                 {1, 1},
-                 {1, 1, 1, 1},
-                 {{"relu"}},
-                 true,
-                 false,
-                 mixed});
-          check({1, channels, {9, width}, {2, 3}, {stride, stride}, {2, 1}, {2, 0, 2, 2}, {}, false, true, mixed});
-          check({1, channels, {width}, {3}, {stride}, {1}, {1, 2}, {{"silu"}}, true, true, mixed});
+          check({.images = 2,
+                 .channels = channels,
+                 .size = {7, width},
+                 .taps = {3, 3},
+                 .strides = {stride, stride},
+                 .pad = {1, 1, 1, 1},
+                 .epilogue = {{"relu"}},
+                 .mixed = mixed});
+          check({.channels = channels,
+                 .size = {9, width},
+                 .taps = {2, 3},
+                 .strides = {stride, stride},
+                 .dilations = {2, 1},
+                 .pad = {2, 0, 2, 2},
+                 .bias = false,
+                 .addend = true,
+                 .mixed = mixed});
+          check({.channels = channels,
+                 .size = {width},
+                 .taps = {3},
+                 .strides = {stride},
+                 .dilations = {1},
+                 .pad = {1, 2},
+                 .epilogue = {{"silu"}},
+                 .addend = true,
+                 .mixed = mixed});
         }
-  check({1, 32, {9, 9}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}, {}, true, false, 4});
+  check({.channels = 32, .size = {9, 9}, .taps = {5, 5}, .pad = {2, 2, 2, 2}, .mixed = 4});
 }
 
 /// Other kernels run groups with several outputs per channel, and groups that span blocks.

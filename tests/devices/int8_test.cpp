@@ -161,9 +161,16 @@ TEST(Int8, Products) {
 }
 
 TEST(Int8, KindsOfWeights) {
-  const std::tuple<DType, float, bool> kinds[] = {{DType::int8, 0, true},   {DType::int4, 0, true},
-                                                  {DType::uint4, 8, true},  {DType::uint8, 128, true},
-                                                  {DType::uint8, 0, false}, {DType::int8, 3, false}};
+  struct Kind {
+    DType dtype;
+    float offset;
+    bool fits;  ///< whether weight - offset fits into 8 bits
+  };
+  const Kind kinds[] = {
+      {.dtype = DType::int8, .offset = 0, .fits = true},   {.dtype = DType::int4, .offset = 0, .fits = true},
+      {.dtype = DType::uint4, .offset = 8, .fits = true},  {.dtype = DType::uint8, .offset = 128, .fits = true},
+      {.dtype = DType::uint8, .offset = 0, .fits = false}, {.dtype = DType::int8, .offset = 3, .fits = false},
+  };
   for (auto [dtype, offset, fits] : kinds) {
     SCOPED_TRACE(cat(dtype, " less ", offset));
     Graph g(Opset::ios18);
@@ -197,11 +204,13 @@ struct Window {
 };
 
 TEST(Int8, Convolutions) {
-  const Window windows[] = {{{1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
-                            {{1, 1}, {2, 3}, {0, 0, 0, 0}, {1, 1}},
-                            {{3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
-                            {{3, 2}, {2, 1}, {2, 0, 1, 3}, {2, 1}},
-                            {{5, 7}, {1, 2}, {3, 3, 3, 3}, {1, 1}}};
+  const Window windows[] = {
+      {.kernel = {1, 1}, .strides = {1, 1}, .pad = {0, 0, 0, 0}, .dilations = {1, 1}},
+      {.kernel = {1, 1}, .strides = {2, 3}, .pad = {0, 0, 0, 0}, .dilations = {1, 1}},
+      {.kernel = {3, 3}, .strides = {1, 1}, .pad = {1, 1, 1, 1}, .dilations = {1, 1}},
+      {.kernel = {3, 2}, .strides = {2, 1}, .pad = {2, 0, 1, 3}, .dilations = {2, 1}},
+      {.kernel = {5, 7}, .strides = {1, 2}, .pad = {3, 3, 3, 3}, .dilations = {1, 1}},
+  };
   for (const Window& w : windows)
     for (auto [in, out] : {std::pair<int64_t, int64_t>{24, 16}, {64, 40}, {33, 70}})
       for (Input input : {Input{"int8", 0}, {"int8", 5}, {"uint8", 131}}) {

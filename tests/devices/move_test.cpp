@@ -127,17 +127,25 @@ TEST(CpuCut, InPlaceWithinParts) {
 }
 
 TEST(CpuCut, SlicesOfAllKinds) {
-  const std::vector<std::vector<std::vector<int64_t>>> all = {
-      {{0, 1, 0}, {1, 3, 5}, {1, 1, 1}}, {{0, 0, 1}, {2, 4, 4}, {1, 1, 2}}, {{1, -1, 4}, {2, -5, -6}, {1, -1, -2}},
-      {{0, 2, 1}, {1, 3, 4}, {1, 1, 1}}, {{1, 0, 0}, {2, 4, 5}, {1, 1, 1}}, {{-1, 3, 2}, {2, 4, 3}, {1, 3, 1}}};
-  for (size_t i = 0; i < all.size(); i++) {
-    SCOPED_TRACE(i);
+  struct Slice {
+    std::vector<int64_t> begin, end, stride;
+  };
+  const Slice all[] = {
+      {.begin = {0, 1, 0}, .end = {1, 3, 5}, .stride = {1, 1, 1}},
+      {.begin = {0, 0, 1}, .end = {2, 4, 4}, .stride = {1, 1, 2}},
+      {.begin = {1, -1, 4}, .end = {2, -5, -6}, .stride = {1, -1, -2}},
+      {.begin = {0, 2, 1}, .end = {1, 3, 4}, .stride = {1, 1, 1}},
+      {.begin = {1, 0, 0}, .end = {2, 4, 5}, .stride = {1, 1, 1}},
+      {.begin = {-1, 3, 2}, .end = {2, 4, 3}, .stride = {1, 3, 1}},
+  };
+  for (const Slice& slice : all) {
+    SCOPED_TRACE(cat("from ", Shape(slice.begin), " to ", Shape(slice.end)));
     Graph g;
     Value* x = g.input({2, 4, 5});
     Value* y = g.op("slice_by_index", {{"x", x},
-                                       {"begin", Tensor::i32(all[i][0])},
-                                       {"end", Tensor::i32(all[i][1])},
-                                       {"stride", Tensor::i32(all[i][2])}});
+                                       {"begin", Tensor::i32(slice.begin)},
+                                       {"end", Tensor::i32(slice.end)},
+                                       {"stride", Tensor::i32(slice.stride)}});
     expect_same(g, {y, g.op("exp", {{"x", y}})}, 1e-6);
   }
   Graph g;

@@ -11,7 +11,7 @@ namespace {
 using namespace ir;
 
 struct Case {
-  int64_t images, in, out, height, width;
+  int64_t images = 1, in, out, height, width;
   std::vector<int64_t> taps{3, 3}, strides{1, 1}, dilations{1, 1}, pad{1, 1, 1, 1};
   std::vector<Epilogue> epilogue{};
   bool addend = false;
@@ -47,7 +47,8 @@ TEST(Narrow, ChannelsAndWidths) {
     for (int64_t out : {1, 2, 3, 4, 5, 8, 11, 17})
       for (int64_t width : {3, 16, 31, 50, 97, 215}) {
         SCOPED_TRACE(cat(in, " to ", out, ", ", width));
-        claimed += taken(check({2, in, out, 11, width, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}}));
+        claimed += taken(check(
+            {.images = 2, .in = in, .out = out, .height = 11, .width = width, .taps = {5, 5}, .pad = {2, 2, 2, 2}}));
       }
   EXPECT_GT(claimed, 40);
 }
@@ -60,13 +61,15 @@ TEST(Narrow, Windows) {
       for (const std::vector<int64_t>& pad :
            std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {4, 1, 2, 6}, {20, 0, 30, 17}}) {
         SCOPED_TRACE(cat(taps[0], " x ", taps[1], " by ", down, ", pad ", pad[0], pad[1], pad[2], pad[3]));
-        claimed += taken(check({1, 19, 2, 40, 90, taps, {down, 1}, {1, 1}, pad}));
+        claimed += taken(
+            check({.in = 19, .out = 2, .height = 40, .width = 90, .taps = taps, .strides = {down, 1}, .pad = pad}));
       }
   EXPECT_GT(claimed, 30);
-  EXPECT_TRUE(taken(check({1, 19, 3, 40, 90, {5, 3}, {1, 1}, {3, 7}, {6, 6, 7, 7}})));
-  EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}})));
-  EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}})));
-  EXPECT_FALSE(taken(check({1, 19, 3, 40, 90, {17, 3}, {1, 1}, {1, 1}, {8, 8, 1, 1}})));
+  EXPECT_TRUE(taken(check(
+      {.in = 19, .out = 3, .height = 40, .width = 90, .taps = {5, 3}, .dilations = {3, 7}, .pad = {6, 6, 7, 7}})));
+  EXPECT_FALSE(taken(check({.in = 19, .out = 3, .height = 40, .width = 90, .taps = {1, 1}, .pad = {0, 0, 0, 0}})));
+  EXPECT_FALSE(taken(check({.in = 19, .out = 3, .height = 40, .width = 90, .strides = {2, 2}})));
+  EXPECT_FALSE(taken(check({.in = 19, .out = 3, .height = 40, .width = 90, .taps = {17, 3}, .pad = {8, 8, 1, 1}})));
 }
 
 TEST(Narrow, Groups) {
@@ -76,16 +79,30 @@ TEST(Narrow, Groups) {
          std::vector<std::pair<int64_t, int64_t>>{{24, 24}, {2, 3}, {5, 3}, {20, 40}, {17, 6}, {16, 16}}) {
       SCOPED_TRACE(cat(groups, " groups of ", in, " to ", out));
       if (in % block == 0 && out % block == 0) continue;
-      for (const Case& c :
-           {Case{2, groups * in, groups * out, 9, 28, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {{"silu"}}, true, groups},
-            Case{1, groups * in, groups * out, 40, 7, {5, 3}, {2, 1}, {1, 2}, {3, 0, 2, 2}, {}, false, groups}}) {
+      for (const Case& c : {Case{.images = 2,
+                           .in = groups * in,
+                           .out = groups * out,
+                           .height = 9,
+                           .width = 28,
+                           .epilogue = {{"silu"}},
+                           .addend = true,
+                           .groups = groups},
+                            Case{.in = groups * in,
+                            .out = groups * out,
+                            .height = 40,
+                            .width = 7,
+                            .taps = {5, 3},
+                            .strides = {2, 1},
+                            .dilations = {1, 2},
+                            .pad = {3, 0, 2, 2},
+                            .groups = groups}}) {
         Graph g;
         Value* x = g.input({c.images, c.in, c.height, c.width});
         expect_same_by("cpu.conv.narrow", g, conv(g, x, g.random({c.out, in, c.taps[0], c.taps[1]}), c));
       }
     }
-  EXPECT_TRUE(taken(check({1, 12, 12, 9, 28, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {}, false, 4})));
-  EXPECT_FALSE(taken(check({1, 64, 64, 9, 28, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {}, false, 16})));
+  EXPECT_TRUE(taken(check({.in = 12, .out = 12, .height = 9, .width = 28, .groups = 4})));
+  EXPECT_FALSE(taken(check({.in = 64, .out = 64, .height = 9, .width = 28, .groups = 16})));
 }
 
 TEST(Narrow, EpiloguesAndAddends) {
@@ -104,7 +121,7 @@ TEST(Narrow, SeveralParts) {
   for (int64_t out : {5, 6, 8}) {
     SCOPED_TRACE(out);
     const bool half_empty = 2 * out <= devices::cpu::channel_block();
-    const auto r = check({1, 8, out, 30, 61, {3, 39}, {1, 1}, {1, 1}, {1, 1, 19, 19}});
+    const auto r = check({.in = 8, .out = out, .height = 30, .width = 61, .taps = {3, 39}, .pad = {1, 1, 19, 19}});
     if (half_empty) {
       EXPECT_TRUE(taken(r)) << r.kernels;
     }

@@ -15,9 +15,9 @@ namespace {
 using namespace ir;
 
 struct Case {
-  int64_t images, in, out;
+  int64_t images = 1, in, out;
   std::vector<int64_t> size;
-  std::vector<Epilogue> epilogue;
+  std::vector<Epilogue> epilogue{};
   bool bias = true, addend = false;
 };
 
@@ -62,7 +62,7 @@ TEST(Pointwise, ChannelsAndPixels) {
       for (const std::vector<int64_t>& size :
            std::vector<std::vector<int64_t>>{{1, 1}, {1, 2}, {3, 1}, {7, 7}, {5, 13}, {40, 41}}) {
         SCOPED_TRACE(cat(in, " to ", out, ", ", size[0], " x ", size[1]));
-        check({2, in, out, size});
+        check({.images = 2, .in = in, .out = out, .size = size});
       }
 }
 
@@ -70,19 +70,19 @@ TEST(Pointwise, EveryNumberOfPixels) {
   for (int64_t pixels = 1; pixels <= 60; pixels++)
     for (int64_t out : {16, 20, 24, 32, 40, 48}) {
       SCOPED_TRACE(cat(pixels, " ", out));
-      check({1, 21, out, {pixels}});
+      check({.in = 21, .out = out, .size = {pixels}});
     }
 }
 
 TEST(Pointwise, Ranks) {
-  check({2, 20, 40, {37}});
-  check({2, 20, 40, {5, 3, 7}});
+  check({.images = 2, .in = 20, .out = 40, .size = {37}});
+  check({.images = 2, .in = 20, .out = 40, .size = {5, 3, 7}});
 }
 
 /// More pixels than go through all panels at once.
 TEST(Pointwise, LargeImages) {
-  check({1, 40, 70, {70, 71}});
-  check({1, 600, 70, {30, 31}});
+  check({.in = 40, .out = 70, .size = {70, 71}});
+  check({.in = 600, .out = 70, .size = {30, 31}});
 }
 
 TEST(Pointwise, EpiloguesAndAddends) {
@@ -103,7 +103,7 @@ TEST(Pointwise, EpiloguesAndAddends) {
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {
           SCOPED_TRACE(cat(epilogue.empty() ? "none" : epilogue[0].op, " ", out, bias, addend));
-          check({1, 20, out, {9, 11}, epilogue, bias, addend});
+          check({.in = 20, .out = out, .size = {9, 11}, .epilogue = epilogue, .bias = bias, .addend = addend});
         }
 }
 

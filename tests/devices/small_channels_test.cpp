@@ -12,8 +12,8 @@ namespace {
 using namespace ir;
 
 struct Case {
-  int64_t images, in, out;
-  std::vector<int64_t> size, taps, strides, dilations, pad;
+  int64_t images = 1, in, out;
+  std::vector<int64_t> size, taps, strides{1, 1}, dilations{1, 1}, pad;
   std::vector<Epilogue> epilogue{{"silu"}};  // with it the kernel takes any window
   bool bias = true, addend = false;
 };
@@ -68,9 +68,9 @@ TEST(SmallChannels, EveryWidth) {
   for (int64_t width = 1; width <= 40; width++)
     for (int64_t stride : {1, 2}) {
       SCOPED_TRACE(cat(width, " every ", stride));
-      check({1, 3, 33, {5, width}, {3, 3}, {stride, stride}, {1, 1}, {1, 1, 1, 1}});
+      check({.in = 3, .out = 33, .size = {5, width}, .taps = {3, 3}, .strides = {stride, stride}, .pad = {1, 1, 1, 1}});
     }
-  check({1, 3, 16, {5, 300}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}});
+  check({.in = 3, .out = 16, .size = {5, 300}, .taps = {3, 3}, .pad = {1, 1, 1, 1}});
 }
 
 TEST(SmallChannels, PadsDilationsAndDimensions) {
@@ -78,16 +78,31 @@ TEST(SmallChannels, PadsDilationsAndDimensions) {
        std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {4, 4, 4, 4}, {7, 0, 0, 9}, {0, 8, 9, 0}, {12, 12, 11, 11}})
     for (int64_t stride : {1, 2}) {
       SCOPED_TRACE(cat(pad[0], pad[1], pad[2], pad[3], " every ", stride));
-      check({2, 3, 16, {9, 10}, {3, 3}, {stride, stride}, {1, 1}, pad});
-      check({2, 3, 16, {9, 10}, {3, 2}, {3, stride}, {3, 2}, pad});
-      check({2, 5, 16, {9, 10}, {1, 5}, {4, stride}, {1, 2}, pad});
+      check(
+          {.images = 2, .in = 3, .out = 16, .size = {9, 10}, .taps = {3, 3}, .strides = {stride, stride}, .pad = pad});
+      check({.images = 2,
+             .in = 3,
+             .out = 16,
+             .size = {9, 10},
+             .taps = {3, 2},
+             .strides = {3, stride},
+             .dilations = {3, 2},
+             .pad = pad});
+      check({.images = 2,
+             .in = 5,
+             .out = 16,
+             .size = {9, 10},
+             .taps = {1, 5},
+             .strides = {4, stride},
+             .dilations = {1, 2},
+             .pad = pad});
     }
-  check({2, 3, 20, {41}, {5}, {2}, {1}, {2, 1}});
+  check({.images = 2, .in = 3, .out = 20, .size = {41}, .taps = {5}, .strides = {2}, .dilations = {1}, .pad = {2, 1}});
 }
 
 /// More taps than in one partial sum, and shapes that the kernel takes with any epilogue.
 TEST(SmallChannels, LargeWindows) {
-  check({1, 3, 33, {30, 31}, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}});
+  check({.in = 3, .out = 33, .size = {30, 31}, .taps = {9, 9}, .pad = {4, 4, 4, 4}});
   const bool longest = devices::cpu::isa() == devices::cpu::Isa::avx512;
   for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"relu"}}, {{"relu6"}, {"exp"}}})
     for (int64_t out : {24, 48}) {
@@ -111,7 +126,14 @@ TEST(SmallChannels, EpiloguesAndAddends) {
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {
           SCOPED_TRACE(cat(epilogue[0].op, " ", out, bias, addend));
-          check({1, 3, out, {9, 130}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, epilogue, bias, addend});
+          check({.in = 3,
+                 .out = out,
+                 .size = {9, 130},
+                 .taps = {3, 3},
+                 .pad = {1, 1, 1, 1},
+                 .epilogue = epilogue,
+                 .bias = bias,
+                 .addend = addend});
         }
 }
 

@@ -12,7 +12,7 @@ namespace {
 using namespace ir;
 
 struct Case {
-  int64_t images, in, out, height, width;
+  int64_t images = 1, in, out, height, width;
   std::vector<int64_t> pad{1, 1, 1, 1};
   std::vector<Epilogue> epilogue{};
   bool bias = true;
@@ -65,7 +65,7 @@ TEST(Winograd, SizesChannelsAndPads) {
         for (const std::vector<int64_t>& pad :
              std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {0, 2, 1, 0}, {3, 0, 0, 5}}) {
           SCOPED_TRACE(cat(in, " to ", out, ", ", height, " x ", width, ", pad ", pad[0], pad[1], pad[2], pad[3]));
-          const auto r = check({2, in, out, height, width, pad});
+          const auto r = check({.images = 2, .in = in, .out = out, .height = height, .width = width, .pad = pad});
           if (pad == std::vector<int64_t>{1, 1, 1, 1}) {
             if (!fills(in)) {
               EXPECT_FALSE(has(r, "cpu.conv.winograd")) << r.kernels;
@@ -80,7 +80,7 @@ TEST(Winograd, EveryWidthAndHeight) {
   for (int64_t height = 1; height <= 20; height++)
     for (int64_t width = height % 3 + 3; width <= 37; width += 3) {
       SCOPED_TRACE(cat(height, " x ", width));
-      check({1, 16, 16, height, width});
+      check({.in = 16, .out = 16, .height = height, .width = width});
     }
 }
 
@@ -106,10 +106,13 @@ TEST(Winograd, EveryPadAndSize) {
 
 /// Winograd runs the shapes for which it is faster than direct convolution.
 TEST(Winograd, ClaimsFollowTheSize) {
-  for (int64_t n : {20, 28, 56, 71}) EXPECT_TRUE(has(check({1, 64, 64, n, n}), "cpu.conv.winograd(4 x 4)")) << n;
-  for (int64_t n : {7, 8}) EXPECT_TRUE(has(check({1, 128, 128, n, n}), "cpu.conv.winograd(2 x 2)")) << n;
-  for (int64_t n : {1, 2, 3}) EXPECT_TRUE(has(check({1, 64, 64, n, n}), "cpu.conv.onednn")) << n;
-  EXPECT_FALSE(has(check({1, 3, 64, 56, 56}), "cpu.conv.winograd"));
+  for (int64_t n : {20, 28, 56, 71})
+    EXPECT_TRUE(has(check({.in = 64, .out = 64, .height = n, .width = n}), "cpu.conv.winograd(4 x 4)")) << n;
+  for (int64_t n : {7, 8})
+    EXPECT_TRUE(has(check({.in = 128, .out = 128, .height = n, .width = n}), "cpu.conv.winograd(2 x 2)")) << n;
+  for (int64_t n : {1, 2, 3})
+    EXPECT_TRUE(has(check({.in = 64, .out = 64, .height = n, .width = n}), "cpu.conv.onednn")) << n;
+  EXPECT_FALSE(has(check({.in = 3, .out = 64, .height = 56, .width = 56}), "cpu.conv.winograd"));
   for (const Window& w : kWindows)
     EXPECT_TRUE(has(check(case_of(w, 1, 96, 96, 64, 64)), "cpu.conv.winograd")) << name(w);
   for (const Window& w :
@@ -285,18 +288,21 @@ TEST(Winograd, ErrorIsNearThatOfDirectSums) {
     int64_t channels, size;
     double largest, rms;
   };
-  const Window three{{3, 3}, {1, 1}}, half{{3, 3}, {2, 2}};
-  for (const Bound& b : {Bound{three, 64, 28, 3e-6, 4e-7},
-                         {three, 64, 7, 3e-6, 4e-7},
-                         {three, 512, 28, 7e-6, 1e-6},
-                         {three, 512, 7, 7e-6, 1e-6},
-                         {half, 192, 56, 3e-6, 4e-7},
-                         {half, 192, 35, 3e-6, 4e-7},
-                         {{{1, 3}, {1, 1}}, 192, 40, 2e-6, 3e-7},
-                         {{{1, 5}, {1, 1}}, 192, 40, 4e-6, 6e-7},
-                         {{{5, 5}, {1, 1}}, 192, 35, 4e-6, 6e-7},
-                         {{{1, 7}, {1, 1}}, 192, 17, 6e-6, 8e-7},
-                         {{{7, 1}, {1, 1}}, 192, 17, 6e-6, 8e-7}}) {
+  const Window three{.taps = {3, 3}, .strides = {1, 1}}, half{.taps = {3, 3}, .strides = {2, 2}};
+  const Bound bounds[] = {
+      {.window = three, .channels = 64, .size = 28, .largest = 3e-6, .rms = 4e-7},
+      {.window = three, .channels = 64, .size = 7, .largest = 3e-6, .rms = 4e-7},
+      {.window = three, .channels = 512, .size = 28, .largest = 7e-6, .rms = 1e-6},
+      {.window = three, .channels = 512, .size = 7, .largest = 7e-6, .rms = 1e-6},
+      {.window = half, .channels = 192, .size = 56, .largest = 3e-6, .rms = 4e-7},
+      {.window = half, .channels = 192, .size = 35, .largest = 3e-6, .rms = 4e-7},
+      {.window = {.taps = {1, 3}, .strides = {1, 1}}, .channels = 192, .size = 40, .largest = 2e-6, .rms = 3e-7},
+      {.window = {.taps = {1, 5}, .strides = {1, 1}}, .channels = 192, .size = 40, .largest = 4e-6, .rms = 6e-7},
+      {.window = {.taps = {5, 5}, .strides = {1, 1}}, .channels = 192, .size = 35, .largest = 4e-6, .rms = 6e-7},
+      {.window = {.taps = {1, 7}, .strides = {1, 1}}, .channels = 192, .size = 17, .largest = 6e-6, .rms = 8e-7},
+      {.window = {.taps = {7, 1}, .strides = {1, 1}}, .channels = 192, .size = 17, .largest = 6e-6, .rms = 8e-7},
+  };
+  for (const Bound& b : bounds) {
     SCOPED_TRACE(cat(name(b.window), ", ", b.channels, " channels, ", b.size));
     Graph g;
     Value* x = g.input({1, b.channels, b.size, b.size});

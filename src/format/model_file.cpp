@@ -40,16 +40,6 @@ Bytes numbers_of(const Numbers& numbers, const std::shared_ptr<MessageHolder>& o
   return inline_bytes(numbers.data(), static_cast<size_t>(numbers.size()) * sizeof(*numbers.data()), owner);
 }
 
-/// The pipeline that a model of any of the three kinds holds; nullptr: it is none of them.
-const proto::Pipeline* pipeline_of(const proto::Model& model) {
-  switch (model.Type_case()) {
-    case proto::Model::kPipeline: return &model.pipeline();
-    case proto::Model::kPipelineClassifier: return &model.pipelineclassifier().pipeline();
-    case proto::Model::kPipelineRegressor: return &model.pipelineregressor().pipeline();
-    default: return nullptr;
-  }
-}
-
 Result<const Payload*> find_payload(const std::vector<Payload>& payloads, uint32_t index) {
   if (index >= payloads.size())
     return fail(ErrorCode::invalid_argument, "payload ", index, " of ", payloads.size(),
@@ -58,6 +48,15 @@ Result<const Payload*> find_payload(const std::vector<Payload>& payloads, uint32
 }
 
 }  // namespace
+
+const proto::Pipeline* pipeline_of(const proto::Model& model) {
+  switch (model.Type_case()) {
+    case proto::Model::kPipeline: return &model.pipeline();
+    case proto::Model::kPipelineClassifier: return &model.pipelineclassifier().pipeline();
+    case proto::Model::kPipelineRegressor: return &model.pipelineregressor().pipeline();
+    default: return nullptr;
+  }
+}
 
 std::string_view to_string(Container container) {
   switch (container) {
@@ -172,7 +171,7 @@ Result<std::string> check_version(int version, const Bytes& message, std::string
 
 namespace {
 
-/// The newest version of the model and of those inside it.
+/// The newest version among the model and the models inside it.
 int newest_version(const proto::Model& model, int depth = 0) {
   int version = model.specificationversion();
   const proto::Pipeline* pipeline = pipeline_of(model);
@@ -201,7 +200,7 @@ Status decode_file(const Bytes& bytes, const OpenOptions& options, ModelFile::Re
 
 namespace {
 
-/// The package or compiled model whose folder the file is in; empty: none.
+/// The package or compiled model that contains the file; empty: none.
 std::string model_around(const std::string& file) {
   constexpr int kDepth = 4;
   fs::path folder = fs::path(file).parent_path();
@@ -211,7 +210,7 @@ std::string model_around(const std::string& file) {
   return {};
 }
 
-/// Models right inside the folder, as a hint: "; it holds 'a.mlpackage'".
+/// A hint that names the models directly inside the folder: "; it holds 'a.mlpackage'".
 std::string models_inside(const std::string& folder) {
   std::error_code e;
   for (const auto& entry : fs::directory_iterator(folder, e))

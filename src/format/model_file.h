@@ -17,6 +17,7 @@
 
 namespace moka::proto {
 class Model;
+class Pipeline;
 class WeightParams;
 namespace MILSpec {
 class TensorValue;
@@ -27,13 +28,16 @@ class TensorValue;
 /// (target moka_proto) and carry Core ML's names and numbers.
 namespace moka::format {
 
+/// The pipeline in a model of any of the three pipeline types; nullptr: the model has another type.
+const proto::Pipeline* pipeline_of(const proto::Model& model);
+
 enum class Container { mlmodel, mlpackage, mlmodelc };
 std::string_view to_string(Container container);
 
 struct OpenOptions {
   /// Charged for what decoding allocates; files in memory maps are not charged. Null: no limit.
   std::shared_ptr<MemoryBudget> budget;
-  /// Also opens what nobody can import: models of a kind that Moka does not know, compiled neural networks.
+  /// Also opens what Moka cannot import: models of an unknown kind, compiled neural networks.
   bool any_kind = false;
 };
 
@@ -60,7 +64,7 @@ struct PackageItem {
   std::string path;  ///< relative to the package's Data folder, as written
 };
 
-/// What only a compiled model says of itself.
+/// What only compiled models have.
 struct CompiledInfo {
   uint32_t type = 0;  ///< field number in Model.Type
   uint64_t version[3] = {};
@@ -89,7 +93,7 @@ class ModelFile {
   /// Stages of a compiled pipeline in order; empty otherwise.
   std::span<const ModelFile> children() const;
   std::span<const PackageItem> package_items() const;
-  /// What a user should know of the file although it can be read; mostly empty.
+  /// What a user should know about the file; usually empty.
   const std::string& remark() const;
   /// Null unless compiled.
   const CompiledInfo* compiled() const;
@@ -98,8 +102,8 @@ class ModelFile {
   /// whichever container holds them; empty for other models.
   std::vector<Stage> stages(const proto::Model& model) const;
 
-  /// The numbers of a weight of this file's spec(), whether they stayed in the file or not. They live on with the
-  /// returned value. Errors: malformed (more than one of the payload fields is set).
+  /// The numbers of a weight of this file's spec(), whether they stayed in the file or not. The returned value keeps
+  /// them alive. Errors: malformed (more than one of the payload fields is set).
   Result<WeightData> weight_data(const proto::WeightParams& weight) const;
   Result<TensorData> tensor_data(const proto::MILSpec::TensorValue& tensor) const;
 
@@ -118,8 +122,8 @@ struct ModelFile::Stage {
   ModelFile file;
 };
 
-/// Opens a model by path: an .mlmodel file, or an .mlpackage or .mlmodelc folder (a trailing '/' is allowed); which one
-/// is told by content. Errors: not_found, io, malformed, unsupported (what and which), out_of_budget.
+/// Opens a model by path: an .mlmodel file, or an .mlpackage or .mlmodelc folder (a trailing '/' is allowed). The
+/// content decides which. Errors: not_found, io, malformed, unsupported (what and which), out_of_budget.
 Result<ModelFile> open_model(const std::string& path, const OpenOptions& options = {});
 
 /// Opens a model from memory: an .mlmodel's bytes and its weight files by name relative to it, e.g.

@@ -75,7 +75,6 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
   std::vector<ir::Tensor> out;
   if (depth > kMaxPipelineDepth)
     return fail(ErrorCode::malformed, "pipelines nested more than ", kMaxPipelineDepth, " deep");
-  const proto::Pipeline* pipeline = nullptr;
   switch (model.Type_case()) {
     case proto::Model::kGlmClassifier: return labels_of(model.glmclassifier());
     case proto::Model::kSupportVectorClassifier: return labels_of(model.supportvectorclassifier());
@@ -83,8 +82,8 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
     case proto::Model::kNeuralNetworkClassifier: return labels_of(model.neuralnetworkclassifier());
     case proto::Model::kKNearestNeighborsClassifier: return labels_of(model.knearestneighborsclassifier());
     case proto::Model::kNonMaximumSuppression: return labels_of(model.nonmaximumsuppression());
-    case proto::Model::kPipelineClassifier: pipeline = &model.pipelineclassifier().pipeline(); break;
-    case proto::Model::kPipeline: pipeline = &model.pipeline(); break;
+    case proto::Model::kPipelineClassifier:
+    case proto::Model::kPipeline: break;
     default: return out;
   }
   if (file != nullptr) {
@@ -92,7 +91,7 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
       if (auto labels = MOKA_TRY(find_labels(*stage.model, &stage.file, depth + 1)); !labels.empty())
         out = std::move(labels);
   } else {
-    for (const proto::Model& stage : pipeline->models())
+    for (const proto::Model& stage : format::pipeline_of(model)->models())
       if (auto labels = MOKA_TRY(find_labels(stage, nullptr, depth + 1)); !labels.empty()) out = std::move(labels);
   }
   return out;

@@ -32,7 +32,7 @@ struct ExecContext {
   std::vector<std::pair<const kernel::Device*, std::unique_ptr<kernel::Queue>>> queues;
 };
 
-/// The memory of one plan and the arrays its kernels are given, made once; running allocates nothing unless shapes are
+/// The memory of one plan and the arguments of its kernels, made once. Running allocates nothing unless shapes are
 /// learned on the way. Belongs to one thread at a time.
 class Frame {
  public:
@@ -68,6 +68,7 @@ class Frame {
     std::vector<ir::TensorView> in, out;
     std::vector<ir::Arg> args;
     std::optional<ir::OpCall> call;
+    size_t slot = 0, bytes = 0;  ///< of a transfer: its index in Region::uploads or downloads, and its size
   };
   /// A value of a loop whose types change from one iteration to the next.
   struct Loose {
@@ -81,6 +82,8 @@ class Frame {
       : plan_(std::move(plan)), parent_(parent), context_(context) {}
   Status set_up();
   Status set_up_devices();
+  Status set_up_transfer(const plan::Step& step, StepData& data);
+  bool is_upload(const plan::Step& transfer) const;
   Status compile_region(size_t r);
   kernel::BufferView buffer_view(int place) const;
   void fill(StepData& data, const plan::Step& step);

@@ -22,6 +22,23 @@ Status Frame::set_up_devices() {
                                          cat("the arena of device '", a.device->name(), "'")));
   running_.assign(plan_->regions.size(), false);
   for (size_t r = 0; r < plan_->regions.size(); r++) MOKA_TRY(compile_region(r));
+  for (size_t s = 0; s < steps_.size(); s++)
+    if (plan_->steps[s].kind == Step::Kind::transfer) MOKA_TRY(set_up_transfer(plan_->steps[s], steps_[s]));
+  return {};
+}
+
+bool Frame::is_upload(const Step& transfer) const {
+  return plan_->places[static_cast<size_t>(transfer.in[0])].device == nullptr;
+}
+
+Status Frame::set_up_transfer(const Step& step, StepData& data) {
+  const plan::Region& region = plan_->regions[static_cast<size_t>(step.region)];
+  const bool up = is_upload(step);
+  const int place = up ? step.out[0] : step.in[0];
+  const std::vector<int>& crossing = up ? region.uploads : region.downloads;
+  data.slot = static_cast<size_t>(std::find(crossing.begin(), crossing.end(), place) - crossing.begin());
+  const Place& p = plan_->places[static_cast<size_t>(place)];
+  data.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   return {};
 }
 
@@ -74,19 +91,12 @@ Status Frame::compile_region(size_t r) {
 }
 
 void Frame::run_transfer(const Step& step, StepData& data) {
-  const plan::Region& region = plan_->regions[static_cast<size_t>(step.region)];
+  if (data.bytes == 0) return;
   kernel::Submission& submission = *submissions_[static_cast<size_t>(step.region)];
-  const bool up = plan_->places[static_cast<size_t>(step.in[0])].device == nullptr;
-  const int place = up ? step.out[0] : step.in[0];
-  const std::vector<int>& crossing = up ? region.uploads : region.downloads;
-  const auto slot = static_cast<size_t>(std::find(crossing.begin(), crossing.end(), place) - crossing.begin());
-  const Place& p = plan_->places[static_cast<size_t>(place)];
-  const auto bytes = kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout);
-  if (!bytes.ok() || *bytes == 0) return;
-  if (up)
-    std::memcpy(submission.upload(slot), data.in[0].data, *bytes);
+  if (is_upload(step))
+    std::memcpy(submission.upload(data.slot), data.in[0].data, data.bytes);
   else
-    std::memcpy(data.out[0].data, submission.download(slot), *bytes);
+    std::memcpy(data.out[0].data, submission.download(data.slot), data.bytes);
 }
 
 void Frame::wait_for_regions() {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "format/espresso/network.h"
+#include "format/json_text.h"
 #include "format/mlmodelc/stream.h"
 
 namespace moka::format::espresso {
@@ -18,15 +19,7 @@ Result<json> parse_json(const Bytes& file, std::string_view what) {
   if (text.starts_with("pbze")) return fail(ErrorCode::unsupported, what, " is compressed (pbze); plain JSON is read");
   if (text.size() > max_json)
     return fail(ErrorCode::unsupported, what, " has ", text.size(), " bytes, more than ", max_json);
-  bool deep = false;
-  auto limit = [&deep](int depth, json::parse_event_t, json&) {
-    if (depth > max_depth) deep = true;
-    return !deep;
-  };
-  json root = json::parse(text.begin(), text.end(), limit, false);
-  if (deep) return fail(ErrorCode::malformed, what, " nests deeper than ", max_depth);
-  if (!root.is_object()) return fail(ErrorCode::malformed, what, " is not a JSON object");
-  return root;
+  return parse_json_object(file, what, max_depth);
 }
 
 /// `fallback` where the key is absent.

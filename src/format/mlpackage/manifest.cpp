@@ -1,8 +1,6 @@
 #include "format/mlpackage/manifest.h"
 
-#include <nlohmann/json.hpp>
-
-#include "format/file_kind.h"
+#include "format/json_text.h"
 #include "format/path_guard.h"
 
 namespace moka::format {
@@ -40,16 +38,7 @@ Result<PackageItem> read_item(const std::string& id, const json& object) {
 }  // namespace
 
 Result<Manifest> parse_manifest(const Bytes& bytes) {
-  std::string_view source = bytes.text();
-  bool deep = false;
-  auto limit = [&deep](int depth, json::parse_event_t, json&) {
-    if (depth > max_depth) deep = true;
-    return !deep;
-  };
-  json root = json::parse(source.begin(), source.end(), limit, false);
-  if (deep) return fail(ErrorCode::malformed, "Manifest.json nests deeper than ", max_depth);
-  if (!root.is_object())
-    return foreign_or(fail(ErrorCode::malformed, "expected a JSON object"), bytes, "a JSON object").in("Manifest.json");
+  const json root = MOKA_TRY(parse_json_object(bytes, "Manifest.json", max_depth));
   std::string version = MOKA_TRY(text(root, "fileFormatVersion", true, "the package"));
   if (!version.starts_with("1."))
     return fail(ErrorCode::unsupported, "Manifest.json: fileFormatVersion '", version, "'; supported is 1.0.0");

@@ -2,9 +2,9 @@
 
 #include <google/protobuf/repeated_ptr_field.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "format/json_text.h"
 #include "format/proto/model.pb.h"
 
 namespace moka::format {
@@ -13,18 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int max_depth = 16;
-
-Result<json> parse(const Bytes& bytes, const char* file) {
-  std::string_view source = bytes.text();
-  bool deep = false;
-  auto limit = [&deep](int depth, json::parse_event_t, json&) {
-    if (depth > max_depth) deep = true;
-    return !deep;
-  };
-  json root = json::parse(source.begin(), source.end(), limit, false);
-  if (deep || !root.is_object()) return fail(ErrorCode::malformed, file, " is not a JSON object");
-  return root;
-}
 
 std::optional<std::string> text(const json& object, const char* key) {
   auto it = object.find(key);
@@ -49,7 +37,7 @@ void apply(const json& root, const char* key, Features& features) {
 }  // namespace
 
 Status apply_metadata_overlay(const Bytes& bytes, proto::ModelDescription& description) {
-  json root = MOKA_TRY(parse(bytes, "Metadata.json"));
+  json root = MOKA_TRY(parse_json_object(bytes, "Metadata.json", max_depth));
   auto author = text(root, "MLModelAuthorKey"), license = text(root, "MLModelLicenseKey"),
        version = text(root, "MLModelVersionStringKey"), about = text(root, "MLModelDescriptionKey");
   if (!author && !license && !version && !about) return {};
@@ -62,7 +50,7 @@ Status apply_metadata_overlay(const Bytes& bytes, proto::ModelDescription& descr
 }
 
 Status apply_feature_overlay(const Bytes& bytes, proto::ModelDescription& description) {
-  json root = MOKA_TRY(parse(bytes, "FeatureDescriptions.json"));
+  json root = MOKA_TRY(parse_json_object(bytes, "FeatureDescriptions.json", max_depth));
   apply(root, "Inputs", *description.mutable_input());
   apply(root, "Outputs", *description.mutable_output());
   apply(root, "TrainingInputs", *description.mutable_traininginput());

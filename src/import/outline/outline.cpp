@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-/// The field of Model.Type that a model sets, where it is none that Moka knows: protobuf keeps what it does not know.
+/// The unknown field of Model.Type that a model sets. Protobuf keeps unknown fields.
 std::string unknown_type(const proto::Model& model) {
   constexpr uint32_t kFirst = 200;  // fields below are not types
   const std::string bytes = model.SerializeAsString();
@@ -22,14 +22,7 @@ std::string unknown_type(const proto::Model& model) {
   return "none";
 }
 
-const proto::Pipeline* pipeline_of(const proto::Model& model) {
-  switch (model.Type_case()) {
-    case proto::Model::kPipeline: return &model.pipeline();
-    case proto::Model::kPipelineClassifier: return &model.pipelineclassifier().pipeline();
-    case proto::Model::kPipelineRegressor: return &model.pipelineregressor().pipeline();
-    default: return nullptr;
-  }
-}
+using format::pipeline_of;
 
 bool has_layers(const proto::Model& model) {
   return model.neuralnetwork().layers_size() + model.neuralnetworkclassifier().layers_size() +

@@ -16,21 +16,17 @@ using proto::Model;
 
 constexpr int kMaxDepth = 16;
 
-bool is_pipeline(const Model& m) {
-  return m.Type_case() == Model::kPipeline || m.Type_case() == Model::kPipelineClassifier ||
-         m.Type_case() == Model::kPipelineRegressor;
-}
-
 bool is_neural_network(const Model& m) {
   return m.Type_case() == Model::kNeuralNetwork || m.Type_case() == Model::kNeuralNetworkClassifier ||
          m.Type_case() == Model::kNeuralNetworkRegressor;
 }
 
-/// A value as a stage expects it: pipelines and ML programs look after themselves, other models get arrays of the
-/// element type and shape that ImportedModel promises them.
+/// A value as a stage expects it. Pipelines and ML programs convert their inputs themselves; other models get arrays of
+/// the element type and shape that ImportedModel promises them.
 Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder,
                      const std::string& prefix) {
-  if (is_pipeline(stage) || stage.Type_case() == Model::kMlProgram || stage.Type_case() == Model::TYPE_NOT_SET)
+  if (format::pipeline_of(stage) != nullptr || stage.Type_case() == Model::kMlProgram ||
+      stage.Type_case() == Model::TYPE_NOT_SET)
     return v;
   if (feature.kind == FeatureKind::image || !v->type.is_tensor() || v->type.dtype() == ir::DType::string) return v;
   Type wanted = MOKA_TRY(boundary_type(feature, !is_neural_network(stage)));

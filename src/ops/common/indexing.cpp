@@ -141,6 +141,14 @@ Result<int> batch_dims_of(const OpCall& call) {
   return static_cast<int>(n);
 }
 
+Status unify_batches(const OpCall& call, int batch, Shape& out) {
+  const Shape &x = call.shape("x"), &indices = call.shape("indices");
+  for (int i = 0; i < batch; i++)
+    if (!unify_dim(x[i], indices[i], out[i]))
+      return call.error("indices", cat("batch dimension ", i, " of size ", x[i]), cat(indices));
+  return {};
+}
+
 Status expect_gatherable(const OpCall& call, const Shape& out, int first, int end) {
   if (!out.is_concrete() || MOKA_TRY(out.checked_count()) == 0) return {};
   const Shape& x = call.shape("x");

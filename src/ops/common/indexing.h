@@ -74,6 +74,8 @@ struct ScatterCall {
 Result<ScatterCall> begin_scatter(const OpCall& call, const TensorView& out, int axis, int64_t depth = 1);
 /// batch_dims, or 0 before it was introduced.
 Result<int> batch_dims_of(const OpCall& call);
+/// Sets the first `batch` dimensions of `out`, which x and indices must agree on.
+Status unify_batches(const OpCall& call, int batch, Shape& out);
 /// Checks that axes [first, end) of x have elements if the result, of shape `out`, has some.
 Status expect_gatherable(const OpCall& call, const Shape& out, int first, int end);
 

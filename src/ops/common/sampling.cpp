@@ -149,4 +149,16 @@ Result<std::vector<Type>> infer_upsampled(const OpCall& call) {
   return one(MOKA_TRY(resized_type(call, height, width)));
 }
 
+OpBuilder upsample_builder(std::string name, std::string doc) {
+  OpBuilder b(std::move(name), std::move(doc));
+  b.type_var("T", kF16F32)
+      .type_var("U", any_of(DType::fp32, DType::int32))
+      .in("x", "T")
+      .constant("scale_factor_height", "U")
+      .or_else(Tensor::scalar_i64(DType::int32, 1))
+      .constant("scale_factor_width", "U")
+      .or_else(Tensor::scalar_i64(DType::int32, 1));
+  return b;
+}
+
 }  // namespace moka::ops

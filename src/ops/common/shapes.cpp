@@ -62,6 +62,13 @@ Result<int64_t> dim_from_value(const OpCall& call, std::string_view param, int64
   return v;
 }
 
+Result<int> new_axis_of(const OpCall& call, std::string_view param, int rank) {
+  const int64_t axis = MOKA_TRY(call.integer(param));
+  if (axis < -rank - 1 || axis > rank)
+    return call.error(param, cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
+  return static_cast<int>(axis < 0 ? axis + rank + 1 : axis);
+}
+
 Status expect_vector(const OpCall& call, std::string_view param) {
   const Type& t = call.type(param);
   if (t.is_ranked() && t.rank() != 1) return call.error(param, "a vector", cat("a value of type ", t));

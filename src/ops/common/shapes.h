@@ -36,6 +36,10 @@ bool is_compatible(const Shape& a, const Shape& b);
 /// A non-negative size that could be a dimension. Error: negative or huge.
 Result<int64_t> dim_from_value(const OpCall& call, std::string_view param, int64_t v);
 
+/// The axis parameter of an operation that inserts an axis into a tensor of this rank, from 0 to `rank`. Error: out of
+/// range.
+Result<int> new_axis_of(const OpCall& call, std::string_view param, int rank);
+
 /// Checks that a parameter is a vector; its length may be unknown.
 Status expect_vector(const OpCall& call, std::string_view param);
 /// Length of a vector parameter; kAnyDim: unknown. Precondition: expect_vector().

@@ -19,18 +19,10 @@ Status upsample_bilinear_reference(const OpCall& call, std::span<const TensorVie
 }  // namespace
 
 OpDef define_upsample_bilinear() {
-  constexpr DTypes scale = any_of(DType::fp32, DType::int32);
-  return OpBuilder(
+  return upsample_builder(
              "upsample_bilinear",
              "Resizes the last two dimensions by scale factors, bilinearly; the sampling grid follows the resulting "
              "sizes, not the factors.")
-      .type_var("T", kF16F32)
-      .type_var("U", scale)
-      .in("x", "T")
-      .constant("scale_factor_height", "U")
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("scale_factor_width", "U")
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("align_corners", kBool)
       .or_else(Tensor::boolean(true))
       .infer(infer)

@@ -14,17 +14,10 @@ Status upsample_nearest_neighbor_reference(const OpCall& call, std::span<const T
 }  // namespace
 
 OpDef define_upsample_nearest_neighbor() {
-  constexpr DTypes scale = any_of(DType::fp32, DType::int32);
-  return OpBuilder("upsample_nearest_neighbor",
-                   "Resizes the last two dimensions by scale factors, repeating elements: output i reads floor(i * in "
-                   "/ out).")
-      .type_var("T", kF16F32)
-      .type_var("U", scale)
-      .in("x", "T")
-      .constant("scale_factor_height", "U")
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("scale_factor_width", "U")
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
+  return upsample_builder(
+             "upsample_nearest_neighbor",
+             "Resizes the last two dimensions by scale factors, repeating elements: output i reads floor(i * in "
+             "/ out).")
       .infer(infer_upsampled)
       .reference(upsample_nearest_neighbor_reference)
       .traits(Trait::moves_data_only)

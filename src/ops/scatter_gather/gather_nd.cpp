@@ -24,11 +24,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     return call.error("indices", cat("a result of at most rank ", kMaxRank), "more");
   Shape out;
   for (int i = 0; i < last; i++) out.push_back(indices.shape()[i]);
-  for (int i = 0; i < batch; i++) {
-    if (!unify_dim(x.shape()[i], indices.shape()[i], out[i])) {
-      return call.error("indices", cat("batch dimension ", i, " of size ", x.shape()[i]), cat(indices.shape()));
-    }
-  }
+  MOKA_TRY(unify_batches(call, batch, out));
   for (int i = first; i < x.rank(); i++) out.push_back(x.shape()[i]);
   if (const TensorView* v = call.value("indices"); v != nullptr)
     MOKA_TRY(indexer.check(call, *v, x.shape(), batch, depth));

@@ -6,13 +6,6 @@ namespace moka::ops {
 
 namespace {
 
-Result<int> new_axis(const OpCall& call, int rank) {
-  const int64_t axis = MOKA_TRY(call.integer("axis"));
-  if (axis < -rank - 1 || axis > rank)
-    return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
-  return static_cast<int>(axis < 0 ? axis + rank + 1 : axis);
-}
-
 Result<std::vector<Type>> infer(const OpCall& call) {
   const TensorView *on = call.value("on_value"), *off = call.value("off_value");
   for (const TensorView* v : {on, off}) {
@@ -32,13 +25,13 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (!indices.is_ranked()) return one(Type::unranked(dtype));
   if (indices.rank() == kMaxRank) return call.error("indices", cat("rank below ", kMaxRank), cat("rank ", kMaxRank));
   Shape out = indices.shape();
-  out.insert(MOKA_TRY(new_axis(call, indices.rank())), depth);
+  out.insert(MOKA_TRY(new_axis_of(call, "axis", indices.rank())), depth);
   return tensor_result(dtype, out);
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& indices = call.in("indices");
-  const int axis = MOKA_TRY(new_axis(call, indices.shape.rank()));
+  const int axis = MOKA_TRY(new_axis_of(call, "axis", indices.shape.rank()));
   const int64_t depth = out[0].shape[axis];
   const int64_t outer = indices.shape.count(0, axis), inner = indices.shape.count(axis, indices.shape.rank());
   fill_elements(out[0], 0, out[0].count(), *call.value("off_value"));

@@ -6,13 +6,6 @@ namespace moka::ops {
 
 namespace {
 
-Result<int> new_axis(const OpCall& call, int rank) {
-  const int64_t axis = MOKA_TRY(call.integer("axis"));
-  if (axis < -rank - 1 || axis > rank)
-    return call.error("axis", cat("an axis from ", -rank - 1, " to ", rank), cat(axis));
-  return static_cast<int>(axis < 0 ? axis + rank + 1 : axis);
-}
-
 Result<std::vector<Type>> infer(const OpCall& call) {
   const auto values = call.args("values");
   if (values.empty()) return call.error("values", "at least one tensor", "none");
@@ -31,14 +24,14 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   }
   if (!ranked) return one(Type::unranked(values[0].type->dtype()));
   if (out.rank() == kMaxRank) return call.error("values", cat("rank below ", kMaxRank), cat("rank ", kMaxRank));
-  out.insert(MOKA_TRY(new_axis(call, out.rank())), static_cast<int64_t>(values.size()));
+  out.insert(MOKA_TRY(new_axis_of(call, "axis", out.rank())), static_cast<int64_t>(values.size()));
   return tensor_result(values[0].type->dtype(), out);
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const auto values = call.args("values");
   const Shape& s = values[0].value->shape;
-  const int axis = MOKA_TRY(new_axis(call, s.rank()));
+  const int axis = MOKA_TRY(new_axis_of(call, "axis", s.rank()));
   const int64_t outer = s.count(0, axis), inner = s.count(axis, s.rank()), n = static_cast<int64_t>(values.size());
   for (int64_t k = 0; k < n; k++) {
     StridedCopy copy;

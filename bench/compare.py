@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two results files of the same machine: what became slower, larger or wrong. Exits with 1 when something did.
+"""Compares two results files of the same machine. Exits with 1 when something became slower, larger or wrong.
 
 compare.py OLD.json NEW.json               Moka
 compare.py OLD.json NEW.json --engines all --json
@@ -32,7 +32,7 @@ def measure(sample, what):
 
 
 def change(old, new, what, floor):
-    """How one measure moved: its verdict is "same", "worse" or "better"."""
+    """The change of one measure, with the verdict "same", "worse" or "better"."""
     (before, noise_before), (after, noise_after) = measure(old, what), measure(new, what)
     noise = math.hypot(*(UNKNOWN_NOISE if n is None else n for n in (noise_before, noise_after)))
     ratio = after / before
@@ -48,7 +48,7 @@ def outcome(sample):
 
 
 def changes_of(old, new, floors=FLOORS):
-    """What is to say about one sample in both files."""
+    """The changes of one sample that both files have."""
     found = []
     rank = {"right": 0, "wrong": 1, "failed": 2}
     before, after = outcome(old), outcome(new)
@@ -61,7 +61,7 @@ def changes_of(old, new, floors=FLOORS):
 
 
 def compared(old, new, engines, floors=FLOORS):
-    """(changes, lost): of the samples in both files, and the keys that only the old one has, though the run asked for them."""
+    """(changes, lost): the changes of samples in both files, and the keys of samples that the new run should have and lacks."""
     before, after = ({samples.key(s): s for s in data["samples"] if s["engine"] in engines} for data in (old, new))
     changes = []
     for key, sample in before.items():
@@ -75,7 +75,7 @@ def compared(old, new, engines, floors=FLOORS):
 
 
 def drift(old, new):
-    """The geometric mean of how the steady times of unchanged peers moved, and of how many samples; None without any."""
+    """The geometric mean of the changes of unchanged peers' steady times, and the number of samples; None without any."""
     same = [e for e in old["engines"] if e != MOKA and old["engines"][e]["versions"] == new["engines"].get(e, {}).get("versions")]
     moved = [c["ratio"] for c in compared(old, new, same, {"steady": 0})[0] if c["measure"] == "steady"]
     return (stats.geometric_mean(moved), len(moved)) if moved else None

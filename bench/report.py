@@ -87,7 +87,7 @@ def cell(sample, value, precision):
 
 
 class Row:
-    """A net with so many threads in a precision: Moka's sample, the peers' and what follows from them."""
+    """A net with a number of threads and a precision: the samples of Moka and of its peers, and the verdict."""
 
     def __init__(self, data, net, threads, precision):
         every = self.every = data["samples"]
@@ -115,14 +115,14 @@ class Row:
         return samples.p50(self.moka) / samples.p50(self.best) if self.counts() and self.best else None
 
     def goal_ratio(self):
-        """What the goal is about: the best peer, or another net on Moka."""
+        """Moka's time over what the goal compares with: the best peer, or another net on Moka."""
         if not self.facts.get("relative_to"):
             return self.ratio()
         measured = self.base is not None and self.base["status"] == "measured"
         return samples.p50(self.moka) / samples.p50(self.base) if self.counts() and measured else None
 
     def least(self, measure):
-        """The peer with right outputs that needs least of something, and Moka's over it; None twice where one is missing."""
+        """The peer with right outputs and the smallest measure, and Moka's measure over it; (None, None) if one is missing."""
         peer = samples.best_peer(self.every, *self.of, measure)
         return (peer, measure(self.moka) / measure(peer)) if self.counts() and peer else (None, None)
 
@@ -205,7 +205,7 @@ def behind_lines(data, threads, precision, entries):
 
 
 def behind_table(data, threads, precision, entries=None):
-    """The rows where a peer is faster, and why; nothing where there are none."""
+    """The rows where a peer is faster, with the reason; empty if there are none."""
     if entries is None:
         entries = tomllib.loads(REASONS.read_text())["reason"]
     lines = behind_lines(data, threads, precision, entries)
@@ -266,7 +266,7 @@ def details_table(data, threads, precision):
 
 
 def reasons(data):
-    """What is missing from the tables and why."""
+    """What the tables lack, and why."""
     lines = [[facts["title"], "", "", facts["reason"]] for facts in data["nets"].values() if facts.get("reason")]
     lines += [["all", title(data, name), "", facts["reason"]] for name, facts in data["engines"].items() if facts["reason"]]
     grouped = {}
@@ -308,7 +308,7 @@ def checks(data):
 
 
 def tables(data):
-    """What a run prints at its end."""
+    """The tables that a run prints at its end."""
     text = ""
     for threads in data["settings"]["threads"]:
         for precision in data["settings"]["precision"]:

@@ -61,7 +61,7 @@ def arguments(given=None):
 
 
 def chosen(parser, option, text, usual, further=()):
-    """The names in `text`; "all" are the usual ones."""
+    """The names in `text`; "all" means the usual ones."""
     if text == "all":
         return list(usual)
     known = [*usual, *further]
@@ -161,7 +161,7 @@ class Run:
             self.group(name, folder, threads, ready)
 
     def group(self, name, folder, threads, ready):
-        """All engines and precisions of a net with so many threads, side by side."""
+        """All engines and precisions of a net with one number of threads, side by side."""
         turns = []
         for engine, precision, model, done in ready:
             sample = {"net": name, "engine": engine, "threads": threads, "precision": precision, "status": "failed",
@@ -236,7 +236,7 @@ class Turn:
                 self.sample.setdefault(name, []).append(value)
 
     def load_cached(self, tries, variable):
-        """Loading with what an engine keeps between processes, in the folder that a variable names; a first process fills it."""
+        """Loads with what an engine keeps between processes in the folder that a variable names. A first process fills it."""
         with tempfile.TemporaryDirectory() as folder:
             for n in range(tries + 1):
                 self.close()

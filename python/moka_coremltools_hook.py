@@ -11,7 +11,7 @@ _UTILS = "coremltools.models.utils"
 
 
 class _Native:
-    """Loader of the native module: moka's."""
+    """Loads moka's module in place of the native one."""
 
     def create_module(self, spec):
         from moka.coremltools import native

@@ -25,14 +25,14 @@ def module(name):
 
 
 def source(name):
-    """Everything that decides how a net is converted, for the key of what is made from it."""
+    """Everything that decides how a net is converted, for the key of the converted model."""
     own = (HERE / f"{name}.py").read_bytes()
     shared = re.findall(r"(?m)^from harness import (\w+)", own.decode())
     return own + b"".join((HERE.parent / "harness" / f"{module}.py").read_bytes() for module in shared)
 
 
 def versions(name):
-    """Package -> version of what an engine is made of; None where it is not installed."""
+    """Package -> version for the packages of an engine; None for one that is not installed."""
     found = {}
     for package in module(name).PACKAGES:
         try:

@@ -46,7 +46,7 @@ def convert(net, folder, precision):
 
 
 def build():
-    """What tells builds of one version apart."""
+    """A text that differs between builds of one version."""
     import hashlib
     import pathlib
 

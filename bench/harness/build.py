@@ -25,7 +25,7 @@ LONGEST_REASON = 300
 
 
 def reason_of(error):
-    """The first line of a message that says something, with the kind of the error in front."""
+    """The first line of a message with text, after the kind of the error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" -=^")]
     text = lines[0] if lines else ""
     if isinstance(error, engines.Refused):

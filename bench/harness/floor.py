@@ -19,7 +19,7 @@ def of(net):
 
 
 def round_constants(graph):
-    """In place; how many tensors."""
+    """Rounds in place and returns the number of tensors."""
     seen = {}
     for node in graph.findAllNodes("prim::Constant", recurse=True):
         for tensor in tensors_of(node.output().toIValue()):

@@ -58,7 +58,7 @@ class Cache:
 
     @contextlib.contextmanager
     def locked(self):
-        """Runs that share a cache would take each other's half-made models away, and each other's time."""
+        """Locks the cache: two runs would remove each other's unfinished models and disturb each other's times."""
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / "lock", "w") as lock:
             try:
@@ -86,7 +86,7 @@ class Cache:
         return result
 
     def ask(self, log, arguments):
-        """What a step of build.py answers."""
+        """The answer of a step of build.py."""
         with open(self.logs / f"{log}.log", "wb") as out:
             process = subprocess.Popen([sys.executable, str(HERE / "build.py"), *arguments], stdout=subprocess.PIPE, stderr=out,
                                        stdin=subprocess.DEVNULL, start_new_session=True)
@@ -125,7 +125,7 @@ class Cache:
 
 
 def ended(code, log):
-    """Why a process is gone that did not say so itself."""
+    """The reason of a process that ended without one."""
     lines = [line.strip() for line in pathlib.Path(log).read_text(errors="replace").splitlines() if line.strip()]
     how = f"killed by signal {-code}" if code and code < 0 else f"ended with status {code}"
     return f"{how}: {lines[-1][:200]}" if lines else how

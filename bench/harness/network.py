@@ -1,4 +1,4 @@
-"""A net as the engines' converters get it: the PyTorch module, its inputs and outputs, and files made from it.
+"""A net for the engines' converters: the PyTorch module, its inputs and outputs, and files made from it.
 
 A net's folder in the cache holds net.json, inputs.npz, outputs.npz (PyTorch's float32 answers), weights.pt, and model.onnx once
 a converter asked for it.
@@ -69,7 +69,7 @@ class Network:
             return torch.jit.trace(self.model(), self.tensors(), check_trace=False)
 
     def onnx(self):
-        """The path of the net as ONNX, made when it is first asked for."""
+        """The path of the net as ONNX, made at the first use."""
         path = self.folder / "model.onnx"
         if not path.is_file():
             import torch
@@ -87,7 +87,7 @@ def several(answers):
 
 
 def make(name, folder):
-    """Builds the net with its random weights and records what PyTorch answers."""
+    """Builds the net with its random weights and records PyTorch's answers."""
     import torch
 
     from blocks import weights

@@ -1,4 +1,4 @@
-"""What a results file holds, and who is best in it.
+"""The format of a results file, and the best peer in it.
 
 A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},
 "nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}.
@@ -52,7 +52,7 @@ def first_answer(sample):
 
 
 def cached_answer(sample):
-    """The same where an earlier process left what the engine keeps; None: it keeps nothing."""
+    """The same in a process that finds what the engine kept before; None: the engine keeps nothing."""
     tries = sorted(sample.get("cached", ()))
     return tries[len(tries) // 2] if tries else None
 
@@ -80,7 +80,7 @@ def read(path):
 
 
 def write(path, data):
-    """Whole or not at all: a run that is stopped leaves what it had."""
+    """Replaces the file at once, so that a run that is stopped leaves the old one."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")

@@ -15,7 +15,7 @@ def quantile(ordered, q):
 
 
 def summary(rounds):
-    """What is kept of the times of one sample: `rounds` is a list of lists of seconds, in the order they were taken."""
+    """The summary of one sample's times. `rounds` is a list of lists of seconds, in the order they were taken."""
     every = sorted(t for times in rounds for t in times)
     if not every:
         raise ValueError("summary: expected at least one time, got none")

@@ -13,12 +13,12 @@ def of(folder):
 
 
 def names():
-    """Those that are timed unless others are asked for."""
+    """The nets that a run times by default."""
     return of(HERE)
 
 
 def when_named():
-    """Those that are only there for accuracy, unless asked for by name."""
+    """The nets that a run times only when they are named. The check of accuracy uses them all."""
     return of(HERE / "further")
 
 
@@ -37,7 +37,7 @@ def module(name):
 
 
 def source(name):
-    """Everything that decides what the net is, for the key of what is made from it."""
+    """Everything that decides what the net is, for the key of the files made from it."""
     own = path(name).read_bytes()
     shared = {"weights", *re.findall(r"(?m)^from blocks\.(\w+) import", own.decode())}
     return own + b"".join((HERE.parent / "blocks" / f"{block}.py").read_bytes() for block in sorted(shared))

@@ -15,11 +15,12 @@ struct CachedModel {
   bool usable = false;  ///< whole as far as its index tells, and made by this build
 };
 
-/// The folder that ModelConfiguration::cache stands for; empty: none. Throws not_found: the user has no folder.
+/// The folder that ModelConfiguration::cache means; empty: none. Throws not_found when the user has no such folder.
 MOKA_EXPORT std::string cache_folder(const std::string& cache);
-/// What is kept in a folder, by model. One that does not exist is empty.
+/// The entries of a folder, by model. A folder that does not exist has none.
 MOKA_EXPORT std::vector<CachedModel> cached_models(const std::string& folder);
-/// Removes the files of packed weights from a folder and gives their number. Models that use them keep them. Throws io.
+/// Removes the files of packed weights from a folder and returns how many there were. Loaded models keep what they use.
+/// Throws io.
 MOKA_EXPORT size_t clear_cache(const std::string& folder);
 
 }  // namespace moka

@@ -45,12 +45,12 @@ struct MOKA_EXPORT FeatureDescription {
   ImageConstraint image;
   bool string_keys = true;           ///< of dictionary: string keys, else int64; of sequence: strings, else int64
   SizeRange sequence_length{0, -1};  ///< of sequence
-  /// The number that an optional input counts as where it has no value, if the model says so.
+  /// The number that stands for an optional input without a value, if the model names one.
   std::optional<double> default_value;
-  /// The values that a loaded model tells from others, as an encoder of categories does: texts, whole numbers as text,
-  /// keys of a dictionary or elements of a sequence. The list is cut where there are very many.
+  /// The values that a loaded model distinguishes, as an encoder of categories does: texts, whole numbers as text, keys
+  /// of a dictionary or elements of a sequence. A very long list is cut.
   std::vector<std::string> categories;
-  /// The range of numbers that choose an entry of a table, as tokens do. Known of a loaded model.
+  /// The range of numbers that choose an entry of a table, as tokens do. Only loaded models have it.
   std::optional<SizeRange> index_range;
   /// "MultiArray (Float32 1 x 43844 x 1)", "Image (RGB 299 x 299)", flexible sizes as ranges.
   std::string formatted_type() const;
@@ -73,7 +73,7 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
-  std::vector<std::string> remarks;  ///< what a user should know although the model runs
+  std::vector<std::string> remarks;  ///< what a user should know about a model that runs
 };
 
 }  // namespace moka

@@ -10,7 +10,7 @@
 
 namespace moka {
 
-/// Core ML's MLModelStructure: what a model consists of, as its file says it, constants included. One of `functions`,
+/// Core ML's MLModelStructure: the parts of a model as its file has them, constants included. One of `functions`,
 /// `layers` and `models` is filled; none for models that are neither programs, neural networks nor pipelines.
 struct ModelStructure {
   struct Operation;
@@ -61,7 +61,7 @@ struct ModelStructure::Part {
   ModelStructure structure;
 };
 
-/// What a model's file says of itself.
+/// What a model's file says about itself.
 struct ModelOutline {
   ModelDescription description;
   ModelStructure structure;

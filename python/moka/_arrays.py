@@ -13,7 +13,7 @@ def _is_of(value: Any, package: str) -> bool:
 
 
 def _of_torch(tensor: Any) -> np.ndarray:
-    """torch knows element types, places and histories that numpy does not."""
+    """torch has element types, devices and gradients that numpy lacks."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.dequantize()

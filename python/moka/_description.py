@@ -1,4 +1,4 @@
-"""What a model says of itself, as text and as HTML for notebooks."""
+"""The description of a model, as text and as HTML for notebooks."""
 
 from html import escape
 from typing import Any, List, Tuple

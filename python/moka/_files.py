@@ -1,4 +1,4 @@
-"""Files as people have them: paths, open files, bytes, archives and the objects of coremltools."""
+"""Model files in all their forms: paths, open files, bytes, archives and the objects of coremltools."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ def path_of(file: Any) -> str:
 
 
 def name_of(file: Any) -> str:
-    """What messages call an open file."""
+    """The name of an open file in messages."""
     name = getattr(file, "name", None)
     return name if isinstance(name, str) else f"<{type(file).__name__}>"
 
@@ -41,7 +41,7 @@ def contents(file: Any) -> bytes:
 
 
 class Path:
-    """A file by its name; one that was written for this lasts as long as the object."""
+    """A file by its name. A temporary file lasts as long as the object."""
 
     def __init__(self, name: str, owned: Optional[Any] = None) -> None:
         self.name = name
@@ -135,7 +135,7 @@ def _remove(folder: str, pid: int) -> None:
 
 
 def specification_of(model: Any) -> Optional[bytes]:
-    """The bytes of a specification, coremltools' Model_pb2.Model; None: it is none."""
+    """The bytes of a specification, coremltools' Model_pb2.Model; None for anything else."""
     if hasattr(model, "SerializeToString") and hasattr(model, "DESCRIPTOR"):
         kind = model.DESCRIPTOR.full_name
         if not kind.endswith("Specification.Model"):
@@ -145,7 +145,7 @@ def specification_of(model: Any) -> Optional[bytes]:
 
 
 def of_coremltools(model: Any) -> Optional[Tuple[Optional[str], Optional[bytes]]]:
-    """The package's path or the specification of a coremltools model; None: it is none."""
+    """The package's path or the specification of a coremltools model; None for anything else."""
     if not (hasattr(model, "get_spec") and hasattr(model, "predict")):
         return None
     package = getattr(model, "package_path", None)

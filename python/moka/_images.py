@@ -6,7 +6,7 @@ import numpy as np
 
 from ._arrays import as_array
 
-#: What Core ML's own Python module takes.
+#: The modes that Core ML's own Python module takes.
 _CORE_ML_MODES = ("RGB", "RGBA", "L", "F")
 
 

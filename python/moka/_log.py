@@ -1,4 +1,4 @@
-"""What moka tells the logger "moka" of the standard logging module, which is imported only when there is something.
+"""Messages for the logger "moka" of the standard logging module. The module is imported only when there is a message.
 
 Warnings, such as a cache that cannot be used; at level INFO models as they are loaded; at DEBUG the time of every
 prediction: logging.basicConfig(level=logging.DEBUG) or logging.getLogger("moka").setLevel(logging.DEBUG).
@@ -12,7 +12,7 @@ _INFO, _DEBUG = 20, 10
 
 
 def _tells(level: int) -> Any:
-    """The logger, if anybody set it up and it tells this level."""
+    """The logger, if the program set it up and it takes this level."""
     logging = sys.modules.get("logging")
     if logging is None:
         return None

@@ -46,7 +46,7 @@ class ModelAsset:
 
 
 class Intermediate(NamedTuple):
-    """What one operation computed: its name in the model, the name of the value, the elements."""
+    """The result of one operation: its name in the model, the name of the value, the elements."""
 
     operation: str
     value: str
@@ -224,12 +224,12 @@ class Model:
 
     @property
     def inputs(self) -> List[FeatureDescription]:
-        """Names, types and shapes of what predict takes."""
+        """Names, types and shapes of predict's inputs."""
         return self._core.function.inputs
 
     @property
     def outputs(self) -> List[FeatureDescription]:
-        """Names, types and shapes of what predict returns."""
+        """Names, types and shapes of predict's outputs."""
         return self._core.function.outputs
 
     @property
@@ -249,7 +249,7 @@ class Model:
 
     @property
     def kernel_cache_file(self) -> str:
-        """The file that kernel_cache stands for; empty: none."""
+        """The file that kernel_cache names; empty: none."""
         return self._core.kernel_cache_file
 
     @property
@@ -389,7 +389,7 @@ def _wanted(outputs: Any) -> Any:
 
 
 def _restore(model: Any, options: Dict[str, Any]) -> Model:
-    """What pickle makes a model with."""
+    """The arguments with which pickle makes a model."""
     return Model(model, **options)
 
 

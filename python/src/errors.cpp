@@ -11,7 +11,7 @@ namespace moka::python {
 
 namespace {
 
-/// Python classes by ErrorKind, never released: the interpreter may be gone when they would be.
+/// Python classes by ErrorKind. They are never released, since the interpreter may end first.
 std::array<PyObject*, 10> classes{};
 
 PyObject* class_of(ErrorKind kind) {
@@ -32,7 +32,7 @@ void bind_errors(nb::module_& m) {
     classes.at(static_cast<size_t>(kind)) = made;
     m.attr(name) = nb::handle(made);
   };
-  PyObject* base = PyErr_NewExceptionWithDoc("moka.Error", "Everything that moka raises but TypeError.",
+  PyObject* base = PyErr_NewExceptionWithDoc("moka.Error", "Everything that moka raises except TypeError.",
                                              PyExc_RuntimeError, nullptr);
   if (base == nullptr) throw nb::python_error();
   m.attr("Error") = nb::handle(base);
@@ -51,7 +51,7 @@ void bind_errors(nb::module_& m) {
     try {
       std::rethrow_exception(p);
     } catch (const Exception& e) {
-      // Messages quote files, which may hold anything.
+      // Messages quote files, whose bytes may be invalid UTF-8.
       PyObject* text =
           PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "backslashreplace");
       if (text == nullptr) return;

@@ -17,7 +17,7 @@ namespace moka::python {
 
 namespace {
 
-/// Errors of files and of what is in them.
+/// Errors of files and of their contents.
 template <class Act>
 auto reading_files(Act act) {
   try {

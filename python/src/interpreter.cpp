@@ -18,13 +18,13 @@ namespace nb = nanobind;
 
 namespace {
 
-/// The threads that are in a Call. Never freed: threads may outlive what is.
+/// The threads that are in a Call. Never freed, since threads may outlive static objects.
 struct Calls {
   std::mutex mutex;
   std::condition_variable changed;
   int running = 0;
   bool ending = false;
-  pthread_t last{};  ///< the thread that ends the interpreter; it may go on
+  pthread_t last{};  ///< the thread that ends the interpreter, which must go on
 };
 Calls& calls = *new Calls;
 thread_local int depth = 0;  ///< calls that this thread is in
@@ -85,7 +85,7 @@ Unlocked::~Unlocked() {
   try {
     PyEval_RestoreThread(state_);
   } catch (abi::__forced_unwind&) {
-    // The end did not wait, and CPython before 3.14 ends threads that come back later.
+    // The end did not wait. CPython before 3.14 ends threads that return to the interpreter later.
     sleep_forever();
   }
 }

@@ -8,7 +8,7 @@
 
 #include "moka/moka.hpp"
 
-/// Between Python values and Moka's.
+/// Conversions between Python values and Moka's.
 namespace moka::python {
 
 namespace nb = nanobind;
@@ -31,7 +31,7 @@ std::string kind_of(nb::handle value);
 /// TypeError: `value` cannot be the feature because of a TypeError or ValueError; other errors are raised as they are.
 [[noreturn]] void raise_unfit(const FeatureDescription& f, nb::handle value, const nb::python_error& why);
 
-/// What the values of one prediction borrow: exported buffers and the objects behind them. Used with the interpreter
+/// The exported buffers, and their owners, that the values of one prediction borrow. Used with the interpreter
 /// lock held.
 class Borrowed {
  public:
@@ -65,7 +65,7 @@ bool is_image(nb::handle value);
 Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed, const Reading* reading);
 /// Whether the value is a path or an open file.
 bool is_file(nb::handle value);
-/// What a file of sound, of numbers or of text holds for the feature.
+/// The feature's value from a file of sound, numbers or text.
 FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, const Reading& reading);
 
 /// A numpy array that shares the elements of `array`.

@@ -79,7 +79,7 @@ T& need(T* pointer, const char* argument) {
 
 std::string_view need_text(const char* text, const char* argument) { return &need(text, argument); }
 
-/// An enumerator that C may have made of any number.
+/// An enumerator from C, which may hold any number.
 template <class To>
 To enumerator(int value, int count, const char* what) {
   if (value < 0 || value >= count) wrong(cat(what, ": expected 0 to ", count - 1, ", got ", value));

@@ -75,7 +75,7 @@ std::string hex(uint64_t number) {
   return out;
 }
 
-/// What is left of a model's name in that of a file.
+/// The part of a model's name that a file's name keeps.
 std::string plain(const std::string& stem) {
   std::string out;
   for (const char c : stem.substr(0, 64)) {
@@ -125,7 +125,7 @@ void PackedWeights::save() const {
 void PackedWeights::tell() const {
   if (!cache) return;
   if (const std::string remark = cache->remark(); !remark.empty()) warn(remark);
-  // The time of the last use decides what goes first where there is too much.
+  // When the folder is full, the file whose last use is longest ago goes first.
   if (cache->found_bytes() > 0) ::utimensat(AT_FDCWD, cache->path().c_str(), nullptr, 0);
 }
 

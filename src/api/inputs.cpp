@@ -193,7 +193,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
     case FeatureKind::dictionary: {
       const auto* d = std::get_if<Dictionary>(&value);
       bool empty = d != nullptr && d->strings.empty() && d->ints.empty();
-      // Integer keys stand for their decimal text: converters describe dictionaries of integers as ones of strings.
+      // Converters describe dictionaries with integer keys as dictionaries with string keys, so a key stands for its
+      // decimal text.
       if (d == nullptr || (d->string_keys && !f.string_keys && !empty))
         return mismatch(f, expected_text(f), describe(value));
       return declared;
@@ -280,7 +281,8 @@ Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, ru
   }
   std::byte* to = MOKA_TRY(staging(s, index, type));
   ir::TensorView view{type.dtype(), type.shape(), to};
-  // Scalars have no default in the format: imputers take NaN for a missing number, recommenders a negative count.
+  // The format has no defaults for scalars. Imputers take NaN for a missing number, and recommenders take a negative
+  // count.
   double fill = f.kind == FeatureKind::float64 || f.threshold ? std::nan("")
                 : f.kind == FeatureKind::int64                ? -1
                                                               : f.array.default_value.value_or(0);

@@ -10,7 +10,7 @@
 /// metadata.json of a compiled model.
 namespace moka::compiler {
 
-/// What metadata.json says beside the description.
+/// The contents of metadata.json besides the description.
 struct ModelFacts {
   std::string class_name;
   nlohmann::json model_type;  ///< {"name": "MLModelType_mlProgram"}, for pipelines with "structure"

@@ -6,7 +6,7 @@
 
 #include "ir/program.h"
 
-/// What metadata.json says of programs.
+/// What metadata.json says about programs.
 namespace moka::compiler {
 
 struct ProgramFacts {

@@ -77,13 +77,13 @@ std::string kind_of_text(std::string_view text) {
   std::string_view line = start.substr(0, std::min(start.find_first_of("\r\n"), start.size()));
   bool cut = line.size() > kShown;
   if (cut) line = line.substr(0, kShown);
-  // Not in the middle of a character.
+  // Cuts no character in the middle.
   while (cut && !line.empty() && (static_cast<uint8_t>(line.back()) & 0xc0) == 0x80) line.remove_suffix(1);
   if (cut && !line.empty() && static_cast<uint8_t>(line.back()) >= 0xc0) line.remove_suffix(1);
   return cat("text ('", line, cut ? "...')" : "')");
 }
 
-/// ONNX and TensorFlow, by the numbers of their fields.
+/// Recognises ONNX and TensorFlow by the numbers of their fields.
 std::string kind_of_protobuf(const Bytes& bytes) {
   bool graph = false, opset = false, nodes = false, foreign = false;
   try {

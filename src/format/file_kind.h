@@ -8,14 +8,13 @@
 
 namespace moka::format {
 
-/// What bytes that should be a part of a Core ML model look like instead, in words that end a sentence: "a PNG
-/// picture", "a Git LFS pointer, not the file itself (git lfs pull fetches it)". Empty where nothing is recognised. For
-/// bytes that failed to be what they should be: now and then a good file looks like another kind. Formats of protobuf's
-/// like ONNX are among them.
+/// The kind of file that bytes look like, in words that end a sentence: "a PNG picture", "a Git LFS pointer, not the
+/// file itself (git lfs pull fetches it)". Empty when nothing is recognised. Call it only for bytes that could not be
+/// read as a part of a Core ML model: a good file may look like another kind, since ONNX and others are protobuf too.
 std::string foreign_kind(const Bytes& bytes);
 
-/// `error`, or what the bytes are where that is known and the error is that they are malformed. `expected` begins with
-/// an article: "a Core ML specification".
+/// `error`, or, if it says that the bytes are malformed and their kind is recognised, an error that names the kind.
+/// `expected` begins with an article: "a Core ML specification".
 Error foreign_or(Error error, const Bytes& bytes, std::string_view expected);
 
 }  // namespace moka::format

@@ -53,7 +53,7 @@ Result<std::string> real_path(const std::string& path) {
 
 Result<std::string> resolve_inside(const std::string& root, const std::string& base, std::string_view relative) {
   MOKA_TRY(check_form(relative));
-  // First by name alone, so that nothing about files outside of the model can be learnt from the error.
+  // Checks the name first, so that the error reveals nothing about files outside the model.
   fs::path named = (fs::path(base) / relative).lexically_normal();
   if (!is_inside(root, named)) return leaves(relative);
   auto real = canonical((fs::path(base) / relative).string());

@@ -16,7 +16,7 @@ using ir::Type;
 
 namespace {
 
-/// Sizes beyond it cannot be meant.
+/// A larger size is a mistake in the file.
 constexpr int64_t kMaxSize = int64_t{1} << 40;
 
 Result<SizeRange> range_of(const proto::SizeRange& r, std::string_view what) {
@@ -159,7 +159,7 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   return out;
 }
 
-/// What to do with a feature that cannot be read: with `faults`, leave it out and say so there, else fail.
+/// How to treat a feature that cannot be read: with `faults`, leave it out and say so there, else fail.
 template <class Features>
 Result<std::vector<FeatureDescription>> features_of(const Features& features, std::string_view what,
                                                     std::vector<std::string>* faults) {
@@ -190,7 +190,7 @@ Result<FunctionDescription> function_of(const D& d, std::string name, std::vecto
   return out;
 }
 
-/// The sizes of one dimension, as one size where there is only one.
+/// The sizes of one dimension, as a single size if there is only one.
 int64_t common_size(const MultiArrayConstraint& a, size_t axis) {
   if (!a.ranges.empty()) return a.ranges[axis].lower == a.ranges[axis].upper ? a.ranges[axis].lower : ir::kAnyDim;
   const int64_t size = a.shape.empty() ? a.enumerated[0][axis] : a.shape[axis];
@@ -201,7 +201,7 @@ int64_t common_size(const MultiArrayConstraint& a, size_t axis) {
 
 Result<Type> array_type(const MultiArrayConstraint& a, DType dtype) {
   const size_t rank = a.rank();
-  // A description that gives no shape at all says nothing of the rank.
+  // A description without a shape says nothing about the rank.
   if (rank == 0) return Type::unranked(dtype);
   for (const auto& s : a.enumerated)
     if (s.size() != rank) return Type::unranked(dtype);
@@ -229,7 +229,7 @@ Result<Type> image_type(const ImageConstraint& image) {
 
 namespace {
 
-/// All but the functions and class labels.
+/// Everything except the functions and class labels.
 ModelDescription metadata_of(const proto::Model& model, const format::ModelFile& file) {
   const proto::ModelDescription& d = model.description();
   ModelDescription out;

@@ -55,17 +55,16 @@ struct FeatureDescription {
   std::string description;
   FeatureKind kind = FeatureKind::multi_array;
   bool optional = false;
-  /// The model's own value of a detector's threshold, which counts where the input is missing or NaN. NaN: it has
-  /// several.
+  /// The model's own value of a detector's threshold, used when the input is missing or NaN. NaN: it has several.
   std::optional<double> threshold;
   MultiArrayConstraint array;  ///< of multi_array and state
   ImageConstraint image;
   bool string_keys = true;    ///< of dictionary: keys are strings, else int64; of sequence: elements are strings
   SizeRange sequence_length;  ///< of sequence
-  /// The values that the model tells from others where it tells any: of texts and whole numbers (as text), of the keys
-  /// of dictionaries, of the elements of sequences. Not all when there are very many.
+  /// The values that the model distinguishes, if it does: texts, whole numbers as text, keys of dictionaries or
+  /// elements of sequences. A very long list is cut.
   std::vector<std::string> categories;
-  std::optional<SizeRange> index_range;  ///< of numbers that choose an entry of a table, as tokens do
+  std::optional<SizeRange> index_range;  ///< range of numbers that choose an entry of a table, as tokens do
 };
 
 /// Inputs, outputs and states of one function of a model.
@@ -85,7 +84,7 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
-  std::vector<std::string> remarks;  ///< what a user should know although the model runs
+  std::vector<std::string> remarks;  ///< what a user should know about a model that runs
 
   const FunctionDescription* function(std::string_view name) const {
     for (const auto& f : functions)

@@ -11,7 +11,7 @@ using ir::Value;
 
 constexpr int64_t kMostCategories = 1024;
 
-/// Operations whose result has the elements of one of these parameters, rearranged or some of them.
+/// Operations whose result consists of elements of one of these parameters.
 bool passes_on(const Op& op, const Value& v) {
   static constexpr std::pair<std::string_view, std::string_view> kOps[] = {
       {"cast", "x"},          {"reshape", "x"},        {"expand_dims", "x"}, {"squeeze", "x"},   {"transpose", "x"},
@@ -61,7 +61,7 @@ class Finder {
     }
   }
 
-  /// Several encoders of one feature: what all of them know.
+  /// The values that all encoders of one feature know.
   void categories(const Value* known) {
     if (known == nullptr || known->constant() == nullptr || !known->type.is_tensor()) return;
     const ir::TensorView all = known->constant()->tensor.view();

@@ -56,7 +56,7 @@ ir::Type rank5_type(const ir::Type& described, const ImportOptions& options) {
   return ir::Type::tensor(described.dtype(), s);
 }
 
-/// A value that only one feature names is called like the feature.
+/// A value that only one feature names gets the feature's name.
 void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
   if (v.name == feature || v.block() != nullptr) return;
   std::string name = f.unique_name(feature);
@@ -101,7 +101,7 @@ bool takes_sequences(const ModelDescription& description) {
   return false;
 }
 
-/// What the file, or one inside it, is remarkable for.
+/// Remarks on the file and on the models inside it.
 void collect_remarks(const format::ModelFile& file, std::vector<std::string>& remarks) {
   if (const std::string& r = file.remark(); !r.empty() && std::find(remarks.begin(), remarks.end(), r) == remarks.end())
     remarks.push_back(r);

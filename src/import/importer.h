@@ -18,7 +18,7 @@ class Model;
 
 namespace moka::import {
 
-/// A model in the one form that everything behind the importers knows.
+/// A model in the form in which all importers deliver it.
 ///
 /// Features cross the boundary of a function as these IR types, by feature name:
 ///   int64 -> tensor<int64, []>;  float64 -> tensor<fp64, []>;  string -> tensor<string, []>;
@@ -27,12 +27,12 @@ namespace moka::import {
 ///     the element type that the program computes with: ML programs as the program says, neural networks fp32, classic
 ///     models as declared;
 ///   image -> tensor<fp32 or fp16, [1, C, H, W]> with values 0..255, planes in the order of the colour space.
-/// The runtime converts between what the caller gives, these, and the declared types. Outputs likewise, of any numeric
+/// The runtime converts between the caller's values, these types and the declared ones. Outputs may have any numeric
 /// element type. State inputs are function inputs of type state<tensor<...>>.
 struct ImportedModel {
   ir::Program program;
   ModelDescription description;
-  bool sequences = false;  ///< imported as with ImportOptions::sequences, asked for or not
+  bool sequences = false;  ///< imported as if ImportOptions::sequences were set
 };
 
 struct ImportOptions {
@@ -69,7 +69,7 @@ Status import_into(const proto::Model& model, const ImportContext& context, ir::
 /// The description of any model, also of one that cannot be imported; class labels where they can be read.
 Result<ModelDescription> describe_model(const format::ModelFile& file);
 
-/// What a user should know of the file although it can be read.
+/// What a user should know about a file that can be read.
 std::vector<std::string> remarks_of(const format::ModelFile& file);
 
 /// Decodes ModelDescription of a specification, which is `file`'s or part of it (import/description.cpp).

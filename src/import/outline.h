@@ -17,8 +17,9 @@ namespace moka::proto {
 class Model;
 }
 
-/// What a model file says of itself, read without importing it. Nothing here fails whole: operations, layers and kinds
-/// of models that Moka does not know are listed as the file has them, and what cannot be read at all becomes a fault.
+/// What a model file says about itself, read without importing it. One damaged part does not hide the rest: unknown
+/// operations, layers and kinds of models are listed as the file has them, and a part that cannot be read becomes a
+/// fault.
 ///
 ///   outline/outline.cpp   the model, its description, the stages of a pipeline
 ///   outline/program.cpp   ML programs, from messages
@@ -62,7 +63,7 @@ struct Outline {
     std::string owner;       ///< the function, else empty
     std::string path;        ///< of "file": the weights file as the model names it
     uint64_t offset = 0;     ///< of its record in that file
-    bool available = true;   ///< false: the file lacks it, which a fault tells
+    bool available = true;   ///< false: the file lacks it, and there is a fault that says so
   };
   struct Stage;
 
@@ -84,8 +85,8 @@ struct Outline::Stage {
 Outline outline(const format::ModelFile& file);
 /// The same of a program in MIL text, whose weights are in `weights`.
 Outline outline_of_text(std::string_view text, const format::WeightStore& weights);
-/// The description of any model, without class labels where these cannot be read. What is left out of it for being
-/// malformed is told in `faults`.
+/// The description of any model, without class labels where these cannot be read. Malformed parts are left out and
+/// named in `faults`.
 ModelDescription outline_description(const format::ModelFile& file, std::vector<std::string>& faults);
 /// What a pipeline calls its models; may be fewer than there are, or empty.
 std::vector<std::string> outline_names(const proto::Model& model);

@@ -44,7 +44,8 @@ struct TransferCost {
   double seconds(double bytes) const { return latency + bytes / bytes_per_second; }
 };
 
-/// What one node or the host makes and others read. Constants are none: a device gets them when a model is loaded.
+/// A value that one node or the host makes and others read. Constants do not count: a device gets them when a model is
+/// loaded.
 struct CostValue {
   double bytes = 0;
   int producer = -1;           ///< node; -1: the host, before the first node
@@ -72,7 +73,7 @@ struct CostGraph {
 struct AssignedRegion {
   int unit = 0;
   std::vector<int> nodes;  ///< in an order in which they can run
-  /// What the prediction would take longer, in seconds, were these nodes on the host; kRefused: it cannot run them.
+  /// How many seconds longer the prediction would take with these nodes on the host; kRefused: it cannot run them.
   double saves = 0;
 };
 
@@ -90,8 +91,8 @@ struct Assignment {
   std::vector<int> unit;                ///< of each node
   std::vector<int> region;              ///< of each node; -1: none
   std::vector<AssignedRegion> regions;  ///< in the order in which they are submitted
-  /// All nodes in the order in which they run; those of a region are adjacent. What needs nothing of a region that is
-  /// running comes before what does.
+  /// All nodes in the order in which they run; those of a region are adjacent. Nodes that do not need a running region
+  /// come before those that do.
   std::vector<int> order;
   std::vector<AssignedTransfer> transfers;  ///< by value, then unit
   AssignedCost cost;

@@ -4,7 +4,7 @@
 
 #include "plan/assign.h"
 
-/// What the parts of `assign` share: the graph with its neighbours, and the cost of unit labels.
+/// Shared by the parts of `assign`: the graph with its neighbours, and the cost of unit labels.
 namespace moka::plan {
 
 using Labels = std::vector<int>;  ///< a unit for each node

@@ -81,7 +81,7 @@ class Moves {
     keep(moves);
   }
 
-  /// What lies between two regions of a unit goes to it.
+  /// Moves the nodes between two regions of a unit to that unit.
   void join_regions() {
     const Regions regions = find_regions(costs_, labels_);
     const auto nodes = nodes_of(regions);
@@ -132,7 +132,7 @@ class Moves {
       }
       if (to >= 0) moves.push_back({{i}, to});
     }
-    // Those of neighbours are found one by one: together they may undo each other.
+    // Moves of neighbours are tried one by one, since together they may undo each other.
     keep(moves);
   }
 

@@ -148,8 +148,8 @@ Regions find_regions(const Costs& costs, const Labels& labels) {
   return best;
 }
 
-/// Follows host and units through time: a region starts as soon as its inputs are there, and the host prefers what
-/// another region needs, then what waits for none.
+/// Simulates host and units in time. A region starts as soon as its inputs are there. The host prefers nodes that
+/// another region needs, then nodes that wait for no region.
 void schedule(const Costs& costs, Assignment& out) {
   const auto n = static_cast<size_t>(costs.nodes());
   const size_t regions = out.regions.size();

@@ -7,8 +7,8 @@ namespace moka::plan {
 
 namespace {
 
-/// Depth first over the nodes in order. What is left costs at least the cheapest unit of each node, and paths that
-/// leave a unit and come back need as many launches.
+/// Depth first over the nodes in order. The remaining nodes cost at least their cheapest unit each, and paths that
+/// leave a unit and come back need a launch for each return.
 class Search {
  public:
   Search(const Costs& costs, int steps, Labels& best)

@@ -67,7 +67,7 @@ Status check_memory(const Plan& plan) {
   return {};
 }
 
-/// What has happened to a region before a step.
+/// The state of a region before a step.
 enum class RegionState : uint8_t { open, submitted, waited };
 
 class StepChecker {

@@ -33,7 +33,8 @@ struct Measurement {
 enum class ChosenBy : uint8_t { rule, pin, cache, measured, disturbed };
 std::string_view to_string(ChosenBy by);
 
-/// What the time of a call depends on: "conv x=fp32[1,64,56,56]/blocked16 weight=const fp32[64,64,3,3] ... +relu".
+/// Everything that the time of a call depends on: "conv x=fp32[1,64,56,56]/blocked16 weight=const fp32[64,64,3,3] ...
+/// +relu".
 std::string shape_text(const kernel::MatchCall& call);
 
 struct Candidate {
@@ -45,8 +46,8 @@ struct Candidate {
 class KernelTimer {
  public:
   virtual ~KernelTimer() = default;
-  /// Seconds of each candidate, whose choices are used up; infinite for one that fails. None: what else runs on the
-  /// machine disturbs too much. `home`: the layouts of the results that other operations are laid out for. Errors:
+  /// Seconds of each candidate, whose choices are used up; infinite for one that fails. None: other work on the machine
+  /// disturbs too much. `home`: the layouts of the results that other operations are laid out for. Errors:
   /// out_of_budget.
   virtual Result<std::optional<std::vector<double>>> time(const kernel::MatchCall& call,
                                                           std::span<Candidate> candidates,
@@ -54,7 +55,7 @@ class KernelTimer {
                                                           const PlanOptions& options) = 0;
 };
 
-/// What is known of the kernels' times, shared by all plans of a model. Thread-safe.
+/// The known times of kernels, shared by all plans of a model. Thread-safe.
 class KernelChoices {
  public:
   enum class Measure : uint8_t { no, missing, all };
@@ -65,13 +66,13 @@ class KernelChoices {
   std::shared_ptr<KernelTimer> timer;               ///< required unless `measure` is no
   std::function<void(std::string_view)> measuring;  ///< optional; told the operation's name before each measurement
 
-  /// Adds what a file says; entries that were there stay.
+  /// Adds the entries of a file; existing entries stay.
   void add(Measurement m);
   std::optional<Measurement> find(const std::string& shape, int threads) const;
   /// Whether this shape is to be timed now.
   bool wants(const std::string& shape, int threads) const;
   void measured(Measurement m);
-  /// What was measured since the last call.
+  /// The measurements since the last call.
   std::vector<Measurement> take_measured();
   bool has_measured() const { return has_measured_.load(std::memory_order_relaxed); }
 
@@ -90,7 +91,7 @@ struct Refusal {
   std::string device, reason;  ///< of one operation
 };
 
-/// A kernel for one operation, and why it.
+/// A kernel for one operation, and the reason of the choice.
 struct ChosenKernel {
   const kernel::Device* device = nullptr;
   std::shared_ptr<kernel::KernelChoice> choice;

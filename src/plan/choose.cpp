@@ -13,9 +13,9 @@ using kernel::KernelDef;
 using kernel::Match;
 using kernel::MatchCall;
 
-/// Work below this is done sooner than other threads can be woken.
+/// A thread finishes less work than this before others wake up.
 constexpr double kParallelSeconds = 30e-6;
-/// What another kernel's time must be of the rules' choice for it to be worth a change: less is noise.
+/// Another kernel replaces the rules' choice only below this part of its time. A smaller gain is noise.
 constexpr double kWorthwhile = 0.97;
 
 /// What `claim` says of one thread, or of all where they pay.
@@ -128,7 +128,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   return {};
 }
 
-/// What the cache has for the shape, where that kernel runs it.
+/// The cache's entry for the shape, if its kernel runs the call.
 bool from_cache(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
                 ChosenKernel& out) {
   auto known = options.choices->find(shape, options.threads);

@@ -39,7 +39,8 @@ class ConstantPool {
   /// The value, row-major. `keep`: remember it for the life of the pool.
   Result<ir::Tensor> get(const ir::Value& value, bool keep);
 
-  /// How the file holds the value; nullopt when it is not held as such, or in another way. Small parts are converted.
+  /// How the file stores the value; nullopt when the file lacks it or stores it in a form that StoredConstant cannot
+  /// describe. Small parts are converted.
   Result<std::optional<kernel::StoredConstant>> stored(const ir::Value& value);
 
   using Fill = std::function<Status(const ir::TensorView& value, std::byte* to)>;
@@ -56,7 +57,7 @@ class ConstantPool {
                                                        std::string_view key, size_t bytes, const FillStored& fill);
 
   PackedCache* cache() const { return cache_.get(); }
-  /// What the store or the cache had already is not counted.
+  /// Constants that the store or the cache already had are not counted.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
   /// Seconds spent on preparing kernels so far.
   double prepare_seconds() const { return prepare_seconds_.load(std::memory_order_relaxed); }

@@ -78,7 +78,7 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
   std::vector<Block> blocks = blocks_of(plan, nullptr, scratch_bytes, options.reuse_buffers, kAlignment);
   const int end = static_cast<int>(plan.steps.size());
 
-  // Threads keep theirs from step to step: over what another one wrote it would be slow to write.
+  // Each thread keeps its scratch from step to step. Memory that another thread wrote would be slower to write.
   const auto threads = static_cast<size_t>(options.threads);
   size_t kept = 0;
   for (Step& step : plan.steps) {

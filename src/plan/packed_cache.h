@@ -9,11 +9,11 @@
 
 namespace moka::plan {
 
-/// Tells builds apart whose packed constants may differ: all sources that have a part in them, the compiler.
+/// Identifies builds whose packed constants may differ: all sources that take part in packing, and the compiler.
 std::string_view build();
 
-/// Packed constants of one model and configuration that an earlier process wrote. What is damaged, or of another scope,
-/// is not used and replaced. Thread-safe.
+/// Packed constants of one model and configuration that an earlier process wrote. A file that is damaged or of another
+/// scope is not used but replaced. Thread-safe.
 class PackedCache {
  public:
   PackedCache(std::string path, std::string scope, std::string model);
@@ -27,7 +27,7 @@ class PackedCache {
 
   const std::string& path() const { return path_; }
   size_t found_bytes() const;
-  /// What is wrong with the file or kept it from being written; empty: nothing.
+  /// Why the file could not be used or written; empty: there was no problem.
   std::string remark() const;
 
  private:

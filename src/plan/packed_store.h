@@ -29,8 +29,8 @@ class PackedStore {
   std::map<std::string, std::weak_ptr<Packed>> packed_;
 };
 
-/// What a constant value is made of, in words: equal for equal values. Large tensors are known by where they are, so
-/// `sources` must live as long as the words are used. Empty: not known.
+/// A text that describes how a constant value is made. Equal values have equal texts. Large tensors are described by
+/// their addresses, so `sources` must live as long as the words are used. Empty: not known.
 std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
 /// The same in words that other processes understand: large tensors are known by where they are in mapped files. Empty
 /// when one is in none.

@@ -12,7 +12,7 @@
 #include "plan/prepare.h"
 #include "plan/states.h"
 
-/// How plans are made; used by the files of this folder only.
+/// How plans are made. Only the files of this folder use it.
 ///
 ///     planner.cpp    goes over the operations of a block: infers types, folds constants, stops where types are unknown
 ///     emit.cpp       makes the step of one operation: its kernel, layouts, views instead of copies

@@ -64,7 +64,7 @@ void add_uses(const Value& state, const ir::Block& body, const Order& order, Sta
   for (size_t e = events.size(); e-- > 0;) {
     const Event& event = events[e];
     if (!event.write) {
-      // The change itself may be the last to look: an update in place of this very value.
+      // The change itself may be the last reader: an update in place of this very value.
       const Value& v = *event.op->output();
       const int next = next_change(event.at), last = order.last_use(v);
       if (last < next || (last == next && next != INT_MAX)) uses.views.insert(event.op);

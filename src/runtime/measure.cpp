@@ -27,20 +27,20 @@ using kernel::KernelChoice;
 using kernel::Layout;
 using kernel::MatchCall;
 
-/// For all candidates of a shape; so many times longer where what else runs on the machine disturbs.
+/// The time for all candidates of a shape, and how many times longer it may get when other work disturbs it.
 constexpr double kSeconds = 30e-3;
 constexpr int kPatience = 10;
 /// Runs of each candidate whose times count, and how near the least two are to each other.
 constexpr int kFewest = 3, kMost = 2000;
 constexpr double kNear = 1.05, kNearSeconds = 0.2e-6;
-/// What takes so many times as long as the fastest is not run again.
+/// A candidate that takes this many times as long as the fastest is not run again.
 constexpr double kHopeless = 1.5;
 constexpr size_t kLine = 64;
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The time of one thread's work does not count what others do meanwhile.
+/// The processor time of one thread does not count the work of others.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -71,7 +71,7 @@ void evict(std::span<const std::byte> memory) {
 #endif
 }
 
-/// Into the caches, as far as it fits: what the operation before has just made.
+/// Brings data into the caches, as the operation before would have left it.
 void touch(std::span<const std::byte> memory) {
   std::byte all{};
   for (size_t i = 0; i < memory.size(); i += kLine) all |= memory[i];
@@ -267,7 +267,7 @@ double waited() {
   return seconds;
 }
 
-/// What takes so much of its time waiting for a processor is not counted.
+/// A run that spends a larger part of its time waiting for a processor is not counted.
 constexpr double kDisturbed = 0.02;
 
 /// The least times of one candidate, with weights in no cache or where they were left.

@@ -60,7 +60,7 @@ double processor_time(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Each step of the loop is too small to be shared, so all that another thread does are other items.
+/// Each step of the loop is too small to be shared, so other threads only work on other items.
 TEST(Batch, ItemsRunAtTheSameTime) {
   ModelConfiguration c;
   c.threads = 2;
@@ -111,7 +111,7 @@ TEST(Batch, WithAStateInOrder) {
     EXPECT_EQ(out[i].array("y").at(0), want = 2 * want + static_cast<double>(i + 1));
 }
 
-/// A budget that has room for one prediction at a time does for a batch.
+/// A budget for one prediction at a time is enough for a batch.
 TEST(Batch, WithinTheBudgetOfOne) {
   const std::string text = program("tensor<fp32, [1024, 256]> x",
                                    R"(tensor<fp32, [1024, 256]> a = exp(x = x);

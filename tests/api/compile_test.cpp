@@ -66,7 +66,7 @@ TEST(CompileModel, ANetworkPredictsAsCompiledByApple) {
   }
 }
 
-/// The specification of a compiled model predicts what the compiled model does.
+/// The specification of a compiled model predicts the same as the compiled model.
 void decompile_and_compare(const fs::path& compiled) {
   test::TemporaryFolder folder;
   const std::string again = (folder / "again.mlmodel").string();

@@ -4,7 +4,7 @@
 #include "api/api_util.h"
 #include "models_folder.h"
 
-/// What files written by converters contain beside what definitions and tests show.
+/// Forms that converters write and that the definitions and other tests lack.
 namespace moka::test {
 namespace {
 

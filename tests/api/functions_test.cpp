@@ -136,7 +136,7 @@ TEST(Functions, MapAndPackWeightsOnce) {
     }
 }
 
-/// What one function has packed is there for others after that one is gone.
+/// Packed weights of one function stay available to others when that function is gone.
 TEST(Functions, KeepWhatOthersHaveTakenOver) {
   const Package package;
   ModelConfiguration c;

@@ -3,7 +3,7 @@
 
 #include "api/api_util.h"
 
-/// What a loaded model says of the values that its inputs may have, and random inputs that keep to it.
+/// A loaded model describes the values that its inputs may have, and random inputs obey the description.
 namespace moka::test {
 namespace {
 

@@ -73,7 +73,7 @@ TEST(Outputs, UnknownNamesAreRefused) {
                [&] { m.predict(random_inputs(m.function()), options); });
 }
 
-/// What a state becomes is not an output.
+/// The new value of a state is not an output.
 TEST(Outputs, StatesAreWrittenWhoeverIsWanted) {
   const Model m = Model::from_mil(program("state<tensor<fp32, [2]>> kept, tensor<fp32, [2]> x",
                                           R"(tensor<fp32, [2]> old = read_state(input = kept)[name = string("old")];

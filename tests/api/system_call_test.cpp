@@ -13,8 +13,8 @@
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-/// Steady predictions ask nothing of the kernel but to let threads wait. What else is called ends the process, which is
-/// one of its own.
+/// Steady predictions make no system calls except to let threads wait. The test runs in a child process, which any
+/// other call ends.
 namespace moka::test {
 namespace {
 

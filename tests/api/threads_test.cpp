@@ -120,7 +120,7 @@ TEST(Threads, PlansWhileOthersPredict) {
   other.join();
 }
 
-/// A state belongs to one prediction at a time: the others are told so, and no update is lost.
+/// A state belongs to one prediction at a time: the others get an error, and no update is lost.
 TEST(Threads, OneStateAtATime) {
   std::string t = "tensor<fp32, [1]>";
   Model m =

@@ -5,7 +5,7 @@
 
 #include "ops/operation_util.h"
 
-// What the elementwise, reduction and normalisation operations must not accept.
+// Inputs that the elementwise, reduction and normalisation operations must refuse.
 namespace moka::ops {
 namespace {
 

@@ -76,7 +76,7 @@ TEST(Conv, SettingsAreChecked) {
   EXPECT_FAILS(program("conv", in, {{"pad_type", text("full")}}, kAnything), "pad_type");
 }
 
-/// What the definition leaves open.
+/// Cases that the definition leaves open.
 TEST(ConvQuantized, RefusesWhatIsNotDefined) {
   const std::string in = kX + ", tensor<uint8, [2, 4, 3, 3]> weight";
   auto with = [&](const std::string& kind, const std::string& bits, const std::string& scale, bool bias) {

@@ -10,7 +10,7 @@
 #include "base/checksum.h"
 #include "temporary_folder.h"
 
-/// The file of packed constants and what is believed of it.
+/// The file of packed constants, and which damage it survives.
 namespace moka::plan {
 namespace {
 

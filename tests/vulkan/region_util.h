@@ -36,9 +36,10 @@ class Region {
     devices::vulkan::Counters counters;
     std::string refusal;  ///< of the first operation that the device does not take
   };
-  /// Runs the region `times` times, the last of which is returned.
+  /// Runs the region `times` times and returns the last results.
   Result run(const std::vector<ir::Value*>& outputs, int times = 2);
-  /// That both agree: float32 within `tolerance` of the largest magnitude, float16 within its rounding besides.
+  /// Expects both to agree: float32 within `tolerance` of the largest magnitude, and float16 within its rounding in
+  /// addition.
   Result expect_same(const std::vector<ir::Value*>& outputs, double tolerance = 1e-4);
 
  private:

@@ -106,7 +106,7 @@ std::vector<size_t> fitted(std::span<const ColumnWidth> columns, size_t gap, siz
     return sum + gap * (shown > 0 ? shown - 1 : 0);
   };
   if (limit == kAnyWidth) return out;
-  // Columns that may be left out go before others lose more than half of what they want.
+  // Columns that may be left out are dropped before other columns get less than half of their width.
   const auto halves = [&] {
     size_t sum = 0, shown = 0;
     for (size_t i = 0; i < out.size(); ++i) {

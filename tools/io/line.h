@@ -19,7 +19,7 @@ size_t line_width(std::FILE* stream);
 
 /// At most `cells`, with an ellipsis in place of the end that is left out.
 std::string shortened(std::string_view text, size_t cells);
-/// As above, what is left out taken from the middle: both ends of a name tell something.
+/// As above, but the ellipsis replaces the middle, so that both ends of a name stay.
 std::string middle_shortened(std::string_view text, size_t cells);
 /// Lines of at most `cells`, broken at spaces, or inside a word that is longer than a line. At least one line.
 std::vector<std::string> wrapped(std::string_view text, size_t cells);

@@ -82,7 +82,7 @@ Member read_member(ByteReader& in, std::string_view name) {
 }
 
 Bytes inflate_member(std::span<const std::byte> packed, uint64_t size, std::string_view where) {
-  // Deflate can't do better than 1032 to 1, so a larger claim is a lie.
+  // Deflate compresses by at most 1032 to 1, so a larger size is false.
   if (size > static_cast<uint64_t>(packed.size()) * 1032 + 64) {
     fail(where, "claims ", size, " bytes, but its ", packed.size(), " compressed bytes can't hold that much");
   }

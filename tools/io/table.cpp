@@ -97,7 +97,7 @@ std::string Table::render(bool colour, size_t limit) const {
       any = true;
       numeric &= looks_numeric(row[c]);
     }
-    // A column without a title is there for its cells.
+    // A column without a title keeps the width of its cells.
     wanted[c] = {any || !column.title.empty() ? width : 0, least, column.shrink};
     right[c] = column.align == Align::right || (column.align == Align::automatic && any && numeric);
   }

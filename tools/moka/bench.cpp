@@ -39,7 +39,7 @@ struct Measured {
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Outputs are written into the values of the prediction before, as a caller in a hurry would.
+/// Outputs are written into the values of the previous prediction, which saves allocations.
 Measured measure(const Model& model, const Features& inputs, const Options& options) {
   Measured result;
   result.memory_loaded = peak_memory();

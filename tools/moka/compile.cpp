@@ -86,7 +86,7 @@ int compile(const Options& options) {
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");
   if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
     throw UsageError(fmt::format("'{}' is not a compiled model and is not replaced", out.string()));
-  // A reader sees the old model or the new one.
+  // A reader sees either the old model or the new one.
   const fs::path next = folder / fmt::format(".{}.{}", out.filename().string(), getpid());
   std::error_code ignored;
   fs::remove_all(next, ignored);

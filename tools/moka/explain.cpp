@@ -143,7 +143,7 @@ struct Refusal {
   std::vector<std::string> operations;
 };
 
-/// One entry for each "device: reason", those with most operations first.
+/// One entry for each "device: reason", the one with most operations first.
 std::vector<Refusal> refusals(const ComputePlan& plan) {
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& operation : plan.operations)
@@ -259,7 +259,7 @@ int predictions_of(const Model& model, const Features& inputs, const Options& op
   std::optional<State> state;
   PredictionOptions prediction;
   if (!model.function().states.empty()) prediction.state = &state.emplace(model.new_state());
-  model.predict(inputs, prediction);  // pays for what happens once
+  model.predict(inputs, prediction);  // pays for work that happens once
   const auto start = Clock::now();
   model.predict(inputs, prediction);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -1,4 +1,4 @@
-"""Core ML's native module for coremltools, where it does not exist.
+"""Stands in for Core ML's native module under coremltools on systems that lack it.
 
 Once moka is installed `import coremltools` finds it by itself (moka_coremltools_hook); `import moka.coremltools` does
 the same by hand, also after coremltools was imported.
@@ -17,21 +17,21 @@ _BINDERS = (
     "coremltools.models.compute_device",
     "coremltools.models.ml_program.experimental.compute_plan_utils",
 )
-#: Modules that bind the questions about the host.
+#: Modules that ask about the host.
 _GATES = (
     "coremltools.models.utils",
     "coremltools.models.model",
     "coremltools.models._compiled_model",
     "coremltools.models.neural_network.quantization_utils",
 )
-#: The macOS whose Core ML moka answers for.
+#: The version of macOS whose Core ML moka stands in for.
 MACOS_VERSION = (26, 0)
 
 _native: Optional[types.ModuleType] = None
 
 
 def native() -> types.ModuleType:
-    """The module that stands for coremltools.libcoremlpython."""
+    """The module that replaces coremltools.libcoremlpython."""
     global _native
     if _native is None:
         from . import _devices, _plan, _proxy
@@ -45,7 +45,7 @@ def native() -> types.ModuleType:
 
 
 def answer_gates(module: types.ModuleType) -> None:
-    """Lets a module of coremltools see a host that has Core ML. sys.platform stays what it is."""
+    """Lets a module of coremltools see a host that has Core ML. sys.platform does not change."""
     if hasattr(module, "_is_macos"):
         module._is_macos = lambda: True
     if hasattr(module, "_macos_version"):
@@ -53,7 +53,7 @@ def answer_gates(module: types.ModuleType) -> None:
 
 
 def install() -> None:
-    """Makes coremltools, imported already or later, predict with moka."""
+    """Makes coremltools predict with moka, whether it was imported already or is imported later."""
     sys.modules[_NAME] = native()
     package = sys.modules.get("coremltools")
     if package is not None:

@@ -1,4 +1,4 @@
-"""What coremltools loads and predicts with."""
+"""The classes with which coremltools loads and predicts."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _HINTS = {
 
 
 def _remove(folder: str, owner: int) -> None:
-    # A forked child drops its copies too; the files belong to who made them.
+    # A forked child drops its copies too. The files belong to the process that made them.
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -168,7 +168,7 @@ class _MLModelProxy:
         return _State(self._model.new_state())
 
     def get_compiled_model_path(self) -> str:
-        """The folder of the loaded model. It lives as long as this object where it was made for it."""
+        """The folder of the loaded model. A temporary folder lives as long as this object."""
         if self._path is None:
             folder = _new_folder("model")
             with runtime_errors():

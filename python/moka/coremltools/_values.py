@@ -12,11 +12,11 @@ _NO_VALUE = "value type not convertible"
 
 @contextmanager
 def runtime_errors() -> Iterator[None]:
-    """Everything that Core ML's own module raises for a value or a model is a RuntimeError."""
+    """Raises RuntimeError, as Core ML's own module does for every bad value or model."""
     try:
         yield
     except _moka.Error as e:
-        # Messages name functions of moka; its users know coremltools'.
+        # Messages name functions of moka; users of coremltools know the names of its own.
         text = str(e).replace("new_state", "make_state")
         if text == str(e):
             raise

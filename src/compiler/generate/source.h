@@ -9,7 +9,7 @@
 
 #include "compiler/generate/interface.h"
 
-/// What the writers of all languages share.
+/// Shared by the writers of all languages.
 namespace moka::compiler {
 
 using Words = std::map<std::string, std::string, std::less<>>;

@@ -53,7 +53,7 @@ class LayerReader {
                                  const std::vector<std::string>& outputs);
   /// Appends a layer whose one output goes through the activations that the file's keys say are fused.
   Result<proto::NeuralNetworkLayer*> add_fused(const char* relu_key, const char* tanh_key);
-  /// A blob name, or a layer name, that nothing has yet.
+  /// An unused name for a blob or a layer.
   std::string new_blob(const std::string& wish);
   std::string new_layer(const std::string& wish);
 

@@ -24,7 +24,7 @@ struct BlobShape {
   int rank = 0;                                ///< 0: not given
 };
 
-/// What an image is scaled by: pixel * scale + bias of its channel.
+/// How an image is scaled: pixel * scale + bias of its channel.
 struct ImageTransform {
   float scale = 1, red = 0, green = 0, blue = 0, gray = 0;
   bool bgr = false;

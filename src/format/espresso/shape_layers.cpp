@@ -46,8 +46,8 @@ Status reshape(LayerReader& r) {
   const int64_t mode = MOKA_TRY(r.integer("mode", 0));
   if (mode != 0 && mode != 1) return r.unsupported(cat("mode ", mode));
   p.set_mode(mode == 1 ? proto::ReshapeLayerParams::CHANNEL_LAST : proto::ReshapeLayerParams::CHANNEL_FIRST);
-  // 0 keeps a dimension, which a specification says only of the sequence, by leaving it out. A sequence of -1 is what
-  // the other dimensions leave.
+  // 0 keeps a dimension. A specification can only keep the sequence, by leaving it out. A sequence of -1 gets the
+  // elements that the other dimensions leave.
   if (target[axis_seq] == -1) {
     const BlobShape& after = r.shape(r.tops[0]);
     target[axis_seq] = after.size[axis_seq];
@@ -120,8 +120,8 @@ Status slice(LayerReader& r) {
 
 using Reduce = proto::ReduceLayerParams;
 
-/// The axes: from which sizes of the blobs change, and where those leave more than one possibility, from axis_mode,
-/// whose 0 is all three and 4 the channel.
+/// The axes follow from the sizes of the blobs that change. Where these leave more than one possibility, axis_mode
+/// decides: 0 means all three, and 4 the channel.
 Result<Reduce::ReduceAxis> reduced_axes(LayerReader& r) {
   const int64_t mode = MOKA_TRY(r.integer("axis_mode", 0));
   struct Choice {
@@ -143,7 +143,7 @@ Result<Reduce::ReduceAxis> reduced_axes(LayerReader& r) {
                       out.size[axis_w] == (c.w ? 1 : in.size[axis_w]);
     if (fits && (found == nullptr || c.mode == mode)) found = &c;
   }
-  // Only 0 and 4 are known from files; another number is taken at the word of the sizes.
+  // Files are known only with 0 and 4. With another number the sizes decide.
   if (found == nullptr || ((mode == 0 || mode == 4) && found->mode != mode))
     return r.unsupported(cat("axis_mode ", mode, ", which does not fit the sizes of the blobs"));
   return found->axes;
@@ -198,7 +198,7 @@ Status squeeze(LayerReader& r) {
   return {};
 }
 
-/// Where parts begin is `begin_<i>`, which files leave 0; their sizes are in the shapes.
+/// The beginnings of the parts are `begin_<i>`, which files leave 0; their sizes are in the shapes.
 Status split_nd(LayerReader& r) {
   MOKA_TRY(r.arity(1, 1, r.tops.size()));
   const int rank = r.nd_rank(r.bottoms[0]);
@@ -220,7 +220,7 @@ Status copy(LayerReader& r) {
   return {};
 }
 
-/// Known, but what it does is not: in which order the gates lie in the weights is seen in no file with its source.
+/// The layer is known, but the order of the gates in its weights is not: no known file comes with its source.
 Status rnn_arch(LayerReader& r) {
   return r.unsupported(
       "the order of the gates in compiled recurrent layers is not known; the model it was made from runs");

@@ -14,7 +14,7 @@
 namespace moka::format {
 namespace {
 
-/// What the arena of the decode running on this thread may take. Protobuf's allocation hook has no context argument.
+/// The memory that the decoder on this thread may still take. Protobuf's allocation hook has no context argument.
 struct Meter {
   MemoryBudget* budget;
   size_t charged = 0;

@@ -15,7 +15,7 @@ class ModelDescription;
 
 namespace moka::format {
 
-/// Owner of decoded messages; what they take is charged to a budget until it goes.
+/// Owner of decoded messages. A budget is charged for their memory until the owner goes.
 class MessageHolder;
 
 struct DecodedModel {

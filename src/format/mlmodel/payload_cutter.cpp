@@ -145,7 +145,7 @@ class Cutter {
     }
   }
 
-  // Only a payload that is alone in its message is cut: any other combination is left for the decoder to merge.
+  // Cuts a payload only when it is alone in its message. The decoder merges every other combination.
   bool weight(data_view in, std::string& out) {
     size_t count = 0;
     bool forged = false;

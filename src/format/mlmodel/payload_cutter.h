@@ -13,15 +13,15 @@ inline constexpr int max_message_depth = 256;
 /// Payloads of at least this many bytes stay in the file.
 inline constexpr size_t payload_threshold = 4096;
 
-/// Numbers that were left where they are in the specification's bytes.
+/// Numbers that stay where they are in the specification's bytes.
 struct Payload {
   enum class Kind { float32, float16, raw, int8_raw, tensor };
   Kind kind;
   Bytes bytes;
 };
 
-/// A specification without its large payloads. Where one was, the WeightParams or TensorValue carries payload_index,
-/// an index into `payloads`; a tensor keeps its (now empty) value member.
+/// A specification without its large payloads. In their place the WeightParams or TensorValue has payload_index, an
+/// index into `payloads`; a tensor keeps its (now empty) value member.
 struct CutSpec {
   Bytes skeleton;  ///< the input itself where nothing was cut
   std::vector<Payload> payloads;

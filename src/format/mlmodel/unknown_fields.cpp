@@ -167,7 +167,7 @@ std::vector<std::string> unknown_fields(const Bytes& message, std::string_view t
   if (const Message* root = Schema::get().find(cat(".moka.proto.", type))) try {
       walker.walk(data_view(message.text().data(), message.size()), *root, {}, 0);
     } catch (const protozero::exception&) {
-      // The decoder says what is wrong.
+      // The decoder reports what is wrong.
     }
   return std::move(walker.found);
 }

@@ -18,7 +18,7 @@ constexpr uint64_t max_stages = 65536;
 Result<ModelFile> open_compiled(const std::string& path, const std::string& root, const OpenOptions& options, int depth,
                                 uint64_t& left);
 
-/// The kind of a compiled network and its class labels, where its layers cannot be read.
+/// The kind of a compiled network and its class labels, for a network whose layers cannot be read.
 void describe_network(const CoreMLData& data, proto::Model& model) {
   model.clear_Type();
   if (data.type == 303) {
@@ -51,7 +51,7 @@ Status open_stages(const std::string& folder, const std::string& root, const Ope
   return {};
 }
 
-/// The file's bytes; empty where it is absent.
+/// The file's bytes; empty when there is no such file.
 Result<Bytes> optional_file(const std::string& folder, const std::string& root, std::string_view name) {
   auto path = resolve_inside(root, folder, name);
   if (path.ok()) return map_file(*path);

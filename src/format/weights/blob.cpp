@@ -41,7 +41,7 @@ Result<uint32_t> blob_count(const Bytes& file) {
     return fail(ErrorCode::unsupported,
                 "the weight file uses blob storage version 1, whose layout is not public; "
                 "supported is version 2");
-  if (version == 0 || version > 0xffff)  // no version that counts up
+  if (version == 0 || version > 0xffff)  // not a version that counts up
     return foreign_or(
         fail(ErrorCode::malformed, "expected Core ML's weights, got bytes that say blob storage version ", version),
         file, "Core ML's weights");
@@ -86,7 +86,7 @@ Result<Blob> read_record(const Bytes& file, uint64_t offset, std::span<const std
   if (used % bits != 0)
     return bad(offset, used, " bits of data are not a whole number of ", to_string(blob.type), " elements");
   blob.count = used / bits;
-  const uint64_t behind = begin - offset;  // wraps where it is before
+  const uint64_t behind = begin - offset;  // wraps when the data is before it
   const bool copied = !looked_at && begin >= offset && behind <= head.size() && size <= head.size() - behind;
   blob.data = copied ? Bytes::copy_of(head.subspan(behind, size)) : file.slice(begin, size);
   return blob;

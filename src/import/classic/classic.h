@@ -8,7 +8,7 @@
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
 
-/// What the importers of classic models share. They compute in double on vectors; boundary types are ImportedModel's.
+/// Shared by the importers of classic models. They compute on vectors of doubles; boundary types are ImportedModel's.
 namespace moka::import::classic {
 
 /// One model being imported: its description, its features and where its operations go.
@@ -31,7 +31,7 @@ class Site {
   Result<ir::Value*> input(const FeatureDescription& feature) const;
   /// The value of the input of that name, nullptr when the name is empty or as above.
   Result<ir::Value*> input(std::string_view feature) const;
-  /// All inputs, one behind the other, as a vector of doubles. `expected`: elements of an input that does not declare
+  /// All inputs, concatenated, as a vector of doubles. `expected`: elements of an input that does not declare
   /// its shape, -1 where that is an error.
   Result<ir::Value*> vector(int64_t expected) const;
 
@@ -40,7 +40,7 @@ class Site {
   /// The outputs of a classifier: the best class and the scores by class.
   Status classify(ir::Value* scores, ir::Tensor classes) const;
 
-  /// Constants; they count against the memory budget.
+  /// Constants, charged to the memory budget.
   Result<ir::Tensor> tensor(std::span<const double> v) const { return tensor(v, {static_cast<int64_t>(v.size())}); }
   Result<ir::Tensor> tensor(std::span<const double> v, const ir::Shape& shape) const;
   Result<ir::Tensor> tensor(std::span<const float> v, const ir::Shape& shape) const;
@@ -64,7 +64,7 @@ auto span_of(const Field& field) {
   return std::span(field.data(), static_cast<size_t>(field.size()));
 }
 
-/// Keys in ascending order and where each was before.
+/// Keys in ascending order, and the earlier position of each.
 struct SortedKeys {
   ir::Tensor keys;
   std::vector<int64_t> positions;

@@ -37,7 +37,7 @@ Result<Labels> read_labels(const Site& site, const Knn& knn) {
   return out;
 }
 
-/// A model without samples: always its default label.
+/// A model without samples always answers with its default label.
 Status import_empty(const Site& site, const Knn& knn) {
   Tensor label;
   if (knn.DefaultClassLabel_case() == Knn::kDefaultStringLabel) {

@@ -33,7 +33,7 @@ Result<Value*> matrix(const Site& site, const std::string& name, std::string_vie
   return site.op("ml_convert", std::move(args), name);
 }
 
-/// Narrows the allowed number of boxes by what an output declares.
+/// Narrows the allowed number of boxes to what an output declares.
 void narrow(const FeatureDescription* f, int64_t& least, int64_t& most) {
   if (f == nullptr) return;
   int64_t lower = 0, upper = -1;

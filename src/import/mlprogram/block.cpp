@@ -52,7 +52,7 @@ class OpImporter {
   }
 
  private:
-  /// coremltools declares results as float16 where it made their input float32 because float16 was not allowed there.
+  /// Where float16 is not allowed, coremltools makes an input float32 but still declares the results as float16.
   Result<Value*> as_declared(Value& v, const Type& declared) {
     if (!v.type.is_tensor() || !declared.is_tensor() || v.type.dtype() == declared.dtype()) return &v;
     Value* cast = MOKA_TRY(
@@ -88,7 +88,7 @@ class OpImporter {
 
   Result<Op*> constant() {
     if (outputs_.size() != 1) return fail(ErrorCode::malformed, "expected one output, got ", outputs_.size());
-    // Some writers give the value as an argument.
+    // Some writers store the value as an argument.
     if (const auto it = op_.inputs().find("val");
         !value_ && it != op_.inputs().end() && it->second.arguments_size() == 1 && it->second.arguments(0).has_value())
       value_ = MOKA_TRY(import_value(it->second.arguments(0).value(), source_.file, source_.budget));

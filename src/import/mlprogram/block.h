@@ -12,7 +12,7 @@ class Block;
 
 namespace moka::import {
 
-/// Where values of an ML program's messages come from.
+/// The sources of an ML program's values.
 struct ProgramSource {
   const format::ModelFile& file;
   MemoryBudget* budget = nullptr;

@@ -9,7 +9,7 @@ namespace moka::import {
 
 namespace {
 
-/// A feature as an ML program wants it: of the program's element type.
+/// A feature with the element type that the ML program declares.
 Result<ir::Value*> convert(ir::Builder& builder, ir::Value* v, const ir::Type& wanted, const std::string& name) {
   if (!v->type.is_tensor() || !wanted.is_tensor() || v->type.dtype() == wanted.dtype()) return v;
   return builder.op("cast", {{"x", v}, {"dtype", std::string(ir::to_string(wanted.dtype()))}}, name);

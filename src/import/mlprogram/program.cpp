@@ -111,7 +111,7 @@ Result<Program> import_program(const proto::Model& model, const format::ModelFil
   const ProgramSource source{file, options.budget.get()};
   const auto reading = file.weights().read_files();
   Result<Program> read = read_program(model, file, source);
-  // What is missing is the whole file, whichever operation asked for it first.
+  // The whole file is missing, so the error names it and not the operation that read it first.
   if (!read.ok() && read.error().code() == ErrorCode::not_found)
     return fail(ErrorCode::not_found, read.error().message());
   Program program = MOKA_TRY(std::move(read));

@@ -8,7 +8,7 @@ namespace moka::import {
 /// like its features; outputs are in the order of the description. Errors: malformed, unsupported, not_found.
 Result<ir::Program> import_program(const format::ModelFile& file, const ImportOptions& options,
                                    const ModelDescription& description);
-/// As above, of a model inside `file`.
+/// As above, for a model inside `file`.
 Result<ir::Program> import_program(const proto::Model& model, const format::ModelFile& file,
                                    const ImportOptions& options, const ModelDescription& description);
 

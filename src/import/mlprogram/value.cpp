@@ -151,7 +151,7 @@ Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const 
   const format::TensorData data = MOKA_TRY(file.tensor_data(value));
   const DType dtype = type.dtype();
   Shape& shape = type.shape();
-  // Attributes may leave the length of a vector to the value.
+  // An attribute's type may leave the length of a vector open; the value has it.
   if (shape.rank() == 1 && shape[0] < 0 && data.kind != Kind::raw) shape[0] = static_cast<int64_t>(data.count);
   const auto count = static_cast<uint64_t>(MOKA_TRY(shape.checked_count()));
   if (data.kind == Kind::none) {

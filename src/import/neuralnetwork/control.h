@@ -4,7 +4,7 @@
 
 #include "import/neuralnetwork/network.h"
 
-/// What branches and loops share.
+/// Shared by branches and loops.
 namespace moka::import::nn {
 
 using Names = std::set<std::string, std::less<>>;
@@ -14,7 +14,8 @@ Names outputs_of(const proto::NeuralNetwork& n);
 /// Names that a network's layers read.
 Names inputs_of(const proto::NeuralNetwork& n);
 
-/// Marks the layers that the blobs `wanted` are computed from; the others are there for training, or for nothing.
+/// Marks the layers that compute the blobs `wanted` are computed from; the others are there for training, or for
+/// nothing.
 std::vector<bool> needed(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers, Names wanted);
 
 /// Error unsupported where branches and loops are nested too deep.

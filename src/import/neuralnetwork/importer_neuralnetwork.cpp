@@ -35,7 +35,7 @@ namespace {
 using Layers = google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>;
 using Preprocessing = google::protobuf::RepeatedPtrField<proto::NeuralNetworkPreprocessing>;
 
-/// What the three kinds of neural networks have in common.
+/// The common parts of the three kinds of neural networks.
 struct Parts {
   const Layers* layers;
   const Preprocessing* preprocessing;
@@ -84,7 +84,7 @@ Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription&
   bool image = feature.type().has_imagetype();
   std::vector<Dim> lead;
   for (const auto& p : *parts.preprocessing) {
-    // Old files leave the name empty: the preprocessing is that of the image.
+    // Old files leave the name empty. The preprocessing then belongs to the only image.
     if (p.featurename() != name && !(p.featurename().empty() && image)) continue;
     if (rank != 4) {
       if (p.has_scaler() && rank == 3) {
@@ -207,7 +207,7 @@ Names wanted_blobs(const proto::Model& model) {
   return out;
 }
 
-/// Adds the layers. One that only training uses may be of a kind, or see an input, that cannot be imported.
+/// Adds the layers. Layers that only training uses are left out, since their kind or their inputs may be unsupported.
 Status add_layers(Network& net, const Layers& layers, const proto::Model& model) {
   const std::vector<bool> is_needed = needed(layers, wanted_blobs(model));
   const bool any = std::count(is_needed.begin(), is_needed.end(), true) > 0;

@@ -40,9 +40,10 @@ enum class Form : uint8_t {
 struct Blob {
   std::vector<Dim> dims;
   Value* forms[3] = {};
-  bool scalar = false;  ///< has its one dimension only because blobs have at least one: expandDims counts none
+  bool scalar = false;  ///< a scalar with the one dimension that blobs must have; expandDims does not count it
 
-  /// False: the rank is known only when it runs, and the one form, exact, can be nothing but an output of the model.
+  /// False: the rank is known only while running. Such a blob has only the form exact, and may only be an output of the
+  /// model.
   bool is_ranked() const;
   int rank() const { return static_cast<int>(dims.size()); }
   Value* form(Form f) const { return forms[static_cast<int>(f)]; }

@@ -14,7 +14,7 @@ class Program;
 
 namespace moka::import {
 
-/// Checks where the weights of a model are. A file that cannot be used is told once, whatever refers to it.
+/// Checks where the weights of a model are. A file that cannot be used is reported once.
 class WeightFiles {
  public:
   WeightFiles(const format::WeightStore& store, Outline& out) : store_(store), out_(out) {}
@@ -32,7 +32,7 @@ class WeightFiles {
   std::map<std::string, Missing> missing_;
 };
 
-/// Each adds what it finds of its kind of model.
+/// Each adds what it finds in its kind of model.
 void outline_program(const proto::MILSpec::Program& program, const format::ModelFile& file, Outline& out);
 void outline_text(std::string_view text, const format::WeightStore& store, Outline& out);
 void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out);

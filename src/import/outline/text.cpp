@@ -122,7 +122,7 @@ class Reader {
 
   Status function() {
     if (!lexer_.accept_word("func")) return lexer_.error("'func' or '}'");
-    // In the list from the start, so that what follows an error leaves what came before it.
+    // In the list from the start, so that an error keeps what was read before it.
     out_.functions.emplace_back();
     Outline::Function& f = out_.functions.back();
     f.name = owner_ = MOKA_TRY(lexer_.name("the name of a function"));

@@ -4,7 +4,7 @@ namespace moka::import::nn {
 
 namespace {
 
-/// An operation of the input alone, in whatever form it is.
+/// An operation on one input, in the form that the input has.
 Status elementwise(Layer& l, std::string_view op, std::vector<NamedArg> args = {}) {
   Form form = MOKA_TRY(l.cheap_form(0));
   args.emplace(args.begin(), "x", MOKA_TRY(l.in(0, form)));

@@ -91,7 +91,7 @@ Result<Value*> scalar(Layer& l, int i) {
   return l.op("squeeze", {{"x", v}});
 }
 
-/// Inputs: end, start, step; the layer has what is not given.
+/// Inputs: end, start, step. The layer has the values of those that are absent.
 Status range_dynamic(Layer& l) {
   MOKA_TRY(l.arity(1, 3));
   const auto& p = l.p.rangedynamic();

@@ -11,7 +11,7 @@ Status copy(Layer& l) {
   return {};
 }
 
-/// Blobs that both ways give, or that one way gives and the other leaves as they were, come out.
+/// The results are the blobs that both branches write, and those that one branch writes and that existed before.
 Status branch(Layer& l) {
   MOKA_TRY(l.arity(1, 1, 0, 0));
   MOKA_TRY(check_nesting(l));

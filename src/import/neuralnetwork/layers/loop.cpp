@@ -19,7 +19,7 @@ bool has_jumps(const Layers& layers, int depth = 0) {
          });
 }
 
-/// Ways through a list of layers that reach its end, and that leave the iteration before.
+/// Counts the ways through a list of layers that reach its end, and those that leave the iteration earlier.
 struct Ways {
   int64_t through = 1, out = 0;
 };
@@ -40,9 +40,9 @@ Ways ways(const Layers& layers, int depth = 0) {
   return all;
 }
 
-/// One iteration of a loop whose body has breaks and continues. Each of them ends a way through the body: what follows
-/// a branch that may jump is imported at the end of those of its blocks that reach it, and every way ends with the
-/// carried blobs and whether the loop is over.
+/// One iteration of a loop whose body has breaks and continues. Each of them ends a way through the body. The layers
+/// behind a branch that may jump are imported at the end of each of its blocks that reaches them. Every way ends with
+/// the carried blobs and whether the loop is over.
 class Iteration {
  public:
   explicit Iteration(const Names& carried) : carried_(carried) {}
@@ -131,7 +131,8 @@ class Loop {
  public:
   explicit Loop(Layer& l) : l_(l), p_(l.p.loop()), jumps_(has_jumps(p_.bodynetwork().layers())) {}
 
-  /// Carries the count, with jumps whether the loop is over, and every blob that existed before and is written inside.
+  /// Carries the count, whether the loop is over (if there are jumps), and every blob that existed before the loop and
+  /// is written inside.
   Status import() {
     MOKA_TRY(l_.arity(0, 1, 0, 0));
     MOKA_TRY(check_nesting(l_));
@@ -165,7 +166,7 @@ class Loop {
       std::vector<BlockInputs> inputs{turn.vars, turn.vars};
       Result<ir::Op*> made = net.builder().append_with_blocks(
           {"while_loop", {{"loop_vars", vars}}, net.context().prefix + l_.p.name(), {}, {}}, inputs, fill);
-      // Inner loops are imported anew with every attempt, so deep ones get no second guess.
+      // Every attempt imports the inner loops again, so only the outermost loops are tried twice.
       const bool again = turn.widen(attempt > 0 || net.nesting > 2);
       if (!again)
         op = MOKA_TRY(std::move(made));

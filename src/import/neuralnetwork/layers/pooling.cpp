@@ -4,8 +4,8 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Whether a last window may lie behind the input, where it has no maximum and no mean: without padding, Core ML's rule
-/// leaves none out, so this happens where windows are further apart than they are wide.
+/// Whether the last window may lie behind the input, where it has no maximum and no mean. Without padding, Core ML's
+/// rule omits no window, so this happens when windows are further apart than they are wide.
 Result<bool> windows_may_miss(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
   bool may = false;
   for (int i = 0; i < 2 && pad[0] == 0 && pad[1] == 0; i++) {
@@ -19,7 +19,7 @@ Result<bool> windows_may_miss(const Layer& l, Value* x, const Ints& kernel, cons
   return may;
 }
 
-/// y, if all its windows begin inside of x; fails when it runs if they do not.
+/// Returns y, and checks while running that all its windows begin inside x.
 Result<Value*> expect_windows(Layer& l, Value* x, Value* y, const Ints& kernel, const Ints& stride) {
   const std::string name = cat(l.p.name(), "_with_windows_inside_the_input");
   std::vector<Dim> of_x = dims_of(x), of_y = dims_of(y);

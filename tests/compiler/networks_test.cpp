@@ -99,6 +99,21 @@ TEST_P(Networks, TheOtherFilesAreEqual) {
   EXPECT_EQ(a, b);
 }
 
+TEST(UpdatableNetworks, KeepTheirSpecification) {
+  auto models = test::models_folder();
+  if (!models) GTEST_SKIP() << "models folder absent";
+  const Bytes source = read(*models / "image_quality/ImageQualityCP20.mlmodel");
+  // isUpdatable, field 10 of Model, is true.
+  auto file = format::open_model_bytes(Bytes::from(std::string(source.text()) + "\x50\x01"), {});
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  auto files = compile(*file, "m");
+  ASSERT_TRUE(files.ok()) << files.error().to_string();
+  EXPECT_FALSE(files->contains("model.espresso.net"));
+  auto data = format::parse_coremldata(files->at("coremldata.bin"));
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ(data->target, "spec");
+}
+
 INSTANTIATE_TEST_SUITE_P(Pairs, Networks, testing::Values("card_detector/SSDOcr", "image_quality/ImageQualityCP20"));
 
 }  // namespace

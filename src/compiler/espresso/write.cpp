@@ -229,6 +229,7 @@ std::string bytes_of(const std::vector<float>& values) {
 }
 
 Result<Written> write(const proto::Model& model, const format::ModelFile& file) {
+  if (model.isupdatable()) return fail(ErrorCode::unsupported, "compiled networks that can be updated");
   if (model.has_neuralnetwork()) return write_params(model, file, model.neuralnetwork());
   if (model.has_neuralnetworkclassifier()) return write_params(model, file, model.neuralnetworkclassifier());
   return write_params(model, file, model.neuralnetworkregressor());

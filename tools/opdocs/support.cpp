@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ class Recorder final : public kernel::Device {
   std::span<const kernel::KernelDef> kernels() const override { return device_.kernels(); }
   kernel::Match claim(const kernel::MatchCall& call) const override {
     kernel::Match m = device_.claim(call);
+    // Planning may ask again for what has been refused.
+    if (!asked.insert({call.call.op, call.outputs.empty() ? std::string() : cat(call.outputs[0])}).second &&
+        device_.memory() != nullptr)
+      return kernel::Match::no("asked only");
     const std::string& op = call.call.version().def->name;
     DeviceUse& use = uses[op];
     ++use.asked;
@@ -47,6 +52,7 @@ class Recorder final : public kernel::Device {
   }
 
   mutable std::map<std::string, DeviceUse> uses;
+  mutable std::set<std::pair<const Op*, std::string>> asked;  ///< operations of one case, with their types
 
  private:
   void ask_kernels(const kernel::MatchCall& call, const std::string& op, DeviceUse& use) const {
@@ -155,9 +161,11 @@ Support find_support(const std::string& golden) {
     const Recorder recorder(*d);
     std::vector<const kernel::Device*> chain = {&recorder};
     if (d != last) chain.push_back(last);
-    for (const conformance::Case& c : cases)
+    for (const conformance::Case& c : cases) {
+      recorder.asked.clear();
       if (const Status s = ask(c, chain); !s.ok())
         throw std::runtime_error(c.op + " " + c.name + ": " + s.error().to_string());
+    }
     for (auto& [op, use] : recorder.uses) out.uses[op][name] = std::move(use);
   }
   return out;

@@ -372,9 +372,10 @@ class Tune(Case):
                       self.ends(2, "explain", model, "--pin", "*=simulator", "--compute-units", "cpuOnly").stderr)
 
     def test_what_stays_off_the_neural_engine(self):
-        shown = self.ends(0, "explain", self.convolution(), "--unit", "neuralEngine").stdout
+        model = self.convolution()
+        shown = self.ends(0, "explain", model, "--unit", "neuralEngine").stdout
         self.assertIn("there is no Neural Engine off Apple's chips", shown)
-        answer = self.answer("explain", self.convolution(), "--unit", "neuralEngine")
+        answer = self.answer("explain", model, "--unit", "neuralEngine")
         self.assertEqual(answer["unit"], "neuralEngine")
         self.assertEqual(answer["takes"], 0)
         self.assertIn("ct.precision.FLOAT16", answer["staysOff"][0]["reason"])

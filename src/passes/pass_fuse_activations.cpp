@@ -32,8 +32,8 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   Epilogue e;
   e.op = op.type_name();
   e.origin = op.name;
-  const bool clamped = e.op == "clamped_relu";
-  if (!clamped && !kernel::is_epilogue(e.op)) return std::nullopt;
+  const bool clamped = e.op == "clamped_relu", threshold = e.op == "threshold";
+  if (!clamped && !threshold && !kernel::is_epilogue(e.op)) return std::nullopt;
   if (!op.has_trait(Trait::elementwise) || !op.epilogue.empty() || op.output_count() != 1 || op.input("x") == nullptr)
     return std::nullopt;
   if (e.op == "gelu" && text_of(op, "mode") != "EXACT") return std::nullopt;
@@ -46,6 +46,10 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   if (clamped) {
     if (e.alpha != 0 || !(e.beta > 0)) return std::nullopt;
     e.op = "clip";
+  }
+  if (threshold) {
+    e.op = "clip";
+    e.beta = kInfinity;
   }
   return e;
 }
@@ -65,6 +69,18 @@ bool merge(Epilogue& first, const Epilogue& second) {
     first = {"clip", low, high, first.origin};
   }
   return true;
+}
+
+/// Makes min(x, b) of -max(-x, -b), which is how neural networks write it.
+void simplify(std::vector<Epilogue>& all) {
+  auto negates = [](const Epilogue& e) { return e.op == "linear_activation" && e.alpha == -1 && e.beta == 0; };
+  const size_t n = all.size();
+  if (n < 3 || !negates(all[n - 3]) || !negates(all[n - 1])) return;
+  const auto limits = kernel::limits_of(all[n - 2]);
+  if (!limits) return;
+  Epilogue clip{"clip", -(*limits)[1], -(*limits)[0], all[n - 1].origin};
+  all.resize(n - 3);
+  if (all.empty() || !merge(all.back(), clip)) all.push_back(std::move(clip));
 }
 
 class Fuser {
@@ -92,6 +108,7 @@ class Fuser {
     if (producer.output()->type.dtype() != DType::fp32 && !kernel::is_exact(e)) return false;
     c_.remark(cat(op.name, " into ", producer.name));
     if (producer.epilogue.empty() || !merge(producer.epilogue.back(), e)) producer.epilogue.push_back(std::move(e));
+    simplify(producer.epilogue);
     take_name(*producer.output(), *op.output());
     replace_and_erase(op, producer.output());
     return true;

@@ -62,7 +62,8 @@ test-swift: $(BUILD)/build.ninja
 	@tests/generate/swift_system $(SWIFT_SYSTEM)
 	@MOKA_PROGRAM=$(BUILD)/bin/moka MOKA_LIBRARY=$(BUILD)/src/libmoka.so python3 tests/generate/swift_test.py $(SWIFT_SYSTEM)
 
-## Programs of others, unchanged, on the wheel; CLIENT_TORCH=1 also converts a PyTorch model, for which pip fetches torch.
+## Programs of others, unchanged, on the wheel; CLIENT_TORCH=1 also converts a PyTorch model and exports detectors with
+## ultralytics, for which pip fetches torch.
 test-clients: wheel
 	@tools/test-clients
 

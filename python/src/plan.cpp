@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "interpreter.h"
 #include "moka/compute_plan.h"
 #include "moka/rates.h"
 

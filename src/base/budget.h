@@ -8,7 +8,7 @@
 
 namespace moka {
 
-/// A limit on the memory that a model's own numbers may decide. Thread-safe; shared by one load.
+/// Limits the memory that sizes in a model can make a load allocate. Thread-safe; all parts of one load share it.
 class MemoryBudget {
  public:
   explicit MemoryBudget(size_t limit = std::numeric_limits<size_t>::max()) : limit_(limit) {}

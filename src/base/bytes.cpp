@@ -73,7 +73,7 @@ void advise(const void* data, size_t size, int advice, bool whole) {
                   end = (whole ? first + size : first + size + page - 1) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
-/// A file that is changed gets another time of change, whatever its other times are set to.
+/// Every change of a file updates its time of change; a program cannot set that time.
 std::string content_of(const struct stat& st) {
   auto time = [](const timespec& t) { return cat(t.tv_sec, ".", t.tv_nsec); };
   return cat(st.st_ino, " ", st.st_size, " ", time(st.st_mtim), " ", time(st.st_ctim));

@@ -39,11 +39,12 @@ struct FilePlace {
   std::string content;  ///< the file's number, size and times, which no other content has
   size_t offset;
 };
-/// nullopt: in no mapped file.
+/// nullopt: the data is not in a mapped file.
 std::optional<FilePlace> place_in_file(const void* data, size_t size);
 /// `FilePlace::content` of an open file; empty: its state cannot be read.
 std::string content_of_file(int descriptor);
-/// Takes those pages out of memory; they are read again when they are needed. Other memory is left as it is.
+/// Drops the pages of [data, data + size) that lie in a mapped file; an access reads them again. Other memory is left
+/// as it is.
 void drop_pages(const void* data, size_t size);
 
 }  // namespace moka

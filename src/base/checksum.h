@@ -6,7 +6,7 @@
 
 namespace moka {
 
-/// Tells damaged bytes from whole ones, about as fast as memory is read. Not against forgers.
+/// Detects damaged bytes, about as fast as memory is read. It does not protect against deliberate changes.
 uint64_t checksum(std::span<const std::byte> bytes);
 
 }  // namespace moka

@@ -23,7 +23,7 @@ enum class ErrorCode {
 
 std::string_view to_string(ErrorCode code);
 
-/// A failure: what, where, expected and got, in one sentence, and the places it passed on its way up.
+/// A failure: one sentence with what, where, expected and got, and the context that callers added.
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message);
@@ -32,7 +32,7 @@ class [[nodiscard]] Error {
   /// "outer: inner: message", outermost context first.
   std::string to_string() const;
   const std::string& message() const { return rep_->message; }
-  /// Adds an outer place, e.g. "operation 'conv_3'".
+  /// Adds an outer context, e.g. "operation 'conv_3'".
   Error&& in(std::string_view place) &&;
 
  private:
@@ -133,7 +133,7 @@ Error fail(ErrorCode code, const Args&... args) {
     std::move(moka_result_).value();                                \
   })
 
-/// As MOKA_TRY, adding an outer place to the Error: `MOKA_TRY_IN(read(x), cat("weight '", n, "'"))`.
+/// As MOKA_TRY, and adds an outer context to the Error: `MOKA_TRY_IN(read(x), cat("weight '", n, "'"))`.
 #define MOKA_TRY_IN(expr, place)                                                         \
   ({                                                                                     \
     auto moka_result_ = (expr);                                                          \

@@ -11,14 +11,15 @@
 
 namespace moka {
 
-/// Copies parts of mapped files into buffers of its own. That is faster than to have their pages mapped, and they are
-/// not counted as memory of the process. Thread-safe.
+/// Copies parts of mapped files into reused buffers. That is faster than faulting in their pages, which would also
+/// count as memory of the process. Thread-safe.
 class FileReader {
  public:
-  /// [data, data + size) until the result is given back. Null where it is not read: it lies in no mapped file, the file
-  /// at its path is no longer the same, it is small or larger than a buffer may be, or there is no memory.
+  /// A copy of [data, data + size) in a buffer that returns to this reader with its last owner. Null when the data is
+  /// not in a mapped file, the file at its path has changed, the size is too small or too large for a buffer, or memory
+  /// is short.
   std::shared_ptr<const std::byte> read(const void* data, size_t size);
-  /// Copies the same; false where it is not read.
+  /// Copies the data to `to` instead. False where `read` returns null.
   bool copy(const void* data, size_t size, void* to);
 
  private:

@@ -18,7 +18,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The least quota of the process's control group and of the groups around it.
+/// The smallest quota of the process's control group and of the groups around it.
 std::optional<int> quota() {
   constexpr std::string_view kUnified = "0::";  // of the second version, the only one that systems have had for years
   const std::string groups = text_of("/proc/self/cgroup");

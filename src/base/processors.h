@@ -5,11 +5,12 @@
 
 namespace moka {
 
-/// Processors that this process may use, when it was first asked: those that it is bound to, and not more than its
-/// control group has time for (a container's --cpus). At least 1.
+/// The number of processors that this process may use, at least 1: those it is bound to, at most what the quota of its
+/// control group allows (a container's --cpus). Determined by the first call.
 int processors();
 
-/// The number of processors, rounded up, that Linux' cpu.max grants: "QUOTA PERIOD" in microseconds. Nullopt: no limit.
+/// The number of processors, rounded up, that Linux's cpu.max grants: "QUOTA PERIOD" in microseconds. Nullopt: no
+/// limit.
 std::optional<int> processors_of_quota(std::string_view cpu_max);
 
 }  // namespace moka

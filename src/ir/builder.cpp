@@ -39,7 +39,7 @@ std::string_view kind_name(ParamKind k) {
 /// More elements than any memory has; inference may multiply sizes below it by a few more.
 constexpr int64_t kMostElements = int64_t{1} << 48;
 
-/// Whether the known sizes alone make more elements than can be.
+/// Whether the known sizes alone make more elements than the limit.
 bool is_impossible(const Type& t) {
   if (!t.is_tensor()) return std::any_of(t.elements().begin(), t.elements().end(), is_impossible);
   if (!t.is_ranked()) return false;

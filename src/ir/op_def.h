@@ -188,7 +188,7 @@ struct Tolerance {
 
 struct OpDef;
 
-/// An operation as one opset has it, until a newer one changes it.
+/// An operation as an opset defines it, valid until a newer opset changes it.
 struct OpVersion {
   const OpDef* def = nullptr;
   Opset since = Opset::ios15;
@@ -206,7 +206,7 @@ struct OpVersion {
   void set_domain(std::string_view type_var, DTypes dtypes);
 };
 
-/// A decision about what an operation means where its definition leaves room, and what it rests on. Static storage.
+/// A decision where the definition of an operation leaves room, and the evidence for it. Static storage.
 struct Note {
   std::string_view text, evidence;
 };
@@ -267,7 +267,7 @@ class OpBuilder {
   OpDef def_;
 };
 
-/// An operation that is described when it is first asked for.
+/// An operation whose definition is built on first use.
 struct OpEntry {
   std::string_view name;
   OpDef (*define)();

@@ -63,7 +63,7 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
-/// What is given to one parameter.
+/// The values of one parameter.
 struct Operand {
   int param = 0;  ///< index in OpVersion::params
   std::vector<Value*> values;
@@ -195,7 +195,7 @@ struct NamedArg {
   NamedArg(std::string n, const Ints& v) : NamedArg(std::move(n), Tensor::i32(v.span())) {}
 };
 
-/// What Builder::append needs to know of an operation.
+/// What Builder::append needs to know about an operation.
 struct OpSpec {
   std::string_view op;
   std::vector<NamedArg> args;

@@ -7,8 +7,8 @@
 
 namespace moka::ir {
 
-/// Names that a block of a source sees: its own and those of the blocks around it. Blocks beside each other may use the
-/// same names; the program's are made unique.
+/// The names visible in a block of the source: its own and those of the enclosing blocks. Sibling blocks may use the
+/// same names; the program's names are made unique.
 class Scope {
  public:
   explicit Scope(const Scope* outer = nullptr) : outer_(outer) {}

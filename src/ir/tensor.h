@@ -43,7 +43,7 @@ class Tensor {
   Tensor() = default;
   /// Zero-filled (strings: empty). Errors: unsupported (size).
   static Result<Tensor> zeros(DType dtype, const Shape& shape);
-  /// The same with undefined content, but for strings.
+  /// As `zeros`, with undefined content; strings are empty.
   static Result<Tensor> uninitialized(DType dtype, const Shape& shape);
   /// Shares `data`, which must be at least storage_bytes long. Not for strings. Error: malformed when too short.
   static Result<Tensor> wrap(DType dtype, const Shape& shape, Bytes data);

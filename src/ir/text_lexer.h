@@ -9,7 +9,7 @@
 
 namespace moka::ir {
 
-/// A token of MIL text. `text` lies in the source; of a string it is what stands between the quotes, still escaped.
+/// A token of MIL text. `text` points into the source; a string's is the part between the quotes, still escaped.
 struct Token {
   enum class Kind : uint8_t {
     identifier,
@@ -44,7 +44,7 @@ class Lexer {
   explicit Lexer(std::string_view text);
 
   const Token& peek() const { return current_; }
-  /// The current token, and moves on. After a lexical error every token is `end` and `status` tells.
+  /// Returns the current token and moves on. After a lexical error every token is `end`, and `status` has the error.
   Token next();
   const Status& status() const { return status_; }
 

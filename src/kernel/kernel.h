@@ -51,7 +51,7 @@ struct KernelArgs {
   std::byte* scratch = nullptr;          ///< KernelChoice::scratch bytes, 64-byte aligned
   const ir::OpCall* call = nullptr;      ///< for kernels that look values up by name
   int64_t begin = 0, end = 0;            ///< range of tiles
-  int thread = 0;                        ///< of MatchCall::threads: no two calls with the same at the same time
+  int thread = 0;                        ///< below MatchCall::threads; concurrent calls have different numbers
   std::byte* threads_scratch = nullptr;  ///< of thread 0, 64-byte aligned
   size_t thread_step = 0;                ///< bytes to the next thread's
 
@@ -74,7 +74,7 @@ class PrepareContext {
   virtual Result<std::shared_ptr<const std::byte>> pack(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
-  /// The same for what is made from MatchCall::stored: the value is not expanded.
+  /// As pack, for bytes made from MatchCall::stored: the value is not expanded.
   virtual Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
                                                                const std::function<Status(std::byte* to)>& fill) = 0;
   /// As pack, but in the device's memory. `fill` writes host memory that is freed once it is uploaded.
@@ -86,16 +86,16 @@ class PrepareContext {
                                                               const std::function<Status(std::byte* to)>& fill);
 };
 
-/// An input and an output one of which is a run of the other's bytes, in the layouts asked for.
+/// An input and an output, one of which is a contiguous part of the other's bytes in the layouts asked for.
 struct Part {
   int in, out;
   size_t offset;  ///< bytes
 };
 
-/// A kernel that will run one operation: all that the planner needs to know of it.
+/// A kernel that can run one operation, with everything that the planner needs to know about it.
 struct KernelChoice {
   std::string_view kernel;            ///< "cpu.conv.onednn"; static storage
-  std::string note;                   ///< what the user may want to know of this choice, e.g. the implementation's name
+  std::string note;                   ///< detail for the user, e.g. the name of the implementation
   std::vector<Layout> in;             ///< per input in all_args; empty: all row-major
   std::vector<Layout> out;            ///< per output; empty: all row-major
   std::vector<bool> in_prepare_only;  ///< inputs that only `prepare` reads; empty: none
@@ -104,7 +104,8 @@ struct KernelChoice {
   double cost = 0;                    ///< estimated seconds
   int in_place = -1;  ///< input whose storage output 0 may take over, unless another input shares it (same bytes,
                       ///< same element order of access); or a list that becomes output 0
-  /// Inputs that are parts of output 0 (concat). Where the planner has put one there, its data already is the output's.
+  /// Inputs that are parts of output 0 (concat). The planner may place such an input inside the output's memory; then
+  /// the kernel has nothing to copy for it.
   std::vector<Part> joins;
   std::vector<Part> cuts;            ///< outputs that are parts of an input (split); all of them or none
   int64_t tiles = 1;                 ///< run may be called for disjoint ranges of [0, tiles) at the same time
@@ -124,18 +125,19 @@ struct MatchCall {
   std::span<const Layout> layouts;  ///< in which each input of all_args arrives unless converted
   std::span<const ir::Epilogue> epilogue;
   int threads = 1;
-  /// Nothing but reshapes and transposes reads the results, or what returns them: row-major costs no conversion there.
+  /// Every reader of the results is a reshape or a transpose, or the block returns them. None of these gains from
+  /// another layout than row-major.
   bool reshaped = false;
-  /// This kernel is wanted: it refuses what it cannot run, not what others run faster.
+  /// The caller wants this kernel: it refuses only what it cannot run, not what other kernels run faster.
   bool asked = false;
   bool is_constant(std::string_view param) const {
     return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
   }
   std::span<const bool> constant_args;  ///< per input: known before running (its value may need expansion: use prepare)
-  /// How the file holds a constant input (index in all_args); nullopt when it cannot be read as such.
+  /// How the file stores a constant input (index in all_args); nullopt when a StoredConstant cannot describe it.
   std::optional<StoredConstant> stored(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
   std::function<std::optional<StoredConstant>(int arg)> stored_of;
-  /// What is known of the values of an input that is not constant.
+  /// What is known about the values of an input that is not constant.
   std::optional<QuantizedActivation> quantized_activation(int arg) const {
     return quantized_activation_of ? quantized_activation_of(arg) : std::nullopt;
   }
@@ -157,13 +159,13 @@ struct Match {
 /// One way of a device to run some operations.
 struct KernelDef {
   std::string_view name;
-  std::vector<std::string_view> ops;  ///< that it can be asked for; empty: all
+  std::vector<std::string_view> ops;  ///< operations it may match; empty: all
   Match (*match)(const MatchCall&);
-  bool addend = false;    ///< knows OpCall::has_addend; else not asked when there is one
-  bool measured = false;  ///< competes by its measured time with others that are
+  bool addend = false;    ///< handles OpCall::has_addend; other kernels are not asked when there is an addend
+  bool measured = false;  ///< competes by measured time with the other kernels that set this
 
   bool runs(std::string_view op) const;
-  /// `match`, unless there is an addend that it doesn't know.
+  /// `match`, or a refusal when there is an addend that the kernel does not handle.
   Match claim(const MatchCall& call) const;
 };
 
@@ -176,7 +178,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;    ///< "cpu", "reference"
   virtual std::string description() const = 0;  ///< the hardware, for people
-  /// All that measured times depend on but the kernels' sources: the exact hardware, what of it is used, libraries.
+  /// Everything besides the kernels' sources that measured times depend on: the exact hardware, the features of it that
+  /// are used, and the libraries.
   virtual std::string identity() const { return {}; }
   virtual ComputeUnit unit() const = 0;
   /// The order in which devices are asked, lowest first; negative: only when named. `reference` is last.
@@ -195,7 +198,7 @@ class Device {
   virtual bool applies(const ir::Epilogue&) const { return false; }
 };
 
-/// Tells builds of the kernels apart: their sources, the compiler and its options.
+/// Identifies this build of the kernels: their sources, the compiler and its options.
 std::string_view build();
 
 }  // namespace moka::kernel

@@ -7,13 +7,13 @@
 
 #include "kernel/kernel.h"
 
-/// Devices with a memory of their own: how values get there, and how work is compiled and started.
+/// Devices with a memory of their own: how values are copied there, and how work is compiled and started.
 ///
 /// A device that computes in host memory (the CPU) needs none of this. Another one returns a `Memory` from
 /// `Device::memory()` and a `Queue` from `Device::open_queue()`:
 ///
 ///     Memory     allocates buffers: the arena of a plan, constants, packed weights
-///     Queue      runs submissions in order; every prediction that is running has its own
+///     Queue      runs submissions in order; every running prediction has its own
 ///     Region     steps of a plan that the device runs without the host between them
 ///     Submission a region compiled for the buffers of one frame, replayed by each prediction
 ///
@@ -61,13 +61,13 @@ struct BufferView {
   size_t offset = 0;  ///< bytes
 };
 
-/// What `KernelChoice::record` adds its work to. Each device has its own subclass.
+/// `KernelChoice::record` adds its work to it. Each device has its own subclass.
 class Recorder {
  public:
   virtual ~Recorder() = default;
 };
 
-/// What a kernel of such a device is given when its region is compiled. The buffers outlive the submission.
+/// The arguments of `KernelChoice::record`, when a region is compiled. The buffers outlive the submission.
 struct RecordArgs {
   std::span<const BufferView> in;  ///< parallel to OpCall::all_args; buffer null where the choice took it in prepare
   std::span<const BufferView> out;
@@ -107,7 +107,7 @@ class Submission {
   virtual Status wait() = 0;
 };
 
-/// Belongs to one prediction at a time, as the frames do that compile for it.
+/// Used by one prediction at a time, like the frames that compile for it.
 class Queue {
  public:
   virtual ~Queue() = default;

@@ -9,8 +9,8 @@ namespace moka::kernel {
 /// equal size: every axis of their shapes divides that of `elements`. The table has one more axis, the entries of a
 /// block.
 struct StoredConstant {
-  /// The file holds the constant in another way (sparse, palettes of vectors), but all its elements are float16. The
-  /// fields below are empty.
+  /// The fields below cannot describe the constant (sparse, palettes of vectors) and are empty, but all its elements
+  /// are float16.
   bool is_half = false;
   ir::Tensor elements;  ///< fp16, fp32, or integers of 1 to 8 bits, in the constant's shape; points into the file
   ir::Tensor table;     ///< fp32; empty handle: none

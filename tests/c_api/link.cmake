@@ -1,6 +1,7 @@
 # The C file proves that the header is C99 and that a C program links.
 target_sources(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c)
-set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors")
+set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors"
+  SKIP_PRECOMPILE_HEADERS ON)
 target_link_libraries(${name} PRIVATE moka)
 target_compile_definitions(${name} PRIVATE MOKA_TEST_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 if(TARGET example_c_predict)

@@ -185,6 +185,13 @@ class MOKA_EXPORT Model {
   /// hold for all. Predictions that share a state run one after the other. Errors name the first item that fails.
   std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options = {}) const;
   std::future<Features> predict_async(Features inputs) const;
+  /// Predicts every row of a table. `columns` has a value for each input: an array whose first axis counts the rows,
+  /// which is [rows] for numbers and [rows, ...] for arrays of the described shape, or a sequence of strings or
+  /// integers. Optional inputs may be absent. Returns columns likewise: the probabilities of a classifier are a matrix
+  /// of doubles, columns in the order of the description's class labels. Equal to predict for each row. Classic models
+  /// take many rows at once; other models predict one after the other, as predict_batch does. Throws what predict
+  /// throws, naming the row, and invalid_argument where columns differ in their number of rows.
+  Features predict_rows(const Features& columns) const;
 
   /// Inputs as random_inputs makes them, of shapes that this model can run: where the default ones contradict it,
   /// others that the description allows are tried.

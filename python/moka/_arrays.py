@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -94,10 +94,45 @@ def as_inputs(value: Any) -> Any:
     if _is_of(value, "pandas"):
         if getattr(value, "ndim", 0) == 2:
             if len(value) != 1:
-                raise ValueError(
-                    f"expected a table of one row, got {len(value)}; a batch is predict(table.to_dict('records'))"
-                )
+                raise ValueError(f"expected a table of one row, got {len(value)}; predict_rows takes tables")
             value = value.iloc[0] if value.dtypes.nunique() == 1 else {c: value[c].iloc[0] for c in value.columns}
         missing = sys.modules["pandas"].NA
         return {name: float("nan") if item is missing else item for name, item in value.items()}
     return value
+
+
+def _column(values: Any) -> Any:
+    """A column of a table: an array of numbers, or a list of strings."""
+    if not isinstance(values, np.ndarray) and _is_of(values, "pandas"):
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan) if values.dtype.kind in "biuf" else values.to_numpy()
+    array = np.asarray(values)
+    if array.dtype.kind in "OUST":
+        return [str(v) for v in array] if array.ndim == 1 and all(isinstance(v, str) for v in array) else as_array(array)
+    return array if array.dtype.kind in "biuf" and array.dtype.isnative else as_array(array)
+
+
+def _of_matrix(matrix: Any, inputs: Sequence[Any]) -> Dict[str, Any]:
+    """The columns of a matrix: the one array that the model takes, or its numbers in their order."""
+    matrix = matrix if isinstance(matrix, np.ndarray) else as_array(matrix)
+    if len(inputs) == 1 and inputs[0].type == "MultiArray":
+        return {inputs[0].name: matrix}
+    if len(inputs) != matrix.shape[1]:
+        raise ValueError(f"a table of {matrix.shape[1]} columns: the model has {len(inputs)} inputs")
+    return {f.name: matrix[:, i] for i, f in enumerate(inputs)}
+
+
+def as_columns(value: Any, inputs: Sequence[Any]) -> Optional[Dict[str, Any]]:
+    """The columns of a table by the names of inputs: of a pandas or Arrow table, or of a 2-D array. None: it is none.
+    A table that does not name the model's one array is that array."""
+    if _is_of(value, "pandas") and getattr(value, "ndim", 0) == 2:
+        if len(inputs) == 1 and inputs[0].name not in value.columns:
+            return _of_matrix(value.to_numpy(), inputs)
+        return {str(name): _column(value[name]) for name in value.columns}
+    if _is_of(value, "pyarrow") and hasattr(value, "column_names"):
+        columns = {n: np.asarray(value.column(n)) for n in value.column_names}
+        if len(inputs) == 1 and inputs[0].name not in columns:
+            return _of_matrix(np.column_stack(list(columns.values())), inputs)
+        return {n: _column(c) for n, c in columns.items()}
+    if not isinstance(value, (list, tuple, Mapping, str, bytes)) and getattr(value, "ndim", 0) == 2:
+        return _of_matrix(value, inputs)
+    return None

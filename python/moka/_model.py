@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List,
 import numpy as np
 
 from . import _files, _log, _moka
-from ._arrays import as_inputs
+from ._arrays import as_columns, as_inputs
 from ._description import ModelDescription
 from ._moka import ComputePlan, FeatureDescription, LoadTimes, ModelStructure, State
 
@@ -299,6 +299,29 @@ class Model:
             result: Any = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading)
         else:
             result = self._core.predict(inputs, backings, state, names, reading)
+        _log.predicted(started)
+        return result
+
+    def predict_rows(self, table: Any) -> Dict[str, Any]:
+        """Predicts every row of a table; the interpreter lock is released meanwhile.
+
+        table: a pandas or Arrow table or a mapping, with a column for each input by name; optional inputs may be
+        missing. Columns are arrays whose first axis counts the rows, or lists of strings. Or a 2-D array, whose columns
+        are the model's one array or its numbers in their order. Row-major arrays of the model's own element type, which
+        is float64 for most classic models, are used in place.
+
+        Returns a dict of columns: arrays of shape (rows,) or (rows, ...), lists of strings, and for the probabilities
+        of a classifier an array of shape (rows, classes) in the order of class_labels. Equal to predict for each row.
+        Classic models take many rows at once.
+        Raises TypeError, InvalidArgumentError (a ValueError: names, shapes, numbers of rows), DataError.
+        """
+        started = time.perf_counter()
+        columns = as_columns(table, self._core.function.inputs)
+        if columns is None:
+            columns = as_inputs(table)
+        if not isinstance(columns, dict):
+            raise TypeError(f"table: expected columns by name or a 2-D array, got {type(table).__name__}")
+        result = self._core.predict_rows(columns)
         _log.predicted(started)
         return result
 

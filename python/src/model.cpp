@@ -73,6 +73,17 @@ nb::list predict_batch(const Model& model, const nb::list& items, State* state, 
   return results;
 }
 
+nb::dict predict_rows(const Model& model, const nb::dict& columns) {
+  Borrowed borrowed;
+  Features out;
+  const Features in = to_columns(columns, model.function().inputs, borrowed);
+  {
+    const Unlocked unlocked;
+    out = model.predict_rows(in);
+  }
+  return to_dict(out, nb::handle());
+}
+
 nb::object intermediates(const Model& model, nb::handle inputs, State* state) {
   Borrowed borrowed;
   const Reading reading;
@@ -228,6 +239,7 @@ void bind_model(nb::module_& m) {
       .def("predict_batch", &predict_batch, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
            nb::arg("wanted") = std::vector<std::string>(), nb::arg("reading").none() = nb::none(),
            nb::call_guard<Call>())
+      .def("predict_rows", &predict_rows, nb::arg("columns"), nb::call_guard<Call>())
       .def("new_state", &Model::new_state, nb::call_guard<Unlocked>())
       .def(
           "compute_plan",

@@ -276,6 +276,28 @@ Features to_features(nb::handle dict, const std::vector<FeatureDescription>& des
   return out;
 }
 
+Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
+  Features out;
+  for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
+    const std::string name = name_of(key);
+    const FeatureDescription* f = find(described, name);
+    if (f == nullptr) raise(ErrorKind::invalid_argument, "column '" + name + "': not an input of the model");
+    if (value.is_none()) continue;
+    const bool list = nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
+    if (!list || nb::len(value) == 0 || !nb::isinstance<nb::str>(value[0])) {
+      out[name] = to_array(value, *f, borrowed);
+      continue;
+    }
+    StringSequence texts;
+    for (nb::handle text : value) {
+      if (!nb::isinstance<nb::str>(text)) raise_type("column '" + name + "': expected strings, got " + kind_of(text));
+      texts.push_back(nb::cast<std::string>(text));
+    }
+    out[name] = std::move(texts);
+  }
+  return out;
+}
+
 Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
   Features out;
   if (dict.is_none()) return out;

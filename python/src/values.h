@@ -56,6 +56,8 @@ FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed&
 /// Every item of a dict. `described`: the inputs of the function; names outside it are left to Moka to refuse.
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed,
                      const Reading* reading = nullptr);
+/// The columns of a table: arrays with an axis of rows, lists of strings. None is left out.
+Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
 /// Output backings: arrays to write to.
 Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
 

@@ -150,6 +150,7 @@ class Variants {
  public:
   struct Key {
     bool sequences = false, batches = false;  ///< inputs of rank 5 with these dimensions unknown
+    bool rows = false;                        ///< inputs with an axis of rows (ImportOptions::rows)
     std::vector<std::string> outputs;         ///< in the order of the description; empty: all
     friend bool operator==(const Key&, const Key&) = default;
   };
@@ -222,6 +223,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// The one for inputs with these leading dimensions and these outputs.
   Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
                                                           const std::vector<std::string>& outputs) const;
+  /// The one that takes tables. Error unsupported: this model predicts row by row.
+  Result<std::shared_ptr<const runtime::Model>> rows_model() const;
   /// What predicts these inputs.
   struct Chosen {
     std::shared_ptr<const runtime::Model> model;

@@ -45,6 +45,7 @@ Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOp
     Result<import::ImportedModel> imported = import::import_model(*file, options);
     return imported.ok() ? std::move(imported) : blamed(std::move(imported).error(), ErrorCode::malformed);
   }
+  if (options.rows) return fail(ErrorCode::unsupported, "programs in text form do not take rows");
   return api::import_text(text, weights, options.budget);
 }
 

@@ -42,7 +42,7 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::
     for (const auto& f : described) all += cat(all.empty() ? "'" : ", '", f.name, "'");
     return fail(ErrorCode::invalid_argument, "output '", name, "': not an output of the model; expected ", all);
   }
-  api::Variants::Key key{sequences, batches, {}};
+  api::Variants::Key key{sequences, batches, false, {}};
   for (const auto& f : described)
     if (std::find(outputs.begin(), outputs.end(), f.name) != outputs.end()) key.outputs.push_back(f.name);
   if (key.outputs.size() == described.size()) key.outputs.clear();
@@ -50,7 +50,7 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::
   auto made = variants.get(key, [&]() -> api::Variants::Made {
     runtime::CompileOptions options = compile_options;
     options.outputs = key.outputs;
-    import::ImportedModel again = MOKA_TRY(source->import({compile_options.plan.budget, sequences, batches}));
+    import::ImportedModel again = MOKA_TRY(source->import({compile_options.plan.budget, sequences, batches, false}));
     return std::shared_ptr<const runtime::Model>(MOKA_TRY(runtime::Model::compile(std::move(again), options)));
   });
   if (made.ok() || own) return made;

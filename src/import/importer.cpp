@@ -56,6 +56,19 @@ ir::Type rank5_type(const ir::Type& described, const ImportOptions& options) {
   return ir::Type::tensor(described.dtype(), s);
 }
 
+/// The symbol of the count of rows, below those that with_symbols gives.
+constexpr int64_t kRows = ir::kAnyDim - 1;
+
+/// The same with an axis of rows in front.
+Result<ir::Type> rows_type(const FeatureDescription& feature, const ir::Type& described) {
+  if (!described.is_tensor() || !described.is_ranked() || !described.is_concrete() ||
+      feature.kind == FeatureKind::image)
+    return fail(ErrorCode::unsupported, "rows of type ", described);
+  ir::Shape s{kRows};
+  for (int64_t d : described.shape().dims()) s.push_back(d);
+  return ir::Type::tensor(described.dtype(), s);
+}
+
 /// A value that only one feature names gets the feature's name.
 void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
   if (v.name == feature || v.block() != nullptr) return;
@@ -72,12 +85,13 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   const int type = model_type(file.spec(), file);
   const bool network = is_network(type);
   Features features;
-  int64_t symbol = ir::kAnyDim - 1;
+  int64_t symbol = kRows - 1;
   for (const auto* list : {&described.inputs, &described.states})
     for (const FeatureDescription& input : *list) {
       if (features.contains(input.name))
         return fail(ErrorCode::malformed, "input '", input.name, "' is described twice");
       ir::Type t = MOKA_TRY_IN(boundary_type(input, !network), cat("input '", input.name, "'"));
+      if (options.rows) t = MOKA_TRY_IN(rows_type(input, t), cat("input '", input.name, "'"));
       if (input.array.takes_rank5 && (options.sequences || options.batches)) t = rank5_type(t, options);
       features[input.name] = f.body().add_input(f.unique_name(input.name), with_symbols(std::move(t), symbol));
     }
@@ -153,9 +167,17 @@ Status import_into(const proto::Model& model, const ImportContext& context, ir::
   if (type == 0) return fail(ErrorCode::malformed, "the specification holds no model");
   if (context.depth > kMaxDepth) return fail(ErrorCode::malformed, "models nested more than ", kMaxDepth, " deep");
   for (const ModelImporter& importer : importers())
-    if (std::find(importer.types.begin(), importer.types.end(), type) != importer.types.end())
+    if (std::find(importer.types.begin(), importer.types.end(), type) != importer.types.end()) {
+      if (context.options.rows && !importer.rows)
+        return fail(ErrorCode::unsupported, "models of type ", type_text(type), " do not take rows");
       return importer.import(model, context, builder, features);
+    }
   return fail(ErrorCode::unsupported, "models of type ", type_text(type), " are not supported");
+}
+
+ir::Type without_rows(const ir::Type& rows) {
+  if (!rows.is_tensor() || !rows.is_ranked() || rows.rank() == 0) return rows;
+  return ir::Type::tensor(rows.dtype(), ir::Shape(rows.shape().dims().subspan(1)));
 }
 
 std::vector<std::string> remarks_of(const format::ModelFile& file) {
@@ -174,6 +196,7 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
   ImportedModel out;
   const int type = model_type(file.spec(), file);
   out.description = MOKA_TRY(describe_whole(file));
+  if (options.rows && type == kMLProgram) return fail(ErrorCode::unsupported, "ML programs do not take rows");
   if (type == kMLProgram) {
     out.program = MOKA_TRY(import_program(file, options, out.description));
     find_labels(out.program, out.description);

@@ -40,6 +40,10 @@ struct ImportOptions {
   /// With either, inputs that take rank 5 enter as [sequence, batch, C, H, W]: of unknown length with `sequences`, of
   /// unknown batch with `batches`, the other one being 1.
   bool sequences = false, batches = false;
+  /// Classic models alone: inputs have an axis of rows in front, of unknown count, and outputs likewise. A classifier's
+  /// probabilities are a matrix, columns in the order of the class labels. Error unsupported where a model of the file
+  /// has no such form.
+  bool rows = false;
 };
 
 /// A neural network that makes sense for sequences only (a dense layer over all steps of a padded sequence, say) is
@@ -61,6 +65,7 @@ struct ImportContext {
 struct ModelImporter {
   std::span<const int> types;
   Status (*import)(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
+  bool rows = false;  ///< knows ImportOptions::rows
 };
 
 /// Imports `model` into `builder`, whatever its type; what pipelines call for each of their models.
@@ -71,6 +76,9 @@ Result<ModelDescription> describe_model(const format::ModelFile& file);
 
 /// What a user should know about a file that can be read.
 std::vector<std::string> remarks_of(const format::ModelFile& file);
+
+/// The type of one row of a tensor that has an axis of rows (ImportOptions::rows).
+ir::Type without_rows(const ir::Type& rows);
 
 /// Decodes ModelDescription of a specification, which is `file`'s or part of it (import/description.cpp).
 Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file);

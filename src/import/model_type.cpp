@@ -1,5 +1,6 @@
 #include "import/model_type.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "format/proto/model.pb.h"
@@ -71,6 +72,31 @@ std::vector<ir::Tensor> labels_of(const M& m) {
   return out;
 }
 
+/// The labels of samples as classes, in ascending order.
+std::vector<ir::Tensor> distinct(std::vector<ir::Tensor> labels) {
+  const auto unique = [](auto first, auto last) {
+    std::sort(first, last);
+    return std::unique(first, last) - first;
+  };
+  for (ir::Tensor& t : labels) {
+    if (t.dtype() == ir::DType::string) {
+      auto all = t.view().as<std::string>();
+      std::vector<std::string> texts(all, all + t.count());
+      texts.resize(static_cast<size_t>(unique(texts.begin(), texts.end())));
+      const auto n = static_cast<int64_t>(texts.size());
+      t = ir::Tensor::strings(ir::Shape{n}, std::move(texts));
+      continue;
+    }
+    auto numbers = t.mut<int64_t>();
+    const int64_t n = unique(numbers.begin(), numbers.end());
+    auto fewer = ir::Tensor::zeros(ir::DType::int64, ir::Shape{n});
+    if (!fewer.ok()) continue;
+    std::copy_n(numbers.begin(), n, fewer->mut<int64_t>().begin());
+    t = std::move(*fewer);
+  }
+  return labels;
+}
+
 Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const format::ModelFile* file, int depth) {
   std::vector<ir::Tensor> out;
   if (depth > kMaxPipelineDepth)
@@ -80,7 +106,7 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
     case proto::Model::kSupportVectorClassifier: return labels_of(model.supportvectorclassifier());
     case proto::Model::kTreeEnsembleClassifier: return labels_of(model.treeensembleclassifier());
     case proto::Model::kNeuralNetworkClassifier: return labels_of(model.neuralnetworkclassifier());
-    case proto::Model::kKNearestNeighborsClassifier: return labels_of(model.knearestneighborsclassifier());
+    case proto::Model::kKNearestNeighborsClassifier: return distinct(labels_of(model.knearestneighborsclassifier()));
     case proto::Model::kNonMaximumSuppression: return labels_of(model.nonmaximumsuppression());
     case proto::Model::kPipelineClassifier:
     case proto::Model::kPipeline: break;

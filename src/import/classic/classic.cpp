@@ -28,6 +28,10 @@ Result<Site> Site::open(const proto::Model& model, const ImportContext& context,
 }
 
 Result<Value*> Site::op(std::string_view op, std::vector<NamedArg> args, std::string_view what) const {
+  if (rows()) {
+    const ir::OpDef* def = builder_->table().find(op);
+    if (def != nullptr && def->versions.back().param_index("rows") >= 0) args.emplace_back("rows", true);
+  }
   return builder_->op(op, std::move(args), name(what));
 }
 
@@ -69,8 +73,9 @@ Result<Value*> Site::vector(int64_t expected) const {
       v = MOKA_TRY(builder_->constant(name(f.name), Tensor::scalar(DType::fp64, NAN)));
     }
     int64_t n = -1;
-    if (v->type.is_tensor() && v->type.is_ranked() && v->type.shape().is_concrete())
-      n = MOKA_TRY(v->type.shape().checked_count());
+    const Type row = rows() ? without_rows(v->type) : v->type;
+    if (row.is_tensor() && row.is_ranked() && row.shape().is_concrete())
+      n = MOKA_TRY(row.shape().checked_count());
     else if (description_.inputs.size() == 1)
       n = expected;
     if (n < 0)
@@ -80,16 +85,19 @@ Result<Value*> Site::vector(int64_t expected) const {
     dimensions.push_back(n);
   }
   if (values.empty()) return fail(ErrorCode::malformed, type_name_, " model without inputs");
-  if (values.size() == 1 && values[0]->type == Type::tensor(DType::fp64, ir::Shape{dimensions[0]})) return values[0];
+  const Type one = rows() ? without_rows(values[0]->type) : values[0]->type;
+  if (values.size() == 1 && one == Type::tensor(DType::fp64, ir::Shape{dimensions[0]})) return values[0];
   Tensor d = MOKA_TRY(tensor(dimensions));
   return op("ml_feature_vectorize", {{"values", values}, {"dimensions", d}}, "features");
 }
 
 Status Site::output(const FeatureDescription& feature, Value* value) const {
   Type declared = MOKA_TRY(boundary_type(feature, true));
-  const Type& t = value->type;
+  const Type t = rows() ? without_rows(value->type) : value->type;
   bool text = t.is_tensor() && t.dtype() == DType::string;
-  if (declared.is_dict() || t.is_dict() || !declared.is_tensor() || !t.is_tensor()) {
+  if (rows() && declared.is_dict() && t.is_tensor()) {
+    // The scores of a classifier, or a one-hot vector, as columns.
+  } else if (declared.is_dict() || t.is_dict() || !declared.is_tensor() || !t.is_tensor()) {
     if (!is_compatible(t, declared))
       return fail(ErrorCode::malformed, type_name_, " model: output '", feature.name, "' is declared as ", declared,
                   ", but is ", t);
@@ -109,11 +117,10 @@ Status Site::output(const FeatureDescription& feature, Value* value) const {
 }
 
 Status Site::classify(Value* scores, Tensor classes) const {
-  ir::Op* op = MOKA_TRY(builder_->append({"ml_classify",
-                                          {{"x", scores}, {"classes", std::move(classes)}},
-                                          name("classify"),
-                                          {name("label"), name("scores")},
-                                          {}}));
+  std::vector<NamedArg> args{{"x", scores}, {"classes", std::move(classes)}};
+  if (rows()) args.emplace_back("rows", true);
+  ir::Op* op = MOKA_TRY(
+      builder_->append({"ml_classify", std::move(args), name("classify"), {name("label"), name("scores")}, {}}));
   const std::string& label = description_.predicted_feature_name;
   const std::string& probabilities = description_.predicted_probabilities_name;
   for (const FeatureDescription& f : description_.outputs) {

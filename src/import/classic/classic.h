@@ -21,7 +21,9 @@ class Site {
   ir::Builder& builder() const { return *builder_; }
   /// A name for an operation of this model.
   std::string name(std::string_view what) const { return cat(context_->prefix, what); }
-  /// An operation with one output, named after `what`.
+  /// Whether values have an axis of rows in front (ImportOptions::rows).
+  bool rows() const { return context_->options.rows; }
+  /// An operation with one output, named after `what`. Its `rows` is set as rows() says.
   Result<ir::Value*> op(std::string_view op, std::vector<ir::NamedArg> args, std::string_view what) const;
 
   /// The declared input; error unless there is exactly one.

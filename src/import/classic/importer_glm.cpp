@@ -75,7 +75,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_glm() {
   static constexpr int types[] = {proto::Model::kGlmRegressor, proto::Model::kGlmClassifier};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

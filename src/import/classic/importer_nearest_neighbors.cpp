@@ -87,7 +87,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_nearest_neighbors() {
   static constexpr int types[] = {proto::Model::kKNearestNeighborsClassifier};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

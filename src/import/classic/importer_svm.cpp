@@ -160,7 +160,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_svm() {
   static constexpr int types[] = {proto::Model::kSupportVectorRegressor, proto::Model::kSupportVectorClassifier};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

@@ -203,7 +203,7 @@ ModelImporter importer_transformer() {
   static constexpr int types[] = {
       proto::Model::kScaler,  proto::Model::kNormalizer, proto::Model::kCategoricalMapping,
       proto::Model::kImputer, proto::Model::kIdentity,   proto::Model::kClassConfidenceThresholding};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

@@ -204,7 +204,7 @@ Status import_regressor(const Site& site, const proto::TreeEnsembleRegressor& m)
 Status import_classifier(const Site& site, const proto::TreeEnsembleClassifier& m) {
   Tensor classes = MOKA_TRY(classic::class_labels(site, m));
   Value* y = MOKA_TRY(evaluate(site, m.treeensemble()));
-  int64_t dimensions = y->type.shape()[0], count = classes.count();
+  int64_t dimensions = y->type.shape()[y->type.rank() - 1], count = classes.count();
   bool binary = dimensions == 1 && count == 2;
   auto transform = m.postevaluationtransform();
   bool reference = transform == proto::Classification_SoftMaxWithZeroClassReference ||
@@ -241,7 +241,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_tree_ensemble() {
   static constexpr int types[] = {proto::Model::kTreeEnsembleRegressor, proto::Model::kTreeEnsembleClassifier};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

@@ -37,7 +37,7 @@ Status import_keyed(const Site& site, std::string_view op, const char* parameter
   args.emplace_back("x", x);
   args.emplace_back(parameter, keys.keys);
   args.emplace_back("positions", MOKA_TRY(site.tensor(keys.positions)));
-  args.emplace_back("dense", output.kind != FeatureKind::dictionary);
+  args.emplace_back("dense", site.rows() || output.kind != FeatureKind::dictionary);
   return site.output(output, MOKA_TRY(site.op(op, std::move(args), "encode")));
 }
 
@@ -98,7 +98,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 ModelImporter importer_vectorizer() {
   static constexpr int types[] = {proto::Model::kFeatureVectorizer, proto::Model::kDictVectorizer,
                                   proto::Model::kOneHotEncoder, proto::Model::kArrayFeatureExtractor};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

@@ -24,17 +24,18 @@ bool is_neural_network(const Model& m) {
 /// A value as a stage expects it. Pipelines and ML programs convert their inputs themselves; other models get arrays of
 /// the element type and shape that ImportedModel promises them.
 Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder,
-                     const std::string& prefix) {
+                     const std::string& prefix, bool rows) {
   if (format::pipeline_of(stage) != nullptr || stage.Type_case() == Model::kMlProgram ||
       stage.Type_case() == Model::TYPE_NOT_SET)
     return v;
   if (feature.kind == FeatureKind::image || !v->type.is_tensor() || v->type.dtype() == ir::DType::string) return v;
   Type wanted = MOKA_TRY(boundary_type(feature, !is_neural_network(stage)));
   if (!wanted.is_tensor() || wanted.dtype() == ir::DType::string) return v;
-  bool reshape =
-      wanted.is_ranked() && wanted.is_concrete() && v->type.is_ranked() && !(wanted.shape() == v->type.shape());
-  if (!reshape && wanted.dtype() == v->type.dtype()) return v;
+  const Type given = rows ? without_rows(v->type) : v->type;
+  bool reshape = wanted.is_ranked() && wanted.is_concrete() && given.is_ranked() && !(wanted.shape() == given.shape());
+  if (!reshape && wanted.dtype() == given.dtype()) return v;
   std::vector<NamedArg> args{{"x", v}, {"dtype", std::string(to_string(wanted.dtype()))}};
+  if (rows) args.emplace_back("rows", true);
   if (reshape) args.emplace_back("shape", Tensor::i32(wanted.shape().dims()));
   return builder.op("ml_convert", std::move(args), cat(prefix, feature.name));
 }
@@ -49,8 +50,8 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
   for (const FeatureDescription& feature : f->inputs) {
     auto it = known.find(feature.name);
     if (it != known.end()) {
-      local[feature.name] =
-          MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix), cat("input '", feature.name, "'"));
+      local[feature.name] = MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix, outer.options.rows),
+                                        cat("input '", feature.name, "'"));
     } else if (!feature.optional) {
       return fail(ErrorCode::malformed, "no earlier model and no input of the pipeline gives '", feature.name, "'");
     }
@@ -112,7 +113,7 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
 
 ModelImporter importer_pipeline() {
   static constexpr int types[] = {Model::kPipeline, Model::kPipelineClassifier, Model::kPipelineRegressor};
-  return {types, import};
+  return {types, import, true};
 }
 
 }  // namespace moka::import

@@ -4,6 +4,29 @@ namespace moka::ops::ml {
 
 OpBuilder define(std::string name, std::string doc) { return OpBuilder(std::move(name), std::move(doc), Opset::ios13); }
 
+Result<bool> has_rows(const OpCall& call) {
+  return call.version().param_index("rows") < 0 ? Result<bool>(false) : call.flag("rows");
+}
+
+Result<Rows> rows_of(const OpCall& call, const TensorView& x) {
+  if (!MOKA_TRY(has_rows(call))) return Rows{1, x.count()};
+  const int64_t n = x.shape[0];
+  return Rows{n, n == 0 ? 0 : x.count() / n};
+}
+
+Result<Type> row_type(const OpCall& call, std::string_view param) {
+  const Type& t = call.type(param);
+  if (!MOKA_TRY(has_rows(call)) || !t.is_tensor() || !t.is_ranked()) return t;
+  if (t.rank() == 0) return call.error(param, "an axis of rows", cat(t));
+  return Type::tensor(t.dtype(), Shape(t.shape().dims().subspan(1)));
+}
+
+Result<Type> vectors_of(const OpCall& call, DType t, int64_t n) {
+  if (!MOKA_TRY(has_rows(call))) return vector_of(t, n);
+  const Type& x = call.type("x");
+  return Type::tensor(t, Shape{x.is_ranked() && x.rank() > 0 ? x.shape()[0] : kAnyDim, n});
+}
+
 int64_t count_of(const Type& t) {
   if (!t.is_tensor() || !t.is_ranked() || !t.shape().is_concrete()) return -1;
   auto n = t.shape().checked_count();
@@ -28,7 +51,7 @@ Status check_length(const OpCall& call, std::string_view param, int64_t expected
 }
 
 Status check_count(const OpCall& call, std::string_view param, int64_t expected) {
-  int64_t n = count_of(call.type(param));
+  int64_t n = count_of(MOKA_TRY(row_type(call, param)));
   if (n >= 0 && n != expected) return call.error(param, cat(expected, " elements"), cat(n));
   return {};
 }

@@ -17,9 +17,21 @@ inline constexpr DTypes kNumeric = kNumbers | kBool;
 /// Starts an operation that exists in every opset.
 OpBuilder define(std::string name, std::string doc);
 
+/// Whether the operation's constant `rows` is set: the first axis of x counts rows, each of which is treated alone.
+Result<bool> has_rows(const OpCall& call);
+/// x as `count` rows of `length` elements; a single row unless `rows` is set.
+struct Rows {
+  int64_t count = 1, length = 0;
+};
+Result<Rows> rows_of(const OpCall& call, const TensorView& x);
+/// The type of x without its rows. Error: `rows` is set, and x has no axis.
+Result<Type> row_type(const OpCall& call, std::string_view param);
+
 /// Element count of a tensor type; -1: a dimension is unknown.
 int64_t count_of(const Type& t);
 inline Type vector_of(DType t, int64_t n) { return Type::tensor(t, Shape{n}); }
+/// A vector of n elements, for each row of x where `rows` is set.
+Result<Type> vectors_of(const OpCall& call, DType t, int64_t n);
 /// dict<tensor<string or int64, []>, tensor<fp64, []>>.
 Type dict_of(bool string_keys);
 inline bool has_string_keys(const Type& dict) { return dict.element(0).dtype() == DType::string; }
@@ -28,7 +40,7 @@ inline bool has_string_keys(const Type& dict) { return dict.element(0).dtype() =
 Result<int64_t> vector_length(const OpCall& call, std::string_view param);
 /// Error unless the constant vector has `expected` elements.
 Status check_length(const OpCall& call, std::string_view param, int64_t expected);
-/// Error unless parameter `x` is a tensor of `expected` elements or of unknown count.
+/// Error unless parameter `x`, or each of its rows, is a tensor of `expected` elements or of unknown count.
 Status check_count(const OpCall& call, std::string_view param, int64_t expected);
 
 template <class T>

@@ -8,29 +8,44 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (n < 1) return call.error("classes", "at least one class", "none");
   MOKA_TRY(ml::check_count(call, "x", n));
   DType t = call.value("classes")->dtype;
-  return std::vector<Type>{Type::scalar(t), ml::dict_of(t == DType::string)};
+  if (!MOKA_TRY(ml::has_rows(call))) return std::vector<Type>{Type::scalar(t), ml::dict_of(t == DType::string)};
+  const Type scores = MOKA_TRY(ml::vectors_of(call, DType::fp64, n));
+  return std::vector<Type>{ml::vector_of(t, scores.shape()[0]), scores};
+}
+
+int64_t best_of(const double* x, int64_t n) {
+  int64_t best = 0;
+  for (int64_t i = 0; i < n; ++i)
+    if (x[i] > x[best] || (x[best] != x[best] && x[i] == x[i])) best = i;
+  return best;
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& classes = call.in("classes");
   const double* x = call.in("x").as<double>();
-  int64_t best = 0;
+  const int64_t n = classes.count();
+  if (MOKA_TRY(ml::has_rows(call))) {
+    std::copy_n(x, out[1].count(), out[1].as<double>());
+    for (int64_t r = 0; r < out[0].count(); ++r) copy_element(out[0], r, classes, best_of(x + r * n, n));
+    return {};
+  }
   Dict& dict = out[1].dict();
   ml::clear(dict, classes.dtype == DType::string);
-  for (int64_t i = 0; i < classes.count(); ++i) {
-    ml::append(dict, classes, i, x[i]);
-    if (x[i] > x[best] || (x[best] != x[best] && x[i] == x[i])) best = i;
-  }
-  copy_element(out[0], 0, classes, best);
+  for (int64_t i = 0; i < n; ++i) ml::append(dict, classes, i, x[i]);
+  copy_element(out[0], 0, classes, best_of(x, n));
   return {};
 }
 
 }  // namespace
 
 OpDef define_ml_classify() {
-  return ml::define("ml_classify", "The class of the highest score, the first of equals, and all scores by class.")
+  return ml::define("ml_classify",
+                    "The class of the highest score, the first of equals, and all scores by class; with `rows` the "
+                    "scores as a matrix.")
       .in("x", ml::kF64)
       .constant("classes", ml::kKeys)
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .note("The first of equal scores wins.", "scikit-learn's predict")

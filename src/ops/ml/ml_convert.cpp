@@ -16,7 +16,10 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   for (int64_t d : dims)
     if (d < 0) return call.error("shape", "sizes", cat(shape));
   MOKA_TRY(ml::check_count(call, "x", MOKA_TRY(shape.checked_count())));
-  return one(Type::tensor(t, shape));
+  if (!MOKA_TRY(ml::has_rows(call))) return one(Type::tensor(t, shape));
+  Shape with_rows{x.is_ranked() && x.rank() > 0 ? x.shape()[0] : kAnyDim};
+  for (int64_t d : dims) with_rows.push_back(d);
+  return one(Type::tensor(t, with_rows));
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
@@ -43,6 +46,8 @@ OpDef define_ml_convert() {
       .constant("dtype", kString)
       .constant("shape", kI32)
       .optional()
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .build();

@@ -7,7 +7,8 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   auto values = call.args("values");
   MOKA_TRY(ml::check_length(call, "dimensions", static_cast<int64_t>(values.size())));
   auto dimensions = ml::span_of<int64_t>(*call.value("dimensions"));
-  int64_t total = 0;
+  const bool by_row = MOKA_TRY(ml::has_rows(call));
+  int64_t total = 0, rows = kAnyDim;
   for (size_t i = 0; i < values.size(); ++i) {
     const Type& t = *values[i].type;
     int64_t d = dimensions[i];
@@ -19,10 +20,17 @@ Result<std::vector<Type>> infer(const OpCall& call) {
       continue;
     }
     if (!t.is_tensor() || t.dtype() == DType::string) return call.error("values", "numbers or a dictionary", cat(t));
-    int64_t n = ml::count_of(t);
+    Type row = t;
+    if (by_row) {
+      if (t.is_ranked() && t.rank() == 0) return call.error("values", "an axis of rows", cat(t));
+      if (!t.is_ranked()) continue;
+      if (rows == kAnyDim) rows = t.shape()[0];
+      row = Type::tensor(t.dtype(), Shape(t.shape().dims().subspan(1)));
+    }
+    int64_t n = ml::count_of(row);
     if (n >= 0 && n != d) return call.error("values", cat("input ", i, " of ", d, " elements"), cat(n));
   }
-  return one(ml::vector_of(DType::fp64, total));
+  return one(by_row ? Type::tensor(DType::fp64, Shape{rows, total}) : ml::vector_of(DType::fp64, total));
 }
 
 Status scatter(const OpCall& call, const Dict& dict, int64_t d, double* y) {
@@ -40,15 +48,19 @@ Status scatter(const OpCall& call, const Dict& dict, int64_t d, double* y) {
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   auto values = call.args("values");
   auto dimensions = ml::span_of<int64_t>(call.in("dimensions"));
+  const int64_t rows = MOKA_TRY(ml::has_rows(call)) ? out[0].shape[0] : 1;
   double* y = out[0].as<double>();
-  for (size_t i = 0; i < values.size(); y += dimensions[i++]) {
-    const TensorView& v = *values[i].value;
-    if (values[i].type->is_dict()) {
-      MOKA_TRY(scatter(call, v.dict(), dimensions[i], y));
-    } else if (v.dtype == DType::fp64) {
-      std::copy_n(v.as<double>(), v.count(), y);
-    } else {
-      for (int64_t k = 0; k < v.count(); ++k) y[k] = load_f64(v, k);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < values.size(); y += dimensions[i++]) {
+      const TensorView& v = *values[i].value;
+      const int64_t n = dimensions[i];
+      if (values[i].type->is_dict()) {
+        MOKA_TRY(scatter(call, v.dict(), n, y));
+      } else if (v.dtype == DType::fp64) {
+        std::copy_n(v.as<double>() + r * n, n, y);
+      } else {
+        for (int64_t k = 0; k < n; ++k) y[k] = load_f64(v, r * n + k);
+      }
     }
   }
   return {};
@@ -62,6 +74,8 @@ OpDef define_ml_feature_vectorize() {
                     "dimensions[i] elements.")
       .variadic_any("values")
       .constant("dimensions", ml::kI64)
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .build();

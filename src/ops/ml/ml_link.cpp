@@ -27,21 +27,17 @@ void softmax(const double* x, int64_t n, bool reference, double* y) {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
   std::string_view mode = MOKA_TRY(call.text("mode"));
-  int64_t n = ml::count_of(call.type("x"));
+  int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   if (mode == "complement") {
     MOKA_TRY(ml::check_count(call, "x", 1));
     n = 2;
   } else if (mode == "softmax_with_reference" && n >= 0) {
     ++n;
   }
-  return one(ml::vector_of(DType::fp64, n < 0 ? kAnyDim : n));
+  return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, n < 0 ? kAnyDim : n)));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
-  std::string_view mode = MOKA_TRY(call.text("mode"));
-  const double* x = call.in("x").as<double>();
-  int64_t n = call.in("x").count();
-  double* y = out[0].as<double>();
+void link(std::string_view mode, const double* x, int64_t n, double* y) {
   if (mode == "logit") {
     for (int64_t i = 0; i < n; ++i) y[i] = logistic(x[i]);
   } else if (mode == "probit") {
@@ -56,6 +52,15 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   } else {
     softmax(x, n, mode == "softmax_with_reference", y);
   }
+}
+
+Status reference(const OpCall& call, std::span<const TensorView> out) {
+  std::string_view mode = MOKA_TRY(call.text("mode"));
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
+  const double* x = call.in("x").as<double>();
+  double* y = out[0].as<double>();
+  const int64_t step = rows.count == 0 ? 0 : out[0].count() / rows.count;
+  for (int64_t r = 0; r < rows.count; ++r) link(mode, x + r * rows.length, rows.length, y + r * step);
   return {};
 }
 
@@ -68,6 +73,8 @@ OpDef define_ml_link() {
       .in("x", ml::kF64)
       .constant("mode", kString)
       .one_of({"logit", "probit", "softmax", "softmax_with_reference", "complement", "normalize"})
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .build();

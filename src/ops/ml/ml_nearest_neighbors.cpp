@@ -19,7 +19,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   if (k < 1) return call.error("k", "at least 1", cat(k));
   MOKA_TRY(call.text("weighting"));
   MOKA_TRY(ml::check_count(call, "x", samples.shape[1]));
-  return one(ml::vector_of(DType::fp64, classes));
+  return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, classes)));
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
@@ -30,25 +30,28 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   int64_t n = samples.shape[0], d = samples.shape[1];
   int64_t k = std::min(MOKA_TRY(call.integer("k")), n);
   std::vector<std::pair<double, int64_t>> near(static_cast<size_t>(n));
-  const float* row = samples.as<float>();
-  for (int64_t i = 0; i < n; ++i, row += d) {
-    double sum = 0;
-    for (int64_t j = 0; j < d; ++j) sum += (x[j] - row[j]) * (x[j] - row[j]);
-    near[static_cast<size_t>(i)] = {sum == sum ? sum : INFINITY, i};
-  }
-  std::partial_sort(near.begin(), near.begin() + k, near.end());
   double* y = out[0].as<double>();
-  int64_t classes = out[0].count();
-  std::fill_n(y, classes, 0.0);
-  bool hit = near[0].first == 0;
-  double sum = 0;
-  for (int64_t i = 0; i < k; ++i) {
-    auto [distance, sample] = near[static_cast<size_t>(i)];
-    double weight = !inverse ? 1 : hit ? (distance == 0 ? 1 : 0) : 1 / std::sqrt(distance);
-    y[labels[sample]] += weight;
-    sum += weight;
+  const int64_t classes = MOKA_TRY(call.integer("classes"));
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
+  for (int64_t r = 0; r < rows.count; ++r, x += d, y += classes) {
+    const float* row = samples.as<float>();
+    for (int64_t i = 0; i < n; ++i, row += d) {
+      double sum = 0;
+      for (int64_t j = 0; j < d; ++j) sum += (x[j] - row[j]) * (x[j] - row[j]);
+      near[static_cast<size_t>(i)] = {sum == sum ? sum : INFINITY, i};
+    }
+    std::partial_sort(near.begin(), near.begin() + k, near.end());
+    std::fill_n(y, classes, 0.0);
+    bool hit = near[0].first == 0;
+    double sum = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      auto [distance, sample] = near[static_cast<size_t>(i)];
+      double weight = !inverse ? 1 : hit ? (distance == 0 ? 1 : 0) : 1 / std::sqrt(distance);
+      y[labels[sample]] += weight;
+      sum += weight;
+    }
+    for (int64_t c = 0; c < classes; ++c) y[c] = sum > 0 ? y[c] / sum : 1.0 / static_cast<double>(classes);
   }
-  for (int64_t c = 0; c < classes; ++c) y[c] = sum > 0 ? y[c] / sum : 1.0 / static_cast<double>(classes);
   return {};
 }
 
@@ -66,6 +69,8 @@ OpDef define_ml_nearest_neighbors() {
       .constant("k", ml::kI64)
       .constant("weighting", kString)
       .one_of({"uniform", "inverse_distance"})
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .note("Samples at distance 0 count alone when weighting by the inverse of the distance.",

@@ -14,7 +14,9 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   MOKA_TRY(ml::check_count(call, "x", 1));
   if ((call.dtype("x") == DType::string) != (call.value("categories")->dtype == DType::string))
     return call.error("x", cat("a value of type ", call.value("categories")->dtype), cat(call.dtype("x")));
-  return one(MOKA_TRY(call.flag("dense")) ? ml::vector_of(DType::fp64, n) : ml::dict_of(false));
+  if (MOKA_TRY(call.flag("dense"))) return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, n)));
+  if (MOKA_TRY(ml::has_rows(call))) return call.error("rows", "dense vectors", "sparse ones");
+  return one(ml::dict_of(false));
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
@@ -22,19 +24,22 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& categories = call.in("categories");
   bool dense = MOKA_TRY(call.flag("dense"));
   bool ignore = MOKA_TRY(call.text("handle_unknown")) == "ignore";
-  int64_t at = ml::find_sorted(categories, x, 0);
-  if (at < 0 && !ignore) return unknown_category(call, "categories", x, 0);
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, x));
   if (dense)
-    std::fill_n(out[0].as<double>(), categories.count(), 0.0);
+    std::fill_n(out[0].as<double>(), out[0].count(), 0.0);
   else
     ml::clear(out[0].dict(), false);
-  if (at < 0) return {};
-  int64_t position = call.in("positions").as<int64_t>()[at];
-  if (dense) {
-    out[0].as<double>()[position] = 1;
-  } else {
-    out[0].dict().int_keys.push_back(position);
-    out[0].dict().values.push_back(1);
+  for (int64_t r = 0; r < rows.count; ++r) {
+    int64_t at = ml::find_sorted(categories, x, r);
+    if (at < 0 && !ignore) return unknown_category(call, "categories", x, r);
+    if (at < 0) continue;
+    int64_t position = call.in("positions").as<int64_t>()[at];
+    if (dense) {
+      out[0].as<double>()[r * categories.count() + position] = 1;
+    } else {
+      out[0].dict().int_keys.push_back(position);
+      out[0].dict().values.push_back(1);
+    }
   }
   return {};
 }
@@ -52,6 +57,8 @@ OpDef define_ml_one_hot() {
       .constant("handle_unknown", kString)
       .one_of({"error", "ignore"})
       .constant("dense", kBool)
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .note("Unknown categories give an error or zeros, depending on handle_unknown.", "OneHotEncoder.proto")

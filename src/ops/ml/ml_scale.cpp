@@ -4,7 +4,7 @@ namespace moka::ops {
 namespace {
 
 Result<std::vector<Type>> infer(const OpCall& call) {
-  int64_t n = ml::count_of(call.type("x"));
+  int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   for (const char* p : {"shift", "scale"}) {
     int64_t k = MOKA_TRY(ml::vector_length(call, p));
     if (k != 1 && n >= 0 && k != n) return call.error(p, cat("1 or ", n, " elements"), cat(k));
@@ -18,10 +18,10 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   auto shift = ml::span_of<double>(call.in("shift"));
   auto scale = ml::span_of<double>(call.in("scale"));
   double* y = out[0].as<double>();
-  for (int64_t i = 0; i < x.count(); ++i) {
-    auto k = static_cast<size_t>(i);
-    y[i] = scale[scale.size() == 1 ? 0 : k] * (load_f64(x, i) + shift[shift.size() == 1 ? 0 : k]);
-  }
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, x));
+  for (int64_t r = 0, i = 0; r < rows.count; ++r)
+    for (size_t k = 0; k < static_cast<size_t>(rows.length); ++k, ++i)
+      y[i] = scale[scale.size() == 1 ? 0 : k] * (load_f64(x, i) + shift[shift.size() == 1 ? 0 : k]);
   return {};
 }
 
@@ -32,6 +32,8 @@ OpDef define_ml_scale() {
       .in("x", ml::kNumeric)
       .constant("shift", ml::kF64)
       .constant("scale", ml::kF64)
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .build();

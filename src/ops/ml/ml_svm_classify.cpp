@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     MOKA_TRY(ml::check_length(call, "prob_b", pairs));
   }
   MOKA_TRY(ml::check_count(call, "x", vectors));
-  return one(ml::vector_of(DType::fp64, classes));
+  return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, classes)));
 }
 
 /// Platt's sigmoid, clamped away from 0 and 1.
@@ -79,35 +79,38 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const double* b = a != nullptr ? call.in("prob_b").as<double>() : nullptr;
   size_t k = counts.size();
   int64_t vectors = call.in("coefficients").shape[1];
-  double* y = out[0].as<double>();
-  std::fill_n(y, k, 0.0);
   std::vector<double> r(a != nullptr ? k * k : 0);
-  int64_t begin_i = 0;
-  size_t pair = 0;
-  for (size_t i = 0; i < k; begin_i += counts[i++]) {
-    int64_t begin_j = begin_i + counts[i];
-    for (size_t j = i + 1; j < k; begin_j += counts[j++], ++pair) {
-      const double* of_i = alpha + static_cast<int64_t>(j - 1) * vectors;
-      const double* of_j = alpha + static_cast<int64_t>(i) * vectors;
-      double decision = 0;
-      for (int64_t s = begin_i; s < begin_i + counts[i]; ++s) decision += of_i[s] * kernel[s];
-      for (int64_t s = begin_j; s < begin_j + counts[j]; ++s) decision += of_j[s] * kernel[s];
-      decision -= rho[pair];
-      if (a != nullptr) {
-        r[i * k + j] = pair_probability(decision, a[pair], b[pair]);
-        r[j * k + i] = 1 - r[i * k + j];
-      } else {
-        y[decision > 0 ? i : j] += 1;
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
+  for (int64_t row = 0; row < rows.count; ++row, kernel += vectors) {
+    double* y = out[0].as<double>() + row * static_cast<int64_t>(k);
+    std::fill_n(y, k, 0.0);
+    int64_t begin_i = 0;
+    size_t pair = 0;
+    for (size_t i = 0; i < k; begin_i += counts[i++]) {
+      int64_t begin_j = begin_i + counts[i];
+      for (size_t j = i + 1; j < k; begin_j += counts[j++], ++pair) {
+        const double* of_i = alpha + static_cast<int64_t>(j - 1) * vectors;
+        const double* of_j = alpha + static_cast<int64_t>(i) * vectors;
+        double decision = 0;
+        for (int64_t s = begin_i; s < begin_i + counts[i]; ++s) decision += of_i[s] * kernel[s];
+        for (int64_t s = begin_j; s < begin_j + counts[j]; ++s) decision += of_j[s] * kernel[s];
+        decision -= rho[pair];
+        if (a != nullptr) {
+          r[i * k + j] = pair_probability(decision, a[pair], b[pair]);
+          r[j * k + i] = 1 - r[i * k + j];
+        } else {
+          y[decision > 0 ? i : j] += 1;
+        }
       }
     }
-  }
-  if (a == nullptr) {
-    for (size_t i = 0; i < k; ++i) y[i] /= static_cast<double>(pair);
-  } else if (k == 2) {
-    y[0] = r[1];
-    y[1] = r[2];
-  } else {
-    couple(r, k, y);
+    if (a == nullptr) {
+      for (size_t i = 0; i < k; ++i) y[i] /= static_cast<double>(pair);
+    } else if (k == 2) {
+      y[0] = r[1];
+      y[1] = r[2];
+    } else {
+      couple(r, k, y);
+    }
   }
   return {};
 }
@@ -127,6 +130,8 @@ OpDef define_ml_svm_classify() {
       .optional()
       .constant("prob_b", ml::kF64)
       .optional()
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .note("Votes and pairwise coupling are those of LIBSVM, also when decisions are NaN.", "libsvm's svm.cpp")

@@ -18,7 +18,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   auto columns = ml::span_of<int64_t>(*call.value("columns"));
   if (begin[0] != 0 || begin[static_cast<size_t>(rows)] != nodes || !std::is_sorted(begin.begin(), begin.end()))
     return call.error("row_begin", cat("ascending from 0 to ", nodes), "other values");
-  int64_t n = ml::count_of(call.type("x"));
+  int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   for (int64_t r = 0; r < rows; ++r) {
     int64_t previous = -1;
     for (int64_t i = begin[static_cast<size_t>(r)]; i < begin[static_cast<size_t>(r) + 1]; ++i) {
@@ -28,7 +28,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
       previous = c;
     }
   }
-  return one(ml::vector_of(DType::fp64, rows));
+  return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, rows)));
 }
 
 double squared_distance(std::span<const double> x, const int64_t* columns, const double* values, int64_t nodes) {
@@ -44,7 +44,8 @@ double squared_distance(std::span<const double> x, const int64_t* columns, const
 }
 
 Status reference(const OpCall& call, std::span<const TensorView> out) {
-  auto x = ml::span_of<double>(call.in("x"));
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
+  const int64_t vectors = call.in("row_begin").count() - 1;
   const int64_t* begin = call.in("row_begin").as<int64_t>();
   const int64_t* columns = call.in("columns").as<int64_t>();
   const double* values = call.in("values").as<double>();
@@ -52,21 +53,24 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   double gamma = MOKA_TRY(call.number("gamma"));
   double c = MOKA_TRY(call.number("c"));
   double degree = static_cast<double>(MOKA_TRY(call.integer("degree")));
-  double* y = out[0].as<double>();
-  for (int64_t r = 0; r < out[0].count(); ++r) {
+  for (int64_t i = 0; i < rows.count * vectors; ++i) {
+    const int64_t r = i % vectors;
+    const std::span<const double> x(call.in("x").as<double>() + i / vectors * rows.length,
+                                    static_cast<size_t>(rows.length));
+    double& y = out[0].as<double>()[i];
     int64_t from = begin[r], n = begin[r + 1] - from;
     if (kernel == "rbf") {
-      y[r] = std::exp(-gamma * squared_distance(x, columns + from, values + from, n));
+      y = std::exp(-gamma * squared_distance(x, columns + from, values + from, n));
       continue;
     }
     double dot = 0;
-    for (int64_t i = from; i < from + n; ++i) dot += x[static_cast<size_t>(columns[i])] * values[i];
+    for (int64_t k = from; k < from + n; ++k) dot += x[static_cast<size_t>(columns[k])] * values[k];
     if (kernel == "linear")
-      y[r] = dot;
+      y = dot;
     else if (kernel == "poly")
-      y[r] = std::pow(gamma * dot + c, degree);
+      y = std::pow(gamma * dot + c, degree);
     else
-      y[r] = std::tanh(gamma * dot + c);
+      y = std::tanh(gamma * dot + c);
   }
   return {};
 }
@@ -86,6 +90,8 @@ OpDef define_ml_svm_kernel() {
       .constant("gamma", ml::kF64)
       .constant("c", ml::kF64)
       .constant("degree", only(DType::int32))
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .build();

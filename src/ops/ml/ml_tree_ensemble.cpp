@@ -14,7 +14,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   int64_t leaves = MOKA_TRY(ml::vector_length(call, "leaf_index"));
   MOKA_TRY(ml::check_length(call, "leaf_value", leaves));
 
-  int64_t features = ml::count_of(call.type("x"));
+  int64_t features = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   auto mode = ml::span_of<uint8_t>(*call.value("mode"));
   auto feature = ml::span_of<int32_t>(*call.value("feature"));
   auto on_true = ml::span_of<int32_t>(*call.value("on_true"));
@@ -37,7 +37,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     if (r < 0 || r >= n) return call.error("roots", cat("0 to ", n - 1), cat(r));
   for (int32_t d : ml::span_of<int32_t>(*call.value("leaf_index")))
     if (d < 0 || d >= dims) return call.error("leaf_index", cat("0 to ", dims - 1), cat(d));
-  return one(ml::vector_of(DType::fp64, dims));
+  return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, dims)));
 }
 
 bool takes_true(uint8_t mode, double x, double threshold) {
@@ -64,15 +64,18 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const auto* single = call.in("single").as<uint8_t>();
   const TensorView& base = call.in("base");
   double* y = out[0].as<double>();
-  std::copy_n(base.as<double>(), base.count(), y);
-  for (int32_t node : ml::span_of<int32_t>(call.in("roots"))) {
-    while (mode[node] != leaf) {
-      double v = x[feature[node]];
-      if (single[node] != 0) v = static_cast<float>(v);
-      bool yes = v != v ? missing_true[node] != 0 : takes_true(mode[node], v, threshold[node]);
-      node = yes ? on_true[node] : on_false[node];
+  const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
+  for (int64_t r = 0; r < rows.count; ++r, x += rows.length, y += base.count()) {
+    std::copy_n(base.as<double>(), base.count(), y);
+    for (int32_t node : ml::span_of<int32_t>(call.in("roots"))) {
+      while (mode[node] != leaf) {
+        double v = x[feature[node]];
+        if (single[node] != 0) v = static_cast<float>(v);
+        bool yes = v != v ? missing_true[node] != 0 : takes_true(mode[node], v, threshold[node]);
+        node = yes ? on_true[node] : on_false[node];
+      }
+      for (int32_t i = on_true[node]; i < on_false[node]; ++i) y[leaf_index[i]] += leaf_value[i];
     }
-    for (int32_t i = on_true[node]; i < on_false[node]; ++i) y[leaf_index[i]] += leaf_value[i];
   }
   return {};
 }
@@ -98,6 +101,8 @@ OpDef define_ml_tree_ensemble() {
       .constant("leaf_value", ml::kF64)
       .constant("base", ml::kF64)
       .constant("single", kBool)
+      .constant("rows", kBool)
+      .or_else(Tensor::boolean(false))
       .infer(infer)
       .reference(reference)
       .note(

@@ -1,0 +1,360 @@
+#include <algorithm>
+#include <cstring>
+
+#include "api/internal.h"
+#include "kernel/parallel.h"
+#include "kernel/thread_pool.h"
+
+/// Predictions for tables. A classic model is imported once more with an axis of rows in front of its inputs
+/// (ImportOptions::rows), planned for tiles of rows, and the tiles are divided among the threads. Any other model
+/// predicts row by row.
+namespace moka {
+
+namespace {
+
+using import::FeatureDescription;
+
+/// Rows of one prediction: enough that the cost of starting it does not count, few enough that what is between two
+/// kernels stays in a core's cache and that all threads have work.
+int64_t tile_of(int64_t rows, int threads) {
+  return std::min(rows, std::clamp<int64_t>(rows / (int64_t{4} * threads), 128, 1024));
+}
+
+int64_t rows_of(const FeatureValue& column) {
+  if (const auto* a = std::get_if<MultiArray>(&column)) return a->shape().empty() ? -1 : a->shape()[0];
+  if (const auto* s = std::get_if<StringSequence>(&column)) return static_cast<int64_t>(s->size());
+  if (const auto* s = std::get_if<Int64Sequence>(&column)) return static_cast<int64_t>(s->size());
+  return -1;
+}
+
+/// The number of rows, which all columns have in common.
+Result<int64_t> count_rows(const Features& columns) {
+  int64_t rows = -1;
+  for (const auto& [name, column] : columns) {
+    if (std::holds_alternative<std::monostate>(column)) continue;
+    const int64_t n = rows_of(column);
+    if (n < 0)
+      return fail(ErrorCode::invalid_argument, "column '", name, "': expected an array with an axis of rows, got ",
+                  describe(column));
+    if (rows >= 0 && n != rows)
+      return fail(ErrorCode::invalid_argument, "column '", name, "': expected ", rows,
+                  " rows as in the first column, got ", n);
+    rows = n;
+  }
+  if (rows <= 0) return fail(ErrorCode::invalid_argument, "a table: expected at least one row, got none");
+  return rows;
+}
+
+/// `count` rows from `first` of an array; shares its elements.
+MultiArray part_of(const MultiArray& a, int64_t first, int64_t count) {
+  std::vector<int64_t> shape = a.shape();
+  shape[0] = count;
+  auto* data = static_cast<std::byte*>(const_cast<void*>(a.data()));
+  return MultiArray(data + first * a.strides()[0] * static_cast<int64_t>(size_of(a.type())), a.type(), std::move(shape),
+                    a.strides());
+}
+
+/// Row `r` of a column, as predict takes it.
+FeatureValue value_at(const FeatureDescription& f, const FeatureValue& column, int64_t r) {
+  const auto at = static_cast<size_t>(r);
+  if (const auto* s = std::get_if<StringSequence>(&column)) return (*s)[at];
+  if (const auto* s = std::get_if<Int64Sequence>(&column)) return (*s)[at];
+  const auto* a = std::get_if<MultiArray>(&column);
+  if (a == nullptr) return {};
+  MultiArray row = part_of(*a, r, 1);
+  if (f.kind == import::FeatureKind::int64) return static_cast<int64_t>(row.at(0));
+  if (f.kind == import::FeatureKind::float64) return row.at(0);
+  std::vector<int64_t> shape(row.shape().begin() + 1, row.shape().end());
+  std::vector<int64_t> strides(row.strides().begin() + 1, row.strides().end());
+  if (shape.empty()) shape = strides = {1};
+  return MultiArray(row.data(), row.type(), std::move(shape), std::move(strides));
+}
+
+Features row_of(const import::FunctionDescription& f, const Features& columns, int64_t r) {
+  Features row;
+  for (const auto& [name, column] : columns) {
+    const auto it = std::find_if(f.inputs.begin(), f.inputs.end(), [&](const auto& x) { return x.name == name; });
+    row[name] = it == f.inputs.end() ? FeatureValue() : value_at(*it, column, r);
+  }
+  return row;
+}
+
+/// The names of a classifier's columns of probabilities.
+std::vector<FeatureValue> labels_of(const import::ModelDescription& d) {
+  std::vector<FeatureValue> out;
+  if (d.class_labels.empty()) return out;
+  const ir::TensorView labels = d.class_labels[0].view();
+  for (int64_t i = 0; i < labels.count(); i++) {
+    if (labels.dtype == ir::DType::string)
+      out.emplace_back(labels.as<std::string>()[i]);
+    else
+      out.emplace_back(ir::load_i64(labels, i));
+  }
+  return out;
+}
+
+/// Collects the values that one output has in all rows.
+class Column {
+ public:
+  Column(std::string name, int64_t rows, const std::vector<FeatureValue>& labels)
+      : name_(std::move(name)), rows_(rows), labels_(labels) {}
+
+  Status set(int64_t r, const FeatureValue& value) {
+    if (r == 0) MOKA_TRY(start(value));
+    const auto at = static_cast<size_t>(r);
+    if (auto* s = std::get_if<StringSequence>(&column_); s != nullptr && std::holds_alternative<std::string>(value)) {
+      (*s)[at] = std::get<std::string>(value);
+      return {};
+    }
+    if (auto* a = std::get_if<MultiArray>(&column_)) {
+      if (const auto* v = std::get_if<int64_t>(&value); v != nullptr && a->type() == DataType::int64)
+        return a->as<int64_t>()[at] = *v, Status();
+      if (const auto* v = std::get_if<double>(&value); v != nullptr && a->type() == DataType::float64)
+        return a->as<double>()[at] = *v, Status();
+      if (const auto* v = std::get_if<MultiArray>(&value); v != nullptr && fits(*a, *v)) {
+        std::memcpy(static_cast<std::byte*>(a->data()) + at * bytes_of(*v), v->data(), bytes_of(*v));
+        return {};
+      }
+      if (const auto* d = std::get_if<Dictionary>(&value))
+        return set_scores(a->as<double>().subspan(at * labels_.size()), *d);
+    }
+    return fail(ErrorCode::unsupported, "output '", name_, "': ", describe(value), " in a table whose first row has ",
+                describe(column_));
+  }
+  FeatureValue take() { return std::move(column_); }
+
+ private:
+  static size_t bytes_of(const MultiArray& a) { return static_cast<size_t>(a.count()) * size_of(a.type()); }
+  static bool fits(const MultiArray& column, const MultiArray& row) {
+    return column.type() == row.type() && row.is_contiguous() &&
+           std::equal(column.shape().begin() + 1, column.shape().end(), row.shape().begin(), row.shape().end());
+  }
+  Status start(const FeatureValue& value) {
+    const auto array = [&](ir::DType t, std::span<const int64_t> row) -> Status {
+      ir::Shape s{rows_};
+      for (int64_t d : row) s.push_back(d);
+      column_ = MOKA_TRY(api::new_array(t, s));
+      return {};
+    };
+    if (std::holds_alternative<std::string>(value))
+      return column_ = StringSequence(static_cast<size_t>(rows_)), Status();
+    if (std::holds_alternative<int64_t>(value)) return array(ir::DType::int64, {});
+    if (std::holds_alternative<double>(value)) return array(ir::DType::fp64, {});
+    if (const auto* v = std::get_if<MultiArray>(&value)) return array(api::to_ir(v->type()), v->shape());
+    const int64_t classes[] = {static_cast<int64_t>(labels_.size())};
+    if (std::holds_alternative<Dictionary>(value) && !labels_.empty()) return array(ir::DType::fp64, classes);
+    return fail(ErrorCode::unsupported, "output '", name_, "': a table has no columns of ", describe(value));
+  }
+  Status set_scores(std::span<double> to, const Dictionary& d) const {
+    const size_t size = d.string_keys ? d.strings.size() : d.ints.size();
+    bool all = size == labels_.size();
+    for (size_t i = 0; all && i < labels_.size(); i++) {
+      if (const auto* text = std::get_if<std::string>(&labels_[i])) {
+        const auto it = d.strings.find(*text);
+        all = it != d.strings.end();
+        if (all) to[i] = it->second;
+      } else {
+        const auto it = d.ints.find(std::get<int64_t>(labels_[i]));
+        all = it != d.ints.end();
+        if (all) to[i] = it->second;
+      }
+    }
+    if (all) return {};
+    return fail(ErrorCode::unsupported, "output '", name_, "': a table has columns for class labels alone");
+  }
+
+  std::string name_;
+  int64_t rows_;
+  const std::vector<FeatureValue>& labels_;
+  FeatureValue column_;
+};
+
+/// A column as the planned input, for the rows from `first`: in place, or converted into the session's memory.
+Result<void*> bind(const FeatureDescription& f, const ir::Type& type, const FeatureValue& column, int64_t first,
+                   runtime::Model::Session& s, size_t index) {
+  const int64_t count = type.shape()[0];
+  if (type.dtype() == ir::DType::string) {
+    const auto* texts = std::get_if<StringSequence>(&column);
+    if (texts == nullptr)
+      return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected strings, got ", describe(column));
+    s.string_staging[index].assign(texts->begin() + first, texts->begin() + first + count);
+    return static_cast<void*>(s.string_staging[index].data());
+  }
+  const size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
+  if (const auto* numbers = std::get_if<Int64Sequence>(&column); numbers != nullptr && type.dtype() == ir::DType::int64)
+    return static_cast<void*>(const_cast<int64_t*>(numbers->data() + first));
+  const auto* array = std::get_if<MultiArray>(&column);
+  if (array == nullptr)
+    return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected ", api::to_public(f).formatted_type(),
+                " in each row, got ", describe(column));
+  MultiArray part = part_of(*array, first, count);
+  if (part.is_contiguous() && api::to_ir(part.type()) == type.dtype() &&
+      reinterpret_cast<uintptr_t>(part.data()) % 8 == 0)
+    return part.data();
+  s.staging[index].resize(bytes);
+  api::copy_array(part, ir::TensorView{type.dtype(), type.shape(), s.staging[index].data()});
+  return static_cast<void*>(s.staging[index].data());
+}
+
+/// The planned type of a column: [count, ...].
+Result<ir::Type> tile_type(const FeatureDescription& f, const ir::Type& declared, const FeatureValue* column,
+                           int64_t count) {
+  ir::Shape s = declared.shape();
+  s[0] = count;
+  if (const auto* a = column == nullptr ? nullptr : std::get_if<MultiArray>(column)) {
+    int64_t expected = 1, got = 1;
+    for (int i = 1; i < s.rank(); i++) expected *= s[i];
+    for (size_t i = 1; i < a->shape().size(); i++) got *= a->shape()[i];
+    if (expected != got)
+      return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected ", api::to_public(f).formatted_type(),
+                  " in each row, got ", describe(*column));
+  }
+  return ir::Type::tensor(declared.dtype(), s);
+}
+
+/// Memory for an output of the whole table, of a tile's type.
+Result<FeatureValue> new_column(const ir::Type& tile, int64_t rows) {
+  if (tile.dtype() == ir::DType::string) return FeatureValue(StringSequence(static_cast<size_t>(rows)));
+  ir::Shape s = tile.shape();
+  s[0] = rows;
+  return FeatureValue(MOKA_TRY(api::new_array(tile.dtype(), s)));
+}
+
+void copy_rows(const ir::TensorView& tile, int64_t skip, int64_t to, FeatureValue& column) {
+  const int64_t count = tile.shape[0] - skip;
+  if (auto* texts = std::get_if<StringSequence>(&column)) {
+    std::copy_n(tile.as<std::string>() + skip, count, texts->begin() + to);
+    return;
+  }
+  auto& array = std::get<MultiArray>(column);
+  const size_t row = static_cast<size_t>(tile.count() / tile.shape[0]) * size_of(array.type());
+  std::memcpy(static_cast<std::byte*>(array.data()) + static_cast<size_t>(to) * row,
+              static_cast<const std::byte*>(tile.data) + static_cast<size_t>(skip) * row,
+              static_cast<size_t>(count) * row);
+}
+
+/// Predicts tiles of rows with the variant of a model that takes rows.
+class Tiles {
+ public:
+  Tiles(const runtime::Model& model, const Features& columns, int64_t rows, int threads)
+      : model_(model), columns_(columns), rows_(rows), tile_(tile_of(rows, threads)) {}
+
+  Status set_up() {
+    const import::FunctionDescription& f = model_.function();
+    for (const auto& v : model_.ir().body().inputs()) {
+      const auto it = std::find_if(f.inputs.begin(), f.inputs.end(), [&](const auto& x) { return x.name == v->name; });
+      if (it == f.inputs.end()) return fail(ErrorCode::unsupported, "states");
+      const FeatureValue* column = columns_.find(it->name);
+      if (column != nullptr && std::holds_alternative<std::monostate>(*column)) column = nullptr;
+      if (column == nullptr && !it->optional)
+        return fail(ErrorCode::invalid_argument, "column '", it->name, "': expected ",
+                    api::to_public(*it).formatted_type(), " in each row, got nothing");
+      inputs_.push_back({&*it, column});
+      types_.push_back(MOKA_TRY(tile_type(*it, v->type, column, tile_)));
+    }
+    return {};
+  }
+  int64_t count() const { return (rows_ + tile_ - 1) / tile_; }
+  int64_t first_row(int64_t tile) const { return tile * tile_; }
+
+  /// The last tile reaches back to have as many rows as the others; `first` is its first row that is new.
+  Status run(int64_t i, std::vector<FeatureValue>& outputs) const {
+    const int64_t first = first_row(i), from = std::min(first, rows_ - tile_);
+    auto session = MOKA_TRY(model_.acquire(types_));
+    Status status = [&]() -> Status {
+      for (size_t k = 0; k < inputs_.size(); k++)
+        session->frame->set_input(
+            k, inputs_[k].column == nullptr
+                   ? MOKA_TRY(api::bind_default(*inputs_[k].feature, types_[k], *session, k))
+                   : MOKA_TRY(bind(*inputs_[k].feature, types_[k], *inputs_[k].column, from, *session, k)));
+      MOKA_TRY(session->frame->run());
+      for (size_t k = 0; k < outputs.size(); k++) copy_rows(session->frame->output(k), first - from, first, outputs[k]);
+      return {};
+    }();
+    model_.release(std::move(session));
+    return status;
+  }
+  Result<std::vector<FeatureValue>> new_outputs() const {
+    const std::shared_ptr<const plan::Plan> plan = MOKA_TRY(model_.plan(types_));
+    std::vector<FeatureValue> out;
+    for (int place : plan->outputs) {
+      const ir::Type& type = plan->places[static_cast<size_t>(place)].type;
+      if (!type.is_tensor() || type.rank() == 0 || type.shape()[0] != tile_)
+        return fail(ErrorCode::unsupported, "an output without rows");
+      out.push_back(MOKA_TRY(new_column(type, rows_)));
+    }
+    return out;
+  }
+
+ private:
+  struct Input {
+    const FeatureDescription* feature;
+    const FeatureValue* column;  ///< nullptr: the default
+  };
+  const runtime::Model& model_;
+  const Features& columns_;
+  int64_t rows_, tile_;
+  std::vector<Input> inputs_;
+  std::vector<ir::Type> types_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const runtime::Model>> Model::Impl::rows_model() const {
+  return variants.get({false, false, true, {}}, [&]() -> api::Variants::Made {
+    runtime::CompileOptions options = compile_options;
+    options.plan.threads = 1;  // tiles are divided among the threads
+    import::ImportedModel again = MOKA_TRY(source->import({compile_options.plan.budget, false, false, true}));
+    return std::shared_ptr<const runtime::Model>(MOKA_TRY(runtime::Model::compile(std::move(again), options)));
+  });
+}
+
+Features Model::predict_rows(const Features& columns) const {
+  const import::FunctionDescription& f = impl_->model->function();
+  const int64_t rows = api::unwrap(count_rows(columns));
+  for (const auto& [name, column] : columns)
+    if (std::none_of(f.inputs.begin(), f.inputs.end(), [&n = name](const auto& x) { return x.name == n; }))
+      throw Exception(ErrorKind::invalid_argument, cat("column '", name, "': not an input of the model"));
+  Features out;
+  if (const auto takes_rows = impl_->rows_model(); takes_rows.ok()) {
+    const int threads = std::max(1, impl_->model->plan_options().threads);
+    Tiles tiles(*takes_rows.value(), columns, rows, threads);
+    api::unwrap(tiles.set_up());
+    if (auto made = tiles.new_outputs(); made.ok()) {
+      std::vector<FeatureValue> outputs = std::move(made).value();
+      std::vector<Status> results(static_cast<size_t>(tiles.count()));
+      kernel::place_workers(impl_->configuration.processors);
+      kernel::parallel_for(threads, tiles.count(),
+                           [&](int64_t i, int) { results[static_cast<size_t>(i)] = tiles.run(i, outputs); });
+      const auto failed = std::find_if(results.begin(), results.end(), [](const Status& s) { return !s.ok(); });
+      if (failed == results.end()) {
+        for (size_t i = 0; i < outputs.size(); i++) out[f.outputs[i].name] = std::move(outputs[i]);
+        return out;
+      }
+      // One of the tile's rows is to blame: predicting them one by one tells which.
+      const int64_t tile = failed - results.begin();
+      for (int64_t r = tiles.first_row(tile); r < std::min(rows, tiles.first_row(tile + 1)); r++) {
+        Features ignored;
+        Status status = impl_->predict(row_of(f, columns, r), ignored, {}, nullptr, nullptr);
+        if (!status.ok()) api::raise(std::move(status).error().in(cat("row ", r)));
+      }
+      api::raise(failed->error());
+    }
+  }
+  const std::vector<FeatureValue> labels = labels_of(impl_->model->description());
+  std::vector<Column> collected;
+  for (const auto& x : f.outputs) collected.emplace_back(x.name, rows, labels);
+  constexpr int64_t kAtOnce = 256;
+  for (int64_t first = 0; first < rows; first += kAtOnce) {
+    std::vector<Features> some;
+    for (int64_t r = first; r < std::min(rows, first + kAtOnce); r++) some.push_back(row_of(f, columns, r));
+    const std::vector<Features> results = predict_batch(some);
+    for (size_t i = 0; i < results.size(); i++)
+      for (size_t k = 0; k < collected.size(); k++)
+        api::unwrap(collected[k].set(first + static_cast<int64_t>(i), results[i].at(f.outputs[k].name)));
+  }
+  for (size_t k = 0; k < collected.size(); k++) out[f.outputs[k].name] = collected[k].take();
+  return out;
+}
+
+}  // namespace moka

@@ -1,0 +1,324 @@
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "devices/cpu/kernels/family.h"
+
+/// Ensembles of trees. Every branch becomes "x < threshold": `<=` takes the next number, `>` and `>=` exchange the
+/// children, and a branch that rounds x to float32 first takes the lowest double that rounds to its threshold. The
+/// children of a node lie side by side: a step is a comparison and an addition. Walks of several rows, or of several
+/// trees for a single row, run at the same time.
+namespace moka::devices::cpu {
+
+namespace {
+
+enum Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, leaf };
+
+/// A leaf's `first` is itself, and its threshold is infinite.
+template <class T>
+struct Node {
+  T threshold;
+  int32_t feature;
+  int32_t first;  ///< the child where x < threshold; the other one follows
+};
+
+struct Leaf {
+  int32_t begin = 0, end = 0;  ///< of the leaf's values
+};
+
+/// What is packed for all plans of a model, by node but for the roots.
+template <class T>
+struct Forest {
+  Node<T>* nodes;
+  double* value;  ///< where each leaf has at most one value, of the one output; else null
+  Leaf* leaves;   ///< else
+  int32_t* roots;
+  uint8_t* missing_first;  ///< a NaN goes to `first`
+  int64_t trees;
+
+  Forest(std::byte* at, int64_t node_count, int64_t tree_count, bool one_value) : trees(tree_count) {
+    static_assert(sizeof(double) == sizeof(Leaf));
+    nodes = reinterpret_cast<Node<T>*>(at);
+    at += static_cast<size_t>(node_count) * sizeof(Node<T>);
+    at += (8 - reinterpret_cast<uintptr_t>(at) % 8) % 8;
+    value = one_value ? reinterpret_cast<double*>(at) : nullptr;
+    leaves = one_value ? nullptr : reinterpret_cast<Leaf*>(at);
+    at += static_cast<size_t>(node_count) * sizeof(Leaf);
+    roots = reinterpret_cast<int32_t*>(at);
+    missing_first = reinterpret_cast<uint8_t*>(roots + tree_count);
+  }
+  static size_t bytes(int64_t node_count, int64_t tree_count) {
+    return static_cast<size_t>(node_count) * (sizeof(Node<T>) + sizeof(Leaf) + 1) +
+           static_cast<size_t>(tree_count) * sizeof(int32_t) + 8;
+  }
+};
+
+constexpr int64_t kWalks = 8;   // at the same time
+constexpr int64_t kRows = 256;  // of a tile: they stay in the first cache while the trees are read
+
+/// The leaf of each walk: walk i begins at node[i] and reads x + i * step.
+template <class T, bool kMissing>
+inline void walk(const Forest<T>& f, const T* x, int64_t step, int32_t (&node)[kWalks]) {
+  const Node<T>* nodes = f.nodes;
+  for (int32_t moved = 1; moved != 0;) {
+    moved = 0;
+    for (int64_t i = 0; i < kWalks; i++) {
+      const Node<T>& n = nodes[node[i]];
+      const T v = x[i * step + n.feature];
+      bool first = v < n.threshold;
+      if (kMissing) first |= v != v && f.missing_first[node[i]] != 0;
+      const int32_t next = n.first + static_cast<int32_t>(!first);
+      moved |= next ^ node[i];
+      node[i] = next;
+    }
+  }
+}
+
+struct Arguments {
+  const int32_t* leaf_index;
+  const double* leaf_value;
+  const double* base;
+  int64_t outputs, features;
+};
+
+template <class T>
+void add(const Forest<T>& f, int32_t node, const Arguments& a, double* y) {
+  if (f.value != nullptr) {
+    y[0] += f.value[node];
+    return;
+  }
+  const Leaf& l = f.leaves[node];
+  for (int32_t i = l.begin; i < l.end; i++) y[a.leaf_index[i]] += a.leaf_value[i];
+}
+
+template <class T, bool kMissing>
+void predict(const Forest<T>& f, const T* x, int64_t rows, const Arguments& a, double* y) {
+  for (int64_t r = 0; r < rows; r++) std::copy_n(a.base, a.outputs, y + r * a.outputs);
+  int32_t node[kWalks];
+  const int64_t whole = rows / kWalks * kWalks;
+  if (whole > 0)
+    for (int64_t t = 0; t < f.trees; t++)
+      for (int64_t r = 0; r < whole; r += kWalks) {
+        std::fill_n(node, kWalks, f.roots[t]);
+        walk<T, kMissing>(f, x + r * a.features, a.features, node);
+        for (int64_t i = 0; i < kWalks; i++) add(f, node[i], a, y + (r + i) * a.outputs);
+      }
+  for (int64_t r = whole; r < rows; r++)
+    for (int64_t t = 0; t < f.trees; t += kWalks) {
+      const int64_t count = std::min(kWalks, f.trees - t);
+      for (int64_t i = 0; i < kWalks; i++) node[i] = f.roots[t + std::min(i, count - 1)];
+      walk<T, kMissing>(f, x + r * a.features, 0, node);
+      for (int64_t i = 0; i < count; i++) add(f, node[i], a, y + r * a.outputs);
+    }
+}
+
+/// x as T. Infinities become the greatest finite numbers, which are on the same side of every threshold and below that
+/// of a leaf. Returns whether any is NaN.
+template <class T>
+bool narrow(const double* x, int64_t count, T* to) {
+  constexpr T most = std::numeric_limits<T>::max();
+  bool missing = false;
+  for (int64_t i = 0; i < count; i++) {
+    const T v = static_cast<T>(x[i]);
+    missing |= v != v;
+    to[i] = v > most ? most : v < -most ? -most : v;
+  }
+  return missing;
+}
+
+/// The lowest double that rounds to `t` or above.
+double rounds_up_to(float t) {
+  const float below = std::nextafter(t, -std::numeric_limits<float>::infinity());
+  const double middle = (static_cast<double>(below) + static_cast<double>(t)) / 2;
+  return static_cast<float>(middle) >= t ? middle : std::nextafter(middle, std::numeric_limits<double>::infinity());
+}
+
+/// The operation's constants.
+struct Source {
+  const uint8_t *mode, *missing_true, *single;
+  const int32_t *feature, *on_true, *on_false;
+  const double *threshold, *leaf_value;
+  std::span<const int32_t> roots;
+  int64_t nodes;
+};
+
+constexpr std::string_view kPrepared[] = {"mode",    "missing_true", "single",    "feature",
+                                          "on_true", "on_false",     "threshold", "roots"};
+
+/// `view(name)`: the constant of that name.
+template <class View>
+Source source_of(const View& view) {
+  const ir::TensorView &mode = view("mode"), &roots = view("roots");
+  return {mode.template as<uint8_t>(),
+          view("missing_true").template as<uint8_t>(),
+          view("single").template as<uint8_t>(),
+          view("feature").template as<int32_t>(),
+          view("on_true").template as<int32_t>(),
+          view("on_false").template as<int32_t>(),
+          view("threshold").template as<double>(),
+          view("leaf_value").template as<double>(),
+          {roots.template as<int32_t>(), static_cast<size_t>(roots.count())},
+          mode.count()};
+}
+
+/// The threshold of branch `i` as T, for "x < threshold"; infinite where it has none.
+template <class T>
+T threshold_of(const Source& s, int64_t i) {
+  const bool inclusive = s.mode[i] == less_equal || s.mode[i] == greater;
+  if constexpr (std::is_same_v<T, double>) {
+    if (s.single[i] != 0) {
+      const auto t = static_cast<float>(s.threshold[i]);
+      return rounds_up_to(inclusive ? std::nextafter(t, std::numeric_limits<float>::infinity()) : t);
+    }
+  }
+  const T t = static_cast<T>(s.threshold[i]);
+  return inclusive ? std::nextafter(t, std::numeric_limits<T>::infinity()) : t;
+}
+
+/// Lays out one tree from node `end` on, level by level.
+template <class T>
+void append_tree(const Source& s, int32_t root, int32_t& end, Forest<T>& f) {
+  struct Pending {
+    int32_t from, to;
+  };
+  std::vector<Pending> level{{root, end++}}, next;
+  for (; !level.empty(); level.swap(next), next.clear())
+    for (const auto [from, to] : level) {
+      if (s.mode[from] == leaf) {
+        f.nodes[to] = {std::numeric_limits<T>::infinity(), 0, to};
+        f.missing_first[to] = 1;
+        const Leaf l{s.on_true[from], s.on_false[from]};
+        if (f.value != nullptr)
+          f.value[to] = l.end > l.begin ? s.leaf_value[l.begin] : 0;
+        else
+          f.leaves[to] = l;
+        continue;
+      }
+      const bool exchanged = s.mode[from] == greater || s.mode[from] == greater_equal;
+      f.nodes[to] = {threshold_of<T>(s, from), s.feature[from], end};
+      f.missing_first[to] = static_cast<uint8_t>((s.missing_true[from] != 0) != exchanged);
+      next.push_back({exchanged ? s.on_false[from] : s.on_true[from], end});
+      next.push_back({exchanged ? s.on_true[from] : s.on_false[from], end + 1});
+      end += 2;
+    }
+}
+
+/// What keeps branches from being comparisons with finite thresholds; empty: nothing.
+std::string refusal_of(const Source& s) {
+  constexpr double most = std::numeric_limits<float>::max();
+  for (int64_t i = 0; i < s.nodes; i++) {
+    if (s.mode[i] == leaf) continue;
+    if (s.mode[i] == equal || s.mode[i] == not_equal) return "branches that test for equality";
+    const double bound = s.single[i] != 0 ? most : std::numeric_limits<double>::max();
+    if (!(std::abs(s.threshold[i]) < bound)) return "thresholds that are not finite";
+  }
+  return {};
+}
+
+/// How many nodes the trees have; nothing where a node belongs to two, which no importer makes.
+std::optional<int64_t> nodes_of_forest(const Source& s) {
+  std::vector<uint8_t> seen(static_cast<size_t>(s.nodes));
+  int64_t count = 0;
+  const auto once = [&](int32_t i) { return ++count, std::exchange(seen[static_cast<size_t>(i)], 1) == 0; };
+  for (const int32_t r : s.roots)
+    if (!once(r)) return std::nullopt;
+  for (int64_t i = 0; i < s.nodes; i++)
+    if (seen[static_cast<size_t>(i)] != 0 && s.mode[i] != leaf && (!once(s.on_true[i]) || !once(s.on_false[i])))
+      return std::nullopt;
+  return count;
+}
+
+/// The number of rows and what one of them has.
+struct Table {
+  int64_t rows, features, outputs;
+};
+
+template <class T>
+void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes, KernelChoice& c) {
+  bool one_value = table.outputs == 1;
+  for (int64_t i = 0; i < s.nodes; i++) one_value &= s.mode[i] != leaf || s.on_false[i] - s.on_true[i] <= 1;
+  const auto trees = static_cast<int64_t>(s.roots.size());
+  std::vector<std::pair<std::string_view, int>> at;
+  for (std::string_view name : {"mode", "missing_true", "single", "feature", "on_true", "on_false", "threshold",
+                                "roots", "leaf_value", "leaf_index", "base", "x"})
+    at.emplace_back(name, m.call.arg_index(name));
+  const auto index_of = [&](std::string_view name) {
+    return std::find_if(at.begin(), at.end(), [&](const auto& a) { return a.first == name; })->second;
+  };
+  c.in_prepare_only.resize(m.call.all_args().size());
+  for (std::string_view name : kPrepared) c.in_prepare_only[static_cast<size_t>(index_of(name))] = true;
+  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
+  c.prepare = [packed, at, nodes, trees, one_value](kernel::PrepareContext& context) -> Status {
+    std::vector<std::pair<std::string_view, ir::TensorView>> values;
+    for (const auto& [name, index] : at)
+      if (name != "x") values.emplace_back(name, MOKA_TRY(context.constant(index)));
+    const Source source = source_of([&](std::string_view name) -> const ir::TensorView& {
+      return std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; })->second;
+    });
+    const int threshold =
+        std::find_if(at.begin(), at.end(), [](const auto& a) { return a.first == "threshold"; })->second;
+    *packed = MOKA_TRY(context.pack(threshold, cat("trees", sizeof(T)), Forest<T>::bytes(nodes, trees),
+                                    [&](const ir::TensorView&, std::byte* to) -> Status {
+                                      Forest<T> f(to, nodes, trees, one_value);
+                                      int32_t end = 0;
+                                      for (int64_t t = 0; t < trees; t++) {
+                                        f.roots[t] = end;
+                                        append_tree(source, source.roots[static_cast<size_t>(t)], end, f);
+                                      }
+                                      return {};
+                                    }));
+    return {};
+  };
+  c.tiles = (table.rows + kRows - 1) / kRows;
+  c.thread_scratch = static_cast<size_t>(std::min(table.rows, kRows) * table.features) * sizeof(T);
+  c.run = [packed, table, nodes, trees, one_value, x_at = static_cast<size_t>(index_of("x")),
+           base_at = static_cast<size_t>(index_of("base")), index_at = static_cast<size_t>(index_of("leaf_index")),
+           value_at = static_cast<size_t>(index_of("leaf_value"))](const KernelArgs& args) -> Status {
+    const Forest<T> f(const_cast<std::byte*>(packed->get()), nodes, trees, one_value);
+    const Arguments a{args.in[index_at].as<int32_t>(), args.in[value_at].as<double>(), args.in[base_at].as<double>(),
+                      table.outputs, table.features};
+    T* x = args.own<T>();
+    for (int64_t tile = args.begin; tile < args.end; tile++) {
+      const int64_t first = tile * kRows, count = std::min(kRows, table.rows - first);
+      double* y = args.out[0].as<double>() + first * table.outputs;
+      if (narrow(args.in[x_at].as<double>() + first * table.features, count * table.features, x))
+        predict<T, true>(f, x, count, a, y);
+      else
+        predict<T, false>(f, x, count, a, y);
+    }
+    return {};
+  };
+}
+
+Match match_trees(const MatchCall& m) {
+  const Source s = source_of([&](std::string_view name) -> const ir::TensorView& { return *m.call.value(name); });
+  const int64_t outputs = m.call.value("base")->count(), all = m.outputs[0].shape().count();
+  const int64_t x = m.call.shape("x").count();
+  if (all == 0 || x == 0) return Match::no("an empty array");
+  const Table table{all / outputs, x / (all / outputs), outputs};
+  if (std::string why = refusal_of(s); !why.empty()) return Match::no(why);
+  const std::optional<int64_t> nodes = nodes_of_forest(s);
+  if (!nodes) return Match::no("trees that share nodes");
+  KernelChoice c;
+  c.kernel = "cpu.ml.trees";
+  const double walks = static_cast<double>(s.roots.size()) * static_cast<double>(table.rows);
+  c.cost = cost_of(m, 32 * walks, 8.0 * static_cast<double>(all));
+  bool single = true;
+  for (int64_t i = 0; i < s.nodes; i++) single &= s.mode[i] == leaf || s.single[i] != 0;
+  if (single)
+    use<float>(m, s, table, *nodes, c);
+  else
+    use<double>(m, s, table, *nodes, c);
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+KernelFamily family_ml_trees() {
+  static const KernelDef defs[] = {{.name = "cpu.ml.trees", .ops = {"ml_tree_ensemble"}, .match = match_trees}};
+  return {200, defs};
+}
+
+}  // namespace moka::devices::cpu

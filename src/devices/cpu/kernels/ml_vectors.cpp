@@ -1,0 +1,251 @@
+#include <cmath>
+#include <limits>
+
+#include "devices/cpu/kernels/family.h"
+#include "devices/cpu/vector/doubles.h"
+
+/// Products and distances of rows with constant vectors, in double: linear models, support vector machines and nearest
+/// neighbours. The constant vectors are the columns of a packed matrix, so that several of them are summed at once and
+/// each sum keeps the order of the reference.
+namespace moka::devices::cpu {
+
+namespace {
+
+constexpr int64_t kRows = 32;  // of a tile
+
+/// Rows of x, and the length of each.
+struct Rows {
+  int64_t count, length;
+};
+
+/// `columns`: what the output has for each row.
+std::optional<Rows> rows_of(const MatchCall& m, int64_t columns) {
+  const int64_t y = m.outputs[0].shape().count(), x = m.call.shape("x").count();
+  if (y == 0 || x == 0 || columns == 0) return std::nullopt;
+  return Rows{y / columns, x / (y / columns)};
+}
+
+using Packed = std::shared_ptr<std::shared_ptr<const std::byte>>;
+const double* data_of(const Packed& p) { return reinterpret_cast<const double*>(p->get()); }
+size_t packed_bytes(int64_t depth, int64_t columns) {
+  return static_cast<size_t>(vector::groups_of(columns) * vector::kColumns * depth) * sizeof(double);
+}
+/// Where entry `k` of column `i` is.
+size_t packed_at(int64_t depth, int64_t k, int64_t i) {
+  return static_cast<size_t>((i / vector::kColumns * depth + k) * vector::kColumns + i % vector::kColumns);
+}
+
+/// Makes `c` call `run(first row, rows, thread's scratch)` for tiles of rows.
+template <class Run>
+void tile(KernelChoice& c, int64_t rows, Run run) {
+  c.tiles = (rows + kRows - 1) / kRows;
+  c.run = [rows, run](const KernelArgs& args) -> Status {
+    for (int64_t t = args.begin; t < args.end; t++) run(args, t * kRows, std::min(kRows, rows - t * kRows));
+    return {};
+  };
+}
+
+double sums_cost(const MatchCall& m, const Rows& rows, int64_t columns) {
+  const double sums = static_cast<double>(rows.count * columns);
+  return cost_of(m, 4 * sums * static_cast<double>(rows.length), 16 * sums);
+}
+
+Match match_linear(const MatchCall& m) {
+  const ir::TensorView& w = *m.call.value("weights");
+  const int64_t columns = w.shape[0], depth = w.shape[1];
+  const auto rows = rows_of(m, columns);
+  if (!rows || rows->length != depth) return Match::no("an empty array");
+  KernelChoice c;
+  c.kernel = "cpu.ml.linear";
+  c.cost = sums_cost(m, *rows, columns);
+  const int weights = m.call.arg_index("weights"), offsets = m.call.arg_index("offset");
+  const auto x_at = static_cast<size_t>(m.call.arg_index("x")), offset_at = static_cast<size_t>(offsets);
+  constexpr int64_t kFew = 8;  // columns that waste too much of a group
+  const bool few = columns < kFew;
+  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
+  if (!few) {
+    c.in_prepare_only.resize(m.call.all_args().size());
+    c.in_prepare_only[static_cast<size_t>(weights)] = true;
+    c.prepare = [packed, weights, columns, depth](kernel::PrepareContext& context) -> Status {
+      *packed = MOKA_TRY(context.pack(weights, "columns", packed_bytes(depth, columns),
+                                      [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                        auto* p = reinterpret_cast<double*>(to);
+                                        std::fill_n(p, packed_bytes(depth, columns) / sizeof(double), 0.0);
+                                        for (int64_t i = 0; i < columns; i++)
+                                          for (int64_t k = 0; k < depth; k++)
+                                            p[packed_at(depth, k, i)] = value.as<double>()[i * depth + k];
+                                        return {};
+                                      }));
+      return {};
+    };
+  }
+  tile(
+      c, rows->count, [=, weights_at = static_cast<size_t>(weights)](const KernelArgs& args, int64_t first, int64_t n) {
+        const vector::DoubleLoops& loops = vector::double_loops();
+        const double* x = args.in[x_at].as<double>() + first * depth;
+        const double* offset = args.in[offset_at].as<double>();
+        double* y = args.out[0].as<double>() + first * columns;
+        if (!few) loops.products(x, n, depth, data_of(packed), columns, y);
+        for (int64_t r = 0; r < n; r++)
+          for (int64_t i = 0; i < columns; i++) {
+            double& to = y[r * columns + i];
+            to = offset[i] + (few ? loops.dot(x + r * depth, args.in[weights_at].as<double>() + i * depth, depth) : to);
+          }
+      });
+  return Match::yes(std::move(c));
+}
+
+enum class KernelKind : uint8_t { linear, rbf, poly, sigmoid };
+
+Match match_svm(const MatchCall& m) {
+  const int64_t vectors = m.call.value("row_begin")->count() - 1, stored = m.call.value("values")->count();
+  const auto rows = rows_of(m, vectors);
+  if (!rows) return Match::no("an empty array");
+  constexpr int64_t kDensest = 4;  // times as many elements as the sparse vectors store
+  if (rows->length * vectors > kDensest * std::max<int64_t>(stored, 1)) return Match::no("sparse support vectors");
+  const std::string_view name = *m.call.text("kernel");
+  const KernelKind kind = name == "rbf"      ? KernelKind::rbf
+                          : name == "poly"   ? KernelKind::poly
+                          : name == "linear" ? KernelKind::linear
+                                             : KernelKind::sigmoid;
+  const double gamma = *m.call.number("gamma"), c0 = *m.call.number("c");
+  const auto degree = static_cast<double>(*m.call.integer("degree"));
+  KernelChoice c;
+  c.kernel = "cpu.ml.svm";
+  c.cost = sums_cost(m, *rows, vectors);
+  const int values = m.call.arg_index("values"), columns = m.call.arg_index("columns"),
+            begin = m.call.arg_index("row_begin");
+  const auto x_at = static_cast<size_t>(m.call.arg_index("x"));
+  const int64_t depth = rows->length;
+  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    const ir::TensorView at = MOKA_TRY(context.constant(columns)), from = MOKA_TRY(context.constant(begin));
+    *packed = MOKA_TRY(context.pack(values, cat("columns", depth), packed_bytes(depth, vectors),
+                                    [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                      auto* p = reinterpret_cast<double*>(to);
+                                      std::fill_n(p, packed_bytes(depth, vectors) / sizeof(double), 0.0);
+                                      for (int64_t i = 0; i < vectors; i++)
+                                        for (int64_t k = from.as<int64_t>()[i]; k < from.as<int64_t>()[i + 1]; k++)
+                                          p[packed_at(depth, at.as<int64_t>()[k], i)] = value.as<double>()[k];
+                                      return {};
+                                    }));
+    return {};
+  };
+  tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {
+    const vector::DoubleLoops& loops = vector::double_loops();
+    const double* x = args.in[x_at].as<double>() + first * depth;
+    double* y = args.out[0].as<double>() + first * vectors;
+    if (kind == KernelKind::rbf) {
+      loops.distances(x, n, depth, data_of(packed), vectors, y);
+      loops.exponentials(y, n * vectors, -gamma);
+      return;
+    }
+    loops.products(x, n, depth, data_of(packed), vectors, y);
+    const int64_t* from = args.in[static_cast<size_t>(begin)].as<int64_t>();
+    const int64_t* at = args.in[static_cast<size_t>(columns)].as<int64_t>();
+    const double* value = args.in[static_cast<size_t>(values)].as<double>();
+    for (int64_t r = 0; r < n; r++) {
+      const double* row = x + r * depth;
+      const bool finite = std::all_of(row, row + depth, [](double v) { return std::isfinite(v); });
+      for (int64_t i = 0; i < vectors; i++) {
+        double& to = y[r * vectors + i];
+        if (!finite) {  // zeros that a vector does not store are not multiplied
+          to = 0;
+          for (int64_t k = from[i]; k < from[i + 1]; k++) to += row[at[k]] * value[k];
+        }
+        if (kind == KernelKind::poly) to = std::pow(gamma * to + c0, degree);
+        if (kind == KernelKind::sigmoid) to = std::tanh(gamma * to + c0);
+      }
+    }
+  });
+  return Match::yes(std::move(c));
+}
+
+struct Neighbour {
+  double distance;
+  int64_t sample;
+  bool operator<(const Neighbour& o) const {
+    return distance < o.distance || (distance == o.distance && sample < o.sample);
+  }
+};
+
+/// The nearest of `count` samples, in ascending order.
+void nearest(const double* distance, int64_t count, Neighbour* out, int64_t k) {
+  int64_t have = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const double d = distance[i] == distance[i] ? distance[i] : std::numeric_limits<double>::infinity();
+    if (have == k && !(d < out[0].distance)) continue;
+    if (have == k) std::pop_heap(out, out + have--);
+    out[have++] = {d, i};
+    std::push_heap(out, out + have);
+  }
+  std::sort_heap(out, out + have);
+}
+
+Match match_neighbours(const MatchCall& m) {
+  const ir::TensorView& samples = *m.call.value("samples");
+  const int64_t count = samples.shape[0], depth = samples.shape[1], classes = *m.call.integer("classes");
+  const auto rows = rows_of(m, classes);
+  if (!rows || rows->length != depth) return Match::no("an empty array");
+  const int64_t k = std::min(*m.call.integer("k"), count);
+  const bool inverse = *m.call.text("weighting") == "inverse_distance";
+  KernelChoice c;
+  c.kernel = "cpu.ml.neighbours";
+  c.cost = sums_cost(m, *rows, count);
+  const int at = m.call.arg_index("samples");
+  const auto x_at = static_cast<size_t>(m.call.arg_index("x")),
+             labels_at = static_cast<size_t>(m.call.arg_index("labels"));
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(at)] = true;
+  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
+  c.prepare = [=](kernel::PrepareContext& context) -> Status {
+    *packed = MOKA_TRY(context.pack(
+        at, "columns", packed_bytes(depth, count), [&](const ir::TensorView& value, std::byte* to) -> Status {
+          auto* p = reinterpret_cast<double*>(to);
+          std::fill_n(p, packed_bytes(depth, count) / sizeof(double), 0.0);
+          for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < depth; j++)
+              p[packed_at(depth, j, i)] = static_cast<double>(value.as<float>()[i * depth + j]);
+          return {};
+        }));
+    return {};
+  };
+  constexpr int64_t kTogether = 4;  // rows whose distances are kept
+  const size_t distances = static_cast<size_t>(kTogether * count) * sizeof(double);
+  c.thread_scratch = distances + static_cast<size_t>(k) * sizeof(Neighbour);
+  tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {
+    const int64_t* labels = args.in[labels_at].as<int64_t>();
+    auto* distance = args.own<double>();
+    auto* near = reinterpret_cast<Neighbour*>(args.own(args.thread) + distances);
+    for (int64_t r = 0; r < n; r++) {
+      if (r % kTogether == 0)
+        vector::double_loops().distances(args.in[x_at].as<double>() + (first + r) * depth, std::min(kTogether, n - r),
+                                         depth, data_of(packed), count, distance);
+      nearest(distance + r % kTogether * count, count, near, k);
+      double* y = args.out[0].as<double>() + (first + r) * classes;
+      std::fill_n(y, classes, 0.0);
+      const bool hit = near[0].distance == 0;
+      double sum = 0;
+      for (int64_t i = 0; i < k; i++) {
+        const double weight = !inverse ? 1 : hit ? (near[i].distance == 0 ? 1 : 0) : 1 / std::sqrt(near[i].distance);
+        y[labels[near[i].sample]] += weight;
+        sum += weight;
+      }
+      for (int64_t i = 0; i < classes; i++) y[i] = sum > 0 ? y[i] / sum : 1.0 / static_cast<double>(classes);
+    }
+  });
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+KernelFamily family_ml_vectors() {
+  static const KernelDef defs[] = {
+      {.name = "cpu.ml.linear", .ops = {"ml_linear"}, .match = match_linear},
+      {.name = "cpu.ml.svm", .ops = {"ml_svm_kernel"}, .match = match_svm},
+      {.name = "cpu.ml.neighbours", .ops = {"ml_nearest_neighbors"}, .match = match_neighbours},
+  };
+  return {200, defs};
+}
+
+}  // namespace moka::devices::cpu

@@ -1,0 +1,12 @@
+#include "devices/cpu/vector/doubles.h"
+
+#include "devices/cpu/vector/choose.h"
+
+namespace moka::devices::cpu::vector {
+
+const DoubleLoops& double_loops() {
+  static const DoubleLoops& best = MOKA_FOR_ISA(double_loops)();
+  return best;
+}
+
+}  // namespace moka::devices::cpu::vector

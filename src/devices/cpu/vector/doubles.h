@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+/// Sums of doubles for classic models, compiled once for each instruction set.
+namespace moka::devices::cpu::vector {
+
+/// Columns of a packed matrix come in groups of this many, filled up with zeros: [group][depth][kColumns].
+constexpr int64_t kColumns = 32;
+constexpr int64_t groups_of(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
+
+struct DoubleLoops {
+  /// y[r * columns + i] = the sum over k of x[r * depth + k] * w[k, i], where `w` is packed.
+  void (*products)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
+  /// The same of (x[r * depth + k] - w[k, i])^2.
+  void (*distances)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
+  /// The sum over k of a[k] * b[k].
+  double (*dot)(const double* a, const double* b, int64_t count);
+  /// y[i] = exp(factor * y[i]), with a relative error of at most 1e-14. Results below 1e-307 become 0.
+  void (*exponentials)(double* y, int64_t count, double factor);
+};
+
+/// For this processor.
+const DoubleLoops& double_loops();
+
+const DoubleLoops& double_loops_base();
+const DoubleLoops& double_loops_avx2();
+const DoubleLoops& double_loops_avx512();
+
+}  // namespace moka::devices::cpu::vector

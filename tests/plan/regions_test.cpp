@@ -166,11 +166,11 @@ TEST(PlanCache, KnownPlansDoNotWaitForNewOnes) {
   PlanCache cache;
   const auto make = [] { return Result<std::shared_ptr<const Plan>>(std::make_shared<const Plan>()); };
   const PlanCache::Key known{ir::Type::tensor(ir::DType::fp32, {1})}, slow{ir::Type::tensor(ir::DType::fp32, {2})};
-  const auto first = cache.get(known, 8, make).value();
+  const auto first = cache.get(known, {}, make).value();
   std::promise<void> started, finish;
   auto making = std::async(std::launch::async, [&] {
     return cache
-        .get(slow, 8,
+        .get(slow, {},
              [&] {
                started.set_value();
                finish.get_future().wait();
@@ -179,8 +179,8 @@ TEST(PlanCache, KnownPlansDoNotWaitForNewOnes) {
         .value();
   });
   started.get_future().wait();
-  EXPECT_EQ(cache.get(known, 8, make).value(), first);
-  auto waiting = std::async(std::launch::async, [&] { return cache.get(slow, 8, make).value(); });
+  EXPECT_EQ(cache.get(known, {}, make).value(), first);
+  auto waiting = std::async(std::launch::async, [&] { return cache.get(slow, {}, make).value(); });
   finish.set_value();
   EXPECT_EQ(making.get(), waiting.get());
   EXPECT_EQ(cache.snapshot().size(), 2u);
@@ -189,10 +189,11 @@ TEST(PlanCache, KnownPlansDoNotWaitForNewOnes) {
 TEST(PlanCache, AFailureIsNotKept) {
   PlanCache cache;
   const PlanCache::Key key{ir::Type::tensor(ir::DType::fp32, {1})};
-  EXPECT_FALSE(cache.get(key, 8, [] { return Result<std::shared_ptr<const Plan>>(fail(ErrorCode::data, "no")); }).ok());
+  EXPECT_FALSE(
+      cache.get(key, {}, [] { return Result<std::shared_ptr<const Plan>>(fail(ErrorCode::data, "no")); }).ok());
   EXPECT_TRUE(cache.snapshot().empty());
   EXPECT_TRUE(
-      cache.get(key, 8, [] { return Result<std::shared_ptr<const Plan>>(std::make_shared<const Plan>()); }).ok());
+      cache.get(key, {}, [] { return Result<std::shared_ptr<const Plan>>(std::make_shared<const Plan>()); }).ok());
 }
 
 }  // namespace

@@ -13,14 +13,14 @@
 namespace moka {
 namespace {
 
-void compile(const format::ModelFile& file, const std::string& name, const std::string& destination) {
-  api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name)), destination));
+void compile(const format::ModelFile& file, const std::string& name, const std::string& destination, bool espresso) {
+  api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, espresso)), destination));
 }
 
 }  // namespace
 
-void compile_model(const std::string& path, const std::string& destination) {
-  compile(api::unwrap(format::open_model(path)), compiler::model_name(path), destination);
+void compile_model(const std::string& path, const std::string& destination, bool espresso) {
+  compile(api::unwrap(format::open_model(path)), compiler::model_name(path), destination, espresso);
 }
 
 void compile_model(const ModelAsset& asset, const std::string& destination) {
@@ -32,7 +32,7 @@ void compile_model(const ModelAssetView& asset, const std::string& destination) 
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
   compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
-          compiler::model_name(destination), destination);
+          compiler::model_name(destination), destination, false);
 }
 
 void decompile_model(const std::string& path, const std::string& destination) {

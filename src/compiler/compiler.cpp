@@ -30,6 +30,7 @@ struct Part {
   const format::ModelFile& file;
   Bytes specification;             ///< the model's own bytes
   ir::Program* program = nullptr;  ///< of an ML program, where it is imported already
+  bool espresso = true;            ///< whether neural networks are written as model.espresso.*
 };
 
 struct Compiled {
@@ -114,7 +115,8 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
   nlohmann::json structure = nlohmann::json::array();
   for (size_t i = 0; i < stages.size(); ++i) {
     const std::string name = cat("model", i);
-    Compiled child = MOKA_TRY_IN(compile_part({*stages[i].model, stages[i].file, specifications[i]}, depth + 1), name);
+    Compiled child = MOKA_TRY_IN(
+        compile_part({*stages[i].model, stages[i].file, specifications[i], nullptr, part.espresso}, depth + 1), name);
     for (auto& [file, bytes] : child.files) out.files[name + "/" + file] = std::move(bytes);
     out.files[name + "/coremldata.bin"] = Bytes::from(format::write_coremldata(child.data));
     out.data.target += cat(".", name, "v", child.data.version[0], ".", child.data.version[1], ".",
@@ -167,7 +169,7 @@ Result<Compiled> compile_part(const Part& part, int depth) {
     MOKA_TRY(compile_program(part, out));
   } else if (out.data.is_pipeline()) {
     MOKA_TRY(compile_pipeline(part, depth, out));
-  } else if (out.data.is_neural_network() && MOKA_TRY(compile_network(part, out))) {
+  } else if (out.data.is_neural_network() && part.espresso && MOKA_TRY(compile_network(part, out))) {
     add_network_facts(part.model, part.file, out.facts);
   } else {
     if (out.data.is_neural_network()) add_network_facts(part.model, part.file, out.facts);
@@ -184,13 +186,14 @@ Result<Compiled> compile_part(const Part& part, int depth) {
 
 }  // namespace moka::compiler
 
-Result<Files> compile(const format::ModelFile& file, const std::string& name) {
+Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
   if (file.compiled() != nullptr)
     return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
   // What cannot be imported cannot be loaded once it is compiled.
   import::ImportedModel imported = MOKA_TRY(import::import_model(file, {}));
   const bool program = file.spec().has_mlprogram();
-  Compiled out = MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr}, 0));
+  Compiled out =
+      MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr, espresso}, 0));
   out.facts.class_name = class_name(name);
   out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
   out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));

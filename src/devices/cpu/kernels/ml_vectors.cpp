@@ -101,6 +101,7 @@ Match match_svm(const MatchCall& m) {
   const int64_t vectors = m.call.value("row_begin")->count() - 1, stored = m.call.value("values")->count();
   const auto rows = rows_of(m, vectors);
   if (!rows) return Match::no("an empty array");
+  if (rows->count == 1) return Match::no("a single row");
   constexpr int64_t kDensest = 4;  // times as many elements as the sparse vectors store
   if (rows->length * vectors > kDensest * std::max<int64_t>(stored, 1)) return Match::no("sparse support vectors");
   const std::string_view name = *m.call.text("kernel");

@@ -2,42 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "runtime/cache_file.h"
+#include "runtime/machine_file.h"
 
 namespace moka::runtime {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kFormat = "moka kernel times";
-constexpr int kVersion = 1, kMaxDepth = 8, kMostThreads = 1 << 16;
-
-Result<Json> parse(std::string_view text) {
-  bool deep = false;
-  auto limit = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep |= depth > kMaxDepth;
-    return !deep;
-  };
-  Json root = Json::parse(text.begin(), text.end(), limit, false);
-  if (deep || !root.is_object()) return fail(ErrorCode::malformed, "no JSON object, or a damaged one");
-  if (auto it = root.find("format"); it == root.end() || *it != kFormat)
-    return fail(ErrorCode::malformed, "its format is not '", kFormat, "'");
-  if (auto it = root.find("version"); it == root.end() || !it->is_number_integer() || *it != kVersion)
-    return fail(ErrorCode::unsupported, "its version is not ", kVersion);
-  if (auto it = root.find("machines"); it == root.end() || !it->is_array())
-    return fail(ErrorCode::malformed, "it has no list 'machines'");
-  return root;
-}
-
-Result<std::string> text_of(const Json& object, const char* key) {
-  auto it = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || it == object.end() || !it->is_string())
-    return fail(ErrorCode::malformed, "no text '", key, "' where one is needed");
-  return it->get<std::string>();
-}
+constexpr MachineFormat kFormat{"moka kernel times", 1};
+constexpr int kMostThreads = 1 << 16;
 
 Result<plan::Measurement> entry_of(const Json& json) {
   plan::Measurement m;
@@ -83,7 +57,7 @@ Json to_json(const plan::Measurement& m) {
 /// An entry a line, so that people can read and compare files.
 std::string render(const Json& root) {
   auto text = [](const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  std::string out = cat("{\"format\": ", text(root["format"]), ", \"version\": ", kVersion, ", \"machines\": [");
+  std::string out = cat("{\"format\": ", text(root["format"]), ", \"version\": ", kFormat.version, ", \"machines\": [");
   bool first_section = true;
   for (const Json& section : root["machines"]) {
     out += cat(first_section ? "\n" : ",\n", "{\"processor\": ", text(section["processor"]),
@@ -103,15 +77,15 @@ std::string render(const Json& root) {
 
 Result<std::vector<plan::Measurement>> parse_kernel_cache(std::string_view text, const KernelMachine& machine,
                                                           int* others) {
-  const Json root = MOKA_TRY(parse(text));
+  const Json root = MOKA_TRY(parse_machine_file(text, kFormat));
   return entries_of(root, machine, others);
 }
 
 std::string merged_kernel_cache(std::string_view before, const KernelMachine& machine,
                                 std::span<const plan::Measurement> entries) {
-  Json root{{"format", kFormat}, {"version", kVersion}, {"machines", Json::array()}};
+  Json root{{"format", kFormat.name}, {"version", kFormat.version}, {"machines", Json::array()}};
   std::vector<plan::Measurement> kept;
-  if (auto parsed = parse(before); parsed.ok())
+  if (auto parsed = parse_machine_file(before, kFormat); parsed.ok())
     if (auto mine = entries_of(*parsed, machine, nullptr); mine.ok()) {
       kept = std::move(*mine);
       for (const Json& section : (*parsed)["machines"])

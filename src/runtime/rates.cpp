@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "runtime/cache_file.h"
+#include "runtime/machine_file.h"
 
 namespace moka::runtime {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kFormat = "moka unit rates";
-constexpr int kVersion = 1, kMaxDepth = 8;
+constexpr MachineFormat kFormat{"moka unit rates", 1};
 
 struct Field {
   const char* name;
@@ -35,30 +32,6 @@ Result<double> number_of(const Json& json, const char* key, bool may_be_zero) {
   if (!std::isfinite(v) || v < 0 || (v == 0 && !may_be_zero))
     return fail(ErrorCode::malformed, "'", key, "' must be a positive number, not ", v);
   return v;
-}
-
-Result<std::string> text_of(const Json& json, const char* key) {
-  const auto it = json.is_object() ? json.find(key) : json.end();
-  if (!json.is_object() || it == json.end() || !it->is_string())
-    return fail(ErrorCode::malformed, "no text '", key, "' where one is needed");
-  return it->get<std::string>();
-}
-
-Result<Json> parse(std::string_view text) {
-  bool deep = false;
-  auto limit = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep |= depth > kMaxDepth;
-    return !deep;
-  };
-  Json root = Json::parse(text.begin(), text.end(), limit, false);
-  if (deep || !root.is_object()) return fail(ErrorCode::malformed, "no JSON object, or a damaged one");
-  if (auto it = root.find("format"); it == root.end() || *it != kFormat)
-    return fail(ErrorCode::malformed, "its format is not '", kFormat, "'");
-  if (auto it = root.find("version"); it == root.end() || !it->is_number_integer() || *it != kVersion)
-    return fail(ErrorCode::unsupported, "its version is not ", kVersion);
-  if (auto it = root.find("machines"); it == root.end() || !it->is_array())
-    return fail(ErrorCode::malformed, "it has no list 'machines'");
-  return root;
 }
 
 Result<kernel::WorkRates> work_of(const Json& unit, const char* key) {
@@ -105,7 +78,7 @@ bool is_of(const Json& section, const RatesMachine& machine) {
 }  // namespace
 
 Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMachine& machine) {
-  const Json root = MOKA_TRY(parse(text));
+  const Json root = MOKA_TRY(parse_machine_file(text, kFormat));
   std::vector<KnownUnit> out;
   for (const Json& section : root["machines"]) {
     if (!is_of(section, machine)) continue;
@@ -117,12 +90,12 @@ Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMac
 }
 
 std::string merged_rates(std::string_view before, const RatesMachine& machine, std::span<const KnownUnit> units) {
-  Json root{{"format", kFormat}, {"version", kVersion}, {"machines", Json::array()}};
+  Json root{{"format", kFormat.name}, {"version", kFormat.version}, {"machines", Json::array()}};
   Json section{{"processor", machine.processor},
                {"build", machine.build},
                {"threads", machine.threads},
                {"units", Json::array()}};
-  if (auto parsed = parse(before); parsed.ok()) {
+  if (auto parsed = parse_machine_file(before, kFormat); parsed.ok()) {
     for (const Json& other : (*parsed)["machines"])
       if (other.is_object() && !is_of(other, machine) &&
           (other.value("processor", Json()) != machine.processor || other.value("build", Json()) == machine.build))

@@ -168,6 +168,17 @@ std::vector<std::byte> copy_bytes(const void* data, size_t size, const char* wha
   return {bytes.begin(), bytes.end()};
 }
 
+/// The parts of a model in memory; `bytes` copies each or refers to it.
+template <class Asset, class Bytes>
+Asset asset_of(Bytes bytes, const void* specification, size_t size, const moka_blob* blobs, size_t blob_count) {
+  Asset asset;
+  asset.specification = bytes(specification, size, "specification");
+  if (blob_count > 0) need(blobs, "blobs");
+  for (size_t i = 0; i < blob_count; i++)
+    asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] = bytes(blobs[i].data, blobs[i].size, "blob");
+  return asset;
+}
+
 void set(moka_features* features, const char* name, moka::FeatureValue value) {
   moka_features& f = need(features, "features");
   std::string_view key = need_text(name, "name");
@@ -223,12 +234,7 @@ moka_status moka_model_load_memory(const void* specification, size_t size, const
                                    const moka_configuration* configuration, moka_model** model) {
   return guarded([&] {
     need(model, "model");
-    moka::ModelAsset asset;
-    asset.specification = copy_bytes(specification, size, "specification");
-    if (blob_count > 0) need(blobs, "blobs");
-    for (size_t i = 0; i < blob_count; i++)
-      asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] =
-          copy_bytes(blobs[i].data, blobs[i].size, "blob");
+    auto asset = asset_of<moka::ModelAsset>(copy_bytes, specification, size, blobs, blob_count);
     hand_out(moka::Model::load(std::move(asset), to_configuration(configuration)), model);
   });
 }
@@ -237,12 +243,7 @@ moka_status moka_model_load_borrowed(const void* specification, size_t size, con
                                      const moka_configuration* configuration, moka_model** model) {
   return guarded([&] {
     need(model, "model");
-    moka::ModelAssetView asset;
-    asset.specification = bytes_at(specification, size, "specification");
-    if (blob_count > 0) need(blobs, "blobs");
-    for (size_t i = 0; i < blob_count; i++)
-      asset.blobs[std::string(need_text(blobs[i].name, "name of a blob"))] =
-          bytes_at(blobs[i].data, blobs[i].size, "blob");
+    auto asset = asset_of<moka::ModelAssetView>(bytes_at, specification, size, blobs, blob_count);
     hand_out(moka::Model::load(asset, to_configuration(configuration)), model);
   });
 }

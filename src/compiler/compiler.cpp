@@ -184,28 +184,6 @@ Result<Compiled> compile_part(const Part& part, int depth) {
   return out;
 }
 
-}  // namespace moka::compiler
-
-Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
-  if (file.compiled() != nullptr)
-    return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
-  // What cannot be imported cannot be loaded once it is compiled.
-  import::ImportedModel imported = MOKA_TRY(import::import_model(file, {}));
-  const bool program = file.spec().has_mlprogram();
-  Compiled out =
-      MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr, espresso}, 0));
-  out.facts.class_name = class_name(name);
-  out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
-  out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));
-  const bool package = file.container() == format::Container::mlpackage;
-  out.analytics.push_back(
-      {"SpecificationDetails", {{"modelHash", format::hash(file.raw())}, {"modelName", package ? "model" : name}}});
-  out.files["analytics/coremldata.bin"] = Bytes::from(format::write_analytics(out.analytics));
-  return std::move(out.files);
-}
-
-namespace {
-
 nlohmann::json parse(const Bytes& bytes) {
   auto text = bytes.text();
   return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
@@ -227,7 +205,25 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
   return metadata(as_described(file, description), facts);
 }
 
-}  // namespace
+}  // namespace moka::compiler
+
+Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
+  if (file.compiled() != nullptr)
+    return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
+  // What cannot be imported cannot be loaded once it is compiled.
+  import::ImportedModel imported = MOKA_TRY(import::import_model(file, {}));
+  const bool program = file.spec().has_mlprogram();
+  Compiled out =
+      MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr, espresso}, 0));
+  out.facts.class_name = class_name(name);
+  out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
+  out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));
+  const bool package = file.container() == format::Container::mlpackage;
+  out.analytics.push_back(
+      {"SpecificationDetails", {{"modelHash", format::hash(file.raw())}, {"modelName", package ? "model" : name}}});
+  out.files["analytics/coremldata.bin"] = Bytes::from(format::write_analytics(out.analytics));
+  return std::move(out.files);
+}
 
 Result<import::ModelDescription> interface_of(const format::ModelFile& file) {
   return as_described(file, MOKA_TRY(import::describe_model(file)));

@@ -109,8 +109,7 @@ void expect_none(const std::string& path, int threads) {
 }
 
 TEST_P(Allocation, NoneForModels) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   for (const char* name : {"image_nn/MNIST.mlmodel", "image_nn/TinyDrawingEmbedding.mlmodel", "pose/cpm_pose.mlmodel",
                            "basic_pitch/nmp.mlpackage", "silero_vad/silero-vad-unified-v6.0.0.mlpackage",
                            "silero_vad/unified_palette_4bit.mlpackage", "seq2seq_lstm/Es2EnCharEncoder.mlmodel",

@@ -27,8 +27,7 @@ void expect_same(const Features& a, const Features& b) {
 
 /// The items of a batch are what they are alone, to the bit, however many there are for the threads.
 TEST(Batch, EqualsSinglePredictions) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   for (int threads : {1, 2, 4}) {
     const Model m = load((*folder / "basic_pitch/nmp.mlpackage").string(), threads);
     std::vector<Features> in;

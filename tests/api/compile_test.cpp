@@ -39,8 +39,7 @@ void compile_and_compare(const fs::path& source) {
 class Compile : public testing::TestWithParam<const char*> {};
 
 TEST_P(Compile, ACompiledModelNeedsNoOtherFileAndPredictsTheSame) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "no folder of models";
+  MOKA_NEEDS_MODELS(models);
   compile_and_compare(*models / GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Models, Compile,
@@ -51,8 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Compile,
 
 // Batch norms are folded when the model is compiled, so what predicts the same is what Apple's compiler made of it.
 TEST(CompileModel, ANetworkPredictsAsCompiledByApple) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "no folder of models";
+  MOKA_NEEDS_MODELS(models);
   test::TemporaryFolder folder;
   const std::string compiled = (folder / "m.mlmodelc").string();
   compile_model((*models / "card_detector/SSDOcr.mlmodel").string(), compiled, true);
@@ -80,8 +78,7 @@ void decompile_and_compare(const fs::path& compiled) {
 }
 
 TEST(DecompileModel, PredictsTheSame) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "no folder of models";
+  MOKA_NEEDS_MODELS(models);
   decompile_and_compare(*models / "image_quality/ImageQualityCP20.mlmodelc");
   decompile_and_compare(*models / "card_detector/SSDOcr.mlmodelc");
   for (const char* source : {"sentiment_glm/SentimentPolarity.mlmodel", "random_forest/RandomForest.mlmodel",
@@ -130,8 +127,7 @@ TEST(ModelAssetView, LoadsAndCompilesWithoutACopy) {
 
 TEST(CompileModel, RefusesToOverwriteAndToCompileTwice) {
   test::TemporaryFolder folder;
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "no folder of models";
+  MOKA_NEEDS_MODELS(models);
   fs::path source = *models / "basic_pitch/nmp.mlpackage";
   fs::path compiled = folder / "m.mlmodelc";
   compile_model(source.string(), compiled.string());

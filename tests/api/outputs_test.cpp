@@ -120,8 +120,7 @@ TEST(Outputs, ManySelectionsAtOnce) {
 }
 
 TEST(Outputs, RealModelsShareTheirPackedWeights) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   const Model m = Model::load((*folder / "basic_pitch/nmp.mlpackage").string());
   const Features in = random_inputs(m.function(), 3), all = m.predict(in);
   const size_t packed = m.compute_plan(in).packed_bytes;

@@ -180,8 +180,7 @@ TEST(Intermediates, ShowEveryOperation) {
 }
 
 TEST(ComputePlan, NamesEveryOperationOnce) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   Model m = Model::load((*folder / "basic_pitch/nmp.mlpackage").string());
   ComputePlan p = m.compute_plan({}, true);
   EXPECT_FALSE(p.operations.empty());

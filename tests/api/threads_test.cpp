@@ -82,8 +82,7 @@ TEST(Threads, ProcessorsOfThoseThatHelp) {
 }
 
 TEST(Threads, OneModelManyThreads) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   for (int threads : {1, 2}) {
     std::vector<Task> one;
     one.push_back(task((*folder / "basic_pitch/nmp.mlpackage").string(), threads));
@@ -92,8 +91,7 @@ TEST(Threads, OneModelManyThreads) {
 }
 
 TEST(Threads, SeveralModelsAtOnce) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   std::vector<Task> tasks;
   for (const char* name : {"silero_vad/silero-vad-unified-v6.0.0.mlpackage", "image_nn/MNIST.mlmodel",
                            "dtln_aec/DTLN_AEC_128_Part1.mlpackage", "image_nn/TinyDrawingEmbedding.mlmodel"})

@@ -436,7 +436,7 @@ class Cache(Case):
 class Compile(Case):
     def source(self):
         if not MODELS.is_dir():
-            self.skipTest("models folder absent")
+            self.skipTest("no folder of published models: MOKA_TEST_MODELS names one")
         return MODELS / "silero_vad/silero-vad-encoder-v6.0.0.mlpackage"
 
     def test_the_compiled_model_is_in_the_folder(self):
@@ -471,7 +471,7 @@ class Compile(Case):
     def test_metadata(self):
         compiled = MODELS / "silero_vad/unified_int8.mlmodelc"
         if not MODELS.is_dir():
-            self.skipTest("models folder absent")
+            self.skipTest("no folder of published models: MOKA_TEST_MODELS names one")
         apples = json.loads((compiled / "metadata.json").read_text())
         for model in (compiled, compiled.with_suffix(".mlpackage")):
             self.assertEqual(json.loads(self.ends(0, "metadata", model).stdout), apples)
@@ -481,7 +481,7 @@ class Compile(Case):
 
     def test_decompile(self):
         if not MODELS.is_dir():
-            self.skipTest("models folder absent")
+            self.skipTest("no folder of published models: MOKA_TEST_MODELS names one")
         compiled, again = MODELS / "image_quality/ImageQualityCP20.mlmodelc", self.folder / "again.mlmodel"
         self.ends(0, "decompile", compiled, again)
         answers = [self.answer("predict", m, "-i", "random")["outputs"] for m in (compiled, again)]
@@ -547,7 +547,7 @@ class Examples(Case):
         self.assertEqual((ranked[0], sorted(ranked)), ("square", ["circle", "square", "triangle"]))
 
 
-@unittest.skipUnless(MODELS.is_dir(), "models folder absent")
+@unittest.skipUnless(MODELS.is_dir(), "no folder of published models: MOKA_TEST_MODELS names one")
 class RealModels(Case):
     def test_sleep_from_a_table(self):
         (self.folder / "nights.csv").write_text("wake,estimatedSleep,coffee\n6,8,2\n7,7,1\n")

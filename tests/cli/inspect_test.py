@@ -99,7 +99,7 @@ class Structure(Case):
         return self.affine()
 
 
-@unittest.skipUnless(MODELS.is_dir(), f"no folder of models at {MODELS}")
+@unittest.skipUnless(MODELS.is_dir(), "no folder of published models: MOKA_TEST_MODELS names one")
 class RealModels(Case):
     def test_every_model(self):
         models = sorted(p for p in MODELS.rglob("*") if re.fullmatch(r"\.mlmodel|\.mlpackage|\.mlmodelc", p.suffix)

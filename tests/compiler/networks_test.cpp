@@ -40,8 +40,7 @@ std::vector<float> floats(const Bytes& bytes, bool half) {
 class Networks : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    auto models = test::models_folder();
-    if (!models) GTEST_SKIP() << "models folder absent";
+    MOKA_NEEDS_MODELS(models);
     apple_ = *models / (std::string(GetParam()) + ".mlmodelc");
     auto file = format::open_model((*models / (std::string(GetParam()) + ".mlmodel")).string());
     ASSERT_TRUE(file.ok());
@@ -100,8 +99,7 @@ TEST_P(Networks, TheOtherFilesAreEqual) {
 }
 
 TEST(UpdatableNetworks, KeepTheirSpecification) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   const Bytes source = read(*models / "image_quality/ImageQualityCP20.mlmodel");
   // isUpdatable, field 10 of Model, is true.
   auto file = format::open_model_bytes(Bytes::from(std::string(source.text()) + "\x50\x01"), {});

@@ -69,8 +69,7 @@ void expect_same_data(const Bytes& ours, const std::string& apple) {
 class Programs : public testing::TestWithParam<const char*> {};
 
 TEST_P(Programs, AreWhatApplesCompilerWrites) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   Pair pair = compile_pair(*models, GetParam(), ".mlpackage");
   EXPECT_EQ(lines(pair.ours.at("model.mil").text()), lines(read(pair.apple / "model.mil")));
   EXPECT_EQ(pair.ours.at("weights/weight.bin").text(), read(pair.apple / "weights/weight.bin"));
@@ -83,8 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Pairs, Programs,
                                          "silero_vad/unified_palette_4bit"));
 
 TEST(Compiler, TheSameModelGivesTheSameBytes) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   for (const char* name : {"silero_vad/silero-vad-encoder-v6.0.0.mlpackage", "glm_sleep/SleepCalculator.mlmodel"}) {
     auto file = format::open_model((*models / name).string());
     ASSERT_TRUE(file.ok());
@@ -97,8 +95,7 @@ TEST(Compiler, TheSameModelGivesTheSameBytes) {
 
 // The text that Apple's compiler gives TransposeEncoder.mlmodelc, of the models folder's compiled_weightless.
 TEST(Compiler, FlexibleInputsAreNamedInTheText) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   auto file = format::open_model((*models / "silero_vad/silero-vad-encoder-v6.0.0.mlpackage").string());
   ASSERT_TRUE(file.ok());
   auto files = compile(*file, "encoder");
@@ -115,8 +112,7 @@ TEST(Compiler, FlexibleInputsAreNamedInTheText) {
 }
 
 TEST(Compiler, PipelinesHaveTheirModelsInFolders) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   auto file = format::open_model((*models / "sentiment_glm/SentimentPolarity.mlmodel").string());
   ASSERT_TRUE(file.ok());
   auto files = compile(*file, "SentimentPolarity");

@@ -1,19 +1,16 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "demo/notes.h"
 #include "io/npy.h"
 #include "io/sound.h"
+#include "models_folder.h"
 
 namespace demo {
 namespace {
 
-std::filesystem::path folder() {
-  const char* chosen = std::getenv("MOKA_TEST_MODELS");
-  return std::filesystem::path(chosen ? chosen : MOKA_TEST_MODELS) / "basic_pitch";
-}
+std::filesystem::path folder() { return moka::test::models_path() / "basic_pitch"; }
 
 Matrix matrix(const std::filesystem::path& path) {
   const auto array = moka::io::read_npy(path);
@@ -24,7 +21,7 @@ Matrix matrix(const std::filesystem::path& path) {
 // The notes that the package's own decoder (basic-pitch 0.4.0) finds in its recorded outputs.
 TEST(Recording, NotesOfTheRecordedOutputs) {
   const auto outputs = folder() / "expected_plain";
-  if (!std::filesystem::exists(outputs)) GTEST_SKIP() << "models folder absent";
+  if (!std::filesystem::exists(outputs)) GTEST_SKIP() << moka::test::kNoModels;
   const auto notes =
       find_frame_notes(matrix(outputs / "vocadito_10_note.npy"), matrix(outputs / "vocadito_10_onset.npy"));
   const std::vector<FrameNote> want = {
@@ -46,7 +43,7 @@ TEST(Recording, NotesOfTheRecordedOutputs) {
 
 TEST(Recording, SoundIsCutIntoSixWindows) {
   const auto path = folder() / "vocadito_10.wav";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "models folder absent";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << moka::test::kNoModels;
   const auto audio = moka::io::resample(moka::io::mix_to_mono(moka::io::read_sound(path)), kSampleRate);
   EXPECT_EQ(audio.samples.size(), 200607u);
   EXPECT_EQ(windows(audio.samples).size(), 6u);

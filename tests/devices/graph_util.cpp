@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "build_op.h"
 #include "devices/cpu/device.h"
 #include "devices/reference/device.h"
 #include "ir/op_def.h"
@@ -37,18 +38,12 @@ Value* Graph::constant(Tensor value) {
 }
 
 Value* Graph::op(std::string_view name, std::vector<NamedArg> args) {
-  auto v = builder_.op(name, std::move(args));
-  EXPECT_TRUE(v.ok()) << v.error().to_string();
-  return v.ok() ? *v : nullptr;
+  const std::vector<Value*> made = ops(name, std::move(args));
+  return made.empty() ? nullptr : made[0];
 }
 
 std::vector<Value*> Graph::ops(std::string_view name, std::vector<NamedArg> args) {
-  auto made = builder_.append({name, std::move(args), {}, {}, {}});
-  EXPECT_TRUE(made.ok()) << made.error().to_string();
-  std::vector<Value*> out;
-  if (made.ok())
-    for (size_t i = 0; i < (*made)->output_count(); i++) out.push_back((*made)->output(i));
-  return out;
+  return build_op(builder_, name, std::move(args));
 }
 
 plan::PlanOptions options(bool cpu, int threads) {

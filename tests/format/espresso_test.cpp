@@ -275,8 +275,7 @@ TEST(Espresso, DeepAndLargeJson) {
 
 // The specification and what Apple's compiler made of it.
 TEST(Espresso, ACompiledModelIsItsSource) {
-  auto models = test::models_folder();
-  if (!models) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   auto source = open_model(*models / "image_quality/ImageQualityCP20.mlmodel");
   auto compiled = open_model(*models / "image_quality/ImageQualityCP20.mlmodelc");
   ASSERT_TRUE(source.ok()) << source.error().to_string();

@@ -13,13 +13,6 @@ namespace moka::test {
 
 namespace fs = std::filesystem;
 
-std::optional<fs::path> models_folder() {
-  const char* env = std::getenv("MOKA_TEST_MODELS");
-  fs::path folder = env && *env ? env : MOKA_TEST_MODELS;
-  if (!fs::is_directory(folder)) return std::nullopt;
-  return folder;
-}
-
 std::vector<fs::path> find_models(const fs::path& folder) {
   std::vector<fs::path> out;
   for (auto it = fs::recursive_directory_iterator(folder); it != fs::recursive_directory_iterator(); ++it) {

@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "models_folder.h"
 #include "temporary_folder.h"
 
 namespace moka::test {
-
-/// The folder of real models, or nothing where it is absent.
-std::optional<std::filesystem::path> models_folder();
 
 /// Every model below `folder`: .mlmodel files, .mlpackage and .mlmodelc folders, .mlmodel.gz files; sorted.
 std::vector<std::filesystem::path> find_models(const std::filesystem::path& folder);

@@ -13,11 +13,9 @@ namespace moka::format {
 namespace {
 
 namespace fs = std::filesystem;
-using test::models_folder;
 
-#define MODELS_OR_SKIP()                               \
-  auto folder = models_folder();                       \
-  if (!folder) GTEST_SKIP() << "models folder absent"; \
+#define MODELS_OR_SKIP()     \
+  MOKA_NEEDS_MODELS(folder); \
   const fs::path& models = *folder
 
 Result<ModelFile> open(const fs::path& path) {

@@ -125,7 +125,7 @@ class Generate(unittest.TestCase):
         self.assertIn("@property (readwrite, nonatomic, nullable, strong) NSNumber *maybe;", header)
         self.assertIn('@"quo\\"ted \\\\(name)"', source)
 
-    @unittest.skipUnless(shutil.which("clang") and MODELS.is_dir(), "clang or the folder of models is absent")
+    @unittest.skipUnless(shutil.which("clang") and MODELS.is_dir(), "no clang, or no folder of published models: MOKA_TEST_MODELS names one")
     def test_real_models_compile(self):
         for name in ("card_detector/SSDOcr.mlmodelc", "silero_vad/silero-vad-unified-v6.0.0.mlpackage",
                      "image_nn/MNIST.mlmodel", "sentiment_glm/SentimentPolarity.mlmodel", "random_forest/RandomForest.mlmodel"):

@@ -10,7 +10,7 @@ namespace {
 
 Result<std::string> model_bytes(const std::string& name, const Json& golden) {
   if (!golden.contains("model")) return read_file(golden_folder() + "/" + name + ".mlmodel");
-  return gunzip(models_folder() + "/" + golden["model"].get<std::string>());
+  return gunzip(models_path() / golden["model"].get<std::string>());
 }
 
 class ClassicGolden : public testing::TestWithParam<std::string> {};
@@ -19,8 +19,7 @@ TEST_P(ClassicGolden, PredictsAsTheSourceFramework) {
   auto text = read_file(golden_folder() + "/" + GetParam() + ".json");
   ASSERT_TRUE(text.ok()) << text.error().to_string();
   Json golden = Json::parse(*text);
-  if (golden.contains("model") && !std::filesystem::exists(models_folder()))
-    GTEST_SKIP() << "models folder absent: " << models_folder();
+  if (golden.contains("model") && !models_folder()) GTEST_SKIP() << kNoModels;
   auto bytes = model_bytes(GetParam(), golden);
   ASSERT_TRUE(bytes.ok()) << bytes.error().to_string();
   auto model = import_bytes(*bytes);

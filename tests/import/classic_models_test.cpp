@@ -13,11 +13,9 @@ namespace {
 
 class ClassicModels : public testing::Test {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(models_folder())) GTEST_SKIP() << "models folder absent: " << models_folder();
-  }
+  void SetUp() override { MOKA_NEEDS_MODELS(models); }
   static std::string bytes(const std::string& path) {
-    auto b = read_file(models_folder() + "/" + path);
+    auto b = read_file(models_path() / path);
     EXPECT_TRUE(b.ok()) << path;
     return b.ok() ? *b : std::string();
   }
@@ -148,7 +146,7 @@ TEST_F(ClassicModels, OneHotSimpleIsItsTable) {
 TEST_F(ClassicModels, BoostedTreesGiveTheRecordedScores) {
   for (const std::string name :
        {"1000_numeric_items_no_context_small_binary_reward", "2_numeric_items_no_context_binary_reward"}) {
-    std::string folder = models_folder() + "/boosted_trees/synthetic_models/" + name;
+    const std::string folder = models_path() / "boosted_trees/synthetic_models" / name;
     auto bytes = gunzip(folder + "/model.mlmodel.gz");
     ASSERT_TRUE(bytes.ok());
     auto model = import_bytes(*bytes);

@@ -19,11 +19,6 @@ using ir::RuntimeValue;
 using ir::Tensor;
 using ir::Type;
 
-std::string models_folder() {
-  const char* set = std::getenv("MOKA_TEST_MODELS");
-  return set != nullptr ? set : MOKA_TEST_MODELS;
-}
-
 std::string golden_folder() { return MOKA_CLASSIC_GOLDEN; }
 
 Result<std::string> read_file(const std::string& path) {

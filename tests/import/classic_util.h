@@ -6,13 +6,13 @@
 
 #include "import/importer.h"
 #include "ir/evaluate.h"
+#include "models_folder.h"
 
 namespace moka::test {
 
 /// Values of features, as tests/golden/classic_truth.py writes them.
 using Json = nlohmann::json;
 
-std::string models_folder();
 std::string golden_folder();
 Result<std::string> read_file(const std::string& path);
 /// The bytes of a gzip file.

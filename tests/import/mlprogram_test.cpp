@@ -13,6 +13,7 @@
 #include "ir/text_printer.h"
 #include "ir/text_reader.h"
 #include "ir/verifier.h"
+#include "models_folder.h"
 
 namespace moka::import {
 namespace {
@@ -20,16 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace ir;
 
-fs::path models() {
-  const char* chosen = std::getenv("MOKA_TEST_MODELS");
-  return chosen != nullptr && *chosen != '\0' ? chosen : MOKA_TEST_MODELS;
-}
-
-#define SKIP_WITHOUT_MODELS() \
-  if (!fs::is_directory(models())) GTEST_SKIP() << "the folder of models is absent"
-
 Result<ImportedModel> load(const std::string& name) {
-  return import_model(MOKA_TRY(format::open_model((models() / name).string())), {});
+  return import_model(MOKA_TRY(format::open_model((test::models_path() / name).string())), {});
 }
 
 TextOptions with_weights(const format::ModelFile& file) {
@@ -41,9 +34,10 @@ TextOptions with_weights(const format::ModelFile& file) {
 }
 
 TEST(MLProgram, EveryModelImportsAndItsTextIsAFixedPoint) {
-  SKIP_WITHOUT_MODELS();
+  MOKA_NEEDS_MODELS(models);
   int programs = 0;
-  for (auto it = fs::recursive_directory_iterator(models()); it != fs::recursive_directory_iterator(); ++it) {
+  for (auto it = fs::recursive_directory_iterator(test::models_path()); it != fs::recursive_directory_iterator();
+       ++it) {
     const auto extension = it->path().extension();
     if (extension != ".mlpackage" && extension != ".mlmodelc") continue;
     it.disable_recursion_pending();
@@ -111,7 +105,7 @@ double difference(const std::vector<RuntimeValue>& a, const std::vector<RuntimeV
 
 // Apple's compiler reorders and fuses fp16 operations; one unit in the last place of fp16 at 1 is 9.8e-4.
 TEST(MLProgram, SourceAndCompiledModelAgree) {
-  SKIP_WITHOUT_MODELS();
+  MOKA_NEEDS_MODELS(models);
   for (const std::string name : {"silero-vad-unified-v6.0.0", "unified_palette_4bit", "unified_int8"}) {
     SCOPED_TRACE(name);
     const auto source = load("silero_vad/" + name + ".mlpackage");
@@ -129,7 +123,7 @@ TEST(MLProgram, SourceAndCompiledModelAgree) {
 // The unknown dimension is the batch: its first row must not depend on how many rows there are. The expected numbers
 // were computed with numpy from the specification.
 TEST(MLProgram, LoopsAndListsRun) {
-  SKIP_WITHOUT_MODELS();
+  MOKA_NEEDS_MODELS(models);
   const auto model = load("dtln_aec/DTLN_AEC_128_Part1.mlpackage");
   ASSERT_TRUE(model.ok()) << model.error().to_string();
   const auto one = run(*model, 1), two = run(*model, 2);
@@ -224,8 +218,9 @@ TEST(MLProgram, ResultsMayBeDeclaredInTheOtherFloat) {
 }
 
 TEST(Description, SaysWhatTheModelSays) {
-  SKIP_WITHOUT_MODELS();
-  const auto file = format::open_model((models() / "silero_vad/silero-vad-encoder-v6.0.0.mlpackage").string());
+  MOKA_NEEDS_MODELS(models);
+  const auto file =
+      format::open_model((test::models_path() / "silero_vad/silero-vad-encoder-v6.0.0.mlpackage").string());
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   const auto d = describe(file->spec(), *file);
   ASSERT_TRUE(d.ok()) << d.error().to_string();
@@ -264,7 +259,7 @@ TEST(Description, ImagesAndClassicTypes) {
 }
 
 TEST(Import, UnsupportedModelsAreNamed) {
-  SKIP_WITHOUT_MODELS();
+  MOKA_NEEDS_MODELS(models);
   const auto r = load("rules_apple_samples/sample.mlmodel");
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.error().code(), ErrorCode::unsupported);

@@ -19,8 +19,8 @@ class NnModels : public testing::TestWithParam<std::pair<std::string, Json>> {};
 
 TEST_P(NnModels, MatchesOnnxRuntime) {
   const Json& c = GetParam().second;
-  if (!std::filesystem::is_directory(models_folder())) GTEST_SKIP() << "models folder absent";
-  auto file = format::open_model(models_folder() + "/" + c.at("model").get<std::string>());
+  MOKA_NEEDS_MODELS(models);
+  auto file = format::open_model(*models / c.at("model").get<std::string>());
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   std::map<std::string, ir::Shape> shapes;
   std::map<std::string, ir::Tensor> inputs;
@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(Golden, NnModels, testing::ValuesIn(models()),
                          [](const auto& info) { return info.param.first; });
 
 TEST(NnModels, CustomLayerIsNamed) {
-  if (!std::filesystem::is_directory(models_folder())) GTEST_SKIP() << "models folder absent";
-  auto file = format::open_model(models_folder() + "/custom_and_image_io/NeuralMcNeuralNet.mlmodel");
+  MOKA_NEEDS_MODELS(models);
+  auto file = format::open_model(*models / "custom_and_image_io/NeuralMcNeuralNet.mlmodel");
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   auto network = import_network(*file, {{"image", ir::Shape{1, 3, 256, 256}}});
   ASSERT_FALSE(network.ok());
@@ -69,9 +69,9 @@ TEST(NnModels, CustomLayerIsNamed) {
 
 /// With the shapes that the models' descriptions say, flexible ones included.
 TEST(NnModels, ImportAsDescribed) {
-  if (!std::filesystem::is_directory(models_folder())) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(models);
   for (const auto& [name, c] : golden("nn")) {
-    auto file = format::open_model(models_folder() + "/" + c.at("model").get<std::string>());
+    auto file = format::open_model(*models / c.at("model").get<std::string>());
     ASSERT_TRUE(file.ok()) << file.error().to_string();
     auto model = import::import_model(*file, {});
     ASSERT_TRUE(model.ok()) << name << ": " << model.error().to_string();
@@ -89,8 +89,8 @@ TEST(NnModels, ImportAsDescribed) {
 
 /// The model's one layer is an identity of the scaled image; the image comes back as an image.
 TEST(NnModels, ImageToImage) {
-  if (!std::filesystem::is_directory(models_folder())) GTEST_SKIP() << "models folder absent";
-  auto file = format::open_model(models_folder() + "/custom_and_image_io/Image2Image.mlmodel");
+  MOKA_NEEDS_MODELS(models);
+  auto file = format::open_model(*models / "custom_and_image_io/Image2Image.mlmodel");
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   auto model = import::import_model(*file, {});
   ASSERT_TRUE(model.ok()) << model.error().to_string();

@@ -9,11 +9,6 @@
 
 namespace moka::test {
 
-std::string models_folder() {
-  const char* set = std::getenv("MOKA_TEST_MODELS");
-  return set != nullptr ? set : MOKA_TEST_MODELS;
-}
-
 std::map<std::string, Json> golden(const std::string& folder) {
   std::map<std::string, Json> all;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(MOKA_GOLDEN) + "/" + folder)) {

@@ -9,12 +9,12 @@
 #include "format/model_file.h"
 #include "import/importer.h"
 #include "ir/evaluate.h"
+#include "models_folder.h"
 
 namespace moka::test {
 
 using Json = nlohmann::json;
 
-std::string models_folder();
 /// The files of tests/golden/<folder>, by name without extension.
 std::map<std::string, Json> golden(const std::string& folder);
 

@@ -20,8 +20,7 @@ constexpr const char* kNames[] = {"contour", "note", "onset"};
 class BasicPitch : public testing::Test {
  protected:
   void SetUp() override {
-    auto folder = models_folder();
-    if (!folder) GTEST_SKIP() << "models folder absent";
+    MOKA_NEEDS_MODELS(folder);
     folder_ = *folder / "basic_pitch";
     model_.emplace(Model::load((folder_ / "nmp.mlpackage").string()));
   }

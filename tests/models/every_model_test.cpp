@@ -165,8 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, EveryModel, testing::ValuesIn(models()), [](con
 
 /// One model as package and as compiled by Apple's compiler.
 TEST(ModelPairs, AreIdentical) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   for (const char* name : {"silero-vad-unified-v6.0.0", "unified_int8", "unified_palette_4bit"}) {
     Model package = Model::load((*folder / "silero_vad" / (std::string(name) + ".mlpackage")).string());
     Model compiled = Model::load((*folder / "silero_vad" / (std::string(name) + ".mlmodelc")).string());
@@ -179,8 +178,7 @@ TEST(ModelPairs, AreIdentical) {
 
 /// One neural network as specification and as compiled by Apple's compiler.
 TEST(ModelPairs, NeuralNetworksAgree) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   struct Pair {
     const char* path;
     double bound;

@@ -258,8 +258,7 @@ TEST(Rank5, IsExplained) {
 
 /// The decoder reads a whole text at once and gives what it gives step by step, with states given, and left out.
 TEST(Rank5, DecoderReadsWholeTexts) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   constexpr int64_t kSteps = 12, kBatch = 2, kLetters = 87, kHidden = 256;
   for (const char* device : {"", "reference"}) {
     SCOPED_TRACE(device);

@@ -21,8 +21,7 @@ MultiArray one_hot(size_t index, int64_t size) {
 
 /// Whole sentences, states carried by hand, against tests/golden/seq2seq_truth.py.
 TEST(Translator, MatchesNumpy) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   Model encoder = Model::load((*folder / "seq2seq_lstm/Es2EnCharEncoder.mlmodel").string());
   Model decoder = Model::load((*folder / "seq2seq_lstm/Es2EnCharDecoder.mlmodel").string());
   std::ifstream file(std::string(MOKA_GOLDEN) + "/seq2seq/sequences.json");
@@ -65,8 +64,7 @@ TEST(Translator, MatchesNumpy) {
 /// Chunks of sound, states carried by hand, plain and with quantised weights, against tests/golden/silero_truth.py. The
 /// quantised models must give what their own quantised weights give, which says more than being near the plain one.
 TEST(VoiceDetector, MatchesNumpy) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   for (const char* name : {"silero-vad-unified-v6.0.0", "unified_int8", "unified_palette_4bit"}) {
     Model m = Model::load((*folder / "silero_vad" / (std::string(name) + ".mlpackage")).string());
     std::ifstream file(std::string(MOKA_GOLDEN) + "/silero/" + name + ".json");
@@ -95,8 +93,7 @@ TEST(VoiceDetector, MatchesNumpy) {
 
 /// A loop over TensorLists: a sequence of frames with the states carried, on the usual devices and on the reference.
 TEST(EchoCanceller, StreamsAlikeOnEveryDevice) {
-  auto folder = models_folder();
-  if (!folder) GTEST_SKIP() << "models folder absent";
+  MOKA_NEEDS_MODELS(folder);
   std::string path = (*folder / "dtln_aec/DTLN_AEC_128_Part1.mlpackage").string();
   auto stream = [&](ModelConfiguration c) {
     Model m = Model::load(path, c);

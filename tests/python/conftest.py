@@ -24,7 +24,7 @@ def models():
     """The folder of real models."""
     folder = pathlib.Path(os.environ.get("MOKA_TEST_MODELS", ROOT.parent / "shared" / "models"))
     if not folder.is_dir():
-        pytest.skip("no folder of models")
+        pytest.skip("no folder of published models: MOKA_TEST_MODELS names one")
     return folder
 
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "build_op.h"
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
 
@@ -142,18 +143,12 @@ Value* Region::stored(kernel::StoredConstant s) {
 }
 
 Value* Region::op(std::string_view name, std::vector<NamedArg> args) {
-  auto v = builder_.op(name, std::move(args));
-  EXPECT_TRUE(v.ok()) << v.error().to_string();
-  return v.ok() ? *v : nullptr;
+  const std::vector<Value*> made = ops(name, std::move(args));
+  return made.empty() ? nullptr : made[0];
 }
 
 std::vector<Value*> Region::ops(std::string_view name, std::vector<NamedArg> args) {
-  auto made = builder_.append({name, std::move(args), {}, {}, {}});
-  EXPECT_TRUE(made.ok()) << made.error().to_string();
-  std::vector<Value*> out;
-  if (made.ok())
-    for (size_t i = 0; i < (*made)->output_count(); i++) out.push_back((*made)->output(i));
-  return out;
+  return build_op(builder_, name, std::move(args));
 }
 
 Region::Result Region::run(const std::vector<Value*>& outputs, int times) {

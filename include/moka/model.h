@@ -181,15 +181,16 @@ class MOKA_EXPORT Model {
   /// the shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,
   /// predicting for a shape seen before allocates no memory.
   void predict(const Features& inputs, Features& outputs, const PredictionOptions& options = {}) const;
-  /// Predicts each of `inputs`, several at the same time where there are threads. Equal to predict for each; `options`
-  /// hold for all. Predictions that share a state run one after the other. Errors name the first item that fails.
+  /// Predicts each of `inputs`, several at the same time where there are threads. The results are those of predict for
+  /// each item. `options` hold for all. Predictions that share a state run one after the other. Errors name the first
+  /// item that fails.
   std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options = {}) const;
   std::future<Features> predict_async(Features inputs) const;
   /// Predicts every row of a table. `columns` has a value for each input: an array whose first axis counts the rows,
   /// which is [rows] for numbers and [rows, ...] for arrays of the described shape, or a sequence of strings or
   /// integers. Optional inputs may be absent. Returns columns likewise: the probabilities of a classifier are a matrix
-  /// of doubles, columns in the order of the description's class labels. Equal to predict for each row. Classic models
-  /// take many rows at once; other models predict one after the other, as predict_batch does. Throws what predict
+  /// of doubles, columns in the order of the description's class labels. The results are those of predict for each row.
+  /// Classic models take many rows at once; other models predict the rows as predict_batch does. Throws what predict
   /// throws, naming the row, and invalid_argument where columns differ in their number of rows.
   Features predict_rows(const Features& columns) const;
 

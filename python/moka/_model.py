@@ -311,8 +311,8 @@ class Model:
         is float64 for most classic models, are used in place.
 
         Returns a dict of columns: arrays of shape (rows,) or (rows, ...), lists of strings, and for the probabilities
-        of a classifier an array of shape (rows, classes) in the order of class_labels. Equal to predict for each row.
-        Classic models take many rows at once.
+        of a classifier an array of shape (rows, classes) in the order of class_labels. The results are those of predict
+        for each row. Classic models take many rows at once.
         Raises TypeError, InvalidArgumentError (a ValueError: names, shapes, numbers of rows), DataError.
         """
         started = time.perf_counter()

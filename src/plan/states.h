@@ -17,9 +17,13 @@ struct StateUses {
   }
 };
 
-/// For a function's body. A value that has been read is a view when nobody reads it once the state has changed. An
-/// update that the state is then replaced by happens in the state when nobody looks at the state in between, or at the
-/// update once the state has changed again.
+/// Finds them in a function's body.
+///
+/// The result of read_state is a view of the state's memory unless something reads it after a later write_state.
+///
+/// An operation writes straight into the state when write_state stores its result, nothing reads the old value after
+/// the operation has begun, and nothing reads the result after the state changes again:
+///   cache = read_state(s); next = slice_update(cache, ...); write_state(s, next)   // `next` is written over `cache`
 StateUses uses_of_states(const ir::Block& body);
 
 }  // namespace moka::plan

@@ -53,7 +53,7 @@ Graph network(int64_t channels) {
   return g;
 }
 
-/// Many threads run frames of one plan. All get the results of a single thread.
+/// Threads that run frames of one plan at the same time get the results of a single thread.
 TEST(CpuSharing, ManySessions) {
   Graph g = network(17);
   const plan::PlanOptions o = options(true, 1);

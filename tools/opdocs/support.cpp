@@ -128,7 +128,7 @@ const DeviceUse* use_of(const Support& s, const std::string& operation, const st
   return use == op->second.end() ? nullptr : &use->second;
 }
 
-/// Devices for tests take every operation.
+/// Whether the device takes every operation, as devices made for tests do. Their columns would say nothing.
 bool for_all(const kernel::Device& d) {
   const auto kernels = d.kernels();
   return std::all_of(kernels.begin(), kernels.end(), [](const kernel::KernelDef& k) { return k.ops.empty(); });

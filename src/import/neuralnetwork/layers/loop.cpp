@@ -40,9 +40,9 @@ Ways ways(const Layers& layers, int depth = 0) {
   return all;
 }
 
-/// One iteration of a loop whose body has breaks and continues. Each of them ends a way through the body. The layers
-/// behind a branch that may jump are imported at the end of each of its blocks that reaches them. Every way ends with
-/// the carried blobs and whether the loop is over.
+/// Imports one iteration of a loop whose body has breaks and continues. The layers that follow a branch with a jump in
+/// it are imported into each block of the branch that reaches them. Every path through the body then ends by giving the
+/// carried blobs and whether the loop is over.
 class Iteration {
  public:
   explicit Iteration(const Names& carried) : carried_(carried) {}

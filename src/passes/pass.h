@@ -47,8 +47,10 @@ struct PipelineOptions {
 Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options,
                     std::vector<Remark>& remarks);
 
-/// Calls `fn` for every operation of the function in order, also in nested blocks. `fn` may erase the operation it is
-/// given and insert before it.
+/// Calls `fn` for every operation of the block in order, after those of the operation's own blocks. `fn` may erase the
+/// operation it is given and those before it, and insert before it.
 void for_each_op(ir::Block& block, const std::function<void(ir::Op&)>& fn);
+/// The same, until a call fails; returns that error.
+Status try_each_op(ir::Block& block, const std::function<Status(ir::Op&)>& fn);
 
 }  // namespace moka::passes

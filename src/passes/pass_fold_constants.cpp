@@ -48,25 +48,20 @@ class Folder {
   explicit Folder(PassContext& c) : c_(c) {}
 
   Status run() {
-    MOKA_TRY(block(c_.function.body()));
+    MOKA_TRY(try_each_op(c_.function.body(), [this](Op& op) { return visit(op); }));
     if (folded_ > 0) c_.remark(cat(folded_, folded_ == 1 ? " operation" : " operations"));
     return {};
   }
 
  private:
-  Status block(Block& b) {
-    for (auto it = b.ops().begin(); it != b.ops().end();) {
-      Op& op = **it++;
-      for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
-      if (op.has_trait(Trait::constant)) continue;
-      if (op.block_count() == 0 && stale_.erase(&op) > 0) {
-        // An invalid value is an error only if the operation runs.
-        const auto changed = refresh_types(op);
-        for (size_t i = 0; i < op.output_count() && changed && *changed; i++) touch(*op.output(i));
-      }
-      if (may_fold(op)) MOKA_TRY(fold(op));
+  Status visit(Op& op) {
+    if (op.has_trait(Trait::constant)) return {};
+    if (op.block_count() == 0 && stale_.erase(&op) > 0) {
+      // An invalid value is an error only if the operation runs.
+      const auto changed = refresh_types(op);
+      for (size_t i = 0; i < op.output_count() && changed && *changed; i++) touch(*op.output(i));
     }
-    return {};
+    return may_fold(op) ? fold(op) : Status();
   }
 
   void touch(const Value& v) { stale_.insert(v.users().begin(), v.users().end()); }

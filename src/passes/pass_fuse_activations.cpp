@@ -86,19 +86,14 @@ void simplify(std::vector<Epilogue>& all) {
 class Fuser {
  public:
   explicit Fuser(PassContext& c) : c_(c) {}
-  Status run() { return block(c_.function.body()); }
+  Status run() {
+    return try_each_op(c_.function.body(), [this](Op& op) { return visit(op); });
+  }
 
  private:
-  Status block(Block& b) {
-    for (auto it = b.ops().begin(); it != b.ops().end();) {
-      Op& op = **it++;
-      for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
-      if (op.type_name() == "mul") {
-        MOKA_TRY(silu(op));
-      } else if (auto e = epilogue_of(op); e && has_one_use(*op.input("x"))) {
-        fuse(*op.input("x")->producer(), op, std::move(*e));
-      }
-    }
+  Status visit(Op& op) {
+    if (op.type_name() == "mul") return silu(op);
+    if (auto e = epilogue_of(op); e && has_one_use(*op.input("x"))) fuse(*op.input("x")->producer(), op, std::move(*e));
     return {};
   }
 

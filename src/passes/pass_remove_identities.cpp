@@ -139,26 +139,16 @@ class Remover {
  public:
   explicit Remover(PassContext& c) : c_(c) {}
 
-  Status run() {
-    MOKA_TRY(block(c_.function.body()));
-    return {};
+  void visit(Op& op) {
+    if (op.output_count() != 1 || !op.epilogue.empty()) return;
+    if (op.has_trait(Trait::constant) || op.has_trait(Trait::stateful)) return;
+    if (Value* same = unchanged(op)) {
+      std::string removed = cat(op.name, " (", op.type_name(), ")");
+      if (replace_and_erase(op, same)) c_.remark(std::move(removed));
+    }
   }
 
  private:
-  Status block(Block& b) {
-    for (auto it = b.ops().begin(); it != b.ops().end();) {
-      Op& op = **it++;
-      for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
-      if (op.output_count() != 1 || !op.epilogue.empty()) continue;
-      if (op.has_trait(Trait::constant) || op.has_trait(Trait::stateful)) continue;
-      if (Value* same = unchanged(op)) {
-        std::string removed = cat(op.name, " (", op.type_name(), ")");
-        if (replace_and_erase(op, same)) c_.remark(std::move(removed));
-      }
-    }
-    return {};
-  }
-
   /// The value that the output of `op` equals, if there is one. May simplify the operation instead.
   Value* unchanged(Op& op) {
     const std::string_view type = op.type_name();
@@ -239,7 +229,11 @@ class Remover {
   PassContext& c_;
 };
 
-Status run(PassContext& c) { return Remover(c).run(); }
+Status run(PassContext& c) {
+  Remover remover(c);
+  for_each_op(c.function.body(), [&](Op& op) { remover.visit(op); });
+  return {};
+}
 
 }  // namespace
 

@@ -21,12 +21,21 @@ const Pass* find(std::string_view name) {
   return nullptr;
 }
 
-void for_each_op(ir::Block& block, const std::function<void(ir::Op&)>& fn) {
+Status try_each_op(ir::Block& block, const std::function<Status(ir::Op&)>& fn) {
   for (auto it = block.ops().begin(); it != block.ops().end();) {
     ir::Op& op = **it++;
-    for (size_t i = 0; i < op.block_count(); i++) for_each_op(*op.block(i), fn);
-    fn(op);
+    for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(try_each_op(*op.block(i), fn));
+    MOKA_TRY(fn(op));
   }
+  return {};
+}
+
+void for_each_op(ir::Block& block, const std::function<void(ir::Op&)>& fn) {
+  // Nothing fails.
+  (void)try_each_op(block, [&](ir::Op& op) -> Status {
+    fn(op);
+    return {};
+  });
 }
 
 std::span<const std::string_view> order() { return kOrder; }

@@ -21,6 +21,17 @@ void standardize(const float* x, const float* gamma, const float* beta, float* y
   loops().center(x, mean, static_cast<float>(1 / std::sqrt(variance + epsilon)), gamma, beta, y, n);
 }
 
+/// A norm of x, which it may overwrite. Without what it runs.
+KernelChoice norm_of(const MatchCall& m, std::string_view kernel, int64_t tiles) {
+  KernelChoice c;
+  c.kernel = kernel;
+  c.in_place = m.call.arg_index("x");
+  c.tiles = tiles;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, 3 * traffic(m));
+  return c;
+}
+
 Match match_layer_norm(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "gamma", "beta"}); !why.empty()) return Match::no(why);
   const ir::Shape& x = m.call.shape("x");
@@ -41,12 +52,7 @@ Match match_layer_norm(const MatchCall& m) {
     if (normalized[i] && x[i] != 1) return Match::no("axes that are not the last ones");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
-  KernelChoice c;
-  c.kernel = "cpu.layer_norm";
-  c.in_place = static_cast<int>(in);
-  c.tiles = x.count() / n;
-  c.epilogues = m.epilogue.size();
-  c.cost = cost_of(m, 0, 3 * traffic(m));
+  KernelChoice c = norm_of(m, "cpu.layer_norm", x.count() / n);
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -65,14 +71,9 @@ KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout la
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
   const BlockedNorm norm(x, groups, layout.block, epsilon);
-  KernelChoice c;
-  c.kernel = kernel;
+  KernelChoice c = norm_of(m, kernel, norm.tiles());
   c.in = in_layouts(m, "x", layout);
   c.out = {layout};
-  c.in_place = static_cast<int>(in);
-  c.tiles = norm.tiles();
-  c.epilogues = m.epilogue.size();
-  c.cost = cost_of(m, 0, 3 * traffic(m));
   c.run = [=, shape = x, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     float* y = args.out[0].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -96,12 +97,7 @@ Match match_groups(const MatchCall& m, std::string_view kernel, int64_t groups) 
   const int64_t channels = x[1] / groups, inner = x.count(2, x.rank()), n = channels * inner;
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
-  KernelChoice c;
-  c.kernel = kernel;
-  c.in_place = static_cast<int>(in);
-  c.tiles = x[0] * groups;
-  c.epilogues = m.epilogue.size();
-  c.cost = cost_of(m, 0, 3 * traffic(m));
+  KernelChoice c = norm_of(m, kernel, x[0] * groups);
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {

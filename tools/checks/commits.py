@@ -5,24 +5,25 @@ import subprocess
 SINCE = "8a604be"  # the first commit that is judged is the one after it
 MAX_SUBJECT = 72
 CODE = re.compile(r"\.(h|hpp|cpp|c|inc|py|pyi|cmake|proto|sh)$|(^|/)CMakeLists\.txt$|^Makefile$|^tools/[^.]+$")
-VERBS = set("""accept add adopt align allow annotate answer apply assert assign avoid batch begin bench benchmark bind bound
-break bring build bump cache call change check choose clarify clean clear close collect combine compare compile complete
-compress compute configure connect consolidate convert copy correct count cover create cut deal declare decode deduplicate
-default define delete deliver demote deprecate derive describe detect disable dispatch divide document draw drop emit enable
-encode enforce ensure estimate evaluate exclude expand expect explain export expose extend extract fail fill filter find
-finish fix fold follow forbid format forward free fuse fuzz gather generate give grow guard handle hide hold honour ignore
-implement import improve include increase infer initialise inline insert install instrument integrate introduce invert
-isolate join judge keep key label land launch lay leave let lift limit link list load lock log look loosen lower make map
-mark match measure merge migrate mirror model move multiply name narrow normalise note number offer omit open optimise order
-overlap own pack pad parallelise parse pass permit pin place plan plot point port predict prefer prefetch prepare preserve
-prevent print profile promote propagate protect prove provide prune pull push put quantise query quote raise re-export
-re-record reach read rearrange rebuild recognise record recover reduce refactor refine refuse register regenerate reject resample
-relax release remember remove rename render reorder reorganise repair repeat replace report require reserve reset reshape
-resolve restore restrict resume retry return reuse revert review revise rewrite rework round route run save say scale scan
-schedule search select send separate set share shard shorten show shrink silence simplify size skip sort speed spell split
-stage start state stop store stream strengthen strip support suppress swap switch tell test tighten time tolerate trace track
-transpose treat trim try tune turn type unify unite unpack unroll update upgrade use validate vary verify version warn widen
-wire work wrap write yield""".split())
+VERBS = set("""accept add adopt align allow annotate answer apply assert assign avoid batch begin bench benchmark bind bound break
+bring build bump cache call change check choose clarify clean clear close collect combine compare compile complete
+compress compute configure connect consolidate convert copy correct count cover create cut deal declare decode
+deduplicate decompile default define delete deliver demote deprecate derive describe detect disable dispatch divide
+document draw drop emit enable encode enforce ensure estimate evaluate exclude expand expect explain export expose
+extend extract fail fill filter find finish fix fold follow forbid format forward free fuse fuzz gather generate give
+grow guard handle hide hold honour ignore implement import improve include increase infer initialise inline insert
+install instrument integrate introduce invert isolate join judge keep key label land launch lay leave let lift limit
+link list load lock log look loosen lower make map mark match measure merge migrate mirror model move multiply name
+narrow normalise note number offer omit open optimise order overlap own pack pad parallelise parse pass permit pin
+place plan plot point port precompile predict prefer prefetch prepare preserve prevent print profile promote propagate
+protect prove provide prune pull push put quantise query quote raise re-export re-record reach read rearrange rebuild
+recognise record recover reduce refactor refine refuse register regenerate reject resample relax release remember
+remove rename render reorder reorganise repair repeat replace report require reserve reset reshape resolve restore
+restrict resume retry return reuse revert review revise rewrite rework round route run save say scale scan schedule
+search select send separate set share shard shorten show shrink silence simplify size skip sort speed spell split
+stage start state stop store stream strengthen strip support suppress swap switch tell test tighten time tolerate
+trace track transpose treat trim try tune turn type unify unite unpack unroll update upgrade use validate vary verify
+version walk warn widen wire work wrap write yield""".split())
 
 
 def git(root, *arguments):

@@ -17,8 +17,6 @@ Status add(Network& net, const Fused& fused, int operation, float alpha = 1) {
 
 /// Of two blobs, or of one and a number.
 Status between(Network& net, const Fused& fused, int operation, float alpha) {
-  if (fused.layer->input_size() > 2)
-    return fail(ErrorCode::unsupported, fused.layer->input_size(), " blobs in one layer");
   return add(net, fused, operation, fused.layer->input_size() == 1 ? alpha : 1);
 }
 
@@ -30,8 +28,8 @@ Status unary(Network& net, const Fused& fused) {
   // A specification without a scale means 1.
   if ((p.scale() != 1 && p.scale() != 0) || p.shift() != 0)
     return fail(ErrorCode::unsupported, "a scale or shift of the input");
-  const bool tiny = p.type() == Unary::INVERSE || p.type() == Unary::RSQRT;
-  if (tiny && p.epsilon() != 1e-6f) return fail(ErrorCode::unsupported, "an epsilon of ", p.epsilon());
+  const bool uses_epsilon = p.type() == Unary::INVERSE || p.type() == Unary::RSQRT || p.type() == Unary::LOG;
+  if (uses_epsilon && p.epsilon() != 1e-6f) return fail(ErrorCode::unsupported, "an epsilon of ", p.epsilon());
   switch (p.type()) {
     case Unary::INVERSE: return add(net, fused, 10);
     case Unary::SQRT: return add(net, fused, 11);
@@ -88,7 +86,7 @@ Status softmax_nd(Network& net, const Fused& fused) {
 }  // namespace
 
 std::span<const LayerKind> elementwise_kinds() {
-  static constexpr LayerKind list[] = {{Layer::kAdd, sum},         {Layer::kMultiply, product},
+  static constexpr LayerKind list[] = {{Layer::kAdd, sum, 2},      {Layer::kMultiply, product, 2},
                                        {Layer::kUnary, unary},     {Layer::kActivation, activation},
                                        {Layer::kSoftmax, softmax}, {Layer::kSoftmaxND, softmax_nd}};
   return list;

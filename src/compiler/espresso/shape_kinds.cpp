@@ -138,7 +138,7 @@ std::span<const LayerKind> shape_kinds() {
                                        {Layer::kReshape, reshape},
                                        {Layer::kReshapeStatic, reshape_static},
                                        {Layer::kFlatten, flatten},
-                                       {Layer::kConcat, concat},
+                                       {Layer::kConcat, concat, INT_MAX},
                                        {Layer::kSlice, slice},
                                        {Layer::kReduce, reduce},
                                        {Layer::kLoadConstant, load_constant}};

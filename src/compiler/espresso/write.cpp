@@ -164,6 +164,9 @@ Result<Written> write_params(const proto::Model& model, const format::ModelFile&
     const LayerKind* kind = kind_of(fused.layer->layer_case());
     if (kind == nullptr || (flexible && (fused.layer->has_reshape() || fused.layer->pooling().globalpooling())))
       return fail(ErrorCode::unsupported, "compiled layers of this type").in(place);
+    if (fused.layer->input_size() > kind->most_inputs)
+      return fail(ErrorCode::unsupported, fused.layer->input_size(), " blobs in a compiled layer of this type")
+          .in(place);
     MOKA_TRY_IN(kind->write(net, fused), place);
   }
   const std::vector<Image> images = MOKA_TRY(images_of(model.description(), params));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <climits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -50,6 +51,7 @@ std::string bytes_of(const std::vector<float>& values);
 struct LayerKind {
   int type;  ///< member of NeuralNetworkLayer.layer, by field number
   Status (*write)(Network& net, const Fused& fused);
+  int most_inputs = 1;
 };
 std::span<const LayerKind> image_kinds();
 std::span<const LayerKind> elementwise_kinds();

@@ -17,9 +17,10 @@ MOKA_EXPORT void compile_model(const std::string& path, const std::string& desti
 MOKA_EXPORT void compile_model(const ModelAsset& asset, const std::string& destination);
 MOKA_EXPORT void compile_model(const ModelAssetView& asset, const std::string& destination);
 
-/// Writes the specification of a compiled model as the .mlmodel `destination`, which must not exist: neural networks
-/// with the layers and weights that were compiled, classic models, pipelines of these. Throws what opening the model
-/// throws, invalid_argument (not a compiled model, `destination`), unsupported (ML programs), io.
+/// Writes what a compiled model was made from to `destination`, which must not exist: an .mlpackage folder, or the file
+/// of an .mlmodel, which ML programs do not fit in. Neural networks have the layers and weights that were compiled, ML
+/// programs the operations of model.mil. Throws what opening the model throws, invalid_argument (not a compiled model,
+/// `destination`), io.
 MOKA_EXPORT void decompile_model(const std::string& path, const std::string& destination);
 
 /// The JSON of metadata.json: features, types, availability, operations, and what the author wrote. A compiled model

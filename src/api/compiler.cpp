@@ -6,9 +6,10 @@
 #include "api/internal.h"
 #include "compiler/class_name.h"
 #include "compiler/compiler.h"
+#include "compiler/decompile.h"
 #include "compiler/generate/generate.h"
-#include "format/mlmodelc/specification.h"
 #include "format/mlmodelc/write.h"
+#include "format/mlpackage/write.h"
 
 namespace moka {
 namespace {
@@ -41,9 +42,17 @@ void decompile_model(const std::string& path, const std::string& destination) {
     api::raise(fail(ErrorCode::invalid_argument, "'", path, "': expected a compiled model (.mlmodelc)"));
   if (std::filesystem::exists(destination))
     api::raise(fail(ErrorCode::invalid_argument, "'", destination, "': exists already"));
-  const std::string bytes = api::unwrap(format::specification_of(file));
+  compiler::Decompiled model = api::unwrap(compiler::decompile(file));
+  if (std::filesystem::path(destination).extension() == ".mlpackage") {
+    api::unwrap(format::write_folder(format::package_files(Bytes::from(std::move(model.specification)), model.weights),
+                                     destination));
+    return;
+  }
+  if (model.has_program)
+    api::raise(fail(ErrorCode::invalid_argument, "'", destination,
+                    "': expected a path that ends with .mlpackage: the model is an ML program"));
   std::ofstream out(destination, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.write(model.specification.data(), static_cast<std::streamsize>(model.specification.size()));
   out.close();
   if (!out) api::raise(fail(ErrorCode::io, "'", destination, "': cannot be written"));
 }

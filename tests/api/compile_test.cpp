@@ -64,32 +64,6 @@ TEST(CompileModel, ANetworkPredictsAsCompiledByApple) {
   }
 }
 
-/// The specification of a compiled model predicts the same as the compiled model.
-void decompile_and_compare(const fs::path& compiled) {
-  test::TemporaryFolder folder;
-  const std::string again = (folder / "again.mlmodel").string();
-  decompile_model(compiled.string(), again);
-  Model before = Model::load(compiled.string()), after = Model::load(again);
-  Features inputs = random_inputs(before.function());
-  Features expected = before.predict(inputs), got = after.predict(inputs);
-  for (const auto& [name, value] : expected) EXPECT_EQ(describe(value), describe(got.at(name))) << name;
-  EXPECT_EQ(before.description().class_labels, after.description().class_labels);
-  EXPECT_EQ(before.description().user_defined, after.description().user_defined);
-}
-
-TEST(DecompileModel, PredictsTheSame) {
-  MOKA_NEEDS_MODELS(models);
-  decompile_and_compare(*models / "image_quality/ImageQualityCP20.mlmodelc");
-  decompile_and_compare(*models / "card_detector/SSDOcr.mlmodelc");
-  for (const char* source : {"sentiment_glm/SentimentPolarity.mlmodel", "random_forest/RandomForest.mlmodel",
-                             "glm_sleep/SleepCalculator.mlmodel", "image_nn/MNIST.mlmodel"}) {
-    test::TemporaryFolder folder;
-    const fs::path compiled = folder / "m.mlmodelc";
-    compile_model((*models / source).string(), compiled.string());
-    decompile_and_compare(compiled);
-  }
-}
-
 std::vector<std::byte> contents(const fs::path& path) {
   std::vector<std::byte> out(fs::file_size(path));
   std::ifstream(path, std::ios::binary)

@@ -490,7 +490,10 @@ class Compile(Case):
             self.assertAlmostEqual(a, b, places=6)
         self.assertIn("exists", self.ends(2, "decompile", compiled, again).stderr)
         program = MODELS / "silero_vad/unified_int8.mlmodelc"
-        self.assertIn("ML programs", self.ends(3, "decompile", program, self.folder / "p.mlmodel").stderr)
+        self.assertIn("ends with .mlpackage", self.ends(2, "decompile", program, self.folder / "p.mlmodel").stderr)
+        self.ends(0, "decompile", program, self.folder / "p.mlpackage")
+        answers = [self.answer("predict", m, "-i", "random")["outputs"] for m in (program, self.folder / "p.mlpackage")]
+        self.assertEqual(answers[0], answers[1])
 
     def test_version(self):
         self.assertEqual(self.ends(0, "version").stdout.strip(), self.answer("version")["version"])

@@ -25,12 +25,14 @@ int decompile(const Options& options) {
 
 Command add_decompile(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("decompile", "The specification of a compiled neural network or classic model");
+  CLI::App* app = parent.add_subcommand("decompile", "The .mlpackage or .mlmodel that a compiled model was made from");
   app->add_option("MODEL", options->model, "An .mlmodelc folder")->required()->option_text(" ");
-  app->add_option("OUT", options->destination, "The .mlmodel to write")->required()->option_text(" ");
+  app->add_option("OUT", options->destination, "The .mlpackage or .mlmodel to write; ML programs need an .mlpackage")
+      ->required()
+      ->option_text(" ");
   app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer("Example: moka decompile Classifier.mlmodelc Classifier.mlmodel");
-  return {app, "moka decompile Classifier.mlmodelc Classifier.mlmodel", [options] { return decompile(*options); }};
+  app->footer("Example: moka decompile Classifier.mlmodelc Classifier.mlpackage");
+  return {app, "moka decompile Classifier.mlmodelc Classifier.mlpackage", [options] { return decompile(*options); }};
 }
 
 }  // namespace moka::cli

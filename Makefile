@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-clients test-swift soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compare bench-docs bench-accuracy bench-kernels clean
+        conformance conformance-full conformance-ci conformance-docs bench bench-tables bench-compare bench-docs bench-accuracy bench-kernels clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -128,6 +128,14 @@ BENCH_RESULTS ?= $(BUILD)/bench/results.json
 bench: wheel
 	@bench/setup
 	$(BENCH_VENV)/bin/python bench/run.py --out $(BENCH_RESULTS) --models $(BUILD)/bench/models $(BENCH_FLAGS)
+	$(if $(BENCH_FLAGS),,$(MAKE) bench-tables)
+
+## Classic models for one row and for tables, beside the libraries that trained them: docs/performance/tables.md. BENCH_TABLES_FLAGS
+## are options of bench/tables/run.py, for example "--models svr --rows 1".
+bench-tables: wheel
+	@bench/tables/setup
+	$(BUILD)/bench/tables-venv/bin/python bench/tables/run.py --out $(BUILD)/bench/tables.json \
+	    $(if $(BENCH_TABLES_FLAGS),$(BENCH_TABLES_FLAGS),--page docs/performance/tables.md)
 
 ## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
 bench-compare:

@@ -22,6 +22,10 @@ void expect_row(const Model& m, const std::string& name, const FeatureValue& col
       EXPECT_TRUE(std::isnan(a)) << where;
       return;
     }
+    if (std::isinf(b)) {
+      EXPECT_EQ(a, b) << where;
+      return;
+    }
     EXPECT_NEAR(a, b, 1e-11 * std::max(1.0, std::abs(b))) << where;
   };
   if (const auto* text = std::get_if<std::string>(&row)) {
@@ -87,18 +91,22 @@ std::optional<Features> table_of(const Model& m, const std::vector<Features>& ro
   return out;
 }
 
-/// Random rows whose numbers are spread, some of them NaN.
+/// Random rows whose numbers are spread, some of them NaN. Linear models also get huge and infinite ones.
 std::vector<Features> random_rows(const Model& m, size_t count) {
   std::vector<Features> rows;
   std::mt19937 random(7);
   std::normal_distribution<double> spread(0, 2);
+  const std::string type = m.description().type;
+  const bool linear = type.find("glm") != std::string::npos, trees = type.find("tree") != std::string::npos;
+  const double odd[] = {std::nan(""), INFINITY, -INFINITY, 1e4, -1e4, 1e300};
   for (size_t r = 0; r < count; r++) {
     Features row = m.random_inputs(r + 1);
     for (auto& [name, value] : row) {
-      const bool missing = m.description().type.find("tree") != std::string::npos && random() % 8 == 0;
-      if (auto* d = std::get_if<double>(&value)) *d = missing ? std::nan("") : spread(random);
+      const bool missing = (trees || linear) && random() % 8 == 0;
+      const double instead = odd[linear ? random() % std::size(odd) : 0];
+      if (auto* d = std::get_if<double>(&value)) *d = missing ? instead : spread(random);
       if (auto* a = std::get_if<MultiArray>(&value); a != nullptr && a->type() == DataType::float64)
-        for (double& v : a->as<double>()) v = missing ? std::nan("") : spread(random);
+        for (double& v : a->as<double>()) v = missing ? instead : spread(random);
     }
     rows.push_back(std::move(row));
   }

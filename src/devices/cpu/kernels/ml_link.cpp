@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "devices/cpu/kernels/family.h"
+#include "devices/cpu/vector/doubles.h"
+#include "ops/common/ml.h"
+
+/// Scores to probabilities, in double: exponentials of many rows at once.
+namespace moka::devices::cpu {
+
+namespace {
+
+constexpr int64_t kRows = 256;  // of a tile
+
+/// y = 1 / (1 + exp(-x)), from the exponential of a number that is not positive, which cannot overflow.
+void logistic(const double* x, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = -std::fabs(x[i]);
+  vector::double_loops().exponentials(y, n, 1);
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] >= 0 ? 1 : y[i]) / (1 + y[i]);
+}
+
+void normalize(const double* x, double* y, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
+    double sum = 0;
+    for (int64_t i = 0; i < columns; i++) sum += x[i];
+    for (int64_t i = 0; i < columns; i++) y[i] = sum > 0 ? x[i] / sum : 1.0 / static_cast<double>(columns);
+  }
+}
+
+/// With `reference`, each row has a score of 0 in front and a result more.
+void softmax(const double* x, double* y, int64_t rows, int64_t columns, bool reference) {
+  const int64_t made = columns + (reference ? 1 : 0);
+  for (int64_t r = 0; r < rows; r++) {
+    const double* row = x + r * columns;
+    double *to = y + r * made, top = reference ? 0 : -INFINITY;
+    for (int64_t i = 0; i < columns; i++) top = std::max(top, row[i]);
+    if (!std::isfinite(top)) top = 0;
+    if (reference) *to++ = -top;
+    for (int64_t i = 0; i < columns; i++) to[i] = row[i] - top;
+  }
+  vector::double_loops().exponentials(y, rows * made, 1);
+  for (int64_t r = 0; r < rows; r++, y += made) {
+    double sum = 0;
+    for (int64_t i = 0; i < made; i++) sum += y[i];
+    for (int64_t i = 0; i < made; i++) y[i] /= sum;
+  }
+}
+
+Match match_link(const MatchCall& m) {
+  const std::string_view mode = m.call.value("mode")->as<std::string>()[0];
+  if (mode == "probit" || mode == "complement") return Match::no("this mode");
+  const auto rows = ops::ml::has_rows(m.call);
+  const ir::Shape& x = m.call.shape("x");
+  if (!rows.ok() || !*rows || x.count() == 0) return Match::no("a single row");
+  const int64_t count = x[0], columns = x.count() / count, made = m.outputs[0].shape().count() / count;
+  KernelChoice c;
+  c.kernel = "cpu.ml.link";
+  c.tiles = (count + kRows - 1) / kRows;
+  c.cost = cost_of(m, 20 * static_cast<double>(count * made), 16 * static_cast<double>(count * made));
+  c.run = [=, in = static_cast<size_t>(m.call.arg_index("x")), logit = mode == "logit", plain = mode == "normalize",
+           reference = mode == "softmax_with_reference"](const KernelArgs& args) -> Status {
+    const int64_t first = args.begin * kRows, n = std::min(args.end * kRows, count) - first;
+    const double* from = args.in[in].as<double>() + first * columns;
+    double* to = args.out[0].as<double>() + first * made;
+    if (logit)
+      logistic(from, to, n * columns);
+    else if (plain)
+      normalize(from, to, n, columns);
+    else
+      softmax(from, to, n, columns, reference);
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+KernelFamily family_ml_link() {
+  static const KernelDef defs[] = {{.name = "cpu.ml.link", .ops = {"ml_link"}, .match = match_link}};
+  return {210, defs};
+}
+
+}  // namespace moka::devices::cpu

@@ -403,6 +403,7 @@ with right outputs. The first answer is loading and the first prediction.
     text += "## All tables\n\n" + "".join(f"- [{capital(MODELS[p])}]({folder}/{page_name(p)})\n" for p in links)
     if reasons(data):
         text += f"- [What is missing, and why]({folder}/missing.md)\n"
+    text += f"- [Tables of rows]({folder}/tables.md)\n"
     return text + f"\n## The machine and the run\n\n{machine_text(data)}"
 
 

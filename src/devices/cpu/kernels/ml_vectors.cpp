@@ -79,19 +79,18 @@ Match match_linear(const MatchCall& m) {
       return {};
     };
   }
-  tile(
-      c, rows->count, [=, weights_at = static_cast<size_t>(weights)](const KernelArgs& args, int64_t first, int64_t n) {
-        const vector::DoubleLoops& loops = vector::double_loops();
-        const double* x = args.in[x_at].as<double>() + first * depth;
-        const double* offset = args.in[offset_at].as<double>();
-        double* y = args.out[0].as<double>() + first * columns;
-        if (!few) loops.products(x, n, depth, data_of(packed), columns, y);
-        for (int64_t r = 0; r < n; r++)
-          for (int64_t i = 0; i < columns; i++) {
-            double& to = y[r * columns + i];
-            to = offset[i] + (few ? loops.dot(x + r * depth, args.in[weights_at].as<double>() + i * depth, depth) : to);
-          }
-      });
+  tile(c, rows->count,
+       [=, weights_at = static_cast<size_t>(weights)](const KernelArgs& args, int64_t first, int64_t n) {
+         const vector::DoubleLoops& loops = vector::double_loops();
+         const double* x = args.in[x_at].as<double>() + first * depth;
+         const double* offset = args.in[offset_at].as<double>();
+         double* y = args.out[0].as<double>() + first * columns;
+         if (!few) loops.products(x, n, depth, data_of(packed), columns, y);
+         for (int64_t i = 0; few && i < columns; i++)
+           loops.dots(x, n, depth, args.in[weights_at].as<double>() + i * depth, y + i, columns);
+         for (int64_t r = 0; r < n; r++)
+           for (int64_t i = 0; i < columns; i++) y[r * columns + i] += offset[i];
+       });
   return Match::yes(std::move(c));
 }
 

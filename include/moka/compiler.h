@@ -11,9 +11,9 @@ namespace moka {
 /// Compiles a model as coremlc does: makes the folder `destination` (X.mlmodelc, new or empty), which needs no other
 /// file. The same model gives the same bytes. docs/compiled-models.md says what is written. Throws what Model::load
 /// throws for a model that cannot run, invalid_argument (destination), io.
-/// `espresso`: neural networks are written as model.espresso.*, as coremlc writes them, where each layer has a known
-/// form; their batch norms are folded, so that answers differ a little. Else the specification is embedded.
-MOKA_EXPORT void compile_model(const std::string& path, const std::string& destination, bool espresso = false);
+/// `espresso`: neural networks whose layers all have a known form there are written as model.espresso.*, as coremlc
+/// writes them. Their batch norms are folded, so that answers differ by roundings. Else the specification is embedded.
+MOKA_EXPORT void compile_model(const std::string& path, const std::string& destination, bool espresso = true);
 MOKA_EXPORT void compile_model(const ModelAsset& asset, const std::string& destination);
 MOKA_EXPORT void compile_model(const ModelAssetView& asset, const std::string& destination);
 

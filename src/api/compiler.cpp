@@ -33,7 +33,7 @@ void compile_model(const ModelAssetView& asset, const std::string& destination) 
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
   compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
-          compiler::model_name(destination), destination, false);
+          compiler::model_name(destination), destination, true);
 }
 
 void decompile_model(const std::string& path, const std::string& destination) {

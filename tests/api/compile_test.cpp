@@ -53,7 +53,7 @@ TEST(CompileModel, ANetworkPredictsAsCompiledByApple) {
   MOKA_NEEDS_MODELS(models);
   test::TemporaryFolder folder;
   const std::string compiled = (folder / "m.mlmodelc").string();
-  compile_model((*models / "card_detector/SSDOcr.mlmodel").string(), compiled, true);
+  compile_model((*models / "card_detector/SSDOcr.mlmodel").string(), compiled);
   Model ours = Model::load(compiled), apple = Model::load((*models / "card_detector/SSDOcr.mlmodelc").string());
   const Features inputs = random_inputs(apple.function());
   const Features expected = apple.predict(inputs), got = ours.predict(inputs);

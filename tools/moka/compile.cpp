@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt, cache = "default";
   bool print_categories = false, plan = false, json = false;
-  bool espresso = false;
+  bool embed = false;
   CLI::App* app = nullptr;
 };
 
@@ -91,7 +91,7 @@ int compile(const Options& options) {
   const fs::path next = folder / fmt::format(".{}.{}", out.filename().string(), getpid());
   std::error_code ignored;
   fs::remove_all(next, ignored);
-  compile_model(source.string(), next.string(), options.espresso);
+  compile_model(source.string(), next.string(), !options.embed);
   fs::remove_all(out);
   fs::rename(next, out);
   if (!options.partial_plist.empty()) write_plist(options.partial_plist);
@@ -130,8 +130,8 @@ Command add_compile(CLI::App& parent) {
       ->option_text("FILE");
   app->add_option("--container", options->container, "Compile into this folder of OUTDIR")->option_text("NAME");
   app->add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models")->option_text("KEY");
-  app->add_flag("--espresso", options->espresso,
-                "Write neural networks as model.espresso.*, where each layer has a known form there");
+  app->add_flag("--embed-specification", options->embed,
+                "Keep neural networks as specifications instead of writing model.espresso.*");
   app->add_flag("--plan", options->plan,
                 "Also pack the weights for this machine, so that the first load with --cache need not");
   app->add_option("--cache", options->cache, "With --plan: the folder of packed weights (default: the user's own)")

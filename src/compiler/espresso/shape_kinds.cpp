@@ -16,6 +16,8 @@ constexpr int legacy_axes[] = {axis_seq, axis_k, axis_h, axis_w};
 Status permute(Network& net, const Fused& fused) {
   const auto& p = fused.layer->permute();
   if (p.axis_size() != 4) return fail(ErrorCode::malformed, p.axis_size(), " axes, expected 4");
+  if (p.axis(0) != 0)
+    return fail(ErrorCode::unsupported, "a permutation of the sequence, whose length files do not say");
   json out = layer_object(net, *fused.layer, "transpose", fused.top);
   out["axis_n"] = static_cast<int>(axis_n);
   for (int i = 0; i < 4; ++i) {

@@ -149,7 +149,9 @@ template <class Params>
 Result<Written> write_params(const proto::Model& model, const format::ModelFile& file, const Params& params) {
   const auto& layers = params.layers();
   MOKA_TRY(check_names(layers, model.description()));
-  const auto sizes = MOKA_TRY(import::nn::blob_sizes(model, file));
+  const auto known = import::nn::blob_sizes(model, file);
+  if (!known.ok()) return fail(ErrorCode::unsupported, "sizes of blobs: ", known.error().to_string());
+  const auto& sizes = *known;
   Written out;
   const bool classifier = model.has_neuralnetworkclassifier();
   if (classifier)

@@ -46,13 +46,11 @@ Status reshape(LayerReader& r) {
   const int64_t mode = MOKA_TRY(r.integer("mode", 0));
   if (mode != 0 && mode != 1) return r.unsupported(cat("mode ", mode));
   p.set_mode(mode == 1 ? proto::ReshapeLayerParams::CHANNEL_LAST : proto::ReshapeLayerParams::CHANNEL_FIRST);
-  // 0 keeps a dimension. A specification can only keep the sequence, by leaving it out. A sequence of -1 gets the
-  // elements that the other dimensions leave.
-  if (target[axis_seq] == -1) {
-    const BlobShape& after = r.shape(r.tops[0]);
-    target[axis_seq] = after.size[axis_seq];
-  }
-  if (target[axis_seq] != 0 && target[axis_seq] != before.size[axis_seq]) p.add_targetshape(target[axis_seq]);
+  // 0 keeps a dimension. A specification can only keep the sequence, by leaving it out. One dimension may be -1 and
+  // gets the elements that the others leave.
+  const bool another = target[axis_k] == -1 || target[axis_h] == -1 || target[axis_w] == -1;
+  if (target[axis_seq] == -1 && another) target[axis_seq] = r.shape(r.tops[0]).size[axis_seq];
+  if (target[axis_seq] != 0) p.add_targetshape(target[axis_seq]);
   for (int axis : {axis_k, axis_h, axis_w}) p.add_targetshape(target[axis] == 0 ? before.size[axis] : target[axis]);
   return {};
 }

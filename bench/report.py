@@ -16,6 +16,8 @@ from harness.samples import MOKA
 from nets import FAMILIES
 
 DEFAULT = "build/bench/results.json"
+# Written by other commands.
+OTHER_PAGES = {"tables.md": "Tables of rows"}
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
 BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # of a weight
 
@@ -378,7 +380,7 @@ def findings(data, pairs, folder):
     return text
 
 
-def main_page(data, pairs, folder, picture):
+def main_page(data, pairs, folder, picture, others=()):
     text = f"""# Performance
 
 Moka beside other engines, on the same nets and the same machine. Times are medians in milliseconds with batch 1. Lower is better,
@@ -403,7 +405,7 @@ with right outputs. The first answer is loading and the first prediction.
     text += "## All tables\n\n" + "".join(f"- [{capital(MODELS[p])}]({folder}/{page_name(p)})\n" for p in links)
     if reasons(data):
         text += f"- [What is missing, and why]({folder}/missing.md)\n"
-    text += f"- [Tables of rows]({folder}/tables.md)\n"
+    text += "".join(f"- [{OTHER_PAGES[page]}]({folder}/{page})\n" for page in others)
     return text + f"\n## The machine and the run\n\n{machine_text(data)}"
 
 
@@ -423,11 +425,11 @@ def precision_page(data, pairs, precision):
     return text
 
 
-def pages(data, name="performance"):
-    """Path beside the main page -> its text. `name` is the main page's, without the ending."""
+def pages(data, name="performance", others=()):
+    """Path beside the main page -> its text. `name` is the main page's, without the ending; `others` are linked."""
     pairs = [(t, p) for t in data["settings"]["threads"] for p in data["settings"]["precision"] if rows(data, t, p)]
     pairs.sort(key=lambda pair: data["settings"]["precision"].index(pair[1]))
-    made = {f"{name}.md": main_page(data, pairs, name, f"{name}.svg")}
+    made = {f"{name}.md": main_page(data, pairs, name, f"{name}.svg", others)}
     for precision in dict.fromkeys(p for _, p in pairs):
         made[f"{name}/{page_name(precision)}"] = precision_page(data, pairs, precision)
     if reasons(data):
@@ -437,8 +439,8 @@ def pages(data, name="performance"):
 
 def write(data, out):
     """The pages and the plot; pages of an earlier run that this one does not have are removed."""
-    made = pages(data, out.stem)
     folder = out.with_suffix("")
+    made = pages(data, out.stem, [page for page in OTHER_PAGES if (folder / page).exists()])
     folder.mkdir(parents=True, exist_ok=True)
     for name in [*map(page_name, MODELS), "missing.md"]:
         (folder / name).unlink(missing_ok=True)

@@ -93,9 +93,9 @@ std::vector<Bid> Planner::bids(const kernel::MatchCall& match, const ChosenKerne
   const std::vector<Layout> flat(match.layouts.size());
   kernel::MatchCall call = match;
   call.layouts = flat;
-  std::vector<const Device*> others = accelerators(options_);
+  std::vector<const Device*> others = accelerators_;
   // Another unit in host memory; the last device runs everything.
-  for (const Device* d : host_devices(options_))
+  for (const Device* d : hosts_)
     if (d->unit() != host.device->unit() && d != options_.devices.back()) others.push_back(d);
   for (const Device* device : others) {
     kernel::Match m = device->claim(call);
@@ -142,7 +142,6 @@ Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, 
   const Device* pin = options_.pinned_device ? options_.pinned_device(op) : nullptr;
   const bool is_free = pin == nullptr || pin->memory() != nullptr;
   const Device* wanted = placement_ != nullptr ? placement_->of(op) : is_free ? nullptr : pin;
-  std::vector<const Device*> others = host_devices(options_);
   Result<ChosenKernel> chosen = fail(ErrorCode::internal, "no device is asked");
   if (wanted != nullptr && wanted->memory() != nullptr) {
     chosen = chosen_from(std::span(&wanted, 1));
@@ -150,10 +149,14 @@ Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, 
       if (chosen.error().code() != ErrorCode::unsupported) return std::move(chosen).error();
       refusals.push_back({std::string(wanted->name()), chosen.error().message()});
     }
-  } else if (wanted != nullptr) {
-    std::stable_partition(others.begin(), others.end(), [&](const Device* d) { return d == wanted; });
   }
-  if (!chosen.ok()) chosen = MOKA_TRY(chosen_from(others));
+  if (!chosen.ok() && wanted != nullptr && wanted->memory() == nullptr) {
+    std::vector<const Device*> wanted_first = hosts_;
+    std::stable_partition(wanted_first.begin(), wanted_first.end(), [&](const Device* d) { return d == wanted; });
+    chosen = MOKA_TRY(chosen_from(wanted_first));
+  } else if (!chosen.ok()) {
+    chosen = MOKA_TRY(chosen_from(hosts_));
+  }
   step.device = chosen->device;
   step.threads = chosen->threads;
   step.refusals = std::move(refusals);

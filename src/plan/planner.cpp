@@ -310,13 +310,13 @@ Result<bool> Planner::walk(const ir::Op* from, std::span<const ir::Type> pending
 }
 
 Result<bool> Planner::plan_with_operands(const ir::Op& op) {
-  std::vector<const ir::Op*> todo{&op};
-  while (!todo.empty()) {
-    const ir::Op* next = todo.back();
-    const size_t before = todo.size();
+  std::vector<const ir::Op*> pending{&op};
+  while (!pending.empty()) {
+    const ir::Op* next = pending.back();
+    const size_t before = pending.size();
     auto need = [&](const ir::Value* v) {
       const ir::Op* p = v->producer();
-      if (p != nullptr && p->parent() == &block_ && !planned_.contains(p)) todo.push_back(p);
+      if (p != nullptr && p->parent() == &block_ && !planned_.contains(p)) pending.push_back(p);
     };
     if (!planned_.contains(next)) {
       for (const ir::Operand& o : next->operands())
@@ -324,8 +324,8 @@ Result<bool> Planner::plan_with_operands(const ir::Op& op) {
       for (size_t b = 0; b < next->block_count(); b++)
         for (const ir::Value* v : free_values(*next->block(b))) need(v);
     }
-    if (todo.size() > before) continue;
-    todo.pop_back();
+    if (pending.size() > before) continue;
+    pending.pop_back();
     if (planned_.insert(next).second && !MOKA_TRY(plan_op(*next, nullptr))) return false;
   }
   return true;

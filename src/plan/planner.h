@@ -40,7 +40,13 @@ class Planner {
   /// `placement`: which device runs what; nullptr: the first that takes it.
   Planner(std::shared_ptr<Plan> plan, const ir::Block& block, const PlanOptions& options, bool own_outputs,
           const Placement* placement = nullptr)
-      : plan_(std::move(plan)), block_(block), options_(options), own_outputs_(own_outputs), placement_(placement) {}
+      : plan_(std::move(plan)),
+        block_(block),
+        options_(options),
+        hosts_(host_devices(options)),
+        accelerators_(accelerators(options)),
+        own_outputs_(own_outputs),
+        placement_(placement) {}
 
   /// Plans the block, or what is behind `from`, whose outputs have these types.
   Result<std::shared_ptr<const Plan>> run(const ir::Op* from, std::span<const ir::Type> pending_types);
@@ -105,6 +111,7 @@ class Planner {
   std::shared_ptr<Plan> plan_;
   const ir::Block& block_;
   const PlanOptions& options_;
+  const std::vector<const Device*> hosts_, accelerators_;  ///< of the options
   bool own_outputs_;
   const Placement* placement_;
   Draft* draft_ = nullptr;

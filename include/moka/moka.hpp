@@ -12,3 +12,4 @@
 #include "moka/multi_array.h"
 #include "moka/program.h"
 #include "moka/rates.h"
+#include "moka/stream.h"

@@ -331,6 +331,34 @@ class Model:
         """Starts a prediction on another thread and returns its Future. Options are those of predict."""
         return _executor().submit(self.predict, inputs, **options)
 
+    def predict_stream(
+        self, inputs: Iterable[Mapping[str, Any]], *, ahead: int = 4, **options: Any
+    ) -> Iterator[Dict[str, Any]]:
+        """Predicts what `inputs` gives, one behind the other, and gives the results in their order. While predictions run,
+        `inputs` already makes the next ones, at most `ahead` of them: pictures are decoded and resized while a net computes on
+        a device. options: those of predict but a state and arrays to write to, which predictions at the same time cannot share.
+        Raises ValueError (`ahead` below 1), TypeError (options), and for each input what predict raises."""
+        if ahead < 1:
+            raise ValueError(f"ahead: expected at least 1, got {ahead}")
+        if options.get("state") is not None or isinstance(options.get("outputs"), Mapping):
+            raise TypeError("predict_stream takes no state and no arrays to write to: its predictions run at the same time")
+        return self._stream(inputs, ahead, options)
+
+    def _stream(
+        self, inputs: Iterable[Mapping[str, Any]], ahead: int, options: Dict[str, Any]
+    ) -> Iterator[Dict[str, Any]]:
+        running: List["concurrent.futures.Future[Dict[str, Any]]"] = []
+        try:
+            for item in inputs:
+                running.append(self.predict_future(item, **options))
+                if len(running) > ahead:
+                    yield running.pop(0).result()
+            while running:
+                yield running.pop(0).result()
+        finally:
+            for future in running:
+                future.cancel()
+
     async def predict_async(self, inputs: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
         """As predict, without blocking the event loop."""
         import asyncio  # with ssl eight megabytes, which most programs do without

@@ -91,6 +91,45 @@ def test_predicting_releases_the_interpreter():
     assert counted[0] > 0
 
 
+def test_a_stream_makes_inputs_while_others_are_predicted():
+    model = moka.Model.from_mil(CONV)
+    made = []
+
+    def inputs():
+        for i in range(8):
+            made.append(i)
+            yield {"x": np.full((1, 16, 64, 64), i / 100, np.float32)}
+
+    results = model.predict_stream(inputs(), ahead=3, outputs=["y"])
+    assert made == []
+    first = next(results)
+    assert made == [0, 1, 2, 3]
+    for i, got in enumerate([first, *results]):
+        x = np.full((1, 16, 64, 64), i / 100, np.float32)
+        assert np.array_equal(got["y"], model.predict({"x": x})["y"])
+    assert made == list(range(8))
+
+
+def test_a_stream_ends_with_what_its_inputs_or_predictions_raise():
+    model = moka.Model.from_mil(CONV)
+    x = {"x": np.zeros((1, 16, 64, 64), np.float32)}
+
+    def broken():
+        yield x
+        raise OSError("the camera is gone")
+
+    with pytest.raises(OSError, match="the camera is gone"):
+        list(model.predict_stream(broken()))
+    results = model.predict_stream([x, {}])
+    assert next(results)["y"].shape == (1, 32, 64, 64)
+    with pytest.raises(ValueError, match="input 'x'"):
+        next(results)
+    with pytest.raises(ValueError, match="ahead: expected at least 1, got 0"):
+        model.predict_stream([x], ahead=0)
+    with pytest.raises(TypeError, match="no state and no arrays to write to"):
+        model.predict_stream([x], outputs={"y": np.zeros((1, 32, 64, 64), np.float32)})
+
+
 ONNX = """
 import numpy as np, onnx, onnxruntime
 from onnx import helper, TensorProto

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "bench_stream.h"
 #include "checks.h"
 #include "command.h"
 #include "io/table.h"
@@ -15,6 +16,7 @@
 #include "options.h"
 #include "print.h"
 #include "text.h"
+#include "usage_error.h"
 
 namespace moka::cli {
 namespace {
@@ -27,6 +29,7 @@ struct Options {
   InputOptions input;
   int64_t iterations = 0;
   double seconds = 0;
+  bool stream = false;
   bool json = false;
 };
 
@@ -137,7 +140,43 @@ Json machine(const Measured& m, const LoadTimes& t, const Options& options) {
           {"peakMemoryAfterLoadBytes", m.memory_loaded}};
 }
 
+std::string human(const StreamRates& rates) {
+  io::Table table({{"stage", io::Align::left}, {"a second", io::Align::right}, {"", io::Shrink::drop}});
+  const double most = std::max({rates.reading, rates.predicting, rates.stream});
+  const auto add = [&](const char* name, double rate) {
+    table.add_row({name, format_number(rate), bar(rate / most, 30)});
+  };
+  add("reading inputs alone", rates.reading);
+  add("predicting alone", rates.predicting);
+  table.add_rule();
+  add("both as a stream", rates.stream);
+  return table_text(table) + "\n" +
+         fact("stream", fmt::format("{} of the slower stage's rate, over {} predictions", format_percent(rates.share()),
+                                    format_count(static_cast<int64_t>(rates.predictions))));
+}
+
+Json machine(const StreamRates& r, const Options& options) {
+  return {{"model", options.load.path},
+          {"stream",
+           {{"reading", r.reading},
+            {"predicting", r.predicting},
+            {"stream", r.stream},
+            {"share", r.share()},
+            {"predictions", r.predictions}}}};
+}
+
+int bench_stream(const Options& options) {
+  if (options.input.inputs.empty())
+    throw UsageError("--stream reads inputs anew for each prediction: --input is missing");
+  const Model model = load(options.load, configuration(options.load));
+  for (const std::string& text : read_inputs(model, options.input).notes) note("bench", text);
+  const StreamRates rates = measure_stream(model, options.input, options.seconds > 0 ? options.seconds : 3);
+  print(options.json ? rendered(machine(rates, options)) : human(rates));
+  return 0;
+}
+
 int bench(const Options& options) {
+  if (options.stream) return bench_stream(options);
   const Model model = load(options.load, configuration(options.load));
   Features inputs;
   if (options.input.inputs.empty()) {
@@ -165,6 +204,8 @@ Command add_bench(CLI::App& parent) {
       ->check(number(0.001, 86400))
       ->option_text("S");
   add_input_options(*app, options->input);
+  app->add_flag("--stream", options->stream,
+                "Read --input anew for each prediction, while others are predicted: rates of both stages and together");
   app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
   app->footer(
       "Without --input random values of the model's default shapes are used.\n"

@@ -14,9 +14,12 @@ const kernel::Device& device();
 struct Faults {
   int lost_after = -1;           ///< submissions until it is lost; -1: never
   size_t most_bytes = SIZE_MAX;  ///< of all its buffers together
+  bool holds = false;            ///< submissions start and do not end until this is false again
 };
 /// From now on, for all queues. A device that was lost works again.
 void set_faults(const Faults& faults);
+/// Submissions that have started and not ended, in all queues.
+int count_running();
 /// Whether the host sees the device's memory: uploads and downloads are the values themselves. At first what the
 /// environment variable MOKA_SIMULATOR_UNIFIED says. For submissions that are compiled from now on.
 void set_unified(bool unified);

@@ -1,5 +1,7 @@
 #include "devices/simulator/queue.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -24,6 +26,11 @@ constexpr int kLongestDelay = 50;  // microseconds
 
 std::atomic<int> lost_after{-1};
 std::atomic<size_t> most_bytes{SIZE_MAX}, used_bytes{0};
+
+std::mutex hold_mutex;
+std::condition_variable released;
+bool holds = false;  // guarded by hold_mutex
+std::atomic<int> running{0};
 
 std::atomic<bool>& unified() {
   static std::atomic<bool> is = [] {
@@ -65,7 +72,14 @@ class SimulatedMemory final : public Memory {
 /// Runs jobs in order, each after a random delay.
 class Worker {
  public:
+  /// A child made by fork has the worker but not its thread, and leaves it as it is.
+  static std::shared_ptr<Worker> make() {
+    return {new Worker, [](Worker* w) {
+              if (w->is_own()) delete w;
+            }};
+  }
   Worker() : thread_([this] { loop(); }) {}
+  bool is_own() const { return process_ == getpid(); }
   ~Worker() {
     {
       std::lock_guard lock(mutex_);
@@ -102,6 +116,7 @@ class Worker {
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
   bool stop_ = false;
+  const pid_t process_ = getpid();
   std::thread thread_;
 };
 
@@ -126,11 +141,18 @@ class SimulatedSubmission final : public Submission {
   std::byte* upload(size_t i) override { return uploads[i].data(); }
   const std::byte* download(size_t i) const override { return downloads[i].data(); }
   Status submit() override {
+    if (!worker_->is_own()) return fail(ErrorCode::device_lost, "a queue of the process that this one was forked from");
     MOKA_TRY(count_submission());
     std::lock_guard lock(mutex_);
     running_ = true;
+    running++;
     worker_->add([this] {
+      {
+        std::unique_lock hold(hold_mutex);
+        released.wait(hold, [] { return !holds; });
+      }
       Status s = run();
+      running--;
       std::lock_guard done(mutex_);
       status_ = std::move(s);
       running_ = false;
@@ -139,6 +161,7 @@ class SimulatedSubmission final : public Submission {
     return {};
   }
   Status wait() override {
+    if (!worker_->is_own()) return fail(ErrorCode::device_lost, "a queue of the process that this one was forked from");
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return !running_; });
     return std::exchange(status_, Status{});
@@ -181,7 +204,7 @@ class SimulatedQueue final : public Queue {
   }
 
  private:
-  std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
+  std::shared_ptr<Worker> worker_ = Worker::make();
 };
 
 }  // namespace
@@ -196,7 +219,14 @@ SimulatedBuffer::~SimulatedBuffer() { used_bytes -= bytes(); }
 void set_faults(const Faults& faults) {
   lost_after = faults.lost_after;
   most_bytes = faults.most_bytes;
+  {
+    std::lock_guard lock(hold_mutex);
+    holds = faults.holds;
+  }
+  released.notify_all();
 }
+
+int count_running() { return running; }
 
 void set_unified(bool is) { unified() = is; }
 

@@ -38,11 +38,13 @@ test-tsan: | setup
 
 ## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer.
 FUZZ_SECONDS ?= 60
+## FUZZ_DEVICE=simulator or vulkan: fuzz_predict runs what it reads there too, in random cuts with the CPU.
+FUZZ_DEVICE ?=
 fuzz-smoke:
 	@tools/setup --fuzz
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
-	@tools/fuzz-smoke $(BUILD)-fuzz $(FUZZ_SECONDS)
+	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke $(BUILD)-fuzz $(FUZZ_SECONDS) $(if $(FUZZ_DEVICE),fuzz_predict fuzz_operations)
 
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3
@@ -99,20 +101,23 @@ check-ops: $(BUILD)/build.ninja
 ## hour on two cores. All targets go on where they were stopped; CONFORMANCE_FLAGS are options of run.py.
 export CONFORMANCE_VENV ?= $(BUILD)/conformance-venv
 CONFORMANCE_FLAGS ?=
-CONFORMANCE_RUN = $(CONFORMANCE_VENV)/bin/python tests/coremltools/run.py --jobs $(JOBS)
+## CONFORMANCE_DEVICE=vulkan: models run on that device, and on the CPU what it refuses; results in a folder of their own.
+CONFORMANCE_DEVICE ?=
+CONFORMANCE_RUN = $(CONFORMANCE_VENV)/bin/python tests/coremltools/run.py --jobs $(JOBS) $(if $(CONFORMANCE_DEVICE),--device $(CONFORMANCE_DEVICE))
+CONFORMANCE_OUT = $(BUILD)/conformance$(1)$(if $(CONFORMANCE_DEVICE),-$(CONFORMANCE_DEVICE))
 conformance: wheel
 	@tests/coremltools/setup
-	$(CONFORMANCE_RUN) --out $(BUILD)/conformance $(CONFORMANCE_FLAGS)
+	$(CONFORMANCE_RUN) --out $(call CONFORMANCE_OUT) $(CONFORMANCE_FLAGS)
 
 ## The same with all tests, about three hours on two cores; SHARD=2/4 runs the second of four parts.
 conformance-full: wheel
 	@tests/coremltools/setup
-	$(CONFORMANCE_RUN) --full --out $(BUILD)/conformance-full $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)
+	$(CONFORMANCE_RUN) --full --out $(call CONFORMANCE_OUT,-full) $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)
 
 ## A fixed choice of the tests that pass and need no torch; one that fails is an error. Under ten minutes on two cores.
 conformance-ci: wheel
 	@tests/coremltools/setup --ci
-	$(CONFORMANCE_RUN) --ci --out $(BUILD)/conformance-ci $(CONFORMANCE_FLAGS)
+	$(CONFORMANCE_RUN) --ci --out $(call CONFORMANCE_OUT,-ci) $(CONFORMANCE_FLAGS)
 
 ## docs/conformance.md from the results of conformance-full; RESULTS names other folders, of several machines for example.
 RESULTS ?= $(BUILD)/conformance-full

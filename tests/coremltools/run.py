@@ -6,6 +6,7 @@ run.py --jobs 2 --out OUT                    all suites, of the large ones a fix
 run.py --full --shard 2/8 --out OUT          all tests, every eighth
 run.py --ci                                  the tests of the CI: a fixed choice of those in passing/, all of which must pass
 run.py --suite mil_ops --match 'TestConv\\b'  tests whose id contains a regular expression
+run.py --device vulkan --ci                  the same on another device, where there is one
 run.py --report --out OUT                    tables of earlier results
 run.py --report --accept --out OUT           and adds what passes to passing/
 """
@@ -29,6 +30,13 @@ from results import BAD, HERE, one_line
 
 HARNESS = HERE / "harness"
 AND = "; then "  # between builds of the engine
+PROBE = """program(1.0)
+{
+  func main<ios18>(tensor<fp32, [64]> x) {
+    tensor<fp32, [64]> y = exp(x = x)[name = string("y")];
+  } -> (y);
+}
+"""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -36,6 +44,7 @@ def arguments(suites):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", action="append", default=[], help=f"all (the default) or some of {', '.join(suites)}")
     parser.add_argument("--engine", default="moka.coremltools", help="module to import, or 'null'")
+    parser.add_argument("--device", default="", help="the device that models run on, what it refuses on the CPU: vulkan, for example")
     parser.add_argument("-n", "--jobs", type=int, default=1, help="tests side by side")
     parser.add_argument("--out", default="build/conformance", help="folder of the results; goes on with what is there")
     parser.add_argument("--full", action="store_true", help="all tests of the large suites instead of samples")
@@ -77,6 +86,8 @@ def main():
     unknown = [n for n in names if n not in suites]
     if unknown or not names:
         parser.error(f"unknown suite: {' '.join(unknown)}" if unknown else "no suite")
+    if args.device and not args.report:
+        check_device(args.device)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the running suite is stopped too
     out.mkdir(parents=True, exist_ok=True)
 
@@ -104,6 +115,20 @@ def main():
     return status
 
 
+def check_device(name):
+    """Ends the run where there is no such device: everything would run on the CPU."""
+    from moka import _moka
+
+    configuration = _moka.ModelConfiguration()
+    configuration.device = name
+    try:
+        plan = _moka.Model.from_mil(PROBE, {}, configuration).compute_plan()
+    except _moka.NotFoundError as e:
+        sys.exit(str(e))
+    if all(operation.device != name for operation in plan.operations):
+        sys.exit("\n".join([f"device {name!r} runs nothing here"] + [remark.text for remark in plan.remarks]))
+
+
 def chosen(args, suites, out):
     names = [n for part in args.suite for n in part.split(",")]
     if not names and args.report:
@@ -119,7 +144,7 @@ def same_engine(name, args, out):
     """Results of an older build are no results of this one; what --retry keeps of them is told and remembered."""
     path = out / "engine.json"
     builds = json.loads(path.read_text()) if path.exists() else {}
-    now = f"{args.engine} {results.engine_identity(args.engine)}"
+    now = f"{args.engine} {results.engine_identity(args.engine)}" + (f" on {args.device}" if args.device else "")
     before = builds.get(name, now) if (out / f"{name}.jsonl").exists() else now
     if before != now and not (args.fresh or args.retry or args.ci):
         sys.exit(f"{out} has results of {name} with another build of the engine; --fresh forgets them, --retry keeps what passed")
@@ -170,7 +195,7 @@ def run_suite(name, suite, args, out):
     start = time.time()
     print(f"{name}: ", end="", flush=True)
     with open(log, "w") as f:
-        code = subprocess.run(command, cwd=root, env=environment(suite.get("env", {})), stdout=f, stderr=subprocess.STDOUT).returncode
+        code = subprocess.run(command, cwd=root, env=environment(suite.get("env", {}), args.device), stdout=f, stderr=subprocess.STDOUT).returncode
     print(f"{time.time() - start:.0f} s, log in {log}", flush=True)
     if code not in (0, 1, 5):
         print(f"{name}: pytest ended with status {code}:\n" + "".join(open(log).readlines()[-15:]))
@@ -192,8 +217,8 @@ def wanted_ids(name, args, found):
     return wanted
 
 
-def environment(extra):
-    env = dict(os.environ, **extra, PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore", PYTHONSAFEPATH="1")
+def environment(extra, device):
+    env = dict(os.environ, **extra, **({"MOKA_DEVICE": device} if device else {}), PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore", PYTHONSAFEPATH="1")
     env["PYTHONPATH"] = os.pathsep.join([str(HARNESS)] + [p for p in [os.environ.get("PYTHONPATH")] if p])
     for key in ONE_THREAD:
         env.setdefault(key, "1")

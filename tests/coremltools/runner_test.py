@@ -163,7 +163,7 @@ class Runner(unittest.TestCase):
             self.assertEqual(run.check_ci({"blob": by_id(record())}, {"blob": {"ci": 2}}), 1)
 
     def test_results_of_another_build_are_refused(self):
-        args = types.SimpleNamespace(engine="null_engine", fresh=False, retry=False, ci=False)
+        args = types.SimpleNamespace(engine="null_engine", device="", fresh=False, retry=False, ci=False)
         self.write(a="passed")
         run.same_engine("blob", args, self.folder)
         run.same_engine("blob", args, self.folder)
@@ -174,8 +174,17 @@ class Runner(unittest.TestCase):
         args.fresh = True
         run.same_engine("blob", args, self.folder)
 
+    def test_results_of_another_device_are_refused(self):
+        args = types.SimpleNamespace(engine="null_engine", device="", fresh=False, retry=False, ci=False)
+        self.write(a="passed")
+        run.same_engine("blob", args, self.folder)
+        args.device = "vulkan"
+        with self.assertRaises(SystemExit):
+            run.same_engine("blob", args, self.folder)
+        self.assertEqual(run.environment({}, args.device)["MOKA_DEVICE"], "vulkan")
+
     def test_what_retry_keeps_of_another_build_is_told(self):
-        args = types.SimpleNamespace(engine="null_engine", fresh=False, retry=False, ci=False)
+        args = types.SimpleNamespace(engine="null_engine", device="", fresh=False, retry=False, ci=False)
         self.write(a="passed")
         run.same_engine("blob", args, self.folder)
         args.engine, args.retry = "forkloop", True

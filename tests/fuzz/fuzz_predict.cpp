@@ -1,8 +1,12 @@
-// Input: a specification (.mlmodel). Loads it and predicts once, through the public interface.
+// Input: a specification (.mlmodel). Loads it and predicts once, through the public interface. Where the environment
+// variable MOKA_FUZZ_DEVICE names a device, the model also runs there, in a cut with the CPU that the input's bytes
+// decide.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "moka/moka.hpp"
 
@@ -21,6 +25,43 @@ bool has_small_inputs(const moka::FunctionDescription& function) {
   return true;
 }
 
+/// The device, and the CPU for operations whose names have a letter or digit that the bytes choose.
+std::vector<moka::Pin> random_cut(const char* device, const uint8_t* data, size_t size) {
+  uint32_t hash = 2166136261;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ data[i]) * 16777619;
+  std::vector<moka::Pin> pins{{"*", device}};
+  for (uint32_t n = hash % 4; n > 0; n--) {
+    hash = hash * 1664525 + 1013904223;
+    pins.push_back({std::string("*") + "abcdefghijklmnopqrstuvwxyz0123456789"[(hash >> 16) % 36] + "*", "cpu"});
+  }
+  return pins;
+}
+
+void predict(const moka::Model& model) {
+  std::optional<moka::State> state;
+  moka::PredictionOptions options;
+  if (!model.function().states.empty()) options.state = &state.emplace(model.new_state());
+  (void)model.predict(moka::random_inputs(model.function()), options);
+}
+
+[[noreturn]] void fail(const char* what, const moka::Exception& e) {
+  std::fprintf(stderr, "%s: %s\n", what, e.what());
+  std::abort();
+}
+
+/// What the CPU predicts is predicted by any cut. The device's buffers may exceed the memory budget.
+void predict_in_cut(const moka::Model& model, const char* device, const uint8_t* data, size_t size) {
+  moka::ModelConfiguration configuration = model.configuration();
+  configuration.pins = random_cut(device, data, size);
+  configuration.rates = "off";
+  try {
+    predict(model.configured(configuration));
+  } catch (const moka::Exception& e) {
+    if (e.kind() != moka::ErrorKind::out_of_budget)
+      fail("a bug by its own account: the CPU predicts, a cut does not", e);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -34,14 +75,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const moka::Model model = moka::Model::load(std::move(asset), configuration);
     if (!has_small_inputs(model.function())) return 0;
-    std::optional<moka::State> state;
-    moka::PredictionOptions options;
-    if (!model.function().states.empty()) options.state = &state.emplace(model.new_state());
-    (void)model.predict(moka::random_inputs(model.function()), options);
+    predict(model);
+    if (const char* device = std::getenv("MOKA_FUZZ_DEVICE"); device != nullptr && *device != '\0')
+      predict_in_cut(model, device, data, size);
   } catch (const moka::Exception& e) {
-    if (e.kind() != moka::ErrorKind::internal) return 0;
-    std::fprintf(stderr, "a bug by its own account: %s\n", e.what());
-    std::abort();
+    if (e.kind() == moka::ErrorKind::internal) fail("a bug by its own account", e);
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "api/internal.h"
+#include "kernel/hardware.h"
 #include "kernel/preview.h"
 #include "runtime/cache_file.h"
 
@@ -26,10 +27,16 @@ bool allows(ComputeUnits units, kernel::ComputeUnit unit) {
   return false;
 }
 
-/// Whether the configuration asks for the device's unit by name. `all` does not: what is beside the CPU joins when
-/// asked.
-bool asks_for(ComputeUnits units, kernel::ComputeUnit unit) {
-  return unit == kernel::ComputeUnit::cpu || (units != ComputeUnits::all && allows(units, unit));
+/// Why `all` leaves out a device beside the CPU; empty: it does not.
+std::string named_only(const kernel::Device& d) {
+  const auto* hardware = dynamic_cast<const kernel::Hardware*>(&d);
+  return hardware == nullptr ? "no hardware of its own" : hardware->named_only();
+}
+
+/// Whether the compute units ask the device without its being named. `all` asks hardware alone.
+bool asks_for(ComputeUnits units, const kernel::Device& d) {
+  if (d.rank() < 0 || !allows(units, d.unit())) return false;
+  return d.unit() == kernel::ComputeUnit::cpu || units != ComputeUnits::all || named_only(d).empty();
 }
 
 bool is_beside_cpu(const kernel::Device& d) { return d.memory() != nullptr || d.unit() != kernel::ComputeUnit::cpu; }
@@ -85,7 +92,10 @@ std::string_view name_of(kernel::ComputeUnit unit) {
 }
 
 Result<Devices> devices_for(const ModelConfiguration& configuration) {
-  std::vector<const kernel::Device*> all = all_devices();
+  return devices_for(configuration, all_devices());
+}
+
+Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector<const kernel::Device*> all) {
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   for (const kernel::Device*& d : all)
     if (const auto* preview = dynamic_cast<const kernel::Preview*>(d)) {
@@ -114,8 +124,11 @@ Result<Devices> devices_for(const ModelConfiguration& configuration) {
   for (const kernel::Device* d : all) {
     const bool is_asked = std::find(pinned.begin(), pinned.end(), d) != pinned.end();
     const bool is_host = d->rank() >= 0 && !is_beside_cpu(*d);
-    const bool by_unit = d->rank() >= 0 && asks_for(units, d->unit());
-    if (d != all.back() && d != named && !is_asked && !(named == nullptr ? by_unit : keeps_host && is_host)) continue;
+    const bool by_unit = named == nullptr && asks_for(units, *d);
+    if (named == nullptr && !is_asked && !by_unit && units == ComputeUnits::all && d->rank() >= 0 &&
+        d->unit() == kernel::ComputeUnit::gpu)
+      out.remarks.push_back(cat("device '", d->name(), "' is used only when it is named: ", named_only(*d)));
+    if (d != all.back() && d != named && !is_asked && !by_unit && !(keeps_host && is_host)) continue;
     if (named == nullptr && d->memory() != nullptr && d->kernels().empty()) {
       out.remarks.push_back(cat("device '", d->name(), "' is not used: ", d->description()));
       if (!is_asked) continue;

@@ -98,6 +98,8 @@ struct Devices {
 };
 /// Errors: not_found for devices that do not exist or are not among the compute units.
 Result<Devices> devices_for(const ModelConfiguration& configuration);
+/// The same of these devices.
+Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector<const kernel::Device*> all);
 /// The rates by which a model's units are compared.
 struct ModelRates {
   std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the table

@@ -418,11 +418,10 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   std::optional<State> before;
   if (!f.states.empty() && runs->may_replay() && !session->devices.empty()) before = options.state->copy();
   Status status = compute();
-  if (!status.ok() && runs->can_replay(*session, status.error())) {
-    runs->discard(std::move(session));
+  while (!status.ok() && runs->can_replay(*session, status.error())) {
     if (before) restore(*before, *options.state);
     if (trace != nullptr) trace->restart();
-    session = MOKA_TRY(runs->acquire_instead(types, status.error()));
+    session = MOKA_TRY(runs->acquire_instead(std::move(session), types, status.error()));
     status = compute();
   }
   tell(session->remarks, options);
@@ -607,7 +606,7 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
   report.predictions = std::max(predictions, 0);
   for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
   if (const std::string failure = ran.model->failure(); !failure.empty())
-    report.remarks.push_back({"devices", cat("the CPU computes everything, since a device failed: ", failure)});
+    report.remarks.push_back({"devices", failure});
   for (const std::string& remark : impl_->device_remarks) report.remarks.push_back({"devices", remark});
   if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
     report.remarks.push_back({"kernel_cache", remark});

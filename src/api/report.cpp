@@ -125,6 +125,14 @@ class Reporter {
     decided_ = true;
   }
 
+  /// By the rates that were used, where devices were compared.
+  static double seconds_of(const plan::Step& s) {
+    if (s.bids)
+      for (const plan::Bid& b : *s.bids)
+        if (b.device == s.device && b.refusal.empty()) return b.seconds;
+    return s.choice->cost;
+  }
+
   static size_t bytes(const plan::Place& p) {
     const auto n = kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout);
     return n.ok() ? *n : 0;
@@ -188,7 +196,7 @@ class Reporter {
       if (s.kind == plan::Step::Kind::placed)
         p.note = s.choice->cuts.empty() ? "no copy: its inputs are made in place" : "no copy: parts of its input";
       else
-        p.estimated_seconds = s.choice->cost;
+        p.estimated_seconds = seconds_of(s);
       for (const ir::Epilogue& e : s.op->epilogue) p.fused.push_back(e.origin);
       p.chosen_by = plan::to_string(s.by);
       if (s.measurement) {
@@ -199,7 +207,8 @@ class Reporter {
     }
     if (s.op != nullptr) add_bids(s, p);
     if (s.op != nullptr && s.choice && options_.pinned_device)
-      if (const kernel::Device* pin = options_.pinned_device(*s.op); pin != nullptr && pin != s.device)
+      if (const kernel::Device* pin = options_.pinned_device(*s.op);
+          pin != nullptr && pin != s.device && !plan::refusal_of(s, *pin).empty())
         refused_.add(*pin, s);
     for (const plan::Refusal& r : s.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));
     for (int o : s.out) p.outputs.push_back(cat(plan.places[static_cast<size_t>(o)].type));

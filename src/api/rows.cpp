@@ -261,16 +261,22 @@ class Tiles {
   Status run(int64_t i, std::vector<FeatureValue>& outputs) const {
     const int64_t first = first_row(i), from = std::min(first, rows_ - tile_);
     auto session = MOKA_TRY(model_.acquire(types_));
-    Status status = [&]() -> Status {
+    const auto compute = [&]() -> Status {
       for (size_t k = 0; k < inputs_.size(); k++)
         session->frame->set_input(
             k, inputs_[k].column == nullptr
                    ? MOKA_TRY(api::bind_default(*inputs_[k].feature, types_[k], *session, k))
                    : MOKA_TRY(bind(*inputs_[k].feature, types_[k], *inputs_[k].column, from, *session, k)));
-      MOKA_TRY(session->frame->run());
+      MOKA_TRY(model_.run(*session));
       for (size_t k = 0; k < outputs.size(); k++) copy_rows(session->frame->output(k), first - from, first, outputs[k]);
       return {};
-    }();
+    };
+    Status status = compute();
+    while (!status.ok() && model_.can_replay(*session, status.error())) {
+      session = MOKA_TRY(model_.acquire_instead(std::move(session), types_, status.error()));
+      status = compute();
+    }
+    for (const std::string& remark : session->remarks) api::warn(remark);
     model_.release(std::move(session));
     return status;
   }

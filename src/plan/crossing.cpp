@@ -1,3 +1,4 @@
+#include "kernel/fault.h"
 #include "kernel/layout.h"
 #include "plan/planner.h"
 
@@ -119,10 +120,11 @@ Result<int> Planner::upload_constant(int i, const Device& device, Layout layout)
     return {};
   };
   if (const ir::Value* v = pooled(i))
-    p.buffer = MOKA_TRY(options_.constants->upload(*v, *device.memory(),
-                                                   cat(device.name(), ".", kernel::to_string(layout)), bytes, fill));
+    p.buffer = MOKA_TRY_IN(options_.constants->upload(*v, *device.memory(),
+                                                      cat(device.name(), ".", kernel::to_string(layout)), bytes, fill),
+                           kernel::place_of(device));
   else
-    p.buffer = MOKA_TRY(upload_to(*device.memory(), bytes, fill));
+    p.buffer = MOKA_TRY_IN(upload_to(*device.memory(), bytes, fill), kernel::place_of(device));
   return add_place(std::move(p));
 }
 

@@ -75,7 +75,7 @@ void DeviceSessions::ended() {
     running_--;
     ended_count_++;
   }
-  ended_.notify_all();
+  changed_.notify_all();
 }
 
 uint64_t DeviceSessions::count_ended() const {
@@ -83,10 +83,31 @@ uint64_t DeviceSessions::count_ended() const {
   return ended_count_;
 }
 
-bool DeviceSessions::wait_for_end(uint64_t seen) {
-  std::unique_lock lock(mutex_);
-  ended_.wait(lock, [&] { return running_ == 0 || ended_count_ != seen; });
-  return ended_count_ != seen;
+bool DeviceSessions::is_anyone_waiting() const {
+  std::lock_guard lock(mutex_);
+  return !waiting_.empty();
+}
+
+Admission::~Admission() {
+  if (!is_waiting_) return;
+  {
+    std::lock_guard lock(all_.mutex_);
+    std::erase(all_.waiting_, this);
+  }
+  all_.changed_.notify_all();
+}
+
+void Admission::wait_for_turn() {
+  std::unique_lock lock(all_.mutex_);
+  all_.changed_.wait(lock, [&] { return all_.waiting_.empty() || all_.waiting_.front() == this; });
+}
+
+bool Admission::wait_for_end(uint64_t seen) {
+  std::unique_lock lock(all_.mutex_);
+  if (!is_waiting_) all_.waiting_.push_back(this);
+  is_waiting_ = true;
+  all_.changed_.wait(lock, [&] { return all_.running_ == 0 || all_.ended_count_ != seen; });
+  return all_.ended_count_ != seen;
 }
 
 }  // namespace moka::runtime

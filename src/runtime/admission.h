@@ -15,6 +15,7 @@ class Device;
 namespace moka::runtime {
 
 class SessionPool;
+class Admission;
 
 /// Lets at most `most` predictions compute at a time. Those that wait go by models in turn, and in the order of their
 /// arrival within a model: one that predicts a lot does not keep the others out. Thread-safe.
@@ -52,15 +53,35 @@ class DeviceSessions {
   void ended();
   /// How many have ended so far.
   uint64_t count_ended() const;
-  /// Waits until one has ended since `count_ended` was `seen`. false: none is running.
+  /// Whether one waits for memory: what ends should free its own.
+  bool is_anyone_waiting() const;
+
+ private:
+  friend class Admission;
+  mutable std::mutex mutex_, pools_mutex_;
+  std::condition_variable changed_;
+  std::set<SessionPool*> pools_;
+  std::deque<const Admission*> waiting_;  ///< for memory, in the order of their arrival
+  uint64_t ended_count_ = 0;
+  int running_ = 0;
+};
+
+/// A new session's way to memory of devices. Sessions that found a device full get it in the order of their arrival,
+/// and new ones come behind them: small ones do not keep a large one out.
+class Admission {
+ public:
+  explicit Admission(DeviceSessions& all) : all_(all) {}
+  Admission(const Admission&) = delete;
+  /// It has its memory, or gives up.
+  ~Admission();
+  /// Waits for those that wait already.
+  void wait_for_turn();
+  /// The devices are full: waits until a session has ended since `count_ended` was `seen`. false: none is running.
   bool wait_for_end(uint64_t seen);
 
  private:
-  mutable std::mutex mutex_, pools_mutex_;
-  std::condition_variable ended_;
-  std::set<SessionPool*> pools_;
-  uint64_t ended_count_ = 0;
-  int running_ = 0;
+  DeviceSessions& all_;
+  bool is_waiting_ = false;
 };
 
 }  // namespace moka::runtime

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/memory.h"
+#include "kernel/fault.h"
 #include "kernel/parallel.h"
 #include "runtime/launch.h"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t kMaxChildren = 16;
 
 Status named(Status s, const kernel::Device& device) {
-  return s.ok() ? std::move(s) : Status(std::move(s).error().in(cat("device '", device.name(), "'")));
+  return s.ok() ? std::move(s) : Status(std::move(s).error().in(kernel::place_of(device)));
 }
 
 const ir::Type& storage_type(const ir::Type& t) { return t.is_state() ? t.element() : t; }

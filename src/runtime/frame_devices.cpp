@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/fault.h"
 #include "runtime/frame.h"
 
 namespace moka::runtime {
@@ -12,14 +13,14 @@ using plan::Storage;
 Result<kernel::Queue*> ExecContext::queue(const kernel::Device& device) {
   for (const auto& [d, q] : queues)
     if (d == &device) return q.get();
-  queues.emplace_back(&device, MOKA_TRY(device.open_queue()));
+  queues.emplace_back(&device, MOKA_TRY_IN(device.open_queue(), kernel::place_of(device)));
   return queues.back().second.get();
 }
 
 Status Frame::set_up_devices() {
   for (const plan::DeviceArena& a : plan_->device_arenas)
     device_arenas_.push_back(MOKA_TRY_IN(a.device->memory()->allocate(std::max<size_t>(a.bytes, 1)),
-                                         cat("the arena of device '", a.device->name(), "'")));
+                                         cat("the arena of ", kernel::place_of(*a.device))));
   running_.assign(plan_->regions.size(), false);
   for (size_t r = 0; r < plan_->regions.size(); r++) MOKA_TRY(compile_region(r));
   for (size_t s = 0; s < steps_.size(); s++)
@@ -86,7 +87,7 @@ Status Frame::compile_region(size_t r) {
   for (int i : region.downloads) downloads.push_back(buffer_view(i));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
   submissions_.push_back(MOKA_TRY_IN(queue->compile({steps, uploads, downloads}),
-                                     cat("region ", r, " of device '", region.device->name(), "'")));
+                                     cat("region ", r, " of ", kernel::place_of(*region.device))));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "kernel/fault.h"
 #include "plan/draft.h"
 
 namespace moka::runtime {
@@ -91,28 +92,37 @@ Model::~Model() {
 
 void Model::set_up_devices() {
   devices_ = plan::accelerators(options_.plan);
-  if (devices_.empty()) return;
-  DeviceSessions::shared().add(sessions_);
-  // A fixed order, in which the turns of several devices are taken.
-  std::sort(devices_.begin(), devices_.end());
-  observed_ = host_ = options_.plan;
-  observed_.observed = true;
-  host_.devices = plan::host_devices(options_.plan);
+  if (devices_.size() > 32) devices_.resize(32);
+  all_.options = options_.plan;
+  if (!devices_.empty()) DeviceSessions::shared().add(sessions_);
+}
+
+const Model::Setting& Model::setting(uint32_t without, bool observed) const {
+  // On the host everything is observed.
+  if (without == all_devices()) observed = false;
+  if (without == 0 && !observed) return all_;
+  std::lock_guard lock(settings_mutex_);
+  const auto [it, is_new] = settings_.try_emplace(std::pair(without, observed));
+  Setting& s = it->second;
+  if (!is_new) return s;
+  const auto is_out = [this, without](const kernel::Device* d) {
+    const auto found = std::find(devices_.begin(), devices_.end(), d);
+    return found != devices_.end() && (without >> (found - devices_.begin()) & 1) != 0;
+  };
+  s.without = without;
+  s.options = options_.plan;
+  s.options.observed = observed;
+  std::erase_if(s.options.devices, is_out);
   if (const auto pinned = options_.plan.pinned_device)
-    host_.pinned_device = [pinned](const ir::Op& op) {
+    s.options.pinned_device = [pinned, is_out](const ir::Op& op) {
       const kernel::Device* d = pinned(op);
-      return d != nullptr && d->memory() != nullptr ? nullptr : d;
+      return is_out(d) ? nullptr : d;
     };
+  return s;
 }
 
-const plan::PlanOptions& Model::options_for(Where where) const {
-  return where == Where::units || devices_.empty() ? options_.plan : where == Where::host ? host_ : observed_;
-}
-
-Result<std::shared_ptr<const plan::Plan>> Model::plan_for(Where where, const std::vector<ir::Type>& inputs) const {
-  const plan::PlanOptions& options = options_for(where);
-  return plans_[static_cast<size_t>(where)].get(
-      inputs, options, [&] { return plan::plan_block(ir_->body(), inputs, nullptr, options); });
+Result<std::shared_ptr<const plan::Plan>> Model::plan_for(const Setting& s, const std::vector<ir::Type>& inputs) const {
+  return s.plans.get(inputs, s.options, [&] { return plan::plan_block(ir_->body(), inputs, nullptr, s.options); });
 }
 
 bool Model::is_fault(const Error& error) const {
@@ -123,47 +133,94 @@ bool Model::can_replay(const Session& session, const Error& error) const {
   return !session.devices.empty() && is_fault(error);
 }
 
-void Model::give_up_devices(const Error& error) const {
+uint32_t Model::without_also(uint32_t without, const Error& error) const {
+  for (size_t i = 0; i < devices_.size(); i++)
+    if (const uint32_t bit = uint32_t{1} << i; (without & bit) == 0 && kernel::is_from(*devices_[i], error))
+      return without | bit;
+  return all_devices();
+}
+
+std::string Model::units_without(uint32_t without) const {
+  std::string names;
+  for (size_t i = 0; i < devices_.size(); i++)
+    if ((without >> i & 1) == 0) names += kernel::place_of(*devices_[i]) + " and ";
+  return names + "the CPU";
+}
+
+void Model::give_up(uint32_t devices, const Error& error) const {
   std::lock_guard lock(failure_mutex_);
-  if (failed_.exchange(true)) return;
-  failure_ = error.to_string();
+  if ((devices & ~lost_) == 0) return;
+  lost_ |= devices;
+  failure_ += cat(failure_.empty() ? "" : "; ", error.to_string());
 }
 
 std::string Model::failure() const {
+  const uint32_t lost = lost_;
+  if (lost == 0) return {};
   std::lock_guard lock(failure_mutex_);
-  return failure_;
+  return cat(units_without(lost), lost == all_devices() ? " computes" : " compute",
+             " everything, since a device failed: ", failure_);
 }
 
 Result<std::shared_ptr<const plan::Plan>> Model::plan(const std::vector<ir::Type>& inputs) const {
-  if (failed_) return plan_for(Where::host, inputs);
-  auto plan = plan_for(Where::units, inputs);
-  if (plan.ok() || !is_fault(plan.error())) return plan;
-  auto host = plan_for(Where::host, inputs);
-  // Weights that do not fit now do not fit later.
-  if (host.ok()) give_up_devices(plan.error());
-  return host;
+  uint32_t without = lost_;
+  std::vector<std::pair<uint32_t, Error>> failed;
+  for (;;) {
+    auto plan = plan_for(setting(without, false), inputs);
+    if (plan.ok()) {
+      // Weights that do not fit now do not fit later.
+      for (const auto& [devices, error] : failed) give_up(devices, error);
+      return plan;
+    }
+    if (without == all_devices() || !is_fault(plan.error())) return plan;
+    const uint32_t next = without_also(without, plan.error());
+    failed.emplace_back(next & ~without, std::move(plan).error());
+    without = next;
+  }
 }
 
-Result<std::unique_ptr<Session>> Model::acquire_for(Where where, const std::vector<ir::Type>& inputs) const {
-  auto plan = MOKA_TRY(plan_for(where, inputs));
-  const bool on_devices = where != Where::host && !devices_.empty();
+std::vector<const kernel::Device*> Model::devices_of(const plan::Plan& plan, uint32_t without) const {
+  // Plans of blocks and of what follows are made later.
+  const bool is_whole = plan.is_complete() && std::all_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
+                          return step.blocks[0] == nullptr && step.blocks[1] == nullptr;
+                        });
+  std::vector<const kernel::Device*> out;
+  for (size_t i = 0; i < devices_.size(); i++)
+    if ((without >> i & 1) == 0 && (!is_whole || std::any_of(plan.regions.begin(), plan.regions.end(),
+                                                             [&](const auto& r) { return r.device == devices_[i]; })))
+      out.push_back(devices_[i]);
+  return out;
+}
+
+Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, const std::vector<ir::Type>& inputs,
+                                                    bool observed) const {
+  auto plan = MOKA_TRY(plan_for(setting, inputs));
   if (auto session = sessions_.take(*plan)) {
-    if (on_devices) DeviceSessions::shared().started();
+    if (!session->devices.empty()) DeviceSessions::shared().started();
     return session;
   }
   // A plan that is new may have replaced another one.
-  std::vector<std::shared_ptr<const plan::Plan>> plans;
-  for (const plan::PlanCache& cache : plans_) {
-    auto some = cache.snapshot();
-    plans.insert(plans.end(), some.begin(), some.end());
+  std::vector<std::shared_ptr<const plan::Plan>> plans = all_.plans.snapshot();
+  if (!devices_.empty()) {
+    std::lock_guard lock(settings_mutex_);
+    for (const auto& [key, other] : settings_) {
+      auto some = other.plans.snapshot();
+      plans.insert(plans.end(), some.begin(), some.end());
+    }
   }
   sessions_.keep_only(plans);
   auto s = std::make_unique<Session>(plan, inputs.size());
-  s->context.options = &options_for(where);
+  s->context.options = &setting.options;
   s->context.loop_limit = options_.loop_limit;
   s->context.random.state = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
-  if (on_devices) s->devices = devices_;
+  s->without = setting.without;
+  s->observed = observed;
+  s->devices = devices_of(*plan, setting.without);
+  const bool on_devices = !s->devices.empty();
+  Admission admission(DeviceSessions::shared());
   for (;;) {
+    // A prediction within another one cannot wait for it.
+    if (on_devices && !runs_here) admission.wait_for_turn();
     const uint64_t ended = DeviceSessions::shared().count_ended();
     auto frame = Frame::make(plan, nullptr, s->context);
     if (frame.ok()) {
@@ -173,37 +230,62 @@ Result<std::unique_ptr<Session>> Model::acquire_for(Where where, const std::vect
     }
     const bool is_full = on_devices && frame.error().code() == ErrorCode::out_of_budget;
     if (is_full && DeviceSessions::shared().drop_idle()) continue;
-    if (is_full && !runs_here && DeviceSessions::shared().wait_for_end(ended)) continue;
+    if (is_full && !runs_here && admission.wait_for_end(ended)) continue;
     sessions_.give_up(*plan);
     return std::move(frame).error();
   }
 }
 
-Result<std::unique_ptr<Session>> Model::acquire(const std::vector<ir::Type>& inputs, bool observed) const {
-  if (failed_) {
-    auto session = MOKA_TRY(acquire_for(Where::host, inputs));
-    session->remarks = {cat("the CPU computed this prediction, since a device failed before: ", failure())};
+Result<std::unique_ptr<Session>> Model::acquire_without(uint32_t without, std::vector<std::string> faults,
+                                                        const std::vector<ir::Type>& inputs, bool observed) const {
+  for (;;) {
+    auto session = acquire_for(setting(without, observed), inputs, observed);
+    if (!session.ok()) {
+      if (without == all_devices() || !is_fault(session.error())) return session;
+      const uint32_t next = without_also(without, session.error());
+      if (session.error().code() == ErrorCode::device_lost) give_up(next & ~without, session.error());
+      faults.push_back(session.error().to_string());
+      without = next;
+      continue;
+    }
+    Session& s = **session;
+    if (!faults.empty()) {
+      std::string all;
+      for (const std::string& fault : faults) all += cat(all.empty() ? "" : "; ", fault);
+      s.remarks = {cat(units_without(without), " computed this prediction: ", all)};
+    } else if (without != 0) {
+      std::lock_guard lock(failure_mutex_);
+      s.remarks = {cat(units_without(without), " computed this prediction, since a device failed before: ", failure_)};
+    }
+    s.faults = std::move(faults);
     return session;
   }
-  auto session = acquire_for(observed ? Where::observed : Where::units, inputs);
-  if (session.ok() || !is_fault(session.error())) return session;
-  return acquire_instead(inputs, session.error());
 }
 
-Result<std::unique_ptr<Session>> Model::acquire_instead(const std::vector<ir::Type>& inputs, const Error& error) const {
-  auto session = MOKA_TRY(acquire_for(Where::host, inputs));
-  if (error.code() == ErrorCode::device_lost) give_up_devices(error);
-  session->remarks = {cat("the CPU computed this prediction: ", error.to_string())};
-  return session;
+Result<std::unique_ptr<Session>> Model::acquire(const std::vector<ir::Type>& inputs, bool observed) const {
+  return acquire_without(lost_, {}, inputs, observed);
+}
+
+Result<std::unique_ptr<Session>> Model::acquire_instead(std::unique_ptr<Session> failed,
+                                                        const std::vector<ir::Type>& inputs, const Error& error) const {
+  const uint32_t before = failed->without, without = without_also(before, error);
+  const bool observed = failed->observed;
+  std::vector<std::string> faults = std::move(failed->faults);
+  faults.push_back(error.to_string());
+  discard(std::move(failed));
+  if (error.code() == ErrorCode::device_lost) give_up(without & ~before, error);
+  return acquire_without(without, std::move(faults), inputs, observed);
 }
 
 Status Model::run(Session& session) const {
   const bool waits = !session.devices.empty() && !runs_here;
   if (!waits) return session.frame->run();
   runs_here = true;
-  for (const kernel::Device* d : session.devices) Turns::of(*d).take(this);
+  // A fixed order, in which the turns of several devices are taken.
+  std::vector<const kernel::Device*>& devices = session.devices;
+  for (const kernel::Device* d : devices) Turns::of(*d).take(this);
   Status status = session.frame->run();
-  for (const kernel::Device* d : session.devices) Turns::of(*d).give_back();
+  for (const kernel::Device* d : devices) Turns::of(*d).give_back();
   runs_here = false;
   return status;
 }
@@ -216,8 +298,10 @@ void Model::discard(std::unique_ptr<Session> session) const {
 
 void Model::release(std::unique_ptr<Session> session) const {
   const bool on_devices = !session->devices.empty();
+  if (on_devices && DeviceSessions::shared().is_anyone_waiting()) return discard(std::move(session));
   session->context.trace = nullptr;
   session->remarks.clear();
+  session->faults.clear();
   sessions_.give_back(std::move(session));
   if (on_devices) DeviceSessions::shared().ended();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,36 +44,53 @@ class Model {
   size_t operations_in_source() const { return operations_in_source_; }
 
   using Session = runtime::Session;
-  /// The plan for these types of the function's inputs, made when they are new: for the host where a device has failed.
+  /// The plan for these types of the function's inputs, made when they are new, without the devices that have failed.
   Result<std::shared_ptr<const plan::Plan>> plan(const std::vector<ir::Type>& inputs) const;
   /// A session for these types of the function's inputs. A hit allocates nothing. Where the memory of a device is full,
   /// idle sessions of all models are dropped, then those that run are waited for; what a device still refuses is
-  /// planned for the host, unless PlanOptions::strict. `observed`: all that devices compute also reaches the host.
+  /// planned without it, unless PlanOptions::strict. `observed`: all that devices compute also reaches the host.
   Result<std::unique_ptr<Session>> acquire(const std::vector<ir::Type>& inputs, bool observed = false) const;
   void release(std::unique_ptr<Session> session) const;
-  /// Instead of release, where the session is of no more use.
-  void discard(std::unique_ptr<Session> session) const;
   /// Runs the frame when it is this model's turn on the devices.
   Status run(Session& session) const;
 
-  /// Whether a prediction that fails so can be replayed on the host.
+  /// Whether a prediction that fails so can be replayed without the device that failed.
   bool can_replay(const Session& session, const Error& error) const;
   /// Whether any prediction may have to be replayed.
   bool may_replay() const { return !options_.plan.strict && !devices_.empty(); }
-  /// A session that computes on the host alone, in the place of one that failed.
-  Result<std::unique_ptr<Session>> acquire_instead(const std::vector<ir::Type>& inputs, const Error& error) const;
-  /// Why devices are no longer used; "": they are.
+  /// In the place of a session that failed: one without the device that did, or on the host alone where it is not
+  /// known which. The failed one is discarded.
+  Result<std::unique_ptr<Session>> acquire_instead(std::unique_ptr<Session> failed, const std::vector<ir::Type>& inputs,
+                                                   const Error& error) const;
+  /// What computes since devices failed, and why; "": all devices are used.
   std::string failure() const;
 
  private:
-  enum class Where : uint8_t { units, host, observed };
-  Result<std::shared_ptr<const plan::Plan>> plan_for(Where where, const std::vector<ir::Type>& inputs) const;
-  Result<std::unique_ptr<Session>> acquire_for(Where where, const std::vector<ir::Type>& inputs) const;
-  const plan::PlanOptions& options_for(Where where) const;
+  /// What plans with some of the devices share, and these plans.
+  struct Setting {
+    uint32_t without = 0;  ///< bit i: not `devices_[i]`
+    plan::PlanOptions options;
+    mutable plan::PlanCache plans;
+  };
+  const Setting& setting(uint32_t without, bool observed) const;
+  Result<std::shared_ptr<const plan::Plan>> plan_for(const Setting& setting, const std::vector<ir::Type>& inputs) const;
+  Result<std::unique_ptr<Session>> acquire_for(const Setting& setting, const std::vector<ir::Type>& inputs,
+                                               bool observed) const;
+  /// As acquire, but for devices that the caller knows to have failed in this prediction, and how.
+  Result<std::unique_ptr<Session>> acquire_without(uint32_t without, std::vector<std::string> faults,
+                                                   const std::vector<ir::Type>& inputs, bool observed) const;
+  /// Instead of release, where the session is of no more use.
+  void discard(std::unique_ptr<Session> session) const;
   bool is_fault(const Error& error) const;
+  /// `without` and the device that failed; all devices where that is not known or is none of the others.
+  uint32_t without_also(uint32_t without, const Error& error) const;
   void set_up_devices();
-  /// From now on all is planned for the host.
-  void give_up_devices(const Error& error) const;
+  /// From now on nothing is planned for these devices.
+  void give_up(uint32_t devices, const Error& error) const;
+  uint32_t all_devices() const { return static_cast<uint32_t>((uint64_t{1} << devices_.size()) - 1); }
+  /// "device 'a' and the CPU", "the CPU".
+  std::string units_without(uint32_t without) const;
+  std::vector<const kernel::Device*> devices_of(const plan::Plan& plan, uint32_t without) const;
   /// Removes all outputs but `options_.outputs` and what only they need.
   Status select_outputs();
   Model(import::ImportedModel imported, const CompileOptions& options)
@@ -87,10 +105,11 @@ class Model {
   ir::Function* ir_ = nullptr;
   std::vector<passes::Remark> remarks_;
   size_t operations_in_source_ = 0;
-  std::vector<const kernel::Device*> devices_;  ///< with a memory of their own
-  plan::PlanOptions host_, observed_;           ///< `options_.plan` without devices, with all values on the host
-  mutable plan::PlanCache plans_[3];            ///< by Where
-  mutable std::atomic<bool> failed_{false};
+  std::vector<const kernel::Device*> devices_;  ///< with a memory of their own, in order of preference; 32 at most
+  Setting all_;                                 ///< with all devices
+  mutable std::mutex settings_mutex_;
+  mutable std::map<std::pair<uint32_t, bool>, Setting> settings_;  ///< others, made when they are first asked for
+  mutable std::atomic<uint32_t> lost_{0};                          ///< as Setting::without
   mutable std::mutex failure_mutex_;
   mutable std::string failure_;
   mutable SessionPool sessions_;

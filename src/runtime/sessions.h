@@ -16,6 +16,9 @@ struct Session {
 
   std::shared_ptr<const plan::Plan> plan;
   std::vector<const kernel::Device*> devices;  ///< with a memory of their own, on which it may compute
+  uint32_t without = 0;                        ///< the devices of the model that the plan does without
+  bool observed = false;                       ///< as PlanOptions::observed
+  std::vector<std::string> faults;             ///< what failed in the prediction that has it
   std::vector<std::string> remarks;            ///< what went otherwise than planned, for the prediction that has it
   ExecContext context;
   std::unique_ptr<Frame> frame;

@@ -178,6 +178,44 @@ def test_compute_plans_name_all_units(precision, preferred):
     raise AssertionError("no softmax")
 
 
+@pytest.mark.parametrize("units", ["CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL"])
+@pytest.mark.parametrize("device", ["", "vulkan"])
+def test_compute_plans_say_what_explain_says(monkeypatch, units, device):
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 16, 64, 64))])
+    def program(x):
+        weights = np.random.default_rng(1).standard_normal((32, 16, 3, 3)).astype(np.float32)
+        x = mb.conv(x=x, weight=weights, pad_type="same", name="conv")
+        x = mb.relu(x=x, name="relu")
+        noise = mb.random_normal(shape=np.array([1, 32, 64, 64], np.int32), name="noise")
+        return mb.softmax(x=mb.add(x=x, y=noise, name="sum"), axis=1, name="probabilities")
+
+    monkeypatch.setenv("MOKA_RATES", "off")
+    monkeypatch.setenv("MOKA_DEVICE", device)
+    model = ct.convert(program, convert_to="mlprogram")
+    path = model.get_compiled_model_path()  # as long as the model lives
+    explained = moka.Model(path, compute_units=units, device=device or None).explain().operations
+    plan = ct.models.compute_plan.MLComputePlan.load_from_path(path, compute_units=ct.ComputeUnit[units])
+    classes = {"cpu": "MLCPUComputeDevice", "gpu": "MLGPUComputeDevice", "neuralEngine": "MLNeuralEngineComputeDevice"}
+    total = sum(o.estimated_seconds for o in explained)
+    compared = set()
+    for operation in plan.model_structure.program.functions["main"].block.operations:
+        name = operation.outputs[0].name
+        ran = [o for o in explained if name == o.name and o.bids]
+        if not ran:
+            continue
+        compared.add(name)
+        usage = plan.get_compute_device_usage_for_mlprogram_operation(operation)
+        unit = next(b.unit for b in ran[0].bids if b.device == ran[0].device)
+        assert type(usage.preferred_compute_device).__name__ == classes[unit]
+        takes = {classes[b.unit] for b in ran[0].bids if not b.refusal}
+        assert {type(d).__name__ for d in usage.supported_compute_devices} == takes
+        weight = plan.get_estimated_cost_for_mlprogram_operation(operation).weight
+        assert weight == pytest.approx(sum(o.estimated_seconds for o in explained if o.name == name) / total)
+        by_rates = next(b.seconds for b in ran[0].bids if b.device == ran[0].device)
+        assert ran[0].estimated_seconds in (0, pytest.approx(by_rates))
+    assert {"conv", "noise"} <= compared
+
+
 @pytest.mark.parametrize("name", ["program.mlpackage", "pipeline.mlmodel", "compiled.mlmodelc"])
 def test_a_detector_needs_only_the_picture(name):
     folder = pathlib.Path(__file__).parent.parent / "golden" / "detectors"

@@ -62,17 +62,50 @@ TEST(Turns, AsManyAsThereAre) {
   EXPECT_LE(most, 3);
 }
 
-TEST(DeviceSessions, WaitEndsWhenOneEndsOrNoneRuns) {
+TEST(Admission, WaitEndsWhenOneEndsOrNoneRuns) {
   DeviceSessions sessions;
-  EXPECT_FALSE(sessions.wait_for_end(sessions.count_ended()));
+  EXPECT_FALSE(Admission(sessions).wait_for_end(sessions.count_ended()));
   sessions.started();
   const uint64_t seen = sessions.count_ended();
   std::thread ender([&] {
     std::this_thread::sleep_for(20ms);
     sessions.ended();
   });
-  EXPECT_TRUE(sessions.wait_for_end(seen));
+  EXPECT_TRUE(Admission(sessions).wait_for_end(seen));
   ender.join();
+  EXPECT_FALSE(sessions.is_anyone_waiting());
+}
+
+TEST(Admission, NewSessionsComeBehindThoseThatWait) {
+  DeviceSessions sessions;
+  sessions.started();
+  std::mutex mutex;
+  std::string order;
+  const auto note = [&](char name) {
+    std::lock_guard lock(mutex);
+    order += name;
+  };
+  const uint64_t seen = sessions.count_ended();
+  std::thread large([&] {
+    Admission admission(sessions);
+    admission.wait_for_turn();
+    EXPECT_TRUE(admission.wait_for_end(seen));
+    admission.wait_for_turn();
+    note('1');
+  });
+  while (!sessions.is_anyone_waiting()) std::this_thread::yield();
+  std::vector<std::thread> small;
+  for (int t = 0; t < 3; t++)
+    small.emplace_back([&] {
+      Admission admission(sessions);
+      admission.wait_for_turn();
+      note('2');
+    });
+  std::this_thread::sleep_for(20ms);
+  sessions.ended();
+  large.join();
+  for (std::thread& t : small) t.join();
+  EXPECT_EQ(order, "1222");
 }
 
 }  // namespace

@@ -3,7 +3,13 @@
 #include <thread>
 
 #include "api/api_util.h"
+#include "api/internal.h"
 #include "devices/simulator/device.h"
+#include "kernel/memory.h"
+
+namespace moka::api {
+std::vector<const kernel::Device*> all_devices();
+}
 
 namespace moka::test {
 namespace {
@@ -164,6 +170,199 @@ TEST_F(Fallback, UploadsIntoUnifiedMemoryDoNotDisturbRunningRegions) {
   const Model m = load();
   const std::vector<double> right = expected();
   for (int n = 0; n < 200; n++) expect_near(values(m.predict(inputs()).array("y")), right);
+}
+
+/// A second simulator, which can be lost or full while the first is not.
+class Twin final : public kernel::Device {
+ public:
+  bool is_lost = false, is_full = false;
+
+  std::string_view name() const override { return "twin"; }
+  std::string description() const override { return "the simulator under another name"; }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
+  int rank() const override { return -2; }
+  std::span<const kernel::KernelDef> kernels() const override { return inner().kernels(); }
+  const kernel::Memory* memory() const override { return &memory_; }
+  Result<std::unique_ptr<kernel::Queue>> open_queue() const override {
+    return std::unique_ptr<kernel::Queue>(std::make_unique<TwinQueue>(*this, MOKA_TRY(inner().open_queue())));
+  }
+  kernel::Match convert(ir::DType t, const ir::Shape& s, kernel::Layout a, kernel::Layout b) const override {
+    return inner().convert(t, s, a, b);
+  }
+  bool applies(const ir::Epilogue& e) const override { return inner().applies(e); }
+
+ private:
+  static const kernel::Device& inner() { return devices::simulator::device(); }
+
+  class TwinMemory final : public kernel::Memory {
+   public:
+    explicit TwinMemory(const Twin& twin) : twin_(twin) {}
+    size_t alignment() const override { return inner().memory()->alignment(); }
+    Result<std::shared_ptr<kernel::Buffer>> allocate(size_t bytes) const override {
+      if (twin_.is_full) return fail(ErrorCode::out_of_budget, "no room on the twin");
+      return inner().memory()->allocate(bytes);
+    }
+    Status write(kernel::Buffer& to, size_t offset, const void* from, size_t bytes) const override {
+      return inner().memory()->write(to, offset, from, bytes);
+    }
+
+   private:
+    const Twin& twin_;
+  };
+  class TwinSubmission final : public kernel::Submission {
+   public:
+    TwinSubmission(const Twin& twin, std::unique_ptr<Submission> s) : twin_(twin), s_(std::move(s)) {}
+    std::byte* upload(size_t i) override { return s_->upload(i); }
+    const std::byte* download(size_t i) const override { return s_->download(i); }
+    Status submit() override {
+      return twin_.is_lost ? Status(fail(ErrorCode::device_lost, "the twin was lost")) : s_->submit();
+    }
+    Status wait() override { return s_->wait(); }
+
+   private:
+    const Twin& twin_;
+    std::unique_ptr<Submission> s_;
+  };
+  class TwinQueue final : public kernel::Queue {
+   public:
+    TwinQueue(const Twin& twin, std::unique_ptr<Queue> q) : twin_(twin), q_(std::move(q)) {}
+    Result<std::unique_ptr<kernel::Submission>> compile(const kernel::Region& region) override {
+      return std::unique_ptr<kernel::Submission>(
+          std::make_unique<TwinSubmission>(twin_, MOKA_TRY(q_->compile(region))));
+    }
+
+   private:
+    const Twin& twin_;
+    std::unique_ptr<Queue> q_;
+  };
+  TwinMemory memory_{*this};
+};
+
+/// kModel with d1 and d2 on the twin and d3 and d4 on the simulator.
+class NextDevice : public Fallback {
+ protected:
+  void SetUp() override {
+    std::vector<const kernel::Device*> hosts;
+    for (const kernel::Device* d : api::all_devices())
+      if (d->name() == "cpu" || d->name() == "reference") hosts.push_back(d);
+    std::sort(hosts.begin(), hosts.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
+    runtime::CompileOptions options;
+    options.plan.devices = {&twin, &devices::simulator::device()};
+    options.plan.devices.insert(options.plan.devices.end(), hosts.begin(), hosts.end());
+    options.plan.pinned_device = [this, cpu = hosts[0]](const ir::Op& op) -> const kernel::Device* {
+      if (op.name == "d1" || op.name == "d2") return &twin;
+      return op.name == "d3" || op.name == "d4" ? &devices::simulator::device() : cpu;
+    };
+    auto imported = api::import_text(kModel, {}, nullptr);
+    ASSERT_TRUE(imported.ok()) << imported.error().to_string();
+    auto made = runtime::Model::compile(std::move(*imported), options);
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    model = std::move(*made);
+    right = expected();
+  }
+  /// The answer's remarks, with the devices of its regions behind them: "remark | twin simulator".
+  std::string predict() {
+    std::vector<float> x(64);
+    for (size_t i = 0; i < 64; i++) x[i] = static_cast<float>(i) / 64;
+    auto session = model->acquire(types);
+    if (!session.ok()) return session.error().to_string();
+    Status status;
+    const auto compute = [&] {
+      (*session)->frame->set_input(0, x.data());
+      status = model->run(**session);
+    };
+    compute();
+    while (!status.ok() && model->can_replay(**session, status.error())) {
+      session = model->acquire_instead(std::move(*session), types, status.error());
+      if (!session.ok()) return session.error().to_string();
+      compute();
+    }
+    if (!status.ok()) return status.error().to_string();
+    const ir::TensorView& y = (*session)->frame->output(0);
+    for (size_t i = 0; i < right.size(); i++) EXPECT_NEAR(y.as<float>()[i], right[i], 1e-5) << i;
+    std::string out;
+    for (const std::string& remark : (*session)->remarks) out += remark + " ";
+    out += "|";
+    for (const plan::Region& r : (*session)->plan->regions) out += cat(" ", r.device->name());
+    model->release(std::move(*session));
+    return out;
+  }
+
+  Twin twin;
+  std::unique_ptr<runtime::Model> model;
+  std::vector<double> right;
+  const std::vector<ir::Type> types{ir::Type::tensor(ir::DType::fp32, {64})};
+};
+
+TEST_F(NextDevice, TakesOverFromOneThatIsLost) {
+  EXPECT_EQ(predict(), "| twin simulator");
+  twin.is_lost = true;
+  EXPECT_EQ(predict(),
+            "device 'simulator' and the CPU computed this prediction: device 'twin': the twin was lost | simulator");
+  EXPECT_EQ(predict(),
+            "device 'simulator' and the CPU computed this prediction, since a device failed before: device 'twin': "
+            "the twin was lost | simulator");
+  EXPECT_EQ(model->failure(),
+            "device 'simulator' and the CPU compute everything, since a device failed: device 'twin': the twin was "
+            "lost");
+  set_faults({0});
+  EXPECT_EQ(predict(), "the CPU computed this prediction: device 'simulator': the simulated device was lost |");
+  EXPECT_EQ(model->failure(),
+            "the CPU computes everything, since a device failed: device 'twin': the twin was lost; device "
+            "'simulator': the simulated device was lost");
+}
+
+TEST_F(NextDevice, OnePredictionMayLoseBoth) {
+  twin.is_lost = true;
+  set_faults({0});
+  EXPECT_EQ(predict(),
+            "the CPU computed this prediction: device 'twin': the twin was lost; device 'simulator': the simulated "
+            "device was lost |");
+}
+
+TEST_F(NextDevice, AFullOneIsTriedAgain) {
+  twin.is_full = true;
+  EXPECT_EQ(predict(),
+            "device 'simulator' and the CPU computed this prediction: the arena of device 'twin': no room on the "
+            "twin | simulator");
+  twin.is_full = false;
+  EXPECT_EQ(predict(), "| twin simulator");
+}
+
+TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
+  twin.is_lost = true;
+  ASSERT_NE(predict(), "");
+  auto session = model->acquire(types, true);
+  ASSERT_TRUE(session.ok());
+  std::vector<std::string> downloaded;
+  const plan::Plan& plan = *(*session)->plan;
+  for (const plan::Step& s : plan.steps)
+    if (s.kind == plan::Step::Kind::transfer && plan.places[static_cast<size_t>(s.out[0])].device == nullptr)
+      downloaded.push_back(plan.places[static_cast<size_t>(s.in[0])].value->name);
+  EXPECT_NE(std::find(downloaded.begin(), downloaded.end(), "d3"), downloaded.end());
+  model->release(std::move(*session));
+}
+
+/// The same of a real driver: what the simulator loses goes on with the GPU, where there is one.
+TEST_F(Fallback, AGpuTakesOver) {
+  ModelConfiguration c;
+  c.pins = {{"d1", "simulator"}, {"d2", "simulator"}, {"d3", "gpu"}, {"d4", "gpu"}};
+  c.rates = "off";
+  const Model m = Model::from_mil(kModel, c);
+  const ComputePlan before = m.compute_plan();
+  if (std::none_of(before.regions.begin(), before.regions.end(), [](const auto& r) { return r.device == "vulkan"; }))
+    GTEST_SKIP() << "no driver of Vulkan";
+  set_faults({0});
+  PredictionOptions options;
+  std::vector<std::string> remarks;
+  options.remarks = &remarks;
+  expect_near(values(m.predict(inputs(), options).array("y")), expected());
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0],
+            "device 'vulkan' and the CPU computed this prediction: device 'simulator': the simulated device was lost");
+  const ComputePlan after = m.compute_plan();
+  ASSERT_EQ(after.regions.size(), 1u);
+  EXPECT_EQ(after.regions[0].device, "vulkan");
 }
 
 }  // namespace

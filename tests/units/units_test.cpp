@@ -7,8 +7,15 @@
 #include <fstream>
 
 #include "api/api_util.h"
+#include "api/internal.h"
+#include "devices/simulator/device.h"
+#include "kernel/hardware.h"
 #include "moka/rates.h"
 #include "temporary_folder.h"
+
+namespace moka::api {
+std::vector<const kernel::Device*> all_devices();
+}
 
 namespace moka::test {
 namespace {
@@ -129,6 +136,61 @@ TEST(Units, CpuAndGpuAsksTheGpuOrSaysWhyThereIsNone) {
   for (const PlannedOperation& o : plan.operations)
     for (const UnitBid& b : o.bids) is_asked |= b.unit == "gpu";
   EXPECT_NE(is_asked, remark_of(plan, "devices").starts_with("device 'vulkan' is not used: no GPU"));
+}
+
+/// A GPU with the simulator's memory and kernels.
+class Gpu final : public kernel::Device, public kernel::Hardware {
+ public:
+  explicit Gpu(std::string named_only) : named_only_(std::move(named_only)) {}
+  std::string_view name() const override { return "gpu0"; }
+  std::string description() const override { return "a GPU of a test"; }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
+  int rank() const override { return 40; }
+  std::string named_only() const override { return named_only_; }
+  std::span<const kernel::KernelDef> kernels() const override { return devices::simulator::device().kernels(); }
+  const kernel::Memory* memory() const override { return devices::simulator::device().memory(); }
+
+ private:
+  std::string named_only_;
+};
+
+/// The devices beside a GPU, in the order in which they are asked, and what is said of those that are not.
+std::pair<std::string, std::vector<std::string>> asked(const Gpu& gpu, const ModelConfiguration& c) {
+  std::vector<const kernel::Device*> all;
+  for (const kernel::Device* d : api::all_devices())
+    if (d->name() != "vulkan") all.push_back(d);
+  all.push_back(&gpu);
+  const auto found = api::devices_for(c, all);
+  if (!found.ok()) return {found.error().to_string(), {}};
+  std::string names;
+  for (const kernel::Device* d : found->list) names += cat(names.empty() ? "" : " ", d->name());
+  return {names, found->remarks};
+}
+
+TEST(Units, AllAsksAGpuThatIsHardware) {
+  using Answer = std::pair<std::string, std::vector<std::string>>;
+  ModelConfiguration c;
+  EXPECT_EQ(asked(Gpu(""), c), (Answer{"gpu0 cpu reference", {}}));
+  c.compute_units = ComputeUnits::cpu_only;
+  EXPECT_EQ(asked(Gpu(""), c), (Answer{"cpu reference", {}}));
+  c.compute_units = ComputeUnits::cpu_and_neural_engine;
+  EXPECT_EQ(asked(Gpu(""), c), (Answer{"neural_engine cpu reference", {}}));
+}
+
+TEST(Units, AllLeavesOutADriverThatComputesOnTheCpu) {
+  using Answer = std::pair<std::string, std::vector<std::string>>;
+  const Gpu gpu("pixels computes on the CPU");
+  ModelConfiguration c;
+  EXPECT_EQ(asked(gpu, c),
+            (Answer{"cpu reference", {"device 'gpu0' is used only when it is named: pixels computes on the CPU"}}));
+  c.compute_units = ComputeUnits::cpu_and_gpu;
+  EXPECT_EQ(asked(gpu, c), (Answer{"gpu0 cpu reference", {}}));
+  c.compute_units = ComputeUnits::all;
+  c.pins = {{"conv*", "gpu"}};
+  EXPECT_EQ(asked(gpu, c), (Answer{"gpu0 cpu reference", {}}));
+  c.pins = {};
+  c.device = "gpu0";
+  EXPECT_EQ(asked(gpu, c), (Answer{"gpu0 cpu reference", {}}));
 }
 
 TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {

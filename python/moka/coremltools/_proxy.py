@@ -231,5 +231,6 @@ class _MLModelProxy:
     def get_compute_plan(path: str, compute_units: str) -> Any:
         with runtime_errors():
             configuration = _moka.ModelConfiguration()
+            configuration.device = os.environ.get("MOKA_DEVICE", "")
             configuration.compute_units = _units(compute_units)
             return _plan.plan_of(_moka.Model.load(path, configuration))

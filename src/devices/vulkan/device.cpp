@@ -1,8 +1,11 @@
 #include "devices/vulkan/device.h"
 
+#include <glob.h>
+
 #include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/pipelines.h"
 #include "kernel/code_cache.h"
+#include "kernel/hardware.h"
 
 namespace moka::devices::vulkan {
 
@@ -10,6 +13,7 @@ namespace {
 
 struct Found {
   std::string description;
+  bool is_processor = false;
   std::vector<KernelDef> kernels;
 };
 
@@ -24,6 +28,7 @@ const Found& found() {
     }
     made->description = features->name;
     if (!features->half_storage) made->description += ", without float16";
+    made->is_processor = features->is_processor;
     for (auto family : {attention_kernels(), concat_kernels(), conv_kernels(), conv_transpose_kernels(),
                         elementwise_kernels(), fill_kernels(), gather_kernels(), host_kernels(), matmul_kernels(),
                         movement_kernels(), norm_kernels(), order_kernels(), pad_kernels(), pool_kernels(),
@@ -34,13 +39,33 @@ const Found& found() {
   return *f;
 }
 
-class Vulkan final : public kernel::Device, public kernel::CodeCache {
+/// Whether the system has a GPU that a driver may serve: a look at names, since loading drivers takes time and memory.
+bool has_node() {
+  static const bool has = [] {
+    glob_t names{};
+    for (const char* pattern :
+         {"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/dxg", "/dev/kgsl-3d0", "/dev/mali[0-9]*"})
+      if (glob(pattern, GLOB_NOSORT, nullptr, &names) == 0) {
+        globfree(&names);
+        return true;
+      }
+    return false;
+  }();
+  return has;
+}
+
+class Vulkan final : public kernel::Device, public kernel::CodeCache, public kernel::Hardware {
  public:
   std::string_view name() const override { return "vulkan"; }
   std::string description() const override { return found().description; }
   std::string identity() const override { return found().description; }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
   int rank() const override { return 50; }
+  std::string named_only() const override {
+    if (!has_node()) return "no GPU under /dev";
+    if (found().kernels.empty()) return found().description;
+    return found().is_processor ? cat(found().description, " computes on the CPU") : std::string();
+  }
   std::span<const KernelDef> kernels() const override { return found().kernels; }
   const kernel::Memory* memory() const override { return &memory_; }
   Result<std::unique_ptr<kernel::Queue>> open_queue() const override {

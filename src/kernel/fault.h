@@ -1,0 +1,14 @@
+#pragma once
+
+#include "kernel/kernel.h"
+
+/// Which device an error is from, where several compute one model: its context or message says "device 'name'".
+namespace moka::kernel {
+
+inline std::string place_of(const Device& device) { return cat("device '", device.name(), "'"); }
+
+inline bool is_from(const Device& device, const Error& error) {
+  return error.to_string().find(place_of(device)) != std::string::npos;
+}
+
+}  // namespace moka::kernel

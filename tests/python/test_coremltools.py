@@ -191,7 +191,7 @@ def test_compute_plans_say_what_explain_says(monkeypatch, units, device):
 
     monkeypatch.setenv("MOKA_RATES", "off")
     monkeypatch.setenv("MOKA_DEVICE", device)
-    model = ct.convert(program, convert_to="mlprogram")
+    model = ct.convert(program, convert_to="mlprogram", compute_precision=ct.precision.FLOAT32)
     path = model.get_compiled_model_path()  # as long as the model lives
     explained = moka.Model(path, compute_units=units, device=device or None).explain().operations
     plan = ct.models.compute_plan.MLComputePlan.load_from_path(path, compute_units=ct.ComputeUnit[units])

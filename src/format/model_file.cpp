@@ -180,11 +180,15 @@ int newest_version(const proto::Model& model, int depth = 0) {
   return version;
 }
 
+/// Whether a model of no known type is a specification at all.
+bool says_something(const proto::Model& model) { return model.specificationversion() > 0 && model.has_description(); }
+
 }  // namespace
 
 Status decode_file(const Bytes& bytes, const OpenOptions& options, ModelFile::Rep& rep) {
   Result<DecodedModel> decoded = decode_model(bytes, options.budget);
-  if (decoded.ok() && decoded->model->Type_case() == proto::Model::TYPE_NOT_SET && !options.any_kind) {
+  if (decoded.ok() && decoded->model->Type_case() == proto::Model::TYPE_NOT_SET &&
+      !(options.any_kind && says_something(*decoded->model) && foreign_kind(bytes).empty())) {
     const int version = decoded->model->specificationversion();
     decoded = fail(ErrorCode::malformed, "the specification holds no model of a known type (specification version ",
                    version, ")");

@@ -212,6 +212,35 @@ TEST_F(InputFiles, JsonByName) {
   EXPECT_EQ(std::get<Dictionary>(whole.rows[0].at("d")).strings.at("word"), 3);
 }
 
+TEST_F(InputFiles, WhatIsWrongWithJsonIsSaid) {
+  const std::vector<FeatureDescription> two{plain_input("a", FeatureType::float64),
+                                            plain_input("b", FeatureType::float64)};
+  const auto said = [&](const std::vector<FeatureDescription>& inputs, const std::string& content) {
+    return message_of([&] { read(inputs, {"@" + text_file("in.json", content)}); }).substr(path("in.json").size());
+  };
+  EXPECT_EQ(said(two, "{\"a\": 1,\n \"b\" 2}"),
+            ": expected JSON, but line 2, column 6: unexpected number literal; expected ':'");
+  EXPECT_EQ(said(two, "[1, 2"), ": expected JSON, but column 6: unexpected end of input; expected ']'");
+  EXPECT_EQ(said(two, " \n"), ": expected JSON, got nothing");
+  EXPECT_EQ(said(two, std::string(40, '[') + std::string(40, ']')), ": expected lists nested at most 32 deep");
+  EXPECT_EQ(said(two, "7"),
+            ": expected an object of inputs by name, or a list of such objects, got '7'; the inputs are a: Double; b: "
+            "Double");
+  EXPECT_EQ(said(two, "[{\"a\": 1, \"b\": 2}, 3]"), ": step 2: expected an object of inputs by name, got '3'");
+  EXPECT_EQ(said(two, "[{\"a\": 1}]"), ": step 1: no value for input 'b'; expected a: Double; b: Double");
+  EXPECT_EQ(said(two, "[{\"c\": 1}]"), ": step 1: the model has no input 'c'; it takes a: Double; b: Double");
+  // One array input also takes numbers in a row, which is not JSON.
+  EXPECT_EQ(
+      numbers_of(
+          read({array_input("x", DataType::float32, {3})}, {"@" + text_file("x.json", "1, 2, 3")}).rows[0].at("x")),
+      (std::vector<double>{1, 2, 3}));
+  const std::string broken = text_file("broken.json", "[[1, 2], [3, 4]");
+  EXPECT_EQ(message_of([&] {
+              read({array_input("x", DataType::float32, {2, 2})}, {"x=@" + broken});
+            }),
+            "input 'x' (" + broken + "): expected JSON, but column 16: unexpected end of input; expected ']'");
+}
+
 TEST_F(InputFiles, TablesAreBatches) {
   const std::string file = text_file("in.csv", "wake,truth,x\n6,9,\"1,2\"\n7,9,\"[3,4]\"\n");
   const Inputs in = read({plain_input("wake", FeatureType::float64), array_input("x", DataType::float32, {2}),

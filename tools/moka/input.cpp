@@ -9,6 +9,7 @@
 #include "io/file.h"
 #include "io/io_error.h"
 #include "io/npy.h"
+#include "json_text.h"
 #include "moka/model.h"
 #include "text.h"
 #include "usage_error.h"
@@ -121,16 +122,21 @@ class Collector {
     }
     if (file.extension != "json") return false;
     const io::Bytes bytes = io::read_file(file.path);
-    const Json json = Json::parse(reinterpret_cast<const char*>(bytes.data()),
-                                  reinterpret_cast<const char*>(bytes.data()) + bytes.size(), nullptr, false);
-    if (!json.is_object()) return false;
-    const bool whole = function_.inputs.size() == 1 && !json.contains(function_.inputs[0].name);
-    if (whole) return false;
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const bool one = function_.inputs.size() == 1;
+    if (one && !is_json(text)) return false;
+    const Json json = parse_json(text, file.path);
+    if (one && !(json.is_object() && json.contains(function_.inputs[0].name))) return false;
+    if (!json.is_object())
+      throw UsageError(
+          fmt::format("{}: expected an object of inputs by name, or a list of such objects, got '{}'; the "
+                      "inputs are {}",
+                      file.path, shortened(json.dump(), 60), expected_inputs(function_)));
     for (const auto& [name, value] : json.items()) {
       const FeatureDescription* input = find(function_, name);
       if (!input) unknown_input(function_, name);
-      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      set(*input, value_of(*input, cell_of_json(*input, text, value.is_string()), file.path));
+      const std::string cell = value.is_string() ? value.get<std::string>() : value.dump();
+      set(*input, value_of(*input, cell_of_json(*input, cell, value.is_string()), file.path));
     }
     return true;
   }

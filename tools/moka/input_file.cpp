@@ -11,6 +11,7 @@
 #include "io/io_error.h"
 #include "io/resize.h"
 #include "io/sound.h"
+#include "json_text.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -151,6 +152,8 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
       FeatureDescription list{"", "", FeatureType::sequence};
       return std::get<StringSequence>(value_from_text(list, fmt::format("[{}]", bare), where)).at(0);
     }
+    const bool lists = bare.starts_with('[') || bare.starts_with('{') || bare.starts_with('"');
+    if (file.extension == "json" && lists && !is_json(bare)) parse_json(content, where);
     return value_from_text(input, bare, where);
   }
   throw UsageError(fmt::format("{}: expected {} for {}, got '.{}'", where, file_kinds(input.type),

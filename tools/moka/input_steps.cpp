@@ -8,6 +8,7 @@
 #include "io/csv.h"
 #include "io/file.h"
 #include "io/io_error.h"
+#include "json_text.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -57,27 +58,31 @@ Steps from_table(const std::string& path) {
   return steps;
 }
 
-/// Text that is not JSON, or nests deeper than any input, is discarded.
-Json parse(std::string_view text) {
-  constexpr int kDeepest = 32;
-  bool deep = false;
-  const auto limit = [&deep](int depth, Json::parse_event_t, Json&) { return !(deep |= depth > kDeepest); };
-  Json json = Json::parse(text, limit, false);
-  return deep ? Json(Json::value_t::discarded) : json;
-}
-
 std::string text_of(const std::string& path) {
   const io::Bytes bytes = io::read_file(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// nullopt: not a list of objects. A model of one input may take the list, or its items, as the value itself.
 std::optional<Steps> from_list(const FunctionDescription& function, const std::string& path) {
-  const Json json = parse(text_of(path));
-  if (!json.is_array() || json.empty()) return std::nullopt;
-  if (!std::all_of(json.begin(), json.end(), [&](const Json& item) { return names_an_input(function, item); }))
+  const bool one = function.inputs.size() == 1;
+  const std::string text = text_of(path);
+  if (one && !is_json(text)) return std::nullopt;  // numbers in a row
+  const Json json = parse_json(text, path);
+  if (!json.is_array()) return std::nullopt;
+  if (one && !(json.size() > 0 &&
+               std::all_of(json.begin(), json.end(), [&](const Json& item) { return names_an_input(function, item); })))
     return std::nullopt;
+  if (json.empty())
+    throw UsageError(fmt::format("{}: expected an object of inputs for each prediction, got an empty list", path));
   Steps steps{path, "step", {}, {}, {}};
-  for (const Json& item : json) add_object(steps, function, item, static_cast<int64_t>(steps.rows.size()) + 1);
+  for (const Json& item : json) {
+    const int64_t number = static_cast<int64_t>(steps.rows.size()) + 1;
+    if (!item.is_object())
+      throw UsageError(fmt::format("{}: step {}: expected an object of inputs by name, got '{}'", path, number,
+                                   shortened(item.dump(), 60)));
+    add_object(steps, function, item, number);
+  }
   return steps;
 }
 
@@ -91,9 +96,7 @@ Steps from_lines(const FunctionDescription& function, const std::string& path) {
     at = end + 1;
     ++number;
     if (line.empty()) continue;
-    Json json = parse(line);
-    if (json.is_discarded())
-      throw UsageError(fmt::format("{}: line {}: expected JSON, got '{}'", path, number, shortened(line, 60)));
+    Json json = parse_json(line, fmt::format("{}: line {}", path, number));
     if (function.inputs.size() == 1 && !names_an_input(function, json)) json = Json{{function.inputs[0].name, json}};
     if (!json.is_object())
       throw UsageError(fmt::format("{}: line {}: expected an object of inputs by name, got '{}'", path, number,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "input.h"
+#include "json_text.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -18,10 +19,10 @@ using Json = nlohmann::json;
   throw UsageError(fmt::format("{}: expected {}, got '{}'", where, expected, shortened(got, 60)));
 }
 
-Json parse_json(std::string_view text, const std::string& where, std::string_view expected) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) refuse(where, expected, text);
-  return json;
+/// JSON that a person types. Where it is none, the example in `expected` says more than the place of the mistake.
+Json typed_json(std::string_view text, const std::string& where, std::string_view expected) {
+  if (!is_json(text)) refuse(where, expected, text);
+  return parse_json(text, where);
 }
 
 int64_t integer_of(const Json& json, const std::string& where) {
@@ -75,7 +76,7 @@ std::vector<double> listed_numbers(std::string_view text, const std::string& whe
 
 Dictionary dictionary_of(const FeatureDescription& input, std::string_view text, const std::string& where) {
   const std::string expected = input.string_keys ? R"(a dictionary like {"word": 2})" : R"(a dictionary like {"7": 2})";
-  const Json json = parse_json(text, where, expected);
+  const Json json = typed_json(text, where, expected);
   if (!json.is_object()) refuse(where, expected, text);
   Dictionary out;
   out.string_keys = input.string_keys;
@@ -94,7 +95,7 @@ Dictionary dictionary_of(const FeatureDescription& input, std::string_view text,
 
 FeatureValue sequence_of(const FeatureDescription& input, std::string_view text, const std::string& where) {
   const std::string expected = input.string_keys ? R"(a list like ["a","b"])" : "a list like [1,2]";
-  const Json json = parse_json(text, where, expected);
+  const Json json = typed_json(text, where, expected);
   if (!json.is_array()) refuse(where, expected, text);
   StringSequence strings;
   Int64Sequence integers;
@@ -217,7 +218,7 @@ FeatureValue value_from_text(const FeatureDescription& input, std::string_view t
   if (!text.starts_with('[')) return array_of_numbers(input, listed_numbers(text, where), std::nullopt, where);
   std::vector<int64_t> shape;
   std::vector<double> numbers;
-  flatten(parse_json(text, where, "numbers like [[1,2],[3,4]]"), 0, shape, numbers, where);
+  flatten(typed_json(text, where, "numbers like [[1,2],[3,4]]"), 0, shape, numbers, where);
   return array_of_numbers(input, numbers, shape, where);
 }
 

@@ -1,0 +1,51 @@
+#include "json_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What stands behind the place in a message of nlohmann: "unexpected end of input; expected '[', '{', or a literal".
+std::string reason_of(const Json::parse_error& e) {
+  std::string_view text = e.what();
+  if (const size_t dash = text.find(" - "); dash != text.npos) return std::string(text.substr(dash + 3));
+  if (const size_t colon = text.rfind(": "); colon != text.npos) text.remove_prefix(colon + 2);
+  return std::string(text);
+}
+
+/// "line 2, column 5" of the byte with this number, from 1.
+std::string place_of(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t start = before.rfind('\n');
+  const size_t column = before.size() - (start == before.npos ? 0 : start + 1) + 1;
+  return line == 1 ? fmt::format("column {}", column) : fmt::format("line {}, column {}", line, column);
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& where) {
+  constexpr int kDeepest = 32;
+  if (trimmed(text).empty()) throw UsageError(fmt::format("{}: expected JSON, got nothing", where));
+  bool deep = false;
+  const auto limit = [&deep](int depth, Json::parse_event_t, Json&) { return !(deep |= depth > kDeepest); };
+  try {
+    Json json = Json::parse(text.begin(), text.end(), limit);
+    if (deep) throw UsageError(fmt::format("{}: expected lists nested at most {} deep", where, kDeepest));
+    return json;
+  } catch (const Json::parse_error& e) {
+    throw UsageError(
+        fmt::format("{}: expected JSON, but {}: {}", where, place_of(text, e.byte), shortened(reason_of(e), 120)));
+  }
+}
+
+bool is_json(std::string_view text) { return Json::accept(text.begin(), text.end()); }
+
+}  // namespace moka::cli

@@ -143,6 +143,7 @@ CallArgs Planner::call_args(std::span<const int> in, const Device* device) {
     c.args.push_back({&p.type, view});
     c.constant[i] = p.storage == Storage::constant;
     c.all_known &= view != nullptr;
+    c.all_shapes_known &= p.type.is_tensor() && p.type.is_concrete();
     c.all_constant &= c.constant[i] && p.type.is_tensor();  // only tensors are folded
     c.layouts.push_back(p.device == device ? p.layout : Layout{});
   }
@@ -151,6 +152,10 @@ CallArgs Planner::call_args(std::span<const int> in, const Device* device) {
 
 Status Planner::fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
   CallArgs c = call_args(in);
+  std::vector<ir::TensorView> shapes;  // of operands whose elements are not read
+  shapes.reserve(in.size());
+  for (auto& [type, view] : c.args)
+    if (view == nullptr) view = &shapes.emplace_back(ir::TensorView{type->dtype(), type->shape(), nullptr});
   std::vector<uint32_t> first;
   MOKA_TRY(operands(op, first));
   ir::OpCall call(op.version(), op.name, c.args, first);
@@ -195,7 +200,7 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
   bool all_known, all_constant;
   {
     CallArgs c = call_args(in);
-    all_known = c.all_known || (op.has_trait(ir::Trait::types_only) && known_types == nullptr);
+    all_known = c.all_known || (op.has_trait(ir::Trait::types_only) && c.all_shapes_known);
     all_constant = c.all_constant;
     if (known_types != nullptr) {
       types = *known_types;

@@ -27,7 +27,7 @@ struct CallArgs {
   std::vector<ir::TensorView> views;
   std::unique_ptr<bool[]> constant;
   std::vector<kernel::Layout> layouts;
-  bool all_known = true, all_constant = true;
+  bool all_known = true, all_shapes_known = true, all_constant = true;
 };
 
 /// Values used in `block` but defined outside of it.

@@ -52,6 +52,27 @@ TEST(FlexibleShapes, LowestSizesNeedNotFit) {
   });
 }
 
+/// A shape that is computed from an input's is known once the input is given: the plan is made at once, without the
+/// operations that compute it.
+TEST(FlexibleShapes, ShapesOfInputsAreKnownToThePlan) {
+  const Model m = Model::from_mil(
+      program("tensor<fp32, [?, 4]> x",
+              "tensor<int32, [2]> s = shape(x = x)[name = string(\"s\")];\n"
+              "tensor<int32, [1]> n = slice_by_size(x = s, begin = tensor<int32, [1]>([0]), size = tensor<int32, "
+              "[1]>([1]))[name = string(\"n\")];\n"
+              "tensor<int32, [3]> t = concat(values = (n, tensor<int32, [2]>([2, 2])), axis = int32(0), interleave = "
+              "bool(false))[name = string(\"t\")];\n"
+              "tensor<fp32, [?, 2, 2]> r = reshape(x = x, shape = t)[name = string(\"r\")];\n"
+              "tensor<fp32, [?, 2, 2]> y = relu(x = r)[name = string(\"y\")];",
+              "y"));
+  for (int64_t n : {3, 5}) {
+    const Features inputs{{"x", counted({n, 4})}};
+    EXPECT_EQ(m.predict(inputs).array("y").shape(), (std::vector<int64_t>{n, 2, 2}));
+    for (const PlannedOperation& o : m.compute_plan(inputs).operations)
+      EXPECT_TRUE(o.name == "r" || o.name == "y") << o.name << " (" << o.type << ") runs";
+  }
+}
+
 /// More shapes than plans are kept, forwards and backwards.
 TEST(FlexibleShapes, ForgottenPlansAreMadeAgain) {
   ModelConfiguration c;

@@ -20,6 +20,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 
 OpDef define_shape() {
   return OpBuilder("shape", "The dimensions of x as a vector.")
+      .traits(Trait::types_only)
       .type_var("T", kPlain15)
       .in("x", "T")
       .infer(infer)

@@ -14,11 +14,12 @@ constexpr int64_t kMostCategories = 1024;
 /// Operations whose result consists of elements of one of these parameters.
 bool passes_on(const Op& op, const Value& v) {
   static constexpr std::pair<std::string_view, std::string_view> kOps[] = {
-      {"cast", "x"},          {"reshape", "x"},        {"expand_dims", "x"}, {"squeeze", "x"},   {"transpose", "x"},
-      {"identity", "x"},      {"slice_by_index", "x"}, {"flatten2d", "x"},   {"split", "x"},     {"concat", "values"},
-      {"stack", "values"},    {"ml_convert", "x"},     {"ml_extract", "x"},  {"ml_impute", "x"}, {"select", "a"},
-      {"select", "b"},        {"slice_by_size", "x"},  {"reverse", "x"},     {"tile", "x"},      {"floor", "x"},
-      {"ml_impute_dict", "x"}};
+      {"cast", "x"},           {"reshape", "x"},     {"expand_dims", "x"},    {"squeeze", "x"},
+      {"transpose", "x"},      {"identity", "x"},    {"slice_by_index", "x"}, {"flatten2d", "x"},
+      {"split", "x"},          {"concat", "values"}, {"stack", "values"},     {"ml_convert", "x"},
+      {"ml_extract", "x"},     {"ml_impute", "x"},   {"select", "a"},         {"select", "b"},
+      {"slice_by_size", "x"},  {"reverse", "x"},     {"tile", "x"},           {"floor", "x"},
+      {"ml_impute_dict", "x"}, {"gather", "x"},      {"gather_nd", "x"},      {"gather_along_axis", "x"}};
   return std::any_of(std::begin(kOps), std::end(kOps), [&](const auto& known) {
     if (known.first != op.type_name()) return false;
     const auto values = op.inputs(known.second);
@@ -37,28 +38,49 @@ class Finder {
         for (size_t i = 0; i < op->output_count(); ++i) follow(*op->output(i));
         continue;
       }
+      follow_into_loop(*op, v);
       look(*op, v);
     }
   }
 
  private:
+  void follow_into_loop(const Op& op, const Value& v) {
+    if (op.type_name() != "while_loop") return;
+    const auto vars = op.inputs("loop_vars");
+    for (size_t i = 0; i < vars.size(); ++i)
+      for (size_t b = 0; vars[i] == &v && b < op.block_count(); ++b)
+        if (i < op.block(b)->inputs().size()) follow(*op.block(b)->inputs()[i]);
+  }
+
   void look(const Op& op, const Value& v) {
     const std::string& type = op.type_name();
     if (type == "ml_one_hot" && op.input("x") == &v) categories(op.input("categories"));
     if ((type == "ml_map" || type == "ml_dict_vectorize") && op.input("x") == &v) categories(op.input("keys"));
     if (type == "ml_recommend" && op.input("count") != &v) categories(op.input("ids"));
-    if ((type == "gather" || type == "gather_along_axis") && op.input("indices") == &v) {
-      const Value *table = op.input("x"), *axis = op.input("axis");
-      if (!table->type.is_tensor() || !table->type.is_ranked() || table->type.rank() == 0) return;
-      const bool given = axis != nullptr && axis->constant() != nullptr;
-      int64_t at = given ? ir::load_i64(axis->constant()->tensor.view(), 0) : 0;
-      if (at < 0) at += table->type.rank();
-      if (at >= 0 && at < table->type.rank()) indices(table->type.shape()[static_cast<int>(at)]);
-    }
+    const bool reads = type.starts_with("gather"), writes = type.starts_with("scatter");
+    if ((reads || writes) && op.input("indices") == &v) look_at_table(op, *op.input(reads ? "x" : "data"));
     if (type == "one_hot" && op.input("indices") == &v) {
       const Value* size = op.input("one_hot_vector_size");
       if (size != nullptr && size->constant() != nullptr) indices(ir::load_i64(size->constant()->tensor.view(), 0));
     }
+  }
+
+  void look_at_table(const Op& op, const Value& table) {
+    if (!table.type.is_tensor() || !table.type.is_ranked() || table.type.rank() == 0) return;
+    const ir::Shape& shape = table.type.shape();
+    if (op.type_name().ends_with("_nd")) {
+      // The last axis of indices has an index of each of the first axes; one range holds for all of them.
+      const ir::Type& at = op.input("indices")->type;
+      if (!at.is_ranked() || at.rank() == 0) return;
+      const int64_t axes = at.shape()[at.rank() - 1];
+      for (int i = 0; i < std::min<int64_t>(axes, shape.rank()); ++i) indices(shape[i]);
+      return;
+    }
+    const Value* axis = op.input("axis");
+    const bool given = axis != nullptr && axis->constant() != nullptr;
+    int64_t at = given ? ir::load_i64(axis->constant()->tensor.view(), 0) : 0;
+    if (at < 0) at += shape.rank();
+    if (at >= 0 && at < shape.rank()) indices(shape[static_cast<int>(at)]);
   }
 
   /// The values that all encoders of one feature know.

@@ -62,6 +62,61 @@ TEST(RandomInputs, OfATableLieInIt) {
   EXPECT_EQ(seen, (std::set<double>{0, 1, 2, 3, 4, 5, 6}));
 }
 
+void expect_range(const Model& m, const std::string& input, int64_t upper) {
+  for (const FeatureDescription& f : m.function().inputs) {
+    if (f.name != input) continue;
+    ASSERT_TRUE(f.index_range.has_value());
+    EXPECT_EQ(f.index_range->lower, 0);
+    EXPECT_EQ(f.index_range->upper, upper);
+  }
+  for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_NO_THROW(m.predict(m.random_inputs(seed))) << seed;
+}
+
+TEST(RandomInputs, OfTablesThatLoopsReadLieInThem) {
+  const std::string table = "tensor<fp32, [3, 2]> table = const()[val = tensor<fp32, [3, 2]>([[0,1],[2,3],[4,5]])];\n";
+  // The tokens stay outside of the loop, which takes one of them in each iteration.
+  expect_range(Model::from_mil(program("tensor<int32, [4]> tokens", table + R"(
+      tensor<fp32, [2]> zero = const()[val = tensor<fp32, [2]>([0, 0])];
+      int32 n, tensor<fp32, [2]> y = while_loop(loop_vars = (int32(0), zero)) {
+        block test(int32 k, tensor<fp32, [2]> v) { bool more = less(x = k, y = int32(4)); } -> (more);
+        block step(int32 k, tensor<fp32, [2]> v) {
+          int32 after = add(x = k, y = int32(1));
+          int32 t = gather(x = tokens, indices = k, axis = int32(0), validate_indices = bool(true));
+          tensor<fp32, [2]> row = gather(x = table, indices = t, axis = int32(0), validate_indices = bool(true));
+          tensor<fp32, [2]> sum = add(x = v, y = row);
+        } -> (after, sum);
+      };)",
+                                       "y")),
+               "tokens", 2);
+  // The first token enters the loop as a variable.
+  expect_range(Model::from_mil(program("int32 token", table + R"(
+      tensor<fp32, [2]> zero = const()[val = tensor<fp32, [2]>([0, 0])];
+      int32 n, tensor<fp32, [2]> y = while_loop(loop_vars = (token, zero)) {
+        block test(int32 k, tensor<fp32, [2]> v) { bool more = less(x = k, y = int32(2)); } -> (more);
+        block step(int32 k, tensor<fp32, [2]> v) {
+          int32 after = add(x = k, y = int32(1));
+          tensor<fp32, [2]> row = gather(x = table, indices = k, axis = int32(0), validate_indices = bool(true));
+          tensor<fp32, [2]> sum = add(x = v, y = row);
+        } -> (after, sum);
+      };)",
+                                       "y")),
+               "token", 2);
+}
+
+TEST(RandomInputs, ThatAreWrittenToLieInTheAxis) {
+  expect_range(Model::from_mil(program(
+                   "tensor<fp32, [1, 3]> x, tensor<int32, [1]> i, tensor<fp32, [1, 3]> u",
+                   "tensor<fp32, [1, 3]> y = scatter(data = x, indices = i, updates = u, axis = int32(0), mode = "
+                   "string(\"update\"), validate_indices = bool(true));",
+                   "y")),
+               "i", 0);
+  expect_range(Model::from_mil(program("tensor<fp32, [5, 1, 3]> x, tensor<int32, [2, 2]> i",
+                                       "tensor<fp32, [2, 3]> y = gather_nd(x = x, indices = i, validate_indices = "
+                                       "bool(true));",
+                                       "y")),
+               "i", 0);
+}
+
 TEST(RandomInputs, HaveASizeThatTheModelCanRun) {
   // It stacks x, described as [1] of 1 to 9 elements, on z of three.
   const Model m = Model::load(MOKA_GOLDEN "/flexible/lowest.mlmodel");

@@ -2,6 +2,7 @@
 
 import re
 import unittest
+import zipfile
 
 import look_files
 from cli_test import MODELS, Case
@@ -53,6 +54,29 @@ class Refused(Case):
         self.assertEqual(facts["operations"]["byType"], {"linear": 1})
         weight = facts["weights"]["list"][0]
         self.assertEqual((weight["bytes"], weight["available"]), (64, False))
+
+    def test_other_files_as_weights(self):
+        archive = self.folder / "archive.zip"
+        with zipfile.ZipFile(archive, "w") as z:
+            z.writestr("weight.bin", bytes(100))
+        for name, content, kind in (
+            ("a", b"\x89PNG\r\n\x1a\n" + bytes(80), "a PNG picture"),
+            ("b", b"just some words\n" * 9, "text ('just some words')"),
+            ("c", archive.read_bytes(), "a zip archive"),
+            ("d", b"\x08\x07\x12\x07pytorch\x3a\x02\x0a\x00\x42\x02\x10\x0d" + b"\x3a\x40" + bytes(64), "an ONNX model"),
+            ("e", b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 1234\n", "a Git LFS pointer"),
+            ("f", b"", "an empty file"),
+        ):
+            with self.subTest(kind):
+                model = look_files.missing_weights(self.folder / f"{name}.mlmodelc")
+                weights = self.folder / f"{name}.mlmodelc/weights/weight.bin"
+                weights.parent.mkdir()
+                weights.write_bytes(content)
+                for command in ("predict", "explain", "bench"):
+                    said = self.ends(3, command, model).stderr
+                    self.assertIn("weights/weight.bin", said)
+                    self.assertIn(kind, said)
+                self.looked_at(model, kind, "linear")
 
     def test_unknown_operation(self):
         facts = self.looked_at(look_files.unknown_operation(self.folder / "m.mlmodelc"), "ios99", "teleport", "x=h", "ios99")

@@ -45,6 +45,8 @@ Result<uint32_t> blob_count(const Bytes& file) {
     return foreign_or(
         fail(ErrorCode::malformed, "expected Core ML's weights, got bytes that say blob storage version ", version),
         file, "Core ML's weights");
+  if (version != 2 && !foreign_kind(file).empty())
+    return foreign_or(fail(ErrorCode::malformed, ""), file, "Core ML's weights");
   if (version != 2)
     return fail(ErrorCode::unsupported, "the weight file says blob storage version ", version, "; supported is 2");
   return load<uint32_t>(file.span, 0);

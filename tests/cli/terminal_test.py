@@ -9,11 +9,13 @@ import subprocess
 import termios
 import unicodedata
 import unittest
+from pathlib import Path
 
 import look_files
 from cli_test import PROGRAM, Case, moka
 from model_files import array_feature, write_program
 
+CLASSIC = Path(__file__).parents[1] / "golden/classic/dict_vectorizer.mlmodel"  # types of operations with long names
 LONG = "a_very_long_name_of_an_input_that_somebody_made_from_a_path_of_modules_and_that_goes_on_and_on_to_the_very_end"
 MANY = """program(1.3)
 {
@@ -82,6 +84,8 @@ class Widths(Case):
         model = self.model()
         for command in (["inspect", model, "--layers", "--weights"], ["explain", model], ["explain", model, "--all"],
                         ["explain", model, "--pin", "*=simulator", "--all"], ["explain", model, "--unit", "neuralEngine"],
+                        ["explain", model, "--all", "--compute-units", "cpuAndNeuralEngine"],
+                        ["explain", CLASSIC, "--all", "--compute-units", "cpuAndNeuralEngine"],
                         ["explain", model, "--measure"], ["predict", model, "-i", "random"], ["bench", model, "-n", "3"]):
             for width in (80, 120, 160):
                 with self.subTest(command=command, width=width):

@@ -53,6 +53,21 @@ TEST(Table, ShapesAndWordsGoLeftUnlessTold) {
   EXPECT_THROW(table.add_row({"a", "b", "c"}), IoError);
 }
 
+TEST(Table, LongTextsWithoutRoomStandBelowTheirRows) {
+  Table table({{"operation", Shrink::middle}, {"time", Align::right}, {"refused by", Shrink::wrap}});
+  table.add_row({"convolution_1", "3.1 ms", "gpu: a kernel of eleven by eleven"});
+  table.add_row({"relu_1", "1 ms", ""});
+  EXPECT_EQ(table.render(false, 60).find("convolution_1  3.1 ms  gpu: "),
+            table.render(false, 60).find("convolution_1"));
+  EXPECT_EQ(table.render(false, 32),
+            "operation        time\n"
+            "─────────────  ──────\n"
+            "convolution_1  3.1 ms\n"
+            "    refused by: gpu: a kernel of\n"
+            "    eleven by eleven\n"
+            "relu_1           1 ms\n");
+}
+
 TEST(Table, ColourOnlyWhenAsked) {
   Table table({"a"});
   table.add_row({"b"});

@@ -81,7 +81,7 @@ void Table::add_row(std::vector<std::string> cells) {
 void Table::add_rule() { rows_.emplace_back(); }
 
 std::string Table::render(bool colour, size_t limit) const {
-  constexpr size_t kGap = 2, kLeast = 12, kLeastWrapped = 20;
+  constexpr size_t kGap = 2, kLeast = 12, kLeastWrapped = 20, kIndent = 4;
   const size_t columns = columns_.size();
   std::vector<ColumnWidth> wanted(columns);
   std::vector<bool> right(columns);
@@ -101,7 +101,16 @@ std::string Table::render(bool colour, size_t limit) const {
     wanted[c] = {any || !column.title.empty() ? width : 0, least, column.shrink};
     right[c] = column.align == Align::right || (column.align == Align::automatic && any && numeric);
   }
-  const std::vector<size_t> width = fitted(wanted, kGap, limit);
+  std::vector<size_t> width = fitted(wanted, kGap, limit);
+  size_t total = 0;
+  for (const size_t w : width) total += w > 0 ? w + kGap : 0;
+  // A last column of long texts without room stands below its rows, in lines of its own.
+  const bool below =
+      limit != kAnyWidth && total > limit + kGap && columns > 1 && columns_.back().shrink == Shrink::wrap;
+  if (below) {
+    wanted.back() = {0, 0, Shrink::keep};
+    width = fitted(wanted, kGap, limit);
+  }
   std::string out;
   const auto put_line = [&](std::string line) {
     line.resize(line.find_last_not_of(' ') + 1);
@@ -127,6 +136,9 @@ std::string Table::render(bool colour, size_t limit) const {
       }
       put_line(std::move(line));
     }
+    if (!below || header || row.back().empty()) return;
+    for (const std::string& line : wrapped(columns_.back().title + ": " + row.back(), limit - kIndent))
+      put_line(std::string(kIndent, ' ') + line);
   };
   const auto put_rule = [&] {
     std::string line, gap;

@@ -48,7 +48,8 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   /// Every line ends with a newline and has no trailing spaces. Colour: the header is bold, rules are dim, cells have
-  /// their column's. `width`: of a line, which columns share as their Shrink says.
+  /// their column's. `width`: of a line, which columns share as their Shrink says. A last column that wraps stands
+  /// below its rows, after its title, where the others leave no room for it.
   std::string render(bool colour = false, size_t width = kAnyWidth) const;
 
  private:

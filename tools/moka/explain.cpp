@@ -76,7 +76,7 @@ std::string operations_text(const ComputePlan& plan, const Costs& costs, const O
   }
   std::vector<io::Table::Column> columns{
       {"#", Align::right},      {"operation", Shrink::middle},
-      {"type", Align::left},    {options.measure ? "measured" : "estimated", Align::right},
+      {"type", Shrink::middle}, {options.measure ? "measured" : "estimated", Align::right},
       {"share", Align::right},  {"kernel", Shrink::end},
       {"device", Shrink::drop}, {"result", Shrink::drop},
       {"", Shrink::drop}};

@@ -98,7 +98,7 @@ std::string bids_text(const ComputePlan& plan, bool all) {
                      [](const auto* a, const auto* b) { return chosen_seconds(*a) > chosen_seconds(*b); });
     shown.resize(kShown);
   }
-  std::vector<io::Table::Column> columns{{"operation", Shrink::middle}, {"type"}};
+  std::vector<io::Table::Column> columns{{"operation", Shrink::middle}, {"type", Shrink::middle}};
   for (const std::string& d : devices) columns.push_back({d, Align::right});
   columns.push_back({"refused, since", Shrink::wrap});
   io::Table table(std::move(columns));

@@ -23,8 +23,58 @@ bool has_several_units(std::span<const kernel::Device* const> devices) {
 
 }  // namespace
 
+bool Planner::is_by_value(const ir::Value& state) const {
+  if (!states_.straight.contains(&state)) return false;
+  if (placement_ == nullptr) return draft_ != nullptr;
+  return std::any_of(state.users().begin(), state.users().end(),
+                     [&](const ir::Op* user) { return placement_->memory_of(*user) != nullptr; });
+}
+
+bool Planner::by_value(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
+  if (op.type_name() == "write_state") {
+    given_[in[0]] = in[1];
+    return true;
+  }
+  const auto given = given_.find(in[0]);
+  // The state's own memory is written at the end, when all have read it but those who get it as a result.
+  if (given == given_.end() && !states_.views.contains(&op)) return false;
+  const Place& from = place(given == given_.end() ? in[0] : given->second);
+  Place p = from;
+  p.value = op.output();
+  p.type = types[0];
+  add_place(std::move(p));
+  return true;
+}
+
+Status Planner::write_states() {
+  const auto copy = [&](int from, int to) {
+    Step s;
+    s.kind = Step::Kind::convert;
+    s.in = {from};
+    s.out = {to};
+    add_step(std::move(s));
+  };
+  // What lies in another state is taken out of it before that one is written.
+  for (auto& [state, given] : given_) {
+    given = MOKA_TRY(on_host(given));
+    const int root = place(given).root;
+    if (root == place(state).root || !given_.contains(root)) continue;
+    Place p;
+    p.type = place(given).type;
+    const int apart = add_place(std::move(p));
+    copy(given, apart);
+    given = apart;
+  }
+  for (const auto& [state, given] : given_)
+    if (place(given).root != place(state).root) copy(given, state);
+  given_.clear();
+  return {};
+}
+
 /// Reads that are views of the state, and writes of what is in the state already: no step.
 bool Planner::on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
+  const bool reads = op.type_name() == "read_state";
+  if ((reads || op.type_name() == "write_state") && is_by_value(*place(in[0]).value)) return by_value(op, in, types);
   if (op.type_name() == "write_state") return place(in[0]).root == place(in[1]).root;
   if (!states_.views.contains(&op)) return false;
   Place p;
@@ -173,7 +223,7 @@ Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, 
 
 Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first,
                      const std::vector<ir::Type>& types) {
-  if (on_state(op, in, types)) return add_to_draft({&op}, in, types);
+  if (on_state(op, in, types)) return add_to_draft({.op = &op, .view = is_by_value(*place(in[0]).value)}, in, types);
   if (is_alias(op, in, types)) {
     MOKA_TRY(add_to_draft({.op = &op, .view = true}, in, types));
     return emit_alias(op, in[0], types[0]);
@@ -218,7 +268,7 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
   }
   if (cut) step.kind = Step::Kind::placed;
   if (const ir::Value* state = states_.state_of(op);
-      memory == nullptr && state != nullptr && choice->in_place >= 0 && types.size() == 1) {
+      memory == nullptr && state != nullptr && !is_by_value(*state) && choice->in_place >= 0 && types.size() == 1) {
     const Place& x = place(in[static_cast<size_t>(choice->in_place)]);
     const Place& s = place(MOKA_TRY(find(state)));
     const auto readers = std::count_if(in.begin(), in.end(), [&](int i) { return place(i).root == s.root; });

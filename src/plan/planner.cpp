@@ -179,6 +179,7 @@ Status Planner::fold(const ir::Op& op, std::span<const int> in, const std::vecto
 Result<bool> Planner::stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first) {
   for (int& i : in) i = MOKA_TRY(on_host(i));
   for (const ir::Value* v : used_from(block_, op)) MOKA_TRY(return_to_host(v));
+  MOKA_TRY(write_states());
   close_region();
   plan_->pending = &op;
   plan_->pending_step.op = &op;
@@ -277,6 +278,7 @@ Status Planner::finish_outputs() {
     }
     plan_->outputs.push_back(i);
   }
+  MOKA_TRY(write_states());
   close_region();
   return {};
 }

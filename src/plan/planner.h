@@ -94,6 +94,11 @@ class Planner {
   /// Brings all that devices compute to the host.
   Status download_all();
   bool on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
+  /// Whether a state's content goes from operation to operation like any other value, and is stored at the end.
+  bool is_by_value(const ir::Value& state) const;
+  bool by_value(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
+  /// Stores what states were given last.
+  Status write_states();
 
   /// The place of the value of `p` in the memory of `device` (nullptr: the host's) and in `layout`.
   Result<int> bring(int p, const Device* device, Layout layout);
@@ -121,6 +126,7 @@ class Planner {
   std::vector<size_t> scratch_;
   std::vector<Preparation> preparations_;
   StateUses states_;
+  std::map<int, int> given_;  ///< by place of a state: the place of what it was given last, where it goes by value
   int open_ = -1;             ///< the region that is not submitted yet
   std::vector<bool> waited_;  ///< per region
 };

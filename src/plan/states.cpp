@@ -57,6 +57,7 @@ void add_uses(const Value& state, const ir::Block& body, const Order& order, Sta
     if (user->parent() != &body || (!write && user->type_name() != "read_state")) return;
     events.push_back({order.at(user), user, write});
   }
+  if (state.returned_by().empty()) uses.straight.insert(&state);
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.at < b.at; });
 
   std::vector<int> changed;  // positions, falling

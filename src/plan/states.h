@@ -9,6 +9,8 @@ namespace moka::plan {
 
 /// Where operations may work on the memory of a state itself.
 struct StateUses {
+  /// States that only operations of the body itself read and write.
+  std::set<const ir::Value*> straight;
   std::set<const ir::Op*> views;                       ///< read_state whose result may be a view
   std::map<const ir::Op*, const ir::Value*> in_place;  ///< what may write its result over the state it reads
   const ir::Value* state_of(const ir::Op& op) const {

@@ -117,6 +117,47 @@ TEST_F(Regions, WhatADeviceRefusesRunsOnTheHost) {
     }
 }
 
+std::string read_state(const std::string& name) { return op(name, "read_state", "input = s"); }
+std::string write_state(const std::string& data, const std::string& state = "s") {
+  return "write_state(input = " + state + ", data = " + data + ")[name = string(\"d" + state + data + "\")];\n";
+}
+
+/// Between a device's operations a state is a value like others: it is stored once, at the end.
+TEST_F(Regions, AStateCrossesOnceEachWay) {
+  const Plan& p =
+      planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
+              read_state("d1") + op("d2", "add", "x = d1, y = x") + write_state("d2") + read_state("d3") +
+                  op("d4", "mul", "x = d3, y = x") + write_state("d4") + read_state("d5") + op("d6", "exp", "x = d5"),
+              "d6");
+  EXPECT_EQ(text(p), "up up submit wait down down convert");
+  ASSERT_EQ(p.regions.size(), 1u);
+  EXPECT_EQ(p.regions[0].steps.size(), 3u);
+}
+
+/// What a prediction returns of a state is what it was when it was read.
+TEST_F(Regions, AStateThatIsReturnedIsCopiedBeforeItChanges) {
+  const Plan& p = planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
+                          read_state("d0") + op("d1", "add", "x = d0, y = x") + write_state("d1"), "d0");
+  const Place& result = p.places[static_cast<size_t>(p.outputs[0])];
+  EXPECT_EQ(p.places[static_cast<size_t>(result.root)].storage, Storage::arena);
+}
+
+/// Two states that change places.
+TEST_F(Regions, AStateThatIsGivenToAnotherIsTakenFirst) {
+  const Plan& p = planned("state<tensor<fp32, [8]>> s, state<tensor<fp32, [8]>> t, tensor<fp32, [8]> x",
+                          read_state("d1") + op("d2", "read_state", "input = t") + op("d3", "add", "x = d1, y = d2") +
+                              write_state("d2") + write_state("d1", "t"),
+                          "d3");
+  std::vector<std::pair<Storage, Storage>> copies;
+  for (const Step& s : p.steps)
+    if (s.kind == Step::Kind::convert && s.region < 0)
+      copies.emplace_back(p.places[static_cast<size_t>(s.in[0])].storage,
+                          p.places[static_cast<size_t>(s.out[0])].storage);
+  // What is read once its state has changed is a copy already.
+  const std::pair out{Storage::external, Storage::arena}, in{Storage::arena, Storage::external};
+  EXPECT_EQ(copies, (std::vector{out, in, in}));
+}
+
 TEST_F(Regions, WithoutAcceleratorsThereIsNoDraft) {
   options_.devices = {&devices::reference::device()};
   EXPECT_TRUE(accelerators(options_).empty());

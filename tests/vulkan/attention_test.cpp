@@ -67,5 +67,28 @@ TEST_P(Attention, HeadsAnywhereInTheirTensors) {
   }
 }
 
+/// States may keep keys and values in another type than the query has.
+TEST(Attention, KeysAndValuesOfAnotherType) {
+  MOKA_NEEDS_VULKAN();
+  for (bool half : {false, true}) {
+    Region g;
+    const auto of = [&](const Shape& shape, bool is_half) {
+      Value* v = g.input(shape);
+      return is_half ? g.op("cast", {{"x", v}, {"dtype", "fp16"}}) : v;
+    };
+    const int heads = 2, rows = 3, keys = 70, width = 8;
+    g.expect_same({g.op("moka_attention", {{"query", of({1, heads, rows, width}, half)},
+                                           {"key", of({1, heads, keys, width}, !half)},
+                                           {"value", of({1, heads, keys, width}, !half)},
+                                           {"sizes", Ints{1, heads, rows, keys, width, width}},
+                                           {"query_steps", Ints{0, heads * rows * width, rows * width, width, 1}},
+                                           {"key_steps", Ints{0, heads * keys * width, keys * width, width, 1}},
+                                           {"value_steps", Ints{0, heads * keys * width, keys * width, width, 1}},
+                                           {"scale", 0.25f},
+                                           {"rows_first", false}})},
+                  half ? 2e-3 : 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace moka::vulkan_test

@@ -60,8 +60,11 @@ Match match_attention(const MatchCall& m) {
     const auto at = static_cast<size_t>(arg);
     return *element_of(m.call.all_args()[at].type->dtype(), c.in[at]);
   };
-  if (element(q) != e || element(k) != e || element(v) != e) return Match::no("float16 and float32 mixed");
   const Element mask_element = element(mask);
+  // Keys and values may come from states, which are kept in float16.
+  const Element kept = element(k);
+  if (element(q) != e || element(v) != kept || (kept != e && mask_element != e))
+    return Match::no("float16 and float32 mixed");
 
   AttentionParams p{u32(h.rows),
                     u32(h.keys),
@@ -82,7 +85,9 @@ Match match_attention(const MatchCall& m) {
                                       (h.made + kLanes * columns - 1) / (kLanes * columns), heads.count()};
   if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
   set_cost(c, m, static_cast<double>(heads.count() * h.rows * h.keys) * static_cast<double>(h.width + h.made));
-  const std::string shader = cat("attention_", name_of(e), mask_element == e ? "" : cat("_", name_of(mask_element)));
+  const Element other = kept != e ? kept : mask_element;
+  const std::string shader =
+      cat(kept != e ? "attention_kept_" : "attention_", name_of(e), other == e ? "" : cat("_", name_of(other)));
   const std::array<int64_t, 3> first{h.query.first, h.key.first, h.value.first};
   c.record = [=, width = u32(h.width)](Recorder& recorder, const RecordArgs& args) -> Status {
     return recorder_of(recorder).dispatch(

@@ -2,119 +2,14 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: f32 f16 f32_f16 f32_u8 f16_f32 f16_u8
-// softmax(query key^T * scale + mask) value for 16 rows of one head in a workgroup, 64 keys at a time. The softmax of the
-// keys so far is corrected when a larger score is found, so that scores are never stored. T2 is the mask's type.
+// T2 is the mask's type.
 
-#define ROWS 16
-#define KEYS 64
-#define CHUNK 32
-#define LANES 16
-
-layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint kWidth = 64;
-layout(constant_id = 1) const uint kMade = 64;
-layout(constant_id = 2) const uint kColumns = 4;  // of the result for each invocation
-layout(constant_id = 3) const bool kMask = false;
 layout(binding = 0) readonly buffer Q { T query[]; };
 layout(binding = 1) readonly buffer K { T key[]; };
 layout(binding = 2) readonly buffer U { T value[]; };
 layout(binding = 3) readonly buffer M { T2 mask[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
-layout(push_constant) uniform P {
-  uint query_at, key_at, value_at, mask_at, y_at;
-  uint rows, keys;
-  float scale, hidden;
-  uint query_row, query_column, key_row, key_column, value_row, value_column, mask_row, mask_column, y_row;
-  uint inner;  // heads along the inner one of two dimensions
-  uint steps[5][2];
-};
-
-shared float queries[ROWS][CHUNK];
-shared float some_keys[KEYS][CHUNK + 1];
-shared float scores[ROWS][KEYS];
-
-uint head(uint tensor) {
-  return gl_WorkGroupID.z % inner * steps[tensor][0] + gl_WorkGroupID.z / inner * steps[tensor][1];
-}
-
-float greater_of(float a, float b) { return b > a || isnan(b) ? b : a; }
-float exp_of(float x) { return x < -100.0 ? 0.0 : exp(x); }
-
-void main() {
-  const uint t = gl_LocalInvocationID.x, lane = t % LANES, r = t / LANES;
-  const uint first_row = gl_WorkGroupID.x * ROWS, row = first_row + r;
-  const uint first_column = gl_WorkGroupID.y * LANES * kColumns;
-  const uint q0 = query_at + head(0), k0 = key_at + head(1), v0 = value_at + head(2), m0 = mask_at + head(3);
-  const float lowest = uintBitsToFloat(0xff800000u);
-  float top = lowest, total = 0.0;
-  float sum[kColumns];
-  for (uint c = 0; c < kColumns; c++) sum[c] = 0.0;
-
-  for (uint first = 0; first < keys; first += KEYS) {
-    float s[KEYS / LANES];
-    [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] = 0.0;
-    for (uint e = 0; e < kWidth; e += CHUNK) {
-      for (uint i = t; i < ROWS * CHUNK; i += 256) {
-        const uint at = first_row + i / CHUNK, column = e + i % CHUNK;
-        queries[i / CHUNK][i % CHUNK] =
-            at < rows && column < kWidth ? float(query[q0 + at * query_row + column * query_column]) : 0.0;
-      }
-      for (uint i = t; i < KEYS * CHUNK; i += 256) {
-        const uint at = first + i / CHUNK, column = e + i % CHUNK;
-        some_keys[i / CHUNK][i % CHUNK] =
-            at < keys && column < kWidth ? float(key[k0 + at * key_row + column * key_column]) : 0.0;
-      }
-      barrier();
-      for (uint k = 0; k < CHUNK; k++) {
-        const float q = queries[r][k];
-        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += q * some_keys[lane + j * LANES][k];
-      }
-      barrier();
-    }
-    [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) {
-      const uint k = first + lane + j * LANES;
-      float v = s[j] * scale;
-      if (k >= keys) {
-        v = lowest;
-      } else if (kMask && row < rows) {
-        const uint at = m0 + row * mask_row + k * mask_column;
 #ifdef TO_BOOL
-        if (uint(mask[at]) == 0) v = hidden;
-#else
-        v += float(mask[at]);
+#define HAS_BOOL_MASK
 #endif
-      }
-      s[j] = v;
-      scores[r][lane + j * LANES] = v;
-    }
-    barrier();
-    float now = top;
-    for (uint k = 0; k < KEYS; k++) now = greater_of(now, scores[r][k]);
-    // No key takes part so far: their weights are 0, and so is the total.
-    const float base = now == lowest ? 0.0 : now;
-    barrier();
-    [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) scores[r][lane + j * LANES] = exp_of(s[j] - base);
-    barrier();
-    const float kept = exp_of(top - base);
-    top = now;
-    total *= kept;
-    for (uint c = 0; c < kColumns; c++) sum[c] *= kept;
-    const uint some = min(KEYS, keys - first);
-    for (uint k = 0; k < some; k++) {
-      const float p = scores[r][k];
-      total += p;
-      const uint from = v0 + (first + k) * value_row;
-      for (uint c = 0; c < kColumns; c++) {
-        const uint column = first_column + lane + c * LANES;
-        if (column < kMade) sum[c] += p * float(value[from + column * value_column]);
-      }
-    }
-    barrier();
-  }
-  if (row >= rows) return;
-  const uint to = y_at + head(4) + row * y_row;
-  for (uint c = 0; c < kColumns; c++) {
-    const uint column = first_column + lane + c * LANES;
-    if (column < kMade) y[to + column] = T(sum[c] / total);
-  }
-}
+#include "attention.glsl"

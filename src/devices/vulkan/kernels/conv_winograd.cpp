@@ -7,7 +7,16 @@ namespace {
 
 constexpr int64_t kTaps = 16;                     // of F(2x2, 3x3): products that a convolution becomes
 constexpr double kLeastWork = 1e8;                // multiply-adds that are worth two more dispatches
+constexpr double kLeastSaved = 16;                // multiply-adds for each byte more: GPUs do 7 to 40 in its time
 constexpr int64_t kMostBytes = int64_t{1} << 27;  // of the transformed input, and of the products
+
+/// Multiply-adds that the transforms save for each byte more that is moved: 4 instead of 9 for each pixel and pair of
+/// channels, but 16 numbers instead of 9 for each kernel, and what is transformed is written and read.
+double saved_for_a_byte(const Conv& conv) {
+  const auto channels = static_cast<double>(conv.channels), made = static_cast<double>(conv.made);
+  const double pixels = static_cast<double>(conv.batch) * static_cast<double>(conv.window.out_count());
+  return 5 * channels * made * pixels / (4 * (7 * channels * made + 8 * (channels + made) * pixels));
+}
 
 struct InputParams {
   uint32_t count, channels, columns, in_image, across;
@@ -62,6 +71,7 @@ Match match_conv_winograd(const MatchCall& m) {
   if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
   if (conv->channels < 16 || conv->made < 16 || (conv->multiply_adds() < kLeastWork && !m.asked))
     return Match::no("too little work");
+  if (saved_for_a_byte(*conv) < kLeastSaved && !m.asked) return Match::no("less saved than moved");
   const int64_t across = (w.out[2] + 1) / 2, in_image = (w.out[1] + 1) / 2 * across, columns = conv->batch * in_image;
   const int64_t inputs = kTaps * conv->channels * columns, products = kTaps * conv->made * columns;
   if (std::max(inputs, products) * 4 > kMostBytes) return Match::no("transformed tensors of more than 128 MiB");

@@ -89,6 +89,7 @@ struct Region {
   std::span<const RegionStep> steps;
   std::span<const BufferView> uploads;    ///< written by the host before the first step
   std::span<const BufferView> downloads;  ///< read by the host after the last one
+  std::span<const BufferView> kept;       ///< read by other regions; what nobody reads need not be written
 };
 
 /// A compiled region. Used by one prediction at a time.

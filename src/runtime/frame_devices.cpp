@@ -82,11 +82,16 @@ Status Frame::compile_region(size_t r) {
     }
     steps.push_back(std::move(out));
   }
-  std::vector<kernel::BufferView> uploads, downloads;
+  std::vector<kernel::BufferView> uploads, downloads, kept;
+  for (const plan::Region& other : plan_->regions)
+    if (&other != &region && other.device == region.device)
+      for (int s : other.steps)
+        for (int i : plan_->steps[static_cast<size_t>(s)].in)
+          if (plan_->places[static_cast<size_t>(i)].storage == Storage::arena) kept.push_back(buffer_view(i));
   for (int i : region.uploads) uploads.push_back(buffer_view(i));
   for (int i : region.downloads) downloads.push_back(buffer_view(i));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
-  submissions_.push_back(MOKA_TRY_IN(queue->compile({steps, uploads, downloads}),
+  submissions_.push_back(MOKA_TRY_IN(queue->compile({steps, uploads, downloads, kept}),
                                      cat("region ", r, " of ", kernel::place_of(*region.device))));
   return {};
 }

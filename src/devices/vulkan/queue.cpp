@@ -47,6 +47,8 @@ Result<std::unique_ptr<kernel::Submission>> VulkanSubmission::make(std::shared_p
     for (const Use& u : *uses)
       if (mapped(u) == nullptr) staging += aligned(u.bytes);
   if (staging > 0) s->staging_ = MOKA_TRY(VulkanBuffer::make(s->context_, staging, VulkanBuffer::Use::staging));
+  for (const Use& u : down) recorder.keep(u);
+  for (const kernel::BufferView& v : region.kept) recorder.keep(Use::read(v));
   staging = 0;
   auto stage = [&](const Use& u, std::vector<std::byte*>& seen) -> Use {
     if (std::byte* at = mapped(u)) {

@@ -8,7 +8,7 @@ namespace {
 
 bool overlap(const Use& a, const Use& b) {
   if (a.parts != 0 && a.parts == b.parts) return false;
-  return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  return a.overlaps(b);
 }
 
 VkBuffer handle_of(const Use& u) { return static_cast<const VulkanBuffer*>(u.buffer)->handle(); }
@@ -27,8 +27,8 @@ Groups VulkanRecorder::lines(uint64_t n) {
   return {static_cast<uint32_t>(std::min(groups, kMost)), static_cast<uint32_t>((groups + kMost - 1) / kMost), 1};
 }
 
-Status VulkanRecorder::dispatch_bytes(std::string_view name, std::vector<uint32_t> constants, std::vector<Use> uses,
-                                      std::span<const std::byte> params, Groups groups) {
+Result<Command> VulkanRecorder::command(std::string_view name, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                        std::span<const std::byte> params, Groups groups) const {
   Command c;
   c.key = {find_shader(name), std::move(constants)};
   if (c.key.shader == nullptr) return fail(ErrorCode::internal, "device 'vulkan' has no shader ", name);
@@ -46,7 +46,13 @@ Status VulkanRecorder::dispatch_bytes(std::string_view name, std::vector<uint32_
     return fail(ErrorCode::internal, "shader ", name, " has ", c.push.size(), " bytes of push constants");
   c.uses = std::move(uses);
   c.groups = groups;
-  add(std::move(c));
+  return c;
+}
+
+Status VulkanRecorder::dispatch_bytes(std::string_view name, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                      std::span<const std::byte> params, Groups groups, std::optional<Chain> chain) {
+  commands_.push_back(MOKA_TRY(command(name, std::move(constants), std::move(uses), params, groups)));
+  commands_.back().chain = std::move(chain);
   return {};
 }
 
@@ -56,16 +62,74 @@ void VulkanRecorder::copy(Use from, Use to) {
   if (from.bytes == 0) return;
   Command c;
   c.uses = {from, to};
-  add(std::move(c));
+  commands_.push_back(std::move(c));
 }
 
-void VulkanRecorder::add(Command c) {
-  for (const Use& now : c.uses)
-    for (const Use& before : pending_)
-      if ((now.written || before.written) && overlap(now, before)) c.barrier = true;
-  if (c.barrier) pending_.clear();
-  pending_.insert(pending_.end(), c.uses.begin(), c.uses.end());
-  commands_.push_back(std::move(c));
+/// Whether anything reads the value after a command, before all of it is written again.
+bool VulkanRecorder::is_needed_after(const Use& value, size_t command) const {
+  for (size_t i = command + 1; i < commands_.size(); i++) {
+    bool covered = false;
+    for (const Use& u : commands_[i].uses) {
+      if (!u.written && u.overlaps(value)) return true;
+      covered |= u.written && u.covers(value);
+    }
+    if (covered) return false;
+  }
+  return std::any_of(kept_.begin(), kept_.end(), [&](const Use& k) { return k.overlaps(value); });
+}
+
+/// The chain that writes what the command `reader` reads, where nothing else looks at it before.
+std::optional<size_t> VulkanRecorder::only_writer(const Use& value, size_t reader) const {
+  for (size_t i = reader; i-- > 0;)
+    for (const Use& u : commands_[i].uses) {
+      if (!u.overlaps(value)) continue;
+      return u.written && u.is(value) && commands_[i].chain ? std::optional(i) : std::nullopt;
+    }
+  return std::nullopt;
+}
+
+Status VulkanRecorder::join_chains() {
+  for (size_t later = 0; later < commands_.size(); later++) {
+    bool changed = false;
+    for (size_t k = 0; commands_[later].chain && k < commands_[later].chain->inputs.size();) {
+      const Chain& chain = *commands_[later].chain;
+      const Use value = chain.inputs[k].use;
+      const auto earlier = only_writer(value, later);
+      const bool alone =
+          std::count_if(chain.inputs.begin(), chain.inputs.end(), [&](auto& i) { return i.use.overlaps(value); }) == 1;
+      // Nothing in between may write what the earlier one reads.
+      const auto writes_inputs = [&](const Command& c) {
+        for (const Use& u : c.uses)
+          for (const Chain::Input& i : commands_[*earlier].chain->inputs)
+            if (u.written && u.overlaps(i.use)) return true;
+        return false;
+      };
+      const auto from = commands_.begin() + static_cast<std::ptrdiff_t>(earlier.value_or(later)) + 1;
+      const auto to = commands_.begin() + static_cast<std::ptrdiff_t>(later);
+      std::optional<Chain> both;
+      if (earlier && alone && (chain.out.covers(value) || !is_needed_after(value, later)) &&
+          std::none_of(from, to, writes_inputs))
+        both = joined(*commands_[*earlier].chain, chain, k);
+      if (!both) {
+        k++;
+        continue;
+      }
+      commands_[later].chain = std::move(both);
+      commands_[later].uses = commands_[later].chain->uses();
+      commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
+      later--;
+      k = 0;
+      changed = true;
+    }
+    if (!changed) continue;
+    Chain chain = *commands_[later].chain;
+    const ChainParams params(chain);
+    commands_[later] =
+        MOKA_TRY(command(chain.shader(), chain.constants(), chain.uses(),
+                         {reinterpret_cast<const std::byte*>(&params), sizeof params}, lines(chain.count())));
+    commands_[later].chain = std::move(chain);
+  }
+  return {};
 }
 
 Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& counters) {
@@ -73,6 +137,7 @@ Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& co
   const VkDevice device = context_->device();
   const uint64_t alignment = context_->features().alignment;
   Pipelines& pipelines = context_->pipelines();
+  MOKA_TRY(join_chains());
   std::vector<PipelineKey> keys;
   uint32_t sets = 0, buffers = 0;
   for (const Command& c : commands_) {
@@ -96,8 +161,15 @@ Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& co
   }
   VkPipeline bound = VK_NULL_HANDLE;
   size_t at = 0;
+  std::vector<Use> pending;  // since the last barrier
   for (const Command& c : commands_) {
-    if (c.barrier) {
+    const bool waits = std::any_of(c.uses.begin(), c.uses.end(), [&](const Use& now) {
+      return std::any_of(pending.begin(), pending.end(),
+                         [&](const Use& before) { return (now.written || before.written) && overlap(now, before); });
+    });
+    if (waits) pending.clear();
+    pending.insert(pending.end(), c.uses.begin(), c.uses.end());
+    if (waits) {
       VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
       barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
       barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |

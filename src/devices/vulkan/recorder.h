@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "devices/vulkan/chain.h"
 #include "devices/vulkan/memory.h"
 #include "devices/vulkan/pipelines.h"
 
@@ -13,40 +14,23 @@ struct Counters {
   size_t uploaded = 0, downloaded = 0;  ///< bytes that cross by a copy; none where memory is unified
 };
 
-/// A stretch of a buffer that a dispatch uses.
-struct Use {
-  const kernel::Buffer* buffer = nullptr;
-  size_t offset = 0, bytes = 0;
-  size_t element = 4;  ///< bytes
-  bool written = false;
-  uint32_t parts = 0;  ///< not 0: of other elements than all other uses with this number (VulkanRecorder::new_parts)
-
-  static Use read(const kernel::BufferView& v) { return of(v, false); }
-  static Use write(const kernel::BufferView& v) { return of(v, true); }
-  static Use read(const std::shared_ptr<const kernel::Buffer>& b, size_t element) {
-    return {b.get(), 0, b->bytes(), element};
-  }
-  static Use of(const kernel::BufferView& v, bool written);
-  Use to_read() const { return {buffer, offset, bytes, element, false}; }
-  /// What begins with element `first`.
-  Use from(int64_t first) const {
-    const size_t skipped = static_cast<size_t>(first) * element;
-    return {buffer, offset + skipped, bytes - skipped, element, written};
-  }
-  /// The same, `count` elements of it.
-  Use part(int64_t first, int64_t count) const {
-    return {buffer, offset + static_cast<size_t>(first) * element, static_cast<size_t>(count) * element, element,
-            written};
-  }
-};
-
 /// Groups of a dispatch.
 struct Groups {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+/// A dispatch, or a copy.
+struct Command {
+  PipelineKey key;  ///< shader null: a copy of uses[0] to uses[1]
+  std::vector<Use> uses;
+  std::vector<std::byte> push;
+  Groups groups;
+  std::optional<Chain> chain;  ///< what it computes, where that is a chain
+};
+
 /// Collects dispatches and copies. Barriers are its own business: it puts one where a stretch of a buffer is used that
-/// an earlier command since the last barrier has written, or written that one has used.
+/// an earlier command since the last barrier has written, or written that one has used. Chains of which one alone reads
+/// what another one writes become one dispatch.
 class VulkanRecorder final : public kernel::Recorder {
  public:
   explicit VulkanRecorder(std::shared_ptr<Context> context) : context_(std::move(context)) {}
@@ -54,11 +38,13 @@ class VulkanRecorder final : public kernel::Recorder {
   /// The shader's push constants are the first elements of `uses` in their bindings, one uint each, then `params`.
   template <class P>
   Status dispatch(std::string_view shader, std::vector<uint32_t> constants, std::vector<Use> uses, const P& params,
-                  Groups groups) {
+                  Groups groups, std::optional<Chain> chain = std::nullopt) {
     return dispatch_bytes(shader, std::move(constants), std::move(uses),
-                          {reinterpret_cast<const std::byte*>(&params), sizeof params}, groups);
+                          {reinterpret_cast<const std::byte*>(&params), sizeof params}, groups, std::move(chain));
   }
   void copy(Use from, Use to);
+  /// The bytes are read after the region has run, by the host or by other regions.
+  void keep(Use use) { kept_.push_back(use); }
   uint32_t new_parts() { return ++parts_; }
   /// The same for `n` independent elements in groups of 256 (shaders/common.glsl, `index()`).
   static Groups lines(uint64_t n);
@@ -68,20 +54,17 @@ class VulkanRecorder final : public kernel::Recorder {
   Result<VkDescriptorPool> finish(VkCommandBuffer commands, Counters& counters);
 
  private:
-  struct Command {
-    PipelineKey key;  // shader null: a copy of uses[0] to uses[1]
-    std::vector<Use> uses;
-    std::vector<std::byte> push;
-    Groups groups;
-    bool barrier = false;
-  };
   Status dispatch_bytes(std::string_view shader, std::vector<uint32_t> constants, std::vector<Use> uses,
-                        std::span<const std::byte> params, Groups groups);
-  void add(Command c);
+                        std::span<const std::byte> params, Groups groups, std::optional<Chain> chain);
+  Result<Command> command(std::string_view shader, std::vector<uint32_t> constants, std::vector<Use> uses,
+                          std::span<const std::byte> params, Groups groups) const;
+  Status join_chains();
+  bool is_needed_after(const Use& value, size_t command) const;
+  std::optional<size_t> only_writer(const Use& value, size_t reader) const;
 
   std::shared_ptr<Context> context_;
   std::vector<Command> commands_;
-  std::vector<Use> pending_;  // since the last barrier
+  std::vector<Use> kept_;
   uint32_t parts_ = 0;
 };
 

@@ -25,10 +25,6 @@ using kernel::PrepareContext;
 using kernel::RecordArgs;
 using kernel::Recorder;
 
-/// How buffers hold the elements of a tensor; the names of shaders' variants.
-enum class Element : uint8_t { f32, f16, i32, u8 };
-std::string_view name_of(Element e);
-constexpr size_t size_of(Element e) { return e == Element::u8 ? 1 : e == Element::f16 ? 2 : 4; }
 /// nullopt where no shader reads such elements.
 std::optional<Element> element_of(ir::DType t, Layout layout = {});
 /// The same for integers that are positions or become some, in variants of shaders: "i32", "u16", "i16". Empty: none.

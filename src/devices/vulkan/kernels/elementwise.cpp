@@ -29,6 +29,22 @@ struct Walk {
   }
 };
 
+/// A chain without inputs and instructions yet, whose result is `y` with elements as `e` and the functions after it.
+Chain chain_of(const BufferView& y, Element from, Element to) {
+  Chain c;
+  c.size[0] = u32(y.shape.count());
+  c.from = from;
+  c.to = to;
+  c.out = Use::write(y);
+  c.rounds = y.dtype == ir::DType::fp16;
+  return c;
+}
+
+void add_functions(Chain& c, std::span<const Function> functions) {
+  for (const Function& f : functions)
+    if (f.number != F_NONE) c.add(f.number, c.last(), f.a, f.b);
+}
+
 struct UnaryParams {
   uint32_t count;
   float a0, b0, a1, b1, a2, b2;
@@ -37,9 +53,13 @@ struct UnaryParams {
 Status record_unary(Recorder& recorder, Element e, const std::array<Function, 3>& f, const BufferView& x,
                     const BufferView& y) {
   const auto n = static_cast<uint64_t>(y.shape.count());
+  Chain chain = chain_of(y, e, e);
+  chain.inputs = {{Use::read(x), {1}}};
+  add_functions(chain, f);
   return recorder_of(recorder).dispatch(
       shader_name("unary", e), {f[0].number, f[1].number, f[2].number}, {Use::read(x), Use::write(y)},
-      UnaryParams{static_cast<uint32_t>(n), f[0].a, f[0].b, f[1].a, f[1].b, f[2].a, f[2].b}, VulkanRecorder::lines(n));
+      UnaryParams{static_cast<uint32_t>(n), f[0].a, f[0].b, f[1].a, f[1].b, f[2].a, f[2].b}, VulkanRecorder::lines(n),
+      std::move(chain));
 }
 
 /// Functions of integers, which wrap.
@@ -114,6 +134,24 @@ constexpr BinaryEntry kBinary[] = {{"add", B_ADD},
                                    {"logical_or", B_OR},
                                    {"logical_xor", B_XOR}};
 
+/// A binary function as a chain; nullopt: more dimensions than a chain has. A known number stands for the second
+/// operand.
+std::optional<Chain> binary_chain(Element e, uint32_t number, const Walk& w, const After& after,
+                                  std::optional<float> known, const BufferView& x, const BufferView& y,
+                                  const BufferView& out) {
+  if (w.rank > Chain::kRank) return std::nullopt;
+  Chain c = chain_of(out, e, e);
+  for (size_t d = 0; d < Chain::kRank; d++) c.size[d] = w.size[d];
+  const auto add = [&](const BufferView& v, const std::array<uint32_t, kWalkRank>& step) {
+    c.inputs.push_back({Use::read(v), {step[0], step[1], step[2]}});
+  };
+  add(x, w.step[0]);
+  if (!known) add(y, w.step[1]);
+  c.add_binary(number, Chain::input(0), known ? Chain::kNumber : Chain::input(1), known.value_or(0));
+  add_functions(c, after.functions);
+  return c;
+}
+
 struct BinaryParams {
   uint32_t count;
   AfterParams after;
@@ -139,15 +177,20 @@ Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_vie
   if (!compares) c.in_place = a_shape == out ? x : m.call.shape(b) == out ? y : -1;
   set_cost(c, m);
   const std::string shader = compares ? cat("binary_", name_of(e), "_u8") : shader_name("binary", e);
+  std::optional<float> known;
+  if (const auto one = m.call.number(b); floats && one.ok()) known = static_cast<float>(*one);
   c.record = [=, w = *walk](Recorder& recorder, const RecordArgs& args) -> Status {
     const auto n = static_cast<uint64_t>(args.out[0].shape.count());
+    auto chain = floats && !compares
+                     ? binary_chain(e, number, w, after, known, view(args.in, x), view(args.in, y), args.out[0])
+                     : std::nullopt;
     auto constants = after.constants({number});
     constants.push_back(w.rank);
     return recorder_of(recorder).dispatch(
         shader, std::move(constants),
         {Use::read(view(args.in, x)), Use::read(view(args.in, y)), Use::write(args.out[0])},
         BinaryParams{static_cast<uint32_t>(n), AfterParams(after), w.size, w.step[0], w.step[1]},
-        VulkanRecorder::lines(n));
+        VulkanRecorder::lines(n), std::move(chain));
   };
   return Match::yes(std::move(c));
 }
@@ -220,8 +263,13 @@ Status record_cast(Recorder& recorder, Element from, Element to, const BufferVie
     return {};
   }
   const auto n = static_cast<uint64_t>(y.shape.count());
+  std::optional<Chain> chain;
+  if ((from == Element::f32 && to == Element::f16) || (from == Element::f16 && to == Element::f32)) {
+    chain = chain_of(y, from, to);
+    chain->inputs = {{Use::read(x), {1}}};
+  }
   return r.dispatch(cat("cast_", name_of(from), "_", name_of(to)), {}, {Use::read(x), Use::write(y)},
-                    static_cast<uint32_t>(n), VulkanRecorder::lines(n));
+                    static_cast<uint32_t>(n), VulkanRecorder::lines(n), std::move(chain));
 }
 
 /// Between integers one of which has 16 bits.

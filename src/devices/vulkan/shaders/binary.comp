@@ -19,13 +19,15 @@ layout(push_constant) uniform P {
   uint size[5], a_step[5], b_step[5];
 };
 
+#if !defined(COMPARES) && !defined(IS_INT)
+#define binary(p, q) binary_of(kFunction, p, q)
+#else
 V2 binary(V p, V q) {
   switch (kFunction) {
 #ifndef COMPARES
     case B_ADD: return p + q;
     case B_SUB: return p - q;
     case B_MUL: return p * q;
-#ifdef IS_INT
     case B_MAX: return max(p, q);
     case B_MIN: return min(p, q);
     case B_DIV:
@@ -41,13 +43,6 @@ V2 binary(V p, V q) {
       return r != 0 && (r < 0) != (q < 0) ? r + q : r;
     }
 #else
-    case B_MAX: return p >= q || isnan(p) ? p : q;
-    case B_MIN: return p <= q || isnan(p) ? p : q;
-    case B_DIV: return p / q;
-    case B_PRELU: return p < 0.0 ? q * p : p;
-    case B_POW: return power_of(p, q);
-#endif
-#else
     case B_EQUAL: return V2(p == q);
     case B_NOT_EQUAL: return V2(p != q);
     case B_LESS: return V2(p < q);
@@ -61,6 +56,7 @@ V2 binary(V p, V q) {
     default: return V2(0);
   }
 }
+#endif
 
 void main() {
   const uint i = index();

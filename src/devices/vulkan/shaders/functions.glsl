@@ -109,3 +109,17 @@ float function_of(uint f, float x, float a, float b) {
     default: return x;
   }
 }
+
+float binary_of(uint f, float p, float q) {
+  switch (f) {
+    case B_ADD: return p + q;
+    case B_SUB: return p - q;
+    case B_MUL: return p * q;
+    case B_MAX: return p >= q || isnan(p) ? p : q;
+    case B_MIN: return p <= q || isnan(p) ? p : q;
+    case B_DIV: return p / q;
+    case B_PRELU: return p < 0.0 ? q * p : p;
+    case B_POW: return power_of(p, q);
+    default: return 0.0;
+  }
+}

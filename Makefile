@@ -4,7 +4,8 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-clients test-swift soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-tables bench-compare bench-docs bench-accuracy bench-kernels clean
+        conformance conformance-full conformance-ci conformance-docs bench bench-tables bench-compare bench-docs bench-accuracy bench-vulkan \
+        bench-kernels clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -141,6 +142,15 @@ bench-tables: wheel
 	@bench/tables/setup
 	$(BUILD)/bench/tables-venv/bin/python bench/tables/run.py --out $(BUILD)/bench/tables.json \
 	    $(if $(BENCH_TABLES_FLAGS),$(BENCH_TABLES_FLAGS),--page docs/performance/tables.md)
+
+## What the nets do on the device vulkan, beside ncnn's Vulkan backend: docs/performance/vulkan.md. BENCH_VULKAN_FLAGS are options
+## of vulkan.py, for example "--nets mobilenet_v2 --count".
+BENCH_VULKAN_FLAGS ?=
+bench-vulkan: wheel
+	cmake --build $(BUILD) -j $(JOBS) --target moka_count_layer
+	@bench/setup --peers ncnn
+	$(BENCH_VENV)/bin/python bench/vulkan.py --layer $(BUILD)/bench/vulkan --out $(BUILD)/bench/vulkan.json \
+	  --models $(BUILD)/bench/models --page docs/performance/vulkan.md $(BENCH_VULKAN_FLAGS)
 
 ## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
 bench-compare:

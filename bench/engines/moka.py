@@ -55,10 +55,10 @@ def build():
     return hashlib.sha256(pathlib.Path(_moka.__file__).read_bytes()).hexdigest()[:12]
 
 
-def load(folder, threads, precision):
+def load(folder, threads, precision, device=None):
     import moka
 
-    model = moka.Model(folder / ("model.mlmodel" if precision == "nn" else "model.mlpackage"), threads=threads)
+    model = moka.Model(folder / ("model.mlmodel" if precision == "nn" else "model.mlpackage"), threads=threads, device=device)
     state = model.new_state() if model.description.states else None
     names = [feature.name for feature in model.description.inputs]
 
@@ -70,5 +70,15 @@ def load(folder, threads, precision):
             state.write(name, inputs[name])
 
     predict.prepare = prepare
+    predict.placement = lambda: placement(model, device)
     predict.outputs = [feature.name for feature in model.description.outputs]
     return predict
+
+
+def placement(model, device):
+    """How a device with a memory of its own runs the model: its regions, and what stays off it, as [name, type, reason]."""
+    plan = model.explain()
+    regions = [{"operations": r.operations, "uploads": r.upload_bytes, "downloads": r.download_bytes} for r in plan.regions]
+    off = [[o.name, o.type, next((r for r in o.refusals if r.startswith(device + ":")), "")] for o in plan.operations
+           if o.kernel and o.device != device]
+    return {"regions": regions, "off": off}

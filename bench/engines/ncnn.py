@@ -29,14 +29,14 @@ def convert(net, folder, precision):
         "inputs": list(net.inputs), "outputs": {name: list(array.shape) for name, array in net.expected.items()}}))
 
 
-def load(folder, threads, precision):
+def load(folder, threads, precision, device=None):
     import ncnn
     import numpy as np
 
     names = json.loads((folder / "names.json").read_text())
     net = ncnn.Net()
     net.opt.num_threads = threads
-    net.opt.use_vulkan_compute = False
+    net.opt.use_vulkan_compute = device == "vulkan"
     net.opt.use_fp16_arithmetic = net.opt.use_bf16_storage = False
     if precision == "fp32":
         net.opt.use_fp16_packed = net.opt.use_fp16_storage = False
@@ -57,4 +57,6 @@ def load(folder, threads, precision):
             outputs[name] = np.array(blob).reshape(shape)
         return outputs
 
+    predict.placement = lambda: {"off": [[layer.name, layer.type, ""] for layer in net.layers()
+                                         if not layer.support_vulkan and layer.type != "Input"]}
     return predict

@@ -18,13 +18,14 @@ class Failed(Exception):
 
 
 class Worker:
-    """A worker process, with `more` variables in its environment. `ask` raises Failed when it says so, dies or takes longer than `timeout` seconds."""
+    """A worker process, with `more` variables in its environment, that computes on `device` (None: the CPU). `ask` raises Failed
+    when it says so, dies or takes longer than `timeout` seconds."""
 
-    def __init__(self, engine, folder, net_folder, threads, precision, cpus, log, program=HERE / "worker.py", more=None):
+    def __init__(self, engine, folder, net_folder, threads, precision, cpus, log, program=HERE / "worker.py", more=None, device=None):
         self.log = pathlib.Path(log)
         with open(self.log, "wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, str(program), engine, str(folder), str(net_folder), str(threads), precision, ",".join(map(str, cpus))],
+                [sys.executable, str(program), engine, str(folder), str(net_folder), str(threads), precision, ",".join(map(str, cpus)), *([device] if device else [])],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **(more or {})})
         self.rest = b""
 

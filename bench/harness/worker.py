@@ -1,6 +1,8 @@
 """A process that holds one model in one engine. It reads requests, a line of JSON each, and answers each with a line.
 
-worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS
+worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS [DEVICE]
+
+DEVICE is one of those that the engine's `load` knows, "vulkan" for example; without it the engine computes on the CPU.
 
 {"do": "load"}                      {"import": s, "load": s, "first": s}
 {"do": "run", "seconds": s, "least": n, "warm": n}   {"times": [s, ...], "cpu": s}: `warm` predictions that are not timed, then as
@@ -8,6 +10,8 @@ worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS
 {"do": "check"}                     {"error": e, "outputs": {name: e}}: first and latest outputs against PyTorch's
 {"do": "bits"}                      {"first": {name: hash}, "latest": {name: hash}}: of the outputs' bytes
 {"do": "peak"}                      {"peak": bytes}: of the whole process
+{"do": "vulkan"}                    {"counts": {name: n}, "placement": ..., "driver": name}: what submissions of one prediction do,
+                                    counted by the layer whose library MOKA_COUNT_LAYER names, and what the engine says of its plan
 An answer with "reason" says what went wrong.
 """
 
@@ -19,6 +23,7 @@ os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[6].split(",")})
 os.environ["OMP_NUM_THREADS"] = sys.argv[4]
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads would spin beside the engine's for their first tenth of a second
 
+import ctypes
 import gc
 import hashlib
 import json
@@ -35,8 +40,8 @@ from harness import samples, stats
 
 
 class Worker:
-    def __init__(self, engine, folder, net_folder, threads, precision):
-        self.engine, self.threads, self.precision = engines.module(engine), int(threads), precision
+    def __init__(self, engine, folder, net_folder, threads, precision, device=None):
+        self.engine, self.threads, self.precision, self.device = engines.module(engine), int(threads), precision, device
         self.folder, self.net_folder = pathlib.Path(folder), pathlib.Path(net_folder)
         with np.load(self.net_folder / "inputs.npz") as file:
             self.inputs = dict(file)
@@ -47,7 +52,8 @@ class Worker:
         for name in self.engine.IMPORTS:
             __import__(name)
         imported = time.perf_counter()
-        self.predict = self.engine.load(self.folder, self.threads, self.precision)
+        on = {"device": self.device} if self.device else {}
+        self.predict = self.engine.load(self.folder, self.threads, self.precision, **on)
         loaded = time.perf_counter()
         prepare = getattr(self.predict, "prepare", None)
         if prepare:
@@ -104,6 +110,28 @@ class Worker:
         return {"peak": 0}
 
 
+    def vulkan(self):
+        before = vulkan_counts()
+        self.predict(self.inputs)
+        counts = {name: after - before[name] for name, after in vulkan_counts().items()}
+        placement = getattr(self.predict, "placement", None)
+        return {"counts": counts, "placement": placement() if placement else None, "driver": count_layer().moka_count_device().decode()}
+
+
+def count_layer():
+    layer = ctypes.CDLL(os.environ["MOKA_COUNT_LAYER"])
+    layer.moka_count_device.restype = ctypes.c_char_p
+    return layer
+
+
+def vulkan_counts():
+    """What all submissions of this process did (struct Counts of vulkan/count_layer.cpp)."""
+    names = ("submissions", "dispatches", "copies", "barriers", "waits", "bytes", "copy_bytes", "pipelines")
+    numbers = (ctypes.c_uint64 * len(names))()
+    count_layer().moka_count_read(numbers)
+    return dict(zip(names, numbers))
+
+
 def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what engines print goes to the log
@@ -111,7 +139,7 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            worker = worker or Worker(*sys.argv[1:6])
+            worker = worker or Worker(*sys.argv[1:6], *sys.argv[7:8])
             answer = getattr(worker, request.pop("do"))(**request)
         except Exception as error:
             traceback.print_exc()

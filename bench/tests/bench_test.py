@@ -22,6 +22,7 @@ import nets
 import plot
 import report
 import run
+import vulkan
 from harness import client, machine, models, samples, stats
 from made_up import failed, results, sample
 
@@ -56,6 +57,50 @@ class Reasons(unittest.TestCase):
         for entry in report.tomllib.loads(report.REASONS.read_text())["reason"]:
             self.assertIn(entry["net"], nets.every())
             self.assertTrue(entry["text"].format(**known))
+
+
+class Vulkan(unittest.TestCase):
+    @staticmethod
+    def sample(regions=1, off=(), dispatches=60, **more):
+        counts = {"dispatches": dispatches, "waits": 50, "bytes": 2_000_000}
+        placement = {"regions": [{}] * regions, "off": [list(o) for o in off]}
+        return {"counts": counts, "placement": placement, "driver": "a driver", "error": 1e-6, "load": 0.5, "first": 1.5, "later": 0.2, **more}
+
+    def row(self, mine, peer):
+        return {"net": "resnet50", "title": "a net", "date": "d", "moka": mine, "ncnn": peer}
+
+    def test_a_net_is_good_in_one_region_with_all_operations_and_a_right_answer(self):
+        peer = self.sample()
+        self.assertTrue(vulkan.is_good(self.row(self.sample(), peer)))
+        self.assertFalse(vulkan.is_good(self.row(self.sample(regions=2), peer)))
+        self.assertFalse(vulkan.is_good(self.row(self.sample(off=[("a", "sort", "too long")]), peer)))
+        self.assertFalse(vulkan.is_good(self.row(self.sample(error=1e-3), peer)))
+        self.assertFalse(vulkan.is_good(self.row({"reason": "it did not load"}, peer)))
+
+    def test_the_tables_show_counts_ratios_times_and_what_is_missing(self):
+        rows = [self.row(self.sample(), self.sample(dispatches=100)),
+                self.row(self.sample(off=[("a", "sort", "too long")]), self.sample()),
+                self.row(self.sample(), {"reason": "no conversion"})]
+        self.assertIn("a (sort): too long", vulkan.placement_table(rows))
+        self.assertRegex(vulkan.counts_table(rows), r"60 +\| +100 +\| +0.60")
+        self.assertIn("at most 0.6 on 1 of 1 nets", vulkan.goals_line(rows))
+        self.assertRegex(vulkan.times_table(rows), r"2000 +\| +200")
+        self.assertIn("no conversion", vulkan.missing(rows))
+        data = {"rows": rows, "machine": {"cpu": "a processor"}, "versions": {"ncnn": "1"}, "driver": "a driver"}
+        self.assertIn("a driver", vulkan.page(data))
+
+    def test_a_net_that_is_partly_on_the_processor_is_not_compared(self):
+        row = self.row(self.sample(), self.sample(off=[("a", "LSTM", "")]))
+        self.assertIsNone(vulkan.ratio(row, "dispatches"))
+        self.assertIn("on the processor: LSTM", vulkan.missing([row]))
+
+    def test_a_new_row_replaces_what_it_has_of_an_old_one(self):
+        old = self.row({"reason": "old"}, self.sample())
+        new = {"net": "resnet50", "title": "a net", "date": "e", "moka": self.sample()}
+        merged = vulkan.together([old], [new])
+        self.assertEqual(len(merged), 1)
+        self.assertIn("counts", merged[0]["moka"])
+        self.assertIn("counts", merged[0]["ncnn"])
 
 
 class Nets(unittest.TestCase):
@@ -491,7 +536,8 @@ class Folders(unittest.TestCase):
         for name in engines.names():
             with self.subTest(engine=name):
                 has = self.definitions(engines.HERE / f"{name}.py")
-                self.assertEqual((has["convert"], has["load"]), (["net", "folder", "precision"], ["folder", "threads", "precision"]))
+                self.assertEqual((has["convert"], has["load"][:3]), (["net", "folder", "precision"], ["folder", "threads", "precision"]))
+                self.assertIn(has["load"][3:], ([], ["device"]))
                 self.assertTrue(has["TITLE"] and has["PACKAGES"] and has["IMPORTS"])
                 self.assertLessEqual(set(has["PRECISIONS"]), samples.TOLERANCE.keys())
 

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""What nets do on a GPU: Moka's device `vulkan` beside ncnn's Vulkan backend, on one driver, counted by one layer. README.md explains.
+
+vulkan.py                                                 all nets: regions, commands, bytes, errors, times
+vulkan.py --nets mobilenet_v2,resnet50 --count            only counts; dispatches are not run, so each net takes seconds
+vulkan.py --page docs/performance/vulkan.md               also writes the page, once all nets are in the results
+
+Results of nets that are not asked for stay in the file. Exits with 1 where a net of Moka's is not one region, has an operation off
+the device or a wrong answer.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import sys
+
+import engines
+import nets
+import report
+import run
+from harness import client, machine, models, samples, stats
+
+MOKA, PEER = samples.MOKA, "ncnn"
+DEVICE = "vulkan"
+PRECISION = "fp32"
+GOAL = 0.6  # of the peer's commands and bytes
+LIMIT = 1e-4  # of an answer's error
+TIMEOUT = 1800  # seconds of one prediction; drivers that compute on the processor are slow
+
+
+def arguments(given=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nets", default="all", help="names with commas")
+    parser.add_argument("--engines", default="all", help=f"of {MOKA}, {PEER}, with commas")
+    parser.add_argument("--count", action="store_true", help="count only: dispatches are not run")
+    parser.add_argument("--layer", default="build/bench/vulkan", help="the folder of the layer that counts")
+    parser.add_argument("--out", default="build/bench/vulkan.json", help="the results")
+    parser.add_argument("--models", default="build/bench/models", help="the cache of converted models")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--page", help="where the page is written")
+    options = parser.parse_args(given)
+    options.nets = run.chosen(parser, "--nets", options.nets, nets.names(), nets.when_named())
+    options.engines = run.chosen(parser, "--engines", options.engines, [MOKA, PEER])
+    options.layer = pathlib.Path(options.layer).resolve()
+    if not (options.layer / "VkLayer_moka_count.json").is_file():
+        parser.error(f"--layer: no VkLayer_moka_count.json in {options.layer}; `ninja -C build moka_count_layer` makes it")
+    options.cpus = machine.pick_cpus(os.sched_getaffinity(0))
+    return options
+
+
+def environment(layer, count):
+    return {"VK_LAYER_PATH": str(layer), "VK_INSTANCE_LAYERS": "VK_LAYER_MOKA_count", "MOKA_COUNT_ONLY": "1" if count else "0",
+            "MOKA_COUNT_LAYER": str(layer / "libmoka_count_layer.so"), "MOKA_RATES": "off"}
+
+
+class Counter:
+    def __init__(self, options):
+        self.options = options
+        self.logs = pathlib.Path(options.out).parent / "logs"
+        self.cache = models.Cache(options.models, self.logs)
+
+    def rows(self):
+        for name in self.options.nets:
+            folder, reason = self.cache.net(name)
+            row = {"net": name, "title": nets.module(name).TITLE if reason else models.facts(folder)["title"],
+                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
+            for engine in self.options.engines:
+                row[engine] = {"reason": reason} if reason else self.sample(name, folder, engine)
+            yield row
+
+    def sample(self, name, folder, engine):
+        reason = engines.unavailable(engine, sys.prefix)
+        if reason:
+            return {"reason": reason}
+        model, done = self.cache.model(name, folder, engine, PRECISION)
+        if done.get("reason"):
+            return {"reason": done["reason"]}
+        worker = client.Worker(engine, model, folder, len(self.options.cpus), PRECISION, self.options.cpus,
+                               self.logs / f"{name}-{engine}-vulkan.log", more=environment(self.options.layer, self.options.count),
+                               device=DEVICE)
+        try:
+            found = worker.ask("load", timeout=TIMEOUT)
+            answer = worker.ask("vulkan", timeout=TIMEOUT)
+            sample = answer
+            if not self.options.count:
+                later = worker.ask("run", timeout=TIMEOUT, seconds=0, least=2, warm=0)["times"]
+                sample.update(load=found["load"], first=found["first"], later=min(later), error=worker.ask("check")["error"])
+            return sample
+        except client.Failed as failure:
+            return {"reason": str(failure)}
+        finally:
+            worker.close()
+
+
+def is_comparable(row):
+    """Whether both compute the whole net on the device: what the processor does is not counted."""
+    return not any(row.get(engine, {}).get("placement", {"off": [""]})["off"] for engine in (MOKA, PEER))
+
+
+def ratio(row, count):
+    """Moka's count over the peer's; None where one is missing or of a part of the net."""
+    if not is_comparable(row):
+        return None
+    mine, theirs = (row[engine]["counts"][count] for engine in (MOKA, PEER))
+    return mine / theirs if theirs else None
+
+
+def is_good(row):
+    """Whether Moka's part is as it should be."""
+    sample = row.get(MOKA)
+    if sample is None:
+        return True
+    if "reason" in sample:
+        return False
+    placement = sample["placement"]
+    return len(placement["regions"]) == 1 and not placement["off"] and sample.get("error", 0) <= LIMIT
+
+
+def together(old, new):
+    """All rows in the order of the nets; what is new takes the place of what is old."""
+    of = {row["net"]: row for row in old}
+    for row in new:
+        of[row["net"]] = {**of.get(row["net"], {}), **row}
+    return [of[name] for name in nets.every() if name in of]
+
+
+def placed(sample):
+    if "reason" in sample:
+        return ["-", f"`{sample['reason'][:120]}`"]
+    placement = sample["placement"]
+    off = "; ".join(f"{name} ({kind}): {why}" if why else f"{name} ({kind})" for name, kind, why in placement["off"])
+    return [len(placement["regions"]), off or "none"]
+
+
+def placement_table(rows):
+    return report.table(["net", "regions", "off the device"], [[row["title"], *placed(row[MOKA])] for row in rows if MOKA in row], left=1)
+
+
+SHOWN = (("dispatches", "dispatches", str), ("waits", "barriers", str), ("bytes", "MB moved", lambda n: f"{n / 1e6:.1f}"))
+
+
+def counts_table(rows):
+    head = ["net"]
+    for _, title, _ in SHOWN:
+        head += [title, "ncnn", "ratio"]
+    lines = []
+    for row in rows:
+        cells = [row["title"]]
+        for count, _, text in SHOWN:
+            for engine in (MOKA, PEER):
+                counts = row.get(engine, {}).get("counts")
+                cells.append(text(counts[count]) if counts else "-")
+            cells.append(report.ratio_text(ratio(row, count)))
+        lines.append(cells)
+    return report.table(head, lines)
+
+
+def goals_line(rows):
+    parts = []
+    for count, title, _ in SHOWN:
+        ratios = [r for r in (ratio(row, count) for row in rows) if r is not None]
+        if ratios:
+            parts.append(f"{title}: {stats.geometric_mean(ratios):.2f} of ncnn's, at most {GOAL} on {sum(r <= GOAL for r in ratios)} of "
+                         f"{len(ratios)} nets")
+    return ". ".join(parts) + ".\n" if parts else ""
+
+
+def times_table(rows):
+    lines = []
+    for row in rows:
+        cells = [row["title"]]
+        for engine in (MOKA, PEER):
+            sample = row.get(engine, {})
+            if "later" in sample:
+                cells += [report.milliseconds(sample["load"] + sample["first"]), report.milliseconds(sample["later"]),
+                          report.exact(sample["error"])]
+            else:
+                cells += ["-"] * 3
+        if any(cell != "-" for cell in cells[1:]):
+            lines.append(cells)
+    head = ["net", "load + first", "later", "error", "ncnn load + first", "later", "error"]
+    return report.table(head, lines) if lines else ""
+
+
+def missing(rows):
+    """Nets that the peer does not run, or not wholly on the device."""
+    lines = [[row["title"], engine, f"`{row[engine]['reason']}`"] for row in rows for engine in (MOKA, PEER)
+             if "reason" in row.get(engine, {})]
+    for row in rows:
+        off = row.get(PEER, {}).get("placement", {"off": []})["off"]
+        if off:
+            lines.append([row["title"], PEER, "on the processor: " + ", ".join(sorted({kind for _, kind, _ in off}))])
+    return report.table(["net", "engine", "why"], lines, left=3) if lines else ""
+
+
+def page(data):
+    rows, facts = data["rows"], data["machine"]
+    versions = ", ".join(f"{package} {version}" for package, version in data["versions"].items())
+    times = times_table(rows)
+    why = missing(rows)
+    return f"""# Vulkan
+
+The nets of [the benchmark](../../bench/README.md) on the device `vulkan`, in float32, beside ncnn's Vulkan backend on the same
+driver, {data["driver"]}. One layer between both and the driver counts what a prediction submits:
+
+- **dispatches** of shaders;
+- **barriers**: the points between two commands at which there is at least one barrier;
+- **MB moved**: the bytes of all buffers that dispatches have bound, and twice those that are copied. What a shader reads again, or
+  does not read of a buffer, is not known to a layer.
+
+`make bench-vulkan` writes this page anew. `BENCH_VULKAN_FLAGS=--count` counts without computing, in seconds for a net.
+
+## Regions
+
+A net that is one region is one submission: the driver gets its inputs, and the host waits once for its outputs.
+
+{placement_table(rows)}
+## Counts
+
+{counts_table(rows)}
+{goals_line(rows)}
+## Times
+
+Milliseconds. This driver computes on the processor, so that these times say nothing about GPUs; they show that nothing is
+out of proportion. `error` is against PyTorch's float32, as in the benchmark.
+
+{times or "Not measured."}
+{why}
+On {facts['cpu']}; {versions}.
+"""
+
+
+def driver_of(rows):
+    return next((row[engine]["driver"] for row in rows for engine in (MOKA, PEER) if "driver" in row.get(engine, {})), "none")
+
+
+def main():
+    options = arguments()
+    counter = Counter(options)
+    found = []
+    try:
+        with counter.cache.locked():
+            for row in counter.rows():
+                found.append(row)
+                mine = row.get(MOKA, {})
+                print(f"{row['net']:<28} {'good' if is_good(row) else 'NOT GOOD'}  {placed(mine) if mine else ''}", file=sys.stderr,
+                      flush=True)
+    except models.InUse as error:
+        sys.exit(f"vulkan: {error}")
+    try:
+        old = json.loads(pathlib.Path(options.out).read_text())["rows"]
+    except FileNotFoundError:
+        old = []
+    rows = together(old, found)
+    data = {"machine": machine.facts(), "driver": driver_of(rows), "versions": {**engines.versions(MOKA), **engines.versions(PEER)},
+            "rows": rows}
+    samples.write(options.out, data)
+    shown = [row for row in rows if row["net"] in options.nets]
+    print(json.dumps(shown, indent=1) if options.json else
+          f"{placement_table(shown)}\n{counts_table(shown)}\n{goals_line(shown)}\n{times_table(shown)}\n{missing(shown)}")
+    if options.page:
+        if all(name in {row["net"] for row in rows} for name in nets.names()):
+            pathlib.Path(options.page).write_text(page(data))
+        else:
+            print("vulkan: no page, since not all nets are in the results", file=sys.stderr)
+    sys.exit(0 if all(is_good(row) for row in found) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,15 @@ TEST(Chain, OperationsOnEqualShapesAreOneDispatch) {
   expect_dispatches(g, {g.op("tanh", {{"x", g.op("mul", {{"x", sum}, {"y", x}})}})}, 1);
 }
 
+TEST(Chain, ResultsInPlaceOfInputsAreJoinedToo) {
+  MOKA_NEEDS_VULKAN();
+  Region g;
+  g.share_in_place();
+  Value* x = g.op("softmax", {{"x", g.input({3, 8})}, {"axis", 1}});
+  Value* sum = g.op("add", {{"x", g.op("exp", {{"x", x}})}, {"y", g.input({3, 1})}});
+  expect_dispatches(g, {g.op("mul", {{"x", g.op("sqrt", {{"x", sum}})}, {"y", g.input({3, 8})}})}, 2);
+}
+
 TEST(Chain, NumbersAreInstructionsAndNoInputs) {
   MOKA_NEEDS_VULKAN();
   Region g;

@@ -265,7 +265,13 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
       step.in.push_back(v);
     }
     for (size_t i = 0; i < op->output_count(); i++) {
-      there[op->output(i)] = place(types[i], c->out.empty() ? Layout{} : c->out[i]);
+      const Layout made = c->out.empty() ? Layout{} : c->out[i];
+      const Value* over = in_place_ && c->in_place >= 0 ? call.values[static_cast<size_t>(c->in_place)] : nullptr;
+      if (over != nullptr && over->producer() != nullptr && over->users().size() == 1 && over->type == types[i] &&
+          step.in[static_cast<size_t>(c->in_place)].layout == made && !constants.contains(over))
+        there[op->output(i)] = step.in[static_cast<size_t>(c->in_place)];
+      else
+        there[op->output(i)] = place(types[i], made);
       step.out.push_back(there[op->output(i)]);
     }
     if (c->scratch > 0) step.scratch = place(Type::tensor(DType::int8, {static_cast<int64_t>(c->scratch)}), {});

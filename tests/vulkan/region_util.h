@@ -21,6 +21,8 @@ class Region {
   /// With `half` every value of the program is computed in float16, and inputs and constants are numbers of float16.
   explicit Region(bool half = false, ir::Opset opset = ir::Opset::ios17);
 
+  /// Results take over the memory of inputs that are read for the last time, where kernels allow it.
+  void share_in_place() { in_place_ = true; }
   ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
   ir::Value* input(ir::Tensor value);
   ir::Value* input(const ir::Shape& shape, float low = -1, float high = 1) { return input(random(shape, low, high)); }
@@ -43,7 +45,7 @@ class Region {
   Result expect_same(const std::vector<ir::Value*>& outputs, double tolerance = 1e-4);
 
  private:
-  bool half_;
+  bool half_, in_place_ = false;
   ir::Function function_;
   ir::Builder builder_;
   std::vector<ir::Tensor> inputs_;

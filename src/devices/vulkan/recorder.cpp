@@ -78,13 +78,16 @@ bool VulkanRecorder::is_needed_after(const Use& value, size_t command) const {
   return std::any_of(kept_.begin(), kept_.end(), [&](const Use& k) { return k.overlaps(value); });
 }
 
-/// The chain that writes what the command `reader` reads, where nothing else looks at it before.
+/// The chain that writes what the command `reader` reads, where nothing else looks at it in between.
 std::optional<size_t> VulkanRecorder::only_writer(const Use& value, size_t reader) const {
-  for (size_t i = reader; i-- > 0;)
-    for (const Use& u : commands_[i].uses) {
-      if (!u.overlaps(value)) continue;
-      return u.written && u.is(value) && commands_[i].chain ? std::optional(i) : std::nullopt;
-    }
+  for (size_t i = reader; i-- > 0;) {
+    const Command& c = commands_[i];
+    const auto touches = [&](const Use& u) { return u.overlaps(value); };
+    if (std::none_of(c.uses.begin(), c.uses.end(), touches)) continue;
+    // It may have read the same bytes, which it then replaces.
+    const bool writes = c.chain && c.chain->out.is(value);
+    return writes ? std::optional(i) : std::nullopt;
+  }
   return std::nullopt;
 }
 

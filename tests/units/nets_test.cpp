@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <regex>
+#include <vector>
 
 #include "api/api_util.h"
 
@@ -9,26 +11,49 @@
 namespace moka::test {
 namespace {
 
-/// Writes a program line by line. Weights are sines of their numbers, which passes fold into constants.
+/// Numbers and truth values as MIL's text has them: "x = 1, y = 0.5" is "x = int32(1), y = fp32(0.5)".
+std::string with_types(const std::string& args) {
+  static const std::regex kFloat(R"(= (-?\d+(\.\d+)?e-?\d+|-?\d+\.\d+))"), kInt(R"(= (-?\d+)(?=[,]|$))"),
+      kBool("= (true|false)");
+  std::string out = std::regex_replace(args, kFloat, "= fp32($1)");
+  out = std::regex_replace(out, kInt, "= int32($1)");
+  return std::regex_replace(out, kBool, "= bool($1)");
+}
+
+/// Writes a program line by line. Weights are sines.
 class Net {
  public:
   std::string op(const std::string& type, const std::string& shape, const std::string& args,
                  const char* dtype = "fp32") {
     const std::string name = "v" + std::to_string(next_++);
-    text_ += "tensor<" + std::string(dtype) + ", [" + shape + "]> " + name + " = " + type + "(" + args +
+    text_ += "tensor<" + std::string(dtype) + ", [" + shape + "]> " + name + " = " + type + "(" + with_types(args) +
              ")[name = string(\"" + name + "\")];\n";
     return name;
   }
+  void write_state(const std::string& state, const std::string& data) {
+    text_ += "write_state(input = " + state + ", data = " + data + ")[name = string(\"v" + std::to_string(next_++) +
+             "\")];\n";
+  }
   std::string weights(const std::string& shape, int64_t count, double scale = 0.3) {
-    const std::string n = std::to_string(count);
-    const std::string numbers = op(
-        "range_1d", n,
-        "end = " + std::to_string(next_ % 7 + count) + ".0, start = " + std::to_string(next_ % 7) + ".0, step = 1.0");
-    const std::string waves = op("sin", n, "x = " + numbers);
-    const std::string small = op("mul", n, "x = " + waves + ", y = " + std::to_string(scale));
-    const int64_t rank = 1 + std::count(shape.begin(), shape.end(), ',');
-    return op("reshape", shape,
-              "x = " + small + ", shape = tensor<int32, [" + std::to_string(rank) + "]>([" + shape + "])");
+    std::vector<int64_t> sizes;
+    for (size_t at = 0; at < shape.size();
+         at = shape.find_first_of(",", at) == std::string::npos ? shape.size() : shape.find(',', at) + 1)
+      sizes.push_back(std::stoll(shape.substr(at)));
+    const std::string name = "v" + std::to_string(next_++);
+    std::string list;
+    for (int64_t i = 0; i < count; i++) {
+      int64_t run = 1;
+      std::string open, close;
+      for (size_t d = sizes.size(); d-- > 0;) {
+        run *= sizes[d];
+        if (i % run == 0) open += "[";
+        if (i % run == run - 1) close += "]";
+      }
+      list += (i > 0 ? ", " : "") + open + std::to_string(scale * std::sin(static_cast<double>(i + next_))) + close;
+    }
+    text_ += "tensor<fp32, [" + shape + "]> " + name + " = const()[name = string(\"" + name +
+             "\"), val = tensor<fp32, [" + shape + "]>(" + list + ")];\n";
+    return name;
   }
   /// A convolution of [1, in, side, side], padded so that only strides make it smaller.
   std::string conv(const std::string& x, int in, int out, int side, int kernel, int stride = 1, int groups = 1) {
@@ -196,15 +221,16 @@ TEST(Nets, TransformersOfTokens) {
 
 TEST(Nets, RecurrentLayers) {
   Net n;
-  const std::string zeros = n.op("mul", "1, 8", "x = " + n.weights("1, 8", 8) + ", y = 0.0");
+  const std::string zeros = n.weights("1, 8", 8, 0);
   const std::string lstm =
       "tensor<fp32, [5, 1, 8]> y, tensor<fp32, [1, 8]> h, tensor<fp32, [1, 8]> c = lstm(activation = string(\"tanh\"), "
       "bias = " +
       n.weights("32", 32) +
       ", cell_activation = string(\"tanh\"), direction = string(\"forward\"), initial_c = " + zeros +
       ", initial_h = " + zeros +
-      ", output_sequence = true, recurrent_activation = string(\"sigmoid\"), weight_hh = " + n.weights("32, 8", 256) +
-      ", weight_ih = " + n.weights("32, 6", 192) + ", x = features)[name = string(\"lstm\")];\n";
+      ", output_sequence = bool(true), recurrent_activation = string(\"sigmoid\"), weight_hh = " +
+      n.weights("32, 8", 256) + ", weight_ih = " + n.weights("32, 6", 192) +
+      ", x = features)[name = string(\"lstm\")];\n";
   expect_one_region(program(
       "tensor<fp32, [5, 1, 6]> features",
       n.text() + lstm +
@@ -238,12 +264,12 @@ TEST(Nets, DecodersWithStates) {
         "slice_update", "3, 5, 8",
         "begin = tensor<int32, [3]>([" + at + ", 4, 0]), end = tensor<int32, [3]>([" + next + ", 5, 8]), update = " +
             n.op("reshape", "1, 1, 8", "shape = tensor<int32, [3]>([1, 1, 8]), x = " + key) + ", x = " + kept);
-    const std::string now = n.op("coreml_update_state", "3, 5, 8", "state = keys, value = " + placed);
-    const std::string own = n.op(
-        "reshape", "5, 8",
-        "shape = tensor<int32, [2]>([5, 8]), x = " +
-            n.op("slice_by_size", "1, 5, 8",
-                 "begin = tensor<int32, [3]>([" + at + ", 0, 0]), size = tensor<int32, [3]>([1, 5, 8]), x = " + now));
+    n.write_state("keys", placed);
+    const std::string own = n.op("reshape", "5, 8",
+                                 "shape = tensor<int32, [2]>([5, 8]), x = " +
+                                     n.op("slice_by_size", "1, 5, 8",
+                                          "begin = tensor<int32, [3]>([" + at +
+                                              ", 0, 0]), size = tensor<int32, [3]>([1, 5, 8]), x = " + placed));
     const std::string scores =
         n.op("softmax", "1, 5",
              "axis = -1, x = " +

@@ -64,7 +64,8 @@ struct ModelConfiguration {
   /// The last pin that fits an operation counts. A name that no operation has fails the load.
   std::vector<Pin> pins;
   /// A pinned operation that its device refuses fails the load, and a device that is lost or full while it runs fails
-  /// the prediction. Otherwise the operation or the prediction moves to the CPU, which remarks tell.
+  /// the prediction. Otherwise the operation or the prediction moves to another device, the CPU at last, and remarks
+  /// tell.
   bool strict = false;
   /// The file of this machine's rates by which units are chosen (measure_rates): a path, "default" (the user's own, in
   /// the cache folder) or "off": a conservative table. Empty: what the environment variable MOKA_RATES says, else

@@ -45,6 +45,7 @@ Result<import::ImportedModel> import_text(const std::string& text, const std::ma
   m.program = MOKA_TRY(ir::read_text(text, ops::table(), options));
   if (m.program.functions.empty()) return fail(ErrorCode::malformed, "the program has no function");
   m.description.type_name = "mlProgram";
+  m.description.typed = true;
   int opset = 0;
   for (const auto& f : m.program.functions) {
     import::FunctionDescription d;

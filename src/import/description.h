@@ -77,6 +77,7 @@ struct FunctionDescription {
 /// Core ML's MLModelDescription, free of protobuf.
 struct ModelDescription {
   std::string type_name;  ///< Core ML's name of the Model.Type member, e.g. "mlProgram"
+  bool typed = false;     ///< an ML program, or a pipeline with one: where it says float32, float32 is meant
   int specification_version = 1;
   std::vector<FunctionDescription> functions;  ///< at least one; the default one is named in default_function
   std::string default_function;

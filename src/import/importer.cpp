@@ -122,8 +122,16 @@ void collect_remarks(const format::ModelFile& file, std::vector<std::string>& re
   for (const format::ModelFile& child : file.children()) collect_remarks(child, remarks);
 }
 
+bool has_program(const proto::Model& model, const format::ModelFile& file, int depth = 0) {
+  if (format::pipeline_of(model) == nullptr || depth > kMaxDepth) return model_type(model, file) == kMLProgram;
+  const auto stages = file.stages(model);
+  return std::any_of(stages.begin(), stages.end(),
+                     [&](const auto& stage) { return has_program(*stage.model, stage.file, depth + 1); });
+}
+
 Result<ModelDescription> describe_whole(const format::ModelFile& file) {
   ModelDescription out = MOKA_TRY_IN(describe(file.spec(), file), "model description");
+  out.typed = has_program(file.spec(), file);
   out.remarks = remarks_of(file);
   return out;
 }

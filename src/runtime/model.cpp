@@ -58,9 +58,8 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
   // Neural networks have no types: where a unit computes float16 only, all is float16.
   const auto& devices = options.plan.devices;
-  if (d.type_name != "mlProgram" && std::any_of(devices.begin(), devices.end(), [](const kernel::Device* x) {
-        return x->unit() == kernel::ComputeUnit::neural_engine;
-      }))
+  if (!d.typed && std::any_of(devices.begin(), devices.end(),
+                              [](const kernel::Device* x) { return x->unit() == kernel::ComputeUnit::neural_engine; }))
     mark_half(m->ir_->body());
   m->options_.plan.constants = std::make_shared<plan::ConstantPool>(options.plan.budget, options.packed, options.cache);
   m->set_up_devices();

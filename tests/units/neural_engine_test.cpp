@@ -202,5 +202,19 @@ TEST(NeuralEngineRules, EveryMistakeNamesItsLine) {
   }
 }
 
+/// An ML program says float32 and means it, also as a part of a pipeline; a neural network there has no types.
+TEST(NeuralEngine, KeepsFloat32OfProgramsInPipelines) {
+  const auto taken = [](const char* path) {
+    size_t n = 0;
+    for (const PlannedOperation& o :
+         Model::load(std::string(MOKA_GOLDEN) + path, on_engine()).compute_plan().operations)
+      n += o.device == "neural_engine";
+    return n;
+  };
+  EXPECT_EQ(taken("/detectors/program.mlpackage"), 0u);
+  EXPECT_EQ(taken("/detectors/compiled.mlmodelc"), 0u);
+  EXPECT_GT(taken("/detectors/pipeline.mlmodel"), 0u);
+}
+
 }  // namespace
 }  // namespace moka::test

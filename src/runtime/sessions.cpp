@@ -103,6 +103,11 @@ bool SessionPool::drop_idle() {
   return !dropped.empty();
 }
 
+size_t SessionPool::bytes() {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_ + idle_bytes_;
+}
+
 void SessionPool::keep_only(const std::vector<std::shared_ptr<const plan::Plan>>& plans) {
   Sessions dropped;
   const std::lock_guard lock(mutex_);

@@ -50,6 +50,8 @@ class SessionPool {
   void discard(std::unique_ptr<Session> session);
   /// Drops all that are idle; false: there was none.
   bool drop_idle();
+  /// What all sessions take, those in use and the idle ones.
+  size_t bytes();
   /// Drops sessions for plans that are not among `plans`.
   void keep_only(const std::vector<std::shared_ptr<const plan::Plan>>& plans);
 

@@ -16,7 +16,7 @@ install instrument integrate introduce invert isolate join judge keep key label 
 link list load lock log look loosen lower make map mark match measure merge migrate mirror model move multiply name
 narrow normalise note number offer omit open optimise order overlap own pack pad parallelise parse pass permit pin
 place plan plot point port precompile predict prefer prefetch prepare preserve prevent print profile promote propagate
-protect prove provide prune pull push put quantise query quote raise re-export re-record reach read rearrange rebuild
+protect prove provide prune publish pull push put quantise query quote raise re-export re-record reach read rearrange rebuild
 recognise record recover reduce refactor refine refuse register regenerate reject resample relax release remember
 remove rename render reorder reorganise repair repeat replace report require reserve reset reshape resolve restore
 restrict resume retry return reuse revert review revise rewrite rework round route run save say scale scan schedule

@@ -1,6 +1,6 @@
 #include "compiler/program_message.h"
 
-#include "format/proto/mil.pb.h"
+#include "import/mlprogram/data_types.h"
 #include "ir/op_def.h"
 
 namespace moka::compiler {
@@ -12,44 +12,12 @@ namespace mil = proto::MILSpec;
 
 namespace {
 
-mil::DataType data_type(DType t) {
-  switch (t) {
-    case DType::boolean: return mil::BOOL;
-    case DType::string: return mil::STRING;
-    case DType::fp8e4m3fn: return mil::FLOAT8E4M3FN;
-    case DType::fp8e5m2: return mil::FLOAT8E5M2;
-    case DType::fp16: return mil::FLOAT16;
-    case DType::fp32: return mil::FLOAT32;
-    case DType::fp64: return mil::FLOAT64;
-    case DType::bf16: return mil::BFLOAT16;
-    case DType::int4: return mil::INT4;
-    case DType::int8: return mil::INT8;
-    case DType::int16: return mil::INT16;
-    case DType::int32: return mil::INT32;
-    case DType::int64: return mil::INT64;
-    case DType::uint1: return mil::UINT1;
-    case DType::uint2: return mil::UINT2;
-    case DType::uint3: return mil::UINT3;
-    case DType::uint4: return mil::UINT4;
-    case DType::uint6: return mil::UINT6;
-    case DType::uint8: return mil::UINT8;
-    case DType::uint16: return mil::UINT16;
-    case DType::uint32: return mil::UINT32;
-    case DType::uint64: return mil::UINT64;
-    default: return mil::UNUSED_TYPE;
-  }
-}
-
-/// The protobuf's names of operation sets.
+/// The specification's name of an operation set: "CoreML7".
 std::string opset_name(ir::Opset opset) {
-  switch (opset) {
-    case ir::Opset::ios15: return "CoreML5";
-    case ir::Opset::ios16: return "CoreML6";
-    case ir::Opset::ios17: return "CoreML7";
-    case ir::Opset::ios18: return "CoreML8";
-    case ir::Opset::ios26: return "CoreML9";
-    default: return std::string(to_string(opset));
-  }
+  constexpr int kNewest = 9;
+  for (int n = 1; n <= kNewest; n++)
+    if (const std::string name = cat("CoreML", n); ir::opset_from_string(name) == opset) return name;
+  return std::string(to_string(opset));
 }
 
 void write_size(int64_t size, mil::Dimension& to) {
@@ -77,7 +45,7 @@ void write_type(const Type& type, mil::ValueType& to) {
     default: break;
   }
   mil::TensorType& tensor = *to.mutable_tensortype();
-  tensor.set_datatype(data_type(type.dtype()));
+  tensor.set_datatype(import::data_type_of(type.dtype()));
   if (!type.is_ranked()) {
     tensor.set_rank(-1);
     return;
@@ -86,7 +54,7 @@ void write_type(const Type& type, mil::ValueType& to) {
   for (int64_t size : type.shape().dims()) write_size(size, *tensor.add_dimensions());
 }
 
-/// Numbers whose type has no field of its own are bytes.
+/// Element types without a field of their own are stored as raw bytes.
 void write_tensor(const ir::Tensor& tensor, mil::TensorValue& to) {
   const ir::TensorView t = tensor.view();
   const int64_t count = t.count();
@@ -194,7 +162,7 @@ class Writer {
   }
 
   void write_block(const ir::Block& block, mil::Block& to) {
-    // A function's inputs are the function's own.
+    // A function's body declares no inputs: the function does.
     if (block.parent_op() != nullptr)
       for (const auto& v : block.inputs()) write_named(*v, *to.add_inputs());
     for (const auto& op : block.ops()) write_op(*op, *to.add_operations());

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "format/model_file.h"
-#include "format/proto/mil.pb.h"
+#include "import/mlprogram/data_types.h"
 
 namespace moka::import {
 
@@ -21,35 +21,7 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr uint64_t kMaxSize = uint64_t{1} << 40;
 
-DType dtype_of(mil::DataType t) {
-  switch (t) {
-    case mil::BOOL: return DType::boolean;
-    case mil::STRING: return DType::string;
-    case mil::FLOAT8E4M3FN: return DType::fp8e4m3fn;
-    case mil::FLOAT8E5M2: return DType::fp8e5m2;
-    case mil::FLOAT16: return DType::fp16;
-    case mil::FLOAT32: return DType::fp32;
-    case mil::FLOAT64: return DType::fp64;
-    case mil::BFLOAT16: return DType::bf16;
-    case mil::INT4: return DType::int4;
-    case mil::INT8: return DType::int8;
-    case mil::INT16: return DType::int16;
-    case mil::INT32: return DType::int32;
-    case mil::INT64: return DType::int64;
-    case mil::UINT1: return DType::uint1;
-    case mil::UINT2: return DType::uint2;
-    case mil::UINT3: return DType::uint3;
-    case mil::UINT4: return DType::uint4;
-    case mil::UINT6: return DType::uint6;
-    case mil::UINT8: return DType::uint8;
-    case mil::UINT16: return DType::uint16;
-    case mil::UINT32: return DType::uint32;
-    case mil::UINT64: return DType::uint64;
-    default: return DType::none;
-  }
-}
-
-DType dtype_of(format::BlobType t) {
+DType dtype_of_blob(format::BlobType t) {
   using format::BlobType;
   switch (t) {
     case BlobType::float16: return DType::fp16;
@@ -281,7 +253,7 @@ Result<Tensor> import_blob(const format::WeightStore& weights, std::string_view 
   if (!type.is_tensor() || !type.is_concrete())
     return fail(ErrorCode::malformed, "expected a tensor type of known shape for weights, got ", type);
   const format::Blob blob = MOKA_TRY(weights.blob(name, offset));
-  const DType got = dtype_of(blob.type);
+  const DType got = dtype_of_blob(blob.type);
   const bool as_bool = type.dtype() == DType::boolean && (got == DType::int8 || got == DType::uint8);
   const auto count = static_cast<uint64_t>(MOKA_TRY(type.shape().checked_count()));
   if ((got != type.dtype() && !as_bool) || blob.count != count)

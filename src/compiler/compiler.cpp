@@ -21,6 +21,7 @@ namespace {
 
 using format::Analytics;
 using format::CoreMLData;
+using import::ModelDescription;
 
 constexpr int max_pipeline_depth = 16;
 
@@ -132,12 +133,12 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
 }
 
 /// Inputs are optional where the file says so. An import makes thresholds of detectors optional besides.
-import::ModelDescription as_described(const format::ModelFile& file, import::ModelDescription d){
-    for (const auto& input:file.spec().description().input()) for (
-        import::FeatureDescription& f:d.functions[0].inputs) if (f.name == input.name())
-        f.optional = input.type().isoptional();
-return d;
-}  // namespace
+ModelDescription as_described(const format::ModelFile& file, ModelDescription d) {
+  for (const auto& input : file.spec().description().input())
+    for (import::FeatureDescription& f : d.functions[0].inputs)
+      if (f.name == input.name()) f.optional = input.type().isoptional();
+  return d;
+}
 
 /// The files of a compiled neural network; false where a layer has no known compiled form, which leaves `out` as it
 /// was.
@@ -205,7 +206,7 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
   return metadata(as_described(file, description), facts);
 }
 
-}  // namespace moka::compiler
+}  // namespace
 
 Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
   if (file.compiled() != nullptr)

@@ -1,8 +1,6 @@
 #include "compiler/decompile.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
+#include <protozero/pbf_writer.hpp>
 #include <set>
 
 #include "compiler/program_message.h"
@@ -14,28 +12,18 @@
 namespace moka::compiler {
 namespace {
 
-/// Maps ordered by key, so that the same model gives the same bytes.
-std::string serialize(const google::protobuf::MessageLite& message) {
+std::string field(uint32_t number, const std::string& bytes) {
   std::string out;
-  google::protobuf::io::StringOutputStream stream(&out);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
+  protozero::pbf_writer(out).add_message(number, bytes);
   return out;
 }
 
-std::string field(uint32_t number, const std::string& bytes) {
-  std::string out;
-  {
-    google::protobuf::io::StringOutputStream stream(&out);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    constexpr uint32_t length_delimited = 2;
-    coded.WriteTag(number << 3 | length_delimited);
-    coded.WriteVarint64(bytes.size());
-    coded.WriteString(bytes);
-  }
-  return out;
+/// What every kind of model has: the version and the description.
+proto::Model head_of(const format::ModelFile& file) {
+  proto::Model head;
+  head.set_specificationversion(file.spec().specificationversion());
+  *head.mutable_description() = file.spec().description();
+  return head;
 }
 
 class Decompiler {
@@ -45,17 +33,15 @@ class Decompiler {
   /// `prefix`: of weight files whose names other models of the pipeline have.
   Result<std::string> specification(const format::ModelFile& file, const std::string& prefix) {
     if (!file.mil_text().empty()) return program(file, prefix);
-    if (file.children().empty()) return file.complete_specification(serialize(file.spec()));
+    if (file.children().empty()) return file.complete_specification(format::serialize(file.spec()));
     std::string pipeline;
     size_t i = 0;
     for (const format::ModelFile& child : file.children())
       pipeline += field(1, MOKA_TRY(specification(child, cat(prefix, i++, "-"))));
     const auto type = static_cast<uint32_t>(file.spec().Type_case());
-    proto::Model head;
-    head.set_specificationversion(file.spec().specificationversion());
-    *head.mutable_description() = file.spec().description();
+    const proto::Model head = head_of(file);
     constexpr uint32_t plain_pipeline = 202;
-    return serialize(head) + field(type, type == plain_pipeline ? pipeline : field(1, pipeline));
+    return format::serialize(head) + field(type, type == plain_pipeline ? pipeline : field(1, pipeline));
   }
 
  private:
@@ -63,9 +49,7 @@ class Decompiler {
     out.has_program = true;
     const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
     const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
-    proto::Model model;
-    model.set_specificationversion(file.spec().specificationversion());
-    *model.mutable_description() = file.spec().description();
+    proto::Model model = head_of(file);
     std::map<std::string, std::string> names;
     write_message(program, *model.mutable_mlprogram(), [&](const std::string& path) {
       auto [it, is_new] = names.emplace(path, path);
@@ -74,7 +58,7 @@ class Decompiler {
     });
     for (const auto& [path, name] : names)
       out.weights[MOKA_TRY(format::weight_file_name(name))] = MOKA_TRY(file.weights().file(path));
-    return serialize(model);
+    return format::serialize(model);
   }
 
   std::set<std::string> taken_;  ///< paths of weight files

@@ -85,16 +85,20 @@ std::string write_strings(const std::vector<std::string>& list) {
 
 std::string hash(const Bytes& bytes) { return base64(sha256(bytes.span)); }
 
-std::string serialize_description(const proto::ModelDescription& description, bool with_metadata) {
-  proto::ModelDescription copy = description;
-  if (with_metadata) copy.mutable_metadata();
+std::string serialize(const google::protobuf::MessageLite& message) {
   std::string out;
   google::protobuf::io::StringOutputStream stream(&out);
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);
-  copy.SerializeToCodedStream(&coded);
+  message.SerializeToCodedStream(&coded);
   coded.Trim();
   return out;
+}
+
+std::string serialize_description(const proto::ModelDescription& description, bool with_metadata) {
+  proto::ModelDescription copy = description;
+  if (with_metadata) copy.mutable_metadata();
+  return serialize(copy);
 }
 
 Result<std::string> weight_file_name(std::string_view name) {

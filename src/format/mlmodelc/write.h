@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "format/mlmodelc/coremldata.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
 namespace moka::proto {
 class Model;
 class ModelDescription;
@@ -28,7 +31,9 @@ std::string write_strings(const std::vector<std::string>& list);
 /// Base64 of the SHA-256 of the bytes.
 std::string hash(const Bytes& bytes);
 
-/// The message with maps ordered by key. `with_metadata`: also an empty metadata message is written.
+/// The bytes of a message with maps ordered by key: the same message gives the same bytes.
+std::string serialize(const google::protobuf::MessageLite& message);
+/// serialize of a description. `with_metadata`: also an empty metadata message is written.
 std::string serialize_description(const proto::ModelDescription& description, bool with_metadata);
 
 /// "weights/weight.bin" for "@model_path/weights/weight.bin". Error malformed for names that leave the folder.

@@ -66,7 +66,7 @@ struct ChainParams {
 };
 
 /// One chain that computes what `later` does where it reads the result of `earlier` as its input `at`, element by
-/// element. nullopt: too large, element types that differ, or broadcasting that does not fit.
+/// element. nullopt where it would be too large, the element types differ, or the dimensions cannot be matched.
 std::optional<Chain> joined(const Chain& earlier, const Chain& later, size_t at);
 
 }  // namespace moka::devices::vulkan

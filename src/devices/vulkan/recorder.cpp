@@ -21,6 +21,15 @@ Use Use::of(const kernel::BufferView& v, bool written) {
   return {v.buffer, v.offset, bytes.ok() ? *bytes : 0, element, written};
 }
 
+void wait_for_earlier(const Api& api, VkCommandBuffer commands) {
+  VkMemoryBarrier b{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  b.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  b.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                    VK_ACCESS_TRANSFER_WRITE_BIT;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  api.CmdPipelineBarrier(commands, stages, stages, 0, 1, &b, 0, nullptr, 0, nullptr);
+}
+
 Groups VulkanRecorder::lines(uint64_t n) {
   constexpr uint64_t kMost = 32768;
   const uint64_t groups = std::max<uint64_t>(1, (n + 255) / 256);
@@ -170,17 +179,12 @@ Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& co
       return std::any_of(pending.begin(), pending.end(),
                          [&](const Use& before) { return (now.written || before.written) && overlap(now, before); });
     });
-    if (waits) pending.clear();
-    pending.insert(pending.end(), c.uses.begin(), c.uses.end());
     if (waits) {
-      VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-      barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-      barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-                              VK_ACCESS_TRANSFER_WRITE_BIT;
-      const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-      api.CmdPipelineBarrier(to, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+      pending.clear();
+      wait_for_earlier(api, to);
       counters.barriers++;
     }
+    pending.insert(pending.end(), c.uses.begin(), c.uses.end());
     if (c.key.shader == nullptr) {
       const VkBufferCopy copy{c.uses[0].offset, c.uses[1].offset, c.uses[0].bytes};
       api.CmdCopyBuffer(to, handle_of(c.uses[0]), handle_of(c.uses[1]), 1, &copy);

@@ -28,9 +28,12 @@ struct Command {
   std::optional<Chain> chain;  ///< what it computes, where that is a chain
 };
 
-/// Collects dispatches and copies. Barriers are its own business: it puts one where a stretch of a buffer is used that
-/// an earlier command since the last barrier has written, or written that one has used. Chains of which one alone reads
-/// what another one writes become one dispatch.
+/// Records a barrier: what comes behind it sees all that dispatches and copies in front of it wrote.
+void wait_for_earlier(const Api& api, VkCommandBuffer commands);
+
+/// Collects dispatches and copies. It inserts a barrier before a command that uses bytes which a command since the last
+/// barrier wrote, or writes bytes which one used. Where a chain is the only reader of another chain's result, the two
+/// become one dispatch.
 class VulkanRecorder final : public kernel::Recorder {
  public:
   explicit VulkanRecorder(std::shared_ptr<Context> context) : context_(std::move(context)) {}

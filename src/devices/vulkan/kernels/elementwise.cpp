@@ -29,7 +29,7 @@ struct Walk {
   }
 };
 
-/// A chain without inputs and instructions yet, whose result is `y` with elements as `e` and the functions after it.
+/// A chain with the result `y`, to which inputs and instructions are still to be added.
 Chain chain_of(const BufferView& y, Element from, Element to) {
   Chain c;
   c.size[0] = u32(y.shape.count());

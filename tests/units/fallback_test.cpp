@@ -6,6 +6,7 @@
 #include "api/internal.h"
 #include "devices/simulator/device.h"
 #include "kernel/memory.h"
+#include "units/vulkan_driver.h"
 
 namespace moka::api {
 std::vector<const kernel::Device*> all_devices();
@@ -51,6 +52,14 @@ class Fallback : public ::testing::Test {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
   }
+  /// Expects the right answer.
+  static std::vector<std::string> remarks_of_prediction(const Model& m) {
+    std::vector<std::string> remarks;
+    PredictionOptions options;
+    options.remarks = &remarks;
+    expect_near(values(m.predict(inputs(), options).array("y")), expected());
+    return remarks;
+  }
 };
 
 TEST_F(Fallback, ALostDeviceIsReplacedByTheCpu) {
@@ -58,17 +67,13 @@ TEST_F(Fallback, ALostDeviceIsReplacedByTheCpu) {
   set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
   const Model m = load();
   set_faults({0});
-  PredictionOptions options;
-  std::vector<std::string> remarks;
-  options.remarks = &remarks;
-  expect_near(values(m.predict(inputs(), options).array("y")), expected());
+  std::vector<std::string> remarks = remarks_of_prediction(m);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_EQ(remarks[0], "the CPU computed this prediction: device 'simulator': the simulated device was lost");
   EXPECT_NE(std::find(warnings.begin(), warnings.end(), remarks[0]), warnings.end());
   // The model does not try again, and says so.
   set_faults({});
-  remarks.clear();
-  expect_near(values(m.predict(inputs(), options).array("y")), expected());
+  remarks = remarks_of_prediction(m);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_NE(remarks[0].find("since a device failed before"), std::string::npos);
   bool told = false;
@@ -87,16 +92,11 @@ TEST_F(Fallback, StrictGivesTheError) {
 TEST_F(Fallback, FullMemoryIsTriedAgain) {
   const Model m = load();
   set_faults({-1, 16});
-  PredictionOptions options;
-  std::vector<std::string> remarks;
-  options.remarks = &remarks;
-  expect_near(values(m.predict(inputs(), options).array("y")), expected());
+  const std::vector<std::string> remarks = remarks_of_prediction(m);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_NE(remarks[0].find("no memory for a buffer of"), std::string::npos) << remarks[0];
   set_faults({});
-  remarks.clear();
-  expect_near(values(m.predict(inputs(), options).array("y")), expected());
-  EXPECT_TRUE(remarks.empty());
+  EXPECT_TRUE(remarks_of_prediction(m).empty());
 }
 
 TEST_F(Fallback, StrictGivesTheErrorOfFullMemory) {
@@ -345,18 +345,13 @@ TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
 
 /// The same of a real driver: what the simulator loses goes on with the GPU, where there is one.
 TEST_F(Fallback, AGpuTakesOver) {
+  MOKA_NEEDS_VULKAN_DRIVER();
   ModelConfiguration c;
   c.pins = {{"d1", "simulator"}, {"d2", "simulator"}, {"d3", "gpu"}, {"d4", "gpu"}};
   c.rates = "off";
   const Model m = Model::from_mil(kModel, c);
-  const ComputePlan before = m.compute_plan();
-  if (std::none_of(before.regions.begin(), before.regions.end(), [](const auto& r) { return r.device == "vulkan"; }))
-    GTEST_SKIP() << "no driver of Vulkan";
   set_faults({0});
-  PredictionOptions options;
-  std::vector<std::string> remarks;
-  options.remarks = &remarks;
-  expect_near(values(m.predict(inputs(), options).array("y")), expected());
+  const std::vector<std::string> remarks = remarks_of_prediction(m);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_EQ(remarks[0],
             "device 'vulkan' and the CPU computed this prediction: device 'simulator': the simulated device was lost");

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "moka/moka.hpp"
+
+namespace moka::test {
+
+/// Whether this machine has a driver for the device vulkan. A model that may use GPUs says so where it has not.
+inline bool has_vulkan_driver() {
+  ModelConfiguration c;
+  c.compute_units = ComputeUnits::cpu_and_gpu;
+  c.rates = "off";
+  const Model m = Model::from_mil(
+      "program(1.3)\n{\nfunc main<ios18>(tensor<fp32, [1]> x) {\n"
+      "tensor<fp32, [1]> y = relu(x = x)[name = string(\"y\")];\n} -> (y);\n}\n",
+      c);
+  const auto remarks = m.compute_plan().remarks;
+  return std::none_of(remarks.begin(), remarks.end(),
+                      [](const PassRemark& r) { return r.text.starts_with("device 'vulkan' is not used: "); });
+}
+
+}  // namespace moka::test
+
+#define MOKA_NEEDS_VULKAN_DRIVER() \
+  if (!::moka::test::has_vulkan_driver()) GTEST_SKIP() << "this machine has no driver for the device vulkan"

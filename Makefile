@@ -39,7 +39,7 @@ test-tsan: | setup
 
 ## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer.
 FUZZ_SECONDS ?= 60
-## FUZZ_DEVICE=simulator or vulkan: fuzz_predict runs what it reads there too, in random cuts with the CPU.
+## With FUZZ_DEVICE=simulator or FUZZ_DEVICE=vulkan, fuzz_predict also runs each model in random cuts between that device and the CPU.
 FUZZ_DEVICE ?=
 fuzz-smoke:
 	@tools/setup --fuzz

@@ -3,7 +3,7 @@
 //
 //   VK_LAYER_PATH=build/bench/vulkan VK_INSTANCE_LAYERS=VK_LAYER_MOKA_count PROGRAM
 //
-// A program reads the counts through `moka_count_read`, which it finds by opening the layer's library.
+// A program opens the layer's library and reads the counts through its function `moka_count_read`.
 #include <vulkan/vk_layer.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ char driver[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE] = "";  // of the last device
 auto& instances = *new std::unordered_map<void*, Instance>;
 auto& devices = *new std::unordered_map<void*, std::unique_ptr<Device>>;
 
-/// The loader's table, which all objects made from an instance or a device share.
+/// The loader's dispatch table. All objects of one instance or one device share it.
 void* key(const void* object) { return *static_cast<void* const*>(object); }
 
 template <class H>

@@ -280,11 +280,10 @@ Status Model::run(Session& session) const {
   const bool waits = !session.devices.empty() && !runs_here;
   if (!waits) return session.frame->run();
   runs_here = true;
-  // A fixed order, in which the turns of several devices are taken.
-  std::vector<const kernel::Device*>& devices = session.devices;
-  for (const kernel::Device* d : devices) Turns::of(*d).take(this);
+  // All models list devices in the same order, so two that wait for each other's device cannot deadlock.
+  for (const kernel::Device* d : session.devices) Turns::of(*d).take(this);
   Status status = session.frame->run();
-  for (const kernel::Device* d : devices) Turns::of(*d).give_back();
+  for (const kernel::Device* d : session.devices) Turns::of(*d).give_back();
   runs_here = false;
   return status;
 }

@@ -10,7 +10,7 @@ namespace moka::cli {
 /// and why), or nests deeper than any input does.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
-/// Whether the text is JSON of any kind, however deep it nests.
+/// Whether the text is valid JSON, at any nesting depth.
 bool is_json(std::string_view text);
 
 }  // namespace moka::cli

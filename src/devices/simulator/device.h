@@ -18,7 +18,7 @@ struct Faults {
 };
 /// From now on, for all queues. A device that was lost works again.
 void set_faults(const Faults& faults);
-/// Submissions that have started and not ended, in all queues.
+/// How many submissions are in flight, over all queues.
 int count_running();
 /// Whether the host sees the device's memory: uploads and downloads are the values themselves. At first what the
 /// environment variable MOKA_SIMULATOR_UNIFIED says. For submissions that are compiled from now on.

@@ -74,7 +74,7 @@ Status fill(const Network& net, const proto::ModelDescription& description, cons
     scaler.set_redbias(t.red);
     scaler.set_greenbias(t.green);
     scaler.set_bluebias(t.blue);
-    // Some files have the bias of a gray picture in the three colours.
+    // Some files store the bias of a grayscale image in the three color channels.
     const bool in_colours = input.type().imagetype().colorspace() == proto::ImageFeatureType::GRAYSCALE &&
                             t.gray == 0 && t.red == t.green && t.red == t.blue;
     scaler.set_graybias(in_colours ? t.red : t.gray);

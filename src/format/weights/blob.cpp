@@ -41,12 +41,11 @@ Result<uint32_t> blob_count(const Bytes& file) {
     return fail(ErrorCode::unsupported,
                 "the weight file uses blob storage version 1, whose layout is not public; "
                 "supported is version 2");
-  if (version == 0 || version > 0xffff)  // not a version that counts up
+  const bool counts_up = version > 0 && version <= 0xffff;
+  if (version != 2 && (!counts_up || !foreign_kind(file).empty()))
     return foreign_or(
         fail(ErrorCode::malformed, "expected Core ML's weights, got bytes that say blob storage version ", version),
         file, "Core ML's weights");
-  if (version != 2 && !foreign_kind(file).empty())
-    return foreign_or(fail(ErrorCode::malformed, ""), file, "Core ML's weights");
   if (version != 2)
     return fail(ErrorCode::unsupported, "the weight file says blob storage version ", version, "; supported is 2");
   return load<uint32_t>(file.span, 0);

@@ -46,7 +46,7 @@ void softmax(const double* x, double* y, int64_t rows, int64_t columns, bool ref
 }
 
 Match match_link(const MatchCall& m) {
-  const std::string_view mode = m.call.value("mode")->as<std::string>()[0];
+  const std::string_view mode = *m.call.text("mode");
   if (mode == "probit" || mode == "complement") return Match::no("this mode");
   const auto rows = ops::ml::has_rows(m.call);
   const ir::Shape& x = m.call.shape("x");

@@ -14,7 +14,7 @@ struct DoubleLoops {
   void (*products)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
   /// The same of (x[r * depth + k] - w[k, i])^2.
   void (*distances)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
-  /// y[r * y_step] = the sum over k of x[r * depth + k] * w[k]. A row's sum is the same whatever rows are beside it.
+  /// y[r * y_step] = the sum over k of x[r * depth + k] * w[k]. A row's sum does not depend on the other rows.
   void (*dots)(const double* x, int64_t rows, int64_t depth, const double* w, double* y, int64_t y_step);
   /// y[i] = exp(factor * y[i]), with a relative error of at most 1e-14. Results below 1e-307 become 0.
   void (*exponentials)(double* y, int64_t count, double factor);

@@ -78,7 +78,9 @@ TEST(Batch, ItemsRunAtTheSameTime) {
   const double all = processor_time(CLOCK_PROCESS_CPUTIME_ID), own = processor_time(CLOCK_THREAD_CPUTIME_ID);
   const auto out = m.predict_batch(in);
   const double used = processor_time(CLOCK_PROCESS_CPUTIME_ID) - all;
-  if (processors() > 1) EXPECT_LT(processor_time(CLOCK_THREAD_CPUTIME_ID) - own, 0.9 * used);
+  if (processors() > 1) {
+    EXPECT_LT(processor_time(CLOCK_THREAD_CPUTIME_ID) - own, 0.9 * used);
+  }
   for (const Features& f : out) expect_same(f, m.predict(in[0]));
 }
 

@@ -113,7 +113,9 @@ TEST(Outputs, ManySelectionsAtOnce) {
         const Features out = m.predict(in, options);
         EXPECT_EQ(out.size(), options.outputs.size());
         for (int i = 0; i < 5; i++)
-          if (mask >> i & 1) EXPECT_EQ(out.array("y" + std::to_string(i)).at(0), 1 + i);
+          if (mask >> i & 1) {
+            EXPECT_EQ(out.array("y" + std::to_string(i)).at(0), 1 + i);
+          }
       }
     });
   for (auto& t : threads) t.join();

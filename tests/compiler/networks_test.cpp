@@ -73,8 +73,9 @@ TEST_P(Networks, WeightsAreEqual) {
   for (const auto& [id, bytes] : *apple) EXPECT_EQ(bytes.size(), ours->at(id).size()) << id;
   for (const json& layer : parse(ours_.at("model.espresso.net"))["layers"]) {
     for (const char* key : {"blob_weights", "blob_weights_f16"})
-      if (layer.contains(key))
+      if (layer.contains(key)) {
         EXPECT_TRUE(apple->at(layer[key]).text() == ours->at(layer[key]).text()) << layer["name"];
+      }
     if (!layer.contains("blob_biases")) continue;
     const auto a = floats(apple->at(layer["blob_biases"]), false), b = floats(ours->at(layer["blob_biases"]), false);
     float largest = 0;

@@ -12,6 +12,8 @@ void* take(size_t n) {
   if (counting) allocations++;
   return std::malloc(n);
 }
+/// Never inlined: GCC 12 warns of a free that it sees beside an operator new.
+[[gnu::noinline]] void give_back(void* p) noexcept { std::free(p); }
 }  // namespace
 
 // All forms of new that match the delete below. AddressSanitizer would use its own for a missing one.
@@ -25,10 +27,10 @@ void* operator new[](size_t n) {
   if (void* p = take(n)) return p;
   throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete[](void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept { give_back(p); }
+void operator delete(void* p, size_t) noexcept { give_back(p); }
+void operator delete[](void* p) noexcept { give_back(p); }
+void operator delete[](void* p, size_t) noexcept { give_back(p); }
 
 namespace moka::devices_test {
 namespace {

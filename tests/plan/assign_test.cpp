@@ -113,7 +113,9 @@ void expect_valid(const CostGraph& g, const Assignment& a) {
   for (size_t k = 0; k < a.order.size(); k++) at[static_cast<size_t>(a.order[k])] = static_cast<int>(k);
   for (const CostValue& v : g.values)
     for (int user : v.consumers)
-      if (v.producer >= 0) ASSERT_LT(at[static_cast<size_t>(v.producer)], at[static_cast<size_t>(user)]);
+      if (v.producer >= 0) {
+        ASSERT_LT(at[static_cast<size_t>(v.producer)], at[static_cast<size_t>(user)]);
+      }
   for (auto [from, to] : g.orders) ASSERT_LT(at[static_cast<size_t>(from)], at[static_cast<size_t>(to)]);
   size_t in_regions = 0;
   double launched = 0;

@@ -231,7 +231,9 @@ TEST(Units, NothingIsTransferredThatCostsMoreThanItSaves) {
   // One operation is pinned to the device; its neighbours stay where a transfer costs less than their work would save.
   const ComputePlan plan = load({{"encoder", "simulator"}}).compute_plan();
   for (const PlannedOperation& o : plan.operations)
-    if (o.type == "transfer") EXPECT_FALSE(o.reason.empty()) << o.name;
+    if (o.type == "transfer") {
+      EXPECT_FALSE(o.reason.empty()) << o.name;
+    }
 }
 
 class RatesOf : public ::testing::Test {

@@ -47,7 +47,9 @@ TEST_P(Convolutions, ShapesStridesDilationsGroupsAndPadding) {
     const auto r = g.expect_same({y});
     ASSERT_EQ(r.kernels.size(), 1u);
     EXPECT_EQ(r.kernels[0], s.kernel);
-    if (!GetParam()) EXPECT_EQ(r.counters.dispatches, 1u);  // values of float16 are converted
+    if (!GetParam()) {
+      EXPECT_EQ(r.counters.dispatches, 1u);  // values of float16 are converted
+    }
   }
 }
 

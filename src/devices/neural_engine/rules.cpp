@@ -84,7 +84,7 @@ int64_t kernel_size(const kernel::MatchCall& call) {
   if (call.call.version().param_index("weight") >= 0 && call.call.has("weight")) {
     const ir::Type& w = *call.call.all_args()[static_cast<size_t>(call.call.arg_index("weight"))].type;
     int64_t most = 0;
-    for (size_t i = 2; w.is_tensor() && i < w.shape().rank(); i++) most = std::max(most, w.shape()[i]);
+    for (int i = 2; w.is_tensor() && i < w.shape().rank(); i++) most = std::max(most, w.shape()[i]);
     return most;
   }
   return largest_of(call, "kernel_sizes");

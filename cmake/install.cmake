@@ -29,6 +29,6 @@ configure_file(${CMAKE_SOURCE_DIR}/cmake/moka.pc.in ${CMAKE_BINARY_DIR}/moka.pc 
 install(FILES ${CMAKE_BINARY_DIR}/moka.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Each folder builds by itself against the installed library.
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/c ${CMAKE_SOURCE_DIR}/examples/cpp ${CMAKE_SOURCE_DIR}/examples/python
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/c ${CMAKE_SOURCE_DIR}/examples/cpp ${CMAKE_SOURCE_DIR}/examples/layers ${CMAKE_SOURCE_DIR}/examples/python
   ${CMAKE_SOURCE_DIR}/examples/models DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples PATTERN __pycache__ EXCLUDE)
 unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

@@ -26,6 +26,16 @@ from ._moka import (
     UnsupportedError,
     __version__,
 )
+from ._custom import (
+    check_layers,
+    load_plugin,
+    register_layer,
+    register_operation,
+    registered_layers,
+    registered_operations,
+    unregister_layer,
+    unregister_operation,
+)
 from ._description import ModelDescription
 from ._model import Intermediate, Model, ModelAsset, compile_model
 
@@ -51,5 +61,13 @@ __all__ = [
     "State",
     "UnsupportedError",
     "__version__",
+    "check_layers",
     "compile_model",
+    "load_plugin",
+    "register_layer",
+    "register_operation",
+    "registered_layers",
+    "registered_operations",
+    "unregister_layer",
+    "unregister_operation",
 ]

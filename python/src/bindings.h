@@ -23,5 +23,6 @@ void bind_description(nanobind::module_& m);
 void bind_plan(nanobind::module_& m);
 void bind_structure(nanobind::module_& m);
 void bind_model(nanobind::module_& m);
+void bind_custom(nanobind::module_& m);
 
 }  // namespace moka::python

@@ -21,6 +21,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_plan(m);
   moka::python::bind_structure(m);
   moka::python::bind_model(m);
+  moka::python::bind_custom(m);
   m.def(
       "compile_model",
       [](const std::string& path, const std::string& destination) { moka::compile_model(path, destination); },

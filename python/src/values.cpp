@@ -322,6 +322,25 @@ nb::object to_numpy(const MultiArray& array) {
   return array_object(shared.data(), array.shape(), array.strides(), array.type(), owner_of(array));
 }
 
+nb::object numpy_view(const ArrayView& view, bool channels_last) {
+  const std::vector<int64_t> shape(view.shape.begin(), view.shape.end());
+  std::vector<int64_t> strides;
+  if (const size_t rank = shape.size(); channels_last && rank >= 3) {
+    strides.assign(rank, 0);
+    int64_t step = shape[1];
+    for (size_t i = rank; i-- > 2; step *= shape[i]) strides[i] = step;
+    strides[0] = step;
+    strides[1] = 1;
+  }
+  // An owner that keeps nothing: without one, nanobind would copy.
+  return array_object(view.data, shape, strides, view.type, nb::none());
+}
+
+nb::object read_only(nb::object array) {
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
 nb::object to_python(const FeatureValue& value) {
   struct Visitor {
     nb::object operator()(std::monostate) const { return nb::none(); }

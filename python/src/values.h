@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "moka/custom.h"
 #include "moka/moka.hpp"
 
 /// Conversions between Python values and Moka's.
@@ -73,6 +74,11 @@ FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, cons
 /// A numpy array that shares the elements of `array`.
 nb::object to_numpy(const MultiArray& array);
 nb::object to_python(const FeatureValue& value);
+/// A numpy array over memory that somebody else owns. `channels_last`: elements of rank 3 and more lie with axis 1 as
+/// the innermost.
+nb::object numpy_view(const ArrayView& view, bool channels_last);
+/// The same array, which now refuses to be written.
+nb::object read_only(nb::object array);
 /// `given`: objects to hand back for the outputs that were written in place; may be none.
 nb::dict to_dict(const Features& features, nb::handle given);
 

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <functional>
 #include <new>
 #include <optional>
 
@@ -68,6 +69,14 @@ moka_status guarded(Fn&& fn) noexcept {
     return failed(MOKA_INTERNAL, "an exception of unknown type");
   }
 }
+
+}  // namespace
+
+namespace moka::api {
+moka_status c_status(const std::function<void()>& f) noexcept { return guarded(f); }
+}  // namespace moka::api
+
+namespace {
 
 [[noreturn]] void wrong(const std::string& message) { throw Exception(ErrorKind::invalid_argument, message); }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/registered.h"
 #include "ir/scope.h"
 
 namespace moka::ir {
@@ -175,6 +176,9 @@ class Reader {
       op = MOKA_TRY(with_blocks(builder, scope, s, depth));
     } else {
       OpSpec spec = spec_of(s);
+      if (table_.find(s.op) == nullptr)
+        if (auto registered = MOKA_TRY_IN(registered_operation(builder, spec, s.attributes), lexer_.place(s.start)))
+          spec = std::move(*registered);
       op = MOKA_TRY_IN(builder.append(std::move(spec)), lexer_.place(s.start));
     }
     builder.opset = before;

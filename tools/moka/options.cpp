@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "checks.h"
+#include "plugin.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -58,6 +59,10 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
   app.add_option("--rates", options.rates,
                  "Measured rates of the units: a file, default for the user's own, or off\n"
                  "(default: $MOKA_RATES, else default; moka rates)")
+      ->option_text("FILE");
+  app.add_option("--plugin", options.plugins,
+                 "Custom layers and operations: a shared library with moka_plugin, or a Python file")
+      ->allow_extra_args(false)
       ->option_text("FILE");
   app.add_option("--rules", options.rules,
                  "More rules for the Neural Engine's preview (default: $MOKA_NEURAL_ENGINE_RULES)")
@@ -133,6 +138,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
 }
 
 Model load(const LoadOptions& options, const ModelConfiguration& configuration) {
+  load_plugins(options.plugins);
   try {
     return Model::load(options.path, configuration);
   } catch (const Exception& e) {

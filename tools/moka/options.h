@@ -20,13 +20,15 @@ struct LoadOptions {
   std::string cache;              ///< ModelConfiguration::cache
   std::vector<std::string> pins;  ///< "operations=device" or "operation=kernel"
   std::string pin_file, rates, rules;
+  std::vector<std::string> plugins;  ///< what registers layers before the model is loaded
   bool strict = false;
 };
 
 /// The positional MODEL alone.
 void add_model(CLI::App& app, LoadOptions& options);
 /// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin,
-/// --pins, --strict, --rates, --rules.
+/// --pins, --strict, --rates, --plugin,
+/// --rules.
 void add_load_options(CLI::App& app, LoadOptions& options);
 /// --input and what tells how files become inputs.
 void add_input_options(CLI::App& app, InputOptions& options);

@@ -8,6 +8,7 @@
 #include "format/model_file.h"
 #include "format/proto/mil.pb.h"
 #include "import/mlprogram/value.h"
+#include "ir/registered.h"
 
 namespace moka::import {
 
@@ -152,7 +153,12 @@ class OpImporter {
       spec.declared.push_back(type);
     }
     spec.other_float_allowed = op_.type() != "cast";
-    if (op_.blocks_size() == 0) return builder_.append(std::move(spec));
+    if (op_.blocks_size() == 0) {
+      if (builder_.table().find(op_.type()) == nullptr)
+        if (auto registered = MOKA_TRY(registered_operation(builder_, spec, attributes_)))
+          spec = std::move(*registered);
+      return builder_.append(std::move(spec));
+    }
     if (depth_ >= kMaxDepth) return fail(ErrorCode::malformed, "blocks nested more than ", kMaxDepth, " deep");
     std::vector<TypedNames> inputs;
     for (const auto& b : op_.blocks()) inputs.push_back(MOKA_TRY(typed_names(b.inputs(), "block input")));

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "moka/description.h"
+#include "moka/feature.h"
+#include "moka/multi_array.h"
+
+/// What a program adds to Moka: custom layers of neural networks, operations of ML programs, and models.
+/// docs/custom-layers.md tells the whole story.
+///
+///   class Swish : public moka::CustomLayer {
+///    public:
+///     bool elementwise() const override { return true; }
+///     void evaluate(const moka::LayerCall& call) const override {
+///       const auto x = call.inputs[0].as<const float>();
+///       const auto y = call.outputs[0].as<float>();
+///       for (size_t i = 0; i < x.size(); i++) y[i] = x[i] / (1 + std::exp(-x[i]));
+///     }
+///   };
+///   moka::register_layer("Swish", [](const moka::LayerInfo&) { return std::make_unique<Swish>(); });
+namespace moka {
+
+/// A number, text or array that a model gives a layer. Arrays of constants share the file's memory.
+using ParameterValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, MultiArray>;
+
+/// What a model says of one layer or operation.
+struct LayerInfo {
+  std::string name;         ///< in the model
+  std::string class_name;   ///< by which it is registered
+  std::string description;  ///< of what it does, for people
+  std::map<std::string, ParameterValue> parameters;
+  std::vector<std::string> input_names;  ///< of operations, one for each input; empty for layers of neural networks
+  size_t inputs = 1, outputs = 1;
+};
+
+/// The elements of one input or output during a call, dense. Float16 values arrive as float32.
+struct ArrayView {
+  void* data = nullptr;
+  DataType type = DataType::float32;
+  std::span<const int64_t> shape;
+  int64_t count = 0;
+
+  template <class T>
+  std::span<T> as() const {
+    return {static_cast<T*>(data), static_cast<size_t>(count)};
+  }
+};
+
+/// One evaluation, or a part of it. Everything is borrowed until evaluate returns.
+struct LayerCall {
+  std::span<const ArrayView> inputs;  ///< not to be written, but for LayerPlan::in_place
+  std::span<const ArrayView> outputs;
+  std::span<std::byte> scratch;         ///< LayerPlan::scratch bytes, shared by the threads, 64-byte aligned
+  std::span<std::byte> thread_scratch;  ///< LayerPlan::thread_scratch bytes of this thread
+  int64_t begin = 0, end = 1;           ///< the tiles to compute
+  int thread = 0;
+};
+
+/// How a layer wants to run on arrays of given shapes.
+struct LayerPlan {
+  int64_t tiles = 1;                       ///< above 1: threads call evaluate for disjoint ranges of [0, tiles)
+  size_t scratch = 0, thread_scratch = 0;  ///< bytes
+  int in_place = -1;                       ///< an input whose memory output 0 may have: same type and shape
+  double seconds = 0;                      ///< estimated time on one thread, where the layer knows it
+};
+
+enum class LayerOrder : uint8_t {
+  row_major,
+  channels_last,  ///< elements of arrays of rank 3 and more: axis 1 is the innermost; shapes stay logical
+};
+
+/// Core ML's MLCustomLayer. One object serves one layer of one loaded model; its const functions are called by many
+/// threads at once. Exceptions become moka::Exception of kind data where the model is loaded or predicts.
+///
+/// Arrays have the blob's shape: [sequence, batch, channels, height, width] in networks with Core ML's legacy mapping,
+/// else the exact shape. Elements are float32 in networks; integers and booleans of programs stay what they are.
+class MOKA_EXPORT CustomLayer {
+ public:
+  virtual ~CustomLayer();
+  /// Called once, before everything else: float32 or float16 arrays of rank 1 in networks (quantised ones arrive as
+  /// float32, raw bytes as uint8), tensors in programs. They share the file's memory and must not be written.
+  virtual void set_weights(const std::vector<MultiArray>& weights);
+  /// The shape of each output. The default: each has the shape of input 0.
+  virtual std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& inputs) const;
+  virtual void evaluate(const LayerCall& call) const = 0;
+
+  /// Each element of the one output depends on the same element of the inputs alone, which all have its shape. Then
+  /// evaluate is given runs of elements, of shape [n], on any thread, in the layout in which they lie and in place.
+  virtual bool elementwise() const;
+  /// With channels_last, layers of networks with the legacy mapping get [sequence * batch, channels, height, width].
+  virtual LayerOrder order() const;
+  /// Asked once for each set of shapes.
+  virtual LayerPlan plan(const std::vector<std::vector<int64_t>>& inputs, int threads) const;
+};
+
+/// Makes the layer that a model names. Throws when its parameters make no sense.
+using LayerFactory = std::function<std::unique_ptr<CustomLayer>(const LayerInfo& info)>;
+
+/// Models loaded from now on use it for custom layers of that class name. Replaces an earlier one; models that are
+/// loaded keep theirs. Throws invalid_argument (no name, no factory).
+MOKA_EXPORT void register_layer(const std::string& class_name, LayerFactory factory);
+/// Returns whether there was one. Models that are loaded keep it.
+MOKA_EXPORT bool unregister_layer(const std::string& class_name);
+
+/// How the parameters of an operation of an ML program reach its layer.
+struct OperationSignature {
+  /// In this order. Both empty: constants are LayerInfo::parameters, everything else is an input, in order of the
+  /// names.
+  std::vector<std::string> inputs, weights;
+};
+
+/// An operation of ML programs that Moka does not know, by the name that programs call it. Outputs have the element
+/// types that the program declares.
+MOKA_EXPORT void register_operation(const std::string& name, LayerFactory factory, OperationSignature signature = {});
+MOKA_EXPORT bool unregister_operation(const std::string& name);
+
+/// Names of what is registered, sorted.
+MOKA_EXPORT std::vector<std::string> registered_layers();
+MOKA_EXPORT std::vector<std::string> registered_operations();
+
+/// While on, every evaluation gets outputs in memory of their own between pages that cannot be touched, and inputs that
+/// are checked to be unchanged. A layer that writes elsewhere gets an error that names it, or ends the process where
+/// it did. For testing layers: it is slow. The environment variable MOKA_CHECK_LAYERS=1 turns it on.
+MOKA_EXPORT void set_check_layers(bool on);
+
+/// Loads a shared library that registers what it has: see moka/plugin.h. It stays loaded. Throws not_found where there
+/// is none, unsupported where it has no function moka_plugin, and what the plug-in fails with.
+MOKA_EXPORT void load_plugin(const std::string& path);
+
+}  // namespace moka

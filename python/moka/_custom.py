@@ -1,0 +1,98 @@
+"""Custom layers, operations of ML programs and models that are written in Python."""
+
+import inspect
+import os
+import runpy
+from typing import Any, Callable, List, Optional, Sequence
+
+from . import _moka
+
+
+def takes_info(factory: Any) -> bool:
+    """Whether a factory has a parameter `info`."""
+    try:
+        return "info" in inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _registers(register: Callable[[Any], None], made: Optional[Any]) -> Any:
+    def decorate(factory: Any) -> Any:
+        register(factory)
+        return factory
+
+    return decorate if made is None else decorate(made)
+
+
+def register_layer(class_name: str, factory: Optional[Any] = None) -> Any:
+    """Lets neural networks that are loaded from now on run custom layers of that class.
+
+    `factory` is a class, or a function that makes an object, with Core ML's protocol:
+
+    * `__init__(self, parameters)`: the layer's parameters by name. With a parameter `info` it also gets the layer's
+      name, class_name, description and numbers of inputs and outputs.
+    * `set_weights(self, weights)`, optional: read-only arrays of rank 1 that share the file's memory.
+    * `output_shapes(self, input_shapes)`, optional: a shape for each output. Without it there is one output, which has
+      the shape of input 0.
+    * `evaluate(self, inputs, outputs)`: float32 arrays, of rank 5 in networks with the legacy mapping. It writes into
+      the outputs, which are views of Moka's memory and must not be kept.
+
+    Attributes of the object: `in_place = 0` lets the output have the memory of that input, which evaluate may then find
+    in both; `channels_last = True` asks for arrays whose channels are the innermost elements.
+
+    Also a decorator: `@moka.register_layer("Swish")`. Replaces an earlier class; loaded models keep theirs.
+    """
+    return _registers(lambda made: _moka.register_layer(class_name, made), factory)
+
+
+def register_operation(
+    name: str, factory: Optional[Any] = None, *, inputs: Sequence[str] = (), weights: Sequence[str] = ()
+) -> Any:
+    """Lets ML programs that are loaded from now on use an operation that Moka does not know.
+
+    `factory` is as for register_layer. `inputs` and `weights` name the operation's parameters that become the arrays of
+    evaluate and of set_weights, in this order; without them constants are `parameters`, and everything else is an input
+    in the order of the names. Outputs have the element types that the program declares; float16 arrives as float32.
+    Raises InvalidArgumentError for operations of Moka's own. Also a decorator.
+    """
+    return _registers(lambda made: _moka.register_operation(name, made, list(inputs), list(weights)), factory)
+
+
+def unregister_layer(class_name: str) -> bool:
+    """Returns whether there was one. Loaded models keep it."""
+    return _moka.unregister_layer(class_name)
+
+
+def unregister_operation(name: str) -> bool:
+    """Returns whether there was one. Loaded models keep it."""
+    return _moka.unregister_operation(name)
+
+
+def registered_layers() -> List[str]:
+    """The class names that are registered, sorted."""
+    return _moka.registered_layers()
+
+
+def registered_operations() -> List[str]:
+    """The operations that are registered, sorted."""
+    return _moka.registered_operations()
+
+
+def load_plugin(path: str) -> None:
+    """Loads what a plug-in registers: a shared library (docs/custom-layers.md), or a Python file, which is run.
+
+    Raises NotFoundError where there is none, UnsupportedError for a library that is no plug-in.
+    """
+    path = os.fspath(path)
+    if not path.endswith(".py"):
+        _moka.load_plugin(path)
+        return
+    if not os.path.exists(path):
+        raise _moka.NotFoundError(f"plug-in '{path}': there is no such file")
+    runpy.run_path(path, run_name="moka_plugin")
+
+
+def check_layers(on: bool = True) -> None:
+    """While on, layers get outputs between pages that cannot be touched, and inputs are checked to be unchanged; one that
+    writes elsewhere gets an error that names it. For testing layers: it is slow. MOKA_CHECK_LAYERS=1 turns it on, too."""
+    _moka.set_check_layers(on)

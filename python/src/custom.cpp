@@ -1,0 +1,212 @@
+#include "moka/custom.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "bindings.h"
+#include "interpreter.h"
+#include "values.h"
+
+namespace moka::python {
+
+namespace {
+
+/// A Python object that any thread may let go of.
+class Held {
+ public:
+  explicit Held(nb::object object) : object_(new nb::object(std::move(object)), release) {}
+  const nb::object& get() const { return *object_; }
+
+ private:
+  static void release(nb::object* object) {
+    // After the interpreter's end there is nothing to give back.
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire locked;
+    delete object;
+  }
+  std::shared_ptr<nb::object> object_;
+};
+
+/// Calls Python with the interpreter's lock held; what it raises becomes an Exception with its traceback.
+template <class F>
+auto with_python(const F& f) {
+  const nb::gil_scoped_acquire locked;
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    throw Exception(ErrorKind::data, e.what());
+  } catch (nb::builtin_exception& e) {
+    throw Exception(ErrorKind::data, e.what());
+  } catch (nb::cast_error&) {
+    throw Exception(ErrorKind::data, "it returned a value of another type");
+  }
+}
+
+nb::object to_object(const ParameterValue& value) {
+  struct Visitor {
+    nb::object operator()(bool v) const { return nb::bool_(v); }
+    nb::object operator()(int64_t v) const { return nb::int_(v); }
+    nb::object operator()(double v) const { return nb::float_(v); }
+    nb::object operator()(const std::string& v) const { return nb::str(v.c_str(), v.size()); }
+    nb::object operator()(const std::vector<std::string>& v) const { return nb::cast(v); }
+    nb::object operator()(const MultiArray& v) const { return read_only(to_numpy(v)); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+nb::dict parameters_of(const std::map<std::string, ParameterValue>& parameters) {
+  nb::dict out;
+  for (const auto& [key, value] : parameters) out[nb::str(key.c_str(), key.size())] = to_object(value);
+  return out;
+}
+
+nb::list shapes_to_python(const std::vector<std::vector<int64_t>>& shapes) {
+  nb::list out;
+  for (const auto& s : shapes) {
+    nb::list sizes;
+    for (int64_t d : s) sizes.append(nb::int_(d));
+    out.append(nb::tuple(sizes));
+  }
+  return out;
+}
+
+/// A layer whose class is written in Python: Core ML's protocol with numpy arrays.
+class PythonLayer final : public CustomLayer {
+ public:
+  explicit PythonLayer(nb::object layer)
+      : has_weights_(nb::hasattr(layer, "set_weights")),
+        has_shapes_(nb::hasattr(layer, "output_shapes")),
+        in_place_(nb::hasattr(layer, "in_place") ? nb::cast<int>(layer.attr("in_place")) : -1),
+        order_(nb::hasattr(layer, "channels_last") && nb::cast<bool>(layer.attr("channels_last"))
+                   ? LayerOrder::channels_last
+                   : LayerOrder::row_major),
+        layer_(std::move(layer)) {}
+
+  void set_weights(const std::vector<MultiArray>& weights) override {
+    if (!has_weights_) return;
+    with_python([&] {
+      nb::list list;
+      for (const MultiArray& w : weights) list.append(read_only(to_numpy(w)));
+      layer_.get().attr("set_weights")(list);
+    });
+  }
+
+  std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& inputs) const override {
+    if (!has_shapes_) return CustomLayer::output_shapes(inputs);
+    return with_python([&] {
+      const nb::object shapes = layer_.get().attr("output_shapes")(shapes_to_python(inputs));
+      std::vector<std::vector<int64_t>> out;
+      for (nb::handle shape : nb::iter(shapes)) {
+        std::vector<int64_t>& sizes = out.emplace_back();
+        for (nb::handle d : nb::iter(shape)) sizes.push_back(nb::cast<int64_t>(nb::int_(d)));
+      }
+      return out;
+    });
+  }
+
+  LayerOrder order() const override { return order_; }
+  LayerPlan plan(const std::vector<std::vector<int64_t>>&, int) const override { return {.in_place = in_place_}; }
+
+  void evaluate(const LayerCall& call) const override {
+    with_python([&] {
+      nb::list inputs, outputs;
+      for (const ArrayView& a : call.inputs) {
+        nb::object array = numpy_view(a, order_ == LayerOrder::channels_last);
+        inputs.append(in_place_ >= 0 ? array : read_only(array));
+      }
+      for (const ArrayView& a : call.outputs) outputs.append(numpy_view(a, order_ == LayerOrder::channels_last));
+      layer_.get().attr("evaluate")(inputs, outputs);
+      check_given_back(inputs, call.inputs.size(), "inputs");
+      check_given_back(outputs, call.outputs.size(), "outputs");
+    });
+  }
+
+ private:
+  /// The arrays are views of memory that others use once evaluate has returned. The list may hold other objects by now,
+  /// which are the layer's own.
+  static void check_given_back(const nb::list& list, size_t count, const char* what) {
+    for (size_t i = 0; i < std::min(count, list.size()); i++)
+      if (Py_REFCNT(nb::object(list[i]).ptr()) > 2)
+        throw Exception(ErrorKind::data, std::string("evaluate keeps ") + what + "[" + std::to_string(i) +
+                                             "] after it returned: keep a copy() instead");
+  }
+
+  const bool has_weights_, has_shapes_;
+  const int in_place_;
+  const LayerOrder order_;
+  const Held layer_;
+};
+
+bool takes_info(const nb::object& made) {
+  return nb::cast<bool>(nb::module_::import_("moka._custom").attr("takes_info")(made));
+}
+
+LayerFactory factory_of(nb::object made) {
+  if (!PyCallable_Check(made.ptr()))
+    raise_type("expected a class or a function that makes a layer, got " + kind_of(made));
+  return [make = Held(std::move(made))](const LayerInfo& info) -> std::unique_ptr<CustomLayer> {
+    return with_python([&]() -> std::unique_ptr<CustomLayer> {
+      nb::object layer;
+      if (takes_info(make.get())) {
+        nb::object space = nb::module_::import_("types").attr("SimpleNamespace")();
+        space.attr("name") = info.name;
+        space.attr("class_name") = info.class_name;
+        space.attr("description") = info.description;
+        space.attr("input_names") = nb::cast(info.input_names);
+        space.attr("inputs") = info.inputs;
+        space.attr("outputs") = info.outputs;
+        layer = make.get()(parameters_of(info.parameters), nb::arg("info") = space);
+      } else {
+        layer = make.get()(parameters_of(info.parameters));
+      }
+      if (!nb::hasattr(layer, "evaluate"))
+        throw Exception(ErrorKind::data, "a layer without the method evaluate(inputs, outputs)");
+      return std::make_unique<PythonLayer>(layer);
+    });
+  };
+}
+
+/// What Python has registered, to be let go of before the interpreter ends. Used with its lock held.
+std::set<std::pair<bool, std::string>>& from_python() {
+  static auto& names = *new std::set<std::pair<bool, std::string>>;
+  return names;
+}
+
+void forget_all() {
+  const auto names = std::exchange(from_python(), {});
+  for (const auto& [is_layer, name] : names) is_layer ? unregister_layer(name) : unregister_operation(name);
+}
+
+}  // namespace
+
+void bind_custom(nb::module_& m) {
+  m.def(
+      "register_layer",
+      [](const std::string& name, nb::object made) {
+        register_layer(name, factory_of(std::move(made)));
+        from_python().emplace(true, name);
+      },
+      nb::arg("name"), nb::arg("factory"));
+  m.def("unregister_layer", &unregister_layer, nb::arg("name"));
+  m.def(
+      "register_operation",
+      [](const std::string& name, nb::object made, std::vector<std::string> inputs, std::vector<std::string> weights) {
+        register_operation(name, factory_of(std::move(made)), {std::move(inputs), std::move(weights)});
+        from_python().emplace(false, name);
+      },
+      nb::arg("name"), nb::arg("factory"), nb::arg("inputs"), nb::arg("weights"));
+  m.def("unregister_operation", &unregister_operation, nb::arg("name"));
+  m.def("registered_layers", &registered_layers);
+  m.def("registered_operations", &registered_operations);
+  m.def("load_plugin", &load_plugin, nb::arg("path"), nb::call_guard<Unlocked>());
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&forget_all));
+  m.def("set_check_layers", &set_check_layers, nb::arg("on"));
+}
+
+}  // namespace moka::python

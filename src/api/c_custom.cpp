@@ -1,0 +1,220 @@
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "moka/custom.h"
+#include "moka/plugin.h"
+
+namespace {
+
+using moka::ArrayView;
+using moka::cat;
+using moka::ErrorKind;
+using moka::Exception;
+using moka::LayerInfo;
+using moka::MultiArray;
+
+moka_array to_c(const ArrayView& a) {
+  return {a.data, static_cast<moka_data_type>(a.type), a.shape.size(), a.shape.data(), nullptr};
+}
+
+moka_array to_c(const MultiArray& a) {
+  return {const_cast<void*>(a.data()), static_cast<moka_data_type>(a.type()), a.shape().size(), a.shape().data(),
+          nullptr};
+}
+
+moka_shape to_c(const std::vector<int64_t>& shape) {
+  moka_shape out{};
+  out.rank = shape.size();
+  std::copy_n(shape.begin(), std::min<size_t>(shape.size(), MOKA_MAX_RANK), out.sizes);
+  return out;
+}
+
+std::vector<moka_shape> to_c(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<moka_shape> out;
+  for (const auto& s : shapes) out.push_back(to_c(s));
+  return out;
+}
+
+void check(const char* said) {
+  if (said != nullptr) throw Exception(ErrorKind::data, said);
+}
+
+class CLayer final : public moka::CustomLayer {
+ public:
+  CLayer(const moka_layer_type& type, void* context, const LayerInfo& info) : type_(type), outputs_(info.outputs) {
+    layer_ = context;
+    if (type_.create == nullptr) return;
+    std::vector<moka_parameter> parameters;
+    for (const auto& [name, value] : info.parameters) {
+      moka_parameter p{};
+      p.name = name.c_str();
+      if (const auto* b = std::get_if<bool>(&value)) {
+        p.type = MOKA_TYPE_INT64;
+        p.int64 = *b ? 1 : 0;
+        p.number = *b ? 1 : 0;
+      } else if (const auto* i = std::get_if<int64_t>(&value)) {
+        p.type = MOKA_TYPE_INT64;
+        p.int64 = *i;
+        p.number = static_cast<double>(*i);
+      } else if (const auto* d = std::get_if<double>(&value)) {
+        p.type = MOKA_TYPE_DOUBLE;
+        p.number = *d;
+      } else if (const auto* s = std::get_if<std::string>(&value)) {
+        p.type = MOKA_TYPE_STRING;
+        p.string = s->c_str();
+      } else if (const auto* a = std::get_if<MultiArray>(&value)) {
+        p.type = MOKA_TYPE_MULTI_ARRAY;
+        p.array = to_c(*a);
+      } else {
+        throw Exception(ErrorKind::unsupported, cat("parameter '", name, "': a list of texts"));
+      }
+      parameters.push_back(p);
+    }
+    const moka_layer_info said{info.name.c_str(), info.class_name.c_str(), info.description.c_str(),
+                               parameters.size(), parameters.data(),       info.inputs,
+                               info.outputs};
+    layer_ = nullptr;
+    check(type_.create(context, &said, &layer_));
+    made_ = true;
+  }
+  CLayer(const CLayer&) = delete;
+  ~CLayer() override {
+    if (made_ && type_.destroy != nullptr) type_.destroy(layer_);
+  }
+
+  void set_weights(const std::vector<MultiArray>& weights) override {
+    weights_ = weights;  // keeps the memory and the shapes
+    if (type_.set_weights == nullptr) return;
+    std::vector<moka_array> arrays;
+    for (const MultiArray& w : weights_) arrays.push_back(to_c(w));
+    check(type_.set_weights(layer_, arrays.size(), arrays.data()));
+  }
+
+  std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& inputs) const override {
+    if (type_.output_shapes == nullptr) return CustomLayer::output_shapes(inputs);
+    const std::vector<moka_shape> in = to_c(inputs);
+    std::vector<moka_shape> out(outputs_);
+    check(type_.output_shapes(layer_, in.size(), in.data(), out.size(), out.data()));
+    std::vector<std::vector<int64_t>> shapes;
+    for (const moka_shape& s : out) {
+      if (s.rank > MOKA_MAX_RANK) throw Exception(ErrorKind::data, cat("a shape of rank ", s.rank));
+      shapes.emplace_back(s.sizes, s.sizes + s.rank);
+    }
+    return shapes;
+  }
+
+  bool elementwise() const override { return type_.elementwise != 0; }
+
+  moka::LayerPlan plan(const std::vector<std::vector<int64_t>>& inputs, int threads) const override {
+    moka::LayerPlan p;
+    if (type_.tiles == nullptr) return p;
+    const std::vector<moka_shape> in = to_c(inputs);
+    p.tiles = type_.tiles(layer_, in.size(), in.data(), threads);
+    return p;
+  }
+
+  void evaluate(const moka::LayerCall& call) const override {
+    constexpr size_t kFew = 8;
+    moka_array few[2 * kFew];
+    std::vector<moka_array> many;
+    const size_t count = call.inputs.size() + call.outputs.size();
+    if (count > std::size(few)) many.resize(count);
+    moka_array* arrays = count > std::size(few) ? many.data() : few;
+    size_t n = 0;
+    for (const ArrayView& a : call.inputs) arrays[n++] = to_c(a);
+    for (const ArrayView& a : call.outputs) arrays[n++] = to_c(a);
+    const moka_layer_call c{sizeof c,   call.inputs.size(), call.outputs.size(), arrays, arrays + call.inputs.size(),
+                            call.begin, call.end,           call.thread};
+    check(type_.evaluate(layer_, &c));
+  }
+
+ private:
+  moka_layer_type type_;
+  size_t outputs_;
+  void* layer_ = nullptr;
+  bool made_ = false;
+  std::vector<MultiArray> weights_;
+};
+
+/// A copy of what the caller knows of the structure.
+moka_layer_type checked(const char* name, const moka_layer_type* type) {
+  if (name == nullptr || type == nullptr)
+    throw Exception(ErrorKind::invalid_argument, "registering a layer: expected a name and a type, got NULL");
+  moka_layer_type known{};
+  if (type->struct_size < offsetof(moka_layer_type, tiles))
+    throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': struct_size: expected at least ",
+                                                     offsetof(moka_layer_type, tiles), ", got ", type->struct_size));
+  std::memcpy(&known, type, std::min(type->struct_size, sizeof known));
+  if (known.evaluate == nullptr)
+    throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': expected evaluate, got NULL"));
+  return known;
+}
+
+moka::LayerFactory factory_of(const moka_layer_type& type, void* context) {
+  return [type, context](const LayerInfo& info) { return std::make_unique<CLayer>(type, context, info); };
+}
+
+}  // namespace
+
+namespace moka::api {
+/// c_api.cpp: runs it; what it throws becomes a status and the text of moka_last_error.
+moka_status c_status(const std::function<void()>& f) noexcept;
+}  // namespace moka::api
+
+using moka::api::c_status;
+
+namespace moka {
+
+void load_plugin(const std::string& path) {
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* why = ::dlerror();
+    throw Exception(ErrorKind::not_found, cat("plug-in '", path, "': ", why != nullptr ? why : "it cannot be loaded"));
+  }
+  auto* start = reinterpret_cast<moka_status (*)(const moka_host*)>(::dlsym(library, "moka_plugin"));
+  if (start == nullptr)
+    throw Exception(ErrorKind::unsupported, cat("plug-in '", path, "': expected a function moka_plugin, got none"));
+  const moka_host host{sizeof host, moka_register_layer, moka_register_operation, moka_last_error};
+  if (const moka_status status = start(&host); status != MOKA_OK)
+    throw Exception(ErrorKind::data, cat("plug-in '", path, "': moka_plugin returned ", moka_status_name(status)));
+}
+
+}  // namespace moka
+
+moka_status moka_register_layer(const char* class_name, const moka_layer_type* type, void* context) {
+  return c_status([&] { moka::register_layer(class_name, factory_of(checked(class_name, type), context)); });
+}
+
+moka_status moka_register_operation(const char* name, const moka_layer_type* type, void* context) {
+  return c_status([&] { moka::register_operation(name, factory_of(checked(name, type), context)); });
+}
+
+moka_status moka_unregister_layer(const char* class_name) {
+  return c_status([&] {
+    if (class_name == nullptr || !moka::unregister_layer(class_name))
+      throw Exception(ErrorKind::not_found, cat("no layer '", class_name == nullptr ? "" : class_name, "'"));
+  });
+}
+
+moka_status moka_unregister_operation(const char* name) {
+  return c_status([&] {
+    if (name == nullptr || !moka::unregister_operation(name))
+      throw Exception(ErrorKind::not_found, cat("no operation '", name == nullptr ? "" : name, "'"));
+  });
+}
+
+moka_status moka_load_plugin(const char* path) {
+  return c_status([&] {
+    if (path == nullptr) throw Exception(ErrorKind::invalid_argument, "a plug-in: expected a path, got NULL");
+    moka::load_plugin(path);
+  });
+}

@@ -1,0 +1,163 @@
+#include <algorithm>
+
+#include "ir/registered.h"
+
+namespace moka::ir {
+
+namespace {
+
+constexpr std::string_view kCustomLayer = "custom_layer";
+
+Result<std::string> text_attribute(const std::map<std::string, Constant>& attributes, const std::string& key) {
+  const auto it = attributes.find(key);
+  if (it == attributes.end()) return std::string();
+  const Constant& c = it->second;
+  if (!c.type.is_tensor() || c.tensor.dtype() != DType::string || c.tensor.count() != 1)
+    return fail(ErrorCode::malformed, "attribute '", key, "': expected a string, got ", c.type);
+  return c.tensor.text();
+}
+
+Result<std::vector<std::string>> names_attribute(const std::map<std::string, Constant>& attributes,
+                                                 const std::string& key) {
+  std::vector<std::string> out;
+  const auto it = attributes.find(key);
+  if (it == attributes.end()) return out;
+  const Constant& c = it->second;
+  if (c.type.is_tensor() && c.tensor.dtype() == DType::string) {
+    for (const std::string& s : c.tensor.as<std::string>()) out.push_back(s);
+    return out;
+  }
+  if (!c.type.is_list()) return fail(ErrorCode::malformed, "attribute '", key, "': expected a list, got ", c.type);
+  for (const Constant& part : c.parts) {
+    if (!part.type.is_tensor() || part.tensor.dtype() != DType::string || part.tensor.count() != 1)
+      return fail(ErrorCode::malformed, "attribute '", key, "': expected a list of strings, got ", c.type);
+    out.push_back(part.tensor.text());
+  }
+  return out;
+}
+
+const Constant* constant_of(const NamedArg& arg) {
+  if (arg.constant) return &*arg.constant;
+  return arg.values.size() == 1 && !arg.tuple ? arg.values[0]->constant() : nullptr;
+}
+
+/// Sorts the arguments of an operation into inputs, weights and parameters.
+struct Sorted {
+  std::vector<Value*> inputs;
+  std::vector<std::string> names;
+  std::vector<Tensor> weights;
+  std::map<std::string, Constant> parameters;
+
+  Status add_input(Builder& builder, const NamedArg& arg) {
+    if (arg.constant) {
+      inputs.push_back(MOKA_TRY(builder.constant(arg.name, *arg.constant)));
+      names.push_back(arg.name);
+      return {};
+    }
+    for (Value* v : arg.values) {
+      if (v->is_inline_constant()) v = MOKA_TRY(builder.constant(arg.name, *v->constant()));
+      inputs.push_back(v);
+      names.push_back(arg.name);
+    }
+    return {};
+  }
+
+  Status add_weight(const NamedArg& arg) {
+    const Constant* c = constant_of(arg);
+    if (c == nullptr || !c->type.is_tensor())
+      return fail(ErrorCode::malformed, "parameter '", arg.name, "' is a weight: expected a constant tensor");
+    weights.push_back(c->tensor);
+    return {};
+  }
+};
+
+struct Order {
+  std::vector<std::string> inputs, weights, parameters;
+};
+
+Result<Sorted> sort(Builder& builder, const OpSpec& spec, const Order& order) {
+  Sorted out;
+  const auto find = [&](const std::string& name) {
+    return std::find_if(spec.args.begin(), spec.args.end(), [&](const NamedArg& a) { return a.name == name; });
+  };
+  const auto in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const std::string& name : order.inputs)
+    if (const auto it = find(name); it != spec.args.end()) MOKA_TRY(out.add_input(builder, *it));
+  for (const std::string& name : order.weights) {
+    const auto it = find(name);
+    if (it == spec.args.end()) return fail(ErrorCode::malformed, "weight '", name, "': expected a value, got none");
+    MOKA_TRY(out.add_weight(*it));
+  }
+  for (const NamedArg& arg : spec.args) {
+    if (in(order.inputs, arg.name) || in(order.weights, arg.name)) continue;
+    if (const Constant* c = constant_of(arg))
+      out.parameters.emplace(arg.name, *c);
+    else if (order.inputs.empty())
+      MOKA_TRY(out.add_input(builder, arg));
+    else
+      return fail(ErrorCode::unsupported, "parameter '", arg.name,
+                  "' is computed, but it is not among the inputs that the registered class takes");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string register_hint(std::string_view function) {
+  return cat("no implementation of it is registered (", function, " in C++, C or Python, or moka --plugin)");
+}
+
+OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string class_name, std::vector<Value*> inputs) {
+  OpSpec spec;
+  spec.op = "moka_registered";
+  spec.args.emplace_back("inputs", std::move(inputs));
+  spec.args.emplace_back("instance", registered_handle(std::move(instance)));
+  spec.args.emplace_back("name", std::move(class_name));
+  return spec;
+}
+
+Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpec& spec,
+                                                   const std::map<std::string, Constant>& attributes) {
+  RegisteredSpec said;
+  Order order;
+  std::shared_ptr<const RegisteredClass> entry;
+  if (spec.op == kCustomLayer) {
+    said.class_name = MOKA_TRY(text_attribute(attributes, "class_name"));
+    said.description = MOKA_TRY(text_attribute(attributes, "description"));
+    order.inputs = MOKA_TRY(names_attribute(attributes, "input_order"));
+    order.weights = MOKA_TRY(names_attribute(attributes, "weights"));
+    entry = registered_class(RegisteredKind::layer, said.class_name);
+    if (entry == nullptr) entry = registered_class(RegisteredKind::operation, said.class_name);
+    if (entry == nullptr)
+      return fail(ErrorCode::unsupported, "custom layer '", said.class_name, "'",
+                  said.description.empty() ? "" : cat(" (", said.description, ")"), ": ",
+                  register_hint("register_layer"));
+  } else {
+    said.class_name = std::string(spec.op);
+    entry = registered_class(RegisteredKind::operation, said.class_name);
+    if (entry == nullptr) return std::optional<OpSpec>();
+    order.inputs = entry->inputs;
+    order.weights = entry->weights;
+  }
+  Sorted sorted = MOKA_TRY_IN(sort(builder, spec, order), cat("operation '", spec.name, "' (", spec.op, ")"));
+  for (const auto& [key, value] : attributes)
+    if (spec.op != kCustomLayer) sorted.parameters.emplace(key, value);
+  said.name = !spec.name.empty() ? spec.name : spec.output_names.empty() ? said.class_name : spec.output_names[0];
+  said.parameters = std::move(sorted.parameters);
+  said.weights = std::move(sorted.weights);
+  said.inputs = std::move(sorted.names);
+  said.input_count = sorted.inputs.size();
+  said.output_count = spec.output_names.size();
+  said.declared = spec.declared;
+  const std::string class_name = said.class_name;
+  OpSpec out = registered_spec(MOKA_TRY(entry->make(std::move(said))), class_name, std::move(sorted.inputs));
+  out.name = spec.name;
+  out.output_names = spec.output_names;
+  out.declared = spec.declared;
+  out.other_float_allowed = true;
+  return std::optional<OpSpec>(std::move(out));
+}
+
+}  // namespace moka::ir

@@ -232,6 +232,13 @@ On {facts['cpu']}; {versions}.
 """
 
 
+def earlier(path):
+    try:
+        return json.loads(pathlib.Path(path).read_text())["rows"]
+    except FileNotFoundError:
+        return []
+
+
 def driver_of(rows):
     return next((row[engine]["driver"] for row in rows for engine in (MOKA, PEER) if "driver" in row.get(engine, {})), "none")
 
@@ -239,7 +246,7 @@ def driver_of(rows):
 def main():
     options = arguments()
     counter = Counter(options)
-    found = []
+    found, rows = [], together(earlier(options.out), [])
     try:
         with counter.cache.locked():
             for row in counter.rows():
@@ -247,16 +254,13 @@ def main():
                 mine = row.get(MOKA, {})
                 print(f"{row['net']:<28} {'good' if is_good(row) else 'NOT GOOD'}  {placed(mine) if mine else ''}", file=sys.stderr,
                       flush=True)
+                # After each net, so that a run that is stopped keeps what it has found.
+                rows = together(rows, [row])
+                data = {"machine": machine.facts(), "driver": driver_of(rows),
+                        "versions": {**engines.versions(MOKA), **engines.versions(PEER)}, "rows": rows}
+                samples.write(options.out, data)
     except models.InUse as error:
         sys.exit(f"vulkan: {error}")
-    try:
-        old = json.loads(pathlib.Path(options.out).read_text())["rows"]
-    except FileNotFoundError:
-        old = []
-    rows = together(old, found)
-    data = {"machine": machine.facts(), "driver": driver_of(rows), "versions": {**engines.versions(MOKA), **engines.versions(PEER)},
-            "rows": rows}
-    samples.write(options.out, data)
     shown = [row for row in rows if row["net"] in options.nets]
     print(json.dumps(shown, indent=1) if options.json else
           f"{placement_table(shown)}\n{counts_table(shown)}\n{goals_line(shown)}\n{times_table(shown)}\n{missing(shown)}")

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "kernel/fusing.h"
 #include "plan/planner.h"
 
 namespace moka::plan {
@@ -48,6 +49,21 @@ void find_lifetimes(Plan& plan, const ir::Op* pending) {
   for (const Region& r : plan.regions) {
     for (int i : r.uploads) touch(i, r.first);
     for (int i : r.downloads) touch(i, r.submit);
+  }
+  // A device that computes an operation while its result is read needs its inputs until then.
+  for (const Region& r : plan.regions) {
+    const auto* fusing = dynamic_cast<const kernel::Fusing*>(r.device);
+    if (fusing == nullptr) continue;
+    std::unordered_map<int, int> reader;  // by place: the last one
+    for (int s : r.steps)
+      for (int i : plan.steps[static_cast<size_t>(s)].in) reader[i] = s;
+    for (int s : r.steps) {
+      const Step& step = plan.steps[static_cast<size_t>(s)];
+      const auto at = step.out.size() == 1 ? reader.find(step.out[0]) : reader.end();
+      if (at == reader.end() || at->second <= s) continue;
+      if (fusing->may_join(*step.choice, *plan.steps[static_cast<size_t>(at->second)].choice))
+        for (int i : step.in) touch(i, at->second);
+    }
   }
   for (int i : plan.outputs) touch(i, end);
   if (pending == nullptr) return;

@@ -109,7 +109,7 @@ std::vector<uint32_t> Chain::constants() const {
 
 std::vector<Use> Chain::uses() const {
   std::vector<Use> all;
-  for (size_t i = 0; i < kInputs; i++) all.push_back(inputs[i < inputs.size() ? i : 0].use);
+  for (size_t i = 0; i < kInputs; i++) all.push_back(i < inputs.size() ? inputs[i].use : inputs[0].use.unused());
   all.push_back(out);
   return all;
 }

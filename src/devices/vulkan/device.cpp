@@ -5,6 +5,7 @@
 #include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/pipelines.h"
 #include "kernel/code_cache.h"
+#include "kernel/fusing.h"
 #include "kernel/hardware.h"
 
 namespace moka::devices::vulkan {
@@ -54,7 +55,7 @@ bool has_node() {
   return has;
 }
 
-class Vulkan final : public kernel::Device, public kernel::CodeCache, public kernel::Hardware {
+class Vulkan final : public kernel::Device, public kernel::CodeCache, public kernel::Fusing, public kernel::Hardware {
  public:
   std::string_view name() const override { return "vulkan"; }
   std::string description() const override { return found().description; }
@@ -81,6 +82,9 @@ class Vulkan final : public kernel::Device, public kernel::CodeCache, public ker
   Status write_code(const std::string& folder) const override {
     if (found().kernels.empty()) return {};
     return MOKA_TRY(Context::get())->pipelines().write_folder(folder);
+  }
+  bool may_join(const kernel::KernelChoice& first, const kernel::KernelChoice& reader) const override {
+    return first.kernel == "vulkan.conv.direct" && reader.kernel == "vulkan.conv";
   }
   bool applies(const ir::Epilogue& e) const override { return function_of(e).has_value(); }
 

@@ -87,14 +87,24 @@ bool VulkanRecorder::is_needed_after(const Use& value, size_t command) const {
   return std::any_of(kept_.begin(), kept_.end(), [&](const Use& k) { return k.overlaps(value); });
 }
 
-/// The chain that writes what the command `reader` reads, where nothing else looks at it in between.
+/// Whether a command between two writes any of the values.
+bool VulkanRecorder::is_written_between(const std::vector<Use>& values, size_t earlier, size_t later) const {
+  for (size_t i = earlier + 1; i < later; i++)
+    for (const Use& u : commands_[i].uses)
+      if (u.written && std::any_of(values.begin(), values.end(), [&](const Use& v) { return u.overlaps(v); }))
+        return true;
+  return false;
+}
+
+/// The command that writes what the command `reader` reads, where nothing else looks at it in between.
 std::optional<size_t> VulkanRecorder::only_writer(const Use& value, size_t reader) const {
   for (size_t i = reader; i-- > 0;) {
     const Command& c = commands_[i];
     const auto touches = [&](const Use& u) { return u.overlaps(value); };
     if (std::none_of(c.uses.begin(), c.uses.end(), touches)) continue;
     // It may have read the same bytes, which it then replaces.
-    const bool writes = c.chain && c.chain->out.is(value);
+    const bool writes =
+        std::any_of(c.uses.begin(), c.uses.end(), [&](const Use& u) { return u.written && u.is(value); });
     return writes ? std::optional(i) : std::nullopt;
   }
   return std::nullopt;
@@ -109,18 +119,10 @@ Status VulkanRecorder::join_chains() {
       const auto earlier = only_writer(value, later);
       const bool alone =
           std::count_if(chain.inputs.begin(), chain.inputs.end(), [&](auto& i) { return i.use.overlaps(value); }) == 1;
-      // Nothing in between may write what the earlier one reads.
-      const auto writes_inputs = [&](const Command& c) {
-        for (const Use& u : c.uses)
-          for (const Chain::Input& i : commands_[*earlier].chain->inputs)
-            if (u.written && u.overlaps(i.use)) return true;
-        return false;
-      };
-      const auto from = commands_.begin() + static_cast<std::ptrdiff_t>(earlier.value_or(later)) + 1;
-      const auto to = commands_.begin() + static_cast<std::ptrdiff_t>(later);
       std::optional<Chain> both;
-      if (earlier && alone && (chain.out.covers(value) || !is_needed_after(value, later)) &&
-          std::none_of(from, to, writes_inputs))
+      if (earlier && commands_[*earlier].chain && alone &&
+          (chain.out.covers(value) || !is_needed_after(value, later)) &&
+          !is_written_between(commands_[*earlier].uses, *earlier, later))
         both = joined(*commands_[*earlier].chain, chain, k);
       if (!both) {
         k++;
@@ -144,12 +146,39 @@ Status VulkanRecorder::join_chains() {
   return {};
 }
 
+Status VulkanRecorder::join_producers() {
+  for (size_t later = 0; later < commands_.size(); later++) {
+    const Command& c = commands_[later];
+    if (!c.absorb) continue;
+    const Use value = c.uses[0];
+    const auto earlier = only_writer(value, later);
+    if (!earlier || !commands_[*earlier].producer) continue;
+    const Producer& producer = *commands_[*earlier].producer;
+    // Other invocations still read what the producer reads while one writes.
+    const bool alone = std::count_if(c.uses.begin(), c.uses.end(), [&](auto& u) { return u.overlaps(value); }) == 1;
+    const bool overwrites = std::any_of(c.uses.begin(), c.uses.end(), [&](const Use& u) {
+      return u.written &&
+             std::any_of(producer.reads.begin(), producer.reads.end(), [&](auto& r) { return u.overlaps(r); });
+    });
+    if (!alone || overwrites || is_needed_after(value, later) || is_written_between(producer.reads, *earlier, later))
+      continue;
+    auto both = c.absorb(producer);
+    if (!both) continue;
+    commands_[later] =
+        MOKA_TRY(command(both->shader, std::move(both->constants), std::move(both->uses), both->params, both->groups));
+    commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
+    later--;
+  }
+  return {};
+}
+
 Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& counters) {
   const Api& api = context_->api();
   const VkDevice device = context_->device();
   const uint64_t alignment = context_->features().alignment;
   Pipelines& pipelines = context_->pipelines();
   MOKA_TRY(join_chains());
+  MOKA_TRY(join_producers());
   std::vector<PipelineKey> keys;
   uint32_t sets = 0, buffers = 0;
   for (const Command& c : commands_) {

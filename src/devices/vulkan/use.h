@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "kernel/memory.h"
@@ -12,6 +13,7 @@ struct Use {
   size_t offset = 0, bytes = 0;
   size_t element = 4;  ///< bytes
   bool written = false;
+  bool is_unused = false;  ///< touches nothing
   uint32_t parts = 0;  ///< not 0: of other elements than all other uses with this number (VulkanRecorder::new_parts)
 
   static Use read(const kernel::BufferView& v) { return of(v, false); }
@@ -21,6 +23,12 @@ struct Use {
   }
   static Use of(const kernel::BufferView& v, bool written);
   Use to_read() const { return {buffer, offset, bytes, element, false}; }
+  /// For a binding that the shader has and does not read: as few bytes as can be bound.
+  Use unused() const {
+    Use u{buffer, offset, std::min(bytes, element), element};
+    u.is_unused = true;
+    return u;
+  }
   /// What begins with element `first`.
   Use from(int64_t first) const {
     const size_t skipped = static_cast<size_t>(first) * element;
@@ -32,9 +40,12 @@ struct Use {
             written};
   }
   /// Whether it is the same bytes.
-  bool is(const Use& other) const { return buffer == other.buffer && offset == other.offset && bytes == other.bytes; }
+  bool is(const Use& other) const {
+    return !is_unused && !other.is_unused && buffer == other.buffer && offset == other.offset && bytes == other.bytes;
+  }
   bool overlaps(const Use& other) const {
-    return buffer == other.buffer && offset < other.offset + other.bytes && other.offset < offset + bytes;
+    return !is_unused && !other.is_unused && buffer == other.buffer && offset < other.offset + other.bytes &&
+           other.offset < offset + bytes;
   }
   bool covers(const Use& other) const {
     return buffer == other.buffer && offset <= other.offset && other.offset + other.bytes <= offset + bytes;

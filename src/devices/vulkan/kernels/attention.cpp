@@ -93,7 +93,8 @@ Match match_attention(const MatchCall& m) {
     return recorder_of(recorder).dispatch(
         shader, {width, made, columns, masked},
         {Use::read(view(args.in, q)).from(first[0]), Use::read(view(args.in, k)).from(first[1]),
-         Use::read(view(args.in, v)).from(first[2]), Use::read(view(args.in, mask)), Use::write(args.out[0])},
+         Use::read(view(args.in, v)).from(first[2]),
+         masked ? Use::read(view(args.in, mask)) : Use::read(view(args.in, q)).unused(), Use::write(args.out[0])},
         p, groups_of(groups));
   };
   return Match::yes(std::move(c));

@@ -1,5 +1,6 @@
 #include "devices/vulkan/kernels/conv.h"
 
+#include "devices/vulkan/kernels/depthwise.h"
 #include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/kernels/packed_rows.h"
 #include "ops/common/packed.h"
@@ -204,16 +205,22 @@ Match match_conv_tiled(const MatchCall& m) {
       cat("conv_", name_of(conv->floats), weights != conv->floats ? cat("_", name_of(weights)) : std::string());
   c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = conv.window;
-    const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
-    return recorder_of(recorder).dispatch(
+    const Use x = conv.use(args.in, conv.x);
+    const std::vector<Use> uses{x,
+                                Use::read(held->bytes ? held->bytes : held->floats->buffer, 4 * size_of(weights)),
+                                conv.use_or(args.in, conv.bias, x),
+                                conv.use_or(args.in, conv.addend, x),
+                                Use::write(args.out[0]),
+                                held->scales ? Use::read(held->scales, 16) : x.unused()};
+    MOKA_TRY(recorder_of(recorder).dispatch(
         shader,
         tiles.constants(after.constants(
             {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0})),
-        {x, Use::read(held->bytes ? held->bytes : held->floats->buffer, 4 * size_of(weights)),
-         conv.bias >= 0 ? bias : x, conv.addend >= 0 ? r : x, Use::write(args.out[0]),
-         held->scales ? Use::read(held->scales, 16) : x},
-        ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
-        groups_of(tiles.groups));
+        uses, ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
+        groups_of(tiles.groups)));
+    if (plain && w.groups == 1 && weights != Element::u8)
+      recorder_of(recorder).absorb(absorb_depthwise(conv, after, weights, uses));
+    return {};
   };
   return Match::yes(std::move(c));
 }
@@ -230,19 +237,22 @@ Match match_conv_direct(const MatchCall& m) {
   set_cost(c, m, conv->multiply_adds());
   c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = conv.window;
-    const Use x = conv.use(args.in, conv.x), bias = conv.use(args.in, conv.bias), r = conv.use(args.in, conv.addend);
+    const Use x = conv.use(args.in, conv.x);
     // Long rows have pixels enough for all invocations: each computes several, with the same weights.
     const int64_t pixels = w.out[2] >= 28 ? 4 : 1, rows = args.out[0].shape.count() / w.out[2];
     const auto n = static_cast<uint64_t>(rows * ((w.out[2] + pixels - 1) / pixels));
     auto constants =
         after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0});
     constants.push_back(u32(pixels));
-    return recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
-                                          {x, conv.use(args.in, conv.weight), conv.bias >= 0 ? bias : x,
-                                           conv.addend >= 0 ? r : x, Use::write(args.out[0])},
-                                          DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(conv.channels),
-                                                       u32(conv.made), u32(w.groups), WindowParams(w)},
-                                          VulkanRecorder::lines(n));
+    MOKA_TRY(
+        recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
+                                       {x, conv.use(args.in, conv.weight), conv.use_or(args.in, conv.bias, x),
+                                        conv.use_or(args.in, conv.addend, x), Use::write(args.out[0])},
+                                       DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(conv.channels),
+                                                    u32(conv.made), u32(w.groups), WindowParams(w)},
+                                       VulkanRecorder::lines(n)));
+    recorder_of(recorder).offer(depthwise_producer(conv, after, args));
+    return {};
   };
   return Match::yes(std::move(c));
 }

@@ -17,6 +17,10 @@ struct Conv {
     return static_cast<double>(batch * window.groups * made * depth()) * static_cast<double>(window.out_count());
   }
   Use use(std::span<const BufferView> in, int arg) const { return arg < 0 ? Use{} : Use::read(view(in, arg)); }
+  /// The same, or a stand-in for what is not there, of a buffer that is.
+  Use use_or(std::span<const BufferView> in, int arg, const Use& other) const {
+    return arg < 0 ? other.unused() : Use::read(view(in, arg));
+  }
 };
 
 /// Sets `refusal` when the device cannot run it.

@@ -22,7 +22,7 @@ struct Transposed {
   }
   std::vector<Use> uses(const RecordArgs& args, Use weights) const {
     const Use from = Use::read(view(args.in, x));
-    return {from, weights, bias < 0 ? from : Use::read(view(args.in, bias)), Use::write(args.out[0])};
+    return {from, weights, bias < 0 ? from.unused() : Use::read(view(args.in, bias)), Use::write(args.out[0])};
   }
 };
 

@@ -41,7 +41,7 @@ Match normalized(const MatchCall& m, std::string_view kernel, const ir::Shape& s
   set_cost(c, m, 6 * static_cast<double>(shape.count()));
   c.record = [=, epsilon = static_cast<float>(*epsilon)](Recorder& recorder, const RecordArgs& args) -> Status {
     const Use in = Use::read(view(args.in, x));
-    const auto given = [&](int arg) { return arg >= 0 ? Use::read(view(args.in, arg)) : in; };
+    const auto given = [&](int arg) { return arg >= 0 ? Use::read(view(args.in, arg)) : in.unused(); };
     return recorder_of(recorder).dispatch(
         shader_name("norm", e),
         walk.constants({centred, gamma >= 0, beta >= 0, after.functions[0].number, after.functions[1].number}),
@@ -108,7 +108,7 @@ Match by_channels(const MatchCall& m, std::string_view kernel, uint32_t number, 
   set_cost(c, m);
   c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
     std::vector<Use> uses;
-    for (int i : in) uses.push_back(Use::read(view(args.in, i >= 0 ? i : in[1])));
+    for (int i : in) uses.push_back(i >= 0 ? Use::read(view(args.in, i)) : uses[1].unused());
     uses.push_back(Use::write(args.out[0]));
     const auto n = static_cast<uint64_t>(shape.count());
     return recorder_of(recorder).dispatch(shader_name("channels", e), after.constants({number, in[3] >= 0, in[4] >= 0}),

@@ -137,7 +137,7 @@ Status PackedRows::record(Recorder& recorder, Element floats, const After& after
   if (rows > 4) constants = t.constants(std::move(constants));
   return recorder_of(recorder).dispatch(
       shader_name(rows <= 4 ? "gemv_packed" : "matmul_packed", floats), std::move(constants),
-      {x, Use::read(codes_, 4), Use::read(parameters_, 4), biased ? bias : x, added ? addend : x, y},
+      {x, Use::read(codes_, 4), Use::read(parameters_, 4), biased ? bias : x.unused(), added ? addend : x.unused(), y},
       PackedParams{AfterParams(after), u32(rows), u32(count_), u32(depth_), u32(words_), u32(scale_rows_),
                    u32(scale_depth_), u32(scale_groups_), u32(scales_), u32(scales_ + offsets), u32(table_rows_),
                    u32(entries_)},

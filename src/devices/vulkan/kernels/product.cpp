@@ -44,8 +44,8 @@ double ProductKernel::multiply_adds() const {
 Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   const Product& p = product;
   const bool bias = uses.bias.buffer != nullptr, addend = uses.addend.buffer != nullptr;
-  if (!bias) uses.bias = uses.a;
-  if (!addend) uses.addend = uses.a;
+  if (!bias) uses.bias = uses.a.unused();
+  if (!addend) uses.addend = uses.a.unused();
   const std::string shader = cat(is_narrow() ? "gemv_" : "matmul_", name_of(floats),
                                  weights != floats ? cat("_", name_of(weights)) : std::string());
   const Tiles t = tiles();

@@ -174,7 +174,7 @@ Match match_lstm(const MatchCall& m) {
             cat("lstm_f32", l.product.weights == Element::f16 ? "_f16" : ""),
             {f[0].number, f[1].number, f[2].number, l.peephole != nullptr, l.all || last},
             {work[d].gates.part(at * l.step_gates(), l.step_gates()).to_read(), l.weights(),
-             l.peephole ? Use::read(l.peephole->buffer, 4) : l.weights(), h, before, h_next, c_next, y},
+             l.peephole ? Use::read(l.peephole->buffer, 4) : l.weights().unused(), h, before, h_next, c_next, y},
             LstmParams{
                 hidden, row, row, next_row, next_row, width, clip, {f[0].a, f[1].a, f[2].a}, {f[0].b, f[1].b, f[2].b}},
             groups_of(l.groups())));
@@ -223,8 +223,8 @@ Match match_steps(const MatchCall& m, std::string_view kernel, int gates, std::v
             cat("recurrent_f32", l.product.weights == Element::f16 ? "_f16" : ""),
             {step, f[0].number, f[1].number, l.state_bias != nullptr, l.all || last},
             {work.gates.part(l.at(t) * l.step_gates(), l.step_gates()).to_read(), l.weights(),
-             l.state_bias ? Use::read(l.state_bias->buffer, 4) : l.weights(), h, kept, ends ? h_next : h_next.to_read(),
-             ends ? y : y.to_read()},
+             l.state_bias ? Use::read(l.state_bias->buffer, 4) : l.weights().unused(), h, kept,
+             ends ? h_next : h_next.to_read(), ends ? y : y.to_read()},
             StepParams{u32(l.sizes.hidden), {f[0].a, f[1].a}, {f[0].b, f[1].b}}, groups_of(l.groups())));
       }
     }

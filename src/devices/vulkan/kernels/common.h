@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "devices/vulkan/recorder.h"
-#include "devices/vulkan/shaders/numbers.h"
+#include "devices/vulkan/shaders/numbers.inc"
 #include "kernel/memory.h"
 
 /// What the kernel families share.

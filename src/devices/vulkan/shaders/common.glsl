@@ -2,7 +2,7 @@
 #extension GL_EXT_shader_16bit_storage : enable
 #extension GL_EXT_shader_8bit_storage : enable
 #extension GL_EXT_control_flow_attributes : enable
-#include "numbers.h"
+#include "numbers.inc"
 
 #define NAN uintBitsToFloat(0x7fc00000u)
 #define INF uintBitsToFloat(0x7f800000u)

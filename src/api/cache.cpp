@@ -11,7 +11,9 @@
 #include "api/internal.h"
 #include "base/checksum.h"
 #include "kernel/code_cache.h"
+#include "kernel/packing.h"
 #include "plan/packed_cache.h"
+#include "runtime/model_content.h"
 
 namespace moka {
 
@@ -48,7 +50,9 @@ std::vector<File> files_in(const std::string& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
     const std::string name = it->path().filename().string();
-    if (!(name.ends_with(kEnding) || name.ends_with(kCodeEnding)) || !it->is_regular_file(gone)) continue;
+    if (!(name.ends_with(kEnding) || name.ends_with(kCodeEnding) || name.ends_with(runtime::kContentEnding)) ||
+        !it->is_regular_file(gone))
+      continue;
     File f{it->path(), it->file_size(gone), it->last_write_time(gone)};
     if (!gone) out.push_back(std::move(f));
   }
@@ -69,23 +73,6 @@ void trim(const std::string& folder, const std::string& kept) {
   }
 }
 
-std::string hex(uint64_t number) {
-  std::string out;
-  for (int shift = 60; shift >= 0; shift -= 4) out += "0123456789abcdef"[number >> shift & 15];
-  return out;
-}
-
-/// The part of a model's name that a file's name keeps.
-std::string plain(const std::string& stem) {
-  std::string out;
-  for (const char c : stem.substr(0, 64)) {
-    const bool fine =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-    out += fine ? c : '_';
-  }
-  return out;
-}
-
 }  // namespace
 
 namespace api {
@@ -96,17 +83,26 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
   if (model.empty()) return out;
   out.folder = MOKA_TRY(folder_of(configuration.cache));
   if (out.folder.empty()) return out;
-  std::error_code error;
-  const fs::path path = fs::weakly_canonical(model, error);
-  if (error) return out;
-  std::string scope = cat(path.string(), "\nfunction ", configuration.function_name, "\nthreads ", threads, "\nexact ",
-                          configuration.precision == Precision::exact, "\noptimize ", configuration.optimize);
-  for (const kernel::Device* d : devices) scope += cat("\n", d->name(), " ", d->identity());
-  const std::string name =
-      cat(plain(path.stem().string()), "-", hex(checksum(std::as_bytes(std::span(scope.data(), scope.size())))));
-  scope += cat("\nbuild ", plan::build());
-  out.cache = std::make_shared<plan::PackedCache>((fs::path(out.folder) / (name + std::string(kEnding))).string(),
-                                                  std::move(scope), path.string());
+  auto content = runtime::content_of_model(model, out.folder);
+  if (content.ok()) {
+    std::string scope =
+        cat(content->digest, "\nfunction ", configuration.function_name, "\nthreads ", threads, "\nexact ",
+            configuration.precision == Precision::exact, "\noptimize ", configuration.optimize);
+    for (const kernel::Device* d : devices) {
+      const auto* packing = dynamic_cast<const kernel::Packing*>(d);
+      scope += cat("\n", d->name(), " ", packing != nullptr ? packing->packing() : d->identity());
+    }
+    Digest name;
+    name.add(std::as_bytes(std::span(scope.data(), scope.size())));
+    scope += cat("\nbuild ", plan::build());
+    std::error_code error;
+    const fs::path path = fs::weakly_canonical(model, error);
+    out.cache =
+        std::make_shared<plan::PackedCache>((fs::path(out.folder) / (name.text() + std::string(kEnding))).string(),
+                                            std::move(scope), path.string(), std::move(content->files));
+  } else {
+    warn(cat("packed weights are not kept: ", content.error().to_string()));
+  }
   for (const kernel::Device* d : devices)
     if (const auto* compiler = dynamic_cast<const kernel::CodeCache*>(d)) {
       out.compilers.push_back(compiler);
@@ -154,7 +150,7 @@ size_t clear_cache(const std::string& folder) {
   size_t n = 0;
   for (const File& f : files_in(folder)) {
     std::error_code error;
-    if (fs::remove(f.path, error)) n++;
+    if (fs::remove(f.path, error) && f.path.extension() != runtime::kContentEnding) n++;
     if (error) throw Exception(ErrorKind::io, cat("'", f.path.string(), "': ", error.message()));
   }
   return n;

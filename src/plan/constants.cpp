@@ -99,7 +99,7 @@ std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
                                                                    size_t bytes, const FillStored& fill) {
   const std::shared_ptr<Packed> packed = entry(value, key, bytes);
-  std::string lasting = cache_ ? lasting_identity_of(value) : std::string();
+  std::string lasting = cache_ ? lasting_identity_of(value, *cache_) : std::string();
   if (!lasting.empty()) lasting = cat(key, " of ", bytes, " from ", lasting);
   std::lock_guard lock(packed->mutex);
   if (packed->bytes == nullptr && !lasting.empty()) packed->bytes = cache_->find(lasting, bytes);

@@ -2,8 +2,9 @@
 
 namespace moka::plan {
 
-PackedCache::PackedCache(std::string path, std::string scope, std::string model)
-    : path_(std::move(path)), scope_(std::move(scope)), model_(std::move(model)) {
+PackedCache::PackedCache(std::string path, std::string scope, std::string model,
+                         std::map<std::string, std::string> files)
+    : path_(std::move(path)), scope_(std::move(scope)), model_(std::move(model)), files_(std::move(files)) {
   auto file = map_file(path_);
   if (!file.ok()) {
     if (file.error().code() != ErrorCode::not_found) remark_ = file.error().to_string();
@@ -36,6 +37,11 @@ std::shared_ptr<const std::byte> PackedCache::find(const std::string& key, size_
     found_bytes_ += size;
   }
   return at->second.bytes;
+}
+
+const std::string* PackedCache::name_of(const std::string& content) const {
+  const auto it = files_.find(content);
+  return it == files_.end() ? nullptr : &it->second;
 }
 
 void PackedCache::add(const std::string& key, std::shared_ptr<const std::byte> bytes, size_t size) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,10 +17,13 @@ std::string_view build();
 /// scope is not used but replaced. Thread-safe.
 class PackedCache {
  public:
-  PackedCache(std::string path, std::string scope, std::string model);
+  /// `files`: by FilePlace::content, the names by which keys call the model's files.
+  PackedCache(std::string path, std::string scope, std::string model, std::map<std::string, std::string> files = {});
 
   /// Null: not there. The bytes stay mapped as long as somebody holds them.
   std::shared_ptr<const std::byte> find(const std::string& key, size_t size);
+  /// The name of a file of the model; nullptr where it is none.
+  const std::string* name_of(const std::string& content) const;
   /// To be written by `save`.
   void add(const std::string& key, std::shared_ptr<const std::byte> bytes, size_t size);
   /// Writes what was found and added, when there is anything new; whether it was written.
@@ -36,6 +40,7 @@ class PackedCache {
     size_t size = 0;
   };
   const std::string path_, scope_, model_;
+  const std::map<std::string, std::string> files_;
   PackedFile file_;
   mutable std::mutex mutex_;  ///< of what follows
   std::map<std::string, Used> used_;

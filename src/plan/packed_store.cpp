@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/bytes.h"
+#include "plan/packed_cache.h"
 
 namespace moka::plan {
 
@@ -70,11 +71,12 @@ std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources
   return describe(value, kMaxDepth, text, name_of) ? text : std::string();
 }
 
-std::string lasting_identity_of(const ir::Value& value) {
+std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache) {
   std::string text;
-  const auto name_of = [](const ir::Tensor& t) {
+  const auto name_of = [&](const ir::Tensor& t) {
     const auto place = place_in_file(t.data(), t.bytes());
-    return place ? cat(place->content, " at ", place->offset) : std::string();
+    const std::string* name = place ? cache.name_of(place->content) : nullptr;
+    return name != nullptr ? cat("'", *name, "' at ", place->offset) : std::string();
   };
   return describe(value, kMaxDepth, text, name_of) ? text : std::string();
 }

@@ -11,6 +11,8 @@
 
 namespace moka::plan {
 
+class PackedCache;
+
 struct Packed {
   std::mutex mutex;  ///< held while it is made, so that others go on with theirs
   std::shared_ptr<const std::byte> bytes;
@@ -32,8 +34,8 @@ class PackedStore {
 /// A text that describes how a constant value is made. Equal values have equal texts. Large tensors are described by
 /// their addresses, so `sources` must live as long as the words are used. Empty: not known.
 std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
-/// The same in words that other processes understand: large tensors are known by where they are in mapped files. Empty
-/// when one is in none.
-std::string lasting_identity_of(const ir::Value& value);
+/// The same for a file of packed constants: large tensors are described by where they are in the model's files. Empty
+/// when one is in none of them.
+std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache);
 
 }  // namespace moka::plan

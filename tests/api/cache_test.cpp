@@ -119,7 +119,39 @@ TEST_F(Cache, AChangedModelIsPackedAnew) {
   expect_same(plain, changed);
   expect_same(plain, load(cache_));
   EXPECT_GT(cached(load(cache_)), 0u);
-  EXPECT_EQ(cached_models(cache_).size(), 1u);
+}
+
+TEST_F(Cache, ServesCopiesOfTheModelWhereverTheyAre) {
+  const Model first = load(cache_);
+  const fs::path moved = folder_ / "elsewhere";
+  fs::create_directories(moved);
+  fs::copy(model_, moved / "renamed.mlpackage", fs::copy_options::recursive);
+  fs::copy(cache_, moved / "cache", fs::copy_options::recursive);
+  ModelConfiguration c;
+  c.threads = 1;
+  c.cache = (moved / "cache").string();
+  for (int loads = 0; loads < 2; loads++) {
+    const Model copy = Model::load((moved / "renamed.mlpackage").string(), c);
+    EXPECT_EQ(cached(copy), first.load_times().packed_bytes);
+    EXPECT_EQ(copy.load_times().packed_bytes, 0u);
+    expect_same(first, copy);
+  }
+  EXPECT_EQ(cached_models(c.cache).size(), 1u);
+}
+
+TEST_F(Cache, DamagedNotesAboutFilesAreMadeAnew) {
+  const Model plain = load("off"), first = load(cache_);
+  for (const fs::directory_entry& e : fs::directory_iterator(cache_)) {
+    if (e.path().extension() != ".content") continue;
+    const std::string good = text(e.path().string());
+    for (const std::string& bad :
+         {std::string(), good.substr(0, good.size() / 2), std::string("x"), good + "x\n", std::string(100, '\0')}) {
+      write(e.path().string(), bad);
+      const Model model = load(cache_);
+      EXPECT_EQ(cached(model), first.load_times().packed_bytes);
+      expect_same(plain, model);
+    }
+  }
 }
 
 TEST_F(Cache, HasAFileForEachConfiguration) {

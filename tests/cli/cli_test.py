@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -414,6 +416,21 @@ class Cache(Case):
         self.assertEqual(load["packedBytes"], 0)
         self.assertGreater(load["cachedBytes"], 0)
         self.assertEqual(self.answer("cache", "clear", "--cache", cache)["removed"], 1)
+
+    def test_compile_plans_for_another_place_and_machine(self):
+        model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"
+        cache = self.folder / "packed"
+        made = self.answer("compile", model, self.folder / "out", "--plan", "--cache", cache, "--isa", "base", "--threads", "1")
+        elsewhere = Path(shutil.copytree(self.folder, self.folder.parent / (self.folder.name + "-copy")))
+        self.addCleanup(shutil.rmtree, elsewhere)
+
+        with unittest.mock.patch.dict(os.environ, MOKA_MAX_CPU_ISA="base"):
+            there = self.answer("bench", elsewhere / Path(made["compiled"]).relative_to(self.folder), "--iterations", "1",
+                                "--threads", "1", "--cache", elsewhere / "packed")["load"]
+        self.assertEqual(there["packedBytes"], 0)
+        self.assertGreater(there["cachedBytes"], 0)
+        self.ends(2, "compile", model, self.folder / "out", "--plan", "--isa", "mmx")
+        self.ends(2, "compile", model, self.folder / "out", "--isa", "base")
 
     def test_is_written_used_listed_and_cleared(self):
         model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "json.h"
 #include "moka/compiler.h"
 #include "moka/model.h"
+#include "moka/rates.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -23,6 +25,8 @@ namespace fs = std::filesystem;
 /// The flags are coremlcompiler's.
 struct Options {
   std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt, cache = "default";
+  std::string isa;  ///< of --plan; empty: this machine's best
+  int threads = 0;
   bool print_categories = false, plan = false, json = false;
   bool embed = false;
   CLI::App* app = nullptr;
@@ -69,6 +73,16 @@ void check_target(const Options& options) {
                                   version.get<std::string>(), options.deployment_target));
 }
 
+/// Limits the CPU's kernels to an instruction set. Only before they are first used.
+void use_isa(const std::string& name) {
+  if (name.empty()) return;
+  ::setenv("MOKA_MAX_CPU_ISA", name.c_str(), 1);
+  const std::string machine = read_rates("off").units.at(0).description;
+  const std::string_view expected = name == "base" ? "SSE" : name == "avx2" ? "AVX2" : "AVX-512";
+  if (machine.find(expected) == std::string::npos)
+    throw UsageError(fmt::format("--isa {}: this machine cannot pack for it; it has {}", name, machine));
+}
+
 int compile(const Options& options) {
   for (const std::string& extra : options.app->remaining())
     note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
@@ -78,6 +92,9 @@ int compile(const Options& options) {
   }
   if (options.model.empty() || options.folder.empty()) throw UsageError("MODEL and OUTDIR are needed");
   if (!options.encrypt.empty()) throw UsageError("--encrypt: models encrypted for Apple's systems cannot be made");
+  if (!options.plan && (!options.isa.empty() || options.threads != 0))
+    throw UsageError("--isa and --threads need --plan");
+  use_isa(options.isa);
   check_target(options);
 
   const fs::path source = without_slash(options.model);
@@ -100,6 +117,7 @@ int compile(const Options& options) {
   if (options.plan) {
     ModelConfiguration configuration;
     configuration.cache = options.cache;
+    configuration.threads = options.threads;
     const std::string file = Model::load(out.string(), configuration).cache_file();
     std::error_code none;
     const bool packed = !file.empty() && fs::exists(file, none);
@@ -133,7 +151,13 @@ Command add_compile(CLI::App& parent) {
   app->add_flag("--embed-specification", options->embed,
                 "Keep neural networks as specifications instead of writing model.espresso.*");
   app->add_flag("--plan", options->plan,
-                "Also pack the weights for this machine, so that the first load with --cache need not");
+                "Also pack the weights for the CPU, so that the first load with --cache need not");
+  app->add_option("--isa", options->isa, "With --plan: for machines with this set (default: this machine's)")
+      ->option_text("base|avx2|avx512")
+      ->check(CLI::IsMember({"base", "avx2", "avx512"}));
+  app->add_option("--threads", options->threads, "With --plan: for predictions with so many (default: all cores)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1024));
   app->add_option("--cache", options->cache, "With --plan: the folder of packed weights (default: the user's own)")
       ->option_text("DIR");
   app->add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");

@@ -4,12 +4,13 @@
 
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
+#include "kernel/packing.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-class Cpu final : public kernel::Device {
+class Cpu final : public kernel::Device, public kernel::Packing {
  public:
   Cpu() {
     isa();  // sets oneDNN's instruction set, which must happen before its first use
@@ -21,6 +22,7 @@ class Cpu final : public kernel::Device {
   std::string_view name() const override { return "cpu"; }
   std::string description() const override { return describe(); }
   std::string identity() const override { return cpu::identity(); }
+  std::string packing() const override { return cpu::instruction_sets(); }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
   int rank() const override { return 100; }
   std::span<const KernelDef> kernels() const override { return kernels_; }

@@ -83,6 +83,32 @@ int64_t l2_cache_bytes() {
   return bytes;
 }
 
+namespace {
+
+/// "AVX-512 VNNI BF16".
+std::string set_names() {
+#if defined(__x86_64__)
+  switch (isa()) {
+    case Isa::base: return "SSE";
+    case Isa::avx2: return "AVX2";
+    case Isa::avx512: {
+      std::string text = "AVX-512";
+      if (__builtin_cpu_supports("avx512vnni")) text += " VNNI";
+      if (__builtin_cpu_supports("avx512bf16")) text += " BF16";
+      return text;
+    }
+  }
+#endif
+  return "generic vectors";
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* v = dnnl::version();
+  return cat("oneDNN ", v->major, ".", v->minor, ".", v->patch, " ", v->hash);
+}
+
+}  // namespace
+
 std::string describe() {
   std::string text;
 #if defined(__x86_64__)
@@ -98,17 +124,9 @@ std::string describe() {
     while (!text.empty() && text.back() == ' ') text.pop_back();
   }
   if (!text.empty()) text += ", ";
-  switch (isa()) {
-    case Isa::base: text += "SSE"; break;
-    case Isa::avx2: text += "AVX2"; break;
-    case Isa::avx512:
-      text += "AVX-512";
-      if (__builtin_cpu_supports("avx512vnni")) text += " VNNI";
-      if (__builtin_cpu_supports("avx512bf16")) text += " BF16";
-      break;
-  }
+  text += set_names();
 #else
-  text = "generic vectors";
+  text = set_names();
 #endif
   return text;
 }
@@ -119,8 +137,12 @@ std::string identity() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) != 0) text += cat(", signature ", a);
 #endif
-  const dnnl_version_t* v = dnnl::version();
-  return cat(text, ", oneDNN ", v->major, ".", v->minor, ".", v->patch, " ", v->hash);
+  return cat(text, ", ", onednn_version());
+}
+
+std::string instruction_sets() {
+  return cat(set_names(), has_vnni() ? " with" : " without", " dot products, ", onednn_version(), " for set ",
+             static_cast<unsigned>(dnnl::get_effective_cpu_isa()));
 }
 
 double flops_per_second() {

@@ -20,6 +20,8 @@ int64_t l2_cache_bytes();
 std::string describe();
 /// The same with the processor's signature, which tells models of the same name apart, and oneDNN's version.
 std::string identity();
+/// "AVX-512 VNNI with dot products, oneDNN 2.6.3 HASH for set 63": what packed weights depend on.
+std::string instruction_sets();
 /// Rough speed of one thread for cost estimates: fp32 operations and bytes moved per second.
 double flops_per_second();
 double bytes_per_second();

@@ -30,19 +30,34 @@ _MEASURE = {
 }
 
 
+def _read_only(name: str, data: Any) -> Union[bytes, memoryview]:
+    """The bytes of an object; a copy where they could be written."""
+    if isinstance(data, bytes):
+        return data
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"{name}: expected bytes, got {type(data).__name__}") from None
+    return view if view.readonly and view.c_contiguous else bytes(view)
+
+
 class ModelAsset:
     """Core ML's MLModelAsset: a model in memory.
 
     specification: the bytes of an .mlmodel file, or coremltools' specification object. blobs: weight files by the name that the program gives them, e.g.
     {"weights/weight.bin": data}.
+
+    Data is bytes or another object with a buffer. What is read-only, such as a memoryview of a mapped file, is used where it lies and must not change
+    while a model is loaded from it. What can be written is copied.
     """
 
-    def __init__(self, specification: Any, blobs: Optional[Mapping[str, bytes]] = None) -> None:
+    def __init__(self, specification: Any, blobs: Optional[Mapping[str, Any]] = None) -> None:
         specification = _files.specification_of(specification) or specification
-        if not isinstance(specification, (bytes, bytearray, memoryview)):
-            raise TypeError(f"specification: expected bytes, got {type(specification).__name__}")
-        self.specification = bytes(specification)
-        self.blobs = {name: bytes(data) for name, data in (blobs or {}).items()}
+        self.specification = _read_only("specification", specification)
+        self.blobs = {name: _read_only(name, data) for name, data in (blobs or {}).items()}
+
+    def __reduce__(self) -> Any:
+        return ModelAsset, (bytes(self.specification), {name: bytes(data) for name, data in self.blobs.items()})
 
 
 class Intermediate(NamedTuple):

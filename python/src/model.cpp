@@ -32,6 +32,37 @@ std::map<std::string, std::vector<std::byte>> files_of(const nb::dict& blobs) {
   return out;
 }
 
+/// Buffers of Python objects, which are released with it.
+class Buffers {
+ public:
+  Buffers() = default;
+  Buffers(const Buffers&) = delete;
+  ~Buffers() {
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire locked;
+    for (Py_buffer& b : taken_) PyBuffer_Release(&b);
+  }
+  std::span<const std::byte> add(nb::handle object) {
+    Py_buffer b;
+    if (PyObject_GetBuffer(object.ptr(), &b, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    taken_.push_back(b);
+    return {static_cast<const std::byte*>(b.buf), static_cast<size_t>(b.len)};
+  }
+
+ private:
+  std::vector<Py_buffer> taken_;
+};
+
+ModelAssetView asset_of(nb::handle specification, const nb::dict& blobs) {
+  auto buffers = std::make_shared<Buffers>();
+  ModelAssetView asset{buffers->add(specification), {}, buffers};
+  for (auto [name, data] : blobs) {
+    if (!nb::isinstance<nb::str>(name)) raise_type("expected weight files as a dict of name to bytes");
+    asset.blobs.emplace(nb::cast<std::string>(name), buffers->add(data));
+  }
+  return asset;
+}
+
 /// One prediction with the interpreter's lock given back.
 nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state,
                  std::vector<std::string> wanted, const Reading* reading) {
@@ -206,10 +237,10 @@ void bind_model(nb::module_& m) {
           nb::arg("path"), nb::arg("configuration"), nb::call_guard<Unlocked>())
       .def_static(
           "load_asset",
-          [](const nb::bytes& specification, const nb::dict& blobs, const ModelConfiguration& c) {
-            ModelAsset asset{bytes_of(specification), files_of(blobs)};
+          [](const nb::object& specification, const nb::dict& blobs, const ModelConfiguration& c) {
+            const ModelAssetView asset = asset_of(specification, blobs);
             const Unlocked unlocked;
-            return Model::load(std::move(asset), c);
+            return Model::load(asset, c);
           },
           nb::arg("specification"), nb::arg("blobs"), nb::arg("configuration"))
       .def_static(
@@ -271,8 +302,8 @@ void bind_model(nb::module_& m) {
 
   m.def(
       "compile_asset",
-      [](const nb::bytes& specification, const nb::dict& blobs, const std::string& destination) {
-        ModelAsset asset{bytes_of(specification), files_of(blobs)};
+      [](const nb::object& specification, const nb::dict& blobs, const std::string& destination) {
+        const ModelAssetView asset = asset_of(specification, blobs);
         const Unlocked unlocked;
         compile_model(asset, destination);
       },

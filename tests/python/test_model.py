@@ -2,7 +2,10 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import inspect
+import mmap
+import pickle
 import subprocess
 import sys
 
@@ -215,6 +218,23 @@ def test_compiled_models_and_assets(models, tmp_path, numbers):
     )
     for name, value in moka.Model(asset).predict(x).items():
         np.testing.assert_array_equal(value, a.predict(x)[name])
+    with open(data / "weights" / "weight.bin", "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        specification = bytearray(next(data.glob("*.mlmodel")).read_bytes())
+        asset = moka.ModelAsset(specification, {"weights/weight.bin": mapped})
+        specification.clear()
+        model, copy = moka.Model(asset), pickle.loads(pickle.dumps(asset))
+        del asset
+        with pytest.raises(BufferError):  # the model reads its weights there
+            mapped.close()
+        for each in (model, moka.Model(copy)):
+            for name, value in each.predict(x).items():
+                np.testing.assert_array_equal(value, a.predict(x)[name])
+        folder = moka.compile_model(copy, tmp_path / "from_memory.mlmodelc")
+        np.testing.assert_array_equal(moka.Model(folder).predict(x)[name], value)
+        del each, model
+        gc.collect()
+    with pytest.raises(TypeError, match="specification: expected bytes, got int"):
+        moka.ModelAsset(5)
     spec = (models / "sentiment_glm" / "SentimentPolarity.mlmodel").read_bytes()
     assert moka.Model(spec).description.type.startswith("pipeline")
 

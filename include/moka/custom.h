@@ -125,6 +125,40 @@ MOKA_EXPORT bool unregister_operation(const std::string& name);
 MOKA_EXPORT std::vector<std::string> registered_layers();
 MOKA_EXPORT std::vector<std::string> registered_operations();
 
+/// What a model says of a part of it that a program registers.
+struct CustomModelInfo {
+  std::string name;         ///< by which it is registered: a class name, "visionFeaturePrint.scene.1"
+  std::string description;  ///< of what it does, for people
+  std::map<std::string, ParameterValue> parameters;  ///< bytes are arrays of uint8
+  FunctionDescription function;                      ///< the inputs that have values, and the outputs
+};
+
+/// Core ML's MLCustomModel: typed features in and out. One object serves one model of one file; predict is called by
+/// many threads at once. Exceptions become moka::Exception of kind data.
+class MOKA_EXPORT CustomModel {
+ public:
+  virtual ~CustomModel();
+  /// A value for every output of the description. The inputs are the callee's to keep.
+  virtual Features predict(const Features& inputs) const = 0;
+};
+
+using ModelFactory = std::function<std::unique_ptr<CustomModel>(const CustomModelInfo& info)>;
+
+/// Models loaded from now on use it for custom models of that class name, or in the place of a part of Apple's systems:
+/// "visionFeaturePrint.scene.1", "visionFeaturePrint.objects.1", "audioFeaturePrint.sound.1", "textClassifier.1",
+/// "wordTagger.1", "gazetteer.1", "wordEmbedding.1", "soundAnalysisPreprocessing.vggish"; without the version: for all.
+MOKA_EXPORT void register_model(const std::string& name, ModelFactory factory);
+/// The same with a model file, whose inputs and outputs are matched by name, or by order where the names differ. Their
+/// elements must be as many as those of what it stands for.
+MOKA_EXPORT void register_model_file(const std::string& name, const std::string& path);
+/// Returns whether there was one. Models that are loaded keep it.
+MOKA_EXPORT bool unregister_model(const std::string& name);
+MOKA_EXPORT std::vector<std::string> registered_models();
+
+/// The folders in which files of linked models may lie, also below; none at first. Links are followed before a path is
+/// compared with them.
+MOKA_EXPORT void set_linked_model_folders(std::vector<std::string> folders);
+
 /// While on, every evaluation gets outputs in memory of their own between pages that cannot be touched, and inputs that
 /// are checked to be unchanged. A layer that writes elsewhere gets an error that names it, or ends the process where
 /// it did. For testing layers: it is slow. The environment variable MOKA_CHECK_LAYERS=1 turns it on.

@@ -30,10 +30,14 @@ from ._custom import (
     check_layers,
     load_plugin,
     register_layer,
+    register_model,
     register_operation,
     registered_layers,
+    registered_models,
     registered_operations,
+    set_linked_model_folders,
     unregister_layer,
+    unregister_model,
     unregister_operation,
 )
 from ._description import ModelDescription
@@ -65,9 +69,13 @@ __all__ = [
     "compile_model",
     "load_plugin",
     "register_layer",
+    "register_model",
     "register_operation",
     "registered_layers",
+    "registered_models",
     "registered_operations",
+    "set_linked_model_folders",
     "unregister_layer",
+    "unregister_model",
     "unregister_operation",
 ]

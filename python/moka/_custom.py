@@ -78,6 +78,45 @@ def registered_operations() -> List[str]:
     return _moka.registered_operations()
 
 
+def register_model(name: str, model: Optional[Any] = None) -> Any:
+    """Lets models that are loaded from now on use `model` for custom models of the class `name`, or in the place of a part
+    of Apple's systems: "visionFeaturePrint.scene.1", "visionFeaturePrint.objects.1", "audioFeaturePrint.sound.1",
+    "textClassifier.1", "wordTagger.1", "gazetteer.1", "wordEmbedding.1"; without the version, for all versions.
+
+    `model` is one of
+
+    * a class with Core ML's protocol: `__init__(self, description, parameters)`, of which `description` has inputs and
+      outputs, and `predict(self, inputs)`, which returns a dict of outputs;
+    * a function that takes the dict of inputs and returns the dict of outputs;
+    * the path of a model file. Its inputs and outputs are matched by name, or by order where the names differ.
+
+    Also a decorator: `@moka.register_model("MyModel")`. Replaces an earlier one; loaded models keep theirs.
+    """
+
+    def register(made: Any) -> None:
+        if isinstance(made, (str, os.PathLike)):
+            _moka.register_model_file(name, os.fspath(made))
+        else:
+            _moka.register_model(name, made)
+
+    return _registers(register, model)
+
+
+def unregister_model(name: str) -> bool:
+    """Returns whether there was one. Loaded models keep it."""
+    return _moka.unregister_model(name)
+
+
+def registered_models() -> List[str]:
+    """The names of registered models, sorted."""
+    return _moka.registered_models()
+
+
+def set_linked_model_folders(*folders: Any) -> None:
+    """The folders in which the files of linked models may lie, also below. None are allowed at first."""
+    _moka.set_linked_model_folders([os.fspath(f) for f in folders])
+
+
 def load_plugin(path: str) -> None:
     """Loads what a plug-in registers: a shared library (docs/custom-layers.md), or a Python file, which is run.
 

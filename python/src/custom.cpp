@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -172,15 +173,69 @@ LayerFactory factory_of(nb::object made) {
   };
 }
 
+/// A model whose class, or function, is written in Python.
+class PythonModel final : public CustomModel {
+ public:
+  PythonModel(nb::object predict, FunctionDescription function)
+      : predict_(std::move(predict)), function_(std::move(function)) {}
+
+  Features predict(const Features& inputs) const override {
+    return with_python([&] {
+      const nb::object result = predict_.get()(to_dict(inputs, nb::handle()));
+      if (!nb::isinstance<nb::dict>(result)) raise_type("expected a dict of outputs, got " + kind_of(result));
+      Borrowed borrowed;
+      Features outputs = to_features(result, function_.outputs, borrowed);
+      // What is borrowed from Python ends with `borrowed`.
+      for (auto& [name, value] : outputs) {
+        if (auto* array = std::get_if<MultiArray>(&value)) *array = array->converted(array->type());
+        if (auto* image = std::get_if<Image>(&value)) *image = copy_of(*image);
+      }
+      return outputs;
+    });
+  }
+
+ private:
+  static Image copy_of(const Image& image) {
+    Image out(image.width, image.height, image.format);
+    for (int64_t y = 0; y < image.height; y++)
+      std::memcpy(out.pixels.get() + y * out.row_bytes, image.pixels.get() + y * image.row_bytes,
+                  static_cast<size_t>(out.row_bytes));
+    return out;
+  }
+
+  const Held predict_;
+  const FunctionDescription function_;
+};
+
+ModelFactory model_factory_of(nb::object made) {
+  if (!PyCallable_Check(made.ptr())) raise_type("expected a class, a function or a path, got " + kind_of(made));
+  const bool is_class = PyType_Check(made.ptr()) != 0;
+  return [make = Held(std::move(made)), is_class](const CustomModelInfo& info) -> std::unique_ptr<CustomModel> {
+    return with_python([&]() -> std::unique_ptr<CustomModel> {
+      if (!is_class) return std::make_unique<PythonModel>(make.get(), info.function);
+      const nb::object model = make.get()(nb::cast(info.function), parameters_of(info.parameters));
+      if (!nb::hasattr(model, "predict"))
+        throw Exception(ErrorKind::data, "a model without the method predict(inputs)");
+      return std::make_unique<PythonModel>(model.attr("predict"), info.function);
+    });
+  };
+}
+
+enum class Kind { layer, operation, model };
+
 /// What Python has registered, to be let go of before the interpreter ends. Used with its lock held.
-std::set<std::pair<bool, std::string>>& from_python() {
-  static auto& names = *new std::set<std::pair<bool, std::string>>;
+std::set<std::pair<Kind, std::string>>& from_python() {
+  static auto& names = *new std::set<std::pair<Kind, std::string>>;
   return names;
 }
 
 void forget_all() {
   const auto names = std::exchange(from_python(), {});
-  for (const auto& [is_layer, name] : names) is_layer ? unregister_layer(name) : unregister_operation(name);
+  for (const auto& [kind, name] : names) {
+    if (kind == Kind::layer) unregister_layer(name);
+    if (kind == Kind::operation) unregister_operation(name);
+    if (kind == Kind::model) unregister_model(name);
+  }
 }
 
 }  // namespace
@@ -190,7 +245,7 @@ void bind_custom(nb::module_& m) {
       "register_layer",
       [](const std::string& name, nb::object made) {
         register_layer(name, factory_of(std::move(made)));
-        from_python().emplace(true, name);
+        from_python().emplace(Kind::layer, name);
       },
       nb::arg("name"), nb::arg("factory"));
   m.def("unregister_layer", &unregister_layer, nb::arg("name"));
@@ -198,10 +253,21 @@ void bind_custom(nb::module_& m) {
       "register_operation",
       [](const std::string& name, nb::object made, std::vector<std::string> inputs, std::vector<std::string> weights) {
         register_operation(name, factory_of(std::move(made)), {std::move(inputs), std::move(weights)});
-        from_python().emplace(false, name);
+        from_python().emplace(Kind::operation, name);
       },
       nb::arg("name"), nb::arg("factory"), nb::arg("inputs"), nb::arg("weights"));
   m.def("unregister_operation", &unregister_operation, nb::arg("name"));
+  m.def(
+      "register_model",
+      [](const std::string& name, nb::object made) {
+        register_model(name, model_factory_of(std::move(made)));
+        from_python().emplace(Kind::model, name);
+      },
+      nb::arg("name"), nb::arg("model"));
+  m.def("register_model_file", &register_model_file, nb::arg("name"), nb::arg("path"));
+  m.def("unregister_model", &unregister_model, nb::arg("name"));
+  m.def("registered_models", &registered_models);
+  m.def("set_linked_model_folders", &set_linked_model_folders, nb::arg("folders"));
   m.def("registered_layers", &registered_layers);
   m.def("registered_operations", &registered_operations);
   m.def("load_plugin", &load_plugin, nb::arg("path"), nb::call_guard<Unlocked>());

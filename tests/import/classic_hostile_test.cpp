@@ -242,7 +242,6 @@ TEST(ClassicHostile, RefusesUnsupportedTypesByName) {
   refused([](Model& m) { m.mutable_textclassifier(); }, "textClassifier");
   refused([](Model& m) { m.mutable_visionfeatureprint(); }, "visionFeaturePrint");
   refused([](Model& m) { m.mutable_audiofeatureprint(); }, "audioFeaturePrint");
-  refused([](Model& m) { m.mutable_soundanalysispreprocessing(); }, "soundAnalysisPreprocessing");
 }
 
 /// Broken copies of every golden model: each is an error or predicts something.

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "checks.h"
+#include "moka/custom.h"
 #include "plugin.h"
 #include "text.h"
 #include "usage_error.h"
@@ -64,6 +65,10 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
                  "Custom layers and operations: a shared library with moka_plugin, or a Python file")
       ->allow_extra_args(false)
       ->option_text("FILE");
+  app.add_option("--linked-models", options.linked,
+                 "A folder in which the files of linked models may lie (default: none)")
+      ->allow_extra_args(false)
+      ->option_text("DIR");
   app.add_option("--rules", options.rules,
                  "More rules for the Neural Engine's preview (default: $MOKA_NEURAL_ENGINE_RULES)")
       ->option_text("FILE");
@@ -139,6 +144,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
 
 Model load(const LoadOptions& options, const ModelConfiguration& configuration) {
   load_plugins(options.plugins);
+  if (!options.linked.empty()) set_linked_model_folders(options.linked);
   try {
     return Model::load(options.path, configuration);
   } catch (const Exception& e) {

@@ -21,6 +21,7 @@ struct LoadOptions {
   std::vector<std::string> pins;  ///< "operations=device" or "operation=kernel"
   std::string pin_file, rates, rules;
   std::vector<std::string> plugins;  ///< what registers layers before the model is loaded
+  std::vector<std::string> linked;   ///< folders in which linked models may lie
   bool strict = false;
 };
 
@@ -28,7 +29,7 @@ struct LoadOptions {
 void add_model(CLI::App& app, LoadOptions& options);
 /// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin,
 /// --pins, --strict, --rates, --plugin,
-/// --rules.
+/// --linked-models, --rules.
 void add_load_options(CLI::App& app, LoadOptions& options);
 /// --input and what tells how files become inputs.
 void add_input_options(CLI::App& app, InputOptions& options);

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/importer.h"
+#include "ir/registered.h"
+
+/// Models that a program registers: the classes of custom models, and what stands for parts of Apple's systems.
+namespace moka::import {
+
+/// What a file says of such a model.
+struct CustomModelSpec {
+  std::string name;  ///< by which it is registered
+  std::string description;
+  std::map<std::string, ir::Constant> parameters;  ///< bytes are tensors of uint8
+  FunctionDescription function;
+};
+
+/// An entry of the process's registry: code or a file.
+struct RegisteredModel {
+  std::function<Result<std::shared_ptr<const ir::Registered>>(CustomModelSpec spec)> make;
+  std::string path;
+};
+
+/// Replaces an entry of the same name.
+void register_model(const std::string& name, RegisteredModel entry);
+/// Whether there was one.
+bool unregister_model(std::string_view name);
+std::shared_ptr<const RegisteredModel> registered_model(std::string_view name);
+std::vector<std::string> registered_model_names();
+
+/// Imports `entry` in the place of `model`, whose description says the inputs and outputs. Errors: unsupported where
+/// the registered file has other inputs or outputs; those of its import.
+Status import_registered(const RegisteredModel& entry, CustomModelSpec spec, const ImportContext& context,
+                         ir::Builder& builder, Features& features);
+/// Imports the model of another file in the place of one that `outer` describes. `what` names it in errors.
+Status import_other(const format::ModelFile& file, const FunctionDescription& outer, const std::string& what,
+                    const ImportContext& context, ir::Builder& builder, Features& features);
+
+/// The folders in which linked models may lie. None unless set.
+void set_linked_folders(std::vector<std::string> folders);
+std::vector<std::string> linked_folders();
+
+}  // namespace moka::import

@@ -283,6 +283,12 @@ MOKA_API moka_status moka_features_get_sequence(const moka_features* features, c
 MOKA_API moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
                                         moka_state* state);
 
+/* Records what the process does with models until moka_trace_stop, for Perfetto (docs/seeing.md). One at a time. "%p"
+ * in `path` stands for the number of the process. MOKA_IO, MOKA_INVALID_ARGUMENT (a trace is being written). */
+MOKA_API moka_status moka_trace_start(const char* path);
+/* Does nothing where no trace is written. MOKA_IO: not everything could be written. */
+MOKA_API moka_status moka_trace_stop(void);
+
 /* The mutable buffers of a stateful model, filled with zeros. The model must outlive it. */
 MOKA_API moka_status moka_state_new(const moka_model* model, moka_state** state);
 MOKA_API void moka_state_free(moka_state* state);

@@ -23,8 +23,10 @@ from ._moka import (
     OutOfBudgetError,
     PlannedOperation,
     State,
+    TraceSummary,
     UnsupportedError,
     __version__,
+    summarize_trace,
 )
 from ._custom import (
     check_layers,
@@ -42,6 +44,8 @@ from ._custom import (
 )
 from ._description import ModelDescription
 from ._model import Intermediate, Model, ModelAsset, compile_model
+from ._trace import span as trace_span
+from ._trace import trace
 
 __all__ = [
     "ComputePlan",
@@ -63,6 +67,7 @@ __all__ = [
     "OutOfBudgetError",
     "PlannedOperation",
     "State",
+    "TraceSummary",
     "UnsupportedError",
     "__version__",
     "check_layers",
@@ -75,6 +80,9 @@ __all__ = [
     "registered_models",
     "registered_operations",
     "set_linked_model_folders",
+    "summarize_trace",
+    "trace",
+    "trace_span",
     "unregister_layer",
     "unregister_model",
     "unregister_operation",

@@ -24,5 +24,6 @@ void bind_plan(nanobind::module_& m);
 void bind_structure(nanobind::module_& m);
 void bind_model(nanobind::module_& m);
 void bind_custom(nanobind::module_& m);
+void bind_trace(nanobind::module_& m);
 
 }  // namespace moka::python

@@ -22,6 +22,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_structure(m);
   moka::python::bind_model(m);
   moka::python::bind_custom(m);
+  moka::python::bind_trace(m);
   m.def(
       "compile_model",
       [](const std::string& path, const std::string& destination) { moka::compile_model(path, destination); },

@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 
+#include "api/internal.h"
 #include "base/error.h"
 #include "moka/model.h"
 #include "moka/moka.h"
@@ -475,6 +476,17 @@ moka_status moka_model_predict(const moka_model* model, const moka_features* inp
     out.views.clear();
     m.model.predict(in.values, out.values, {state == nullptr ? nullptr : &state->state});
   });
+}
+
+moka_status moka_trace_start(const char* path) {
+  return guarded([&] {
+    const std::string file(need_text(path, "path"));
+    if (auto started = moka::trace::start(file); !started.ok()) moka::api::raise(started.error());
+  });
+}
+
+moka_status moka_trace_stop(void) {
+  return guarded([] { moka::api::unwrap(moka::trace::stop()); });
 }
 
 moka_status moka_state_new(const moka_model* model, moka_state** state) {

@@ -15,6 +15,7 @@ namespace moka {
 namespace {
 
 void compile(const format::ModelFile& file, const std::string& name, const std::string& destination, bool espresso) {
+  const trace::Span span(trace::Lane::activity, [&] { return trace::label(cat("compile ", name), "compile"); });
   api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, espresso)), destination));
 }
 

@@ -290,8 +290,24 @@ Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, ru
   return static_cast<void*>(to);
 }
 
+namespace {
+
+/// Why an input is not used where it lies.
+std::string conversion(const FeatureValue& value, const ir::TensorView& to) {
+  if (const auto* a = std::get_if<MultiArray>(&value)) {
+    const bool is_type = to_ir(a->type()) != to.dtype;
+    return cat(is_type ? cat(to_string(a->type()), " to ", ir::to_string(to.dtype)) : std::string(),
+               is_type && !a->is_contiguous() ? ", " : "", a->is_contiguous() ? "" : "its strides are not row-major");
+  }
+  if (std::holds_alternative<Image>(value)) return cat("pixels to planes of ", ir::to_string(to.dtype));
+  return "a sequence to a tensor";
+}
+
+}  // namespace
+
 Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
                          runtime::Model::Session& s, size_t index) {
+  const DataCopy copy;
   if (const auto* d = std::get_if<Dictionary>(&value)) {
     ir::Dict& to = s.dict_staging[index];
     to.string_keys = f.string_keys;
@@ -333,6 +349,8 @@ Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, cons
     else
       planes(f, *image, [&to](int64_t i, float v) { ir::store_f64(to, i, static_cast<double>(v)); });
   }
+  if (copy.is_recorded() && !is_number(value))
+    copy.record(f.name, "convert", MOKA_TRY(ir::storage_bytes(to.dtype, to.shape)), conversion(value, to));
   return static_cast<void*>(data);
 }
 

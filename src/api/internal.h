@@ -14,6 +14,7 @@
 #include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/model.h"
+#include "trace/trace.h"
 
 /// Between the public types and the library's own.
 namespace moka::api {
@@ -170,6 +171,31 @@ class Variants {
   std::vector<std::shared_ptr<Variant>> all_;  ///< last used last
 };
 
+/// For traces: that values moved between the caller's memory and the session's, and why.
+class DataCopy {
+ public:
+  DataCopy() : start_(trace::is_on() ? trace::now() : -1) {}
+  bool is_recorded() const { return start_ >= 0; }
+  /// It ends now. `kind`: "convert" or "copy".
+  void record(std::string_view name, std::string_view kind, size_t bytes, std::string_view reason) const {
+    trace::slice(trace::Lane::data, trace::label(name, kind, {{"bytes", bytes}, {"reason", reason}}), start_,
+                 trace::now());
+  }
+
+ private:
+  int64_t start_;
+};
+
+/// A load as a trace shows it: on lanes of its own, which are the model's from then on.
+class TracedLoad {
+ public:
+  TracedLoad(const std::string& path, const ModelConfiguration& configuration);
+
+ private:
+  trace::Use use_;
+  trace::Span span_;
+};
+
 using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
 /// `times`: seconds and runs of each step, nullptr when not measured.
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
@@ -213,6 +239,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   api::KernelCache kernel_cache;
   api::PackedWeights packed_weights;
   std::vector<std::string> device_remarks;
+  mutable std::atomic<trace::ModelId> trace_model{0};
   bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
   mutable api::Variants variants;
 
@@ -222,6 +249,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   static std::shared_ptr<const Impl> from_file(
       const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration);
+  /// Whose lanes predictions are on in traces.
+  trace::ModelId traced() const;
   /// The one for inputs with these leading dimensions and these outputs.
   Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
                                                           const std::vector<std::string>& outputs) const;

@@ -55,92 +55,98 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   api::check_processors(configuration.processors);
   kernel::place_workers(configuration.processors);
   auto impl = std::make_shared<Impl>();
+  impl->trace_model = trace::current_model();
   auto start = Clock::now();
-  import::ImportedModel m = api::unwrap(source->import({budget}));
-  times.import = seconds_since(start);
-  impl->source = std::move(source);
-  impl->sequences_only = m.sequences;
-  impl->configuration = configuration;
-  impl->description = api::to_public(m.description);
-  runtime::CompileOptions options;
-  options.function_name = configuration.function_name;
-  options.optimize = configuration.optimize;
-  options.exact_precision = configuration.precision == Precision::exact;
-  options.loop_limit = configuration.loop_limit;
-  api::Devices devices = api::unwrap(api::devices_for(configuration));
-  options.plan.devices = devices.list;
-  if (!devices.pins.empty())
-    options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
-  options.plan.strict = configuration.strict;
-  options.plan.threads = configuration.threads > 0          ? configuration.threads
-                         : configuration.processors.empty() ? processors()
-                                                            : static_cast<int>(configuration.processors.size());
-  const api::ModelRates rates = api::rates_for(configuration, options.plan.devices, options.plan.threads);
-  options.plan.rates = rates.rates;
-  if (!rates.remark.empty()) {
-    api::warn(rates.remark);
-    devices.remarks.push_back(rates.remark);
-  }
-  options.plan.reuse_buffers = configuration.reuse_buffers;
-  options.plan.cached_shapes = configuration.cached_shapes;
-  options.plan.kept = std::make_shared<plan::KeptPlans>();
-  options.plan.kept->limit = configuration.idle_memory;
-  options.plan.budget = std::move(budget);
-  options.packed = impl->source->packed;
-  options.idle_memory = configuration.idle_memory;
-  impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
-  options.plan.choices = impl->kernel_cache.choices;
-  impl->packed_weights = api::unwrap(
-      api::packed_weights_for(configuration, impl->source->path, options.plan.devices, options.plan.threads));
-  options.cache = impl->packed_weights.cache;
-  start = Clock::now();
-  impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
-  if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
-  api::unwrap(devices.pins.check(impl->model->ir()));
-  impl->device_remarks = devices.pins.idle(impl->model->ir());
-  std::move(devices.remarks.begin(), devices.remarks.end(), std::back_inserter(impl->device_remarks));
-  impl->compile_options = std::move(options);
-  times.passes = seconds_since(start);
-  const import::FunctionDescription& f = impl->model->function();
-  for (const auto& g : impl->description.functions)
-    if (g.name == f.name) impl->function = g;
-
-  start = Clock::now();
-  std::vector<ir::Type> types;
-  bool concrete = !impl->sequences_only, flexible = false, chosen = false;
-  for (const auto& v : impl->model->ir().body().inputs()) {
-    const import::FeatureDescription& x = feature_of(f, *v);
-    auto t = api::default_type(x, v->type);
-    concrete &= t.ok() && (t->is_concrete() || t->is_state());
-    flexible |= v->type.is_tensor() && !v->type.is_concrete();
-    chosen |= api::chooses_default(x);
-    if (t.ok()) types.push_back(*t);
-  }
-  // Default sizes that the model states must fit each other; Core ML refuses the model otherwise. Lowest sizes are only
-  // what converters write when no default was chosen. They may contradict each other while the sizes of real inputs
-  // fit.
-  if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
-    auto planned = impl->model->plan(types);
-    if (!planned.ok()) {
-      const ErrorCode code = planned.error().code();
-      const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
-      Error error = blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
-      if (!flexible) api::raise(error);
-      if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
-    }
-    api::unwrap(impl->kernel_cache.save());
-    impl->packed_weights.save();
-  }
-  impl->packed_weights.tell();
-  const plan::ConstantPool& pool = *impl->model->plan_options().constants;
-  times.pack = pool.prepare_seconds();
-  times.packed_bytes = pool.packed_bytes();
-  if (pool.cache() != nullptr) times.cached_bytes = pool.cache()->found_bytes();
-  times.plan = seconds_since(start) - times.pack;
-  times.total = times.open + times.import + times.passes + times.plan + times.pack;
-  impl->times = times;
-  return impl;
+  import::ImportedModel m = [&] { const trace::Span span(trace::Lane::activity, "import");
+  return api::unwrap(source->import({budget}));
 }
+();
+times.import = seconds_since(start);
+impl->source = std::move(source);
+impl->sequences_only = m.sequences;
+impl->configuration = configuration;
+impl->description = api::to_public(m.description);
+runtime::CompileOptions options;
+options.function_name = configuration.function_name;
+options.optimize = configuration.optimize;
+options.exact_precision = configuration.precision == Precision::exact;
+options.loop_limit = configuration.loop_limit;
+api::Devices devices = api::unwrap(api::devices_for(configuration));
+options.plan.devices = devices.list;
+if (!devices.pins.empty()) options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
+options.plan.strict = configuration.strict;
+options.plan.threads = configuration.threads > 0          ? configuration.threads
+                       : configuration.processors.empty() ? processors()
+                                                          : static_cast<int>(configuration.processors.size());
+const api::ModelRates rates = api::rates_for(configuration, options.plan.devices, options.plan.threads);
+options.plan.rates = rates.rates;
+if (!rates.remark.empty()) {
+  api::warn(rates.remark);
+  devices.remarks.push_back(rates.remark);
+}
+options.plan.reuse_buffers = configuration.reuse_buffers;
+options.plan.cached_shapes = configuration.cached_shapes;
+options.plan.kept = std::make_shared<plan::KeptPlans>();
+options.plan.kept->limit = configuration.idle_memory;
+options.plan.budget = std::move(budget);
+options.packed = impl->source->packed;
+options.idle_memory = configuration.idle_memory;
+impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
+options.plan.choices = impl->kernel_cache.choices;
+impl->packed_weights =
+    api::unwrap(api::packed_weights_for(configuration, impl->source->path, options.plan.devices, options.plan.threads));
+options.cache = impl->packed_weights.cache;
+start = Clock::now();
+{
+  const trace::Span span(trace::Lane::activity, "passes");
+  impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
+}
+if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
+api::unwrap(devices.pins.check(impl->model->ir()));
+impl->device_remarks = devices.pins.idle(impl->model->ir());
+std::move(devices.remarks.begin(), devices.remarks.end(), std::back_inserter(impl->device_remarks));
+impl->compile_options = std::move(options);
+times.passes = seconds_since(start);
+const import::FunctionDescription& f = impl->model->function();
+for (const auto& g : impl->description.functions)
+  if (g.name == f.name) impl->function = g;
+
+start = Clock::now();
+std::vector<ir::Type> types;
+bool concrete = !impl->sequences_only, flexible = false, chosen = false;
+for (const auto& v : impl->model->ir().body().inputs()) {
+  const import::FeatureDescription& x = feature_of(f, *v);
+  auto t = api::default_type(x, v->type);
+  concrete &= t.ok() && (t->is_concrete() || t->is_state());
+  flexible |= v->type.is_tensor() && !v->type.is_concrete();
+  chosen |= api::chooses_default(x);
+  if (t.ok()) types.push_back(*t);
+}
+// Default sizes that the model states must fit each other; Core ML refuses the model otherwise. Lowest sizes are only
+// what converters write when no default was chosen. They may contradict each other while the sizes of real inputs
+// fit.
+if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
+  auto planned = impl->model->plan(types);
+  if (!planned.ok()) {
+    const ErrorCode code = planned.error().code();
+    const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
+    Error error = blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
+    if (!flexible) api::raise(error);
+    if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
+  }
+  api::unwrap(impl->kernel_cache.save());
+  impl->packed_weights.save();
+}
+impl->packed_weights.tell();
+const plan::ConstantPool& pool = *impl->model->plan_options().constants;
+times.pack = pool.prepare_seconds();
+times.packed_bytes = pool.packed_bytes();
+if (pool.cache() != nullptr) times.cached_bytes = pool.cache()->found_bytes();
+times.plan = seconds_since(start) - times.pack;
+times.total = times.open + times.import + times.passes + times.plan + times.pack;
+impl->times = times;
+return impl;
+}  // namespace moka
 
 namespace {
 
@@ -160,11 +166,15 @@ std::map<std::string, Bytes> hold(std::map<std::string, std::vector<std::byte>> 
 std::shared_ptr<const Model::Impl> Model::Impl::from_file(
     const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
     const ModelConfiguration& configuration) {
+  const api::TracedLoad traced(path, configuration);
   auto budget = budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
   auto source = std::make_shared<Source>();
-  source->file = api::unwrap(open({budget}));
+  {
+    const trace::Span span(trace::Lane::activity, "open");
+    source->file = api::unwrap(open({budget}));
+  }
   source->path = path;
   for (const std::string& remark : import::remarks_of(*source->file))
     api::warn(path.empty() ? remark : cat("'", path, "': ", remark));
@@ -194,6 +204,7 @@ Model Model::load(const ModelAssetView& asset, const ModelConfiguration& configu
 
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
                       std::map<std::string, std::vector<std::byte>> weights) {
+  const api::TracedLoad traced({}, configuration);
   auto source = std::make_shared<Impl::Source>();
   source->text = text;
   source->weights = hold(std::move(weights));
@@ -201,6 +212,7 @@ Model Model::from_mil(const std::string& text, const ModelConfiguration& configu
 }
 
 Model Model::configured(const ModelConfiguration& configuration) const {
+  const api::TracedLoad traced(impl_->source->path, configuration);
   return Model(Impl::make(impl_->source, configuration, budget_of(configuration), {}));
 }
 
@@ -236,12 +248,21 @@ class PlacedOutputs {
   PlacedOutputs& operator=(const PlacedOutputs&) = delete;
   ~PlacedOutputs() {
     for (const auto& [i, array] : arrays_) frame_.place_output(i, nullptr);
+    for (size_t i = 0; given_ >> i != 0 && i < kMostGiven; i++)
+      if (is_given(i)) frame_.place_output(i, nullptr);
   }
   void add(size_t i, MultiArray array) {
     if (array.data() == nullptr) return;
     frame_.place_output(i, array.data());
     arrays_.emplace_back(i, std::move(array));
   }
+  /// The caller's own array for the output, which outlives this.
+  void give(size_t i, void* data) {
+    frame_.place_output(i, data);
+    given_ |= uint64_t{1} << i;
+  }
+  bool is_given(size_t i) const { return i < kMostGiven && (given_ >> i & 1) != 0; }
+  static constexpr size_t kMostGiven = 64;
   MultiArray* find(size_t i) {
     for (auto& [of, array] : arrays_)
       if (of == i) return &array;
@@ -251,7 +272,39 @@ class PlacedOutputs {
  private:
   runtime::Frame& frame_;
   std::vector<std::pair<size_t, MultiArray>> arrays_;
+  uint64_t given_ = 0;  ///< bit i: output i
 };
+
+std::pair<const std::byte*, const std::byte*> extent(const MultiArray& a) {
+  const auto* first = static_cast<const std::byte*>(a.data());
+  return {first, first + static_cast<size_t>(a.count()) * size_of(a.type())};
+}
+
+/// Whether writing to `array` before the prediction has ended changes what it reads, or another output.
+bool overlaps(const MultiArray& array, const Features& inputs, const Features& outputs) {
+  const auto [first, last] = extent(array);
+  for (const Features* some : {&inputs, &outputs})
+    for (const auto& [name, value] : *some)
+      if (const auto* other = std::get_if<MultiArray>(&value); other != nullptr && other != &array) {
+        if (!other->is_contiguous()) return true;
+        const auto [from, to] = extent(*other);
+        if (first < to && from < last) return true;
+      }
+  return false;
+}
+
+/// The caller's array for an output, where the output can be computed in it.
+void* room_for(const import::FeatureDescription& f, const ir::TensorView& view, FeatureValue* value,
+               const Features& inputs, const Features& outputs) {
+  auto* array = std::get_if<MultiArray>(value);
+  if (array == nullptr || array->data() == nullptr || !array->is_contiguous() ||
+      f.kind != import::FeatureKind::multi_array || api::to_ir(array->type()) != f.array.dtype ||
+      f.array.dtype != view.dtype || view.shape.rank() == 0)
+    return nullptr;
+  const auto dims = view.shape.dims();
+  if (!std::equal(dims.begin(), dims.end(), array->shape().begin(), array->shape().end())) return nullptr;
+  return overlaps(*array, inputs, outputs) ? nullptr : array->data();
+}
 
 }  // namespace
 
@@ -349,9 +402,17 @@ void tell(const std::vector<std::string>& remarks, const PredictionOptions& opti
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran, bool observed) const {
   kernel::place_workers(configuration.processors);
+  const bool is_recorded = trace::is_on();
+  const trace::Use use(is_recorded ? traced() : 0);
+  const trace::Span span(trace::Lane::activity, "predict");
+  const trace::Counted counted(trace::Counter::predictions);
   const import::FunctionDescription& f = model->function();
   thread_local std::vector<ir::Type> types;
-  const Chosen chosen = MOKA_TRY(choose(inputs, options.outputs, types));
+  const auto checked = [&]() -> Result<Chosen> {
+    const trace::Span checking(trace::Lane::activity, "check inputs");
+    return choose(inputs, options.outputs, types);
+  };
+  const Chosen chosen = MOKA_TRY(checked());
   const std::shared_ptr<const runtime::Model>& runs = chosen.model;
   const auto& wanted = runs->function().outputs;
   auto body_inputs = runs->ir().body().inputs();
@@ -391,6 +452,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       session->frame->set_input(i, data);
     }
     session->context.trace = trace;
+    session->context.is_recorded = is_recorded;
     if (ran != nullptr) *ran = {runs, session->plan};
     auto returned = [&](size_t i, ir::TensorView view) {
       if (chosen.rank5) view.shape = api::output_shape(wanted[i], view.shape);
@@ -399,12 +461,18 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     PlacedOutputs placed(*session->frame);
     for (size_t i = 0; i < wanted.size(); i++) {
       const ir::TensorView* view = session->frame->placeable_output(i);
-      if (view == nullptr || has_value(outputs.find(wanted[i].name))) continue;
+      if (view == nullptr) continue;
+      if (FeatureValue* given = outputs.find(wanted[i].name); has_value(given)) {
+        if (i < PlacedOutputs::kMostGiven)
+          if (void* data = room_for(wanted[i], returned(i, *view), given, inputs, outputs)) placed.give(i, data);
+        continue;
+      }
       placed.add(i, MOKA_TRY(api::new_output(wanted[i], returned(i, *view))));
     }
     if (Status ran_through = runs->run(*session); !ran_through.ok())
       return blamed(std::move(ran_through).error(), ErrorCode::data);
     for (size_t i = 0; i < wanted.size(); i++) {
+      if (placed.is_given(i)) continue;
       if (MultiArray* array = placed.find(i)) {
         outputs[wanted[i].name] = std::move(*array);
         continue;

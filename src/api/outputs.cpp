@@ -185,14 +185,28 @@ Status store_output(const FeatureDescription& f, const ir::Type& type, const ir:
     return fail(ErrorCode::malformed, "output '", f.name, "': described as ", to_public(f).formatted_type(),
                 ", the model computes ", type);
   };
+  const DataCopy copy;
+  const auto record = [&](std::string_view kind, const std::string& reason) {
+    if (const auto bytes = ir::storage_bytes(view.dtype, view.shape); bytes.ok())
+      copy.record(f.name, kind, *bytes, reason);
+  };
   switch (f.kind) {
     case FeatureKind::multi_array:
-    case FeatureKind::state:
+    case FeatureKind::state: {
       if (!type.is_tensor()) return wrong();
-      return store_array(f, view, value);
+      MOKA_TRY(store_array(f, view, value));
+      if (!copy.is_recorded()) return {};
+      if (view.dtype != f.array.dtype)
+        record("convert", cat(ir::to_string(view.dtype), " to ", ir::to_string(f.array.dtype)));
+      else
+        record("copy", "it is not computed in memory of its own");
+      return {};
+    }
     case FeatureKind::image:
       if (!type.is_tensor() || type.dtype() == ir::DType::string) return wrong();
-      return store_image(f, view, value);
+      MOKA_TRY(store_image(f, view, value));
+      if (copy.is_recorded()) record("convert", cat("planes of ", ir::to_string(view.dtype), " to pixels"));
+      return {};
     case FeatureKind::int64:
       if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();
       value = ir::load_i64(view, 0);

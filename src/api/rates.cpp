@@ -97,6 +97,7 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
   bool is_new = false;
   for (const kernel::Device* d : units) {
     if (file.find(*d) != nullptr) continue;
+    const trace::Span span(trace::Lane::activity, "measure rates");
     if (Status s = file.measure(*d); !s.ok()) {
       out.remark = s.error().to_string();
       return out;

@@ -191,8 +191,10 @@ Result<void*> bind(const FeatureDescription& f, const ir::Type& type, const Feat
   if (part.is_contiguous() && api::to_ir(part.type()) == type.dtype() &&
       reinterpret_cast<uintptr_t>(part.data()) % 8 == 0)
     return part.data();
+  const api::DataCopy copy;
   s.staging[index].resize(bytes);
   api::copy_array(part, ir::TensorView{type.dtype(), type.shape(), s.staging[index].data()});
+  if (copy.is_recorded()) copy.record(f.name, "convert", bytes, "rows of a column to a tile");
   return static_cast<void*>(s.staging[index].data());
 }
 
@@ -262,12 +264,16 @@ class Tiles {
     const int64_t first = first_row(i), from = std::min(first, rows_ - tile_);
     auto session = MOKA_TRY(model_.acquire(types_));
     const auto compute = [&]() -> Status {
+      session->context.is_recorded = trace::is_on();
       for (size_t k = 0; k < inputs_.size(); k++)
         session->frame->set_input(
             k, inputs_[k].column == nullptr
                    ? MOKA_TRY(api::bind_default(*inputs_[k].feature, types_[k], *session, k))
                    : MOKA_TRY(bind(*inputs_[k].feature, types_[k], *inputs_[k].column, from, *session, k)));
       MOKA_TRY(model_.run(*session));
+      const trace::Span span(trace::Lane::data, [] {
+        return trace::label("rows", "copy", {{"reason", "outputs of a tile of rows into their columns"}});
+      });
       for (size_t k = 0; k < outputs.size(); k++) copy_rows(session->frame->output(k), first - from, first, outputs[k]);
       return {};
     };
@@ -316,6 +322,9 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::rows_model() const {
 }
 
 Features Model::predict_rows(const Features& columns) const {
+  const trace::ModelId traced = trace::is_on() ? impl_->traced() : 0;
+  const trace::Use use(traced);
+  const trace::Span span(trace::Lane::activity, "predict rows");
   const import::FunctionDescription& f = impl_->model->function();
   const int64_t rows = api::unwrap(count_rows(columns));
   for (const auto& [name, column] : columns)
@@ -330,8 +339,10 @@ Features Model::predict_rows(const Features& columns) const {
       std::vector<FeatureValue> outputs = std::move(made).value();
       std::vector<Status> results(static_cast<size_t>(tiles.count()));
       kernel::place_workers(impl_->configuration.processors);
-      kernel::parallel_for(threads, tiles.count(),
-                           [&](int64_t i, int) { results[static_cast<size_t>(i)] = tiles.run(i, outputs); });
+      kernel::parallel_for(threads, tiles.count(), [&](int64_t i, int) {
+        const trace::Use of(traced);
+        results[static_cast<size_t>(i)] = tiles.run(i, outputs);
+      });
       const auto failed = std::find_if(results.begin(), results.end(), [](const Status& s) { return !s.ok(); });
       if (failed == results.end()) {
         for (size_t i = 0; i < outputs.size(); i++) out[f.outputs[i].name] = std::move(outputs[i]);

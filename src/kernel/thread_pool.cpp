@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/processors.h"
+#include "trace/trace.h"
 
 namespace moka::kernel {
 
@@ -203,12 +204,14 @@ PoolWorkers::PoolWorkers(int threads) {
   caller.update();
   count_ = Pool::get().acquire(std::min(threads, kMostThreads), workers_.data());
   for (int i = 0; i < count_; i++) workers_[static_cast<size_t>(i)]->place(caller, i + 1, threads);
+  if (trace::is_on()) trace::counter(trace::Counter::threads, threads_in_use.load(std::memory_order_relaxed));
 }
 
 PoolWorkers::~PoolWorkers() {
   if (started_)
     for (int i = 0; i < count_; i++) workers_[static_cast<size_t>(i)]->finish();
   Pool::get().release(workers_.data(), count_);
+  if (trace::is_on()) trace::counter(trace::Counter::threads, threads_in_use.load(std::memory_order_relaxed));
 }
 
 void PoolWorkers::start(const FunctionRef<void(int)>& f) {

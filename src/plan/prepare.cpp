@@ -9,6 +9,7 @@
 #include "kernel/fault.h"
 #include "kernel/memory.h"
 #include "kernel/parallel.h"
+#include "trace/trace.h"
 
 namespace moka::plan {
 
@@ -96,6 +97,9 @@ Status prepare(Preparation& p, const PlanOptions& options, FileReader& reader) {
 
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options) {
   if (all.empty()) return {};
+  const trace::Span span(trace::Lane::activity, [&] {
+    return trace::label("prepare kernels", "prepare kernels", {{"operations", all.size()}});
+  });
   const auto start = std::chrono::steady_clock::now();
   std::vector<Status> results(all.size());
   FileReader reader;

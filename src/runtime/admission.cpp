@@ -13,6 +13,8 @@ void Turns::take(const void* model) {
     free_--;
     return;
   }
+  const trace::Span span(trace::Lane::activity, "wait for a turn");
+  const trace::Counted waits(trace::Counter::queue);
   Waiting self;
   waiting_[model].push_back(&self);
   self.called.wait(lock, [&] { return self.is_called; });

@@ -1,7 +1,6 @@
 #include "runtime/frame.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 
@@ -223,41 +222,51 @@ Status Frame::run_steps() {
 
 Status Frame::run_step(size_t s) {
   const Step& step = plan_->steps[s];
+  if (step.region >= 0 && (step.kind == Step::Kind::run || step.kind == Step::Kind::convert)) return {};
+  return context_.is_timed() ? run_timed(s) : compute(s);
+}
+
+Status Frame::run_timed(size_t s) {
+  const int64_t start = trace::now();
+  if (context_.is_recorded) record_begin(s, start);
+  Status status = compute(s);
+  const int64_t end = trace::now();
+  if (context_.is_recorded) record_end(s, start, end);
+  if (status.ok() && context_.trace != nullptr)
+    context_.trace->step(*plan_, plan_->steps[s], static_cast<double>(end - start) * 1e-9, steps_[s].out);
+  return status;
+}
+
+Status Frame::compute(size_t s) {
+  const Step& step = plan_->steps[s];
   StepData& data = steps_[s];
   const auto region = static_cast<size_t>(step.region);
-  if (step.region >= 0 && (step.kind == Step::Kind::run || step.kind == Step::Kind::convert)) return {};
-  std::chrono::steady_clock::time_point start;
-  if (context_.trace != nullptr) start = std::chrono::steady_clock::now();
-  Status status;
   switch (step.kind) {
-    case Step::Kind::run: status = run_kernel(step, data); break;
+    case Step::Kind::run: return run_kernel(step, data);
     case Step::Kind::placed: break;
     case Step::Kind::convert: {
       const Place& from = plan_->places[static_cast<size_t>(step.in[0])];
       const Place& to = plan_->places[static_cast<size_t>(step.out[0])];
-      if (from.layout == to.layout) {
+      if (from.layout == to.layout)
         copy_value(to.type, data.in[0], data.out[0]);
-        break;
-      }
-      launch_conversion(data.in[0], from.layout, data.out[0], to.layout, step.threads);
+      else
+        launch_conversion(data.in[0], from.layout, data.out[0], to.layout, step.threads);
       break;
     }
-    case Step::Kind::cond: status = run_cond(step, data); break;
-    case Step::Kind::loop: status = run_loop(step, data); break;
+    case Step::Kind::cond: return run_cond(step, data);
+    case Step::Kind::loop: return run_loop(step, data);
     case Step::Kind::transfer: run_transfer(step, data); break;
-    case Step::Kind::submit:
-      status = named(submissions_[region]->submit(), *step.device);
+    case Step::Kind::submit: {
+      Status status = named(submissions_[region]->submit(), *step.device);
       running_[region] = status.ok();
-      break;
-    case Step::Kind::wait:
-      status = named(submissions_[region]->wait(), *step.device);
+      return status;
+    }
+    case Step::Kind::wait: {
+      Status status = named(submissions_[region]->wait(), *step.device);
       running_[region] = false;
-      break;
+      return status;
+    }
   }
-  if (!status.ok()) return status;
-  if (context_.trace != nullptr)
-    context_.trace->step(*plan_, step, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-                         data.out);
   return {};
 }
 
@@ -298,6 +307,7 @@ Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<i
   const plan::PlanOptions& options = *context_.options;
   bool loop_body = step.kind == Step::Kind::loop && block == 1;
   auto plan = MOKA_TRY(step.blocks[block]->get(types, options, [&] {
+    const trace::Span span(trace::Lane::activity, "plan");
     return plan::plan_block(*step.op->block(block), types, plan_.get(), options, loop_body);
   }));
   return child(plan);
@@ -423,8 +433,10 @@ Status Frame::run_pending() {
         return locate(std::move(bytes).error(), step);
     }
   }
-  auto plan =
-      MOKA_TRY(plan_->continuations->get(types, options, [&] { return plan::plan_rest(*plan_, types, options); }));
+  auto plan = MOKA_TRY(plan_->continuations->get(types, options, [&] {
+    const trace::Span span(trace::Lane::activity, "plan");
+    return plan::plan_rest(*plan_, types, options);
+  }));
   Frame* next = MOKA_TRY(child(plan));
   for (size_t i = 0; i < results.size(); i++) next->set_input(i, results[i]);
   MOKA_TRY(next->run());

@@ -7,6 +7,7 @@
 #include "ir/evaluate.h"
 #include "kernel/memory.h"
 #include "plan/plan.h"
+#include "trace/trace.h"
 
 namespace moka::runtime {
 
@@ -29,6 +30,11 @@ struct ExecContext {
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before it is an error
   ir::RandomSource random;
   TraceSink* trace = nullptr;
+  bool is_recorded = false;  ///< in the trace that is being written
+  bool is_timed() const { return trace != nullptr || is_recorded; }
+  const kernel::Device* stretch = nullptr;  ///< recorded: whose steps run now, outside of blocks
+  int depth = 0;                            ///< recorded: of blocks
+  int64_t region_end = 0;                   ///< recorded: of the last region that was waited for
   std::vector<std::pair<const kernel::Device*, std::unique_ptr<kernel::Queue>>> queues;
 };
 
@@ -97,6 +103,14 @@ class Frame {
   void* object_data(const ir::Type& type, Object& object);
   Status run_steps();
   Status run_step(size_t s);
+  Status run_timed(size_t s);
+  Status compute(size_t s);
+  /// For the trace that is being written (frame_trace.cpp).
+  void record_begin(size_t s, int64_t at);
+  void record_end(size_t s, int64_t from, int64_t to);
+  void record_region(size_t r, int64_t to);
+  const trace::Label* label_of(size_t s);
+  const trace::Label* region_label(size_t r);
   void run_transfer(const plan::Step& step, StepData& data);
   /// Waits for what an error left running.
   void wait_for_regions();
@@ -135,6 +149,9 @@ class Frame {
   std::vector<bool> placeable_outputs_;      ///< of several that have the same memory the first
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<Loose> loose_;
+  std::vector<const trace::Label*> labels_;  ///< by step; made when it is first recorded
+  std::vector<const trace::Label*> region_labels_;
+  std::vector<int64_t> submitted_;  ///< recorded: when each region was
   std::vector<ir::Type> key_;
   Frame* last_ = this;
 };

@@ -121,7 +121,10 @@ const Model::Setting& Model::setting(uint32_t without, bool observed) const {
 }
 
 Result<std::shared_ptr<const plan::Plan>> Model::plan_for(const Setting& s, const std::vector<ir::Type>& inputs) const {
-  return s.plans.get(inputs, s.options, [&] { return plan::plan_block(ir_->body(), inputs, nullptr, s.options); });
+  return s.plans.get(inputs, s.options, [&] {
+    const trace::Span span(trace::Lane::activity, "plan");
+    return plan::plan_block(ir_->body(), inputs, nullptr, s.options);
+  });
 }
 
 bool Model::is_fault(const Error& error) const {
@@ -221,7 +224,10 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
     // A prediction within another one cannot wait for it.
     if (on_devices && !runs_here) admission.wait_for_turn();
     const uint64_t ended = DeviceSessions::shared().count_ended();
-    auto frame = Frame::make(plan, nullptr, s->context);
+    auto frame = [&] {
+      const trace::Span span(trace::Lane::activity, "make session");
+      return Frame::make(plan, nullptr, s->context);
+    }();
     if (frame.ok()) {
       s->frame = std::move(frame).value();
       if (on_devices) DeviceSessions::shared().started();
@@ -277,12 +283,21 @@ Result<std::unique_ptr<Session>> Model::acquire_instead(std::unique_ptr<Session>
 }
 
 Status Model::run(Session& session) const {
+  const auto run_frame = [&session]() -> Status {
+    ExecContext& context = session.context;
+    context.stretch = nullptr;
+    context.depth = 0;
+    Status status = session.frame->run();
+    if (context.stretch != nullptr) trace::end(trace::Lane::compute, trace::now());
+    context.stretch = nullptr;
+    return status;
+  };
   const bool waits = !session.devices.empty() && !runs_here;
-  if (!waits) return session.frame->run();
+  if (!waits) return run_frame();
   runs_here = true;
   // All models list devices in the same order, so two that wait for each other's device cannot deadlock.
   for (const kernel::Device* d : session.devices) Turns::of(*d).take(this);
-  Status status = session.frame->run();
+  Status status = run_frame();
   for (const kernel::Device* d : session.devices) Turns::of(*d).give_back();
   runs_here = false;
   return status;
@@ -298,6 +313,7 @@ void Model::release(std::unique_ptr<Session> session) const {
   const bool on_devices = !session->devices.empty();
   if (on_devices && DeviceSessions::shared().is_anyone_waiting()) return discard(std::move(session));
   session->context.trace = nullptr;
+  session->context.is_recorded = false;
   session->remarks.clear();
   session->faults.clear();
   sessions_.give_back(std::move(session));

@@ -44,6 +44,8 @@ std::unique_ptr<Session> SessionPool::take(const plan::Plan& plan) {
       break;
     }
     if (used_here > 0 || used_ < static_cast<size_t>(processors()) || used_bytes_ + needed <= limit_) break;
+    const trace::Span span(trace::Lane::activity, "wait for memory");
+    const trace::Counted waits(trace::Counter::queue);
     released_.wait(lock);
   }
   used_++;

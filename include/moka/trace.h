@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moka/error.h"
+
+namespace moka {
+
+/// Records what this process does with models until it ends: a file for Perfetto (ui.perfetto.dev) and for Chromium's
+/// tracing page. Each model has the lanes Activity, Data and Compute (docs/seeing.md).
+///
+///   {
+///     moka::Trace trace("out.pftrace");
+///     model.predict(inputs);
+///   }
+///
+/// One trace at a time. MOKA_TRACE=out.pftrace in the environment traces a whole program.
+class MOKA_EXPORT Trace {
+ public:
+  /// "%p" in `path` stands for the number of the process. Throws io, invalid_argument (a trace is being written).
+  explicit Trace(const std::string& path);
+  Trace(Trace&&) noexcept;
+  Trace& operator=(Trace&&) = delete;
+  ~Trace();
+  /// Ends it now, with all predictions that ended before. Throws io: not everything could be written.
+  void stop();
+  /// The file: another one than `path` where another process traces to that one.
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool is_open_ = true;
+};
+
+/// Something of the program's own on the lane Data of the process, from here to its end, for example reading a picture.
+/// Costs a branch while no trace is written.
+class MOKA_EXPORT TraceSpan {
+ public:
+  /// `bytes`: how much was moved, 0 where that means nothing. `reason`: why it was necessary.
+  explicit TraceSpan(std::string_view name, int64_t bytes = 0, std::string_view reason = {});
+  ~TraceSpan();
+  TraceSpan(const TraceSpan&) = delete;
+
+ private:
+  bool is_on_;
+};
+
+/// Slices of a trace that have all of these in common.
+struct TraceGroup {
+  std::string lane;     ///< "Activity", "Data" or "Compute"
+  std::string model;    ///< its track's name; empty: the process
+  std::string process;  ///< its name and number
+  std::string name;     ///< "predict"; the operation's; the feature's
+  std::string kind;     ///< "predict"; the operation's type; "convert", "copy", "upload", "stretch", "region"
+  std::string device, kernel, reason;
+  int64_t count = 0;
+  double total = 0, minimum = 0, maximum = 0;  ///< seconds
+  int64_t bytes = 0;                           ///< of all
+  double average() const { return count > 0 ? total / static_cast<double>(count) : 0; }
+};
+
+struct TraceCounter {
+  std::string name, process;
+  bool is_bytes = false;
+  int64_t samples = 0;
+  double minimum = 0, mean = 0, maximum = 0;  ///< mean: over the samples
+};
+
+struct TraceSummary {
+  double seconds = 0;              ///< from the first event to the last
+  int64_t unfinished = 0;          ///< slices without an end, which are not in `groups`
+  std::vector<TraceGroup> groups;  ///< by lane, then most time first
+  std::vector<TraceCounter> counters;
+};
+
+/// Reads a trace that Moka wrote, also one that was cut off when its program was killed. Throws not_found, io,
+/// malformed.
+MOKA_EXPORT TraceSummary summarize_trace(const std::string& path);
+
+}  // namespace moka

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "trace/record.h"
+
+namespace moka::trace {
+
+/// Events as packets of a Perfetto trace, all in one sequence. A trace may be followed by another one in the same file.
+class Encoder {
+ public:
+  /// `epoch`: nanoseconds of the trace's clock at zero of the steady clock. `start`: what happened before is left out.
+  Encoder(int64_t start, int64_t epoch);
+  void add(const Event& event, const Log& log);
+  void sample(Counter counter, int64_t at, int64_t value);
+  /// Ends what is open.
+  void finish(int64_t at);
+  /// What was encoded since the last call.
+  std::string take() { return std::exchange(out_, {}); }
+
+ private:
+  struct Open {
+    uint64_t uuid = 0;
+    int depth = 0;
+  };
+  struct Encoded {
+    uint64_t name = 0, kind = 0;
+    std::string annotations;  ///< fields of a TrackEvent
+  };
+  struct Names {
+    std::unordered_map<std::string, uint64_t> ids;
+  };
+
+  uint64_t uuid(std::string_view kind, uint64_t a, uint64_t b = 0, uint64_t c = 0) const;
+  uint64_t process_track();
+  uint64_t model_track(ModelId model);
+  uint64_t lane_track(ModelId model, uint8_t lane, const Log& log, DeviceId device);
+  uint64_t counter_track(Counter counter);
+  uint64_t intern(Names& names, uint32_t field, const std::string& text);
+  const Encoded& encoded(const Label& label);
+  void packet(std::string_view content);
+  void slice_begin(int64_t at, uint64_t track, const Label& label);
+  void slice_end(int64_t at, uint64_t track);
+
+  const int64_t start_, epoch_;
+  const uint32_t sequence_;
+  std::string out_;
+  std::string interned_;  ///< InternedData that the next packet carries
+  std::map<std::pair<ModelId, std::pair<uint32_t, int64_t>>, Open> lanes_;
+  std::map<ModelId, uint64_t> models_;
+  std::map<Counter, uint64_t> counters_;
+  uint64_t process_ = 0;
+  Names names_, kinds_, argument_names_, argument_texts_;
+  std::unordered_map<const Label*, Encoded> labels_;
+};
+
+}  // namespace moka::trace

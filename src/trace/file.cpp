@@ -1,0 +1,220 @@
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "trace/encode.h"
+
+namespace moka::trace {
+
+namespace {
+
+constexpr auto kInterval = std::chrono::milliseconds(50);
+
+/// Nanoseconds from zero of the steady clock to zero of Perfetto's, which counts the time asleep as well.
+int64_t epoch() {
+  const auto read = [](clockid_t id) {
+    timespec t{};
+    clock_gettime(id, &t);
+    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  };
+  return read(CLOCK_BOOTTIME) - read(CLOCK_MONOTONIC);
+}
+
+/// Bytes of the process that are in memory.
+int64_t resident() {
+  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  char text[128] = {};
+  const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (n <= 0) return 0;
+  char* rest = nullptr;
+  std::strtoll(text, &rest, 10);
+  return std::strtoll(rest, nullptr, 10) * sysconf(_SC_PAGESIZE);
+}
+
+/// A trace that is being written, and its thread.
+class File {
+ public:
+  File(int fd, std::string path) : fd_(fd), path_(std::move(path)), encoder_(now(), epoch()) {}
+  ~File() { close(fd_); }
+  void run() {
+    thread_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "moka-trace");
+      std::unique_lock lock(mutex_);
+      while (!stops_) {
+        changed_.wait_for(lock, kInterval);
+        lock.unlock();
+        encoder_.sample(Counter::memory, now(), resident());
+        flush();
+        lock.lock();
+      }
+    });
+  }
+  Status finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+    flush();
+    encoder_.finish(now());
+    write();
+    if (error_ != 0) return fail(ErrorCode::io, "trace '", path_, "': cannot be written: ", std::strerror(error_));
+    return {};
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  void flush() {
+    each_log([this](Log& log) { log.drain([&](const Event& event) { encoder_.add(event, log); }); });
+    write();
+  }
+  void write() {
+    const std::string bytes = encoder_.take();
+    for (size_t done = 0; done < bytes.size() && error_ == 0;) {
+      const ssize_t n = ::write(fd_, bytes.data() + done, bytes.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0)
+        error_ = errno;
+      else
+        done += static_cast<size_t>(n);
+    }
+  }
+
+  const int fd_;
+  const std::string path_;
+  Encoder encoder_;
+  int error_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stops_ = false;
+  std::thread thread_;
+};
+
+struct Running {
+  std::mutex mutex;
+  File* file = nullptr;
+  bool is_prepared = false;
+};
+Running& running() {
+  static auto& one = *new Running;
+  return one;
+}
+
+bool is_asked_for() {
+  const char* path = std::getenv("MOKA_TRACE");
+  return path != nullptr && *path != 0;
+}
+
+std::string with_process(std::string path) {
+  for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
+    path.replace(at, 2, std::to_string(getpid()));
+  return path;
+}
+
+/// "out.pftrace" as "out-123.pftrace".
+std::string beside(const std::string& path) {
+  const size_t slash = path.rfind('/'), dot = path.rfind('.');
+  const size_t at = dot == std::string::npos || (slash != std::string::npos && dot < slash) ? path.size() : dot;
+  return path.substr(0, at) + "-" + std::to_string(getpid()) + path.substr(at);
+}
+
+Result<std::pair<int, std::string>> open_file(std::string path) {
+  for (int attempt = 0;; attempt++) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return fail(ErrorCode::io, "trace '", path, "': cannot be written: ", std::strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK || attempt > 0) {
+      // A pipe cannot be cut, and need not be.
+      if (ftruncate(fd, 0) != 0 && errno != EINVAL) {
+        const int error = errno;
+        close(fd);
+        return fail(ErrorCode::io, "trace '", path, "': cannot be written: ", std::strerror(error));
+      }
+      return std::pair(fd, std::move(path));
+    }
+    close(fd);
+    path = beside(path);
+  }
+}
+
+void prepare_process() {
+  std::atexit([] { (void)stop(); });
+  pthread_atfork(
+      [] {
+        running().mutex.lock();
+        prepare_fork();
+      },
+      [] {
+        resume();
+        running().mutex.unlock();
+      },
+      [] {
+        running().file = nullptr;  // its thread and its end are the parent's
+        forget_all();
+        state.store(is_asked_for() ? kUnknown : kOff);
+        running().mutex.unlock();
+      });
+}
+
+Result<std::string> start_locked(Running& r, const std::string& path) {
+  if (r.file != nullptr)
+    return fail(ErrorCode::invalid_argument, "trace '", path, "': the process already traces to '", r.file->path(),
+                "'");
+  auto opened = MOKA_TRY(open_file(with_process(path)));
+  if (!r.is_prepared) prepare_process();
+  r.is_prepared = true;
+  r.file = new File(opened.first, opened.second);
+  try {
+    r.file->run();
+  } catch (const std::system_error&) {
+    delete std::exchange(r.file, nullptr);
+    return fail(ErrorCode::io, "trace '", path, "': the system refuses a thread");
+  }
+  state.store(kOn);
+  return opened.second;
+}
+
+}  // namespace
+
+bool find_out() {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (state.load() != kUnknown) return state.load() == kOn;
+  state.store(kOff);
+  if (!is_asked_for()) return false;
+  const auto started = start_locked(r, std::getenv("MOKA_TRACE"));
+  if (!started.ok()) std::fprintf(stderr, "moka: MOKA_TRACE: %s\n", started.error().to_string().c_str());
+  return started.ok();
+}
+
+Result<std::string> start(const std::string& path) {
+  const std::lock_guard lock(running().mutex);
+  if (path.empty()) return fail(ErrorCode::invalid_argument, "trace: expected the path of a file, got none");
+  return start_locked(running(), path);
+}
+
+Status stop() {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (state.load() == kUnknown && !is_asked_for()) state.store(kOff);
+  if (r.file == nullptr) return {};
+  state.store(kOff);
+  const std::unique_ptr<File> file(std::exchange(r.file, nullptr));
+  return file->finish();
+}
+
+}  // namespace moka::trace

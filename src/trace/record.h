@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/trace.h"
+
+/// Between the threads that record and the one that writes.
+namespace moka::trace {
+
+struct Label {
+  std::string name, kind;
+  std::vector<std::pair<std::string, std::string>> texts;
+  std::vector<std::pair<std::string, int64_t>> numbers;
+};
+
+struct Event {
+  enum class Kind : uint8_t { begin, end, slice, counter };
+  int64_t from = 0, to = 0;  ///< steady clock; `to` of slices, the value of counters
+  const Label* label = nullptr;
+  ModelId model = 0;
+  DeviceId device = 0;
+  Kind kind = Kind::begin;
+  uint8_t lane = 0;  ///< a Lane or a Counter
+};
+
+/// The events of one thread: written by it, read by the trace's thread. Grows by chunks; where the reader is far
+/// behind, events are dropped and counted.
+class Log {
+ public:
+  Log();
+  ~Log();
+  Log(const Log&) = delete;
+  void push(const Event& event);
+  /// Calls f(event) for each event that was pushed so far, which are gone then. By one thread at a time.
+  template <class F>
+  void drain(F&& f) {
+    for (;;) {
+      const size_t filled = tail_->filled.load(std::memory_order_acquire);
+      while (read_ < filled) f(tail_->events[read_++]);
+      if (read_ < kChunk) return;
+      Chunk* next = tail_->next.load(std::memory_order_acquire);
+      if (next == nullptr) return;
+      delete tail_;
+      tail_ = next;
+      read_ = 0;
+      chunks_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+  int64_t thread = 0;  ///< as the system numbers it
+  std::string name;
+  std::atomic<bool> has_ended{false};
+
+ private:
+  static constexpr size_t kChunk = 1024, kMostChunks = 512;
+  struct Chunk {
+    std::array<Event, kChunk> events;
+    std::atomic<size_t> filled{0};
+    std::atomic<Chunk*> next{nullptr};
+  };
+  Chunk* head_;
+  Chunk* tail_;
+  size_t read_ = 0;
+  std::atomic<size_t> chunks_{1};
+  std::atomic<uint64_t> dropped_{0};
+};
+
+/// Calls f(log) for the log of each thread that has recorded; logs of threads that have ended go after it.
+void each_log(const std::function<void(Log&)>& f);
+std::string model_name(ModelId model);
+std::string device_name(DeviceId device);
+int64_t count_of(Counter counter);
+/// Around a fork: `prepare` before it, `resume` after it in the parent. The child forgets what its parent recorded.
+void prepare_fork();
+void resume();
+void forget_all();
+
+}  // namespace moka::trace

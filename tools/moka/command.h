@@ -22,6 +22,8 @@ Command add_explain(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_tune(CLI::App& parent);
 Command add_rates(CLI::App& parent);
+Command add_report(CLI::App& parent);
+Command add_trace(CLI::App& parent);
 Command add_cache(CLI::App& parent);
 Command add_compile(CLI::App& parent);
 Command add_decompile(CLI::App& parent);

@@ -54,10 +54,10 @@ int run_command(int argc, const char* const* argv, std::string& name) {
   app.set_version_flag("--version", "moka " MOKA_VERSION, "Print the version");
   app.set_help_flag("-h,--help", "Print this help");
   app.get_formatter()->column_width(32);
-  const std::vector<Command> commands{add_inspect(app),   add_predict(app),  add_explain(app),  add_bench(app),
-                                      add_tune(app),      add_rates(app),    add_cache(app),    add_compile(app),
-                                      add_decompile(app), add_generate(app), add_metadata(app), add_version(app),
-                                      add_completion(app)};
+  const std::vector<Command> commands{add_inspect(app),  add_predict(app), add_explain(app),   add_bench(app),
+                                      add_tune(app),     add_rates(app),   add_report(app),    add_trace(app),
+                                      add_cache(app),    add_compile(app), add_decompile(app), add_generate(app),
+                                      add_metadata(app), add_version(app), add_completion(app)};
   app.require_subcommand(0, 1);
 
   if (argc > 1 && argv[1][0] != '-') {

@@ -1,0 +1,144 @@
+#include "moka/trace.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "checks.h"
+#include "command.h"
+#include "io/file.h"
+#include "io/io_error.h"
+#include "io/table.h"
+#include "print.h"
+#include "trace_summary.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> words;
+  std::string out = "moka.pftrace", by = "kind";
+  bool json = false;
+};
+
+/// A folder that is gone at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string path = (fs::temp_directory_path() / "moka-trace-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr)
+      throw io::IoError(fmt::format("{}: a folder cannot be made: {}", path, std::strerror(errno)));
+    path_ = path;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Runs the command with MOKA_TRACE set. Returns what a shell would: its exit code, or 128 and the signal.
+int run_traced(const std::vector<std::string>& words, const std::string& pattern) {
+  std::vector<char*> argv;
+  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw io::IoError(fmt::format("{}: cannot be started: {}", words[0], std::strerror(errno)));
+  if (child == 0) {
+    setenv("MOKA_TRACE", pattern.c_str(), 1);
+    execvp(argv[0], argv.data());
+    const int error = errno;
+    note("trace", fmt::format("{}: cannot be started: {}", words[0], std::strerror(error)));
+    _exit(error == ENOENT ? 127 : 126);
+  }
+  // What interrupts the command lets this one collect its trace.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGQUIT, SIG_IGN);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  signal(SIGINT, SIG_DFL);
+  signal(SIGQUIT, SIG_DFL);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// The traces of all processes one behind the other, which is one trace. Returns their number.
+size_t join(const fs::path& folder, const std::string& out) {
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder)) parts.push_back(entry.path());
+  std::sort(parts.begin(), parts.end());
+  if (parts.empty()) return 0;
+  std::ofstream to(out, std::ios::binary);
+  for (const fs::path& part : parts)
+    if (std::ifstream from(part, std::ios::binary); from.peek() != std::ifstream::traits_type::eof())
+      to << from.rdbuf();
+  to.close();
+  if (!to) throw io::IoError(fmt::format("{}: cannot be written", out));
+  return parts.size();
+}
+
+int trace_command(const Options& options) {
+  const Folder folder;
+  const int code = run_traced(options.words, (folder.path() / "%p.pftrace").string());
+  const size_t processes = join(folder.path(), options.out);
+  if (processes == 0) {
+    if (code != 126 && code != 127)
+      note("trace", fmt::format("{}: no process used Moka, nothing was written", options.words[0]));
+    return code;
+  }
+  std::error_code ignored;
+  note("trace", fmt::format("{}: {} of {}; open it at ui.perfetto.dev, or: moka trace summary {}", options.out,
+                            format_bytes(static_cast<double>(fs::file_size(options.out, ignored))),
+                            plural(static_cast<int64_t>(processes), "process"), options.out));
+  return code;
+}
+
+int trace(const Options& options) {
+  if (options.words.empty())
+    throw UsageError("expected a command to trace or 'summary FILE', got nothing: moka trace -- python predict.py");
+  if (options.words[0] != "summary") return trace_command(options);
+  if (options.words.size() != 2)
+    throw UsageError(fmt::format("summary: expected one trace, got {}",
+                                 plural(static_cast<int64_t>(options.words.size()) - 1, "file")));
+  const TraceSummary summary = summarize_trace(options.words[1]);
+  print(options.json ? rendered(summary_json(summary)) : summary_text(summary, options.by));
+  return 0;
+}
+
+}  // namespace
+
+Command add_trace(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("trace", "Records what a program does with models, for Perfetto");
+  app->add_option("COMMAND", options->words, "A command with its arguments, after --; or: summary FILE")
+      ->option_text(" ");
+  app->add_option("-o,--out", options->out, "Where the trace of the command goes (default moka.pftrace)")
+      ->option_text("FILE");
+  app->add_option("--by", options->by, "What a summary's rows are: kind (default), name, model, device or kernel")
+      ->check(one_of({"kind", "name", "model", "device", "kernel"}))
+      ->option_text("WHAT");
+  app->add_flag("--json", options->json, "The summary in JSON, times in seconds");
+  app->footer(
+      "The exit code is the command's. MOKA_TRACE=FILE in the environment traces a program as well.\n"
+      "Example: moka trace -o out.pftrace -- moka predict Model.mlpackage --input random");
+  return {app, "moka trace -- moka predict Model.mlpackage --input random", [options] { return trace(*options); }};
+}
+
+}  // namespace moka::cli

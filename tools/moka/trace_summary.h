@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "json.h"
+#include "moka/trace.h"
+#include "text.h"
+
+namespace moka::cli {
+
+/// A table for each lane: count, total, minimum, average and maximum. `by`: what a row stands for.
+std::string summary_text(const TraceSummary& summary, std::string_view by);
+/// {"seconds", "unfinished", "groups", "counters"}, as docs/seeing.md says.
+Json summary_json(const TraceSummary& summary);
+
+}  // namespace moka::cli

@@ -25,5 +25,7 @@ void bind_structure(nanobind::module_& m);
 void bind_model(nanobind::module_& m);
 void bind_custom(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
+/// Lets go of registered classes at the end of the interpreter. Before bind_end: what ends first is bound last.
+void bind_forgetting();
 
 }  // namespace moka::python

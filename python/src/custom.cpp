@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "bindings.h"
 #include "interpreter.h"
@@ -18,17 +19,34 @@ namespace moka::python {
 
 namespace {
 
-/// A Python object that any thread may let go of.
+/// A Python object that any thread may let go of, and that ends with the interpreter at the latest: a script's layers
+/// and models refer to each other through Moka, where the garbage collector sees nothing. Used with the interpreter's
+/// lock.
 class Held {
  public:
-  explicit Held(nb::object object) : object_(new nb::object(std::move(object)), release) {}
-  const nb::object& get() const { return *object_; }
+  explicit Held(nb::object object) : object_(new nb::object(std::move(object)), release) {
+    all().insert(object_.get());
+  }
+  const nb::object& get() const {
+    if (!object_->is_valid()) throw Exception(ErrorKind::data, "the interpreter is ending");
+    return *object_;
+  }
+  /// Lets go of all objects.
+  static void drop_all() {
+    std::vector<nb::object> dropped;
+    for (nb::object* object : all()) dropped.push_back(std::move(*object));
+  }
 
  private:
+  static std::set<nb::object*>& all() {
+    static auto& objects = *new std::set<nb::object*>;
+    return objects;
+  }
   static void release(nb::object* object) {
     // After the interpreter's end there is nothing to give back.
     if (!Py_IsInitialized()) return;
     const nb::gil_scoped_acquire locked;
+    all().erase(object);
     delete object;
   }
   std::shared_ptr<nb::object> object_;
@@ -236,9 +254,12 @@ void forget_all() {
     if (kind == Kind::operation) unregister_operation(name);
     if (kind == Kind::model) unregister_model(name);
   }
+  Held::drop_all();
 }
 
 }  // namespace
+
+void bind_forgetting() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(&forget_all)); }
 
 void bind_custom(nb::module_& m) {
   m.def(
@@ -271,7 +292,6 @@ void bind_custom(nb::module_& m) {
   m.def("registered_layers", &registered_layers);
   m.def("registered_operations", &registered_operations);
   m.def("load_plugin", &load_plugin, nb::arg("path"), nb::call_guard<Unlocked>());
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&forget_all));
   m.def("set_check_layers", &set_check_layers, nb::arg("on"));
 }
 

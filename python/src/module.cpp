@@ -13,6 +13,7 @@ using moka::python::Unlocked;
 NB_MODULE(_moka, m) {
   m.doc() = "The compiled part of moka.";
   m.attr("__version__") = MOKA_VERSION;
+  moka::python::bind_forgetting();
   moka::python::bind_end();
   moka::python::bind_warnings();
   moka::python::bind_errors(m);

@@ -301,8 +301,19 @@ def test_the_command_line(tmp_path):
 def test_the_interpreter_ends_quietly(tmp_path):
     path = network(tmp_path / "m.mlmodel", {"x": (2,)}, {"y": (2,)}, "Swish", {"beta": 1.0})
     code = f"import moka; moka.load_plugin({str(EXAMPLES / 'layers.py')!r}); m = moka.Model({path!r}); m.predict({{'x': [1, 2]}})"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (0, "")
+    # A layer of the script itself, which refers to the model through the script's globals.
+    own = f"""
+import moka
+@moka.register_layer("Swish")
+class Own:
+    def __init__(self, parameters): pass
+    def evaluate(self, inputs, outputs): outputs[0][...] = 1
+model = moka.Model({path!r})
+model.predict({{"x": [1, 2]}})
+"""
+    for script in (code, own):
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_checking_finds_changed_inputs(tmp_path, layers):

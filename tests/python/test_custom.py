@@ -336,3 +336,28 @@ def test_checking_finds_changed_inputs(tmp_path, layers):
             model.predict({"x": np.zeros(2, np.float32)})
     finally:
         moka.check_layers(False)
+
+
+def test_a_published_model_with_a_custom_layer(models, layers):
+    """Every layer of the model in float64 numpy."""
+    path = str(models / "custom_and_image_io/NeuralMcNeuralNet.mlmodel")
+    moka.load_plugin(EXAMPLES / "layers.py")
+    picture = rng.integers(0, 256, (256, 256, 3), dtype=np.uint8)
+    got = moka.Model(path).predict({"image": picture})["output"]
+
+    spec = ct.proto.Model_pb2.Model()
+    with open(path, "rb") as file:
+        spec.ParseFromString(file.read())
+    conv, swish, _, dense, _ = spec.neuralNetwork.layers
+
+    def numbers(weight):
+        return np.array(weight.floatValue, np.float64)
+
+    x = np.pad(picture.astype(np.float64).transpose(2, 0, 1), ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))
+    weights = numbers(conv.convolution.weights).reshape(6, 3, 3, 3)
+    h = np.einsum("chwij,ocij->ohw", windows, weights) + numbers(conv.convolution.bias)[:, None, None]
+    h = h / (1 + np.exp(-swish.custom.parameters["beta"].doubleValue * h))
+    h = numbers(dense.innerProduct.weights).reshape(10, 6) @ h.mean((1, 2)) + numbers(dense.innerProduct.bias)
+    expected = np.exp(h - h.max())
+    np.testing.assert_allclose(got, expected / expected.sum(), rtol=1e-4, atol=1e-7)

@@ -198,7 +198,7 @@ def missing(rows):
 def page(data):
     rows, facts = data["rows"], data["machine"]
     versions = ", ".join(f"{package} {version}" for package, version in data["versions"].items())
-    times = times_table(rows)
+    times = times_table(rows) or "Not measured.\n"
     why = missing(rows)
     return f"""# Vulkan
 
@@ -226,7 +226,7 @@ A net that is one region is one submission: the driver gets its inputs, and the 
 Milliseconds. This driver computes on the processor, so that these times say nothing about GPUs; they show that nothing is
 out of proportion. `error` is against PyTorch's float32, as in the benchmark.
 
-{times or "Not measured."}
+{times}
 {why}
 On {facts['cpu']}; {versions}.
 """

@@ -5,7 +5,7 @@ namespace moka::devices::vulkan {
 namespace {
 
 /// Workgroups along the channels of the result, each of which computes the depthwise convolution.
-constexpr int64_t kMostTimes = 4;
+constexpr int64_t kMostTimes = 2;
 
 struct Depthwise final : Producer {
   Conv conv;

@@ -56,13 +56,14 @@ void main() {
       const uint in_tile = t / kQuads + i, k = k0 + in_tile;
       tile_a[in_tile * kQuads + t % kQuads] = k < channels && w_row < rows4 ? vec4(w[w_at + k * rows4 + w_row]) : vec4(0.0);
     }
-    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kTile) {
+    // Not unrolled: a driver would take twice as long to compile the whole.
+    [[dont_unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kTile) {
       const uint in_tile = t / kTile + i, k = k0 + in_tile;
       float v = 0.0;
       if (k < channels && p < pixels) {
         const uint plane = x_at + (image * channels + k) * in_plane;
         uint by = inner_at + k * uint(kHeight * kWidth);
-        for (int a = 0; a < kHeight; a++) {
+        [[dont_unroll]] for (int a = 0; a < kHeight; a++) {
           const int h = h0 + a * dilations[0];
           const bool inside = h >= 0 && h < in_size[0];
           [[unroll]] for (int b = 0; b < kWidth; b++) {

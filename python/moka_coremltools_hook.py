@@ -1,4 +1,4 @@
-"""Lets `import coremltools` find moka, where Core ML's own native module does not exist.
+"""Lets `import coremltools` use moka where Core ML's native module does not exist.
 
 Loaded at the start of every interpreter by moka_coremltools.pth, so it imports nothing and does nothing until
 coremltools is imported. MOKA_COREMLTOOLS=off in the environment turns it off.
@@ -23,7 +23,7 @@ class _Native:
 
 
 class _Utils:
-    """Loads coremltools' own file, then lets it answer its version gates."""
+    """Loads coremltools' own file, then replaces the functions that check the system's version."""
 
     def __init__(self, loader):
         self._loader = loader

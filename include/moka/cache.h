@@ -12,15 +12,16 @@ namespace moka {
 struct CachedModel {
   std::string file, model;  ///< paths
   size_t bytes = 0;
-  bool usable = false;  ///< whole as far as its index tells, and made by this build
+  bool usable = false;  ///< Moka can use it: its index is complete, and this build of Moka made it
 };
 
-/// The folder that ModelConfiguration::cache means; empty: none. Throws not_found when the user has no such folder.
+/// The folder that ModelConfiguration::cache names; empty when it names none. Throws not_found when the user has no
+/// cache folder.
 MOKA_EXPORT std::string cache_folder(const std::string& cache);
-/// The entries of a folder, by model. A folder that does not exist has none.
+/// The entries of a folder, sorted by model. A folder that does not exist has no entries.
 MOKA_EXPORT std::vector<CachedModel> cached_models(const std::string& folder);
-/// Removes the files of packed weights from a folder and returns how many there were. Loaded models keep what they use.
-/// Throws io.
+/// Removes the files of packed weights from a folder and returns how many it removed. Models that are loaded keep
+/// working. Throws io.
 MOKA_EXPORT size_t clear_cache(const std::string& folder);
 
 }  // namespace moka

@@ -8,36 +8,37 @@
 
 namespace moka {
 
-/// Compiles a model as coremlc does: makes the folder `destination` (X.mlmodelc, new or empty), which needs no other
-/// file. The same model gives the same bytes. docs/compiled-models.md says what is written. Throws what Model::load
-/// throws for a model that cannot run, invalid_argument (destination), io.
-/// `espresso`: neural networks whose layers all have a known form there are written as model.espresso.*, as coremlc
-/// writes them. Their batch norms are folded, so that answers differ by roundings. Else the specification is embedded.
+/// Compiles a model as coremlc does: creates the folder `destination` (X.mlmodelc, new or empty), which is complete in
+/// itself. The same model always gives the same bytes. docs/compiled-models.md describes the files. Throws what
+/// Model::load throws for a model that cannot run, invalid_argument (destination), io.
+///
+/// `espresso`: a neural network whose layers Espresso can express is written as model.espresso.*, as coremlc does. This
+/// folds batch norms, so outputs differ by rounding errors. Other networks embed the specification.
 MOKA_EXPORT void compile_model(const std::string& path, const std::string& destination, bool espresso = true);
 MOKA_EXPORT void compile_model(const ModelAsset& asset, const std::string& destination);
 MOKA_EXPORT void compile_model(const ModelAssetView& asset, const std::string& destination);
 
-/// Writes what a compiled model was made from to `destination`, which must not exist: an .mlpackage folder, or the file
-/// of an .mlmodel, which ML programs do not fit in. Neural networks have the layers and weights that were compiled, ML
-/// programs the operations of model.mil. Throws what opening the model throws, invalid_argument (not a compiled model,
+/// Writes the source of a compiled model to `destination`, which must not exist: an .mlpackage folder, or an .mlmodel
+/// file for models other than ML programs. A neural network gets its compiled layers and weights, an ML program the
+/// operations of model.mil. Throws what opening the model throws, invalid_argument (not a compiled model,
 /// `destination`), io.
 MOKA_EXPORT void decompile_model(const std::string& path, const std::string& destination);
 
-/// The JSON of metadata.json: features, types, availability, operations, and what the author wrote. A compiled model
-/// that has the file returns its content. Throws Exception: what opening the model throws.
+/// The content of metadata.json: features, types, availability, operations, and the author's texts. A compiled model
+/// that has the file returns it unchanged. Throws Exception: what opening the model throws.
 MOKA_EXPORT std::string model_metadata(const std::string& path);
 
 enum class Language : uint8_t { swift, objective_c, cpp, c, python };
 
 struct InterfaceOptions {
   Language language = Language::cpp;
-  std::string swift_version = "5";  ///< of Swift sources: from 6 on, protocols are written `any P`
-  bool public_access = false;       ///< of Swift sources: usable from other modules
-  bool global_module = false;       ///< of Swift sources: classes that Objective-C can use
+  std::string swift_version = "5";  ///< version of Swift sources: from 6 on, protocols are written `any P`
+  bool public_access = false;       ///< Swift sources: other modules can use the classes
+  bool global_module = false;       ///< Swift sources: Objective-C can use the classes
 };
 
-/// The sources, by file name, of classes for a model's inputs and outputs and for loading it and predicting. Those in
-/// Swift and Objective-C use Core ML, the others Moka. Throws Exception: what opening the model throws.
+/// Source files, by file name, of classes that hold a model's inputs and outputs, load it and predict. Swift and
+/// Objective-C sources use Core ML, the others use Moka. Throws Exception: what opening the model throws.
 MOKA_EXPORT std::map<std::string, std::string> generate_interface(const std::string& path,
                                                                   const InterfaceOptions& options = {});
 

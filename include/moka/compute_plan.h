@@ -15,38 +15,38 @@ struct KernelTime {
   double seconds = 0;
 };
 
-/// What one device says of an operation.
+/// A device's estimate for an operation, or its refusal.
 struct UnitBid {
   std::string device, unit;  ///< "vulkan", "gpu"; units: "cpu", "gpu", "neuralEngine"
-  double seconds = 0;        ///< as estimated, by the rates that were used
-  std::string refusal;       ///< not empty: it does not take the operation
+  double seconds = 0;        ///< estimated time by the rates in use
+  std::string refusal;       ///< why the device refuses the operation; empty: it takes it
 };
 
-/// One step of a plan: an operation on a device, or work that the planner added (`type` "convert_layout").
+/// One step of a plan: an operation on a device, or a step that the planner added (`type` "convert_layout").
 struct PlannedOperation {
-  std::string name;                   ///< of the operation in the source model
+  std::string name;                   ///< name of the operation in the source model
   std::string type;                   ///< "conv"
   std::string device;                 ///< "cpu", "reference"; "executor" for control flow
   std::string kernel;                 ///< "cpu.conv.onednn"
-  std::string note;                   ///< e.g. the library's implementation
-  std::vector<std::string> fused;     ///< names of the operations that it also computes
-  std::vector<std::string> refusals;  ///< "device: reason" for each that was asked before and refused
-  std::vector<std::string> outputs;   ///< types of its results, MIL text
-  std::string layout;                 ///< of its first result
+  std::string note;                   ///< detail such as the library's implementation
+  std::vector<std::string> fused;     ///< names of the operations that this step also computes
+  std::vector<std::string> refusals;  ///< "device: reason" for each device that refused it first
+  std::vector<std::string> outputs;   ///< types of the results as MIL text
+  std::string layout;                 ///< layout of the first result
   double estimated_seconds = 0;
-  double measured_seconds = -1;  ///< of one prediction, the median of the measured ones; -1: not measured
-  int64_t runs = 0;              ///< how often it ran in a measured prediction
-  /// "rule", "pin", "cache" (a time from the kernel cache), "measured" (just now), "disturbed" (by rule: what else runs
-  /// on the machine spoilt the measurement).
+  double measured_seconds = -1;  ///< median time per prediction; -1: not measured
+  int64_t runs = 0;              ///< how often the step ran in a measured prediction
+  /// How the kernel was chosen: "rule", "pin", "cache" (a time in the kernel cache), "measured" (timed just now) or
+  /// "disturbed" (by rule, because other work on the machine disturbed the measurement).
   std::string chosen_by;
-  std::string shape;                   ///< what the measured times are for; empty: none
-  std::string kernel_by_rule;          ///< what would run without them
+  std::string shape;                   ///< the shape that was measured; empty: none
+  std::string kernel_by_rule;          ///< the kernel that the rules alone would choose
   std::vector<KernelTime> candidates;  ///< the measured times
-  int depth = 0;                       ///< of nested blocks
-  std::vector<UnitBid> bids;           ///< of all devices that were asked, the host's first
+  int depth = 0;                       ///< nesting depth of the block
+  std::vector<UnitBid> bids;           ///< estimates of all devices that were asked, the host first
   int region = -1;                     ///< index in ComputePlan::regions; -1: on the host
-  size_t bytes = 0;                    ///< of a transfer
-  std::string reason;                  ///< of a transfer: why the cut lies there
+  size_t bytes = 0;                    ///< size of a transfer
+  std::string reason;                  ///< why a transfer happens here
 };
 
 /// Operations that a device runs as one submission.
@@ -54,39 +54,40 @@ struct PlannedRegion {
   std::string device;
   size_t operations = 0;
   size_t upload_bytes = 0, download_bytes = 0;
-  double seconds = 0;  ///< of its operations, as estimated
-  double launch = 0;   ///< seconds of one submission
-  double saves = 0;    ///< seconds that a prediction would take longer with them on the host; infinite: it cannot
+  double seconds = 0;  ///< estimated time of its operations
+  double launch = 0;   ///< time of one submission in seconds
+  double saves = 0;    ///< seconds that one prediction saves against the host; infinite: the host cannot run them
 };
 
-/// What the choice between units compared, in seconds of one prediction.
+/// The costs that the choice between units compared, in seconds per prediction.
 struct PlannedCost {
   double compute = 0, transfers = 0, launches = 0;
-  double on_host = 0;       ///< everything on the host; infinite: it cannot run everything
-  bool is_optimal = false;  ///< no other assignment costs less; otherwise none was found
+  double on_host = 0;       ///< cost of running everything on the host; infinite: it cannot
+  bool is_optimal = false;  ///< true: no assignment costs less; false: none was found that does
 };
 
-/// What the passes did: "fuse_activations: relu_1 into conv_1".
+/// A change that a pass made: "fuse_activations: relu_1 into conv_1".
 struct PassRemark {
   std::string pass, text;
 };
 
-/// Core ML's MLComputePlan and more: where everything runs and why.
+/// Core ML's MLComputePlan and more: where each operation runs and why.
 struct ComputePlan {
   std::vector<PlannedOperation> operations;
   std::vector<PassRemark> remarks;
-  std::vector<PlannedRegion> regions;  ///< in the order in which they are submitted
-  PlannedCost cost;                    ///< of all blocks; zeros where one unit was asked
-  std::string rates;                   ///< where the costs are from: a file, or "table"
-  size_t operations_in_source = 0;     ///< of the function, constants not counted
-  size_t folded = 0;                   ///< operations whose results were known before running
-  size_t arena_bytes = 0;              ///< memory of all values, shared over time
-  size_t unshared_bytes = 0;           ///< what it would be without sharing
-  size_t packed_bytes = 0;             ///< of constants packed for kernels
-  size_t cached_bytes = 0;             ///< of those that an earlier load had packed (ModelConfiguration::cache)
-  double measured_seconds = -1;        ///< of a whole prediction while no operation is timed: the median
-  int predictions = 0;                 ///< how many were measured
-  /// False: what comes after the last operation depends on values, and is planned when a prediction knows them.
+  std::vector<PlannedRegion> regions;  ///< in order of submission
+  PlannedCost cost;                    ///< cost of all blocks; zeros when only one unit was asked
+  std::string rates;                   ///< source of the costs: a file, or "table"
+  size_t operations_in_source = 0;     ///< operations of the function, without constants
+  size_t folded = 0;                   ///< operations that were computed while loading
+  size_t arena_bytes = 0;              ///< memory of all values when they share it
+  size_t unshared_bytes = 0;           ///< memory of all values if they did not share it
+  size_t packed_bytes = 0;             ///< size of the constants packed for kernels
+  size_t cached_bytes = 0;             ///< part of packed_bytes that came from the cache (ModelConfiguration::cache)
+  /// median time of a whole prediction without timing its operations; -1: not measured
+  double measured_seconds = -1;
+  int predictions = 0;  ///< number of measured predictions
+  /// False: the steps after the last one depend on values and are planned during a prediction.
   bool complete = true;
 };
 
@@ -94,13 +95,13 @@ struct ComputePlan {
 struct OperationList {
   struct Operation {
     std::string name, type;
-    std::vector<std::pair<std::string, std::string>> inputs;   ///< parameter, value
-    std::vector<std::pair<std::string, std::string>> outputs;  ///< value, type in MIL text
+    std::vector<std::pair<std::string, std::string>> inputs;   ///< parameter and value
+    std::vector<std::pair<std::string, std::string>> outputs;  ///< value and its type as MIL text
     int depth = 0;
   };
   struct Weight {
-    std::string name, type;  ///< value and its type in MIL text
-    size_t bytes = 0;        ///< as stored
+    std::string name, type;  ///< value and its type as MIL text
+    size_t bytes = 0;        ///< stored size
     std::string storage;     ///< "file" or "inline"
   };
   std::string function, opset;

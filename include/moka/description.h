@@ -11,7 +11,7 @@
 namespace moka {
 
 enum class FeatureType : uint8_t { int64, float64, string, multi_array, image, dictionary, sequence, state };
-MOKA_EXPORT std::string_view to_string(FeatureType type);  ///< Core ML's words: "Int64", "MultiArray"
+MOKA_EXPORT std::string_view to_string(FeatureType type);  ///< Core ML's names: "Int64", "MultiArray"
 
 /// Allowed sizes of one dimension; upper -1 when unbounded.
 struct SizeRange {
@@ -41,25 +41,26 @@ struct MOKA_EXPORT FeatureDescription {
   std::string name, description;
   FeatureType type = FeatureType::multi_array;
   bool optional = false;
-  MultiArrayConstraint array;  ///< of multi_array and state
+  MultiArrayConstraint array;  ///< used by multi_array and state
   ImageConstraint image;
-  bool string_keys = true;           ///< of dictionary: string keys, else int64; of sequence: strings, else int64
-  SizeRange sequence_length{0, -1};  ///< of sequence
-  /// The number that stands for an optional input without a value, if the model names one.
+  /// dictionary: keys are strings, else int64; sequence: elements are strings, else int64
+  bool string_keys = true;
+  SizeRange sequence_length{0, -1};  ///< used by sequence
+  /// The number that an optional input takes when it has no value, if the model defines one.
   std::optional<double> default_value;
-  /// The values that a loaded model distinguishes, as an encoder of categories does: texts, whole numbers as text, keys
-  /// of a dictionary or elements of a sequence. A very long list is cut.
+  /// The values that a loaded model distinguishes, such as the categories of an encoder: strings, integers as text,
+  /// dictionary keys or sequence elements. Very long lists are truncated.
   std::vector<std::string> categories;
-  /// The range of numbers that choose an entry of a table, as tokens do. Only loaded models have it.
+  /// Range of the numbers that index a table, such as tokens. Only loaded models have it.
   std::optional<SizeRange> index_range;
-  /// "MultiArray (Float32 1 x 43844 x 1)", "Image (RGB 299 x 299)", flexible sizes as ranges.
+  /// "MultiArray (Float32 1 x 43844 x 1)", "Image (RGB 299 x 299)". Flexible sizes print as ranges.
   std::string formatted_type() const;
 };
 
 struct FunctionDescription {
   std::string name;
   std::vector<FeatureDescription> inputs, outputs, states;
-  std::string predicted_feature_name, predicted_probabilities_name;  ///< of classifiers
+  std::string predicted_feature_name, predicted_probabilities_name;  ///< set by classifiers
 };
 
 /// Core ML's MLModelDescription.
@@ -73,7 +74,7 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
-  std::vector<std::string> remarks;  ///< what a user should know about a model that runs
+  std::vector<std::string> remarks;  ///< notes for the user about a model that runs
 };
 
 }  // namespace moka

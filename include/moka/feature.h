@@ -14,7 +14,7 @@ namespace moka {
 enum class PixelFormat : uint8_t { gray8, rgb8, rgba8, bgra8, gray_float32 };
 MOKA_EXPORT size_t bytes_per_pixel(PixelFormat format);
 
-/// Pixels, owned or borrowed, rows from top to bottom. Copies share them.
+/// Pixels, owned or borrowed, in rows from top to bottom. Copies share the pixels.
 struct MOKA_EXPORT Image {
   int64_t width = 0, height = 0;
   PixelFormat format = PixelFormat::rgba8;
@@ -22,13 +22,13 @@ struct MOKA_EXPORT Image {
   std::shared_ptr<uint8_t> pixels;
 
   Image() = default;
-  /// Owned, zero-filled. Throws invalid_argument (sizes not in 1..65536).
+  /// Owned and zero-filled. Throws invalid_argument (sizes not in 1..65536).
   Image(int64_t width, int64_t height, PixelFormat format);
   /// Borrowed: `pixels` must outlive the image and every prediction that uses it.
   Image(void* pixels, int64_t width, int64_t height, PixelFormat format, int64_t row_bytes = 0);
 };
 
-/// Core ML's dictionaries: string or int64 keys, numbers as values. One of the two maps is used.
+/// Core ML's dictionary: string or int64 keys and numeric values. Only one of the two maps is used.
 struct Dictionary {
   bool string_keys = true;
   std::map<std::string, double> strings;
@@ -41,7 +41,7 @@ using Int64Sequence = std::vector<int64_t>;
 /// Core ML's MLFeatureValue. monostate: no value.
 using FeatureValue = std::variant<std::monostate, int64_t, double, std::string, MultiArray, Image, Dictionary,
                                   StringSequence, Int64Sequence>;
-/// "Int64", "Double", "String", "MultiArray (Float32 1 x 10)", ...: what messages call the value.
+/// "Int64", "Double", "String", "MultiArray (Float32 1 x 10)", ...: the value's name in messages.
 MOKA_EXPORT std::string describe(const FeatureValue& value);
 
 /// Named values in insertion order: the inputs or outputs of a prediction.
@@ -50,10 +50,10 @@ class MOKA_EXPORT Features {
   Features() = default;
   Features(std::initializer_list<std::pair<std::string, FeatureValue>> values) : items_(values) {}
 
-  FeatureValue& operator[](std::string_view name);        ///< added when absent
+  FeatureValue& operator[](std::string_view name);        ///< adds the name when it is absent
   const FeatureValue* find(std::string_view name) const;  ///< nullptr when absent
   FeatureValue* find(std::string_view name);
-  /// Throws not_found, or invalid_argument when the value is of another kind.
+  /// Throws not_found, or invalid_argument when the value is not a multi-array.
   const MultiArray& array(std::string_view name) const;
   const FeatureValue& at(std::string_view name) const;
   size_t size() const { return items_.size(); }

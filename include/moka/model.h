@@ -15,32 +15,31 @@
 
 namespace moka {
 
-/// Core ML's MLComputeUnits: the devices that may be asked.
+/// Core ML's MLComputeUnits: the devices that the planner may use.
 enum class ComputeUnits : uint8_t { all, cpu_only, cpu_and_gpu, cpu_and_neural_engine };
 
-/// A program's types are the minimum precision of its arithmetic.
+/// How exactly arithmetic follows the program's types.
 enum class Precision : uint8_t {
   at_least,  ///< float16 values may be computed and kept in float32 (Core ML's own rule)
   exact,     ///< every value is rounded to its declared type
 };
 
-/// Which operations' kernels are timed while planning, to choose the fastest.
+/// Which operations have their kernels timed during planning to find the fastest.
 enum class MeasureKernels : uint8_t {
   no,
-  missing,  ///< those of shapes that the kernel cache does not have
-  all,      ///< of all shapes, once
+  missing,  ///< shapes that are not in the kernel cache
+  all,      ///< all shapes, once each
 };
 
-/// Which device runs some operations, in place of the one that costs least.
+/// Runs some operations on a given device instead of the cheapest one.
 struct Pin {
-  /// A name in which "*" stands for any text ("conv_*"), a type ("type:softmax"), or what names begin with
-  /// ("scope:encoder": "encoder", "encoder/conv", "encoder_conv").
+  /// A name, in which "*" matches any text ("conv_*"), a type ("type:softmax"), or a scope: "scope:encoder" matches
+  /// "encoder", "encoder/conv" and "encoder_conv".
   std::string operations;
-  std::string device;  ///< its name ("cpu", "vulkan") or its unit ("gpu", "neuralEngine")
+  std::string device;  ///< a device name ("cpu", "vulkan") or a unit ("gpu", "neuralEngine")
 };
 
-/// Pins as text, one a line: "conv_*=cpu". What follows "#" is a comment. Throws invalid_argument, which names the
-/// line.
+/// Parses pins, one per line: "conv_*=cpu". "#" begins a comment. Throws invalid_argument, which names the line.
 MOKA_EXPORT std::vector<Pin> parse_pins(std::string_view text);
 
 /// Core ML's MLModelConfiguration.
@@ -48,47 +47,45 @@ struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
   std::string function_name;  ///< empty: the default function
   Precision precision = Precision::at_least;
-  int threads = 0;  ///< of one prediction; 0: one for each core, or of `processors`
-  /// Where threads run that help the one that loads or predicts, which stays where its caller has bound it: numbers as
-  /// the system counts them. Empty: where the caller's thread may run.
+  int threads = 0;  ///< threads per prediction; 0: one per core, or one per entry of `processors`
+  /// Processor numbers of the operating system on which worker threads run. The thread that loads or predicts stays
+  /// where its caller bound it. Empty: the workers run where the caller's thread may run.
   std::vector<int> processors;
-  /// Bytes that a model's own numbers may make Moka allocate, weights in mapped files not counted; 0: no limit.
+  /// Limit in bytes on what a model can make Moka allocate, not counting weights in mapped files; 0: no limit.
   size_t memory_budget = 0;
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
-  size_t cached_shapes = 8;        ///< plans kept for different input shapes
-  /// Bytes that arenas no prediction uses may keep, and as many for plans; the last one of each stays.
+  size_t cached_shapes = 8;        ///< number of input shapes whose plans are kept
+  /// Bytes that idle arenas may keep, and the same again for plans. The most recent one of each always stays.
   size_t idle_memory = size_t{256} << 20;
   bool optimize = true;       ///< run the passes
-  bool reuse_buffers = true;  ///< false: no two values share memory, for checking
-  std::string device;         ///< only this device and `reference`, e.g. "reference"; empty: by compute_units
-  /// The last pin that fits an operation counts. A name that no operation has fails the load.
+  bool reuse_buffers = true;  ///< false: values never share memory; for debugging
+  std::string device;         ///< use only this device and `reference`; empty: compute_units decides
+  /// When several pins match an operation, the last one counts. A pin that matches no operation fails the load.
   std::vector<Pin> pins;
-  /// A pinned operation that its device refuses fails the load, and a device that is lost or full while it runs fails
-  /// the prediction. Otherwise the operation or the prediction moves to another device, the CPU at last, and remarks
-  /// tell.
+  /// True: the load fails when a device refuses an operation pinned to it, and a prediction fails when a device is lost
+  /// or runs out of memory. False: the work moves to another device, in the end to the CPU, and a remark reports it.
   bool strict = false;
-  /// The file of this machine's rates by which units are chosen (measure_rates): a path, "default" (the user's own, in
-  /// the cache folder) or "off": a conservative table. Empty: what the environment variable MOKA_RATES says, else
-  /// "default".
+  /// The file of this machine's rates (measure_rates), which decide between units: a path, "default" (the user's own,
+  /// in the cache folder) or "off" (a conservative table). Empty: the environment variable MOKA_RATES, else "default".
   std::string rates;
-  /// A file of rules that the Neural Engine's preview obeys beside its own; empty: what the environment variable
-  /// MOKA_NEURAL_ENGINE_RULES says, else none.
+  /// A file of additional rules for the Neural Engine preview. Empty: the environment variable
+  /// MOKA_NEURAL_ENGINE_RULES, else none.
   std::string neural_engine_rules;
-  /// The file of measured times by which kernels are chosen: a path, "default" (the user's own, in the cache folder) or
-  /// "off". Empty: what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another
-  /// processor or build is not used, which compute_plan's remarks tell; one that does not exist yet is empty.
+  /// The file of measured times that choose kernels: a path, "default" (the user's own, in the cache folder) or "off".
+  /// Empty: the environment variable MOKA_KERNEL_CACHE, else off. A missing file counts as empty. A file that is
+  /// damaged, or from another processor or build, is ignored, and a remark of compute_plan reports it.
   std::string kernel_cache;
-  /// What is measured is also written to the kernel cache, if there is one; predicting for a new shape measures, too.
+  /// New measurements are also written to the kernel cache, if there is one. Predicting for a new shape measures too.
   MeasureKernels measure_kernels = MeasureKernels::no;
-  /// A kernel, e.g. "cpu.conv.onednn", for an operation's name or a shape as PlannedOperation::shape says it. Loading
-  /// fails where it does not exist or cannot run the operation.
+  /// Maps the name of an operation, or a shape in the form of PlannedOperation::shape, to a kernel such as
+  /// "cpu.conv.onednn". The load fails when the kernel does not exist or cannot run the operation.
   std::map<std::string, std::string> pinned_kernels;
-  /// A folder that keeps weights packed for kernels: the first load of a model from a file writes them there, later
-  /// ones map them. A path, "default" (the user's own, $XDG_CACHE_HOME/moka/packed) or "off". Empty: what the
-  /// environment variable MOKA_CACHE says, else off. What is damaged, or of another model, processor or build, is made
-  /// anew; a folder that cannot be written is a remark of compute_plan and a line on standard error.
+  /// A folder that keeps weights packed for kernels. The first load of a model from a file writes them, later loads map
+  /// them. A path, "default" (the user's own, $XDG_CACHE_HOME/moka/packed) or "off". Empty: the environment variable
+  /// MOKA_CACHE, else off. An entry that is damaged, or from another model, processor or build, is rebuilt. When the
+  /// folder cannot be written, a remark of compute_plan and a line on standard error report it.
   std::string cache;
-  /// Told the name of each operation before its kernels are timed, on the thread that plans. Optional.
+  /// Called with the name of each operation before its kernels are timed, on the planning thread. Optional.
   std::function<void(std::string_view operation)> measuring;
 };
 
@@ -98,11 +95,11 @@ struct ModelAsset {
   std::map<std::string, std::vector<std::byte>> blobs;  ///< weight files by name, e.g. "weights/weight.bin"
 };
 
-/// A model in memory that somebody else owns, which is not copied: weights are used where they lie.
+/// A model in memory that the caller owns. Nothing is copied: weights are used in place.
 struct ModelAssetView {
   std::span<const std::byte> specification;
   std::map<std::string, std::span<const std::byte>> blobs;
-  /// Keeps all of it alive. Null: it must outlive the model, its copies and their states.
+  /// Keeps the memory alive. Null: the memory must outlive the model, its copies and their states.
   std::shared_ptr<const void> owner;
 };
 
@@ -111,10 +108,10 @@ class MOKA_EXPORT State {
  public:
   /// A copy of the buffer `name`. Throws not_found.
   MultiArray read(std::string_view name) const;
-  /// Converts and copies. Throws not_found, invalid_argument (shape).
+  /// Converts and copies `value` into the buffer. Throws not_found, invalid_argument (shape).
   void write(std::string_view name, const MultiArray& value);
   std::vector<std::string> names() const;
-  /// Other buffers with the same elements.
+  /// A State with new buffers and the same elements.
   State copy() const;
 
   struct Impl;
@@ -127,21 +124,21 @@ class MOKA_EXPORT State {
 
 struct PredictionOptions {
   State* state = nullptr;  ///< required by stateful models
-  /// Computes these outputs alone; operations that only others need do not run. Empty: every output.
+  /// Computes only these outputs and skips operations that only other outputs need. Empty: every output.
   std::vector<std::string> outputs;
-  /// Gets a sentence for each thing that went otherwise than planned, such as a device that was lost. Optional.
+  /// Receives a sentence for each deviation from the plan, such as a lost device. Optional.
   std::vector<std::string>* remarks = nullptr;
 };
 
 /// Where the time of loading went, in seconds.
 struct LoadTimes {
   double open = 0, import = 0, passes = 0, plan = 0, total = 0;
-  double pack = 0;  ///< weights packed and code made for kernels, on all threads
+  double pack = 0;  ///< packing weights and generating kernel code, on all threads
   size_t packed_bytes = 0;
-  size_t cached_bytes = 0;  ///< of weights that were in the cache, packed
+  size_t cached_bytes = 0;  ///< size of the packed weights that came from the cache
 };
 
-/// What an operation computed: its name in the source model, the name of the value, its elements.
+/// Receives the result of an operation: the operation's name in the source model, the value's name, its elements.
 using Intermediate = std::function<void(std::string_view operation, std::string_view value, const MultiArray& array)>;
 
 /// Core ML's MLModel: immutable, safe to use from many threads at once. Every function throws Exception.
@@ -151,18 +148,18 @@ class MOKA_EXPORT Model {
   static Model load(const std::string& path, const ModelConfiguration& configuration = {});
   static Model load(ModelAsset asset, const ModelConfiguration& configuration = {});
   static Model load(const ModelAssetView& asset, const ModelConfiguration& configuration = {});
-  /// Loads a program in the text form of MIL. Inputs and outputs are described by the program's own types; `weights`
+  /// Loads a program in the text form of MIL. The program's own types describe its inputs and outputs. `weights`
   /// resolves BLOBFILE paths.
   static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},
                         std::map<std::string, std::vector<std::byte>> weights = {});
 
-  /// The same model under another configuration, from the file as it was opened.
+  /// The same model under another configuration. Uses the file as it was first opened.
   Model configured(const ModelConfiguration& configuration) const;
 
-  /// What a model says of itself, without loading it; also of models that Moka refuses to run.
+  /// The description in a model's file, without loading the model. Also works for models that Moka refuses to run.
   static ModelDescription describe(const std::string& path);
-  /// The same with the structure and the sizes of the weights. Takes milliseconds: weights are not read. Throws where
-  /// there is no model at all: not_found, io, malformed.
+  /// The description with the structure and the sizes of the weights. Takes milliseconds, because it reads no weights.
+  /// Throws not_found, io or malformed when there is no model at all.
   static ModelOutline outline(const std::string& path);
 
   const ModelDescription& description() const;
@@ -170,49 +167,49 @@ class MOKA_EXPORT Model {
   const FunctionDescription& function() const;
   const ModelConfiguration& configuration() const;
   const LoadTimes& load_times() const;
-  /// The file that the configuration's kernel_cache stands for; empty: none.
+  /// The path of the kernel cache in use; empty: none.
   const std::string& kernel_cache_file() const;
-  /// The file in the configuration's cache that keeps this model's packed weights; empty: none.
+  /// The file in the cache that keeps this model's packed weights; empty: none.
   std::string cache_file() const;
 
-  /// Every input by its name. Missing inputs must be optional. Returns every output of the description. Where a neural
-  /// network of the legacy mapping describes [C] or [C, H, W], arrays may also be [sequence, batch, C, H, W].
+  /// Takes every input by name; only optional inputs may be missing. Returns every output of the description. A neural
+  /// network of the legacy mapping that describes [C] or [C, H, W] also accepts arrays [sequence, batch, C, H, W].
   Features predict(const Features& inputs, const PredictionOptions& options = {}) const;
-  /// Writes into the values that `outputs` holds (output backings): multi-arrays of the declared element type and of
-  /// the shape that the prediction gives. Outputs that are absent or without a value are filled in. When all are given,
-  /// predicting for a shape seen before allocates no memory.
+  /// Writes into the values that `outputs` already holds (output backings): multi-arrays of the declared element type
+  /// and of the resulting shape. Adds outputs that are absent or have no value. When `outputs` is complete, a
+  /// prediction for a known shape allocates no memory.
   void predict(const Features& inputs, Features& outputs, const PredictionOptions& options = {}) const;
-  /// Predicts each of `inputs`, several at the same time where there are threads. The results are those of predict for
-  /// each item. `options` hold for all. Predictions that share a state run one after the other. Errors name the first
-  /// item that fails.
+  /// Predicts each item of `inputs`, several at a time when there are threads. Each result equals that of predict.
+  /// `options` apply to all items. Predictions that share a state run one after another. An error names the first item
+  /// that fails.
   std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options = {}) const;
   std::future<Features> predict_async(Features inputs) const;
-  /// Predicts every row of a table. `columns` has a value for each input: an array whose first axis counts the rows,
-  /// which is [rows] for numbers and [rows, ...] for arrays of the described shape, or a sequence of strings or
-  /// integers. Optional inputs may be absent. Returns columns likewise: the probabilities of a classifier are a matrix
-  /// of doubles, columns in the order of the description's class labels. The results are those of predict for each row.
-  /// Classic models take many rows at once; other models predict the rows as predict_batch does. Throws what predict
-  /// throws, naming the row, and invalid_argument where columns differ in their number of rows.
+  /// Predicts every row of a table. `columns` has a value for each input: an array whose first axis counts the rows
+  /// ([rows] for numbers, [rows, ...] for arrays of the described shape), or a sequence of strings or integers.
+  /// Optional inputs may be absent. Returns columns of the same form; a classifier's probabilities are a matrix of
+  /// doubles whose columns follow the description's class labels. Each row gives the result of predict. Classic models
+  /// compute many rows at once, other models predict the rows as predict_batch does. Throws what predict throws, naming
+  /// the row, and invalid_argument when columns differ in their number of rows.
   Features predict_rows(const Features& columns) const;
 
-  /// Inputs as random_inputs makes them, of shapes that this model can run: where the default ones contradict it,
-  /// others that the description allows are tried.
+  /// Like moka::random_inputs, with shapes that this model can run: when the default shapes contradict the model, it
+  /// tries other shapes that the description allows.
   Features random_inputs(uint64_t seed = 1) const;
 
   /// New buffers, zero-filled.
   State new_state() const;
 
-  /// How a prediction of these inputs runs; empty inputs: of the default shapes. Nothing is predicted unless
-  /// `predictions` says how many are to be measured: so many with every operation timed, and so many without, after
-  /// one that is not counted. `outputs`: as in PredictionOptions.
+  /// How a prediction of these inputs runs; empty `inputs`: the default shapes. With `predictions` above 0 it also
+  /// measures: one warm-up, that many predictions with every operation timed, and that many without. `outputs`: as in
+  /// PredictionOptions.
   ComputePlan compute_plan(const Features& inputs = {}, int predictions = 0,
                            const std::vector<std::string>& outputs = {}) const;
-  /// Predicts once and hands over what every operation that runs computed.
+  /// Predicts once and passes the result of every operation that runs to `observe`.
   Features intermediates(const Features& inputs, const Intermediate& observe,
                          const PredictionOptions& options = {}) const;
   /// The operations of the loaded function, after the passes.
   OperationList operations() const;
-  /// What the model consists of, as its file says it.
+  /// The parts of the model as its file has them.
   ModelStructure structure() const;
   /// The program as MIL text: as imported, or after the passes.
   std::string mil(bool optimized = false) const;
@@ -224,13 +221,13 @@ class MOKA_EXPORT Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Sets what is called with each warning, such as that a cache cannot be used: once for each text, on the thread that
-/// loads or predicts. Without a handler a warning is a line on standard error.
+/// Sets the function that receives warnings, for example that a cache cannot be used. Each text is reported once, on
+/// the thread that loads or predicts. Without a handler, warnings go to standard error.
 MOKA_EXPORT void set_warning_handler(std::function<void(const std::string& text)> handler);
 
-/// Inputs of the description's default shapes filled with reproducible numbers: multi-arrays uniform in [0, 1)
-/// (integers 0 or 1), images of noise, numbers 1. What the description says of a loaded model is kept to: categories,
-/// the range of indices, lengths of sequences; inputs with a default value have none.
+/// Inputs of the description's default shapes with reproducible values: multi-arrays uniform in [0, 1) (integers 0 or
+/// 1), images of noise, numbers 1. Follows what the description of a loaded model restricts: categories, index ranges
+/// and sequence lengths. Leaves out inputs that have a default value.
 MOKA_EXPORT Features random_inputs(const FunctionDescription& function, uint64_t seed = 1);
 
 }  // namespace moka

@@ -10,20 +10,20 @@
 
 namespace moka {
 
-/// Core ML's MLModelStructure: the parts of a model as its file has them, constants included. One of `functions`,
-/// `layers` and `models` is filled; none for models that are neither programs, neural networks nor pipelines.
+/// Core ML's MLModelStructure: the parts of a model as its file has them, including constants. One of `functions`,
+/// `layers` and `models` is filled; none is for models that are neither programs, neural networks nor pipelines.
 struct ModelStructure {
   struct Operation;
   struct Block {
-    std::vector<std::pair<std::string, std::string>> inputs;  ///< value, type in MIL text
+    std::vector<std::pair<std::string, std::string>> inputs;  ///< value and its type as MIL text
     std::vector<Operation> operations;
-    std::vector<std::string> outputs;  ///< values
+    std::vector<std::string> outputs;  ///< names of the values
   };
   struct Operation {
     std::string name, type;  ///< "conv_1", "conv"
-    /// Parameter, and the values given to it; empty where the constant is written inline.
+    /// Parameters with their arguments; a constant that is written inline has no arguments.
     std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
-    std::vector<std::pair<std::string, std::string>> outputs;  ///< value, type in MIL text
+    std::vector<std::pair<std::string, std::string>> outputs;  ///< value and its type as MIL text
     std::vector<Block> blocks;
   };
   struct Function {
@@ -33,27 +33,27 @@ struct ModelStructure {
   struct Layer {
     std::string name, type;  ///< Core ML's name of the layer: "innerProduct"
     std::vector<std::string> inputs, outputs;
-    int depth = 0;             ///< in branches and loops, whose layers follow the one that holds them
-    std::string custom_class;  ///< of a custom layer
+    int depth = 0;             ///< nesting depth; the layers of a branch or loop follow the layer that holds them
+    std::string custom_class;  ///< class name of a custom layer
   };
-  /// An array that the file holds, without strings and single numbers that are written inline.
+  /// An array in the file. Strings and single numbers written inline are not listed.
   struct Weight {
-    std::string name, type;  ///< of the value, or "layer.field"; type in MIL text
-    std::string storage;     ///< "file", "inline"; of quantized layers "inline palette" or "inline linear"
-    uint64_t bytes = 0;      ///< as stored
-    std::string function;    ///< of a program
-    std::string path;        ///< of "file": the weights file, as the model names it
-    uint64_t offset = 0;     ///< of its record in that file
+    std::string name, type;  ///< name of the value, or "layer.field"; type as MIL text
+    std::string storage;     ///< "file" or "inline"; quantized layers: "inline palette" or "inline linear"
+    uint64_t bytes = 0;      ///< stored size
+    std::string function;    ///< function of a program that holds it
+    std::string path;        ///< weights file as the model names it, when storage is "file"
+    uint64_t offset = 0;     ///< offset of the record in that file
     bool available = true;   ///< false: the weights file is missing or damaged
   };
   std::string type;  ///< as ModelDescription::type
   std::vector<Function> functions;
   std::vector<Layer> layers;
   struct Part;
-  std::vector<Part> models;  ///< of a pipeline
+  std::vector<Part> models;  ///< models of a pipeline
   std::vector<Weight> weights;
-  std::vector<std::pair<std::string, std::string>> facts;  ///< of other models: "trees" and "150"
-  std::vector<std::string> faults;                         ///< what could not be read, and why
+  std::vector<std::pair<std::string, std::string>> facts;  ///< properties of other models: "trees" and "150"
+  std::vector<std::string> faults;                         ///< parts that could not be read, and why
 };
 
 struct ModelStructure::Part {
@@ -61,11 +61,11 @@ struct ModelStructure::Part {
   ModelStructure structure;
 };
 
-/// What a model's file says about itself.
+/// The description and the structure in a model's file.
 struct ModelOutline {
   ModelDescription description;
   ModelStructure structure;
-  std::vector<std::string> faults;  ///< of the description: features that could not be read
+  std::vector<std::string> faults;  ///< features of the description that could not be read
 };
 
 }  // namespace moka

@@ -1,11 +1,11 @@
 #ifndef MOKA_MOKA_H
 #define MOKA_MOKA_H
 
-/* The C face of Moka, C99. It loads Core ML models and predicts; moka/model.h is the fuller C++ interface.
+/* The C interface of Moka (C99). It loads Core ML models and predicts. moka/model.h is the larger C++ interface.
  *
- * Ownership: a handle made by a function with a `moka_<thing> **` argument is given back with moka_<thing>_free, which
- * accepts NULL. Strings and arrays that a function hands out belong to the handle they were asked of and live until it
- * is changed or freed. Strings are UTF-8 and end with a zero byte.
+ * Ownership: a handle made by a function with a `moka_<thing> **` argument is released with moka_<thing>_free, which
+ * accepts NULL. Strings and arrays that a function returns belong to the handle that was passed to it, and live until
+ * that handle is changed or freed. Strings are UTF-8 and end with a zero byte.
  *
  * Failures: functions return a moka_status; anything but MOKA_OK leaves results untouched and a message in
  * moka_last_error. No function throws or aborts on wrong arguments: a NULL where a value is needed is
@@ -34,15 +34,15 @@ extern "C" {
 /* Numbers of moka::ErrorKind; docs/errors.md describes each. */
 typedef enum moka_status MOKA_INT {
   MOKA_OK = 0,
-  MOKA_INVALID_ARGUMENT = 1, /* a value, name, shape or type given by the caller does not fit */
+  MOKA_INVALID_ARGUMENT = 1, /* an argument's value, name, shape or type does not fit */
   MOKA_MALFORMED = 2,        /* the model's bytes contradict themselves or their format */
-  MOKA_UNSUPPORTED = 3,      /* well-formed, but Moka cannot do it; the message names what */
+  MOKA_UNSUPPORTED = 3,      /* valid model, but Moka cannot run it; the message names the feature */
   MOKA_NOT_FOUND = 4,        /* a file, function, feature or weight that does not exist */
-  MOKA_IO = 5,               /* the operating system refused */
-  MOKA_OUT_OF_BUDGET = 6,    /* would exceed memory_budget, or no memory is left */
-  MOKA_DATA = 7,             /* a value met while predicting breaks a rule of an operation */
+  MOKA_IO = 5,               /* the operating system reported a failure */
+  MOKA_OUT_OF_BUDGET = 6,    /* would exceed memory_budget, or memory ran out */
+  MOKA_DATA = 7,             /* a value in a prediction violates a rule of an operation */
   MOKA_INTERNAL = 8,         /* a bug in Moka */
-  MOKA_DEVICE_LOST = 9       /* a device stopped working while it computed */
+  MOKA_DEVICE_LOST = 9       /* a device failed during a computation */
 } moka_status;
 
 typedef enum moka_data_type MOKA_INT {
@@ -77,7 +77,7 @@ typedef enum moka_feature_type MOKA_INT {
   MOKA_TYPE_DICTIONARY = 5,
   MOKA_TYPE_SEQUENCE = 6,
   MOKA_TYPE_STATE = 7,
-  MOKA_TYPE_NONE = -1 /* of a value that is not there */
+  MOKA_TYPE_NONE = -1 /* type of a missing value */
 } moka_feature_type;
 
 typedef enum moka_compute_units MOKA_INT {
@@ -95,16 +95,16 @@ typedef struct moka_state moka_state;
 
 MOKA_API const char* moka_version(void);                   /* "0.1.0" */
 MOKA_API const char* moka_status_name(moka_status status); /* "unsupported" */
-/* What the last failing call of this thread said; "" when none failed yet. Valid until its next failing call. */
+/* The message of this thread's last failing call; "" if none has failed. Valid until the thread's next failing call. */
 MOKA_API const char* moka_last_error(void);
 
 /* ---- Loading ---- */
 
-/* Which operations' kernels are timed while planning. */
+/* Which operations have their kernels timed during planning. */
 typedef enum moka_measure_kernels MOKA_INT {
   MOKA_MEASURE_NO = 0,
-  MOKA_MEASURE_MISSING = 1, /* those of shapes that the kernel cache does not have */
-  MOKA_MEASURE_ALL = 2      /* of all shapes, once */
+  MOKA_MEASURE_MISSING = 1, /* shapes that are not in the kernel cache */
+  MOKA_MEASURE_ALL = 2      /* all shapes, once each */
 } moka_measure_kernels;
 
 /* Start from MOKA_CONFIGURATION_INIT and change fields. */
@@ -112,20 +112,20 @@ typedef struct moka_configuration {
   size_t struct_size; /* sizeof(moka_configuration) of the caller */
   moka_compute_units compute_units;
   int exact_precision;       /* 0: float16 values may be kept in float32; 1: every value is rounded to its type */
-  int threads;               /* of one prediction; 0: one for each core */
+  int threads;               /* threads per prediction; 0: one per core */
   int optimize;              /* run the passes */
-  int reuse_buffers;         /* 0: no two values share memory, for checking */
-  size_t memory_budget;      /* bytes that a model may make Moka allocate; 0: no limit */
-  int64_t loop_limit;        /* iterations of one loop */
-  size_t cached_shapes;      /* plans kept for different input shapes */
+  int reuse_buffers;         /* 0: values never share memory; for debugging */
+  size_t memory_budget;      /* limit in bytes on what a model can make Moka allocate; 0: no limit */
+  int64_t loop_limit;        /* limit on the iterations of one loop */
+  size_t cached_shapes;      /* number of input shapes whose plans are kept */
   const char* function_name; /* NULL: the default function */
-  const char* device;        /* only this device and "reference"; NULL: by compute_units */
+  const char* device;        /* use only this device and "reference"; NULL: compute_units decides */
   const char* kernel_cache; /* measured times that choose kernels: a path, "default", "off"; NULL: $MOKA_KERNEL_CACHE */
-  moka_measure_kernels measure_kernels; /* what is measured is written to the kernel cache */
+  moka_measure_kernels measure_kernels; /* new measurements are written to the kernel cache */
   const char* cache;      /* folder that keeps packed weights: a path, "default", "off"; NULL: $MOKA_CACHE, else off */
-  const int* processors;  /* where threads run that help the calling one; copied */
-  size_t processor_count; /* 0: where the calling thread may run */
-  const char* pins;       /* which device runs what, one "conv_*=cpu" a line; NULL: none */
+  const int* processors;  /* processor numbers for worker threads; copied */
+  size_t processor_count; /* 0: workers run where the calling thread may run */
+  const char* pins;       /* devices for operations, one "conv_*=cpu" per line; NULL: none */
   int strict;             /* 1: a refused pin or a lost device is an error, not a remark */
   const char* rates;      /* measured rates of the units: a path, "default", "off"; NULL: $MOKA_RATES, else default */
 } moka_configuration;
@@ -135,7 +135,7 @@ typedef struct moka_configuration {
         NULL, 0, NULL                                                                                                  \
   }
 
-/* A file beside the specification: "weights/weight.bin". */
+/* A file with a path relative to the specification: "weights/weight.bin". */
 typedef struct moka_blob {
   const char* name;
   const void* data;
@@ -172,14 +172,14 @@ typedef struct moka_feature_info {
   const char* type_text; /* "MultiArray (Float32 1 x 10)", "Image (RGB 224 x 224)" */
   moka_feature_type type;
   int optional;
-  moka_data_type data_type;      /* of multi-arrays and states */
-  size_t rank;                   /* entries of shape */
+  moka_data_type data_type;      /* set for multi-arrays and states */
+  size_t rank;                   /* number of entries in shape */
   const int64_t* shape;          /* the default shape */
-  size_t range_count;            /* 0, or one range for each dimension */
+  size_t range_count;            /* 0, or one range per dimension */
   const moka_size_range* ranges; /* allowed sizes of each dimension */
-  int64_t width, height;         /* of images, by default */
-  int is_gray;                   /* of images */
-  int string_keys;               /* of dictionaries and sequences: strings, else int64 */
+  int64_t width, height;         /* default size of images */
+  int is_gray;                   /* set for images */
+  int string_keys;               /* dictionaries and sequences: 1 for strings, 0 for int64 */
 } moka_feature_info;
 
 MOKA_API size_t moka_model_feature_count(const moka_model* model, moka_role role);
@@ -187,18 +187,18 @@ MOKA_API moka_status moka_model_feature(const moka_model* model, moka_role role,
 
 typedef enum moka_text MOKA_INT {
   MOKA_MODEL_TYPE = 0,    /* "mlProgram", "neuralNetwork", "pipelineClassifier", ... */
-  MOKA_FUNCTION_NAME = 1, /* of the loaded function */
+  MOKA_FUNCTION_NAME = 1, /* name of the loaded function */
   MOKA_SHORT_DESCRIPTION = 2,
   MOKA_AUTHOR = 3,
   MOKA_LICENSE = 4,
   MOKA_MODEL_VERSION = 5,
-  MOKA_PREDICTED_FEATURE_NAME = 6, /* of classifiers */
+  MOKA_PREDICTED_FEATURE_NAME = 6, /* set for classifiers */
   MOKA_PREDICTED_PROBABILITIES_NAME = 7
 } moka_text;
 
 /* "" when the model does not say, NULL for a NULL model. */
 MOKA_API const char* moka_model_text(const moka_model* model, moka_text text);
-/* User-defined metadata; NULL when there is none of that name. */
+/* User-defined metadata; NULL when there is none with this name. */
 MOKA_API const char* moka_model_metadata(const moka_model* model, const char* key);
 MOKA_API size_t moka_model_class_label_count(const moka_model* model);
 /* NULL when out of range; int64 labels as text. */
@@ -242,10 +242,10 @@ MOKA_API moka_status moka_features_new(moka_features** features);
 MOKA_API void moka_features_free(moka_features* features);
 MOKA_API void moka_features_clear(moka_features* features);
 
-/* Setting a name again replaces its value. Arrays and images are borrowed, not copied: their memory must outlive the
- * predictions that use it (shape and strides are copied). Everything else is copied.
- * On the features that receive outputs, an array or image set before is an output backing: the prediction writes into
- * its memory; it must have the type and the shape that the prediction gives. */
+/* Setting a name again replaces its value. Arrays and images are borrowed: their memory must outlive the predictions
+ * that use it. Everything else is copied, including shape and strides.
+ * In the features that receive outputs, an array or image that was set before the prediction is an output backing: the
+ * prediction writes into its memory, which must have the type and shape of the output. */
 MOKA_API moka_status moka_features_set_array(moka_features* features, const char* name, const moka_array* array);
 MOKA_API moka_status moka_features_set_image(moka_features* features, const char* name, const moka_image* image);
 MOKA_API moka_status moka_features_set_int64(moka_features* features, const char* name, int64_t value);
@@ -255,16 +255,16 @@ MOKA_API moka_status moka_features_set_dictionary(moka_features* features, const
                                                   const moka_dictionary* dictionary);
 MOKA_API moka_status moka_features_set_sequence(moka_features* features, const char* name,
                                                 const moka_sequence* sequence);
-/* Sets every input of the model to reproducible numbers. */
+/* Sets every input of the model to reproducible values. */
 MOKA_API moka_status moka_features_set_random(moka_features* features, const moka_model* model, uint64_t seed);
 
 MOKA_API size_t moka_features_count(const moka_features* features);
 /* NULL when out of range. */
 MOKA_API const char* moka_features_name(const moka_features* features, size_t index);
-/* MOKA_TYPE_NONE when there is no value of that name. */
+/* MOKA_TYPE_NONE when there is no value with this name. */
 MOKA_API moka_feature_type moka_features_type(const moka_features* features, const char* name);
 
-/* MOKA_NOT_FOUND when there is no value of that name, MOKA_INVALID_ARGUMENT when it is of another kind. */
+/* MOKA_NOT_FOUND when there is no value with this name, MOKA_INVALID_ARGUMENT when it has another kind. */
 MOKA_API moka_status moka_features_get_array(const moka_features* features, const char* name, moka_array* array);
 MOKA_API moka_status moka_features_get_image(const moka_features* features, const char* name, moka_image* image);
 MOKA_API moka_status moka_features_get_int64(const moka_features* features, const char* name, int64_t* value);
@@ -277,9 +277,9 @@ MOKA_API moka_status moka_features_get_sequence(const moka_features* features, c
 
 /* ---- Predicting ---- */
 
-/* Reads every input of the function from `inputs` and sets every output in `outputs`, which are different handles.
- * `outputs` may hold the results of a prediction before: they are written over, in place. When shapes change from one
- * prediction to the next, call moka_features_clear in between. `state`: NULL, unless the model keeps states. */
+/* Reads every input of the function from `inputs` and sets every output in `outputs`; the two handles must differ.
+ * Results of an earlier prediction in `outputs` are overwritten in place. When shapes change from one prediction to the
+ * next, call moka_features_clear in between. `state`: NULL, unless the model keeps states. */
 MOKA_API moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
                                         moka_state* state);
 

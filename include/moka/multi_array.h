@@ -28,7 +28,7 @@ enum class DataType : uint8_t {
 };
 
 MOKA_EXPORT std::string_view to_string(DataType type);  ///< "float32"
-MOKA_EXPORT size_t size_of(DataType type);              ///< bytes
+MOKA_EXPORT size_t size_of(DataType type);              ///< size of one element in bytes
 
 /// Core ML's MLMultiArray: an n-dimensional array, owned or borrowed. Copies share the elements.
 class MOKA_EXPORT MultiArray {
@@ -36,10 +36,10 @@ class MOKA_EXPORT MultiArray {
   MultiArray() = default;
   /// Owned, zero-filled, row-major. Throws invalid_argument (negative or too many dimensions).
   MultiArray(DataType type, std::vector<int64_t> shape);
-  /// Borrows `data`, which must outlive the array and every prediction that uses it. `strides`: in elements; empty
+  /// Borrows `data`, which must outlive the array and every prediction that uses it. `strides` count elements; empty
   /// means row-major.
   MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides = {});
-  /// As above, keeping `owner` alive.
+  /// As above. The array keeps `owner` alive.
   MultiArray(void* data, DataType type, std::vector<int64_t> shape, std::vector<int64_t> strides,
              std::shared_ptr<const void> owner);
   /// An owned copy of float32 values. Throws invalid_argument when the count differs from the shape's.

@@ -10,7 +10,7 @@
 
 namespace moka {
 
-/// Writes an ML program in code, in the manner of MIL:
+/// Builds an ML program in code, in the manner of MIL:
 ///
 ///   ProgramBuilder b("ios17");
 ///   auto x = b.input("x", DataType::float32, {1, 3, 8, 8});
@@ -21,7 +21,7 @@ namespace moka {
 /// Operations are checked as they are added; every function throws Exception.
 class MOKA_EXPORT ProgramBuilder {
  public:
-  /// A value of the program being built.
+  /// A value of the program under construction.
   struct Value {
     void* handle = nullptr;
   };
@@ -38,15 +38,15 @@ class MOKA_EXPORT ProgramBuilder {
   ~ProgramBuilder();
   ProgramBuilder(ProgramBuilder&&) noexcept;
 
-  /// A function input; -1 for a dimension of any size.
+  /// Adds a function input. -1 stands for a dimension of any size.
   Value input(const std::string& name, DataType type, const std::vector<int64_t>& shape);
-  /// An operation with one output.
+  /// Adds an operation with one output.
   Value op(const std::string& type, std::vector<Argument> arguments, const std::string& name = {});
-  /// An operation with any number of outputs.
+  /// Adds an operation with any number of outputs.
   std::vector<Value> ops(const std::string& type, std::vector<Argument> arguments, const std::string& name = {});
   void output(Value value);
   std::string mil() const;
-  /// Ends the program: the builder is empty afterwards.
+  /// Finishes the program. The builder is empty afterwards.
   Model build(const ModelConfiguration& configuration = {});
 
  private:

@@ -7,15 +7,15 @@
 namespace moka {
 
 struct StreamOptions {
-  size_t ahead = 4;  ///< inputs that wait or are predicted before push waits; at least 1
-  /// Predictions at the same time: with two, values of one are copied while a device computes the other. With a state
-  /// it is one.
+  size_t ahead = 4;  ///< inputs in the queue or in progress before push blocks; at least 1
+  /// Number of concurrent predictions. With two, the stream copies values of one while a device computes the other.
+  /// With a state only one runs at a time.
   int at_once = 2;
-  PredictionOptions prediction;  ///< of all inputs
+  PredictionOptions prediction;  ///< options of all predictions
 };
 
-/// Predictions one behind the other. While they run, on threads of the stream, its user makes the next inputs: pictures
-/// are decoded and resized while a net computes. Results come in the order of the inputs.
+/// A queue of predictions that run on threads of the stream while the caller prepares the next inputs: it decodes and
+/// resizes pictures while a network computes. Results come in the order of the inputs.
 ///
 ///     Stream stream(model);
 ///     while (std::optional<Image> picture = camera.next()) {
@@ -27,19 +27,19 @@ struct StreamOptions {
 /// One thread may push while another pops.
 class MOKA_EXPORT Stream {
  public:
-  /// Throws invalid_argument: `ahead` of 0, `at_once` below 1.
+  /// Throws invalid_argument when `ahead` is 0 or `at_once` is below 1.
   explicit Stream(Model model, StreamOptions options = {});
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
-  /// Waits for predictions that run; inputs that wait are dropped.
+  /// Waits for running predictions and drops the inputs that have not started.
   ~Stream();
 
-  /// Starts a prediction; waits while `ahead` others are not done.
+  /// Queues a prediction. Blocks while `ahead` predictions are unfinished.
   void push(Features inputs);
-  /// The result of the oldest input; waits until it is there. Throws what its prediction throws, naming its number in
-  /// the stream, and invalid_argument where there is none. The stream goes on afterwards.
+  /// Returns the result of the oldest input and waits for it if necessary. Throws what the prediction throws, with its
+  /// number in the stream, and invalid_argument when the stream is empty. The stream stays usable afterwards.
   Features pop();
-  /// Inputs whose results were not popped yet.
+  /// Number of inputs whose results have not been popped.
   size_t size() const;
 
  private:

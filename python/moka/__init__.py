@@ -4,7 +4,7 @@
     model = moka.Model("model.mlpackage")
     outputs = model.predict({"x": array})
 
-Code written for coremltools on a Mac needs no change: once moka is installed, `coremltools` predicts with it.
+Code written for coremltools on a Mac runs unchanged: once moka is installed, `coremltools` predicts with it.
 """
 
 from ._moka import (

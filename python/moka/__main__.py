@@ -24,7 +24,7 @@ def _load_python_plugins(arguments: List[str]) -> List[str]:
 
 
 def main() -> int:
-    # The work happens below Python: let Ctrl-C and a closed pipe end it at once, as for any program.
+    # The work happens outside Python, so Ctrl-C and a closed pipe end the program at once, as usual for programs.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

@@ -1,4 +1,4 @@
-"""Numbers of other libraries as numpy arrays that the compiled part takes."""
+"""Converts numbers of other libraries to numpy arrays that the compiled part accepts."""
 
 import sys
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ import numpy as np
 
 
 def _is_of(value: Any, package: str) -> bool:
-    """Whether the value's class comes from a package, which is not imported for it."""
+    """Whether the value's class comes from a package. Does not import the package."""
     return package in sys.modules and type(value).__module__.partition(".")[0] == package
 
 
 def _of_torch(tensor: Any) -> np.ndarray:
-    """torch has element types, devices and gradients that numpy lacks."""
+    """A torch tensor as a numpy array. torch has element types, devices and gradients that numpy lacks."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
@@ -25,7 +25,7 @@ def _of_torch(tensor: Any) -> np.ndarray:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """An array of a type that multi-arrays have, in the machine's byte order. Raises TypeError, ValueError."""
+    """An array of a type that multi-arrays support, in the machine's byte order. Raises TypeError, ValueError."""
     if hasattr(value, "detach") and _is_of(value, "torch"):
         value = _of_torch(value)
     elif hasattr(value, "toarray") and not hasattr(value, "__array__"):
@@ -34,7 +34,7 @@ def as_array(value: Any) -> np.ndarray:
         try:
             value = np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError):
-            pass  # bfloat16, say, or memory that is elsewhere
+            pass  # for example bfloat16, or memory on another device
     if isinstance(value, (list, tuple)) and any(hasattr(v, "detach") for v in value):
         value = [as_array(v) for v in value]
     array = np.asarray(value)
@@ -65,7 +65,7 @@ def _first_strange(array: np.ndarray) -> Any:
 
 
 def as_dict(value: Any) -> Optional[Dict[Any, Any]]:
-    """A mapping or a pandas Series as a dict; None: it is neither."""
+    """A mapping or a pandas Series as a dict; None for other values."""
     if isinstance(value, Mapping):
         return dict(value)
     if _is_of(value, "pandas") and hasattr(value, "to_dict") and getattr(value, "ndim", 0) == 1:
@@ -74,15 +74,15 @@ def as_dict(value: Any) -> Optional[Dict[Any, Any]]:
 
 
 def as_list(value: Any) -> Optional[List[Any]]:
-    """A one-dimensional array or a pandas Series as a list; None: it is neither."""
+    """A one-dimensional array or a pandas Series as a list; None for other values."""
     if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
         return value.tolist()
     return None
 
 
 def as_inputs(value: Any) -> Any:
-    """The inputs of one prediction as a dict: mappings, rows of pandas tables, records and named tuples by their
-    fields. Anything else is returned as it is."""
+    """The inputs of one prediction as a dict. Accepts mappings, rows of pandas tables, records and named tuples, by their
+    fields. Returns anything else unchanged."""
     if isinstance(value, dict):
         return value
     if isinstance(value, Mapping):
@@ -102,7 +102,7 @@ def as_inputs(value: Any) -> Any:
 
 
 def _column(values: Any) -> Any:
-    """A column of a table: an array of numbers, or a list of strings."""
+    """A column of a table: an array of numbers or a list of strings."""
     if not isinstance(values, np.ndarray) and _is_of(values, "pandas"):
         values = values.to_numpy(dtype=np.float64, na_value=np.nan) if values.dtype.kind in "biuf" else values.to_numpy()
     array = np.asarray(values)
@@ -112,7 +112,7 @@ def _column(values: Any) -> Any:
 
 
 def _of_matrix(matrix: Any, inputs: Sequence[Any]) -> Dict[str, Any]:
-    """The columns of a matrix: the one array that the model takes, or its numbers in their order."""
+    """The columns of a matrix: the single array of the model, or its numbers in order."""
     matrix = matrix if isinstance(matrix, np.ndarray) else as_array(matrix)
     if len(inputs) == 1 and inputs[0].type == "MultiArray":
         return {inputs[0].name: matrix}
@@ -122,8 +122,8 @@ def _of_matrix(matrix: Any, inputs: Sequence[Any]) -> Dict[str, Any]:
 
 
 def as_columns(value: Any, inputs: Sequence[Any]) -> Optional[Dict[str, Any]]:
-    """The columns of a table by the names of inputs: of a pandas or Arrow table, or of a 2-D array. None: it is none.
-    A table that does not name the model's one array is that array."""
+    """The columns of a pandas or Arrow table, or of a 2-D array, by input name. None for other values.
+    A table without a column for the model's single array is that array."""
     if _is_of(value, "pandas") and getattr(value, "ndim", 0) == 2:
         if len(inputs) == 1 and inputs[0].name not in value.columns:
             return _of_matrix(value.to_numpy(), inputs)

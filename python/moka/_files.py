@@ -1,4 +1,4 @@
-"""Model files in all their forms: paths, open files, bytes, archives and the objects of coremltools."""
+"""Model files in all forms: paths, open files, bytes, archives and objects of coremltools."""
 
 import os
 import pathlib
@@ -33,7 +33,7 @@ def contents(file: Any) -> bytes:
     """The rest of an open file, which must be binary."""
     try:
         data = file.read()
-    except ValueError as e:  # closed
+    except ValueError as e:  # the file is closed
         raise TypeError(f"{name_of(file)}: {e}") from None
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{name_of(file)}: expected a file opened for bytes, as by open(path, 'rb')")
@@ -41,7 +41,7 @@ def contents(file: Any) -> bytes:
 
 
 class Path:
-    """A file by its name. A temporary file lasts as long as the object."""
+    """The name of a file. A temporary file exists as long as this object."""
 
     def __init__(self, name: str, owned: Optional[Any] = None) -> None:
         self.name = name
@@ -49,8 +49,8 @@ class Path:
 
 
 def as_path(file: Any) -> Path:
-    """The path of a file of numbers, text or sound. What an open file holds is written to one, whose ending says what
-    it is."""
+    """The path of a file with numbers, text or sound. An open file is copied to a temporary one, whose extension tells
+    the kind."""
     if not hasattr(file, "read"):
         path = path_of(file)
         if isinstance(file, str) and not path.lower().endswith(_ENDINGS):
@@ -68,7 +68,7 @@ def as_path(file: Any) -> Path:
 
 
 def read_picture(file: Union[str, bytes, "os.PathLike[str]", BinaryIO]) -> np.ndarray:
-    """The pixels of a PNG, JPEG or WebP file given by path, as an open file or by its bytes."""
+    """The pixels of a PNG, JPEG or WebP file, given as a path, an open file or its bytes."""
     if isinstance(file, (bytes, bytearray, memoryview)):
         return _moka.read_picture(bytes(file), "<bytes>")
     if hasattr(file, "read"):
@@ -88,7 +88,7 @@ def is_zip(data: bytes) -> bool:
 
 
 class Unpacked:
-    """The model in a ZIP archive, in a folder of its own that lasts as long as this object."""
+    """The model in a ZIP archive, extracted to a folder that exists as long as this object."""
 
     def __init__(self, archive: Union[str, BinaryIO], name: str) -> None:
         folder = tempfile.mkdtemp(prefix="moka-zip-")
@@ -130,7 +130,7 @@ def _models_in(folder: str) -> List[str]:
 
 
 def _remove(folder: str, pid: int) -> None:
-    if os.getpid() == pid:  # a forked child leaves its parent's files alone
+    if os.getpid() == pid:  # a forked child does not delete its parent's files
         shutil.rmtree(folder, ignore_errors=True)
 
 

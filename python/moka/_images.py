@@ -1,4 +1,4 @@
-"""Pictures between numpy and Pillow, which is optional."""
+"""Converts pictures between numpy and Pillow, which is optional."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _CORE_ML_MODES = ("RGB", "RGBA", "L", "F")
 
 
 def from_pixels(pixels: np.ndarray) -> Any:
-    """A PIL image of mode L, F, RGB or RGBA that copies `pixels` of shape (H, W) or (H, W, C); the array itself where
+    """A PIL image of mode L, F, RGB or RGBA that copies `pixels` of shape (H, W) or (H, W, C). Returns the array itself if
     Pillow is not installed."""
     try:
         from PIL import Image
@@ -25,7 +25,7 @@ def _is_image(value: Any) -> bool:
 
 
 def as_core_ml_pixels(value: Any) -> np.ndarray:
-    """The pixels of a picture that Core ML's own Python module takes. Raises TypeError."""
+    """The pixels of a picture in a form that Core ML's own Python module accepts. Raises TypeError."""
     if _is_image(value) and value.mode not in _CORE_ML_MODES:
         raise TypeError(f"Unsupported image type {value.mode}. Supported types are: {', '.join(_CORE_ML_MODES)}.")
     return np.ascontiguousarray(value)

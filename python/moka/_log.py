@@ -1,7 +1,7 @@
 """Messages for the logger "moka" of the standard logging module. The module is imported only when there is a message.
 
-Warnings, such as a cache that cannot be used; at level INFO models as they are loaded; at DEBUG the time of every
-prediction: logging.basicConfig(level=logging.DEBUG) or logging.getLogger("moka").setLevel(logging.DEBUG).
+Warnings report problems such as an unusable cache, INFO reports loaded models, and DEBUG the time of every prediction:
+logging.basicConfig(level=logging.DEBUG) or logging.getLogger("moka").setLevel(logging.DEBUG).
 """
 
 import sys
@@ -12,7 +12,7 @@ _INFO, _DEBUG = 20, 10
 
 
 def _tells(level: int) -> Any:
-    """The logger, if the program set it up and it takes this level."""
+    """The logger, if the program configured it and it accepts this level."""
     logging = sys.modules.get("logging")
     if logging is None:
         return None

@@ -61,7 +61,7 @@ class ModelAsset:
 
 
 class Intermediate(NamedTuple):
-    """The result of one operation: its name in the model, the name of the value, the elements."""
+    """The result of one operation: the operation's name in the model, the value's name, the elements."""
 
     operation: str
     value: str
@@ -78,37 +78,39 @@ def _units(compute_units: Any) -> "_moka.ComputeUnits":
 
 
 class Model:
-    """A Core ML model, loaded. Immutable; predict may be called from many threads at once.
+    """A loaded Core ML model. Immutable; predict may be called from many threads at once.
 
     model: path of an .mlmodel file, of an .mlpackage or an .mlmodelc folder, or of a ZIP archive with one of them; an
     open file of an .mlmodel or an archive, or its bytes; a ModelAsset; coremltools' specification object or model.
     compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
     function: name of the function to load; None: the default one.
     precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type).
-    threads: of one prediction; 0: one for each core, or of processors.
-    processors: numbers of those where threads run that help the calling one, which stays where it is bound; empty: where
-    that one may run.
-    memory_budget: bytes that the model's own numbers may make moka allocate; 0: no limit.
-    idle_memory: bytes that arenas no prediction uses may keep for later ones, and as many for plans; None: 256 MiB.
+    threads: threads per prediction; 0: one per core, or one per entry of processors.
+    processors: processor numbers for worker threads; the calling thread stays where it is bound. Empty: the workers run where
+    the calling thread may run.
+    memory_budget: limit in bytes on what the model can make moka allocate; 0: no limit.
+    idle_memory: bytes that idle arenas may keep, and the same again for plans; None: 256 MiB.
     optimize: run the passes.
-    device: only this device and "reference"; None: by compute_units.
-    kernel_cache: file of measured times by which kernels are chosen: a path, "default" (the user's own) or "off"; None:
-    what the environment variable MOKA_KERNEL_CACHE says, else off. A file that is damaged or of another machine or build
-    is not used; explain's remarks tell.
-    measure_kernels: "no"; "missing": time the kernels of shapes that the cache does not have, and write it; "all": anew.
-    cache: folder that keeps weights packed for kernels: the first load of a file writes them, later ones map them; a path,
-    "default" (the user's own) or "off"; None: what the environment variable MOKA_CACHE says, else off.
-    pinned_kernels: kernels by names of operations, or by shapes as explain says them.
-    pins: which device runs what, as a dict {"conv_*": "cpu"} or as text, one "conv_*=cpu" a line: names in which * is any
-    text, "type:softmax" or "scope:encoder"; devices by name, or "gpu", "neuralEngine". The last that fits counts.
-    strict: True: a pin that the device refuses fails the load, a device that is lost fails the prediction; False: the CPU
-    takes over, and remarks tell.
-    rates: file of the units' measured rates: a path, "default" (the user's own) or "off"; None: what the environment
-    variable MOKA_RATES says, else "default".
-    neural_engine_rules: file of more rules for the Neural Engine's preview; None: what the environment variable
-    MOKA_NEURAL_ENGINE_RULES says.
+    device: use only this device and "reference"; None: compute_units decides.
+    kernel_cache: file of measured times that choose kernels: a path, "default" (the user's own) or "off"; None: the environment
+    variable MOKA_KERNEL_CACHE, else off. A file that is damaged or from another machine or build is ignored, and explain's
+    remarks report it.
+    measure_kernels: "no"; "missing": time the kernels of shapes that are not in the cache, and save the times; "all": time all
+    shapes again.
+    cache: folder for packed weights: the first load of a file writes them, later loads map them; a path, "default" (the user's
+    own) or "off"; None: the environment variable MOKA_CACHE, else off.
+    pinned_kernels: kernels by operation name, or by shape in the form that explain prints.
+    pins: devices for operations, as a dict {"conv_*": "cpu"} or as text with one "conv_*=cpu" per line. Operations are names,
+    where * matches any text, "type:softmax" or "scope:encoder". Devices are names, "gpu" or "neuralEngine". The last match
+    counts.
+    strict: True: the load fails when a device refuses a pin, and a prediction fails when a device is lost; False: the CPU takes
+    over, and remarks report it.
+    rates: file of the units' measured rates: a path, "default" (the user's own) or "off"; None: the environment variable
+    MOKA_RATES, else "default".
+    neural_engine_rules: file of additional rules for the Neural Engine preview; None: the environment variable
+    MOKA_NEURAL_ENGINE_RULES.
 
-    Models can be pickled: by their path, or whole where they came as bytes. Copies share the loaded model.
+    Models can be pickled: by path, or completely if they were loaded from bytes. Copies share the loaded model.
 
     Raises MalformedModelError, UnsupportedError, NotFoundError, IOError, OutOfBudgetError; TypeError, ValueError.
     """
@@ -249,7 +251,7 @@ class Model:
 
     @property
     def states(self) -> List[FeatureDescription]:
-        """Names, types and shapes of the buffers that new_state makes."""
+        """Names, types and shapes of the buffers that new_state creates."""
         return self._core.function.states
 
     @property
@@ -264,7 +266,7 @@ class Model:
 
     @property
     def kernel_cache_file(self) -> str:
-        """The file that kernel_cache names; empty: none."""
+        """The kernel cache in use; empty: none."""
         return self._core.kernel_cache_file
 
     @property
@@ -283,22 +285,22 @@ class Model:
         rate: int = 0,
         pad: bool = False,
     ) -> Any:
-        """Predicts; the interpreter lock is released meanwhile.
+        """Predicts. Releases the interpreter lock while it computes.
 
-        inputs: a dict of values by feature name, or whatever has such names: a row of a pandas table, a named tuple, a
-        record. Or a list of them: a batch, whose items are predicted side by side. Multi-arrays take numpy arrays of
-        any type, byte order and strides (used in place when row-major and of the model's own type), tensors, whatever
-        has DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json, .txt).
-        Images take PIL images, uint8 arrays of shape (H, W), (H, W, 3 or 4), and picture files. A file is a path, an
-        open file or, for pictures, its bytes. Strings, dictionaries and sequences take str, dict and list. None: no
-        value, for optional inputs.
-        outputs: names of the outputs that are wanted: what only others need is not computed. Or writable arrays of the
+        inputs: a dict of values by feature name, or an object with such names: a row of a pandas table, a named tuple, a
+        record. A list of these is a batch, whose items are predicted in parallel. Multi-arrays accept numpy arrays of any
+        type, byte order and strides (used without a copy if they are row-major and of the model's own type), tensors,
+        objects with DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json,
+        .txt). Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4), and picture files. A file is a path,
+        an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
+        no value, for optional inputs.
+        outputs: names of the wanted outputs; operations that only other outputs need do not run. Or writable arrays of the
         declared element type and shape to write to (output backings).
         state: from new_state(); required by stateful models.
-        resize: pictures of other sizes are resized to one that the model takes. fit: how, "scaleFill" (the default),
-        "scaleFit" or "centerCrop"; says resize, too.
-        rate: sound files are resampled to that many samples a second; 0: they are taken as they are.
-        pad: silence is added to sounds that are too short for the model, and the end of longer ones cut off.
+        resize: resize pictures to a size that the model accepts. fit: how to resize, "scaleFill" (the default), "scaleFit" or
+        "centerCrop"; implies resize.
+        rate: resample sound files to this many samples per second; 0: keep their rate.
+        pad: append silence to sounds that are too short for the model, and cut the end of longer ones.
 
         Returns a dict of every output, or a list of dicts. Multi-arrays are numpy arrays of the declared element type,
         images PIL images (arrays without Pillow), classes int or str, probabilities a dict.
@@ -318,16 +320,16 @@ class Model:
         return result
 
     def predict_rows(self, table: Any) -> Dict[str, Any]:
-        """Predicts every row of a table; the interpreter lock is released meanwhile.
+        """Predicts every row of a table. Releases the interpreter lock while it computes.
 
         table: a pandas or Arrow table or a mapping, with a column for each input by name; optional inputs may be
         missing. Columns are arrays whose first axis counts the rows, or lists of strings. Or a 2-D array, whose columns
-        are the model's one array or its numbers in their order. Row-major arrays of the model's own element type, which
-        is float64 for most classic models, are used in place.
+        are the model's single array or its numbers in order. Row-major arrays of the model's own element type, which
+        is float64 for most classic models, are used without a copy.
 
         Returns a dict of columns: arrays of shape (rows,) or (rows, ...), lists of strings, and for the probabilities
         of a classifier an array of shape (rows, classes) in the order of class_labels. The results are those of predict
-        for each row. Classic models take many rows at once.
+        for each row. Classic models compute many rows at once.
         Raises TypeError, InvalidArgumentError (a ValueError: names, shapes, numbers of rows), DataError.
         """
         started = time.perf_counter()
@@ -349,9 +351,9 @@ class Model:
     def predict_stream(
         self, inputs: Iterable[Mapping[str, Any]], *, ahead: int = 4, **options: Any
     ) -> Iterator[Dict[str, Any]]:
-        """Predicts what `inputs` gives, one behind the other, and gives the results in their order. While predictions run,
-        `inputs` already makes the next ones, at most `ahead` of them: pictures are decoded and resized while a net computes on
-        a device. options: those of predict but a state and arrays to write to, which predictions at the same time cannot share.
+        """Predicts the items of `inputs` in order and yields the results. While predictions run, `inputs` already prepares
+        the next items, at most `ahead` of them: it decodes and resizes pictures while a net computes on a device.
+        options: those of predict, except a state and arrays to write to, which concurrent predictions cannot share.
         Raises ValueError (`ahead` below 1), TypeError (options), and for each input what predict raises."""
         if ahead < 1:
             raise ValueError(f"ahead: expected at least 1, got {ahead}")
@@ -375,13 +377,13 @@ class Model:
                 future.cancel()
 
     async def predict_async(self, inputs: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
-        """As predict, without blocking the event loop."""
-        import asyncio  # with ssl eight megabytes, which most programs do without
+        """As predict, but does not block the event loop."""
+        import asyncio  # with ssl it takes eight megabytes, and most programs do not need it
 
         return await asyncio.wrap_future(self.predict_future(inputs, **options))
 
     def new_state(self) -> State:
-        """New buffers for a stateful model, zero-filled. Core ML's make_state."""
+        """New zero-filled buffers for a stateful model. Core ML's make_state."""
         return self._core.new_state()
 
     state = new_state
@@ -393,18 +395,17 @@ class Model:
         measure: bool = False,
         outputs: Optional[Sequence[str]] = None,
     ) -> ComputePlan:
-        """Where every operation runs, which devices refused it and why, what was folded and fused, for the shapes of
-        `inputs` (None: the default ones) and the wanted `outputs` (None: all). measure: also times predictions and
-        says the medians. A
-        table in notebooks."""
+        """Where every operation runs, which devices refused it and why, and which operations were folded and fused.
+        Applies to the shapes of `inputs` (None: the default shapes) and to the wanted `outputs` (None: all). measure:
+        also times predictions and reports the medians. Displays as a table in notebooks."""
         names, _ = _wanted(outputs)
         return self._core.compute_plan(None if inputs is None else as_inputs(inputs), measure, names)
 
     def intermediates(
         self, inputs: Mapping[str, Any], *, state: Optional[State] = None, optimized: bool = False
     ) -> Iterator[Intermediate]:
-        """Predicts and gives what every operation computed, in order. optimized: what runs after the passes and the
-        planner, where fused and folded operations no longer show."""
+        """Predicts and returns the result of every operation, in order. optimized: the operations after the passes and
+        the planner, without fused and folded ones."""
         if optimized:
             core = self._core
         else:
@@ -424,7 +425,7 @@ class Model:
         return (Intermediate(*item) for item in core.intermediates(as_inputs(inputs), state))
 
     def structure(self) -> ModelStructure:
-        """Functions and operations, layers, or the models of a pipeline, as the file says it."""
+        """Functions and operations, layers, or the models of a pipeline, as in the file."""
         return self._core.structure()
 
     def mil(self, *, optimized: bool = False) -> str:
@@ -432,7 +433,7 @@ class Model:
         return self._core.mil(optimized)
 
     def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
-        """Inputs that the model can run filled with reproducible numbers, of the default shapes where those do."""
+        """Reproducible inputs that the model can run, of the default shapes if the model can run those."""
         return self._core.random_inputs(seed)
 
     def __repr__(self) -> str:
@@ -443,7 +444,7 @@ class Model:
 
 
 def _wanted(outputs: Any) -> Any:
-    """The names of the outputs that are computed, () for all, and arrays to write to or None."""
+    """The names of the outputs to compute (() for all), and arrays to write to or None."""
     if outputs is None:
         return (), None
     if isinstance(outputs, Mapping):
@@ -455,7 +456,7 @@ def _wanted(outputs: Any) -> Any:
 
 
 def _restore(model: Any, options: Dict[str, Any]) -> Model:
-    """The arguments with which pickle makes a model."""
+    """The arguments with which pickle creates a model."""
     return Model(model, **options)
 
 
@@ -464,7 +465,7 @@ _executor_owner = 0
 
 
 def _executor() -> "concurrent.futures.ThreadPoolExecutor":
-    """Threads for predictions in the background, started when first needed; a forked child starts its own."""
+    """Threads for background predictions, started on first use. A forked child starts its own."""
     global _shared_executor, _executor_owner
     if _shared_executor is None or _executor_owner != os.getpid():
         import concurrent.futures
@@ -475,7 +476,7 @@ def _executor() -> "concurrent.futures.ThreadPoolExecutor":
 
 
 def compile_model(model: Union[str, "os.PathLike[str]", ModelAsset], destination: Union[str, "os.PathLike[str]"]) -> str:
-    """Compiles a model into the folder `destination` (X.mlmodelc; new or empty), which needs no other file.
+    """Compiles a model into the folder `destination` (X.mlmodelc; new or empty), which is complete in itself.
 
     Returns the folder's path. Raises what loading raises; InvalidArgumentError, IOError."""
     folder = os.fspath(destination)

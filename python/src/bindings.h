@@ -4,7 +4,7 @@
 
 namespace moka::python {
 
-/// `text` and `html` are functions of moka._reports that say what an object is.
+/// `text` and `html` name functions of moka._reports that describe an object.
 template <class Class>
 void bind_report(Class& bound, const char* text, const char* html) {
   const auto say = [](const char* function) {
@@ -15,7 +15,7 @@ void bind_report(Class& bound, const char* text, const char* html) {
   bound.def("_repr_html_", say(html), nanobind::sig("def _repr_html_(self) -> str"));
 }
 
-/// The parts of the module, one file each.
+/// The parts of the module, one per file.
 
 void bind_errors(nanobind::module_& m);
 void bind_values(nanobind::module_& m);

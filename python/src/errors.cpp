@@ -11,7 +11,7 @@ namespace moka::python {
 
 namespace {
 
-/// Python classes by ErrorKind. They are never released, since the interpreter may end first.
+/// Python exception classes by ErrorKind. They are never released, because the interpreter may end first.
 std::array<PyObject*, 10> classes{};
 
 PyObject* class_of(ErrorKind kind) {
@@ -51,7 +51,7 @@ void bind_errors(nb::module_& m) {
     try {
       std::rethrow_exception(p);
     } catch (const Exception& e) {
-      // Messages quote files, whose bytes may be invalid UTF-8.
+      // Messages may quote bytes of files that are not valid UTF-8.
       PyObject* text =
           PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "backslashreplace");
       if (text == nullptr) return;

@@ -17,7 +17,7 @@ namespace moka::python {
 
 namespace {
 
-/// Errors of files and of their contents.
+/// Converts errors about files and their contents.
 template <class Act>
 auto reading_files(Act act) {
   try {
@@ -29,7 +29,7 @@ auto reading_files(Act act) {
   }
 }
 
-/// `image` in the size that the model takes.
+/// Resizes `image` to a size that the model accepts.
 Image resized(const Image& image, const FeatureDescription& f, const Reading& reading) {
   const auto [width, height] = cli::picture_size(f.image, image.width, image.height);
   if (width == image.width && height == image.height) return image;

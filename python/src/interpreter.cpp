@@ -18,23 +18,23 @@ namespace nb = nanobind;
 
 namespace {
 
-/// The threads that are in a Call. Never freed, since threads may outlive static objects.
+/// The threads that are inside a Call. Never freed, because threads may outlive static objects.
 struct Calls {
   std::mutex mutex;
   std::condition_variable changed;
   int running = 0;
   bool ending = false;
-  pthread_t last{};  ///< the thread that ends the interpreter, which must go on
+  pthread_t last{};  ///< the thread that ends the interpreter; it must not block
 };
 Calls& calls = *new Calls;
-thread_local int depth = 0;  ///< calls that this thread is in
+thread_local int depth = 0;  ///< number of calls that this thread is in
 
 [[noreturn]] void sleep_forever() {
   for (;;) ::pause();
 }
 
 void end() {
-  // Threads that never wake keep their objects.
+  // Threads that never wake up keep their objects.
   if (nb::cast<int>(nb::module_::import_("threading").attr("active_count")()) > 1) nb::set_leak_warnings(false);
   PyThreadState* state = PyEval_SaveThread();
   bool interrupted = false;
@@ -85,7 +85,7 @@ Unlocked::~Unlocked() {
   try {
     PyEval_RestoreThread(state_);
   } catch (abi::__forced_unwind&) {
-    // The end did not wait. CPython before 3.14 ends threads that return to the interpreter later.
+    // The interpreter ended without waiting. Before 3.14, CPython ends threads that return to the interpreter later.
     sleep_forever();
   }
 }
@@ -94,7 +94,7 @@ void bind_end() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end));
   pthread_atfork([] { calls.mutex.lock(); }, [] { calls.mutex.unlock(); },
                  [] {
-                   calls.running = depth > 0 ? 1 : 0;  // the child has no other thread
+                   calls.running = depth > 0 ? 1 : 0;  // a child has no other thread
                    calls.mutex.unlock();
                  });
 }

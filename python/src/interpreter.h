@@ -5,8 +5,8 @@
 namespace moka::python {
 
 /// A call into the library, from the conversion of its arguments to that of its results. The end of the interpreter
-/// waits for calls that have begun. A thread that begins one later sleeps until the process ends: the interpreter would
-/// end it in the middle of the call, which aborts the process. Calls may be nested.
+/// waits for running calls. A thread that begins a call later sleeps until the process ends, because the interpreter
+/// would end the thread in the middle of the call, which aborts the process. Calls may be nested.
 class Call {
  public:
   Call();
@@ -14,7 +14,7 @@ class Call {
   ~Call();
 };
 
-/// The interpreter's lock is given back while one lives.
+/// Releases the interpreter lock during its lifetime.
 class Unlocked {
  public:
   Unlocked();
@@ -26,9 +26,9 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-/// Lets the end of the interpreter wait for calls.
+/// Makes the end of the interpreter wait for calls.
 void bind_end();
-/// Warnings go to the logger "moka" of Python's logging module.
+/// Sends warnings to the logger "moka" of Python's logging module.
 void bind_warnings();
 
 }  // namespace moka::python

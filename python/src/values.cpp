@@ -21,7 +21,7 @@ void raise_unfit(const FeatureDescription& f, nb::handle value, const nb::python
 
 namespace {
 
-/// The element type of a buffer's format, a struct format of one item.
+/// The element type for a buffer's format, which is a struct format of one item.
 bool element_type(const Py_buffer& b, DataType& out) {
   const char* f = b.format == nullptr ? "B" : b.format;
   if (*f == '@' || *f == '=' || *f == '<') f++;
@@ -88,7 +88,7 @@ bool to_double(nb::handle value, double& out) {
   return true;
 }
 
-/// Whole numbers: what has __index__ (int, bool, numpy integers).
+/// Whether a value is a whole number: it has __index__ (int, bool, numpy integers).
 bool to_int(nb::handle value, int64_t& out) {
   PyObject* index = PyNumber_Index(value.ptr());
   if (index == nullptr) {

@@ -9,7 +9,7 @@
 #include "moka/custom.h"
 #include "moka/moka.hpp"
 
-/// Conversions between Python values and Moka's.
+/// Converts between Python values and Moka's.
 namespace moka::python {
 
 namespace nb = nanobind;
@@ -21,26 +21,28 @@ namespace nb = nanobind;
 
 /// How files and pictures become values.
 struct Reading {
-  bool resize = false;            ///< pictures, to a size that the model takes
-  std::string fit = "scaleFill";  ///< as the command line's --fit
-  uint32_t rate = 0;              ///< of sounds in hertz; 0: as the file is
-  bool pad = false;               ///< sounds with silence, or cut their end off
+  bool resize = false;            ///< resize pictures to a size that the model accepts
+  std::string fit = "scaleFill";  ///< as in the command line's --fit
+  uint32_t rate = 0;              ///< sample rate of sounds in hertz; 0: the rate of the file
+  bool pad = false;               ///< append silence to short sounds and cut the end of long ones
 };
 
 /// The name of the value's class.
 std::string kind_of(nb::handle value);
-/// TypeError: `value` cannot be the feature because of a TypeError or ValueError; other errors are raised as they are.
+/// Raises TypeError for a TypeError or ValueError that shows that `value` does not fit the feature. Raises other errors
+/// unchanged.
 [[noreturn]] void raise_unfit(const FeatureDescription& f, nb::handle value, const nb::python_error& why);
 
-/// The exported buffers, and their owners, that the values of one prediction borrow. Used with the interpreter
-/// lock held.
+/// The exported buffers, and their owners, that the values of one prediction borrow. Used with the interpreter lock
+/// held.
 class Borrowed {
  public:
   Borrowed() = default;
   Borrowed(const Borrowed&) = delete;
   ~Borrowed();
-  /// The memory of `object` without a copy. False, with no Python error set, when it exports none of a type that
-  /// multi-arrays have. `writable`: raises BufferError's message as invalid_argument when it is not.
+  /// The memory of `object` without a copy. Returns false, without a Python error, when it exports no buffer of a type
+  /// that multi-arrays support. `writable`: raises invalid_argument with BufferError's message when the memory is
+  /// read-only.
   bool array(nb::handle object, bool writable, MultiArray& out);
   nb::handle keep(nb::object object);
 
@@ -49,17 +51,17 @@ class Borrowed {
   std::vector<nb::object> objects_;
 };
 
-/// A Python value for the feature `f`: numbers, text, dictionaries and lists are copied; arrays (buffer protocol,
-/// DLPack, anything numpy understands) and PIL images are borrowed. `reading`: files and pictures of any kind, too;
-/// null: what Core ML's own Python module takes. TypeError names the feature.
+/// Converts a Python value for the feature `f`. Copies numbers, text, dictionaries and lists; borrows arrays (buffer
+/// protocol, DLPack, anything numpy understands) and PIL images. `reading`: also accepts files and pictures of any
+/// kind; null: accepts only what Core ML's own Python module accepts. TypeError names the feature.
 FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed& borrowed,
                         const Reading* reading = nullptr);
-/// Every item of a dict. `described`: the inputs of the function; names outside it are left to Moka to refuse.
+/// Converts every item of a dict. `described`: the inputs of the function. Moka itself refuses other names.
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed,
                      const Reading* reading = nullptr);
-/// The columns of a table: arrays with an axis of rows, lists of strings. None is left out.
+/// The columns of a table: arrays with an axis of rows, or lists of strings. Omits None.
 Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
-/// Output backings: arrays to write to.
+/// Converts output backings: arrays to write to.
 Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
 
 /// Whether the value is a PIL image.
@@ -68,7 +70,7 @@ bool is_image(nb::handle value);
 Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed, const Reading* reading);
 /// Whether the value is a path or an open file.
 bool is_file(nb::handle value);
-/// The feature's value from a file of sound, numbers or text.
+/// The feature's value from a file with sound, numbers or text.
 FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, const Reading& reading);
 
 /// A numpy array that shares the elements of `array`.

@@ -25,15 +25,15 @@ std::shared_ptr<MemoryBudget> budget_of(const ModelConfiguration& c) {
   return c.memory_budget == 0 ? nullptr : std::make_shared<MemoryBudget>(c.memory_budget);
 }
 
-/// Input `i` of the function is described by its inputs, then its states.
+/// The description of input `i` of the function. Inputs come first, then states.
 const import::FeatureDescription& feature_of(const import::FunctionDescription& f, const ir::Value& input) {
   for (const auto* list : {&f.inputs, &f.states})
     for (const auto& x : *list)
       if (x.name == input.name) return x;
-  std::abort();  // compile checked it
+  std::abort();  // compile has checked this
 }
 
-/// An operation refuses an argument: what that is a mistake of depends on where the argument is from.
+/// An operation refused an argument. The error's kind depends on where the argument came from.
 Error blamed(Error error, ErrorCode code) {
   return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
 }
@@ -57,96 +57,97 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   auto impl = std::make_shared<Impl>();
   impl->trace_model = trace::current_model();
   auto start = Clock::now();
-  import::ImportedModel m = [&] { const trace::Span span(trace::Lane::activity, "import");
-  return api::unwrap(source->import({budget}));
-}
-();
-times.import = seconds_since(start);
-impl->source = std::move(source);
-impl->sequences_only = m.sequences;
-impl->configuration = configuration;
-impl->description = api::to_public(m.description);
-runtime::CompileOptions options;
-options.function_name = configuration.function_name;
-options.optimize = configuration.optimize;
-options.exact_precision = configuration.precision == Precision::exact;
-options.loop_limit = configuration.loop_limit;
-api::Devices devices = api::unwrap(api::devices_for(configuration));
-options.plan.devices = devices.list;
-if (!devices.pins.empty()) options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
-options.plan.strict = configuration.strict;
-options.plan.threads = configuration.threads > 0          ? configuration.threads
-                       : configuration.processors.empty() ? processors()
-                                                          : static_cast<int>(configuration.processors.size());
-const api::ModelRates rates = api::rates_for(configuration, options.plan.devices, options.plan.threads);
-options.plan.rates = rates.rates;
-if (!rates.remark.empty()) {
-  api::warn(rates.remark);
-  devices.remarks.push_back(rates.remark);
-}
-options.plan.reuse_buffers = configuration.reuse_buffers;
-options.plan.cached_shapes = configuration.cached_shapes;
-options.plan.kept = std::make_shared<plan::KeptPlans>();
-options.plan.kept->limit = configuration.idle_memory;
-options.plan.budget = std::move(budget);
-options.packed = impl->source->packed;
-options.idle_memory = configuration.idle_memory;
-impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
-options.plan.choices = impl->kernel_cache.choices;
-impl->packed_weights =
-    api::unwrap(api::packed_weights_for(configuration, impl->source->path, options.plan.devices, options.plan.threads));
-options.cache = impl->packed_weights.cache;
-start = Clock::now();
-{
-  const trace::Span span(trace::Lane::activity, "passes");
-  impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
-}
-if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
-api::unwrap(devices.pins.check(impl->model->ir()));
-impl->device_remarks = devices.pins.idle(impl->model->ir());
-std::move(devices.remarks.begin(), devices.remarks.end(), std::back_inserter(impl->device_remarks));
-impl->compile_options = std::move(options);
-times.passes = seconds_since(start);
-const import::FunctionDescription& f = impl->model->function();
-for (const auto& g : impl->description.functions)
-  if (g.name == f.name) impl->function = g;
-
-start = Clock::now();
-std::vector<ir::Type> types;
-bool concrete = !impl->sequences_only, flexible = false, chosen = false;
-for (const auto& v : impl->model->ir().body().inputs()) {
-  const import::FeatureDescription& x = feature_of(f, *v);
-  auto t = api::default_type(x, v->type);
-  concrete &= t.ok() && (t->is_concrete() || t->is_state());
-  flexible |= v->type.is_tensor() && !v->type.is_concrete();
-  chosen |= api::chooses_default(x);
-  if (t.ok()) types.push_back(*t);
-}
-// Default sizes that the model states must fit each other; Core ML refuses the model otherwise. Lowest sizes are only
-// what converters write when no default was chosen. They may contradict each other while the sizes of real inputs
-// fit.
-if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
-  auto planned = impl->model->plan(types);
-  if (!planned.ok()) {
-    const ErrorCode code = planned.error().code();
-    const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
-    Error error = blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
-    if (!flexible) api::raise(error);
-    if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
+  auto m = [&] {
+    const trace::Span span(trace::Lane::activity, "import");
+    return api::unwrap(source->import({budget}));
+  }();
+  times.import = seconds_since(start);
+  impl->source = std::move(source);
+  impl->sequences_only = m.sequences;
+  impl->configuration = configuration;
+  impl->description = api::to_public(m.description);
+  runtime::CompileOptions options;
+  options.function_name = configuration.function_name;
+  options.optimize = configuration.optimize;
+  options.exact_precision = configuration.precision == Precision::exact;
+  options.loop_limit = configuration.loop_limit;
+  api::Devices devices = api::unwrap(api::devices_for(configuration));
+  options.plan.devices = devices.list;
+  if (!devices.pins.empty())
+    options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
+  options.plan.strict = configuration.strict;
+  options.plan.threads = configuration.threads > 0          ? configuration.threads
+                         : configuration.processors.empty() ? processors()
+                                                            : static_cast<int>(configuration.processors.size());
+  const api::ModelRates rates = api::rates_for(configuration, options.plan.devices, options.plan.threads);
+  options.plan.rates = rates.rates;
+  if (!rates.remark.empty()) {
+    api::warn(rates.remark);
+    devices.remarks.push_back(rates.remark);
   }
-  api::unwrap(impl->kernel_cache.save());
-  impl->packed_weights.save();
+  options.plan.reuse_buffers = configuration.reuse_buffers;
+  options.plan.cached_shapes = configuration.cached_shapes;
+  options.plan.kept = std::make_shared<plan::KeptPlans>();
+  options.plan.kept->limit = configuration.idle_memory;
+  options.plan.budget = std::move(budget);
+  options.packed = impl->source->packed;
+  options.idle_memory = configuration.idle_memory;
+  impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
+  options.plan.choices = impl->kernel_cache.choices;
+  impl->packed_weights = api::unwrap(
+      api::packed_weights_for(configuration, impl->source->path, options.plan.devices, options.plan.threads));
+  options.cache = impl->packed_weights.cache;
+  start = Clock::now();
+  {
+    const trace::Span span(trace::Lane::activity, "passes");
+    impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
+  }
+  if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
+  api::unwrap(devices.pins.check(impl->model->ir()));
+  impl->device_remarks = devices.pins.idle(impl->model->ir());
+  std::move(devices.remarks.begin(), devices.remarks.end(), std::back_inserter(impl->device_remarks));
+  impl->compile_options = std::move(options);
+  times.passes = seconds_since(start);
+  const import::FunctionDescription& f = impl->model->function();
+  for (const auto& g : impl->description.functions)
+    if (g.name == f.name) impl->function = g;
+
+  start = Clock::now();
+  std::vector<ir::Type> types;
+  bool concrete = !impl->sequences_only, flexible = false, chosen = false;
+  for (const auto& v : impl->model->ir().body().inputs()) {
+    const import::FeatureDescription& x = feature_of(f, *v);
+    auto t = api::default_type(x, v->type);
+    concrete &= t.ok() && (t->is_concrete() || t->is_state());
+    flexible |= v->type.is_tensor() && !v->type.is_concrete();
+    chosen |= api::chooses_default(x);
+    if (t.ok()) types.push_back(*t);
+  }
+  // Default sizes that the model states must fit each other; Core ML refuses the model otherwise. Lowest sizes are only
+  // what converters write when no default was chosen. They may contradict each other while the sizes of real inputs
+  // fit.
+  if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
+    auto planned = impl->model->plan(types);
+    if (!planned.ok()) {
+      const ErrorCode code = planned.error().code();
+      const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
+      Error error = blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
+      if (!flexible) api::raise(error);
+      if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
+    }
+    api::unwrap(impl->kernel_cache.save());
+    impl->packed_weights.save();
+  }
+  impl->packed_weights.tell();
+  const plan::ConstantPool& pool = *impl->model->plan_options().constants;
+  times.pack = pool.prepare_seconds();
+  times.packed_bytes = pool.packed_bytes();
+  if (pool.cache() != nullptr) times.cached_bytes = pool.cache()->found_bytes();
+  times.plan = seconds_since(start) - times.pack;
+  times.total = times.open + times.import + times.passes + times.plan + times.pack;
+  impl->times = times;
+  return impl;
 }
-impl->packed_weights.tell();
-const plan::ConstantPool& pool = *impl->model->plan_options().constants;
-times.pack = pool.prepare_seconds();
-times.packed_bytes = pool.packed_bytes();
-if (pool.cache() != nullptr) times.cached_bytes = pool.cache()->found_bytes();
-times.plan = seconds_since(start) - times.pack;
-times.total = times.open + times.import + times.passes + times.plan + times.pack;
-impl->times = times;
-return impl;
-}  // namespace moka
 
 namespace {
 
@@ -239,8 +240,8 @@ bool has_value(const FeatureValue* value) {
   return value != nullptr && !std::holds_alternative<std::monostate>(*value);
 }
 
-/// Arrays that a frame computes its outputs in. They end with the prediction, whatever becomes of it, and the frame
-/// stays.
+/// Arrays into which a frame computes its outputs. They are released after the prediction, whether or not it succeeds,
+/// while the frame is kept.
 class PlacedOutputs {
  public:
   explicit PlacedOutputs(runtime::Frame& frame) : frame_(frame) {}
@@ -348,7 +349,7 @@ Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const st
 
 namespace {
 
-/// The input whose value is none of the categories that the model knows; nullptr: none.
+/// The input whose value is not among the categories that the model knows; nullptr: none.
 const import::FeatureDescription* of_unknown_category(const import::FunctionDescription& f, const Features& inputs) {
   const auto known = [](const import::FeatureDescription& x, const std::string& text) {
     return std::find(x.categories.begin(), x.categories.end(), text) != x.categories.end();
@@ -391,7 +392,7 @@ void restore(const State& from, State& to) {
 void tell(const std::vector<std::string>& remarks, const PredictionOptions& options) {
   for (const std::string& remark : remarks) api::warn(remark);
   if (options.remarks == nullptr || remarks.empty()) return;
-  // Items of a batch share the list.
+  // The items of a batch share the list.
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   options.remarks->insert(options.remarks->end(), remarks.begin(), remarks.end());
@@ -482,7 +483,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     }
     return {};
   };
-  // A prediction that is replayed finds the state as it was.
+  // A replayed prediction must see the original state.
   std::optional<State> before;
   if (!f.states.empty() && runs->may_replay() && !session->devices.empty()) before = options.state->copy();
   Status status = compute();
@@ -539,7 +540,7 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-/// The times of all steps in each of several predictions.
+/// Collects the times of all steps in several predictions.
 class Timing final : public runtime::TraceSink {
  public:
   void step(const plan::Plan&, const plan::Step& step, double seconds, std::span<const ir::TensorView>) override {
@@ -566,10 +567,10 @@ class Timing final : public runtime::TraceSink {
   std::map<const plan::Step*, std::pair<std::vector<double>, int64_t>> all_;
 };
 
-/// What operations computed, in the order of the program: what devices computed reaches the host later.
+/// Reports results of operations in program order. Results from devices reach the host later.
 class Observer final : public runtime::TraceSink {
  public:
-  /// `direct`: told at once, since all computes on the host; nullptr: `tell` does.
+  /// `direct`: called immediately, since everything runs on the host; nullptr: `tell` reports the results.
   Observer(const ir::Block& body, const Intermediate* direct) : direct_(direct) {
     size_t n = 0;
     for (const auto& op : body.ops()) number(*op, n++);
@@ -619,14 +620,14 @@ class Observer final : public runtime::TraceSink {
   }
 
   const Intermediate* direct_;
-  std::map<const ir::Op*, size_t> order_;  ///< that of the outermost operation around it
+  std::map<const ir::Op*, size_t> order_;  ///< position of the outermost operation that contains each operation
   std::vector<Seen> seen_;
 };
 
 }  // namespace
 
 namespace {
-/// Throws out_of_budget where an input of the default shape is larger than `limit` bytes.
+/// Throws out_of_budget when an input of the default shape exceeds `limit` bytes.
 void check_default_sizes(const FunctionDescription& function, size_t limit) {
   for (const FeatureDescription& f : function.inputs) {
     size_t bytes = size_of(f.array.type);
@@ -651,7 +652,7 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
     std::optional<State> state;
     PredictionOptions options{nullptr, wanted};
     if (!impl_->function.states.empty()) options.state = &state.emplace(new_state());
-    // The first also plans what depends on values, and pays for what happens once.
+    // The first prediction also plans steps that depend on values and does one-time work.
     api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
     Timing timing;
     std::vector<double> whole;

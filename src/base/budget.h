@@ -8,7 +8,7 @@
 
 namespace moka {
 
-/// Limits the memory that sizes in a model can make a load allocate. Thread-safe; all parts of one load share it.
+/// Limits the memory that sizes in a model can make a load allocate. All parts of one load share it. Thread-safe.
 class MemoryBudget {
  public:
   explicit MemoryBudget(size_t limit = std::numeric_limits<size_t>::max()) : limit_(limit) {}

@@ -34,7 +34,7 @@ struct Mappings {
   std::mutex mutex;
   std::map<uintptr_t, File> files;
 
-  /// That of [data, data + size); the mutex must be held.
+  /// The mapping of [data, data + size). The caller holds the mutex.
   auto find(uintptr_t data, size_t size) const {
     auto it = files.upper_bound(data);
     if (it == files.begin()) return files.end();
@@ -63,7 +63,7 @@ struct Mapping {
   size_t size;
 };
 
-/// `whole`: only pages that the range covers.
+/// `whole`: only pages that lie entirely in the range.
 void advise(const void* data, size_t size, int advice, bool whole) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<uintptr_t>(data);

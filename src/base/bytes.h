@@ -10,8 +10,8 @@
 
 namespace moka {
 
-/// Immutable bytes and whatever keeps them alive: a file mapping, a buffer, or nothing (static data).
-/// Copying shares; slicing never copies.
+/// Immutable bytes and their owner: a file mapping, a buffer, or nothing (static data). Copies share the bytes; slices
+/// never copy.
 struct Bytes {
   std::span<const std::byte> span;
   std::shared_ptr<const void> owner;
@@ -30,21 +30,21 @@ struct Bytes {
 /// Maps a regular file read-only. Errors: not_found, io (not a regular file, permission).
 Result<Bytes> map_file(const std::string& path);
 
-/// Reads the pages of [data, data + size) that lie in a mapped file, all at once. Other memory is left as it is.
+/// Reads all pages of [data, data + size) that lie in a mapped file at once. Ignores other memory.
 void read_ahead(const void* data, size_t size);
 
-/// Where data lies in a mapped file.
+/// The position of data in a mapped file.
 struct FilePlace {
   std::string path;
-  std::string content;  ///< the file's number, size and times, which no other content has
+  std::string content;  ///< identifies the content: the file's number, size and times
   size_t offset;
 };
 /// nullopt: the data is not in a mapped file.
 std::optional<FilePlace> place_in_file(const void* data, size_t size);
-/// `FilePlace::content` of an open file; empty: its state cannot be read.
+/// `FilePlace::content` of an open file; empty when its state cannot be read.
 std::string content_of_file(int descriptor);
-/// Drops the pages of [data, data + size) that lie in a mapped file; an access reads them again. Other memory is left
-/// as it is.
+/// Drops the pages of [data, data + size) that lie in a mapped file. The next access reads them again. Ignores other
+/// memory.
 void drop_pages(const void* data, size_t size);
 
 }  // namespace moka

@@ -12,18 +12,19 @@ namespace moka {
 enum class ErrorCode {
   invalid_argument,  ///< the caller's value, name, shape or type does not fit
   malformed,         ///< the bytes of a model contradict themselves or their format
-  unsupported,       ///< well-formed, but Moka cannot do it; the message names what
+  unsupported,       ///< valid, but Moka cannot do it; the message names the feature
   not_found,         ///< a file, function, feature or weight that does not exist
-  io,                ///< the operating system refused
+  io,                ///< the operating system reported a failure
   out_of_budget,     ///< would exceed the memory budget of the load options
-  data,              ///< a value met while predicting breaks a rule of the operation
+  data,              ///< a value in a prediction violates a rule of the operation
   internal,          ///< a bug in Moka
-  device_lost,       ///< a device stopped working while it computed
+  device_lost,       ///< a device failed during a computation
 };
 
 std::string_view to_string(ErrorCode code);
 
-/// A failure: one sentence with what, where, expected and got, and the context that callers added.
+/// A failure: a sentence that says what went wrong where, with the expected and the actual value, and the context that
+/// callers added.
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message);

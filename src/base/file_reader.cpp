@@ -34,7 +34,7 @@ FileReader::Buffer FileReader::take(size_t size) {
     }
     if (!free_.empty()) free_.pop_back();
   }
-  // Not from the heap, which would keep it.
+  // Mapped instead of allocated, because the heap would keep it.
   const size_t whole = (size + kHugePage - 1) / kHugePage * kHugePage, mapped = whole + kHugePage;
   void* p = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return {};

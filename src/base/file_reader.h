@@ -11,15 +11,15 @@
 
 namespace moka {
 
-/// Copies parts of mapped files into reused buffers. That is faster than faulting in their pages, which would also
-/// count as memory of the process. Thread-safe.
+/// Copies parts of mapped files into reused buffers. This is faster than page faults, and the pages do not count as
+/// memory of the process. Thread-safe.
 class FileReader {
  public:
-  /// A copy of [data, data + size) in a buffer that returns to this reader with its last owner. Null when the data is
-  /// not in a mapped file, the file at its path has changed, the size is too small or too large for a buffer, or memory
-  /// is short.
+  /// A copy of [data, data + size) in a buffer, which the last owner returns to this reader. Null when the data is not
+  /// in a mapped file, the file at its path has changed, the size is too small or too large for a buffer, or memory is
+  /// short.
   std::shared_ptr<const std::byte> read(const void* data, size_t size);
-  /// Copies the data to `to` instead. False where `read` returns null.
+  /// Copies the data to `to` instead. Returns false where `read` returns null.
   bool copy(const void* data, size_t size, void* to);
 
  private:

@@ -40,7 +40,7 @@ float half::to_float(uint16_t h) {
     return sign ? -v : v;
   }
   if (exp == 31) {
-    const uint32_t quiet = mant != 0 ? 0x200u : 0;  // what F16C makes of a NaN
+    const uint32_t quiet = mant != 0 ? 0x200u : 0;  // result of F16C for a NaN
     return std::bit_cast<float>(sign | 0x7f800000u | ((mant | quiet) << 13));
   }
   return std::bit_cast<float>(sign | ((exp + 112) << 23) | (mant << 13));

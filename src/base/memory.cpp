@@ -15,7 +15,7 @@ constexpr size_t kLine = 64, kHugePage = size_t{2} << 20, kLargestChunk = size_t
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// A sanitizer sees reads past a piece only when each has an allocation of its own.
+// A sanitizer detects reads past a piece only when each piece is its own allocation.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kOneAllocationEach = true;
 #else
@@ -30,7 +30,7 @@ std::shared_ptr<std::byte> allocate_large(size_t bytes) {
     if (p == nullptr) return nullptr;
     return {static_cast<std::byte*>(p), [](std::byte* q) { std::free(q); }};
   }
-  // Mapped, not allocated: the heap would keep what is given back for whatever comes next.
+  // Mapped instead of allocated, because the heap would keep freed memory.
   const size_t size = round_up(bytes, kHugePage), mapped = size + kHugePage;
   void* m = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (m == MAP_FAILED) return nullptr;

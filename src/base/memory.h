@@ -6,18 +6,18 @@
 
 namespace moka {
 
-/// Allocates large, long-lived memory with undefined content, 64-byte aligned, on huge pages where the system grants
-/// them. Null when there is none left.
+/// Allocates large, long-lived memory with undefined content, 64-byte aligned, on huge pages when the system grants
+/// them. Null when memory is exhausted.
 std::shared_ptr<std::byte> allocate_large(size_t bytes);
 
-/// Returns freed memory that the heap keeps to the system, where the C library can.
+/// Returns freed heap memory to the system, if the C library can.
 void trim_heap();
 
-/// Cuts pieces out of large allocations, so that many small ones share huge pages. Memory is returned when all pieces
-/// of an allocation are gone. Thread-safe.
+/// Cuts pieces out of large allocations, so that many small pieces share huge pages. An allocation is freed when all
+/// its pieces are. Thread-safe.
 class PiecePool {
  public:
-  /// A piece, 64-byte aligned, with 64 readable bytes behind its end. Null when there is no memory.
+  /// A 64-byte aligned piece, followed by 64 readable bytes. Null when memory is exhausted.
   std::shared_ptr<std::byte> take(size_t bytes);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace moka {
 
-/// The nearest whole numbers from 0 to 255, the even one of two; 0 for NaN.
+/// Rounds to the nearest integer in 0..255, ties to even; NaN becomes 0.
 void float_to_byte(const float* in, uint8_t* out, size_t n);
 
 }  // namespace moka

@@ -18,9 +18,9 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The smallest quota of the process's control group and of the groups around it.
+/// The smallest quota among the process's control group and the groups that contain it.
 std::optional<int> quota() {
-  constexpr std::string_view kUnified = "0::";  // of the second version, the only one that systems have had for years
+  constexpr std::string_view kUnified = "0::";  // prefix of version 2, which all current systems use
   const std::string groups = text_of("/proc/self/cgroup");
   const size_t at = groups.starts_with(kUnified) ? 0 : groups.find("\n0::") + 1;
   if (groups.compare(at, kUnified.size(), kUnified) != 0) return std::nullopt;

@@ -5,11 +5,11 @@
 
 namespace moka {
 
-/// The number of processors that this process may use, at least 1: those it is bound to, at most what the quota of its
-/// control group allows (a container's --cpus). Determined by the first call.
+/// The number of processors that this process may use, at least 1: those in its affinity mask, limited by the quota of
+/// its control group (a container's --cpus). The first call determines it.
 int processors();
 
-/// The number of processors, rounded up, that Linux's cpu.max grants: "QUOTA PERIOD" in microseconds. Nullopt: no
+/// The number of processors, rounded up, that Linux's cpu.max ("QUOTA PERIOD" in microseconds) grants. nullopt: no
 /// limit.
 std::optional<int> processors_of_quota(std::string_view cpu_max);
 

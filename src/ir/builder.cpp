@@ -36,10 +36,10 @@ std::string_view kind_name(ParamKind k) {
   return "a value";
 }
 
-/// More elements than any memory has; inference may multiply sizes below it by a few more.
+/// More elements than any memory holds. Inference may still multiply smaller sizes without overflow.
 constexpr int64_t kMostElements = int64_t{1} << 48;
 
-/// Whether the known sizes alone make more elements than the limit.
+/// Whether the known sizes alone exceed the limit.
 bool is_impossible(const Type& t) {
   if (!t.is_tensor()) return std::any_of(t.elements().begin(), t.elements().end(), is_impossible);
   if (!t.is_ranked()) return false;
@@ -51,9 +51,9 @@ bool is_impossible(const Type& t) {
 
 bool is_float_tensor(const Value& v) { return v.type.is_tensor() && is_float(v.type.dtype()); }
 
-/// Converters write epsilons and statistics in float32 beside float16 inputs, or the other way round. Constants of a
-/// constant parameter take the float type of the values that share its type variable: of one that is computed, else of
-/// the first.
+/// Converters write epsilons and statistics in float32 next to float16 inputs, or the reverse. A constant parameter
+/// takes the float type of the values that share its type variable: the type of a computed value, or else of the first
+/// value.
 Status align_constants(Op& op) {
   const OpVersion& version = op.version();
   for (const auto& [var, domain] : version.type_vars) {
@@ -84,7 +84,7 @@ Status align_constants(Op& op) {
   return {};
 }
 
-/// Everything about the operands that needs no inference.
+/// Checks everything about the operands that needs no inference.
 Status check_operands(const Op& op) {
   const OpVersion& version = op.version();
   std::vector<DType> bound(version.type_vars.size(), DType::none);
@@ -133,7 +133,7 @@ Status check_operands(const Op& op) {
   return {};
 }
 
-/// The inferred type, with unknown dimensions taken from the declared one.
+/// The inferred type. Its unknown dimensions come from the declared type.
 Type refine(const Type& inferred, const Type& declared) {
   if (!inferred.is_tensor() || !declared.is_tensor())
     return inferred.is_concrete() || !declared.is_concrete() ? inferred : declared;
@@ -145,7 +145,7 @@ Type refine(const Type& inferred, const Type& declared) {
   return t;
 }
 
-/// `declared` with the float16 or float32 elements of `inferred`, if both are such.
+/// `declared` with the element type of `inferred` if both are float16 or float32.
 Type with_float_of(const Type& inferred, Type declared) {
   auto narrow = [](const Type& t) { return t.is_tensor() && (t.dtype() == DType::fp16 || t.dtype() == DType::fp32); };
   if (!narrow(inferred) || !narrow(declared)) return declared;
@@ -184,7 +184,7 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
     if (a.constant)
       op->set_constant(a.name, std::move(*a.constant));
     else if (!a.tuple && a.values.size() == 1 && a.values[0] != nullptr && a.values[0]->is_inline_constant())
-      op->set_constant(a.name, *a.values[0]->constant());  // of another operation, which alone may hold it
+      op->set_constant(a.name, *a.values[0]->constant());  // belongs to another operation, so it is copied
     else
       op->set_input(a.name, std::move(a.values), a.tuple);
   }

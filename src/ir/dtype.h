@@ -7,7 +7,7 @@
 
 namespace moka::ir {
 
-/// Element types of MIL. Sub-byte integers are stored packed, lowest bits first, without gaps between elements.
+/// Element types of MIL. Integers below 8 bits are packed, lowest bits first, without gaps between elements.
 enum class DType : uint8_t {
   none,
   fp16,
@@ -34,7 +34,7 @@ enum class DType : uint8_t {
   string,   ///< std::string objects
 };
 
-/// The spelling of MIL text: "fp16", "int32", "bool", "string".
+/// Name in MIL text: "fp16", "int32", "bool", "string".
 std::string_view to_string(DType t);
 /// DType::none when the name is unknown.
 DType dtype_from_string(std::string_view name);

@@ -71,7 +71,7 @@ Result<RuntimeValue> runtime_value(const Constant& constant) {
 
 namespace {
 
-/// What OpCall borrows.
+/// Storage that an OpCall borrows.
 struct CallStorage {
   std::vector<Type> types;
   std::vector<TensorView> views;
@@ -104,7 +104,7 @@ Result<std::vector<RuntimeValue>> run(const OpCall& call, const EvaluateOptions&
   return out;
 }
 
-/// `alpha` and `beta` go to the parameters of those names, where the operation has them.
+/// `alpha` and `beta` are passed to the parameters of these names if the operation has them.
 Result<RuntimeValue> apply(const Epilogue& epilogue, RuntimeValue x, Opset opset, const EvaluateOptions& options) {
   if (options.table == nullptr)
     return fail(ErrorCode::internal, "epilogue ", epilogue.op, " without an operation table");
@@ -207,8 +207,8 @@ class Interpreter {
     }
   }
 
-  /// Per operation of `block`, the values that the block defines and nothing reads afterwards; in the end, those that
-  /// live until the block is left.
+  /// For each operation of `block`, the values defined in the block that nothing reads afterwards. The last entry holds
+  /// the values that live until the block ends.
   const std::vector<std::vector<const Value*>>& last_uses_of(const Block& block) {
     auto [it, fresh] = last_uses_.try_emplace(&block);
     if (!fresh) return it->second;

@@ -10,7 +10,7 @@
 
 namespace moka::ir {
 
-/// A value while running: a tensor (of a state: its storage, written in place), a list or a dictionary.
+/// A value at run time: a tensor (for a state: its storage, written in place), a list or a dictionary.
 struct RuntimeValue {
   Tensor tensor;
   std::shared_ptr<List> list;
@@ -20,9 +20,9 @@ struct RuntimeValue {
   RuntimeValue(Tensor t) : tensor(std::move(t)) {}
   RuntimeValue(List l) : list(std::make_shared<List>(std::move(l))) {}
   RuntimeValue(Dict d) : dict(std::make_shared<Dict>(std::move(d))) {}
-  /// Borrowed; dtype none for lists and dictionaries.
+  /// Borrowed. For lists and dictionaries the dtype is none.
   TensorView view() const;
-  /// Concrete for tensors; what the value cannot tell (an empty list's elements) comes from `declared`.
+  /// Concrete for tensors. `declared` supplies what the value cannot tell, such as the element type of an empty list.
   Type type(const Type& declared) const;
 };
 
@@ -31,17 +31,17 @@ Result<RuntimeValue> runtime_value(const Constant& constant);
 
 struct EvaluateOptions {
   const OpTable* table = nullptr;      ///< resolves epilogues; needed only for operations that have one
-  RandomSource* random = nullptr;      ///< none: a fixed stream
-  MemoryBudget* budget = nullptr;      ///< charged for every tensor computed, never given back; none: no limit
-  int64_t max_iterations = 1'000'000;  ///< of one while_loop
+  RandomSource* random = nullptr;      ///< null: a fixed stream
+  MemoryBudget* budget = nullptr;      ///< charged for every computed tensor and never refunded; null: no limit
+  int64_t max_iterations = 1'000'000;  ///< limit per while_loop
 };
 
-/// Runs one operation other than `const` and control flow with its reference kernel. `inputs` are those of all operands
-/// in order. Errors: unsupported (no reference kernel), those of inference and of the kernel.
+/// Runs one operation other than `const` and control flow with its reference kernel. `inputs` holds all operands in
+/// order. Errors: unsupported (no reference kernel), those of inference and of the kernel.
 Result<std::vector<RuntimeValue>> evaluate_op(const Op& op, std::span<const RuntimeValue> inputs,
                                               const EvaluateOptions& options = {});
 
-/// Runs a function operation by operation. `inputs` are in the order of its inputs. States are written in place.
+/// Runs a function operation by operation. `inputs` follow the order of its inputs. States are written in place.
 /// Errors: invalid_argument (inputs), data, and those of evaluate_op; they name the operation.
 Result<std::vector<RuntimeValue>> evaluate(const Function& function, std::span<const RuntimeValue> inputs,
                                            const EvaluateOptions& options = {});

@@ -49,27 +49,27 @@ struct ParamDef {
   ParamKind kind = ParamKind::tensor;
   DTypes dtypes = kEverything;  ///< ignored when `type_var` is set
   std::string type_var;         ///< equal variables have equal element types
-  bool constant = false;        ///< must be known when the program is built
+  bool constant = false;        ///< the value must be known when the program is built
   bool optional = false;
   bool variadic = false;             ///< takes a tuple of values
-  bool internal = false;             ///< given by passes, never by a model
+  bool internal = false;             ///< set by passes, never by a model
   bool attribute = false;            ///< written in the brackets after the call (constexpr operations of iOS16)
   Constant default_value;            ///< type none: no default
-  std::vector<std::string> allowed;  ///< of string parameters; empty: any
+  std::vector<std::string> allowed;  ///< allowed values of a string parameter; empty: any
 
   bool has_default() const { return !default_value.type.is_none(); }
-  /// Implies optional. The value must be a tensor.
+  /// Makes the parameter optional. The value must be a tensor.
   void set_default(Constant value);
-  TensorView default_view;  ///< of default_value
+  TensorView default_view;  ///< view of default_value
 };
 
 enum class Trait : uint32_t {
   none = 0,
-  elementwise = 1,        ///< every output element depends on the matching (broadcast) input elements alone
+  elementwise = 1,        ///< every output element depends only on the matching (broadcast) input elements
   moves_data_only = 2,    ///< values are copied, never computed
   alias = 4,              ///< output 0 has the bytes of the first input in the same row-major order
-  stateful = 8,           ///< reads or writes a state: keeps its order
-  random = 16,            ///< a new draw each time: never folded
+  stateful = 8,           ///< reads or writes a state, so it keeps its order
+  random = 16,            ///< draws anew on every run, so it is never folded
   control = 32,           ///< has blocks; run by the executor
   constexpr_weight = 64,  ///< expands compressed weights; all inputs are constants
   constant = 128,         ///< `const`
@@ -115,12 +115,12 @@ struct RandomSource {
 /// One input as an operation sees it.
 struct Arg {
   const Type* type = nullptr;         ///< concrete while planning and running
-  const TensorView* value = nullptr;  ///< constants; while running, every input
+  const TensorView* value = nullptr;  ///< set for constants; at run time, for every input
 };
 
-/// An operation with its inputs: what inference, kernel matching and reference kernels are given.
-/// Borrowed: valid during the call. Lookups are by parameter name of the OpVersion; an unknown name is a bug.
-/// While running, every accessor works without allocating.
+/// An operation with its inputs, as inference, kernel matching and reference kernels see it. Borrowed: valid only
+/// during the call. Lookups use the parameter names of the OpVersion; an unknown name is a bug. No accessor allocates
+/// at run time.
 class OpCall {
  public:
   /// `first[p]`..`first[p + 1]` delimit parameter p's inputs in `args`.
@@ -128,28 +128,28 @@ class OpCall {
       : version_(&version), name_(name), args_(args), first_(first) {}
 
   const OpVersion& version() const { return *version_; }
-  std::string_view name() const { return name_; }  ///< of the operation in the source model
+  std::string_view name() const { return name_; }  ///< name of the operation in the source model
 
   std::span<const Arg> all_args() const { return args_; }
   std::span<const Arg> args(std::string_view param) const;
-  int arg_index(std::string_view param) const;  ///< of its first input in all_args; -1 when absent
+  int arg_index(std::string_view param) const;  ///< index of its first input in all_args; -1 when absent
   bool has(std::string_view param) const { return !args(param).empty(); }
-  /// Whether an operation that may have an addend has one: see ops/common/addend.h.
+  /// Whether an operation that supports an addend has one (ops/common/addend.h).
   bool has_addend() const;
 
-  /// Precondition of these: the parameter is present (required, or `has`).
+  /// Precondition of the accessors below: the parameter is present (required, or `has`).
   const Type& type(std::string_view param) const { return *args(param)[0].type; }
   const Shape& shape(std::string_view param) const { return type(param).shape(); }
   DType dtype(std::string_view param) const { return type(param).dtype(); }
   int rank(std::string_view param) const { return type(param).rank(); }
 
-  /// The known value: the input's, else the default's; nullptr when absent or not known yet.
+  /// The known value of the input, or the default; nullptr when absent or not known yet.
   const TensorView* value(std::string_view param) const;
   bool is_known(std::string_view param) const { return value(param) != nullptr; }
-  /// While running: the input. Precondition: present.
+  /// The input at run time. Precondition: present.
   const TensorView& in(std::string_view param) const { return *args(param)[0].value; }
 
-  /// Known small values. Errors: unsupported when not known, invalid_argument when of another type or size.
+  /// Known small values. Errors: unsupported when unknown, invalid_argument when the type or size is wrong.
   Result<int64_t> integer(std::string_view param) const;
   Result<double> number(std::string_view param) const;
   Result<bool> flag(std::string_view param) const;
@@ -160,8 +160,8 @@ class OpCall {
   Error error(std::string_view param, std::string_view expected, std::string_view got) const;
   Error error(std::string_view what) const;
 
-  const Op* op = nullptr;          ///< for operations with blocks
-  RandomSource* random = nullptr;  ///< while running
+  const Op* op = nullptr;          ///< set for operations with blocks
+  RandomSource* random = nullptr;  ///< set at run time
 
  private:
   const OpVersion* version_;
@@ -170,17 +170,17 @@ class OpCall {
   std::span<const uint32_t> first_;
 };
 
-/// Types of all outputs from the inputs' types and known values. With all types concrete and all values known, the
-/// result must be concrete: data-dependent shapes (non_zero, range_1d) are inferred from the values themselves. With
-/// unknown dimensions or values, dimensions of the result may be unknown. Must check everything that the reference
-/// kernel relies on: it is the only check.
+/// Infers the types of all outputs from the inputs' types and known values. When all types are concrete and all values
+/// are known, the result must be concrete: data-dependent shapes (non_zero, range_1d) follow from the values. Otherwise
+/// dimensions of the result may be unknown. Inference must check everything that the reference kernel relies on,
+/// because nothing else does.
 using InferFn = std::function<Result<std::vector<Type>>(const OpCall&)>;
 
-/// The meaning of the operation: plain loops, double accumulation where it matters. `out` has the inferred types.
-/// Fails only on values (an index out of range under validate_indices). Memory-safe for every value.
+/// The meaning of the operation: plain loops, with double accumulation where it matters. `out` has the inferred types.
+/// Fails only on values (e.g. an index out of range under validate_indices). Memory-safe for every value.
 using ReferenceFn = std::function<Status(const OpCall&, std::span<const TensorView> out)>;
 
-/// Allowed difference to outside truth, relative to max(1, |expected|).
+/// Allowed difference from independent results, relative to max(1, |expected|).
 struct Tolerance {
   double fp32 = 1e-5;
   double fp16 = 2e-3;
@@ -201,24 +201,24 @@ struct OpVersion {
 
   int param_index(std::string_view name) const;  ///< -1 when unknown
   const ParamDef* param(std::string_view name) const;
-  ParamDef& edit(std::string_view name);  ///< for definitions of newer opsets; must exist
+  ParamDef& edit(std::string_view name);  ///< for newer opsets' definitions; the parameter must exist
   DTypes domain(const ParamDef& p) const;
   void set_domain(std::string_view type_var, DTypes dtypes);
 };
 
-/// A decision where the definition of an operation leaves room, and the evidence for it. Static storage.
+/// A decision that the definition of an operation leaves open, and the evidence for it. Static storage.
 struct Note {
   std::string_view text, evidence;
 };
 
-/// The single description of an operation across opsets.
+/// The complete description of an operation across opsets.
 struct OpDef {
-  std::string name;                 ///< MIL's; own operations start with "nn_", "ml_" or "moka_"
+  std::string name;                 ///< MIL's name; names of Moka's own operations start with "nn_", "ml_" or "moka_"
   std::string doc;                  ///< one or two sentences
   std::vector<Note> notes;          ///< for docs/operations/
   std::vector<OpVersion> versions;  ///< ascending
 
-  /// The newest version not newer than `opset`; nullptr when the operation came later.
+  /// The newest version that is not newer than `opset`; nullptr when the operation was introduced later.
   const OpVersion* at(Opset opset) const;
 };
 
@@ -247,7 +247,7 @@ class OpBuilder {
   OpBuilder& variadic_any(std::string name);                    ///< a tuple of anything
   OpBuilder& constant(std::string name, DTypes dtypes);         ///< must be a constant
   OpBuilder& constant(std::string name, std::string type_var);
-  /// These modify the parameter added last.
+  /// These functions modify the parameter added last.
   OpBuilder& optional();
   OpBuilder& attribute();
   OpBuilder& one_of(std::vector<std::string> allowed);
@@ -257,8 +257,8 @@ class OpBuilder {
   OpBuilder& reference(ReferenceFn fn);
   OpBuilder& traits(Trait t);
   OpBuilder& tolerance(double fp32, double fp16);
-  OpBuilder& note(std::string_view text, std::string_view evidence);  ///< literals
-  /// Starts a newer version from a copy of the last one.
+  OpBuilder& note(std::string_view text, std::string_view evidence);  ///< both are string literals
+  /// Starts a newer version as a copy of the last one.
   OpBuilder& at(Opset since, const std::function<void(OpVersion&)>& edit);
   OpDef build();
 
@@ -273,13 +273,13 @@ struct OpEntry {
   OpDef (*define)();
 };
 
-/// The operations a program may use. Thread-safe.
+/// The operations that a program may use. Thread-safe.
 class OpTable {
  public:
   /// `entries` are sorted by name and outlive the table.
   explicit OpTable(std::span<const OpEntry> entries);
   const OpDef* find(std::string_view name) const;
-  /// Errors: unsupported (unknown operation, or newer than `opset`, naming both).
+  /// Errors: unsupported (unknown operation, or newer than `opset`; names both).
   Result<const OpVersion*> resolve(std::string_view name, Opset opset) const;
   std::span<const OpDef> defs() const;  ///< sorted by name
 
@@ -294,7 +294,7 @@ class OpTable {
 }  // namespace moka::ir
 
 namespace moka::ops {
-/// Every operation, one per file of src/ops/<family>/, which has its name; the list is generated by the build.
+/// All operations. Each is defined in a file src/ops/<family>/<name>.cpp of its own; the build generates the list.
 std::span<const ir::OpEntry> all();
 const ir::OpTable& table();
 }  // namespace moka::ops

@@ -108,7 +108,7 @@ std::list<std::unique_ptr<Op>>::const_iterator Block::erase(Op* op) { return ops
 
 Block::~Block() {
   for (Value* v : outputs_) remove_one(v->returned_by_, this);
-  // Later operations use earlier ones' values: destroy in reverse.
+  // Later operations use values of earlier ones, so they are destroyed in reverse order.
   while (!ops_.empty()) ops_.pop_back();
 }
 
@@ -149,7 +149,7 @@ std::string Function::unique_name(std::string_view base) {
 }
 
 void Function::replace_all_uses(Value* from, Value* to) {
-  // A new operation in the place of one that the source computes in float16.
+  // A new operation replaces one that the source computes in float16.
   const bool is_new = to->producer() != nullptr && to->users().empty() && to->returned_by().empty();
   if (is_new && from->half && to->type.is_tensor() && to->type.dtype() == DType::fp32) to->half = true;
   auto users = from->users();

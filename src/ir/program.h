@@ -25,18 +25,18 @@ class Value {
  public:
   std::string name;   ///< unique in its function for outputs and block inputs
   Type type;          ///< may have unknown dimensions
-  bool half = false;  ///< of type fp32, but the source computes it in float16: a device may too
+  bool half = false;  ///< type is fp32, but the source computes it in float16, so a device may do so too
 
   Op* producer() const { return producer_; }  ///< nullptr for block inputs and inline constants
-  int index() const { return index_; }        ///< among the producer's outputs or the block's inputs
-  Block* block() const { return block_; }     ///< of block inputs
+  int index() const { return index_; }        ///< index among the producer's outputs or the block's inputs
+  Block* block() const { return block_; }     ///< set for block inputs
   bool is_inline_constant() const { return producer_ == nullptr && block_ == nullptr; }
   /// Set for the output of `const` and for inline constants.
   const Constant* constant() const { return constant_.get(); }
   const std::shared_ptr<const Constant>& shared_constant() const { return constant_; }
-  /// Operations that read it, once per operand.
+  /// Operations that read the value, listed once per operand.
   const std::vector<Op*>& users() const { return users_; }
-  /// Blocks that return it, once per output.
+  /// Blocks that return the value, listed once per output.
   const std::vector<Block*>& returned_by() const { return returned_by_; }
   bool is_used() const { return !users_.empty() || !returned_by_.empty(); }
   uint32_t id() const { return id_; }  ///< unique in its function, dense after Function::renumber
@@ -57,7 +57,7 @@ class Value {
 
 /// An elementwise function that the producing kernel applies to its result before storing it.
 struct Epilogue {
-  std::string op;  ///< relu, relu6, clip, sigmoid, tanh, silu, leaky_relu, gelu, ...: an elementwise operation of MIL
+  std::string op;  ///< an elementwise operation of MIL: relu, relu6, clip, sigmoid, tanh, silu, leaky_relu, gelu, ...
   float alpha = 0, beta = 0;
   std::string origin;  ///< name of the operation that was fused
   bool operator==(const Epilogue&) const = default;
@@ -70,12 +70,12 @@ struct Operand {
   bool tuple = false;  ///< written as (a, b) although it may hold one value
 };
 
-/// An operation. Operands are in the order of the parameters; absent ones are left out.
+/// An operation. Operands follow the order of the parameters; absent ones are omitted.
 class Op {
  public:
   const OpVersion& version() const { return *version_; }
   const std::string& type_name() const { return version_->def->name; }  ///< "conv"
-  std::string name;                                                     ///< of the operation in the source model
+  std::string name;                                                     ///< name of the operation in the source model
   bool has_trait(Trait t) const { return has(version_->traits, t); }
 
   std::span<const Operand> operands() const { return operands_; }
@@ -87,9 +87,9 @@ class Op {
   Block* block(size_t i) const { return blocks_[i].get(); }
   Block* parent() const { return parent_; }
 
-  /// Replaces every operand `from` by `to`.
+  /// Replaces `from` by `to` in all operands.
   void replace_input(Value* from, Value* to);
-  /// Sets or adds a parameter; an empty list removes it, unless `tuple`.
+  /// Sets or adds a parameter. An empty list removes it, unless `tuple` is set.
   void set_input(std::string_view param, std::vector<Value*> values, bool tuple = false);
   Value* set_constant(std::string_view param, Constant value);
 
@@ -126,7 +126,7 @@ class Block {
   Value* add_input(std::string name, Type type);
   void set_outputs(std::vector<Value*> outputs);
   void replace_output(Value* from, Value* to);
-  /// Removes an operation; returns the place behind it. Precondition: none of its outputs is used.
+  /// Removes an operation and returns an iterator to the next one. Precondition: none of its outputs is used.
   std::list<std::unique_ptr<Op>>::const_iterator erase(Op* op);
   ~Block();
 
@@ -143,7 +143,7 @@ class Block {
   std::list<std::unique_ptr<Op>> ops_;
 };
 
-/// A function: its body's inputs are the function's inputs, its body's outputs the function's outputs.
+/// A function. The inputs and outputs of its body are those of the function.
 class Function {
  public:
   Function(std::string name, Opset opset);
@@ -151,11 +151,11 @@ class Function {
   Opset opset;
   std::map<std::string, Constant> attributes;
   Block& body() const { return *body_; }
-  /// Numbers all values densely, in order; returns how many there are. Inline constants are numbered too.
+  /// Numbers all values densely, in order, including inline constants. Returns their number.
   uint32_t renumber();
-  /// `base`, or base_1, base_2, ...: unique among the values of this function.
+  /// Returns `base`, or base_1, base_2, ..., whichever is unique among the values of this function.
   std::string unique_name(std::string_view base);
-  /// Replaces `from` everywhere by `to`, including block outputs.
+  /// Replaces `from` by `to` everywhere, including block outputs.
   static void replace_all_uses(Value* from, Value* to);
 
  private:
@@ -199,15 +199,15 @@ struct NamedArg {
 struct OpSpec {
   std::string_view op;
   std::vector<NamedArg> args;
-  std::string name;                       ///< of the operation; empty: that of its first output
+  std::string name;                       ///< name of the operation; empty: the name of its first output
   std::vector<std::string> output_names;  ///< empty: made from `name`
   std::vector<Type> declared;             ///< empty, or one per output; must be compatible with the inferred ones
   bool other_float_allowed =
-      false;  ///< a declared fp16 may be inferred as fp32 and the reverse: the inferred type stays
+      false;  ///< a declared fp16 may be inferred as fp32 or the reverse; the inferred type counts
 };
 
-/// Appends operations to a block, in the manner of MIL: `b.op("relu", {{"x", x}})`. Checks arity, names, const-ness,
-/// element types, allowed values, and infers the types of the outputs.
+/// Appends operations to a block, in the manner of MIL: `b.op("relu", {{"x", x}})`. Checks arity, names, constness,
+/// element types and allowed values, and infers the output types.
 class Builder {
  public:
   /// Appends to the end of `block`.
@@ -229,7 +229,7 @@ class Builder {
   Block& block() const { return *block_; }
   Function& function() const { return *block_->function(); }
   const OpTable& table() const { return *table_; }
-  Opset opset;  ///< versions are resolved for it; starts as the function's
+  Opset opset;  ///< selects the versions of operations; initially the function's opset
 
  private:
   Result<Op*> insert(const OpVersion& version, OpSpec&& spec,
@@ -239,8 +239,8 @@ class Builder {
   std::list<std::unique_ptr<Op>>::iterator at_;
 };
 
-/// Views of an operation's inputs as their types and constants say, for inference outside of planning.
-/// Owns the storage that OpCall borrows.
+/// Views of an operation's inputs with their types and constants, for inference outside of planning. Owns the storage
+/// that OpCall borrows.
 class StaticCall {
  public:
   explicit StaticCall(const Op& op);

@@ -7,8 +7,8 @@
 
 namespace moka::ir {
 
-/// The names visible in a block of the source: its own and those of the enclosing blocks. Sibling blocks may use the
-/// same names; the program's names are made unique.
+/// The names that are visible in a block of the source: its own and those of enclosing blocks. Sibling blocks may use
+/// the same names; names in the program are made unique.
 class Scope {
  public:
   explicit Scope(const Scope* outer = nullptr) : outer_(outer) {}

@@ -12,14 +12,14 @@
 namespace moka::ir {
 
 inline constexpr int kMaxRank = 8;
-/// A dimension that is not known. Numbers below it are symbols of the program: equal symbols are equal sizes.
+/// An unknown dimension. Smaller numbers are symbols of the program: equal symbols stand for equal sizes.
 inline constexpr int64_t kAnyDim = -1;
 
 /// Up to kMaxRank dimensions, each a size (>= 0), kAnyDim, or a symbol (< kAnyDim). Never allocates.
 class Shape {
  public:
   Shape() = default;
-  /// Precondition: at most kMaxRank dimensions. For counts that a file decides use `make`.
+  /// Precondition: at most kMaxRank dimensions. Use `make` when a file determines the number.
   Shape(std::initializer_list<int64_t> dims);
   explicit Shape(std::span<const int64_t> dims);
   /// Error unsupported when there are more than kMaxRank dimensions.
@@ -55,12 +55,12 @@ class Shape {
   int rank_ = 0;
 };
 
-/// "[1, 3, ?, 224]"; symbols print as '?' too, as MIL text has no names for them.
+/// "[1, 3, ?, 224]". Symbols also print as '?', because MIL text has no names for them.
 void append_to(std::string& out, const Shape& s);
 
-/// NumPy broadcasting over sizes and symbols; kAnyDim where the result is not known. Error names both shapes.
+/// NumPy broadcasting over sizes and symbols; kAnyDim where the result is unknown. The error names both shapes.
 Result<Shape> broadcast(const Shape& a, const Shape& b);
-/// Maps -rank..rank-1 to 0..rank-1. Error says the allowed range.
+/// Maps -rank..rank-1 to 0..rank-1. The error states the allowed range.
 Result<int> normalize_axis(int64_t axis, int rank, std::string_view what = "axis");
 
 }  // namespace moka::ir

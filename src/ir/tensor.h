@@ -13,8 +13,8 @@ namespace moka::ir {
 class List;
 struct Dict;
 
-/// A borrowed, dense, row-major tensor; or, with dtype none, a borrowed List or Dict.
-/// Strings: `data` points at std::string objects.
+/// A borrowed, dense, row-major tensor; with dtype none, a borrowed List or Dict. For strings `data` points to
+/// std::string objects.
 struct TensorView {
   DType dtype = DType::none;
   Shape shape;
@@ -29,21 +29,21 @@ struct TensorView {
   Dict& dict() const { return *static_cast<Dict*>(data); }
 };
 
-/// Element access whatever the numeric dtype; sub-byte types are unpacked. Precondition: i < count, not string.
+/// Loads an element of any numeric dtype and unpacks sub-byte types. Precondition: i < count, not string.
 double load_f64(const TensorView& t, int64_t i);
 int64_t load_i64(const TensorView& t, int64_t i);
-/// Floats round to nearest even; storing to an integer truncates towards zero, saturates, and maps NaN to 0.
+/// Floats round to nearest even; storing to an integer truncates toward zero, saturates, and maps NaN to 0.
 void store_f64(const TensorView& t, int64_t i, double v);
 /// Integers wrap to the width of the dtype, as NumPy's astype does.
 void store_i64(const TensorView& t, int64_t i, int64_t v);
 
-/// An owned or file-backed, immutable-once-shared tensor.
+/// A tensor that owns its data or refers to a file. Immutable once it is shared.
 class Tensor {
  public:
   Tensor() = default;
   /// Zero-filled (strings: empty). Errors: unsupported (size).
   static Result<Tensor> zeros(DType dtype, const Shape& shape);
-  /// As `zeros`, with undefined content; strings are empty.
+  /// As `zeros`, but the content is undefined; strings are empty.
   static Result<Tensor> uninitialized(DType dtype, const Shape& shape);
   /// Shares `data`, which must be at least storage_bytes long. Not for strings. Error: malformed when too short.
   static Result<Tensor> wrap(DType dtype, const Shape& shape, Bytes data);
@@ -62,7 +62,7 @@ class Tensor {
   int64_t count() const { return shape_.count(); }
   size_t bytes() const { return size_; }
   const void* data() const { return data_; }
-  /// For the creator, before the tensor is shared. File-backed data must not be written.
+  /// For the creator only, before the tensor is shared. File-backed data must not be written.
   void* mutable_data() { return const_cast<void*>(data_); }
   const std::shared_ptr<const void>& owner() const { return owner_; }
   template <class T>
@@ -73,7 +73,7 @@ class Tensor {
   std::span<T> mut() {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(count())};
   }
-  /// Writing through the view is allowed only where mutable_data() is.
+  /// Callers may write through the view only where they may use mutable_data().
   TensorView view() const { return {dtype_, shape_, const_cast<void*>(data_)}; }
   const std::string& text() const { return *static_cast<const std::string*>(data_); }
   Tensor reshaped(const Shape& shape) const;  ///< same count, shared storage
@@ -101,7 +101,7 @@ class List {
   /// n empty handles.
   void reset(size_t n);
   void set(size_t i, Tensor item);
-  /// Bytes of the elements, each counted as if it were alone, and of the list itself.
+  /// Bytes of the list and of its elements. Elements that share storage count separately.
   size_t bytes() const { return bytes_ + items_.size() * sizeof(Tensor); }
 
  private:
@@ -128,7 +128,7 @@ struct Constant {
   Constant(Tensor t) : type(Type::tensor(t.dtype(), t.shape())), tensor(std::move(t)) {}
   Constant(Type t, std::vector<Constant> p) : type(std::move(t)), parts(std::move(p)) {}
   bool operator==(const Constant& o) const;
-  /// Where it came from, kept for text: path and offset of a weights file. Empty path: immediate.
+  /// Path and offset in a weights file, kept for text output. Empty path: immediate.
   std::string blob_path;
   uint64_t blob_offset = 0;
 };

@@ -18,7 +18,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-/// The four hexadecimal digits at `i`; -1 when there are not as many.
+/// The value of the four hexadecimal digits at `i`; -1 when there are fewer than four.
 int code_unit(std::string_view text, size_t i) {
   if (text.size() < 4 || i > text.size() - 4) return -1;
   int unit = 0;
@@ -170,7 +170,7 @@ void Lexer::scan() {
     at_ += 2;
     current_.kind = Token::Kind::arrow;
   } else if (is_digit(c) || c == '-' || c == '+' || c == '.') {
-    // A sign continues a number only behind an exponent's letter: p in hexadecimal floats, e in decimal ones.
+    // Inside a number, a sign may only follow the exponent's letter: p in hexadecimal floats, e in decimal ones.
     const size_t digits = start + (c == '-' || c == '+' ? 1 : 0);
     const bool hex = text_.substr(digits).starts_with("0x") || text_.substr(digits).starts_with("0X");
     ++at_;

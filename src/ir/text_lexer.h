@@ -9,7 +9,7 @@
 
 namespace moka::ir {
 
-/// A token of MIL text. `text` points into the source; a string's is the part between the quotes, still escaped.
+/// A token of MIL text. `text` points into the source. For a string it excludes the quotes and is still escaped.
 struct Token {
   enum class Kind : uint8_t {
     identifier,
@@ -32,19 +32,19 @@ struct Token {
 std::string describe(const Token& token);
 /// Resolves \" \\ \/ \n \r \t \0, \xHH (a byte) and \uHHHH (UTF-16, to UTF-8). Error malformed on any other escape.
 Result<std::string> unescape(std::string_view text);
-/// The inverse, with quotes. Bytes from 0x80 stay as they are.
+/// The inverse of unescape, with quotes. Bytes from 0x80 on stay as they are.
 void append_quoted(std::string& out, std::string_view text);
 /// [A-Za-z_][A-Za-z0-9_]*: printed bare; other names are printed as strings.
 bool is_identifier(std::string_view name);
 
-/// Splits MIL text into tokens; one token ahead. Comments run from // to the end of the line.
-/// `position` and `seek` allow a part to be read later or again.
+/// Splits MIL text into tokens, with one token of lookahead. Comments run from // to the end of the line. `position`
+/// and `seek` allow reading a part later or again.
 class Lexer {
  public:
   explicit Lexer(std::string_view text);
 
   const Token& peek() const { return current_; }
-  /// Returns the current token and moves on. After a lexical error every token is `end`, and `status` has the error.
+  /// Returns the current token and advances. After a lexical error every token is `end`, and `status` has the error.
   Token next();
   const Status& status() const { return status_; }
 
@@ -55,7 +55,7 @@ class Lexer {
   bool accept_word(std::string_view word);
   Status expect(char c);
   Status expect_arrow();
-  /// An identifier, or a string in its place.
+  /// Reads an identifier, or a string in its place.
   Result<std::string> name(std::string_view what);
 
   /// "3:14: expected ..., got <current token>".

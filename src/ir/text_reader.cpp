@@ -23,7 +23,7 @@ struct Statement {
   std::optional<Opset> opset;
   std::vector<NamedArg> args;
   std::string name;
-  std::optional<Constant> value;  ///< of const
+  std::optional<Constant> value;  ///< value of a `const`
   std::vector<Epilogue> epilogue;
   std::map<std::string, Constant> attributes;
 };
@@ -190,7 +190,7 @@ class Reader {
     op->attributes = std::move(s.attributes);
     op->epilogue = std::move(s.epilogue);
     for (size_t i = 0; i < s.outputs.size(); ++i) {
-      // Two outputs of one statement may not share a name either.
+      // Outputs of one statement must not share a name either.
       if (scope.find(s.outputs[i].first) != nullptr)
         return lexer_.error_at(s.start, ErrorCode::malformed, cat("'", s.outputs[i].first, "' is defined twice"));
       scope.add(s.outputs[i].first, op->output(i));
@@ -303,8 +303,8 @@ class Reader {
     size_t body = 0;
   };
 
-  /// `{ block name(inputs) { ... } -> (...); ... }`. All headers are needed before the first body is built, so bodies
-  /// are skipped first and read afterwards.
+  /// `{ block name(inputs) { ... } -> (...); ... }`. Building the first body requires all headers, so the reader skips
+  /// the bodies first and returns to them afterwards.
   Result<Op*> with_blocks(Builder& builder, const Scope& scope, Statement& s, int depth) {
     MOKA_TRY(lexer_.expect('{'));
     std::vector<BlockText> texts;

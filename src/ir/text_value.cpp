@@ -101,7 +101,7 @@ Result<Type> read_type(Lexer& lexer, int depth) {
   return Type::scalar(dtype);
 }
 
-/// Elements of a tensor literal, as they come.
+/// Collects the elements of a tensor literal.
 class Elements {
  public:
   Elements(Lexer& lexer, DType dtype) : lexer_(lexer), dtype_(dtype) {}
@@ -150,7 +150,7 @@ class Elements {
     bytes_.insert(bytes_.end(), p, p + sizeof v);
   }
 
-  /// Without sign and prefix; `hex` tells the base.
+  /// Parses digits without sign and prefix; `hex` selects the base.
   template <class T>
   static std::optional<T> parse(std::string_view text) {
     bool negative = false;
@@ -230,7 +230,7 @@ class Elements {
   std::vector<std::string> strings_;
 };
 
-/// One bracket level of a tensor literal; `sizes` holds what each level had, -1 before the first.
+/// Reads one bracket level of a tensor literal. `sizes` holds the size of each level, -1 before it is known.
 Status read_level(Lexer& lexer, Elements& elements, const Type& type, int level, std::array<int64_t, kMaxRank>& sizes) {
   if (level == type.rank()) return elements.read();
   MOKA_TRY(lexer.expect('['));
@@ -264,7 +264,7 @@ Result<Constant> read_tensor_literal(Lexer& lexer, const Type& type, const TextO
     fits &= shape[i] < 0 || shape[i] == size;
     if (shape[i] < 0) shape[i] = std::max<int64_t>(size, 0);
   }
-  // Levels below an empty one are not written.
+  // The text omits the levels below an empty one.
   if (!fits && !(elements.count() == 0 && declared_empty))
     return lexer.error_at(start, ErrorCode::malformed,
                           cat("expected entries for ", type, ", got ", elements.count(), " elements"));

@@ -13,18 +13,19 @@
 /// Types and constants of MIL text; grammar in docs/mil-text.md.
 namespace moka::ir {
 
-/// Finds the tensor of `BLOBFILE(path, offset)`: the path as written, the offset of the record, and the declared type.
+/// Loads the tensor of `BLOBFILE(path, offset)`. Arguments: the path as written, the offset of the record, the declared
+/// type.
 using BlobResolver = std::function<Result<Tensor>(std::string_view path, uint64_t offset, const Type& type)>;
 
 struct TextOptions {
-  BlobResolver blob;               ///< none: text that refers to files is refused
-  MemoryBudget* budget = nullptr;  ///< charged for literals; none: no limit
+  BlobResolver blob;               ///< empty: text that refers to files is refused
+  MemoryBudget* budget = nullptr;  ///< charged for literals; null: no limit
 };
 
 Result<Type> read_type(Lexer& lexer);
-/// `type(literal)`. The memory taken is at most proportional to the text read.
+/// Reads `type(literal)`. Takes memory at most proportional to the text.
 Result<Constant> read_value(Lexer& lexer, const TextOptions& options);
-/// Whether a type starts at the current token, rather than a name.
+/// Whether the current token starts a type rather than a name.
 bool at_value(Lexer& lexer);
 
 /// Program version 1.3 and later writes scalars as `fp16` instead of `tensor<fp16, []>`.

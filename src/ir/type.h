@@ -18,7 +18,7 @@ class Type {
   static Type tensor(DType dtype, Shape shape);
   static Type unranked(DType dtype);
   static Type scalar(DType dtype) { return tensor(dtype, {}); }
-  /// `length` kAnyDim for a list that may grow.
+  /// `length` is kAnyDim for a list that may grow.
   static Type list(Type element, int64_t length = kAnyDim);
   static Type tuple(std::vector<Type> elements);
   static Type dict(Type key, Type value);
@@ -43,7 +43,7 @@ class Type {
   const Type& element(size_t i = 0) const { return elements()[i]; }
   int64_t length() const { return length_; }
 
-  /// All dimensions of all parts known.
+  /// Whether all dimensions of all parts are known.
   bool is_concrete() const;
   bool operator==(const Type& o) const;
 
@@ -59,11 +59,12 @@ class Type {
 /// MIL text, e.g. "tensor<fp16, [1, ?]>", "list<tensor<fp32, [1, 8]>, ?>", "dict<tensor<string, []>, ...>".
 void append_to(std::string& out, const Type& t);
 
-/// A value of type `from` may stand where `to` is declared: equal up to unknown dimensions on either side.
+/// Whether a value of type `from` may be used as `to`: the types are equal up to dimensions that either side leaves
+/// unknown.
 bool is_compatible(const Type& from, const Type& to);
 
-/// Bytes of a concrete tensor's row-major storage (packed for sub-byte types; sizeof(std::string) a string).
-/// Errors: unsupported (not concrete, product overflows).
+/// Bytes of a concrete tensor in row-major order (packed for sub-byte types; sizeof(std::string) per string). Errors:
+/// unsupported (not concrete, product overflows).
 Result<size_t> storage_bytes(DType dtype, const Shape& shape);
 
 }  // namespace moka::ir

@@ -23,7 +23,7 @@ class FunctionVerifier {
 
  private:
   struct Uses {
-    int64_t users = 0, returns = 0;  ///< listed at the value, minus found
+    int64_t users = 0, returns = 0;  ///< listed at the value, minus the number found
   };
 
   static Error error(std::string_view what) { return fail(ErrorCode::internal, what); }
@@ -62,7 +62,7 @@ class FunctionVerifier {
       if (v == nullptr || !visible_.contains(v)) return error("a block returns a value that it does not see");
       --uses_[v].returns;
     }
-    // What a block defines is not seen after it.
+    // Values that a block defines are not visible after it.
     for (const Value* v : own) visible_.erase(v);
     return {};
   }

@@ -6,15 +6,14 @@
 
 namespace moka::kernel {
 
-/// What a device does that compiles its kernels while running and can keep the result: it also is one of these.
-/// Thread-safe.
+/// Implemented by devices that compile kernels at run time and can save the compiled code. Thread-safe.
 class CodeCache {
  public:
   virtual ~CodeCache() = default;
-  /// Adds what earlier processes have compiled, once for each folder. A file that is damaged or of another driver is as
-  /// if it were not there.
+  /// Loads code that earlier processes compiled, once per folder. Ignores a file that is damaged or from another
+  /// driver.
   virtual Status read_code(const std::string& folder) const = 0;
-  /// Writes what was compiled since it was read or written. Error io.
+  /// Saves the code compiled since the last read or write. Error io.
   virtual Status write_code(const std::string& folder) const = 0;
 };
 

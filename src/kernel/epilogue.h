@@ -12,21 +12,22 @@
 /// functions is epilogues.inc.
 namespace moka::kernel {
 
-/// The least and the greatest value of a clamped result.
+/// Smallest and greatest value of a clamped result.
 using Limits = std::array<float, 2>;
 
-/// Whether `op` names a function of the table.
+/// Whether `op` names a function in the table.
 bool is_epilogue(std::string_view op);
-/// Whether the function only selects among its input, its absolute value and its limits, so that it rounds nothing.
+/// Whether the function only selects among its input, its absolute value and its limits. Such a function rounds
+/// nothing.
 bool is_exact(const ir::Epilogue& e);
-/// The limits of a function that only clamps its input; nullopt: it does something else.
+/// The limits of a function that only clamps its input; nullopt for other functions.
 std::optional<Limits> limits_of(const ir::Epilogue& e);
 
 /// Applies one epilogue to `n` floats. Precondition: is_epilogue(e.op).
 void apply_epilogue(const ir::Epilogue& e, float* data, int64_t n);
 
-/// Applies all of them, in order, to every element of a dense tensor of any float dtype. Values of fp64 are computed in
-/// double, others in float, and each is rounded once, after the last function. Never allocates.
+/// Applies all epilogues, in order, to every element of a dense tensor of any float dtype. Computes fp64 in double and
+/// other types in float, and rounds once, after the last function. Never allocates.
 void apply_epilogues(std::span<const ir::Epilogue> epilogues, const ir::TensorView& in_place);
 
 }  // namespace moka::kernel

@@ -2,7 +2,8 @@
 
 #include "kernel/kernel.h"
 
-/// Which device an error is from, where several compute one model: its context or message says "device 'name'".
+/// Marks errors with the device that caused them when several devices compute one model: the context or the message
+/// says "device 'name'".
 namespace moka::kernel {
 
 inline std::string place_of(const Device& device) { return cat("device '", device.name(), "'"); }

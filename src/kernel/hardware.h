@@ -4,12 +4,12 @@
 
 namespace moka::kernel {
 
-/// A device beside the CPU that is hardware, on some machines at least. The compute units "all" ask no others.
+/// A device other than the CPU that is real hardware. The compute unit "all" includes only such devices and the CPU.
 class Hardware {
  public:
   virtual ~Hardware() = default;
-  /// Why "all" leave it out on this machine unless it is named, e.g. "no GPU under /dev"; empty: they ask it. Loads no
-  /// driver where there is nothing to drive.
+  /// Why the compute unit "all" skips this device on this machine, e.g. "no GPU under /dev"; empty: "all" includes it.
+  /// Does not load a driver when there is no hardware.
   virtual std::string named_only() const = 0;
 };
 

@@ -44,18 +44,19 @@ class Queue;
 class Recorder;
 struct RecordArgs;
 
-/// What a kernel is given at run time. Shapes are logical; data is in the layouts that its choice asked for.
+/// A kernel's arguments at run time. Shapes are logical; data is in the layouts that the kernel's choice asked for.
 struct KernelArgs {
-  std::span<const ir::TensorView> in;  ///< parallel to OpCall::all_args; data null where the choice took it in prepare
+  /// parallel to OpCall::all_args; data is null for inputs that only `prepare` reads
+  std::span<const ir::TensorView> in;
   std::span<const ir::TensorView> out;
   std::byte* scratch = nullptr;          ///< KernelChoice::scratch bytes, 64-byte aligned
   const ir::OpCall* call = nullptr;      ///< for kernels that look values up by name
   int64_t begin = 0, end = 0;            ///< range of tiles
   int thread = 0;                        ///< below MatchCall::threads; concurrent calls have different numbers
-  std::byte* threads_scratch = nullptr;  ///< of thread 0, 64-byte aligned
-  size_t thread_step = 0;                ///< bytes to the next thread's
+  std::byte* threads_scratch = nullptr;  ///< scratch of thread 0, 64-byte aligned
+  size_t thread_step = 0;                ///< bytes from one thread's scratch to the next
 
-  /// KernelChoice::thread_scratch bytes of that thread.
+  /// Scratch of thread `of`, KernelChoice::thread_scratch bytes.
   std::byte* own(int of) const { return threads_scratch + static_cast<size_t>(of) * thread_step; }
   template <class T>
   T* own() const {
@@ -63,21 +64,21 @@ struct KernelArgs {
   }
 };
 
-/// Constants of an operation while its kernel is prepared, once per plan.
+/// Gives a kernel its constants while it is prepared, once per plan.
 class PrepareContext {
  public:
   virtual ~PrepareContext() = default;
-  /// The value of a constant input (index in all_args), row-major, expanded if it was compressed. Kept until the end of
-  /// `prepare` only, unless the kernel also reads it at run time.
+  /// The value of a constant input (index in all_args), row-major and expanded if it was compressed. Valid until
+  /// `prepare` returns, and longer if the kernel also reads it at run time.
   virtual Result<ir::TensorView> constant(int arg) = 0;
   /// Packed bytes shared by all plans of a model: `fill` runs once for each (input, key).
   virtual Result<std::shared_ptr<const std::byte>> pack(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill) = 0;
-  /// As pack, for bytes made from MatchCall::stored: the value is not expanded.
+  /// As pack, for bytes made from MatchCall::stored. The value is not expanded.
   virtual Result<std::shared_ptr<const std::byte>> pack_stored(int arg, std::string_view key, size_t bytes,
                                                                const std::function<Status(std::byte* to)>& fill) = 0;
-  /// As pack, but in the device's memory. `fill` writes host memory that is freed once it is uploaded.
+  /// As pack, but in the device's memory. `fill` writes to host memory, which is freed after the upload.
   virtual Result<std::shared_ptr<const Buffer>> upload(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView& value, std::byte* to)>& fill);
@@ -86,13 +87,13 @@ class PrepareContext {
                                                               const std::function<Status(std::byte* to)>& fill);
 };
 
-/// An input and an output, one of which is a contiguous part of the other's bytes in the layouts asked for.
+/// An input and an output where one is a contiguous part of the other's bytes in the requested layouts.
 struct Part {
   int in, out;
   size_t offset;  ///< bytes
 };
 
-/// A kernel that can run one operation, with everything that the planner needs to know about it.
+/// A kernel that can run one operation, and what the planner needs to know about it.
 struct KernelChoice {
   std::string_view kernel;            ///< "cpu.conv.onednn"; static storage
   std::string note;                   ///< detail for the user, e.g. the name of the implementation
@@ -102,19 +103,21 @@ struct KernelChoice {
   size_t scratch = 0;                 ///< bytes
   size_t thread_scratch = 0;          ///< bytes for each of MatchCall::threads
   double cost = 0;                    ///< estimated seconds
-  int in_place = -1;  ///< input whose storage output 0 may take over, unless another input shares it (same bytes,
-                      ///< same element order of access); or a list that becomes output 0
-  /// Inputs that are parts of output 0 (concat). The planner may place such an input inside the output's memory; then
-  /// the kernel has nothing to copy for it.
+  /// Input whose storage output 0 may take over, unless another input shares that storage. The kernel must access both
+  /// in the same order, with the same number of bytes; or the input is a list that becomes output 0.
+  int in_place = -1;
+  /// Inputs that are parts of output 0 (concat). The planner may place such an input inside the output's memory, so
+  /// that the kernel has nothing to copy.
   std::vector<Part> joins;
-  std::vector<Part> cuts;            ///< outputs that are parts of an input (split); all of them or none
-  int64_t tiles = 1;                 ///< run may be called for disjoint ranges of [0, tiles) at the same time
-  bool internally_parallel = false;  ///< run is called once with the whole range and divides it with parallel.h
-  size_t epilogues = 0;              ///< how many of Op::epilogue it applies itself, from the first
-  std::function<Status(PrepareContext&)> prepare;  ///< optional, once, before the first run
-  /// Const, reentrant: called by many sessions at once. Must not allocate, log or start threads.
+  std::vector<Part> cuts;  ///< outputs that are parts of an input (split); all of them or none
+  /// number of tiles; run may be called for disjoint ranges of [0, tiles) at the same time
+  int64_t tiles = 1;
+  bool internally_parallel = false;  ///< run is called once with all tiles and divides them with parallel.h
+  size_t epilogues = 0;              ///< how many of Op::epilogue the kernel applies itself, from the first
+  std::function<Status(PrepareContext&)> prepare;  ///< optional; called once, before the first run
+  /// Reentrant: many sessions call it at once. Must not allocate, log or start threads.
   std::function<Status(const KernelArgs&)> run;
-  /// Instead of `run`, for devices with a memory of their own: adds the work to the region that is being compiled.
+  /// Replaces `run` for devices with their own memory: adds the work to the region being compiled.
   std::function<Status(Recorder&, const RecordArgs&)> record;
 };
 
@@ -122,18 +125,18 @@ struct KernelChoice {
 struct MatchCall {
   const ir::OpCall& call;
   std::span<const ir::Type> outputs;
-  std::span<const Layout> layouts;  ///< in which each input of all_args arrives unless converted
+  std::span<const Layout> layouts;  ///< layout in which each input of all_args arrives unless the planner converts it
   std::span<const ir::Epilogue> epilogue;
   int threads = 1;
-  /// Every reader of the results is a reshape or a transpose, or the block returns them. None of these gains from
-  /// another layout than row-major.
+  /// Every reader of the results is a reshape, a transpose or a block output. Only a row-major layout helps these
+  /// readers.
   bool reshaped = false;
-  /// The caller wants this kernel: it refuses only what it cannot run, not what other kernels run faster.
+  /// The caller wants this kernel. It refuses only calls that it cannot run, not calls that other kernels run faster.
   bool asked = false;
   bool is_constant(std::string_view param) const {
     return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
   }
-  std::span<const bool> constant_args;  ///< per input: known before running (its value may need expansion: use prepare)
+  std::span<const bool> constant_args;  ///< per input: known before running; the value may need expansion in `prepare`
   /// How the file stores a constant input (index in all_args); nullopt when a StoredConstant cannot describe it.
   std::optional<StoredConstant> stored(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
   std::function<std::optional<StoredConstant>(int arg)> stored_of;
@@ -142,12 +145,12 @@ struct MatchCall {
     return quantized_activation_of ? quantized_activation_of(arg) : std::nullopt;
   }
   std::function<std::optional<QuantizedActivation>(int arg)> quantized_activation_of;
-  /// The program computes output `i` in float16: a device may store it so (Layout::half) and compute so.
+  /// The program computes output `i` in float16, so a device may store it (Layout::half) and compute it in float16.
   bool may_be_half(size_t i) const { return i < half.size() && half[i]; }
   std::vector<bool> half;  ///< per output
 };
 
-/// A runnable choice, or why not: a short noun phrase such as "dilation along 3 axes".
+/// A runnable choice, or the reason for a refusal: a short noun phrase such as "dilation along 3 axes".
 struct Match {
   std::unique_ptr<KernelChoice> choice;
   std::string refusal;
@@ -156,16 +159,16 @@ struct Match {
   static Match yes(KernelChoice c) { return {std::make_unique<KernelChoice>(std::move(c)), {}}; }
 };
 
-/// One way of a device to run some operations.
+/// One implementation that a device has for some operations.
 struct KernelDef {
   std::string_view name;
   std::vector<std::string_view> ops;  ///< operations it may match; empty: all
   Match (*match)(const MatchCall&);
-  bool addend = false;    ///< handles OpCall::has_addend; other kernels are not asked when there is an addend
-  bool measured = false;  ///< competes by measured time with the other kernels that set this
+  bool addend = false;    ///< handles OpCall::has_addend; kernels without this are not asked when there is an addend
+  bool measured = false;  ///< competes by measured time with the other kernels that set this field
 
   bool runs(std::string_view op) const;
-  /// `match`, or a refusal when there is an addend that the kernel does not handle.
+  /// Calls `match`. Refuses when the operation has an addend that the kernel does not handle.
   Match claim(const MatchCall& call) const;
 };
 
@@ -177,24 +180,26 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;    ///< "cpu", "reference"
-  virtual std::string description() const = 0;  ///< the hardware, for people
-  /// Everything besides the kernels' sources that measured times depend on: the exact hardware, the features of it that
-  /// are used, and the libraries.
+  virtual std::string description() const = 0;  ///< the hardware, for users
+  /// Everything besides the kernels' sources that measured times depend on: the exact hardware, its features in use,
+  /// and the libraries.
   virtual std::string identity() const { return {}; }
   virtual ComputeUnit unit() const = 0;
-  /// The order in which devices are asked, lowest first; negative: only when named. `reference` is last.
+  /// Devices are asked in ascending order of rank. A negative rank: only when the user names the device. `reference` is
+  /// last.
   virtual int rank() const = 0;
   virtual std::span<const KernelDef> kernels() const = 0;
-  /// The first match in `kernels`; else all refusals, "kernel: reason; kernel, kernel: reason".
+  /// The first match in `kernels`, or all refusals as "kernel: reason; kernel, kernel: reason".
   virtual Match claim(const MatchCall& call) const;
 
-  /// The memory that its kernels compute in (kernel/memory.h); nullptr: the host's.
+  /// The device's own memory (kernel/memory.h); nullptr: it computes in host memory.
   virtual const Memory* memory() const { return nullptr; }
-  /// For a device with a memory of its own. Errors: device_lost, out_of_budget.
+  /// Opens a queue on a device with its own memory. Errors: device_lost, out_of_budget.
   virtual Result<std::unique_ptr<Queue>> open_queue() const;
-  /// A conversion within its memory; a refusal makes the host convert, before the upload or after the download.
+  /// A layout conversion in the device's memory. If it refuses, the host converts before the upload or after the
+  /// download.
   virtual Match convert(ir::DType, const ir::Shape&, Layout, Layout) const { return Match::no("no conversions"); }
-  /// Whether it applies an epilogue that a kernel leaves (RegionStep::epilogue).
+  /// Whether the device applies an epilogue that a kernel does not apply itself (RegionStep::epilogue).
   virtual bool applies(const ir::Epilogue&) const { return false; }
 };
 

@@ -48,7 +48,7 @@ Steps steps_of(const ir::Shape& s, Layout l) {
   return {};
 }
 
-/// Channels that are converted together.
+/// Number of channels that are converted together.
 int64_t group_of(Layout from, Layout to) { return std::max({int64_t{from.block}, int64_t{to.block}, int64_t{16}}); }
 
 template <class Out, class In>
@@ -61,7 +61,7 @@ Out stored_as(In v) {
     return v;
 }
 
-/// Channels [first, last) of one image, a few pixels of all of them at a time.
+/// Converts channels [first, last) of one image, a few pixels of all these channels at a time.
 template <class In, class Out>
 void convert(const In* in, const Steps& from, Out* out, const Steps& to, int64_t first, int64_t last, int64_t pixels) {
   constexpr int64_t kTile = 64;
@@ -85,7 +85,7 @@ int64_t convert_tiles(const ir::Shape& shape, Layout from, Layout to) {
 
 namespace {
 
-/// Tiles [begin, end) of tensors that are stored as In and Out.
+/// Converts tiles [begin, end) of tensors that are stored as In and Out.
 template <class In, class Out>
 void convert_tensor(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
                     int64_t end) {

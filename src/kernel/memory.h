@@ -7,9 +7,9 @@
 
 #include "kernel/kernel.h"
 
-/// Devices with a memory of their own: how values are copied there, and how work is compiled and started.
+/// How values are copied to a device with its own memory, and how its work is compiled and started.
 ///
-/// A device that computes in host memory (the CPU) needs none of this. Another one returns a `Memory` from
+/// A device that computes in host memory (the CPU) needs none of this. Other devices return a `Memory` from
 /// `Device::memory()` and a `Queue` from `Device::open_queue()`:
 ///
 ///     Memory     allocates buffers: the arena of a plan, constants, packed weights
@@ -17,8 +17,8 @@
 ///     Region     steps of a plan that the device runs without the host between them
 ///     Submission a region compiled for the buffers of one frame, replayed by each prediction
 ///
-/// A prediction copies each value that crosses into the region to `upload(i)`, calls `submit`, goes on with work on the
-/// host, calls `wait` before it needs a result, and copies the results from `download(i)`:
+/// A prediction copies each input of the region to `upload(i)`, calls `submit`, continues with work on the host, calls
+/// `wait` before it needs a result, and copies the results from `download(i)`:
 ///
 ///     auto submission = MOKA_TRY(queue.compile(region));   // once for each frame
 ///     std::memcpy(submission->upload(0), input, bytes);    // for each prediction
@@ -27,7 +27,7 @@
 ///     std::memcpy(output, submission->download(0), bytes);
 namespace moka::kernel {
 
-/// A stretch of a device's memory. Freed with its last owner; a device waits until no submission uses it.
+/// A range of a device's memory. The last owner frees it; the device waits until no submission uses it.
 class Buffer {
  public:
   explicit Buffer(size_t bytes) : bytes_(bytes) {}
@@ -44,11 +44,11 @@ class Buffer {
 class Memory {
  public:
   virtual ~Memory() = default;
-  /// Bytes to which every value in a buffer is aligned: a power of two, at least 64.
+  /// Alignment in bytes of every value in a buffer: a power of two, at least 64.
   virtual size_t alignment() const = 0;
-  /// Bytes with undefined content. Errors: out_of_budget when the device has no room.
+  /// Memory with undefined content. Errors: out_of_budget when the device has no room.
   virtual Result<std::shared_ptr<Buffer>> allocate(size_t bytes) const = 0;
-  /// Copies `bytes` bytes of host memory to `offset` of `to` and returns when they are there.
+  /// Copies `bytes` bytes of host memory to `offset` in `to`. Returns when the copy is complete.
   virtual Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const = 0;
 };
 
@@ -61,7 +61,7 @@ struct BufferView {
   size_t offset = 0;  ///< bytes
 };
 
-/// `KernelChoice::record` adds its work to it. Each device has its own subclass.
+/// `KernelChoice::record` adds its work to a recorder. Each device has its own subclass.
 class Recorder {
  public:
   virtual ~Recorder() = default;
@@ -69,42 +69,45 @@ class Recorder {
 
 /// The arguments of `KernelChoice::record`, when a region is compiled. The buffers outlive the submission.
 struct RecordArgs {
-  std::span<const BufferView> in;  ///< parallel to OpCall::all_args; buffer null where the choice took it in prepare
+  /// parallel to OpCall::all_args; buffer is null for inputs that only `prepare` reads
+  std::span<const BufferView> in;
   std::span<const BufferView> out;
   BufferView scratch;                ///< KernelChoice::scratch bytes, aligned as Memory::alignment says
-  const ir::OpCall* call = nullptr;  ///< null for conversions of layouts; its arguments have types but no data
+  const ir::OpCall* call = nullptr;  ///< null for layout conversions; its arguments have types but no data
 };
 
-/// One step of a region, or (with `call` null) a conversion of in[0] to the layout of out[0].
+/// One step of a region. If `call` is null, a conversion of in[0] to the layout of out[0].
 struct RegionStep {
   const KernelChoice* choice = nullptr;
   const ir::OpCall* call = nullptr;
   std::vector<BufferView> in, out;
   BufferView scratch;
-  std::span<const ir::Epilogue> epilogue;  ///< what the kernel leaves of Op::epilogue, applied to out[0] in place
+  /// epilogues that the kernel does not apply itself; applied to out[0] in place
+  std::span<const ir::Epilogue> epilogue;
 };
 
-/// Steps in an order in which each may run after those before it.
+/// Steps in an order in which they can run.
 struct Region {
   std::span<const RegionStep> steps;
-  std::span<const BufferView> uploads;    ///< written by the host before the first step
-  std::span<const BufferView> downloads;  ///< read by the host after the last one
-  std::span<const BufferView> kept;       ///< read by other regions; what nobody reads need not be written
+  std::span<const BufferView> uploads;    ///< values that the host writes before the first step
+  std::span<const BufferView> downloads;  ///< values that the host reads after the last step
+  /// values that other regions read; values in none of these lists need not be written
+  std::span<const BufferView> kept;
 };
 
 /// A compiled region. Used by one prediction at a time.
 class Submission {
  public:
-  /// Waits when it is running.
+  /// Waits for the submission if it is running.
   virtual ~Submission() = default;
-  /// Where the host writes upload `i` before `submit`: dense, in the layout of Region::uploads.
+  /// Where the host writes upload `i` before `submit`. Dense, in the layout of Region::uploads.
   virtual std::byte* upload(size_t i) = 0;
   /// Where the host reads download `i` between `wait` and the next `submit`.
   virtual const std::byte* download(size_t i) const = 0;
-  /// Starts it and returns without waiting. Submissions of one queue run in the order in which they were started.
+  /// Starts the submission and returns without waiting. Submissions of one queue run in the order of their start.
   /// Errors: device_lost, out_of_budget.
   virtual Status submit() = 0;
-  /// Returns when it is done. Errors: device_lost, and those of kernels that check values while they run.
+  /// Returns when the submission is done. Errors: device_lost, and those of kernels that check values while they run.
   virtual Status wait() = 0;
 };
 
@@ -112,7 +115,8 @@ class Submission {
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// `region` is gone afterwards, its buffers and choices are not. Errors: out_of_budget, device_lost.
+  /// Compiles a region. Afterwards the caller may destroy `region`, but not its buffers and choices. Errors:
+  /// out_of_budget, device_lost.
   virtual Result<std::unique_ptr<Submission>> compile(const Region& region) = 0;
 };
 

@@ -33,14 +33,14 @@ class SpinBarrier final : public Barrier {
 
 using Body = FunctionRef<void(int64_t, int)>;
 
-/// The loops of one caller, one after the other, and the workers that help with them.
+/// Runs the loops of one caller, one after another, with the help of workers.
 class Region {
  public:
-  /// Called by the caller before its first loop.
+  /// The caller calls this before its first loop.
   void begin(int threads) { threads_ = threads; }
   int threads() const { return threads_; }
 
-  /// Called by the caller. With `pinned`, each thread runs only the iterations of its own range.
+  /// Called by the caller. With `pinned`, each thread runs only the iterations in its own range.
   void run(int threads, int32_t count, bool pinned, const Body& f) {
     body_ = &f;
     count_ = count;
@@ -63,7 +63,7 @@ class Region {
     loop_.notify_all();
   }
 
-  /// Called by worker `self`: helps with loops until the region ends.
+  /// Called by worker `self`: takes part in loops until the region ends.
   void help(int self) {
     for (int32_t loop = 0;;) {
       loop = wait_for_change(loop_, loop);
@@ -73,8 +73,9 @@ class Region {
   }
 
  private:
-  /// A loop's number, and how many iterations of one thread's range are left. A worker that comes when its loop has
-  /// ended finds another number or nothing left. So it reads the loop's other fields only once it has an iteration.
+  /// The number of a loop, and how many iterations of one thread's range are left. A worker that arrives after its loop
+  /// has ended finds another number or no iterations, so it may read the loop's other fields only after it took an
+  /// iteration.
   struct alignas(64) Left {
     std::atomic<uint64_t> word{0};
   };
@@ -86,7 +87,7 @@ class Region {
     return static_cast<int32_t>(int64_t{count_} * (thread + 1) / loop_threads_.load(std::memory_order_relaxed));
   }
 
-  /// Takes an iteration of the thread's range; -1: none is left.
+  /// Takes an iteration of the thread's range; -1: none left.
   int32_t take(int thread, int32_t loop) {
     auto& left = left_[static_cast<size_t>(thread)].word;
     for (uint64_t now = left.load(std::memory_order_acquire); now > word(loop, 0) && now >> 32 == word(loop, 0) >> 32;)
@@ -95,7 +96,7 @@ class Region {
     return -1;
   }
 
-  /// Runs iterations of the thread's own range, then of the others'. Returns how many.
+  /// Runs iterations of the thread's own range, then of the other ranges. Returns how many it ran.
   int32_t work(int self, int32_t loop) {
     const int threads = loop_threads_.load(std::memory_order_relaxed),
               ranges = pinned_.load(std::memory_order_relaxed) ? 1 : threads;
@@ -128,7 +129,7 @@ class Region {
 };
 
 thread_local Region* current = nullptr;  ///< the region whose loops this thread may start
-thread_local bool in_region = false;     ///< as its caller or as a worker
+thread_local bool in_region = false;     ///< the thread is in a region, as its caller or as a worker
 
 /// Makes the calling thread the caller of a region.
 class RegionScope {
@@ -149,7 +150,7 @@ class RegionScope {
   Region& region_;
 };
 
-/// Keeps a loop's body from starting another loop in the same region.
+/// Prevents a loop's body from starting another loop in the same region.
 class LoopScope {
  public:
   LoopScope() : region_(current) { current = nullptr; }

@@ -4,10 +4,10 @@
 #include <memory>
 #include <type_traits>
 
-/// Divides the work of one calling thread among workers of the process's thread pool (thread_pool.h).
+/// Divides the work of a calling thread among workers of the process's thread pool (thread_pool.h).
 ///
 ///   parallel_for      runs the iterations of a loop, in any order
-///   on_each_thread    runs one function on several threads at once, which can wait for each other at a barrier
+///   on_each_thread    runs one function on several threads at once; they can wait for each other at a barrier
 ///   parallel_region   keeps the workers from one of these calls to the next
 ///
 /// A prediction is one region, and each of its steps is a loop:
@@ -17,11 +17,11 @@
 ///       parallel_for(threads, step.tiles, [&](int64_t tile, int thread) { step.run(tile, scratch_of(thread)); });
 ///   });
 ///
-/// Threads are numbered from 0, which is the caller. Fewer than `threads` take part when the pool has no more workers.
-/// A call inside of a loop's body runs on that thread alone. Exceptions reach the caller; nothing allocates.
+/// Threads are numbered from 0, the caller. Fewer than `threads` take part when the pool has no more workers. A call
+/// inside a loop's body runs on that thread alone. Exceptions reach the caller; nothing allocates.
 namespace moka::kernel {
 
-constexpr int kMostThreads = 64;  // that one caller may have
+constexpr int kMostThreads = 64;  // threads per caller
 
 /// A reference to a function. It must not outlive the call that it is passed to.
 template <class Signature>
@@ -40,16 +40,16 @@ class FunctionRef<void(Args...)> {
   void (*call_)(void*, Args...);
 };
 
-/// Calls f on the calling thread with up to `threads` - 1 workers at hand. Taking workers from the pool costs more than
-/// a short loop, so a region should hold all loops of a prediction. Inside of another region it only calls f.
+/// Calls f on the calling thread and keeps up to `threads` - 1 workers ready. Taking workers from the pool costs more
+/// than a short loop, so a region should hold all loops of a prediction. Inside another region it only calls f.
 void parallel_region(int threads, FunctionRef<void()> f);
 
-/// Calls f(i, thread) for each i in [0, count). Each thread begins with the same range of i in every loop of this size,
-/// so it finds its data in its caches, and then takes iterations from others. The loop ends with its last iteration; it
-/// does not wait for a worker that has not come yet.
+/// Calls f(i, thread) for each i in [0, count). In every loop of this size each thread begins with the same range of i,
+/// so its data is in its caches; it then takes iterations from other threads. The loop ends with its last iteration and
+/// does not wait for a worker that has not arrived.
 void parallel_for(int threads, int64_t count, FunctionRef<void(int64_t i, int thread)> f);
 
-/// Where all threads of on_each_thread() wait for each other.
+/// A point where all threads of on_each_thread() wait for each other.
 class Barrier {
  public:
   virtual void wait() = 0;

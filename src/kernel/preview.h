@@ -7,12 +7,12 @@
 
 namespace moka::kernel {
 
-/// A device that stands for hardware which is not there: rules say what that would run, and the host's devices compute
-/// it with its precision.
+/// A device that simulates absent hardware. Rules say what that hardware would run, and the host's devices compute it
+/// with the hardware's precision.
 class Preview : public Device {
  public:
-  /// The same with more rules, computed by `hosts`, which are asked in order. `rules`: text. Errors: malformed, with
-  /// the line.
+  /// A copy of the device with additional rules, given as text. `hosts` compute its operations and are asked in order.
+  /// Errors: malformed, with the line.
   virtual Result<std::unique_ptr<Device>> with(std::vector<const Device*> hosts, std::string_view rules) const = 0;
 };
 

@@ -4,23 +4,24 @@
 #include <string>
 #include <string_view>
 
-/// What the units of this machine do in a second: measured once (runtime/rates.h) or a conservative table.
+/// Speeds of the units of this machine: measured once (runtime/rates.h), or a conservative table.
 namespace moka::kernel {
 
-/// Work by which kernels are compared across units.
+/// Speeds that make kernel costs comparable across units.
 struct WorkRates {
-  double fp32 = 0, fp16 = 0;  ///< operations a second in large products, a multiply-add counted as two
-  double bytes = 0;           ///< a second that elementwise operations read and write
+  double fp32 = 0, fp16 = 0;  ///< operations per second in large matrix products; a multiply-add counts as two
+  double bytes = 0;           ///< bytes per second that elementwise operations read and write
 };
 
 struct UnitRates {
   WorkRates measured;             ///< zeros: not measured
-  WorkRates estimated;            ///< what the kernels' own costs say of the same work
-  double launch = 20e-6;          ///< seconds of a submission
-  double latency = 10e-6;         ///< seconds of a transfer of nothing
-  double bytes_per_second = 8e9;  ///< of transfers: a card behind a bus
+  WorkRates estimated;            ///< the same speeds according to the kernels' own cost estimates
+  double launch = 20e-6;          ///< seconds per submission
+  double latency = 10e-6;         ///< seconds of an empty transfer
+  double bytes_per_second = 8e9;  ///< speed of transfers; the default is that of a card on a bus
 
-  /// What a kernel's cost is to be multiplied by. `is_product`: arithmetic decides it, else memory.
+  /// Factor that corrects a kernel's estimated cost. `is_product`: arithmetic limits the operation, otherwise memory
+  /// does.
   double scale(bool is_product, bool is_half) const {
     const double WorkRates::*const what = !is_product ? &WorkRates::bytes
                                           : is_half   ? &WorkRates::fp16
@@ -30,8 +31,8 @@ struct UnitRates {
 };
 
 struct Rates {
-  std::string source = "table";                         ///< or the file that they are from
-  std::map<std::string, UnitRates, std::less<>> units;  ///< by the name of the device
+  std::string source = "table";                         ///< or the file with the rates
+  std::map<std::string, UnitRates, std::less<>> units;  ///< by device name
 
   UnitRates of(std::string_view device) const {
     const auto it = units.find(device);
@@ -39,7 +40,7 @@ struct Rates {
   }
 };
 
-/// Whether arithmetic rather than memory decides the time of operations of this type.
+/// Whether arithmetic rather than memory limits operations of this type.
 bool is_product(std::string_view op);
 
 }  // namespace moka::kernel

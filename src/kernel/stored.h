@@ -4,13 +4,13 @@
 
 namespace moka::kernel {
 
-/// A constant as the model's file holds it. Element i of the constant is (v - offset) * scale. Here v is element i of
-/// `elements`, or with a table the table's entry at that index. Scales, offsets and tables each hold for blocks of
-/// equal size: every axis of their shapes divides that of `elements`. The table has one more axis, the entries of a
-/// block.
+/// A constant as the model's file stores it. Element i of the constant is (v - offset) * scale, where v is element i of
+/// `elements`, or the table entry that this element indexes if there is a table. Scales, offsets and tables each hold
+/// for blocks of equal size: every axis of their shapes divides that of `elements`. The table has one more axis, for
+/// the entries of a block.
 struct StoredConstant {
-  /// The fields below cannot describe the constant (sparse, palettes of vectors) and are empty, but all its elements
-  /// are float16.
+  /// The fields below are empty because they cannot describe the constant (sparse, palettes of vectors), but all its
+  /// elements are float16.
   bool is_half = false;
   ir::Tensor elements;  ///< fp16, fp32, or integers of 1 to 8 bits, in the constant's shape; points into the file
   ir::Tensor table;     ///< fp32; empty handle: none
@@ -19,7 +19,7 @@ struct StoredConstant {
 };
 
 /// An activation that was quantized to 8 bits and is kept as fp32. Every element is an integer times `scale`. The
-/// integers are from low to low + 255, a range that holds 0.
+/// integers range from low to low + 255, which includes 0.
 struct QuantizedActivation {
   float scale = 1;
   int low = 0;

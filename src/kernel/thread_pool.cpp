@@ -17,9 +17,9 @@ namespace moka::kernel {
 
 namespace {
 
-constexpr int kSpins = 400000;    // longer than a time slice: by then a preempted thread runs again
-constexpr int kFewSpins = 1000;   // while oversubscribed: the other thread may need this processor
-constexpr int kIdleSpins = 4000;  // of an idle worker: about the pause between two predictions
+constexpr int kSpins = 400000;    // longer than a time slice, so a preempted thread has run again
+constexpr int kFewSpins = 1000;   // limit when oversubscribed: the other thread may need this processor
+constexpr int kIdleSpins = 4000;  // limit for an idle worker, about the pause between two predictions
 
 std::atomic<int> threads_in_use{0};  ///< callers and their workers
 
@@ -29,13 +29,13 @@ void pause() {
 #endif
 }
 
-/// A calling thread, the processor it was last seen on and those it may run on.
+/// A calling thread, the processor where it was last seen, and the processors where it may run.
 struct Caller {
   uint64_t id = 0;
-  uint64_t placement = 0;  ///< changes when its workers have to be placed anew
+  uint64_t placement = 0;  ///< changes when its workers must be placed again
   int processor = -1;
   cpu_set_t allowed;
-  bool has_chosen = false;  ///< place_workers() gave processors
+  bool has_chosen = false;  ///< place_workers() specified processors
   cpu_set_t chosen;
 
   void update() {
@@ -58,7 +58,7 @@ thread_local Caller caller;
 
 class Worker {
  public:
-  /// Throws std::system_error when the system refuses another thread.
+  /// Throws std::system_error when the system cannot start another thread.
   Worker() {
     std::thread thread([this] { serve(); });
     handle_ = thread.native_handle();
@@ -72,18 +72,18 @@ class Worker {
     state_.notify_one();
   }
 
-  /// Returns when the worker has finished its job, or is sure not to begin it.
+  /// Returns when the worker has finished its job or can no longer begin it.
   void finish() {
     int32_t state = kAsked;
     if (state_.compare_exchange_strong(state, kIdle)) return;
     while (state == kBusy) state = wait_for_change(state_, kBusy);
   }
 
-  /// Whether it last worked for this caller under this number.
+  /// Whether the worker last worked for this caller under this number.
   bool last_served(uint64_t id, int number) const { return caller_ == id && number_ == number; }
 
-  /// The system often starts or wakes a thread on the processor of the thread that asked for it. There the two would
-  /// take turns for some time slices. So a worker is kept off its caller's processor, where there are enough others.
+  /// The system often starts or wakes a thread on the processor of the thread that woke it. The two would then share
+  /// the processor for several time slices, so a worker stays off its caller's processor when there are enough others.
   void place(const Caller& by, int number, int threads) {
     cpu_set_t others = by.has_chosen ? by.chosen : by.allowed;
     const bool apart = threads <= CPU_COUNT(&others);
@@ -114,7 +114,7 @@ class Worker {
     }
   }
 
-  /// Moves it to the `number`th processor of `allowed`, counted from 1.
+  /// Moves the worker to the `number`th processor of `allowed`, counted from 1.
   void move_to(int number, const cpu_set_t& allowed) {
     for (int i = 0; i < CPU_SETSIZE; i++) {
       if (!CPU_ISSET(i, &allowed) || --number > 0) continue;
@@ -136,7 +136,7 @@ class Worker {
 
 namespace {
 
-/// All workers of the process. It is never freed, because its threads run until the process ends.
+/// All workers of the process. The pool is never freed, because its threads run until the process ends.
 class Pool {
  public:
   static Pool& get() {
@@ -144,7 +144,7 @@ class Pool {
     return pool;
   }
 
-  /// Writes up to threads - 1 workers to `to` and returns how many.
+  /// Stores up to threads - 1 workers in `to` and returns their number.
   int acquire(int threads, Worker** to) {
     const std::lock_guard lock(mutex_);
     const int room = std::max(processors(), threads) - threads_in_use.load(std::memory_order_relaxed) - 1;
@@ -182,11 +182,11 @@ class Pool {
       idle_.reserve(all_.size());
       return all_.back().get();
     } catch (const std::system_error&) {
-      return nullptr;  // too many threads or too little memory: the caller goes on with fewer workers
+      return nullptr;  // too many threads or too little memory: the caller continues with fewer workers
     }
   }
 
-  /// The child has only the thread that forked. The workers' threads are gone, so their objects are left alone.
+  /// Only the thread that forked exists in the child. The workers' threads are gone, so their objects are left alone.
   void forked() {
     threads_in_use.store(0);
     idle_.clear();

@@ -7,8 +7,8 @@
 
 #include "kernel/parallel.h"
 
-/// The thread pool of the process. Its workers wait for a caller that takes them, spin for about a tenth of a
-/// millisecond after it, and then sleep. A forked child starts a pool of its own.
+/// The thread pool of the process. A worker that finishes a job spins for about a tenth of a millisecond, then sleeps
+/// until a caller takes it. A forked child starts its own pool.
 ///
 ///   PoolWorkers workers(4);                                        // up to 3, besides the calling thread
 ///   const auto help = [&](int number) { compute_part(number); };   // 1 to workers.threads() - 1
@@ -21,18 +21,18 @@ namespace moka::kernel {
 
 class Worker;
 
-/// Workers that the calling thread takes from the pool and gives back when this ends. All callers and their workers
-/// together are never more threads than there are processors, unless a single caller asks for more.
+/// Workers that the calling thread takes from the pool and returns in the destructor. All callers and their workers
+/// together never exceed the number of processors, unless a single caller asks for more threads.
 class PoolWorkers {
  public:
   /// Takes up to threads - 1 workers.
   explicit PoolWorkers(int threads);
   PoolWorkers(const PoolWorkers&) = delete;
   PoolWorkers& operator=(const PoolWorkers&) = delete;
-  /// Waits for the workers that have begun. The others no longer begin.
+  /// Waits for workers that have begun. The others will not begin.
   ~PoolWorkers();
 
-  /// Counts the calling thread, whose number is 0.
+  /// Number of threads including the calling thread, which has number 0.
   int threads() const { return count_ + 1; }
   /// Each worker calls f(number) once. `f` must outlive this object.
   void start(const FunctionRef<void(int)>& f);
@@ -43,13 +43,14 @@ class PoolWorkers {
   bool started_ = false;
 };
 
-/// Sets the processors on which workers of the calling thread run from now on; empty: those the thread itself may use.
-/// Workers leave out the processor that the calling thread is on, if there are enough others.
+/// Sets the processors for workers of the calling thread from now on; empty: the processors that the thread itself may
+/// use. Workers avoid the calling thread's processor when there are enough others.
 void place_workers(std::span<const int> processors);
-/// Whether callers and their workers are more threads than there are processors.
+/// Whether callers and their workers outnumber the processors.
 bool oversubscribed();
 
-/// Returns the new value once `value` is no longer `old`. Whoever changes it must call notify_one() or notify_all().
+/// Returns the new value once `value` differs from `old`. The thread that changes it must call notify_one() or
+/// notify_all().
 int32_t wait_for_change(const std::atomic<int32_t>& value, int32_t old);
 
 }  // namespace moka::kernel

@@ -143,7 +143,7 @@ struct Layer {
     size_t at = 0;
     for (int64_t i = 0; i < rows; i++)
       for (int64_t j = 0; j < columns; j++) {
-        const int64_t across = i / group_rows * columns + j;  // the channel on the other side, counted over all groups
+        const int64_t across = i / group_rows * columns + j;  // channel on the other side, counted across all groups
         const auto out = static_cast<size_t>(transposed ? across : i),
                    in = static_cast<size_t>(transposed ? i : across);
         for (int64_t t = 0; t < taps; t++) fn(w[at++], out, in);
@@ -163,7 +163,7 @@ class Folder {
       for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
       if (op.type_name() == "conv") border(op);
       if (const auto layer = Layer::of(op)) MOKA_TRY(fold(*layer));
-      ++it;  // past what is erased
+      ++it;  // skips operations that are about to be erased
     }
     return {};
   }

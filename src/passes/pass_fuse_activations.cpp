@@ -71,7 +71,7 @@ bool merge(Epilogue& first, const Epilogue& second) {
   return true;
 }
 
-/// Makes min(x, b) of -max(-x, -b), which is how neural networks write it.
+/// Rewrites -max(-x, -b), which neural networks use for the minimum, as min(x, b).
 void simplify(std::vector<Epilogue>& all) {
   auto negates = [](const Epilogue& e) { return e.op == "linear_activation" && e.alpha == -1 && e.beta == 0; };
   const size_t n = all.size();

@@ -23,8 +23,8 @@ struct Operand4 {
   std::vector<int64_t> steps;      ///< position of the first element, then the four steps
 };
 
-/// `batch` is the sizes of batch and head, to which the operand's own sizes broadcast. With `halves`, the view may be
-/// of float16.
+/// `batch` holds the sizes of batch and head; the operand's own sizes broadcast to it. With `halves`, the view may be
+/// of float16 values.
 std::optional<Operand4> operand_of(Value* v, bool transposed, const std::array<int64_t, 2>& batch, bool halves) {
   auto s = strided_view(v, halves);
   if (!s || s->sizes.size() < 2) return std::nullopt;
@@ -68,7 +68,7 @@ NamedArg given(std::string param, Value* v) {
 struct Parts {
   Value *query = nullptr, *key = nullptr, *value = nullptr, *mask = nullptr;
   bool query_transposed = false, key_transposed = false, value_transposed = false;
-  /// For a boolean mask: the scores of keys that take no part, and whether the mask is true for those.
+  /// For a boolean mask: the score of keys that take no part, and whether the mask is true for them.
   double hidden = -std::numeric_limits<double>::infinity();
   bool inverted = false;
   double scale = 1;

@@ -54,7 +54,7 @@ struct Match {
   const Value *counter = nullptr, *states = nullptr;  // inputs of the loop's body
   const Value* step = nullptr;                        // gathered step of x
   const Value* state = nullptr;                       // the last state
-  Value* x = nullptr;                                 // outside of the loop
+  Value* x = nullptr;                                 // defined outside the loop
   std::array<Gate, 3> gates;                          // reset, new, update
   int64_t steps = 0;
 };

@@ -131,7 +131,7 @@ std::optional<Strided> view(Value* v, int depth, bool halves) {
 std::optional<Strided> strided_view(Value* v, bool halves) { return view(v, kMaxDepth, halves); }
 
 std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>& sizes) {
-  // Merge neighbouring dimensions that are evenly spaced to runs, innermost first.
+  // Merge adjacent dimensions that are evenly spaced into runs, innermost first.
   std::vector<std::pair<int64_t, int64_t>> runs;  // size, step
   for (size_t i = from.sizes.size(); i-- > 0;) {
     if (from.sizes[i] == 0) return std::nullopt;

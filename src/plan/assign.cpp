@@ -25,7 +25,7 @@ Error refused(const CostGraph& graph, int node) {
   return fail(ErrorCode::unsupported, "node ", node, " runs on none of ", units);
 }
 
-/// Each node on `unit` where that can run it, else on the cheapest other one.
+/// Puts each node on `unit` if that can run it, otherwise on the cheapest unit that can.
 Labels mostly_on(const Costs& costs, int unit) {
   Labels labels(static_cast<size_t>(costs.nodes()), -1);
   for (int i = 0; i < costs.nodes(); i++) {

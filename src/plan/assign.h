@@ -9,17 +9,17 @@
 
 #include "base/error.h"
 
-/// Which unit of the machine computes each operation: the cheapest cut of a graph of costs.
+/// Assigns each operation to a unit of the machine, by the cheapest cut of a cost graph.
 ///
-/// A unit is the host (unit 0), another device in host memory, or one with a memory of its own that runs whole regions.
+/// A unit is the host (unit 0), another device in host memory, or a device with its own memory that runs whole regions.
 /// The cost of an assignment is the sum of
 ///
 ///     compute    seconds of every node on its unit
-///     transfers  each value once for each unit that needs it and does not make it
+///     transfers  each value once for each unit that needs it and does not produce it
 ///     launches   one for each region
 ///
-/// A region is a set of nodes of one unit that run as one submission: no path leaves it and comes back, and no two
-/// regions wait for each other.
+/// A region is a set of nodes of one unit that run as one submission. No path leaves a region and returns to it, and no
+/// two regions wait for each other.
 ///
 ///     CostGraph graph{.units = {{"cpu"}, {"gpu", true, 50e-6}}};
 ///     graph.connect(0, 1, {10e-6, 12e9});
@@ -29,13 +29,13 @@
 ///     Assignment a = MOKA_TRY(assign(graph));   // a.unit[0] == 1, a.order, a.regions, a.transfers
 namespace moka::plan {
 
-/// CostGraph::seconds where a unit refuses a node.
+/// Value in CostGraph::seconds when a unit refuses a node.
 constexpr double kRefused = HUGE_VAL;
 
 struct CostUnit {
   std::string name;
-  bool regions = false;  ///< runs regions in a memory of its own; else node by node, in host memory
-  double launch = 0;     ///< seconds for each region
+  bool regions = false;  ///< true: runs regions in its own memory; false: runs single nodes in host memory
+  double launch = 0;     ///< seconds per region
   bool allowed = true;
 };
 
@@ -44,41 +44,41 @@ struct TransferCost {
   double seconds(double bytes) const { return latency + bytes / bytes_per_second; }
 };
 
-/// A value that one node or the host makes and others read. Constants do not count: a device gets them when a model is
-/// loaded.
+/// A value that a node or the host produces and others read. Constants are left out, because a device receives them
+/// when the model is loaded.
 struct CostValue {
   double bytes = 0;
-  int producer = -1;           ///< node; -1: the host, before the first node
-  std::vector<int> consumers;  ///< nodes
+  int producer = -1;           ///< node that produces it; -1: the host, before the first node
+  std::vector<int> consumers;  ///< nodes that read it
   bool output = false;         ///< the host reads it after the last node
 };
 
 /// Nodes are numbered in an order in which they can run.
 struct CostGraph {
   std::vector<CostUnit> units;
-  std::vector<TransferCost> transfers;  ///< [from * units + to]; empty: all for free
+  std::vector<TransferCost> transfers;  ///< [from * units + to]; empty: all transfers are free
   std::vector<double> seconds;          ///< [node * units + unit]
-  std::vector<int> pins;                ///< unit of each node, -1: any; empty: no pins
+  std::vector<int> pins;                ///< unit of each node, or -1 for any; empty: no pins
   std::vector<CostValue> values;
-  std::vector<std::pair<int, int>> orders;  ///< (before, after) where no value says so, e.g. updates of a state
+  std::vector<std::pair<int, int>> orders;  ///< (before, after) pairs that no value implies, e.g. updates of a state
 
   size_t nodes() const { return units.empty() ? 0 : seconds.size() / units.size(); }
   double at(int node, int unit) const {
     return seconds[static_cast<size_t>(node) * units.size() + static_cast<size_t>(unit)];
   }
-  /// Sets the transfers between two units, both ways.
+  /// Sets the cost of transfers between two units, in both directions.
   void connect(int a, int b, TransferCost cost);
 };
 
 struct AssignedRegion {
   int unit = 0;
   std::vector<int> nodes;  ///< in an order in which they can run
-  /// How many seconds longer the prediction would take with these nodes on the host; kRefused: it cannot run them.
+  /// Seconds that the prediction would lose with these nodes on the host; kRefused: the host cannot run them.
   double saves = 0;
 };
 
 struct AssignedTransfer {
-  int value = 0, from = 0, to = 0;  ///< units
+  int value = 0, from = 0, to = 0;  ///< `from` and `to` are units
   double seconds = 0;
 };
 
@@ -88,29 +88,30 @@ struct AssignedCost {
 };
 
 struct Assignment {
-  std::vector<int> unit;                ///< of each node
-  std::vector<int> region;              ///< of each node; -1: none
-  std::vector<AssignedRegion> regions;  ///< in the order in which they are submitted
-  /// All nodes in the order in which they run; those of a region are adjacent. Nodes that do not need a running region
-  /// come before those that do.
+  std::vector<int> unit;                ///< unit of each node
+  std::vector<int> region;              ///< region of each node; -1: none
+  std::vector<AssignedRegion> regions;  ///< in the order of submission
+  /// All nodes in order of execution. Nodes of a region are adjacent, and nodes that do not need a running region come
+  /// before nodes that do.
   std::vector<int> order;
-  std::vector<AssignedTransfer> transfers;  ///< by value, then unit
+  std::vector<AssignedTransfer> transfers;  ///< by value, then by unit
   AssignedCost cost;
-  double on_host = 0;       ///< what all would cost on the host; kRefused: it cannot run all
-  double elapsed = 0;       ///< from start to end, where the host works while regions run
-  bool is_optimal = false;  ///< no assignment costs less; otherwise none was found
+  double on_host = 0;       ///< cost of running everything on the host; kRefused: the host cannot
+  double elapsed = 0;       ///< from start to end; the host works while regions run
+  bool is_optimal = false;  ///< true: no assignment costs less; false: none was found that does
 };
 
 struct AssignOptions {
-  int exact_steps = 100'000;  ///< of the exact search; 0: none
+  int exact_steps = 100'000;  ///< limit of the exact search; 0: skip it
 };
 
-/// The cheapest assignment. Deterministic; of equal ones that with more on lower units. Exact for about 12 nodes and
-/// more where costs differ much, otherwise by cuts and local search. Errors: unsupported names the node that no allowed
-/// unit runs (or not the one it is pinned to); internal: the graph contradicts itself.
+/// The cheapest assignment. Deterministic: of equal ones it takes the one with more nodes on lower units. Exact for up
+/// to about 12 nodes, and for more when costs differ widely; otherwise found by cuts and local search. Errors:
+/// unsupported when no allowed unit runs a node, or its pinned unit does not (names the node); internal when the graph
+/// contradicts itself.
 Result<Assignment> assign(const CostGraph& graph, const AssignOptions& options = {});
 
-/// How the cost changes when one node alone is moved to `unit`; compute is kRefused when that refuses it.
+/// Change of the cost when a single node moves to `unit`. `compute` is kRefused when the unit refuses it.
 AssignedCost change_if(const CostGraph& graph, const Assignment& assignment, int node, int unit);
 
 }  // namespace moka::plan

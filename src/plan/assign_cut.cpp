@@ -8,11 +8,11 @@ namespace moka::plan {
 
 namespace {
 
-/// Capacities add up to less than this.
+/// Upper bound of the sum of capacities.
 constexpr double kLargestSum = 1e15;
 
-/// A cut between the nodes that go to `unit` (the sink's side) and those that keep theirs. Exact for two units; with
-/// more, a value that becomes cheaper to move costs what it did.
+/// A cut between nodes that move to `unit` (the sink's side) and nodes that keep their unit. Exact for two units. With
+/// more units, a value that a move makes cheaper still counts at its old cost.
 class Expansion {
  public:
   Expansion(const Costs& costs, double launch_share, const Labels& labels, int unit, double scale)
@@ -46,14 +46,14 @@ class Expansion {
     if (from == to) return 0;
     return costs_.move(from, to, bytes) + (costs_.has_regions(to) ? share_ * costs_.launch(to) : 0);
   }
-  /// With the source when one of `nodes` is.
+  /// A node on the source's side when any of `nodes` is.
   int any_kept(std::span<const int> nodes) {
     if (nodes.size() == 1) return nodes[0];
     const int any = cut_.node();
     for (int i : nodes) cut_.add(i, any, MinCut::kNever);
     return any;
   }
-  /// With the sink when one of `nodes` is.
+  /// A node on the sink's side when any of `nodes` is.
   int any_moved(std::span<const int> nodes) {
     if (nodes.size() == 1) return nodes[0];
     const int any = cut_.node();

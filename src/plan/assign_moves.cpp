@@ -8,7 +8,7 @@ namespace moka::plan {
 namespace {
 
 constexpr int kPasses = 6;
-/// Whole costs computed in one pass: each looks at every node.
+/// Node visits per pass, since computing the whole cost visits every node.
 constexpr int kVisitedNodes = 100'000;
 
 struct Move {
@@ -37,7 +37,7 @@ class Moves {
       for (int i : m.nodes) labels_[static_cast<size_t>(i)] = m.unit;
   }
 
-  /// Keeps those of the moves that help: all at once, or each half by itself.
+  /// Keeps the moves that help: all at once, or each half separately.
   void keep(std::span<const Move> moves) {
     if (moves.empty() || left_ <= 0) return;
     left_--;
@@ -120,7 +120,7 @@ class Moves {
       for (int b : costs_.before(i)) units |= uint64_t{1} << labels_[static_cast<size_t>(b)];
       for (int a : costs_.after(i)) units |= uint64_t{1} << labels_[static_cast<size_t>(a)];
       const int own = labels_[static_cast<size_t>(i)];
-      double least = costs_.has_regions(own) ? costs_.launch(own) : 0;  // that a move may spare
+      double least = costs_.has_regions(own) ? costs_.launch(own) : 0;  // cost that a move may save
       int to = -1;
       for (int unit = 0; unit < costs_.units(); unit++) {
         if (unit == own || (units >> unit & 1) == 0) continue;
@@ -132,7 +132,7 @@ class Moves {
       }
       if (to >= 0) moves.push_back({{i}, to});
     }
-    // Moves of neighbours are tried one by one, since together they may undo each other.
+    // Moves of neighbors are tried one at a time, because together they may cancel each other.
     keep(moves);
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kExactNodes = 24;
 
-/// Which nodes can run next, while regions are closed one after the other.
+/// The nodes that can run next while regions are closed one after another.
 class Front {
  public:
   Front(const Costs& costs, const Labels& labels)
@@ -25,7 +25,7 @@ class Front {
   }
 
   bool has(int unit) const { return !ready_[static_cast<size_t>(unit)].empty(); }
-  /// Runs all that `unit` can run now, and then what needs no region.
+  /// Runs everything that `unit` can run now, then the nodes that need no region.
   template <class Visit>
   void run(int unit, Visit visit) {
     auto& ready = ready_[static_cast<size_t>(unit)];
@@ -61,7 +61,7 @@ class Front {
   std::vector<std::vector<int>> ready_;
 };
 
-/// Takes units in turn, each as much as it can run: the fewest regions of one unit.
+/// Lets units take turns, each running as much as it can: the fewest regions for one unit.
 Regions in_turn(const Costs& costs, const Labels& labels, std::span<const int> turn) {
   Regions r;
   r.of.assign(labels.size(), -1);
@@ -80,7 +80,7 @@ Regions in_turn(const Costs& costs, const Labels& labels, std::span<const int> t
   return r;
 }
 
-/// The cheapest order of units, each of which runs as much as it can: all sets of finished nodes, cheapest first.
+/// The cheapest order of units, where each runs as much as it can. Visits sets of finished nodes, cheapest first.
 Regions exact(const Costs& costs, const Labels& labels, std::span<const int> turn) {
   struct From {
     uint32_t before;
@@ -148,7 +148,7 @@ Regions find_regions(const Costs& costs, const Labels& labels) {
   return best;
 }
 
-/// Simulates host and units in time. A region starts as soon as its inputs are there. The host prefers nodes that
+/// Simulates host and units over time. A region starts as soon as its inputs are available. The host prefers nodes that
 /// another region needs, then nodes that wait for no region.
 void schedule(const Costs& costs, Assignment& out) {
   const auto n = static_cast<size_t>(costs.nodes());
@@ -157,7 +157,7 @@ void schedule(const Costs& costs, Assignment& out) {
     const int r = out.region[static_cast<size_t>(i)];
     return r >= 0 ? static_cast<size_t>(r) : regions + static_cast<size_t>(i);
   };
-  // The earliest region behind each node.
+  // The earliest region that depends on each node.
   std::vector<int> needed(n, INT_MAX);
   for (size_t i = n; i-- > 0;)
     for (int a : costs.after(static_cast<int>(i))) {
@@ -177,7 +177,7 @@ void schedule(const Costs& costs, Assignment& out) {
     for (int b : costs.before(static_cast<int>(i)))
       waits[item_of(static_cast<int>(i))] += item_of(b) != item_of(static_cast<int>(i));
   }
-  using Key = std::tuple<double, bool, int, size_t>;  // when it can start, is not a region, its region, item
+  using Key = std::tuple<double, bool, int, size_t>;  // earliest start, is not a region, region, item
   std::set<Key> waiting, ready;
   auto push = [&](size_t item) {
     const bool is_region = item < regions;

@@ -7,8 +7,8 @@ namespace moka::plan {
 
 namespace {
 
-/// Depth first over the nodes in order. The remaining nodes cost at least their cheapest unit each, and paths that
-/// leave a unit and come back need a launch for each return.
+/// Depth-first search over the nodes in order. The lower bound adds the cheapest unit of each remaining node, and a
+/// launch for each path that leaves a unit and returns.
 class Search {
  public:
   Search(const Costs& costs, int steps, Labels& best)
@@ -24,7 +24,7 @@ class Search {
     runs_.assign(static_cast<size_t>(n) * static_cast<size_t>(units), 0);
     most_.assign(static_cast<size_t>(units), 0);
     for (size_t v = 0; v < got_.size(); v++)
-      if (costs.value(static_cast<int>(v)).producer < 0) got_[v] = 1;  // the host made it
+      if (costs.value(static_cast<int>(v)).producer < 0) got_[v] = 1;  // the host produced it
   }
 
   bool run() {
@@ -68,7 +68,7 @@ class Search {
     labels_[static_cast<size_t>(i)] = -1;
   }
 
-  /// Seconds of transfers that are certain now.
+  /// Seconds of the transfers that are already certain.
   double arrive(int i, int unit) {
     double seconds = 0;
     auto get = [&](int v, int from, int to) {

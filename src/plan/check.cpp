@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-/// A stretch of one arena and the steps during which it is in use.
+/// A range of an arena and the steps that use it.
 struct Live {
   size_t begin, end;
   int first, last, place;  ///< place: -1 for scratch

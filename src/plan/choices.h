@@ -11,7 +11,7 @@
 
 #include "kernel/kernel.h"
 
-/// Which kernel runs an operation where several can: by pins, measured times or the kernels' rules.
+/// Chooses a kernel when several can run an operation: by pins, measured times or the kernels' rules.
 namespace moka::plan {
 
 struct PlanOptions;
@@ -21,15 +21,15 @@ struct KernelTime {
   double seconds = 0;
 };
 
-/// The times of the kernels that compete for one shape on one number of threads.
+/// Times of the kernels that compete for one shape with one number of threads.
 struct Measurement {
-  std::string shape;              ///< as shape_text says
-  int threads = 1;                ///< of PlanOptions
-  std::string chosen, by_rule;    ///< kernels
+  std::string shape;              ///< result of shape_text
+  int threads = 1;                ///< PlanOptions::threads
+  std::string chosen, by_rule;    ///< names of kernels
   std::vector<KernelTime> times;  ///< in the order of the device's kernels
 };
 
-/// disturbed: by rule, since what else runs on the machine disturbed the measurement.
+/// disturbed: chosen by rule, because other work on the machine disturbed the measurement.
 enum class ChosenBy : uint8_t { rule, pin, cache, measured, disturbed };
 std::string_view to_string(ChosenBy by);
 
@@ -39,40 +39,41 @@ std::string shape_text(const kernel::MatchCall& call);
 
 struct Candidate {
   std::unique_ptr<kernel::KernelChoice> choice;
-  int threads = 1;  ///< that share its tiles
+  int threads = 1;  ///< number of threads that share its tiles
 };
 
 /// Measures kernels while a plan is made.
 class KernelTimer {
  public:
   virtual ~KernelTimer() = default;
-  /// Seconds of each candidate, whose choices are used up; infinite for one that fails. None: other work on the machine
-  /// disturbs too much. `home`: the layouts of the results that other operations are laid out for. Errors:
-  /// out_of_budget.
+  /// Times each candidate in seconds and consumes its choice; infinite for one that fails. nullopt: other work on the
+  /// machine disturbs the measurement too much. `home`: the result layouts that other operations are planned for.
+  /// Errors: out_of_budget.
   virtual Result<std::optional<std::vector<double>>> time(const kernel::MatchCall& call,
                                                           std::span<Candidate> candidates,
                                                           std::span<const kernel::Layout> home,
                                                           const PlanOptions& options) = 0;
 };
 
-/// The known times of kernels, shared by all plans of a model. Thread-safe.
+/// Known times of kernels, shared by all plans of a model. Thread-safe.
 class KernelChoices {
  public:
   enum class Measure : uint8_t { no, missing, all };
 
-  /// Kernels by the names of operations and by shapes.
+  /// Kernel names by operation name or by shape.
   std::map<std::string, std::string, std::less<>> pins;
   Measure measure = Measure::no;
-  std::shared_ptr<KernelTimer> timer;               ///< required unless `measure` is no
-  std::function<void(std::string_view)> measuring;  ///< optional; told the operation's name before each measurement
+  std::shared_ptr<KernelTimer> timer;  ///< required unless `measure` is no
+  /// optional; called with the operation's name before each measurement
+  std::function<void(std::string_view)> measuring;
 
   /// Adds the entries of a file; existing entries stay.
   void add(Measurement m);
   std::optional<Measurement> find(const std::string& shape, int threads) const;
-  /// Whether this shape is to be timed now.
+  /// Whether this shape must be timed now.
   bool wants(const std::string& shape, int threads) const;
   void measured(Measurement m);
-  /// The measurements since the last call.
+  /// The measurements since the previous call.
   std::vector<Measurement> take_measured();
   bool has_measured() const { return has_measured_.load(std::memory_order_relaxed); }
 
@@ -88,21 +89,21 @@ class KernelChoices {
 };
 
 struct Refusal {
-  std::string device, reason;  ///< of one operation
+  std::string device, reason;  ///< a device and its reason for refusing an operation
 };
 
-/// A kernel for one operation, and the reason of the choice.
+/// A kernel for one operation, and how it was chosen.
 struct ChosenKernel {
   const kernel::Device* device = nullptr;
   std::shared_ptr<kernel::KernelChoice> choice;
-  int threads = 1;  ///< that share its tiles
+  int threads = 1;  ///< number of threads that share its tiles
   std::vector<Refusal> refusals;
   ChosenBy by = ChosenBy::rule;
-  std::shared_ptr<const Measurement> measurement;  ///< that decided; nullptr: none
+  std::shared_ptr<const Measurement> measurement;  ///< measurement that decided; nullptr: none
 };
 
-/// Asks `devices` in order. Errors: unsupported with all refusals when no kernel takes the call or a pinned one does
-/// not; not_found when a pin names no kernel.
+/// Asks `devices` in order. Errors: unsupported, with all refusals, when no kernel takes the call or a pinned one
+/// refuses it; not_found when a pin names an unknown kernel.
 Result<ChosenKernel> choose_kernel(kernel::MatchCall call, const PlanOptions& options,
                                    std::span<const kernel::Device* const> devices);
 

@@ -13,12 +13,12 @@ using kernel::KernelDef;
 using kernel::Match;
 using kernel::MatchCall;
 
-/// A thread finishes less work than this before others wake up.
+/// Work below this is finished by one thread before others wake up.
 constexpr double kParallelSeconds = 30e-6;
-/// Another kernel replaces the rules' choice only below this part of its time. A smaller gain is noise.
+/// Another kernel must take less than this part of the time of the rules' choice. A smaller gain is noise.
 constexpr double kWorthwhile = 0.97;
 
-/// What `claim` says of one thread, or of all where they pay.
+/// The result of `claim` for one thread, or for all threads when they pay off.
 template <class Claim>
 Match with_threads(MatchCall& call, const PlanOptions& options, int& threads, Claim claim) {
   call.threads = threads = 1;
@@ -80,7 +80,7 @@ Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const Plan
               others.empty() ? "none" : others);
 }
 
-/// The fastest of a device's kernels as measured now, into `out`, which has the rules' choice.
+/// Replaces the rules' choice in `out` with the fastest of the device's kernels, as measured now.
 Status measure(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
                ChosenKernel& out) {
   KernelChoices& choices = *options.choices;
@@ -128,7 +128,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   return {};
 }
 
-/// The cache's entry for the shape, if its kernel runs the call.
+/// Takes the cache's entry for the shape if its kernel runs the call.
 bool from_cache(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
                 ChosenKernel& out) {
   auto known = options.choices->find(shape, options.threads);

@@ -22,7 +22,7 @@ bool constant_within(const ir::Value& v, int depth) {
   return true;
 }
 
-/// The large constants that `v` is made from.
+/// Visits the large constants that `v` is made from.
 void for_each_file_part(const ir::Value& v, int depth, void (*apply)(const void*, size_t)) {
   if (v.constant() != nullptr) {
     const ir::Tensor& t = v.constant()->tensor;
@@ -52,7 +52,7 @@ Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
   std::vector<ir::RuntimeValue> inputs;
   for (const ir::Operand& o : op->operands())
     for (const ir::Value* in : o.values) inputs.emplace_back(MOKA_TRY(evaluate(*in, depth - 1)));
-  // Each result is charged to a budget of its own: it is freed as soon as it is packed.
+  // Each result has its own budget, because it is freed as soon as it is packed.
   MemoryBudget once(budget_ ? budget_->limit() : SIZE_MAX);
   ir::EvaluateOptions options;
   options.budget = &once;

@@ -19,16 +19,16 @@
 
 namespace moka::plan {
 
-/// A buffer of `memory` with the bytes that `fill` writes. Errors: out_of_budget, and those of `fill`.
+/// A buffer in `memory` with the bytes that `fill` writes. Errors: out_of_budget, and those of `fill`.
 Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
                                                         const std::function<Status(std::byte* to)>& fill);
 
-/// Values of a program that do not depend on its inputs: `const`, compressed weights, and operations on them alone.
-/// Expanded when asked for, packed once per (value, key), shared by all plans of a model. Thread-safe.
+/// Values of a program that do not depend on its inputs: `const`, compressed weights, and operations on these alone.
+/// They are expanded on demand, packed once per (value, key), and shared by all plans of a model. Thread-safe.
 class ConstantPool {
  public:
-  /// `store`: what is packed for other functions of the same file too; `cache`: what earlier processes packed. Both may
-  /// be null.
+  /// `store` holds what other functions of the same file packed, `cache` what earlier processes packed. Either may be
+  /// null.
   explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr,
                         std::shared_ptr<PackedCache> cache = nullptr)
       : budget_(std::move(budget)), store_(std::move(store)), cache_(std::move(cache)) {}
@@ -36,7 +36,7 @@ class ConstantPool {
   /// Whether `value` is constant for every input.
   static bool is_constant(const ir::Value& value);
 
-  /// The value, row-major. `keep`: remember it for the life of the pool.
+  /// The value, row-major. `keep`: hold it as long as the pool lives.
   Result<ir::Tensor> get(const ir::Value& value, bool keep);
 
   /// How the file stores the value; nullopt when the file lacks it or stores it in a form that StoredConstant cannot
@@ -44,7 +44,7 @@ class ConstantPool {
   Result<std::optional<kernel::StoredConstant>> stored(const ir::Value& value);
 
   using Fill = std::function<Status(const ir::TensorView& value, std::byte* to)>;
-  /// `reader` is for constants that are packed as the file has them.
+  /// `reader` reads constants that are packed from the file's own bytes.
   Result<std::shared_ptr<const std::byte>> pack(const ir::Value& value, std::string_view key, size_t bytes,
                                                 const Fill& fill, FileReader& reader);
   /// As `pack`, without expanding the value.
@@ -52,12 +52,12 @@ class ConstantPool {
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,
                                                        const FillStored& fill);
 
-  /// As `pack_stored`, into a buffer of `memory`, for which `key` must name the device.
+  /// As `pack_stored`, but into a buffer of `memory`. `key` must name the device.
   Result<std::shared_ptr<const kernel::Buffer>> upload(const ir::Value& value, const kernel::Memory& memory,
                                                        std::string_view key, size_t bytes, const FillStored& fill);
 
   PackedCache* cache() const { return cache_.get(); }
-  /// Constants that the store or the cache already had are not counted.
+  /// Does not count constants that the store or the cache already had.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
   /// Seconds spent on preparing kernels so far.
   double prepare_seconds() const { return prepare_seconds_.load(std::memory_order_relaxed); }
@@ -70,7 +70,7 @@ class ConstantPool {
   std::shared_ptr<PackedStore> store_;
   std::shared_ptr<PackedCache> cache_;
   PiecePool memory_;
-  std::mutex mutex_;  ///< of the maps
+  std::mutex mutex_;  ///< guards the maps
   std::map<const ir::Value*, ir::Tensor> kept_;
   std::map<std::pair<const ir::Value*, std::string>, std::shared_ptr<Packed>> packed_;
   std::atomic<size_t> packed_bytes_{0};

@@ -52,7 +52,7 @@ Result<bool> Planner::plan_control(const ir::Op& op) {
   step.blocks[0] = std::make_shared<PlanCache>();
   step.blocks[1] = std::make_shared<PlanCache>();
 
-  // Values that the blocks use must outlive the step: they are inputs of it, behind the operands.
+  // Values that the blocks use must outlive the step, so they become inputs of it after the operands.
   std::vector<int> all = in;
   for (size_t b = 0; b < 2; b++)
     for (const ir::Value* v : free_values(*op.block(b))) {

@@ -5,7 +5,7 @@
 namespace moka::plan {
 
 namespace {
-/// Conversions of less are done by one thread.
+/// One thread does smaller conversions.
 constexpr size_t kParallelBytes = 512 * 1024;
 
 std::unique_ptr<kernel::KernelChoice> conversion(const kernel::Device& device, const ir::Type& type,

@@ -16,7 +16,7 @@ class GraphMaker {
       graph_.units.push_back({std::string(d->name()), true, rates.launch});
       transfer.push_back({rates.latency, rates.bytes_per_second});
     }
-    // Between two devices a value goes by way of the host.
+    // A value goes from one device to another through the host.
     for (size_t u = 1; u < graph_.units.size(); u++) {
       graph_.connect(static_cast<int>(u), 0, transfer[u]);
       for (size_t v = 1; v < u; v++)
@@ -124,7 +124,7 @@ Result<Placement> place(Draft draft, const PlanOptions& options) {
   decision->compute = assignment.cost.compute;
   decision->transfers = assignment.cost.transfers;
   decision->launches = assignment.cost.launches;
-  // What breaks a pin cannot be chosen.
+  // An assignment that violates a pin cannot be chosen.
   const auto allowed = [](double seconds) { return seconds < kUnpinned / 2 ? seconds : kRefused; };
   decision->on_host = allowed(assignment.on_host);
   decision->is_optimal = assignment.is_optimal;

@@ -36,7 +36,7 @@ bool Planner::by_value(const ir::Op& op, std::span<const int> in, const std::vec
     return true;
   }
   const auto given = given_.find(in[0]);
-  // The state's own memory is written at the end, when all have read it but those who get it as a result.
+  // The state's memory is written at the end, when only readers that get it as a result are left.
   if (given == given_.end() && !states_.views.contains(&op)) return false;
   const Place& from = place(given == given_.end() ? in[0] : given->second);
   Place p = from;
@@ -54,7 +54,7 @@ Status Planner::write_states() {
     s.out = {to};
     add_step(std::move(s));
   };
-  // What lies in another state is taken out of it before that one is written.
+  // Values that are stored in another state are copied out before that state is written.
   for (auto& [state, given] : given_) {
     given = MOKA_TRY(on_host(given));
     const int root = place(given).root;
@@ -71,7 +71,7 @@ Status Planner::write_states() {
   return {};
 }
 
-/// Reads that are views of the state, and writes of what is in the state already: no step.
+/// Reads that are views of the state, and writes of a value that is already in the state. They need no step.
 bool Planner::on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
   const bool reads = op.type_name() == "read_state";
   if ((reads || op.type_name() == "write_state") && is_by_value(*place(in[0]).value)) return by_value(op, in, types);
@@ -144,7 +144,7 @@ std::vector<Bid> Planner::bids(const kernel::MatchCall& match, const ChosenKerne
   kernel::MatchCall call = match;
   call.layouts = flat;
   std::vector<const Device*> others = accelerators_;
-  // Another unit in host memory; the last device runs everything.
+  // Another unit in host memory. The last device runs everything.
   for (const Device* d : hosts_)
     if (d->unit() != host.device->unit() && d != options_.devices.back()) others.push_back(d);
   for (const Device* device : others) {
@@ -290,7 +290,7 @@ Status Planner::emit(const ir::Op& op, std::vector<int> in, std::vector<uint32_t
   return {};
 }
 
-/// States are written while parts of them may still be wanted.
+/// A state may be written while parts of it are still needed.
 bool Planner::can_cut(const kernel::KernelChoice& choice, std::span<const int> in) {
   return options_.reuse_buffers && !choice.cuts.empty() &&
          std::all_of(choice.cuts.begin(), choice.cuts.end(), [&](const kernel::Part& c) {

@@ -34,18 +34,18 @@ void find_lifetimes(Plan& plan, const ir::Op* pending) {
     for (int i : step.in) touch(i, s);
     for (int i : step.out) touch(i, s);
     if (step.kind == Step::Kind::submit) running.push_back(step.region);
-    // A queue runs its regions in order: those before one that is done are done too.
+    // A queue runs its regions in order, so regions before a finished one are finished too.
     if (step.kind == Step::Kind::wait)
       std::erase_if(running, [&](int r) {
         return r <= step.region && plan.regions[static_cast<size_t>(r)].device == step.device;
       });
-    // Where host and device share memory, an upload is written at once, while other regions may still run.
+    // When host and device share memory, an upload is written at once, while other regions may still run.
     if (step.kind == Step::Kind::transfer && places[static_cast<size_t>(step.out[0])].device != nullptr)
       for (int r : running)
         if (const Region& other = plan.regions[static_cast<size_t>(r)]; other.device == step.device)
           touch(step.out[0], other.first);
   }
-  // A region's values cross before its first step and after its last one.
+  // A region's inputs cross before its first step, its results after its last one.
   for (const Region& r : plan.regions) {
     for (int i : r.uploads) touch(i, r.first);
     for (int i : r.downloads) touch(i, r.submit);

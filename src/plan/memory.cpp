@@ -14,7 +14,7 @@ constexpr size_t kAlignment = 64, kPage = 4096;
 
 size_t align(size_t n, size_t to = kAlignment) { return (n + to - 1) / to * to; }
 
-/// A stretch of the arena that lives from step `first` to step `last`.
+/// A range of the arena that is in use from step `first` to step `last`.
 struct Block {
   size_t bytes;
   int first, last;
@@ -23,15 +23,15 @@ struct Block {
 
 bool together(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
 
-/// Gives every block an offset, the largest first, each at the lowest that is free during its life. Returns the bytes
-/// of all; adds what they would be without sharing to `unshared`.
+/// Places the blocks, the largest first, each at the lowest offset that is free during its life. Returns the total size
+/// and adds the size without sharing to `unshared`.
 Result<size_t> place_blocks(std::vector<Block>& blocks, size_t& unshared) {
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return blocks[a].bytes != blocks[b].bytes ? blocks[a].bytes > blocks[b].bytes : a < b;
   });
-  std::vector<size_t> placed;  // by offset
+  std::vector<size_t> placed;  // in order of offset
   size_t total = 0;
   for (size_t k : order) {
     Block& b = blocks[k];
@@ -78,7 +78,7 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
   std::vector<Block> blocks = blocks_of(plan, nullptr, scratch_bytes, options.reuse_buffers, kAlignment);
   const int end = static_cast<int>(plan.steps.size());
 
-  // Each thread keeps its scratch from step to step. Memory that another thread wrote would be slower to write.
+  // Each thread keeps its scratch from step to step, because memory that another thread wrote is slower to write.
   const auto threads = static_cast<size_t>(options.threads);
   size_t kept = 0;
   for (Step& step : plan.steps) {

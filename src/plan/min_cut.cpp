@@ -19,7 +19,7 @@ void MinCut::add(int from, int to, int64_t capacity) {
   arc(to, from, 0);
 }
 
-/// Distances from the source, until the sink is reached.
+/// Computes distances from the source until it reaches the sink.
 bool MinCut::find_levels() {
   level_.assign(first_.size(), -1);
   std::vector<int> queue = {0};
@@ -35,7 +35,7 @@ bool MinCut::find_levels() {
   return level_[1] >= 0;
 }
 
-/// Sends what fits along one shortest path.
+/// Sends as much as possible along one shortest path.
 bool MinCut::push_path() {
   path_.clear();
   int node = 0;

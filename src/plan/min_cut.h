@@ -20,10 +20,10 @@ class MinCut {
   int node();
   void from_source(int to, int64_t capacity) { add(0, to, capacity); }
   void to_sink(int from, int64_t capacity) { add(from, 1, capacity); }
-  /// `capacity` is paid when `from` is with the source and `to` is not.
+  /// The cut pays `capacity` when `from` is with the source and `to` with the sink.
   void add(int from, int to, int64_t capacity);
   void solve();
-  /// After solve.
+  /// Whether the node is on the source's side. Valid after solve.
   bool with_source(int node) const { return level_[static_cast<size_t>(node)] >= 0; }
 
  private:
@@ -34,7 +34,7 @@ class MinCut {
   bool find_levels();
   bool push_path();
 
-  std::vector<Arc> arcs_;  ///< those at 2k and 2k + 1 are opposite
+  std::vector<Arc> arcs_;  ///< arcs 2k and 2k + 1 are opposite
   std::vector<int> first_ = {-1, -1}, level_, at_, path_;
 };
 

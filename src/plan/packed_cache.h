@@ -10,28 +10,28 @@
 
 namespace moka::plan {
 
-/// Identifies builds whose packed constants may differ: all sources that take part in packing, and the compiler.
+/// Identifies builds whose packed constants may differ: all sources that affect packing, and the compiler.
 std::string_view build();
 
-/// Packed constants of one model and configuration that an earlier process wrote. A file that is damaged or of another
-/// scope is not used but replaced. Thread-safe.
+/// Packed constants of one model and configuration that an earlier process wrote. Replaces a file that is damaged or
+/// has another scope. Thread-safe.
 class PackedCache {
  public:
   /// `files`: by FilePlace::content, the names by which keys call the model's files.
   PackedCache(std::string path, std::string scope, std::string model, std::map<std::string, std::string> files = {});
 
-  /// Null: not there. The bytes stay mapped as long as somebody holds them.
+  /// Null: not found. The bytes stay mapped as long as a pointer to them exists.
   std::shared_ptr<const std::byte> find(const std::string& key, size_t size);
   /// The name of a file of the model; nullptr where it is none.
   const std::string* name_of(const std::string& content) const;
   /// To be written by `save`.
   void add(const std::string& key, std::shared_ptr<const std::byte> bytes, size_t size);
-  /// Writes what was found and added, when there is anything new; whether it was written.
+  /// Writes all entries, found and added, if any is new. Returns whether it wrote the file.
   bool save();
 
   const std::string& path() const { return path_; }
   size_t found_bytes() const;
-  /// Why the file could not be used or written; empty: there was no problem.
+  /// Why the file could not be used or written; empty: no problem.
   std::string remark() const;
 
  private:
@@ -42,7 +42,7 @@ class PackedCache {
   const std::string path_, scope_, model_;
   const std::map<std::string, std::string> files_;
   PackedFile file_;
-  mutable std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< guards the fields below
   std::map<std::string, Used> used_;
   size_t found_bytes_ = 0;
   std::atomic<bool> dirty_{false};

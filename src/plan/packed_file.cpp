@@ -32,7 +32,7 @@ struct Place {
 
 size_t aligned(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Takes values off the front of bytes.
+/// Reads values from the front of a byte range.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -10,10 +10,10 @@ namespace moka::plan {
 
 namespace {
 
-constexpr size_t kSpelledOut = 4 << 10;  // bytes of tensors that are known by their contents
+constexpr size_t kSpelledOut = 4 << 10;  // size up to which a tensor is identified by its content
 constexpr int kMaxDepth = 64;
 
-/// A name for a large tensor; empty: there is none.
+/// A name for a large tensor; empty: it has none.
 using NameOf = std::function<std::string(const ir::Tensor&)>;
 
 bool describe(const ir::Value& value, int depth, std::string& text, const NameOf& name_of) {

@@ -14,14 +14,14 @@ namespace moka::plan {
 class PackedCache;
 
 struct Packed {
-  std::mutex mutex;  ///< held while it is made, so that others go on with theirs
+  std::mutex mutex;  ///< held while the entry is made, so that other entries are not blocked
   std::shared_ptr<const std::byte> bytes;
-  std::shared_ptr<const kernel::Buffer> buffer;  ///< instead of bytes: in a device's memory
-  std::vector<ir::Tensor> sources;               ///< by whose addresses it is known
+  std::shared_ptr<const kernel::Buffer> buffer;  ///< used instead of bytes for a device's memory
+  std::vector<ir::Tensor> sources;               ///< tensors whose addresses identify the entry
 };
 
-/// Packed constants of all functions that are made from one file: bytes made of the same data in the same way are there
-/// once, for as long as somebody holds them. Thread-safe.
+/// Packed constants of all functions of one file. Bytes made in the same way from the same data exist once, as long as
+/// they are in use. Thread-safe.
 class PackedStore {
  public:
   std::shared_ptr<Packed> entry(const std::string& key, std::vector<ir::Tensor> sources);
@@ -31,8 +31,8 @@ class PackedStore {
   std::map<std::string, std::weak_ptr<Packed>> packed_;
 };
 
-/// A text that describes how a constant value is made. Equal values have equal texts. Large tensors are described by
-/// their addresses, so `sources` must live as long as the words are used. Empty: not known.
+/// A text that describes how a constant value is made. Equal values have equal texts. The text identifies large tensors
+/// by their addresses, so `sources` must outlive it. Empty: unknown.
 std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
 /// The same for a file of packed constants: large tensors are described by where they are in the model's files. Empty
 /// when one is in none of them.

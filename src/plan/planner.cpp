@@ -6,14 +6,14 @@ namespace moka::plan {
 
 namespace {
 
-/// Bytes of one value; sums of a plan's values then stay far from overflow.
+/// Limit of one value's size. It keeps the sum of a plan's values far from overflow.
 constexpr size_t kLargestValue = size_t{1} << 48;
 
 constexpr size_t kFoldBytes = 64 * 1024;
 constexpr size_t kEagerConstantBytes = 4096;
 constexpr int kMaxBlockDepth = 32;
 
-/// A place can be made for it: sizes of lists and dictionaries are run-time matters.
+/// Whether a place can be made for the type. Sizes of lists and dictionaries may be known only at run time.
 bool is_plannable(const ir::Type& t) { return t.is_tensor() ? t.is_concrete() : t.is_list() || t.is_dict(); }
 bool all_plannable(std::span<const ir::Type> types) { return std::all_of(types.begin(), types.end(), is_plannable); }
 
@@ -152,7 +152,7 @@ CallArgs Planner::call_args(std::span<const int> in, const Device* device) {
 
 Status Planner::fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types) {
   CallArgs c = call_args(in);
-  std::vector<ir::TensorView> shapes;  // of operands whose elements are not read
+  std::vector<ir::TensorView> shapes;  // shapes of operands whose elements are not read
   shapes.reserve(in.size());
   for (auto& [type, view] : c.args)
     if (view == nullptr) view = &shapes.emplace_back(ir::TensorView{type->dtype(), type->shape(), nullptr});
@@ -242,7 +242,7 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
     return true;
   }
   if (!all_plannable(types)) {
-    // Deferred constants whose values decide a shape are expanded now; then inference gets another chance.
+    // Constants that were left unexpanded may decide a shape. They are expanded now, and inference runs again.
     bool expanded = false;
     for (int i : in)
       if (place(i).storage == Storage::constant && place(i).constant.empty_handle()) {
@@ -263,7 +263,7 @@ Status Planner::finish_outputs() {
     if (place(i).type.is_tensor()) i = MOKA_TRY(on_host(i));
     const Place& root = place(place(i).root);
     const bool object = is_object(place(i).type);
-    // A list that a loop hands on unchanged stays where it is.
+    // A list that a loop passes on unchanged stays in place.
     const bool stays = object && k < plan_->inputs.size() && place(i).root == plan_->inputs[k];
     if (own_outputs_ && !stays && (root.storage == Storage::external || !taken.insert(place(i).root).second)) {
       Place copy;
@@ -298,7 +298,7 @@ Result<bool> Planner::walk(const ir::Op* from, std::span<const ir::Type> pending
   auto it = block_.ops().begin();
   if (from != nullptr) {
     while (it->get() != from) ++it;
-    // Control flow was run already: its outputs are inputs of this plan.
+    // Control flow has already run, so its outputs are inputs of this plan.
     const std::vector<ir::Type> known(pending_types.begin(), pending_types.end());
     if (!from->has_trait(ir::Trait::control) && !MOKA_TRY(plan_op(*from, &known))) return false;
     ++it;
@@ -306,7 +306,7 @@ Result<bool> Planner::walk(const ir::Op* from, std::span<const ir::Type> pending
   if (placement_ != nullptr) {
     for (auto b = block_.ops().begin(); b != it; ++b) planned_.insert(b->get());
     for (size_t i = 0; i < placement_->order.size(); i++) {
-      // A device starts as soon as it has all of a region.
+      // A region is submitted as soon as it is complete.
       if (i > 0 && placement_->region[i] != placement_->region[i - 1]) close_region();
       if (!MOKA_TRY(plan_with_operands(*placement_->order[i]))) return false;
     }
@@ -370,7 +370,7 @@ int depth_of(const Plan* p) {
   return d;
 }
 
-/// A place for a value that is given when the plan starts.
+/// Adds a place for a value that is supplied when the plan starts.
 void add_input(Plan& plan, const ir::Value& value, const ir::Type& type) {
   const auto i = static_cast<int>(plan.places.size());
   Place p;
@@ -383,7 +383,7 @@ void add_input(Plan& plan, const ir::Value& value, const ir::Type& type) {
   plan.places.push_back(std::move(p));
 }
 
-/// A plan of the inputs' places alone.
+/// A plan that has only the places of the inputs.
 Result<std::shared_ptr<Plan>> started_plan(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent,
                                            bool own_outputs) {
   auto plan = std::make_shared<Plan>();
@@ -402,7 +402,7 @@ Result<std::shared_ptr<Plan>> started_plan(const ir::Block& block, std::span<con
   return plan;
 }
 
-/// A plan that goes on behind the end of another one.
+/// A plan that continues after the end of another one.
 Result<std::shared_ptr<Plan>> continued_plan(const Plan& before, std::span<const ir::Type> outputs) {
   auto plan = std::make_shared<Plan>();
   plan->block = before.block;
@@ -413,7 +413,7 @@ Result<std::shared_ptr<Plan>> continued_plan(const Plan& before, std::span<const
   return plan;
 }
 
-/// Plans once for the host alone and, where accelerators take something, once more with it.
+/// Plans for the host first. If accelerators take some operations, plans once more with them.
 template <class Start, class Import>
 Result<std::shared_ptr<const Plan>> planned(const ir::Block& block, const PlanOptions& options, bool own_outputs,
                                             const ir::Op* from, std::span<const ir::Type> types, Start start,

@@ -12,13 +12,13 @@
 #include "plan/prepare.h"
 #include "plan/states.h"
 
-/// How plans are made. Only the files of this folder use it.
+/// How plans are made. Private to this folder.
 ///
-///     planner.cpp    goes over the operations of a block: infers types, folds constants, stops where types are unknown
+///     planner.cpp    visits the operations of a block: infers types, folds constants, stops where types are unknown
 ///     emit.cpp       makes the step of one operation: its kernel, layouts, views instead of copies
-///     crossing.cpp   brings values into the memory and layout that a step wants; opens and closes regions
-///     control.cpp    steps with blocks
-///     draft.cpp      decides for a block with several devices which of them runs what, before the plan is made
+///     crossing.cpp   moves values into the memory and layout that a step needs; opens and closes regions
+///     control.cpp    makes steps that have blocks
+///     draft.cpp      assigns operations to devices before the plan is made
 namespace moka::plan {
 
 /// The inputs of an operation as a kernel or an inference function sees them.
@@ -30,14 +30,14 @@ struct CallArgs {
   bool all_known = true, all_shapes_known = true, all_constant = true;
 };
 
-/// Values used in `block` but defined outside of it.
+/// Values used in `block` but defined outside it.
 std::vector<const ir::Value*> free_values(const ir::Block& block);
-/// Values that `from`, what is behind it in the block, and the block's outputs use.
+/// Values that `from`, the operations after it in the block, or the block's outputs use.
 std::vector<const ir::Value*> used_from(const ir::Block& block, const ir::Op& from);
 
 class Planner {
  public:
-  /// `placement`: which device runs what; nullptr: the first that takes it.
+  /// `placement`: which device runs each operation; nullptr: the first device that takes it.
   Planner(std::shared_ptr<Plan> plan, const ir::Block& block, const PlanOptions& options, bool own_outputs,
           const Placement* placement = nullptr)
       : plan_(std::move(plan)),
@@ -48,12 +48,12 @@ class Planner {
         own_outputs_(own_outputs),
         placement_(placement) {}
 
-  /// Plans the block, or what is behind `from`, whose outputs have these types.
+  /// Plans the block, or only the part after `from`, whose outputs have these types.
   Result<std::shared_ptr<const Plan>> run(const ir::Op* from, std::span<const ir::Type> pending_types);
-  /// Only finds types and what each operation would cost on each device.
+  /// Only infers types and estimates what each operation would cost on each device.
   Status draft(const ir::Op* from, std::span<const ir::Type> pending_types, Draft& draft);
   Status import_all(std::span<const ir::Value* const> values);
-  /// All that `from` and what is behind it in the block use, so that later segments find it here.
+  /// Imports all values that `from` and the operations after it use, so that later segments find them here.
   Status import_later(const ir::Op& from);
 
  private:
@@ -67,16 +67,16 @@ class Planner {
   Result<int> find(const ir::Value* v);
   Status materialize(int p);
   int prepared(int p);
-  /// The value behind a place, when the pool of constants has it.
+  /// The value of a place if it is in the constant pool.
   const ir::Value* pooled(int p);
-  /// `device`: in whose memory the operation would run.
+  /// `device`: the device in whose memory the operation would run.
   CallArgs call_args(std::span<const int> in, const Device* device = nullptr);
   Result<std::vector<int>> operands(const ir::Op& op, std::vector<uint32_t>& first);
 
   Result<bool> walk(const ir::Op* from, std::span<const ir::Type> pending_types);
-  /// Before it, what it needs and is not planned yet. false: the plan ends here.
+  /// Plans the operation, and before it the operands that are not planned yet. False: the plan ends here.
   Result<bool> plan_with_operands(const ir::Op& op);
-  /// false: the plan ends here.
+  /// False: the plan ends here.
   Result<bool> plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types);
   Result<bool> plan_control(const ir::Op& op);
   bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
@@ -91,42 +91,43 @@ class Planner {
   bool is_alias(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   Status emit_alias(const ir::Op& op, int in, const ir::Type& type);
   Status finish_outputs();
-  /// Brings all that devices compute to the host.
+  /// Copies everything that devices compute to the host.
   Status download_all();
   bool on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
-  /// Whether a state's content goes from operation to operation like any other value, and is stored at the end.
+  /// Whether operations pass the state's content on like any other value; it is then stored at the end.
   bool is_by_value(const ir::Value& state) const;
   bool by_value(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
-  /// Stores what states were given last.
+  /// Stores the last value that each state was given.
   Status write_states();
 
-  /// The place of the value of `p` in the memory of `device` (nullptr: the host's) and in `layout`.
+  /// The place of p's value in the memory of `device` (nullptr: the host) and in `layout`.
   Result<int> bring(int p, const Device* device, Layout layout);
   Result<int> on_host(int p) { return bring(p, nullptr, {}); }
-  /// Later operations and blocks find the value on the host.
+  /// Makes the value available on the host for later operations and blocks.
   Status return_to_host(const ir::Value* v);
   Result<int> convert(int p, Layout layout);
   Result<int> upload(int p, const Device& device, Layout layout);
   Result<int> upload_constant(int p, const Device& device, Layout layout);
   Result<int> download(int p);
-  /// The open region of the device, opened when there is none.
+  /// The open region of the device. Opens one if there is none.
   int region_of(const Device& device);
   void close_region();
 
   std::shared_ptr<Plan> plan_;
   const ir::Block& block_;
   const PlanOptions& options_;
-  const std::vector<const Device*> hosts_, accelerators_;  ///< of the options
+  const std::vector<const Device*> hosts_, accelerators_;  ///< from the options
   bool own_outputs_;
   const Placement* placement_;
   Draft* draft_ = nullptr;
   std::map<std::tuple<int, const Device*, Layout>, int> brought_;
   std::map<int, int> prepared_;
-  std::unordered_set<const ir::Op*> planned_;  ///< with a placement
+  std::unordered_set<const ir::Op*> planned_;  ///< operations with a placement
   std::vector<size_t> scratch_;
   std::vector<Preparation> preparations_;
   StateUses states_;
-  std::map<int, int> given_;  ///< by place of a state: the place of what it was given last, where it goes by value
+  /// by place of a state: the place of the last value it was given, for states passed by value
+  std::map<int, int> given_;
   int open_ = -1;             ///< the region that is not submitted yet
   std::vector<bool> waited_;  ///< per region
 };

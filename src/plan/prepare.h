@@ -7,12 +7,12 @@
 
 namespace moka::plan {
 
-/// An operation's kernel that has yet to pack its weights, and the constants among its inputs.
+/// An operation whose kernel must still pack its weights, and the constants among its inputs.
 struct Preparation {
   struct Input {
     const ir::Value* value = nullptr;  ///< null: not a constant
-    bool pooled = false;               ///< known to the pool of constants
-    ir::Tensor tensor;                 ///< the constant, where the plan holds it
+    bool pooled = false;               ///< the constant pool has it
+    ir::Tensor tensor;                 ///< the constant, if the plan holds it
   };
   const ir::Op* op;
   const kernel::Device* device;
@@ -20,7 +20,7 @@ struct Preparation {
   std::vector<Input> inputs;  ///< per input of the kernel
 };
 
-/// Prepares every kernel, on as many threads as the options allow. The error is that of the first that fails.
+/// Prepares every kernel, on as many threads as the options allow. Returns the error of the first that fails.
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options);
 
 }  // namespace moka::plan

@@ -6,7 +6,7 @@ namespace moka::plan {
 
 namespace {
 
-/// Values for which both ways are computed: each looks at the whole graph.
+/// Number of values for which both directions are computed, since each computation visits the whole graph.
 constexpr size_t kMostCompared = 64;
 
 std::string microseconds(double seconds) {
@@ -20,7 +20,7 @@ class Reasons {
   Reasons(const Draft& draft, const CostGraph& graph, const Assignment& assignment)
       : draft_(draft), graph_(graph), assignment_(assignment) {}
 
-  /// Why the value is made on one unit and read on another.
+  /// Why one unit produces the value and another reads it.
   std::string of(const AssignedTransfer& t) {
     const CostValue& v = graph_.values[static_cast<size_t>(t.value)];
     const auto unit = [&](int node) { return assignment_.unit[static_cast<size_t>(node)]; };
@@ -32,7 +32,7 @@ class Reasons {
   }
 
  private:
-  /// Why the node is not on that unit.
+  /// Why the node does not run on that unit.
   std::string why(int node, int unit) {
     const DraftOp& d = draft_.ops[static_cast<size_t>(node)];
     const std::string& name = graph_.units[static_cast<size_t>(unit)].name;

@@ -57,7 +57,7 @@ class Sharer {
     size_t delta;
   };
 
-  /// A list without a reader after step `s` becomes its result, so that filling one costs nothing for what is in it.
+  /// A list that has no reader after step `s` becomes its result. Filling a list then copies none of its elements.
   void take_list(int s, int in, int out) {
     if (!place(out).type.is_list() || place(out).root != out || place(out).storage != Storage::object) return;
     const int root = origin(in).root;
@@ -66,7 +66,7 @@ class Sharer {
     const auto& inputs = plan_.steps[static_cast<size_t>(s)].in;
     if (std::count_if(inputs.begin(), inputs.end(), [&](int i) { return origin(i).root == root; }) > 1) return;
     if (a.storage == Storage::external) {
-      // A loop owns its variables. A variable that is handed on in another one's place still has a reader.
+      // A loop owns its variables, but a variable that is passed on in another one's place still has a reader.
       const auto variable = std::find(plan_.inputs.begin(), plan_.inputs.end(), root);
       if (!plan_.own_outputs || variable == plan_.inputs.end()) return;
       for (size_t k = 0; k < plan_.outputs.size(); k++)

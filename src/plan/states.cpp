@@ -21,13 +21,13 @@ class Order {
     }
   }
 
-  /// The position of the operation of the body that is `op` or contains it.
+  /// The position of the operation in the body that is or contains `op`.
   int at(const Op* op) const {
     while (op->parent() != &body_) op = op->parent()->parent_op();
     return at_.at(op);
   }
 
-  /// The last operation that may look at the memory of `v`.
+  /// The last operation that may read the memory of `v`.
   int last_use(const Value& v) const {
     if (!v.returned_by().empty()) return INT_MAX;
     int last = -1;
@@ -60,12 +60,12 @@ void add_uses(const Value& state, const ir::Block& body, const Order& order, Sta
   if (state.returned_by().empty()) uses.straight.insert(&state);
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.at < b.at; });
 
-  std::vector<int> changed;  // positions, falling
+  std::vector<int> changed;  // positions in descending order
   auto next_change = [&](int from) { return changed.empty() || changed.back() <= from ? INT_MAX : changed.back(); };
   for (size_t e = events.size(); e-- > 0;) {
     const Event& event = events[e];
     if (!event.write) {
-      // The change itself may be the last reader: an update in place of this very value.
+      // The change itself may be the last reader, if it updates this very value in place.
       const Value& v = *event.op->output();
       const int next = next_change(event.at), last = order.last_use(v);
       if (last < next || (last == next && next != INT_MAX)) uses.views.insert(event.op);

@@ -7,23 +7,23 @@
 
 namespace moka::plan {
 
-/// Where operations may work on the memory of a state itself.
+/// Where operations may work directly on the memory of a state.
 struct StateUses {
   /// States that only operations of the body itself read and write.
   std::set<const ir::Value*> straight;
-  std::set<const ir::Op*> views;                       ///< read_state whose result may be a view
-  std::map<const ir::Op*, const ir::Value*> in_place;  ///< what may write its result over the state it reads
+  std::set<const ir::Op*> views;                       ///< read_state operations whose result may be a view
+  std::map<const ir::Op*, const ir::Value*> in_place;  ///< operations that may overwrite the state they read
   const ir::Value* state_of(const ir::Op& op) const {
     auto it = in_place.find(&op);
     return it == in_place.end() ? nullptr : it->second;
   }
 };
 
-/// Finds them in a function's body.
+/// Finds these uses in a function's body.
 ///
 /// The result of read_state is a view of the state's memory unless something reads it after a later write_state.
 ///
-/// An operation writes straight into the state when write_state stores its result, nothing reads the old value after
+/// An operation writes directly into the state when write_state stores its result, nothing reads the old value after
 /// the operation has begun, and nothing reads the result after the state changes again:
 ///   cache = read_state(s); next = slice_update(cache, ...); write_state(s, next)   // `next` is written over `cache`
 StateUses uses_of_states(const ir::Block& body);

@@ -1,7 +1,7 @@
-"""Stands in for Core ML's native module under coremltools on systems that lack it.
+"""Replaces Core ML's native module in coremltools on systems that lack it.
 
-Once moka is installed `import coremltools` finds it by itself (moka_coremltools_hook); `import moka.coremltools` does
-the same by hand, also after coremltools was imported.
+Once moka is installed, `import coremltools` finds it automatically (moka_coremltools_hook). `import moka.coremltools`
+does the same explicitly, even after coremltools was imported.
 """
 
 import sys
@@ -45,7 +45,7 @@ def native() -> types.ModuleType:
 
 
 def answer_gates(module: types.ModuleType) -> None:
-    """Lets a module of coremltools see a host that has Core ML. sys.platform does not change."""
+    """Makes a module of coremltools see a host with Core ML. sys.platform does not change."""
     if hasattr(module, "_is_macos"):
         module._is_macos = lambda: True
     if hasattr(module, "_macos_version"):
@@ -53,7 +53,7 @@ def answer_gates(module: types.ModuleType) -> None:
 
 
 def install() -> None:
-    """Makes coremltools predict with moka, whether it was imported already or is imported later."""
+    """Makes coremltools predict with moka, whether coremltools is imported already or later."""
     sys.modules[_NAME] = native()
     package = sys.modules.get("coremltools")
     if package is not None:

@@ -48,6 +48,6 @@ def of_unit(unit: str) -> Any:
 
 
 def all_devices() -> List[Any]:
-    """The units of this machine: there is no Neural Engine off Apple's chips, its preview is none."""
+    """The units of this machine. The preview of the Neural Engine does not count: only Apple's chips have one."""
     units = [u.unit for u in _moka.read_rates("off")]
     return [of_unit(u) for u in dict.fromkeys(units)] or [cpu()]

@@ -1,4 +1,4 @@
-"""The structure of a model and where its operations run, as coremltools' objects."""
+"""The structure of a model and the placement of its operations, as coremltools' objects."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -50,7 +50,7 @@ class _MLModelStructureNeuralNetworkLayerProxy:
 
 
 class _MLComputePlanProxy:
-    """Answers for one model. Subclasses of coremltools bring their own answers."""
+    """Plan queries for one model. Subclasses of coremltools' classes return the answers."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class _MLComputePlanProxy:
 
 
 def plan_of(model: _moka.Model) -> Any:
-    """An MLComputePlan. The weight of an operation is its share of the estimated time of a prediction of the default
-    shapes; operations that were folded or run inside another weigh nothing."""
+    """An MLComputePlan. The weight of an operation is its share of the estimated time of a prediction with the default
+    shapes. Operations that were folded or run as part of another have weight 0."""
     from coremltools.models.compute_plan import MLComputePlan
 
     plan = model.compute_plan()
@@ -105,7 +105,7 @@ def plan_of(model: _moka.Model) -> Any:
         takes = [b.unit for b in p.bids if not b.refusal]
         preferred = next((b.unit for b in p.bids if b.device == p.device), None)
         if preferred is not None:
-            # What was fused into an operation runs where that does.
+            # Operations that were fused into another run on its device.
             for name in (p.name, *p.fused):
                 units.setdefault(name, (preferred, list(dict.fromkeys(takes))))
     return MLComputePlan(_MLComputePlanProxy(structure_of(model.structure()), costs, units))

@@ -26,7 +26,7 @@ _HINTS = {
 
 
 def _remove(folder: str, owner: int) -> None:
-    # A forked child drops its copies too. The files belong to the process that made them.
+    # A forked child also drops its copies, but the files belong to the process that created them.
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -66,7 +66,7 @@ class _State:
         self._state = state
 
     def read_state(self, name: str) -> np.ndarray:
-        """A copy of the buffer `name`; float16 is handed out as float32."""
+        """A copy of the buffer `name`; float16 is converted to float32."""
         return from_moka(self._state.read(name))
 
     def write_state(self, name: str, value: np.ndarray) -> None:
@@ -151,7 +151,7 @@ class _MLModelProxy:
                 self._predict_duration = time.perf_counter_ns() - started
                 return values
             except Exception:
-                pass  # one by one they say which item it is, as Core ML does
+                pass  # predicting items one by one shows which one failed, as Core ML does
         results = []
         total = 0
         for i, item in enumerate(data):
@@ -192,8 +192,8 @@ class _MLModelProxy:
 
     @staticmethod
     def auto_set_specification_version(specification: bytes) -> bytes:
-        """The specification with the lowest version that supports it. Core ML's own rule is not public: the version
-        that the converter wrote is kept."""
+        """The specification with the lowest version that supports it. Core ML's own rule is not public, so this keeps the
+        version that the converter wrote."""
         if not isinstance(specification, bytes):
             raise TypeError(f"expected the bytes of a specification, got {type(specification).__name__}")
         return specification

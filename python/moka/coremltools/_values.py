@@ -1,4 +1,4 @@
-"""Values between coremltools and moka: Core ML's own module knows fewer types of arrays."""
+"""Converts values between coremltools and moka. Core ML's own module supports fewer types of arrays."""
 
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator
@@ -12,11 +12,11 @@ _NO_VALUE = "value type not convertible"
 
 @contextmanager
 def runtime_errors() -> Iterator[None]:
-    """Raises RuntimeError, as Core ML's own module does for every bad value or model."""
+    """Raises RuntimeError, as Core ML's own module does for every invalid value or model."""
     try:
         yield
     except _moka.Error as e:
-        # Messages name functions of moka; users of coremltools know the names of its own.
+        # Messages name moka's functions, but users of coremltools know its own names.
         text = str(e).replace("new_state", "make_state")
         if text == str(e):
             raise
@@ -26,7 +26,7 @@ def runtime_errors() -> Iterator[None]:
 
 
 def from_moka(value: Any) -> Any:
-    """float16 arrays are handed out as float32."""
+    """Converts float16 arrays to float32."""
     if isinstance(value, np.ndarray) and value.dtype == np.float16:
         return value.astype(np.float32)
     return value
@@ -37,7 +37,7 @@ def outputs(values: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def checked(data: Any) -> Dict[str, Any]:
-    """The inputs of a prediction: a dict, with values of kinds that a feature can have."""
+    """The inputs of a prediction: a dict with values of kinds that a feature can have."""
     if not isinstance(data, dict):
         raise TypeError(f"expected a dict of inputs by name, got {type(data).__name__}")
     for name, value in data.items():

@@ -17,7 +17,7 @@ Status check_steps(const OpCall& call, std::string_view param, std::string_view 
   if (steps.size() != 5) return call.error(steps_param, "5 entries", cat(steps.size()));
   for (int64_t s : steps)
     if (s < 0) return call.error(steps_param, "entries of at least 0", cat(s));
-  // Rows must be apart, so that a tensor of few elements cannot have many rows or columns.
+  // Rows must not overlap, so that a tensor of few elements cannot have many rows or columns.
   for (int i : {2, 3})
     if (sizes[i] > 1 && steps[i + 1] == 0) return call.error(steps_param, "rows and columns apart", "a step of 0");
   const Type& type = call.type(param);

@@ -14,7 +14,7 @@ Status check_affine(const OpCall& call, const Type& x);
 /// Their values at run time, with one entry per group of elements.
 struct Affine {
   std::vector<float> scales, zeros;
-  Shape groups;  ///< shape of the groups: all 1, but the vectors' length at the axis
+  Shape groups;  ///< shape of the groups: all 1 except at the axis, where it is the length of the vectors
 };
 Result<Affine> affine_of(const OpCall& call, const Shape& x);
 

@@ -8,13 +8,13 @@
 /// The reference of the attention operations.
 namespace moka::ops {
 
-/// A matrix within a tensor: element (i, j) is at first + i * row + j * column.
+/// A matrix in a tensor: element (i, j) is at first + i * row + j * column.
 struct MatrixSteps {
   int64_t first = 0, row = 0, column = 0;
 };
 
-/// One head: softmax(query key^T * scale + mask) value, computed in double. A boolean mask tells which keys take part.
-/// The scores of the others are set to `hidden`.
+/// One head: softmax(query key^T * scale + mask) value, computed in double. A boolean mask selects the keys that take
+/// part; the scores of all other keys are set to `hidden`.
 struct AttentionHead {
   int64_t rows = 0, keys = 0, width = 0, made = 0;
   double scale = 1;
@@ -24,7 +24,7 @@ struct AttentionHead {
 /// All heads of an operation. They differ only in where their matrices begin.
 struct AttentionHeads {
   AttentionHead shared;
-  ir::Shape sizes;  ///< batch dimensions, over which heads are counted
+  ir::Shape sizes;  ///< batch dimensions, which number the heads
   /// Steps along these dimensions, for query, key, value, mask and result.
   std::array<std::array<int64_t, ir::kMaxRank>, 5> steps{};
 

@@ -8,7 +8,7 @@
 
 namespace moka::ops {
 
-/// How up to three inputs are broadcast to an output. Neighbouring dimensions are merged where all inputs allow it.
+/// How up to three inputs are broadcast to an output. Adjacent dimensions are merged where all inputs allow it.
 struct BroadcastWalk {
   int rank = 0;  ///< number of merged dimensions
   std::array<int64_t, ir::kMaxRank> size{};

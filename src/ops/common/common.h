@@ -2,7 +2,7 @@
 
 #include "ir/op_def.h"
 
-/// Type inference and loops that several families use.
+/// Type inference and loops shared by several families.
 namespace moka::ops {
 
 using namespace ir;
@@ -20,7 +20,8 @@ inline Result<std::vector<Type>> one(Type t) {
   return v;
 }
 
-/// The axis that `param` names, checked against the rank. Negative axes count from the end. Precondition: it is known.
+/// The axis in parameter `param`, checked against the rank. Negative axes count from the end. Precondition: it is
+/// known.
 Result<int> axis_of(const OpCall& call, std::string_view param, int rank);
 /// A list of axes, counted from the front, in the given order. Error: an axis occurs twice.
 Result<Ints> axes_of(const OpCall& call, std::string_view param, int rank);

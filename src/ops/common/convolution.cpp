@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-/// Reads the input that one (channel, tap) of the kernel meets at consecutive output positions of one image and group.
+/// Reads the inputs of one (channel, tap) of the kernel at consecutive output positions of one image and group.
 struct PatchReader {
   const TensorView& x;
   const Window& w;  // rank 3

@@ -7,8 +7,8 @@
 
 namespace moka::ops {
 
-/// Groups a tensor's elements: those that differ only along the chosen axes are one group. Groups, and the elements of
-/// a group, are visited in row-major order. Neighbouring axes are merged if both are chosen or neither is.
+/// Groups a tensor's elements: elements that differ only along the chosen axes form a group. Groups, and the elements
+/// of a group, are visited in row-major order. Adjacent axes are merged if both are chosen or neither is.
 class Groups {
  public:
   /// `axes` count from the front. The shape must be concrete.

@@ -15,12 +15,12 @@ double bilinear_or(const Read& read, int64_t base, int64_t h, int64_t w, double 
   const double fx = std::floor(px), fy = std::floor(py), ax = px - fx, ay = py - fy;
   const auto x0 = static_cast<int64_t>(fx), y0 = static_cast<int64_t>(fy);
   auto at = [&](int64_t y, int64_t x) { return x >= 0 && x < w && y >= 0 && y < h ? read(base + y * w + x) : pad; };
-  // A neighbour with weight 0 must not be read: it may be infinite.
+  // A neighbor with weight 0 must not be read, because it may be infinite.
   auto mix = [](double a, double b, double part) { return part == 0 ? a : a * (1 - part) + b * part; };
   return mix(mix(at(y0, x0), at(y0, x0 + 1), ax), mix(at(y0 + 1, x0), at(y0 + 1, x0 + 1), ax), ay);
 }
 
-/// Reflects `v` into [low, high], then clamps it to [0, n - 1]. What is not finite becomes 0.
+/// Reflects `v` into [low, high], then clamps it to [0, n - 1]. Non-finite values become 0.
 inline double reflected(double v, double low, double high, int64_t n) {
   const double span = high - low;
   if (!(span > 0) || !std::isfinite(v)) return 0;

@@ -58,11 +58,11 @@ inline constexpr Note kValidateNote{
 /// dst[to + i] = dst[to + i] <rule> src[from + i] for i < n. Each result is rounded to the element type.
 void combine_elements(Combine rule, const TensorView& dst, int64_t to, const TensorView& src, int64_t from, int64_t n);
 
-/// Begins an operation that gathers from `x` at `indices`, along `axis` with `has_axis` and with batch_dims (iOS16)
-/// with `has_batches`. It gets more notes, then build().
+/// Begins an operation that gathers from `x` at `indices`. `has_axis` adds the parameter axis, `has_batches` adds
+/// batch_dims (iOS16). The caller adds more notes and calls build().
 OpBuilder gather_builder(std::string name, std::string doc, bool has_axis, bool has_batches, InferFn infer,
                          ReferenceFn reference);
-/// An operation that scatters `updates` into `data` at `indices`, along `axis` with `has_axis`.
+/// An operation that scatters `updates` into `data` at `indices`. `has_axis` adds the parameter axis.
 OpDef scatter_op(std::string name, std::string doc, bool has_axis, InferFn infer, ReferenceFn reference);
 /// The operands and settings of a scatter at run time.
 struct ScatterCall {
@@ -76,7 +76,7 @@ Result<ScatterCall> begin_scatter(const OpCall& call, const TensorView& out, int
 Result<int> batch_dims_of(const OpCall& call);
 /// Sets the first `batch` dimensions of `out`, which x and indices must agree on.
 Status unify_batches(const OpCall& call, int batch, Shape& out);
-/// Checks that axes [first, end) of x have elements if the result, of shape `out`, has some.
+/// Checks that axes [first, end) of x are not empty if the result, of shape `out`, has elements.
 Status expect_gatherable(const OpCall& call, const Shape& out, int first, int end);
 
 }  // namespace moka::ops

@@ -33,7 +33,7 @@ Result<size_t> index_in(const OpCall& call, int64_t index, const List& list) {
 
 Result<size_t> make_room(const OpCall& call, int64_t index, List& list) {
   const auto n = static_cast<int64_t>(list.size());
-  // While running, the type may hold the current length. Only the program's type tells whether the length is fixed.
+  // At run time the type may hold the current length. Only the program's type shows whether the length is fixed.
   const Value* declared = call.op != nullptr ? call.op->input("ls") : nullptr;
   const bool may_grow = call.type("ls").length() < 0 || (declared != nullptr && declared->type.length() < 0);
   if (index >= n && index < kMaxListLength && may_grow) list.resize(static_cast<size_t>(index + 1));

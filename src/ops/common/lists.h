@@ -10,7 +10,7 @@ inline constexpr int64_t kMaxListLength = int64_t{1} << 20;
 
 /// The list type of parameter `ls`. Error: not a list.
 Result<Type> list_type(const OpCall& call);
-/// Whether the element type of a list is known. Lists may be made before it is.
+/// Whether the element type of a list is known. A list may be created before its element type is known.
 bool has_element_type(const Type& list);
 /// Checks that a value of type `value` may be an element of `list`. Returns the list's type afterwards.
 Result<Type> list_with_element(const OpCall& call, const Type& list, const Type& value);
@@ -18,7 +18,7 @@ Result<Type> list_with_element(const OpCall& call, const Type& list, const Type&
 Result<size_t> index_in(const OpCall& call, int64_t index, const List& list);
 /// Grows the list to hold `index` if its type allows that. Error: data.
 Result<size_t> make_room(const OpCall& call, int64_t index, List& list);
-/// Error: data, if element `index` was never written and the list's type does not tell its shape.
+/// Error data if element `index` was never written and the list's type does not specify its shape.
 Status check_known(const OpCall& call, int64_t index);
 /// Makes `out` a list of the same elements.
 List& copy_list(const TensorView& out, const TensorView& in);

@@ -17,7 +17,7 @@ inline constexpr DTypes kNumeric = kNumbers | kBool;
 /// Starts an operation that exists in every opset.
 OpBuilder define(std::string name, std::string doc);
 
-/// Whether the operation's constant `rows` is set: the first axis of x counts rows, each of which is treated alone.
+/// Whether the operation's constant `rows` is set: the first axis of x then counts rows, which are computed separately.
 Result<bool> has_rows(const OpCall& call);
 /// x as `count` rows of `length` elements; a single row unless `rows` is set.
 struct Rows {
@@ -48,7 +48,7 @@ std::span<const T> span_of(const TensorView& t) {
   return {t.as<T>(), static_cast<size_t>(t.count())};
 }
 
-/// Index of `key` in ascending `keys`, the first of equal ones; -1: absent.
+/// Index of `key` in the ascending `keys`; the first one if several are equal; -1: absent.
 template <class T, class K>
 int64_t find_sorted(std::span<const T> keys, const K& key) {
   auto it = std::lower_bound(keys.begin(), keys.end(), key);
@@ -59,7 +59,7 @@ int64_t find_sorted(const TensorView& keys, const TensorView& x, int64_t i);
 /// Error unless the constant vector of strings or int64 is ascending.
 Status check_sorted(const OpCall& call, std::string_view param);
 
-/// Empties a dictionary for keys of one kind.
+/// Clears a dictionary and sets the type of its keys.
 void clear(Dict& dict, bool string_keys);
 /// Copies one key, an element of a string or int64 tensor, and its value.
 void append(Dict& dict, const TensorView& keys, int64_t i, double value);

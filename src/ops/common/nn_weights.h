@@ -6,7 +6,7 @@
 namespace moka::ops {
 
 /// A quantized weight of a neural network: unsigned integers q of `bits` bits, packed from the highest bit of each byte
-/// down. A weight is lut[q], or scale * q + bias with one scale and bias for all or per channel.
+/// down. A weight is lut[q], or scale * q + bias with a scale and bias for all weights or per channel.
 struct QuantizedWeights {
   const uint8_t* data = nullptr;  ///< (count * bits + 7) / 8 bytes
   bool is_signed = false;         ///< integers of 8 bits are signed

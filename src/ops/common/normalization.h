@@ -4,7 +4,8 @@
 
 namespace moka::ops {
 
-/// Adds what every normalization ends with: the optional parameters gamma and beta, epsilon (1e-5), and its functions.
+/// Adds the parts that every normalization has: the optional parameters gamma and beta, epsilon (1e-5), and its
+/// functions.
 ir::OpBuilder& finish_norm(ir::OpBuilder& b, ir::InferFn infer, ir::ReferenceFn reference);
 
 }  // namespace moka::ops

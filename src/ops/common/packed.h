@@ -4,7 +4,7 @@
 
 #include "ir/op_def.h"
 
-/// Compressed weights: packed integers, bit masks, and parameters that hold for blocks of a tensor.
+/// Compressed weights: packed integers, bit masks, and parameters that apply to blocks of a tensor.
 namespace moka::ops {
 
 using namespace ir;
@@ -32,8 +32,8 @@ void for_each_set_bit(const uint8_t* mask, int64_t first, int64_t n, Fn fn) {
   }
 }
 
-/// Converts elements [first, first + n) of any numeric tensor to floats, and back. Back, values are rounded to nearest
-/// and integers saturate.
+/// Converts elements [first, first + n) of any numeric tensor to floats, and back. Storing rounds to nearest, and
+/// integers saturate.
 void load_floats(const TensorView& t, int64_t first, int64_t n, float* out);
 void store_floats(const TensorView& t, int64_t first, int64_t n, const float* in);
 
@@ -45,9 +45,9 @@ class BlockRuns {
   BlockRuns(const Shape& shape, const Shape& groups);
   /// The entry for the current position.
   int64_t group() const { return group_; }
-  /// How many elements from the current position on share this entry.
+  /// How many elements from the current position on use the same entry.
   int64_t left() const { return left_; }
-  /// Moves on by n <= left() elements.
+  /// Advances by n <= left() elements.
   void advance(int64_t n) {
     left_ -= n;
     if (left_ == 0) next();

@@ -7,7 +7,7 @@
 #include "ops/common/runs.h"
 #include "ops/common/window.h"
 
-/// What all pooling operations share.
+/// Shared by all pooling operations.
 namespace moka::ops {
 
 /// Declares the parameters that every pool has: x, kernel_sizes, strides, pad_type, pad, ceil_mode.

@@ -43,7 +43,7 @@ Result<Draw> Draw::start(const OpCall& call) {
   const int64_t seed = MOKA_TRY(call.integer("seed"));
   Draw d;
   if (seed >= 0) {
-    d.own_.state = static_cast<uint64_t>(seed) ^ 0x9d2c5680efc60000u;  // so that it differs from the streams of models
+    d.own_.state = static_cast<uint64_t>(seed) ^ 0x9d2c5680efc60000u;  // makes the stream differ from those of models
   } else if (call.random != nullptr) {
     d.shared_ = call.random;
   } else {

@@ -10,7 +10,7 @@ namespace moka::ops {
 /// Infers one output with the dimensions in parameter `shape` and the element type of `like`.
 Result<std::vector<Type>> drawn_type(const OpCall& call, DType like);
 
-/// The element type of the first of these parameters that is given, else of the default of the first.
+/// The element type of the first of these parameters that is present, or else that of the first parameter's default.
 Result<DType> float_type_of(const OpCall& call, std::initializer_list<std::string_view> params);
 
 inline constexpr Note kSeedNote{
@@ -19,7 +19,7 @@ inline constexpr Note kSeedNote{
     "coremltools' definition names no generator, so values differ from Core ML's; tests/ops/random_test.cpp tests the "
     "distributions"};
 
-/// Random numbers of one draw. With a seed >= 0 they come from a stream of their own, else from the model's.
+/// Random numbers of one draw. A seed >= 0 starts a separate stream; otherwise they come from the model's stream.
 class Draw {
  public:
   /// Errors: invalid_argument if the seed is not an integer, internal if an unseeded draw has no source.

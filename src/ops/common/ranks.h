@@ -18,10 +18,10 @@ inline bool any_unranked(const ir::OpCall& call, std::initializer_list<std::stri
   return false;
 }
 
-/// Whether two sizes may be equal: they are, or one is not known.
+/// Whether two sizes may be equal: they are equal, or one of them is unknown.
 inline bool may_equal(int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; }
 
-/// Of two equal sizes, the one that is known better.
+/// Of two equal sizes, the more specific one.
 inline int64_t known_of(int64_t a, int64_t b) { return a >= 0 ? a : b; }
 
 }  // namespace moka::ops

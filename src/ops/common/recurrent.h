@@ -7,7 +7,7 @@
 
 #include "ir/op_def.h"
 
-/// What lstm, gru and rnn share: activations of gates, shapes, and the loop over steps.
+/// Shared by lstm, gru and rnn: activations of gates, shapes, and the loop over steps.
 namespace moka::ops {
 
 /// An activation. scaled_tanh is alpha tanh(beta x), hard_sigmoid is alpha x + beta clamped to [0, 1], linear is
@@ -18,9 +18,9 @@ struct Gate {
   double alpha = 0, beta = 0;
 };
 
-/// The activation that a constant names, in upper or lower case. "sigmoid_hard" is another name of hard_sigmoid. The
-/// defaults of alpha and beta are MIL's: tanh(x), 0.2 x + 0.5 and x. Neural networks may set others after the name:
-/// "scaled_tanh(1.7, 0.6)".
+/// The activation that a constant names, in upper or lower case. "sigmoid_hard" is an alias of hard_sigmoid. Alpha and
+/// beta default to MIL's: tanh(x), 0.2 x + 0.5 and x. Neural networks may set others after the name: "scaled_tanh(1.7,
+/// 0.6)".
 Result<Gate> gate_of(const ir::OpCall& call, std::string_view param);
 std::string gate_text(std::string_view name, float alpha, float beta);
 void apply_gate(const Gate& g, double* v, int64_t n);
@@ -38,13 +38,13 @@ inline constexpr ir::Note kOrderNote{
 enum class Direction : uint8_t { forward, reverse, bidirectional };
 Result<Direction> direction_of(const ir::OpCall& call, bool bidirectional_allowed);
 
-/// The sizes of a recurrent layer; ir::kAnyDim: not known.
+/// The sizes of a recurrent layer; ir::kAnyDim: unknown.
 struct RecurrentSizes {
   int64_t steps = ir::kAnyDim, batch = ir::kAnyDim, inputs = ir::kAnyDim, hidden = ir::kAnyDim;
 };
 
-/// Checks x [steps, batch, inputs], weight_ih [gates * hidden, inputs] and weight_hh [gates * hidden, hidden].
-/// If a rank is not known, sets `unranked` and checks nothing.
+/// Checks x [steps, batch, inputs], weight_ih [gates * hidden, inputs] and weight_hh [gates * hidden, hidden]. If a
+/// rank is unknown, sets `unranked` and checks nothing.
 Result<RecurrentSizes> recurrent_sizes(const ir::OpCall& call, int gates, bool& unranked);
 /// Checks an optional or required parameter of known dimensions.
 Status check_shape(const ir::OpCall& call, std::string_view param, std::initializer_list<int64_t> want);
@@ -58,7 +58,7 @@ void add_product(const ir::TensorView& weight, int64_t first, int64_t rows, int6
 /// to[i] += t[start + i].
 void add_vector(const ir::TensorView& t, int64_t start, int64_t n, double* to);
 
-/// Begins an operation with one hidden state: parameters x to output_sequence, which gru and rnn have in common.
+/// Begins an operation with one hidden state: the parameters from x to output_sequence, which gru and rnn share.
 ir::OpBuilder recurrent_builder(std::string name, std::string doc);
 
 /// Runs step(x, h) for each step of each batch entry. `x` holds the inputs of the step and `h` the hidden state, which

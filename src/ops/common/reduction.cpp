@@ -15,7 +15,7 @@ Shape without(const Shape& x, const Ints& axes, bool keep_dims) {
   return out;
 }
 
-/// Checks that the reduced axes hold an element if there is a result. Unknown sizes pass.
+/// Checks that the reduced axes are not empty if the result has elements. Unknown sizes pass.
 Status check_elements(const OpCall& call, const Shape& x, const Ints& axes, const Shape& out) {
   bool empty = false;
   for (int64_t a : axes) empty = empty || x[static_cast<int>(a)] == 0;

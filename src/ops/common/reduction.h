@@ -6,11 +6,11 @@
 
 #include "ops/common/groups.h"
 
-/// Reductions over some axes, by default over all.
+/// Reductions over some axes; by default over all.
 namespace moka::ops {
 
-/// The type of x without the reduced axes, or with size 1 there. With `needs_elements`, reducing no element is an
-/// error.
+/// The type of x without the reduced axes, or with size 1 there. With `needs_elements`, a reduction of no elements is
+/// an error.
 InferFn reduced_type(bool needs_elements);
 /// The reduced axes, counted from the front.
 Result<Ints> reduced_axes(const OpCall& call, int rank);
@@ -52,8 +52,8 @@ Status reduce(const OpCall& call, const TensorView& out) {
 
 }  // namespace detail
 
-/// Acc::Real accumulates doubles and Acc::Whole int64_t, by add(value) and result(number of values). If the result of
-/// Whole is int64_t it wraps to the dtype; a double is truncated.
+/// Acc::Real accumulates doubles and Acc::Whole int64_t, by add(value) and result(number of values). An int64_t result
+/// of Whole wraps to the dtype; a double is truncated.
 template <class Acc>
 OpBuilder reduction(std::string name, std::string doc, bool needs_elements = false) {
   return OpBuilder(std::move(name), std::move(doc))
@@ -88,12 +88,12 @@ struct AsReal {
   };
 };
 
-/// Adds the parameter that chooses the index type, which came with iOS17.
+/// Adds the parameter that selects the type of indices, introduced in iOS17.
 void add_output_dtype(OpVersion& v);
 InferFn arg_type(bool has_output_dtype);
 
-/// before(a, b) tells whether b is better than a, the best value so far. NaN beats every number. Of equal values the
-/// first wins.
+/// before(a, b) returns whether a is better than b, the best value so far. NaN is better than every number. The first
+/// of equal values wins.
 template <class Before>
 OpBuilder reduce_arg(std::string name, std::string doc, Before before) {
   return OpBuilder(std::move(name), std::move(doc))

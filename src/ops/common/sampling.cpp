@@ -124,7 +124,7 @@ Result<int64_t> upsampled_size(const OpCall& call, std::string_view param, int64
   const double scale = MOKA_TRY(call.number(param));
   if (!(scale > 0) || scale > 1e9) return call.error(param, "a scale above 0 and at most 1e9", cat(scale));
   if (size < 0) return scale == 1 ? size : kAnyDim;
-  // MIL multiplies real scales in float32, in which 0.7 times 10 is 7.
+  // MIL multiplies real scales in float32, where 0.7 times 10 is 7.
   const double made = is_integer(v->dtype) ? static_cast<double>(load_i64(*v, 0)) * static_cast<double>(size)
                                            : std::floor(static_cast<float>(scale) * static_cast<float>(size));
   if (made > 1e15) return call.error(param, "a result of at most 1e15 elements", cat(made));

@@ -2,10 +2,10 @@
 
 #include "ir/op_def.h"
 
-/// Which input elements a resized image reads.
+/// The input elements that a resized image reads.
 namespace moka::ops {
 
-/// How output positions map to input positions, by MIL's names.
+/// How output positions map to input positions. The names are MIL's.
 enum class Sampling : uint8_t { default_, strict_align_corners, align_corners, offset_corners, unalign_corners };
 
 inline constexpr ir::Note kGridNote{
@@ -20,11 +20,11 @@ Result<Sampling> sampling_of(const ir::OpCall& call, std::string_view param = "s
 /// The mode that align_corners and half_pixel_centers of upsample_bilinear select.
 Result<Sampling> upsampling_of(const ir::OpCall& call);
 
-/// The input position of output i of `out`, not clamped. `extent` is the number of input elements, a real number for
-/// boxes.
+/// The input position of output i of `out`, not clamped. `extent` is the number of input elements, which is a real
+/// number for boxes.
 double grid_point(Sampling mode, double extent, int64_t out, int64_t i);
 
-/// Two neighbouring elements and the weight of the second.
+/// Two adjacent elements and the weight of the second.
 struct Tap {
   int64_t low = 0, high = 0;
   double part = 0;
@@ -35,16 +35,16 @@ Tap tap_at(double position, int64_t n);
 /// Index of the nearest element, clamped to [0, n - 1]. Halves go up. n >= 1.
 int64_t nearest_at(double position, int64_t n);
 
-/// The nearest element with half-pixel centres: exactly floor((i + 0.5) * in / out).
+/// The nearest element with half-pixel centers: exactly floor((i + 0.5) * in / out).
 int64_t nearest_half_pixel(int64_t in, int64_t out, int64_t i);
-/// The nearest element without centres: exactly floor(i * in / out).
+/// The nearest element without centers: exactly floor(i * in / out).
 int64_t nearest_top_left(int64_t in, int64_t out, int64_t i);
 
-/// The element at position i of an axis of n elements that is reflected at its first and last element again and again.
+/// The element at position i of an axis of n elements that is repeatedly reflected at its first and last element.
 int64_t mirrored(int64_t i, int64_t n);
 
-/// Checks that x has rank 3 or more and can be resized to height and width (kAnyDim: not known). Returns the type of
-/// the result. An empty image can only stay empty.
+/// Checks that x has at least rank 3 and can be resized to height and width (kAnyDim: unknown). Returns the type of the
+/// result. An empty image can only stay empty.
 Result<ir::Type> resized_type(const ir::OpCall& call, int64_t height, int64_t width);
 
 /// Resizes the last two dimensions of x bilinearly, both with `mode`.
@@ -59,7 +59,7 @@ Result<int64_t> upsampled_size(const ir::OpCall& call, std::string_view param, i
 Result<std::vector<ir::Type>> infer_resized(const ir::OpCall& call);
 /// Infers the result of an operation that resizes by scale_factor_height and scale_factor_width.
 Result<std::vector<ir::Type>> infer_upsampled(const ir::OpCall& call);
-/// Begins the definition of such an operation: types, x and the factors.
+/// Begins the definition of an operation that resizes: types, x and the factors.
 ir::OpBuilder upsample_builder(std::string name, std::string doc);
 
 }  // namespace moka::ops

@@ -31,7 +31,7 @@ int64_t entry(const TensorView* v, int i, int64_t absent) {
   return v == nullptr ? absent : std::clamp(load_i64(*v, i), -kFar, kFar);
 }
 
-/// The size of a slice of a dimension that is not known.
+/// The size of a slice of an unknown dimension.
 int64_t size_of_unknown(int64_t dim, const Bound& b, const Bound& e, int64_t step) {
   if (b.open && e.open) return step == 1 || step == -1 ? dim : kAnyDim;
   if (b.known && e.open) {
@@ -180,7 +180,7 @@ StridedCopy copy_of(const Slice& slice, const Shape& x) {
 }
 
 bool is_run(const Slice& slice, const Shape& x) {
-  bool inside = false;  // whether an axis before this one keeps several elements
+  bool inside = false;  // whether an earlier axis keeps several elements
   for (int i = 0; i < slice.rank; i++) {
     const Slice::Axis& a = slice.axes[i];
     if (inside && (a.size != x[i] || a.step != 1)) return false;

@@ -5,8 +5,8 @@
 #include "ir/op_def.h"
 #include "ops/common/strided.h"
 
-/// The parameters of slice_by_index and slice_update: begin, end, stride, begin_mask, end_mask, squeeze_mask. The
-/// slices of x that other operations take.
+/// The parameters of slice_by_index and slice_update (begin, end, stride, begin_mask, end_mask, squeeze_mask), and the
+/// slices of x that other operations read.
 namespace moka::ops {
 
 using namespace ir;
@@ -14,7 +14,7 @@ using namespace ir;
 struct Slice {
   struct Axis {
     int64_t start = 0, step = 1;
-    int64_t size = 0;  ///< kAnyDim or a symbol: not known, and start has no meaning
+    int64_t size = 0;  ///< kAnyDim or a symbol: unknown, and start has no meaning
     bool squeezed = false;
   };
   Axis axes[kMaxRank];
@@ -28,14 +28,14 @@ struct Slice {
 /// a stride of 0, a squeezed index outside of the axis.
 Result<Slice> resolve_slice(const OpCall& call, const Shape& x);
 
-/// What slice_by_index, slice_by_size, reverse or crop takes of x, which has elements, as has the slice; nullopt: that
-/// is known only while running, or it is not inside x.
+/// The slice of x that slice_by_index, slice_by_size, reverse or crop reads. x and the slice have elements. nullopt:
+/// the slice is known only at run time, or it is not inside x.
 std::optional<Slice> known_slice(const OpCall& call);
-/// The element of x at which the slice begins.
+/// The element of x where the slice begins.
 int64_t first_of(const Slice& slice, const Shape& x);
-/// Copies it from there to a dense result.
+/// Copies the slice, which begins there, to a dense result.
 StridedCopy copy_of(const Slice& slice, const Shape& x);
-/// Whether it is one contiguous run of x.
+/// Whether the slice is one contiguous run of x.
 bool is_run(const Slice& slice, const Shape& x);
 
 inline constexpr Note kBoundsNote{

@@ -13,7 +13,7 @@ using namespace ir;
 
 /// Sorts each row along `axis` and calls fn(place, source, index) for its first `k` elements. `place` is an offset in a
 /// result with k entries along the axis, `source` an offset in x and `index` the position along the axis. Equal
-/// elements keep their order. NaN comes last in both directions. Precondition: k is at most the axis' size.
+/// elements keep their order. NaN comes last in both directions. Precondition: k is at most the size of the axis.
 template <class Fn>
 void for_each_sorted(const TensorView& x, int axis, int64_t k, bool ascending, Fn fn) {
   const int64_t outer = x.shape.count(0, axis), n = x.shape[axis], inner = x.shape.count(axis + 1, x.shape.rank());

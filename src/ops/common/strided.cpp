@@ -56,7 +56,7 @@ void copy_typed(Walk* axes, int n, T* dst, int64_t to, const T* src, int64_t fro
     });
     return;
   }
-  // A transposition goes by squares that fit in the cache, so that neither side strides through memory.
+  // A transposition works on squares that fit in the cache, so that neither side strides through memory.
   constexpr int64_t kSide = 32;
   const Walk column = axes[dense];
   std::copy(axes + dense + 1, axes + n - 1, axes + dense);

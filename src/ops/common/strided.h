@@ -5,7 +5,7 @@
 
 #include "ir/tensor.h"
 
-/// Copies elements of any type, also strings and types of less than a byte.
+/// Copies elements of any type, including strings and sub-byte types.
 namespace moka::ops {
 
 using namespace ir;
@@ -20,15 +20,15 @@ class StridedCopy {
     int64_t size, to, from;
   };
 
-  /// Adds an axis inside of those added before. Precondition: fewer than kMaxDims axes so far.
+  /// Adds an inner axis. Precondition: fewer than kMaxDims axes so far.
   void add(int64_t size, int64_t to_step, int64_t from_step) { axes_[n_++] = {size, to_step, from_step}; }
   /// Adds the axes of a dense tensor of shape `s`, whose elements have these steps.
   void add(const Shape& s, const int64_t* to_steps, const int64_t* from_steps);
   /// Precondition: dtypes are equal, the tensors do not overlap, and every element is inside both.
   void run(const TensorView& dst, int64_t to, const TensorView& src, int64_t from) const;
-  /// The axes in the order in which they were added.
+  /// The axes in order of addition.
   std::span<const Axis> axes() const { return {axes_, static_cast<size_t>(n_)}; }
-  /// The same copy without axes of one element, and with neighbours merged that are contiguous on both sides.
+  /// The same copy without axes of one element, with adjacent axes merged when they are contiguous on both sides.
   StridedCopy merged() const;
 
  private:
@@ -40,7 +40,7 @@ class StridedCopy {
 void fill_elements(const TensorView& dst, int64_t at, int64_t n, const TensorView& value);
 /// Sets `n` consecutive elements from `at` on to zero, false or "".
 void zero_elements(const TensorView& dst, int64_t at, int64_t n);
-/// Copies all elements of `src` to `dst`, which has as many and the same dtype.
+/// Copies all elements of `src` to `dst`, which has the same number of elements and the same dtype.
 void copy_all(const TensorView& dst, const TensorView& src);
 
 }  // namespace moka::ops

@@ -14,9 +14,8 @@
 /// Operations that compute each element of the result from the same element of `x`.
 namespace moka::ops {
 
-/// out[i] = f(x[i]). `f` is called with float for fp32 and with double for other floats, whose results are rounded
-/// once. For integers and booleans it is called with int64_t if it accepts that, else with double. Integer results wrap
-/// to the dtype of `out`.
+/// out[i] = f(x[i]). `f` takes float for fp32 and double for other floats, whose results are rounded once. For integers
+/// and booleans it takes int64_t if it accepts that, otherwise double. Integer results wrap to the dtype of `out`.
 template <class F>
 void map_elements(const TensorView& x, const TensorView& out, F f) {
   const int64_t n = out.count();
@@ -39,7 +38,7 @@ void map_elements(const TensorView& x, const TensorView& out, F f) {
   }
 }
 
-/// A floating-point function that must not be called with integers.
+/// A floating-point function that rejects integers.
 template <class F>
 struct FloatsOnly {
   F f;

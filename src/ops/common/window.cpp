@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 40;  // largest size: keeps sums and strided ends inside 64 bits
+constexpr int64_t kLargest = int64_t{1} << 40;  // largest size; sums and strided ends then fit in 64 bits
 
 Ints repeat(int64_t v, int n) {
   Ints out;
@@ -121,7 +121,7 @@ Status slide(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode, in
   return {};
 }
 
-/// Whether the output has the size of the input, whatever that is.
+/// Whether the output has the size of the input, even if that size is unknown.
 bool keeps_size(Pad pad, const Ints& custom, int i, const Window& w) {
   if (w.strides[i] != 1) return false;
   if (pad == Pad::same || pad == Pad::same_lower) return true;
@@ -143,7 +143,7 @@ Status slide_all(const OpCall& call, Pad pad, const Ints& custom, bool ceil_mode
   return {};
 }
 
-/// The product wraps, because the sizes of an empty tensor may have any product.
+/// The product may wrap, because the sizes of an empty tensor can have any product.
 int64_t product_of(const Ints& v) {
   uint64_t n = 1;
   for (int64_t x : v) n *= static_cast<uint64_t>(x);

@@ -2,11 +2,11 @@
 
 #include "ir/op_def.h"
 
-/// The arithmetic of sliding windows, for type inference and for kernels of convolutions and pools.
+/// The arithmetic of sliding windows, shared by type inference and by kernels of convolutions and pools.
 namespace moka::ops {
 
-/// A window moving over the spatial dimensions (all after batch and channels), one entry per spatial dimension.
-/// Sizes that are not known yet are negative, as in ir::Shape; with concrete types everything is known.
+/// A window moving over the spatial dimensions (all after batch and channels), one entry per spatial dimension. Unknown
+/// sizes are negative, as in ir::Shape; with concrete types everything is known.
 struct Window {
   int rank = 0;        ///< spatial dimensions, 1 to 3
   ir::Ints in;         ///< input sizes
@@ -15,8 +15,8 @@ struct Window {
   ir::Ints strides;    ///< at least 1
   ir::Ints dilations;  ///< at least 1; 1 for pools
   /// Elements added before and after the input (conv, pools) or cropped from the full result (conv_transpose). pads_end
-  /// is what makes the sizes agree exactly. It may be negative: then the input's tail is not read, or a transposed
-  /// convolution's result is extended by the bias alone. In ceil mode it may be larger than the model's.
+  /// makes the sizes agree exactly. If it is negative, the end of the input is not read, or the result of a transposed
+  /// convolution is extended by the bias alone. In ceil mode it may exceed the model's padding.
   ir::Ints pads_begin, pads_end;
   int64_t groups = 1;
 
@@ -29,7 +29,7 @@ struct Window {
   int64_t out_count() const;
   /// The same window with rank 3. Dimensions of size 1 are added in front.
   Window as_3d() const { return as(3); }
-  /// The same window with rank `dimensions`, at least its own.
+  /// The same window with rank `dimensions`, which is not below its own rank.
   Window as(int dimensions) const;
 };
 

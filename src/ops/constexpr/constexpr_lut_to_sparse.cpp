@@ -42,7 +42,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     return call.error("indices_mask", cat(data.count(), " set bits, one for each of indices_nonzero_data"), cat(found));
   }
   const Lut info = MOKA_TRY(check_lut(call, mask.shape, data.dtype));
-  // Vectors are laid out along the axis, so all values of one row come before the next component.
+  // Vectors extend along the axis, so all values of one row precede the next component.
   const int64_t inner = info.vector == 1 ? n : mask.shape.count(info.axis + 1, mask.shape.rank());
   if (info.vector == 1)
     copy_all(out[0], mask);

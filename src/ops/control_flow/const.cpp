@@ -13,7 +13,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 
 }  // namespace
 
-/// The value is not a parameter but Value::constant() of the output.
+/// The value is not a parameter. It is Value::constant() of the output.
 OpDef define_const() {
   return OpBuilder("const",
                    "A value that the program holds: a number, a tensor, a text, a list, a tuple or a dictionary.",

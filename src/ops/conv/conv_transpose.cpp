@@ -23,7 +23,7 @@ Result<std::vector<Type>> infer_conv_transpose(const OpCall& call) {
 }
 
 /// Along one dimension, outputs with the same remainder by the stride use the same taps: kernel positions first_tap + t
-/// * tap_step for t < taps. Output first_out + m * stride then reads, with tap t, input in_base + m - t * in_step.
+/// * tap_step for t < taps. Tap t of output first_out + m * stride reads input in_base + m - t * in_step.
 struct Phase {
   int64_t outputs = 0, first_out = 0;
   int64_t taps = 0, first_tap = 0, tap_step = 1;
@@ -35,7 +35,7 @@ Phase phase_of(const Window& w, int i, int64_t remainder) {
   const int64_t s = w.strides[i], d = w.dilations[i];
   p.first_out = remainder;
   p.outputs = remainder < w.out[i] ? (w.out[i] - remainder - 1) / s + 1 : 0;
-  const int64_t at = remainder + w.pads_begin[i];  // in the full result; at == input * s + tap * d
+  const int64_t at = remainder + w.pads_begin[i];  // position in the full result; at == input * s + tap * d
   int64_t gcd = s, other = d;
   while (other != 0) {
     const int64_t rest = gcd % other;
@@ -140,7 +140,7 @@ Reach reach_of(const Phase& p, int64_t m, int64_t in) {
   return {first, std::max(first, std::min(p.taps, at / p.in_step + 1))};
 }
 
-/// Like run_phase(), but skips taps outside of the input: 0 times an infinite weight would be NaN.
+/// Like run_phase(), but skips taps outside the input: 0 times an infinite weight would be NaN.
 void run_phase_inside(const OpCall& call, const Window& w, const Phases& ph, int64_t image, int64_t group,
                       const TensorView& out) {
   const TensorView& x = call.in("x");

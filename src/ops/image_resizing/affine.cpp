@@ -42,8 +42,8 @@ Result<std::vector<Type>> infer_affine(const OpCall& call) {
   return one(Type::tensor(dtype, {x[0], x[1], height, width}));
 }
 
-/// Converts between pixels and coordinates from -1 to 1. With align_corners these extremes are the centres of the
-/// outermost pixels, else their edges.
+/// Converts between pixels and coordinates from -1 to 1. With align_corners, -1 and 1 are the centers of the outermost
+/// pixels, otherwise their outer edges.
 double to_pixel(double v, int64_t n, bool align) {
   const auto size = static_cast<double>(n);
   return align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;

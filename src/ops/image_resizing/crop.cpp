@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-/// The numbers of elements to cut before and after. The parameter may have any rank with two elements.
+/// The numbers of elements to cut before and after. The parameter has two elements and any rank.
 Result<Ints> cuts(const OpCall& call, std::string_view param) {
   const TensorView* v = call.value(param);
   if (v == nullptr) return call.error(param, "two known integers", "a value that is not known before running");

@@ -9,7 +9,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Since iOS17 boxes are boxes [N, 4] and box_indices [N], before roi [N, 1, 4 or 5, 1, 1].
+/// iOS17 introduced boxes [N, 4] and box_indices [N]; earlier versions have roi [N, 1, 4 or 5, 1, 1].
 bool has_boxes(const OpCall& call) { return call.version().since >= Opset::ios17; }
 
 struct BoxMode {

@@ -66,7 +66,7 @@ Result<std::vector<Type>> infer_resample(const OpCall& call) {
   return one(Type::tensor(dtype, {known_of(x[0], at[0]), x[1], at[1], at[2]}));
 }
 
-/// The pixel position of a coordinate. Unless padding is constant it is reflected or clamped into the image.
+/// The pixel position of a coordinate. Unless padding is constant, the position is reflected or clamped into the image.
 double position(const Settings& s, double v, int64_t n) {
   const auto size = static_cast<double>(n);
   double p = v;

@@ -18,7 +18,7 @@ struct Label {
   bool in[3] = {};
 };
 
-/// The steps of a type. Those of a tensor too large to allocate may overflow, but are then not used.
+/// The steps of a type. The steps of a tensor that is too large to allocate may overflow, but are never used.
 int64_t wrapped_product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }

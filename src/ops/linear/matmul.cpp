@@ -45,7 +45,7 @@ Result<DType> result_dtype(const OpCall& call) {
     return call.error("y", cat("the element type of x (", x, "), because neither is constant"), to_string(y));
   }
   if (x_known && y_known) {
-    // While running, everything is known. The result keeps the type that the program was built with.
+    // At run time everything is known. The result keeps the type from when the program was built.
     if (call.op == nullptr || call.op->output_count() == 0) {
       return call.error("y", cat("the element type of x (", x, "), because both are constant"), to_string(y));
     }

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-/// The first selected element that was written; nullptr: there is none.
+/// The first selected element that was written; nullptr: none was.
 Result<const Tensor*> first_written(const OpCall& call, const List& list, const TensorView& indices) {
   for (int64_t i = 0; i < indices.count(); i++) {
     const size_t at = MOKA_TRY(index_in(call, load_i64(indices, i), list));

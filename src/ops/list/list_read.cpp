@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-/// An element that was written tells its shape, which the list's type may leave unknown.
+/// A written element determines the shape, which the list's type may leave unknown.
 Result<std::vector<Type>> infer(const OpCall& call) {
   const Type list = MOKA_TRY(list_type(call));
   if (const TensorView* ls = call.value("ls"); ls != nullptr && ls->data != nullptr && call.is_known("index")) {

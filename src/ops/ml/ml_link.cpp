@@ -13,7 +13,7 @@ double logistic(double v) {
 
 double normal_cdf(double v) { return 0.5 * std::erfc(-v / std::sqrt(2.0)); }
 
-/// Softmax of n values. With `reference`, a zero is put in front of them.
+/// Softmax of n values. `reference` adds a zero in front of them.
 void softmax(const double* x, int64_t n, bool reference, double* y) {
   double top = reference ? 0 : -INFINITY;
   for (int64_t i = 0; i < n; ++i) top = std::max(top, x[i]);

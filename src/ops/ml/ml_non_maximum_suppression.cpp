@@ -13,7 +13,7 @@ struct Settings {
   int64_t least, most;
 };
 
-/// The threshold, or its default if the value is NaN or not given.
+/// The threshold, or its default if the value is NaN or absent.
 double threshold(const OpCall& call, std::string_view param, std::string_view default_param) {
   double v = call.has(param) ? load_f64(*call.value(param), 0) : NAN;
   return v == v ? v : load_f64(*call.value(default_param), 0);

@@ -6,7 +6,7 @@
 namespace moka::ops {
 namespace {
 
-/// Calls `fn(index of the item, score)` for each known item of a dictionary or a sequence, whose items score 1.
+/// Calls `fn(index of the item, score)` for each known item of a dictionary or a sequence. Items of a sequence score 1.
 template <class Fn>
 void each_item(const TensorView& ids, const TensorView& v, bool is_dict, Fn fn) {
   if (!is_dict) {

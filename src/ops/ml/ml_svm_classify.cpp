@@ -32,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 double pair_probability(double decision, double a, double b) {
   double f = decision * a + b;
   double p = f >= 0 ? std::exp(-f) / (1 + std::exp(-f)) : 1 / (1 + std::exp(f));
-  return std::min(std::max(1e-7, p), 1 - 1e-7);  // also for NaN, because LIBSVM makes models with NaN decisions
+  return std::min(std::max(1e-7, p), 1 - 1e-7);  // also clamps NaN, because LIBSVM produces models with NaN decisions
 }
 
 /// Class probabilities from pairwise ones: the second method of Wu, Lin and Weng, "Probability Estimates for

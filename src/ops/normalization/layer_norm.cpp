@@ -10,7 +10,7 @@ namespace moka::ops {
 
 namespace {
 
-/// The normalized axes, by default all.
+/// The normalized axes; all by default.
 Result<Ints> normalized_axes(const OpCall& call, int rank) {
   if (call.has("axes")) return axes_of(call, "axes", rank);
   Ints all;

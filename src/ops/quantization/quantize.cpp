@@ -28,7 +28,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x.is_ranked() ? Type::tensor(t, x.shape()) : Type::unranked(t));
 }
 
-/// The quotient is rounded to the type of the input, then to an integer, halves to even.
+/// The quotient is rounded to the type of the input, then to an integer, ties to even.
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   constexpr int64_t kChunk = 1024;
   const TensorView& x = call.in("input");

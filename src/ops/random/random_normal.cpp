@@ -15,7 +15,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return drawn_type(call, MOKA_TRY(float_type_of(call, {"mean", "stddev"})));
 }
 
-/// Box-Muller: two uniform numbers make two normal ones.
+/// Box-Muller: two uniform numbers give two normal ones.
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   const double mean = MOKA_TRY(call.number("mean")), deviation = MOKA_TRY(call.number("stddev"));
   Draw draw = MOKA_TRY(Draw::start(call));

@@ -38,8 +38,8 @@ Status gru_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
   const TensorView* input_bias = has_reset_after(call) && call.has("input_bias") ? &call.in("input_bias") : nullptr;
   std::vector<double> work(static_cast<size_t>(7 * hidden));
-  double* const from_x = work.data();          // of the gates reset, new, update
-  double* const from_h = from_x + 3 * hidden;  // likewise
+  double* const from_x = work.data();          // for the gates reset, new, update
+  double* const from_h = from_x + 3 * hidden;  // for the same gates
   double* const kept = from_h + 3 * hidden;    // reset gate times state
   double* const reset = from_x;
   double* const fresh = from_x + hidden;

@@ -9,8 +9,8 @@ namespace moka::ops {
 
 namespace {
 
-/// Checks a state [batch, width]. It may have more rows, of which the first ones count: coremltools' converter of
-/// packed sequences takes a length for the batch.
+/// Checks a state [batch, width]. It may have more rows than the batch; the first ones are used. coremltools' converter
+/// of packed sequences confuses a length with the batch.
 Status check_state(const OpCall& call, std::string_view param, int64_t batch, int64_t width) {
   const Type& t = call.type(param);
   const bool spare = t.is_ranked() && t.rank() == 2 && batch >= 0 && t.shape()[0] > batch;
@@ -53,7 +53,7 @@ struct Pass {
   const TensorView* bias;      // or null
   const TensorView* peephole;  // of the gates input, forget, output; or null
   bool reverse;
-  int64_t column;  // where this direction's hidden units begin in states and outputs
+  int64_t column;  // first column of this direction's hidden units in states and outputs
 };
 
 const TensorView* optional_in(const OpCall& call, std::string_view p) { return call.has(p) ? &call.in(p) : nullptr; }

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Scalars are joined like vectors of one element.
+/// Scalars are joined as vectors of one element.
 Shape at_least_1d(const Shape& s) { return s.rank() == 0 ? Shape{1} : s; }
 
 Result<std::vector<Type>> infer(const OpCall& call) {

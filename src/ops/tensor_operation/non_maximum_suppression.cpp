@@ -10,8 +10,8 @@ namespace moka::ops {
 
 namespace {
 
-/// Since iOS17 boxes are along the last axis, score_threshold and the number of boxes are gone, and an overlap of
-/// exactly iou_threshold suppresses a box. coremltools' tests of the two versions differ in that.
+/// Since iOS17 boxes are along the last axis, score_threshold and the number of boxes no longer exist, and an overlap
+/// of exactly iou_threshold suppresses a box. coremltools' tests of the two versions show this difference.
 struct Form {
   bool boxes_last;
   bool too_much(float overlap, float threshold) const {

@@ -12,7 +12,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
     if (v == nullptr || v->count() != 1)
       return call.error("on_value", "known scalars for on_value and off_value", "something else");
   }
-  // A default takes the type of the value that was given.
+  // A default takes the type of the value that is given.
   const DType dtype = call.has("on_value") ? on->dtype : off->dtype;
   if (call.has("on_value") && call.has("off_value") && on->dtype != off->dtype) {
     return call.error("off_value", cat("element type ", on->dtype, " like on_value"), cat(off->dtype));

@@ -9,7 +9,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Rounds to the element type, in which the number of elements is computed.
+/// Rounds to the element type. The number of elements is computed in this type.
 double rounded(DType dtype, double v) {
   if (dtype == DType::fp16) return static_cast<double>(static_cast<float>(half(v)));
   if (dtype == DType::fp32) return static_cast<double>(static_cast<float>(v));

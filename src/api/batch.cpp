@@ -12,7 +12,8 @@ std::vector<Features> Model::predict_batch(std::span<const Features> inputs, con
   auto predict_item = [&](size_t i) { results[i] = impl_->predict(inputs[i], out[i], options, nullptr, nullptr); };
   const auto threads = static_cast<size_t>(std::max(1, impl_->model->plan_options().threads));
   size_t done = 0;
-  // Each thread takes whole items, since threads that share an item wait for each other. They share the last few items.
+  // Each thread takes whole items, since threads that share an item wait for each other. Only the last few items are
+  // shared.
   const size_t left = inputs.size() % threads;
   const size_t beside = left > threads / 2 ? inputs.size() : inputs.size() - left;
   if (threads > 1 && beside > 1 && options.state == nullptr) {
@@ -20,7 +21,7 @@ std::vector<Features> Model::predict_batch(std::span<const Features> inputs, con
     kernel::parallel_for(static_cast<int>(threads), static_cast<int64_t>(beside),
                          [&](int64_t i, int) { predict_item(static_cast<size_t>(i)); });
     for (; done < beside; done++)
-      // Several predictions at the same time need more memory than one.
+      // Several concurrent predictions need more memory than one.
       if (!results[done].ok() && results[done].error().code() == ErrorCode::out_of_budget) predict_item(done);
   }
   for (size_t i = 0; i < inputs.size(); i++) {

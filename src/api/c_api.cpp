@@ -12,7 +12,7 @@ using moka::cat;
 using moka::ErrorKind;
 using moka::Exception;
 
-/// A description in the form that C reads, made once.
+/// A feature description in C form, created once.
 struct FeatureInfo {
   std::string type_text;
   std::vector<moka_size_range> ranges;
@@ -21,10 +21,10 @@ struct FeatureInfo {
 
 struct moka_model {
   moka::Model model;
-  std::vector<FeatureInfo> features[3];  ///< by moka_role
+  std::vector<FeatureInfo> features[3];  ///< indexed by moka_role
 };
 
-/// Pointers handed to C for values that are not stored as arrays; made by the getters.
+/// Pointers for C to values that are not stored as arrays. The getters create them.
 struct View {
   std::vector<const char*> strings;
   std::vector<int64_t> ints;
@@ -54,7 +54,7 @@ moka_status failed(moka_status status, const char* message) noexcept {
   return status;
 }
 
-/// Runs `fn`; what it throws becomes a status and a message.
+/// Runs `fn` and converts an exception into a status and a message.
 template <class Fn>
 moka_status guarded(Fn&& fn) noexcept {
   try {
@@ -89,7 +89,7 @@ T& need(T* pointer, const char* argument) {
 
 std::string_view need_text(const char* text, const char* argument) { return &need(text, argument); }
 
-/// An enumerator from C, which may hold any number.
+/// Checks an enumerator from C, which may hold any number.
 template <class To>
 To enumerator(int value, int count, const char* what) {
   if (value < 0 || value >= count) wrong(cat(what, ": expected 0 to ", count - 1, ", got ", value));
@@ -178,7 +178,7 @@ std::vector<std::byte> copy_bytes(const void* data, size_t size, const char* wha
   return {bytes.begin(), bytes.end()};
 }
 
-/// The parts of a model in memory; `bytes` copies each or refers to it.
+/// Collects the parts of a model in memory. `bytes` copies each part or refers to it.
 template <class Asset, class Bytes>
 Asset asset_of(Bytes bytes, const void* specification, size_t size, const moka_blob* blobs, size_t blob_count) {
   Asset asset;
@@ -277,7 +277,7 @@ moka_status moka_model_feature(const moka_model* model, moka_role role, size_t i
     if (index >= list.size()) wrong(cat("feature: expected an index below ", list.size(), ", got ", index));
     moka_feature_info& out = need(info, "info");
     out = list[index].info;
-    // Set here because vectors of FeatureInfo move their strings.
+    // Set after the vector is complete, because growing a vector of FeatureInfo moves its strings.
     out.type_text = list[index].type_text.c_str();
     out.range_count = list[index].ranges.size();
     out.ranges = list[index].ranges.data();

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".packed", kCodeEnding = ".pipelines";
-constexpr uintmax_t kMostBytes = uintmax_t{8} << 30;  // of a folder
+constexpr uintmax_t kMostBytes = uintmax_t{8} << 30;  // limit per folder
 
 Result<std::string> folder_of(std::string cache) {
   auto variable = [](const char* name) -> std::string {
@@ -59,7 +59,7 @@ std::vector<File> files_in(const std::string& folder) {
   return out;
 }
 
-/// Removes what was not used for longest while all of it has too many bytes; `kept` stays.
+/// Removes the least recently used files while the total exceeds the limit. Never removes `kept`.
 void trim(const std::string& folder, const std::string& kept) {
   std::vector<File> files = files_in(folder);
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
@@ -121,7 +121,7 @@ void PackedWeights::save() const {
 void PackedWeights::tell() const {
   if (!cache) return;
   if (const std::string remark = cache->remark(); !remark.empty()) warn(remark);
-  // When the folder is full, the file whose last use is longest ago goes first.
+  // Updates the time of use, because a full folder drops the least recently used file first.
   if (cache->found_bytes() > 0) ::utimensat(AT_FDCWD, cache->path().c_str(), nullptr, 0);
 }
 

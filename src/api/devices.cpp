@@ -27,13 +27,13 @@ bool allows(ComputeUnits units, kernel::ComputeUnit unit) {
   return false;
 }
 
-/// Why `all` leaves out a device beside the CPU; empty: it does not.
+/// Why `all` skips a device other than the CPU; empty: it uses the device.
 std::string named_only(const kernel::Device& d) {
   const auto* hardware = dynamic_cast<const kernel::Hardware*>(&d);
   return hardware == nullptr ? "no hardware of its own" : hardware->named_only();
 }
 
-/// Whether the compute units ask the device without its being named. `all` asks hardware alone.
+/// Whether these compute units use the device when it is not named. `all` uses only hardware.
 bool asks_for(ComputeUnits units, const kernel::Device& d) {
   if (d.rank() < 0 || !allows(units, d.unit())) return false;
   return d.unit() == kernel::ComputeUnit::cpu || units != ComputeUnits::all || named_only(d).empty();
@@ -56,7 +56,7 @@ Error unknown(std::span<const kernel::Device* const> all, std::string_view name,
   return fail(ErrorCode::not_found, wanted_by, ": expected one of ", names, ", got '", name, "'");
 }
 
-/// Previews under a user's rules; they live as long as the process.
+/// The preview with a user's rules. It lives as long as the process.
 Result<const kernel::Device*> preview_under(const kernel::Preview& preview, std::span<const kernel::Device* const> all,
                                             const std::string& rules) {
   static auto& mutex = *new std::mutex;
@@ -72,7 +72,7 @@ Result<const kernel::Device*> preview_under(const kernel::Preview& preview, std:
   return device.get();
 }
 
-/// The user's rules for previews; empty: there are none.
+/// The user's rules for previews; empty: none.
 Result<std::string> rules_of(const ModelConfiguration& configuration, std::string& path) {
   path = configuration.neural_engine_rules;
   if (path.empty())
@@ -107,7 +107,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
   const std::string& name = configuration.device;
   const kernel::Device* named = name.empty() ? nullptr : find(all, name);
   if (!name.empty() && named == nullptr) return unknown(all, name, "device");
-  // What a named device refuses runs on the host's devices.
+  // The host's devices run operations that a named device refuses.
   const bool keeps_host = named != nullptr && is_beside_cpu(*named);
   Devices out;
   if (keeps_host) out.pins.add("*", named);

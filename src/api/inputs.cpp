@@ -24,7 +24,7 @@ Error mismatch(const FeatureDescription& f, std::string_view expected, std::stri
 
 std::string expected_text(const FeatureDescription& f) { return to_public(f).formatted_type(); }
 
-/// `shape` as [sequence, batch, channel, height, width]; nothing where `f` does not take it so.
+/// `shape` as [sequence, batch, channel, height, width]; nullopt when `f` does not accept it in this form.
 std::optional<ir::Shape> rank5_shape(const FeatureDescription& f, std::span<const int64_t> shape) {
   const size_t described = f.array.rank();
   ir::Shape s{1, 1};
@@ -82,7 +82,7 @@ Status check_image_size(const FeatureDescription& f, int64_t w, int64_t h) {
   return {};
 }
 
-/// The tensor type of an array of this shape: the declared one where only the rank differs.
+/// The tensor type of an array of this shape: the declared type when only the rank differs.
 Result<ir::Type> array_type(const FeatureDescription& f, const ir::Type& declared, std::span<const int64_t> shape) {
   if (!declared.is_tensor()) return mismatch(f, cat(declared), "a MultiArray");
   ir::Type t = declared;
@@ -105,7 +105,7 @@ bool is_number(const FeatureValue& v) {
   return std::holds_alternative<int64_t>(v) || std::holds_alternative<double>(v);
 }
 
-/// The type of an array for an input that takes rank 5, in the form that `declared` has.
+/// The type of an array for an input that accepts rank 5, in the form of `declared`.
 Result<ir::Type> rank5_type(const FeatureDescription& f, const ir::Type& declared, std::span<const int64_t> shape) {
   auto whole = rank5_shape(f, shape);
   if (!whole) return mismatch(f, rank5_text(f), cat("shape ", joined(shape)));
@@ -117,7 +117,7 @@ Result<ir::Type> rank5_type(const FeatureDescription& f, const ir::Type& declare
   return array_type(f, declared, declared.rank() == 5 ? whole->dims() : described);
 }
 
-/// Red, green, blue of pixel `p`.
+/// The red, green and blue values of pixel `p`.
 struct Rgb {
   float r, g, b;
 };
@@ -136,7 +136,7 @@ Rgb read_pixel(const uint8_t* p, PixelFormat format) {
   return {};
 }
 
-/// ITU-R BT.601 luma, as grayscale conversion of 8-bit pictures customarily does.
+/// ITU-R BT.601 luma, the customary grayscale conversion of 8-bit pictures.
 float luma(Rgb c) { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
 
 template <class Store>
@@ -193,8 +193,8 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
     case FeatureKind::dictionary: {
       const auto* d = std::get_if<Dictionary>(&value);
       bool empty = d != nullptr && d->strings.empty() && d->ints.empty();
-      // Converters describe dictionaries with integer keys as dictionaries with string keys, so a key stands for its
-      // decimal text.
+      // Converters describe dictionaries with integer keys as dictionaries with string keys, so a string key may be the
+      // decimal text of an integer.
       if (d == nullptr || (d->string_keys && !f.string_keys && !empty))
         return mismatch(f, expected_text(f), describe(value));
       return declared;
@@ -281,8 +281,7 @@ Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, ru
   }
   std::byte* to = MOKA_TRY(staging(s, index, type));
   ir::TensorView view{type.dtype(), type.shape(), to};
-  // The format has no defaults for scalars. Imputers take NaN for a missing number, and recommenders take a negative
-  // count.
+  // The format has no defaults for scalars. Imputers treat NaN as a missing number, and recommenders a negative count.
   double fill = f.kind == FeatureKind::float64 || f.threshold ? std::nan("")
                 : f.kind == FeatureKind::int64                ? -1
                                                               : f.array.default_value.value_or(0);

@@ -69,7 +69,7 @@ Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
 
 Status KernelCache::save() const {
   if (!choices || !choices->has_measured()) return {};
-  static std::mutex mutex;  // of the file's reading and replacing
+  static std::mutex mutex;  // guards reading and replacing the file
   std::lock_guard lock(mutex);
   const std::vector<plan::Measurement> made = choices->take_measured();
   return path.empty() ? Status() : runtime::update_kernel_cache(path, machine, made);

@@ -73,9 +73,9 @@ Status store_array(const FeatureDescription& f, const ir::TensorView& view, Feat
   return {};
 }
 
-/// Planes of float32 into pixels of bytes. `swap`: the first plane is the last colour of a pixel.
+/// Converts planes of float32 into bytes of pixels. `swap`: the first plane is the last color of a pixel.
 void store_pixels(const float* planes, const Image& image, int channels, bool swap) {
-  constexpr int64_t kPixels = 256;  // at a time
+  constexpr int64_t kPixels = 256;  // converted at a time
   uint8_t c[3][kPixels];
   const int64_t w = image.width, count = w * image.height;
   const size_t step = bytes_per_pixel(image.format);

@@ -34,7 +34,7 @@ namespace api {
 
 namespace {
 
-/// Whether `text` is `pattern`, in which each "*" stands for any text.
+/// Whether `text` matches `pattern`, in which each "*" stands for any text.
 bool fits(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
   while (t < text.size()) {

@@ -12,7 +12,7 @@ int64_t below(ir::RandomSource& source, int64_t n) {
   return static_cast<int64_t>(source.next() % static_cast<uint64_t>(n));
 }
 
-/// One of the values that the model distinguishes; `otherwise` where it tells none.
+/// One of the values that the model distinguishes; `otherwise` when it lists none.
 std::string category(const FeatureDescription& f, ir::RandomSource& source, const std::string& otherwise) {
   if (f.categories.empty()) return otherwise;
   return f.categories[static_cast<size_t>(below(source, static_cast<int64_t>(f.categories.size())))];
@@ -111,7 +111,7 @@ Features Model::random_inputs(uint64_t seed) const {
     return !s.ok() && (s.error().code() == ErrorCode::invalid_argument || s.error().code() == ErrorCode::data);
   };
   if (!other_sizes_may_do(impl_->plans(first))) return first;
-  // Tries all variable sizes together, the small ones first.
+  // Tries all variable sizes together, small ones first.
   constexpr int64_t kLongest = 512;
   for (int64_t size = 1; size <= kLongest; ++size) {
     FunctionDescription function = impl_->function;

@@ -13,7 +13,7 @@ namespace api {
 
 namespace {
 
-/// The file that ModelConfiguration::rates stands for; empty: none.
+/// The file that ModelConfiguration::rates names; empty: none.
 Result<std::string> rates_file(std::string file) {
   if (file.empty())
     if (const char* variable = std::getenv("MOKA_RATES"); variable != nullptr) file = variable;
@@ -21,7 +21,7 @@ Result<std::string> rates_file(std::string file) {
   return file.empty() || file == "default" ? runtime::default_rates() : file;
 }
 
-/// The rates of one machine under one number of threads, and their file.
+/// The rates of one machine for a number of threads, and their file.
 class RatesFile {
  public:
   RatesFile(std::string path, std::span<const kernel::Device* const> devices, int threads) : path_(std::move(path)) {
@@ -47,7 +47,7 @@ class RatesFile {
     known_.push_back({std::string(d.name()), d.identity(), rates});
     return {};
   }
-  /// The numbers are rounded in the file: a later load must not plan by others.
+  /// The file holds rounded numbers. Rounding here makes this load plan with the same numbers as later loads.
   Status save() {
     auto before = runtime::read_cache_file(path_);
     const std::string text = runtime::merged_rates(before.ok() ? *before : std::string(), machine_, known_);

@@ -8,7 +8,7 @@ namespace moka::api {
 
 namespace {
 
-/// The value that a place of a plan holds, though it be a copy.
+/// Finds the value that a place of a plan holds, even if the place is a copy.
 class Values {
  public:
   explicit Values(const plan::Plan& plan) : plan_(plan), from_(plan.places.size(), -1) {
@@ -23,10 +23,10 @@ class Values {
 
  private:
   const plan::Plan& plan_;
-  std::vector<int> from_;  ///< by place: the one that it was copied from
+  std::vector<int> from_;  ///< by place: the place that it was copied from
 };
 
-/// Operations that are not where they are pinned.
+/// Operations that do not run where they are pinned.
 class RefusedPins {
  public:
   void add(const kernel::Device& device, const plan::Step& s) {
@@ -125,7 +125,7 @@ class Reporter {
     decided_ = true;
   }
 
-  /// By the rates that were used, where devices were compared.
+  /// By the rates in use, when several devices were compared.
   static double seconds_of(const plan::Step& s) {
     if (s.bids)
       for (const plan::Bid& b : *s.bids)

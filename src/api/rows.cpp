@@ -5,17 +5,17 @@
 #include "kernel/parallel.h"
 #include "kernel/thread_pool.h"
 
-/// Predictions for tables. A classic model is imported once more with an axis of rows in front of its inputs
-/// (ImportOptions::rows), planned for tiles of rows, and the tiles are divided among the threads. Any other model
-/// predicts row by row.
+/// Predictions for tables. A classic model is imported again with an axis of rows in front of its inputs
+/// (ImportOptions::rows) and planned for tiles of rows, which are divided among the threads. Other models predict row
+/// by row.
 namespace moka {
 
 namespace {
 
 using import::FeatureDescription;
 
-/// Rows of one prediction: enough that the cost of starting it does not count, few enough that what is between two
-/// kernels stays in a core's cache and that all threads have work.
+/// Rows per prediction: enough to make the startup cost negligible, but few enough that intermediate values stay in a
+/// core's cache and that all threads have work.
 int64_t tile_of(int64_t rows, int threads) {
   return std::min(rows, std::clamp<int64_t>(rows / (int64_t{4} * threads), 128, 1024));
 }
@@ -27,7 +27,7 @@ int64_t rows_of(const FeatureValue& column) {
   return -1;
 }
 
-/// The number of rows, which all columns have in common.
+/// The number of rows, which must be the same in all columns.
 Result<int64_t> count_rows(const Features& columns) {
   int64_t rows = -1;
   for (const auto& [name, column] : columns) {
@@ -45,7 +45,7 @@ Result<int64_t> count_rows(const Features& columns) {
   return rows;
 }
 
-/// `count` rows from `first` of an array; shares its elements.
+/// `count` rows of an array, from row `first` on. Shares its elements.
 MultiArray part_of(const MultiArray& a, int64_t first, int64_t count) {
   std::vector<int64_t> shape = a.shape();
   shape[0] = count;
@@ -54,7 +54,7 @@ MultiArray part_of(const MultiArray& a, int64_t first, int64_t count) {
                     a.strides());
 }
 
-/// Row `r` of a column, as predict takes it.
+/// Row `r` of a column in the form that predict takes.
 FeatureValue value_at(const FeatureDescription& f, const FeatureValue& column, int64_t r) {
   const auto at = static_cast<size_t>(r);
   if (const auto* s = std::get_if<StringSequence>(&column)) return (*s)[at];
@@ -79,7 +79,7 @@ Features row_of(const import::FunctionDescription& f, const Features& columns, i
   return row;
 }
 
-/// The names of a classifier's columns of probabilities.
+/// The names of the columns of a classifier's probabilities.
 std::vector<FeatureValue> labels_of(const import::ModelDescription& d) {
   std::vector<FeatureValue> out;
   if (d.class_labels.empty()) return out;
@@ -169,7 +169,7 @@ class Column {
   FeatureValue column_;
 };
 
-/// A column as the planned input, for the rows from `first`: in place, or converted into the session's memory.
+/// Binds the rows of a column from `first` on to the planned input: in place, or converted into the session's memory.
 Result<void*> bind(const FeatureDescription& f, const ir::Type& type, const FeatureValue& column, int64_t first,
                    runtime::Model::Session& s, size_t index) {
   const int64_t count = type.shape()[0];
@@ -214,7 +214,7 @@ Result<ir::Type> tile_type(const FeatureDescription& f, const ir::Type& declared
   return ir::Type::tensor(declared.dtype(), s);
 }
 
-/// Memory for an output of the whole table, of a tile's type.
+/// Memory for an output of the whole table. `tile` is the type of one tile.
 Result<FeatureValue> new_column(const ir::Type& tile, int64_t rows) {
   if (tile.dtype() == ir::DType::string) return FeatureValue(StringSequence(static_cast<size_t>(rows)));
   ir::Shape s = tile.shape();
@@ -259,7 +259,7 @@ class Tiles {
   int64_t count() const { return (rows_ + tile_ - 1) / tile_; }
   int64_t first_row(int64_t tile) const { return tile * tile_; }
 
-  /// The last tile reaches back to have as many rows as the others; `first` is its first row that is new.
+  /// The last tile begins earlier so that it has as many rows as the others; `first` is its first new row.
   Status run(int64_t i, std::vector<FeatureValue>& outputs) const {
     const int64_t first = first_row(i), from = std::min(first, rows_ - tile_);
     auto session = MOKA_TRY(model_.acquire(types_));
@@ -301,7 +301,7 @@ class Tiles {
  private:
   struct Input {
     const FeatureDescription* feature;
-    const FeatureValue* column;  ///< nullptr: the default
+    const FeatureValue* column;  ///< nullptr: use the default
   };
   const runtime::Model& model_;
   const Features& columns_;
@@ -315,7 +315,7 @@ class Tiles {
 Result<std::shared_ptr<const runtime::Model>> Model::Impl::rows_model() const {
   return variants.get({false, false, true, {}}, [&]() -> api::Variants::Made {
     runtime::CompileOptions options = compile_options;
-    options.plan.threads = 1;  // tiles are divided among the threads
+    options.plan.threads = 1;  // the threads divide the tiles
     import::ImportedModel again = MOKA_TRY(source->import({compile_options.plan.budget, false, false, true}));
     return std::shared_ptr<const runtime::Model>(MOKA_TRY(runtime::Model::compile(std::move(again), options)));
   });
@@ -348,7 +348,7 @@ Features Model::predict_rows(const Features& columns) const {
         for (size_t i = 0; i < outputs.size(); i++) out[f.outputs[i].name] = std::move(outputs[i]);
         return out;
       }
-      // One of the tile's rows is to blame: predicting them one by one tells which.
+      // A row of the tile failed. Predicting the rows one by one finds it.
       const int64_t tile = failed - results.begin();
       for (int64_t r = tiles.first_row(tile); r < std::min(rows, tiles.first_row(tile + 1)); r++) {
         Features ignored;

@@ -8,7 +8,7 @@ std::string class_name(std::string_view model_name) {
   std::string out;
   for (char c : model_name) {
     const auto u = static_cast<unsigned char>(c);
-    // Bytes of letters beyond ASCII stay: Swift and Objective-C take them.
+    // Keeps the bytes of letters beyond ASCII, which Swift and Objective-C accept.
     out += u >= 0x80 || std::isalnum(u) ? c : '_';
   }
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(out.begin(), '_');

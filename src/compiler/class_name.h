@@ -5,8 +5,8 @@
 
 namespace moka::compiler {
 
-/// The class that is generated for a model file of this name (without folders and extension). Every character but
-/// letters, digits and underscores becomes an underscore, and a leading digit gets one in front.
+/// The name of the class generated for a model file of this name (without folders and extension). Every character other
+/// than letters, digits and underscores becomes an underscore, and a leading digit gets an underscore in front.
 std::string class_name(std::string_view model_name);
 
 /// "silero-vad" for "a/silero-vad.mlpackage/".

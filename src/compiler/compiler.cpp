@@ -25,12 +25,12 @@ using import::ModelDescription;
 
 constexpr int max_pipeline_depth = 16;
 
-/// A model while it is compiled: the whole one, or one of a pipeline's.
+/// A model during compilation: the whole model, or one model of a pipeline.
 struct Part {
   const proto::Model& model;
   const format::ModelFile& file;
   Bytes specification;             ///< the model's own bytes
-  ir::Program* program = nullptr;  ///< of an ML program, where it is imported already
+  ir::Program* program = nullptr;  ///< set for an ML program that is already imported
   bool espresso = true;            ///< whether neural networks are written as model.espresso.*
 };
 
@@ -41,7 +41,7 @@ struct Compiled {
   Analytics analytics;
 };
 
-/// Names of the weight files that a program's constants come from.
+/// Collects the names of the weight files that a program's constants come from.
 void find_weight_files(const ir::Constant* c, std::set<std::string>& paths) {
   if (c == nullptr) return;
   if (!c->blob_path.empty()) paths.insert(c->blob_path);
@@ -69,7 +69,7 @@ void add_program_facts(const ir::Program& program, const import::ModelDescriptio
   }
 }
 
-/// The triple that Apple's compilers write.
+/// Sets the version triple that Apple's compilers write.
 void set_version(CoreMLData& data) {
   const auto major = [&]() -> uint64_t {
     if (data.is_program()) return data.spec_version >= 9 ? data.spec_version : 5;
@@ -132,7 +132,7 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
   return {};
 }
 
-/// Inputs are optional where the file says so. An import makes thresholds of detectors optional besides.
+/// Inputs are optional as in the file. Importing also makes the thresholds of detectors optional.
 ModelDescription as_described(const format::ModelFile& file, ModelDescription d) {
   for (const auto& input : file.spec().description().input())
     for (import::FeatureDescription& f : d.functions[0].inputs)
@@ -140,8 +140,8 @@ ModelDescription as_described(const format::ModelFile& file, ModelDescription d)
   return d;
 }
 
-/// The files of a compiled neural network; false where a layer has no known compiled form, which leaves `out` as it
-/// was.
+/// Writes the files of a compiled neural network. Returns false and leaves `out` unchanged when a layer has no known
+/// compiled form.
 Result<bool> compile_network(const Part& part, Compiled& out) {
   auto written = espresso::write(part.model, part.file);
   if (!written.ok() && written.error().code() == ErrorCode::unsupported) return false;
@@ -190,7 +190,7 @@ nlohmann::json parse(const Bytes& bytes) {
   return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-/// Without importing the model, which also models have that only Apple's systems run.
+/// The metadata without importing the model, which works even for models that only Apple's systems run.
 Result<nlohmann::json> described_metadata(const format::ModelFile& file, const std::string& name) {
   const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
   ModelFacts facts;
@@ -211,7 +211,7 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
 Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
   if (file.compiled() != nullptr)
     return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
-  // What cannot be imported cannot be loaded once it is compiled.
+  // A model that cannot be imported could not be loaded after compilation either.
   import::ImportedModel imported = MOKA_TRY(import::import_model(file, {}));
   const bool program = file.spec().has_mlprogram();
   Compiled out =

@@ -8,21 +8,21 @@
 #include "format/model_file.h"
 #include "import/description.h"
 
-/// Specifications to compiled models, as files; docs/compiled-models.md describes them.
+/// Compiles specifications into the files of compiled models, described in docs/compiled-models.md.
 namespace moka::compiler {
 
-/// By name relative to the folder.
+/// By name, relative to the folder.
 using Files = std::map<std::string, Bytes>;
 
-/// The files of `file` compiled. `name`: of the model, for the class that is generated from it.
-/// Errors: those of importing the model; invalid_argument where it is compiled already.
-/// `espresso`: neural networks whose layers all have a known compiled form are written in it.
+/// Compiles `file`. `name`: the model's name, which determines the generated class. `espresso`: write neural networks
+/// in espresso form if all layers have a known compiled form. Errors: those of importing the model; invalid_argument
+/// when it is already compiled.
 Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso = true);
 
-/// What metadata.json of the model says: the file's own where it is a compiled model with one, else made.
+/// The content of the model's metadata.json: the file's own if the compiled model has one, otherwise generated.
 Result<nlohmann::json> metadata_of(const format::ModelFile& file, const std::string& name);
 
-/// The description for generated code: inputs are optional where the file says so.
+/// The description for generated code. Inputs are optional as in the file.
 Result<import::ModelDescription> interface_of(const format::ModelFile& file);
 
 }  // namespace moka::compiler

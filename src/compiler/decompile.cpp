@@ -18,7 +18,7 @@ std::string field(uint32_t number, const std::string& bytes) {
   return out;
 }
 
-/// What every kind of model has: the version and the description.
+/// The version and the description, which every kind of model has.
 proto::Model head_of(const format::ModelFile& file) {
   proto::Model head;
   head.set_specificationversion(file.spec().specificationversion());
@@ -30,7 +30,7 @@ class Decompiler {
  public:
   Decompiled out;
 
-  /// `prefix`: of weight files whose names other models of the pipeline have.
+  /// `prefix`: added to weight files whose names are used by other models of the pipeline.
   Result<std::string> specification(const format::ModelFile& file, const std::string& prefix) {
     if (!file.mil_text().empty()) return program(file, prefix);
     if (file.children().empty()) return file.complete_specification(format::serialize(file.spec()));
@@ -61,7 +61,7 @@ class Decompiler {
     return format::serialize(model);
   }
 
-  std::set<std::string> taken_;  ///< paths of weight files
+  std::set<std::string> taken_;  ///< paths of weight files in use
 };
 
 }  // namespace

@@ -8,16 +8,16 @@
 
 namespace moka::compiler {
 
-/// What a compiled model was made from, as far as it says so itself.
+/// The source of a compiled model, as far as the model contains it.
 struct Decompiled {
   std::string specification;             ///< a serialized Model
-  std::map<std::string, Bytes> weights;  ///< files that it refers to, by path beside it: "weights/weight.bin"
-  bool has_program = false;              ///< it is valid in an .mlpackage only
+  std::map<std::string, Bytes> weights;  ///< weight files by path relative to the specification: "weights/weight.bin"
+  bool has_program = false;              ///< valid only in an .mlpackage
 };
 
-/// Embedded specifications come as they are, neural networks with the layers that their files say, ML programs with the
-/// operations of model.mil, pipelines with their models. Weight files of the same name in several models of a pipeline
-/// get names of their own: "weights/1-weight.bin". Errors: those of importing an ML program.
+/// Restores embedded specifications unchanged, neural networks with the layers in their files, ML programs with the
+/// operations of model.mil, and pipelines with their models. When models of a pipeline have weight files of the same
+/// name, these are renamed: "weights/1-weight.bin". Errors: those of importing an ML program.
 Result<Decompiled> decompile(const format::ModelFile& file);
 
 }  // namespace moka::compiler

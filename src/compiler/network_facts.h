@@ -5,7 +5,7 @@
 
 namespace moka::compiler {
 
-/// Counts of layers by the specification's names, and the element types of the weights; nothing for other models.
+/// Adds layer counts by the specification's names, and the element types of weights. Adds nothing for other models.
 void add_network_facts(const proto::Model& model, const format::ModelFile& file, ModelFacts& facts);
 
 }  // namespace moka::compiler

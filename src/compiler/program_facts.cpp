@@ -8,7 +8,7 @@
 
 namespace moka::compiler {
 
-/// Name of the folder in src/ops that defines the operation; generated.
+/// Name of the folder in src/ops that defines the operation; the build generates this function.
 std::string_view operation_family(std::string_view operation);
 
 namespace {
@@ -18,14 +18,14 @@ using Names = std::span<const std::string_view>;
 
 bool contains(Names names, std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
-/// Apple's framework defines whole families of operations anew where coremltools does not. docs/compiled-models.md says
-/// which operations are seen; others go by their family, the folder in src/ops.
+/// Apple's framework redefines whole families of operations that coremltools does not. docs/compiled-models.md lists
+/// the operations seen in files. Other operations follow their family, the folder in src/ops.
 constexpr std::string_view families_of_16[] = {"activation",    "conv", "elementwise", "linear",
                                                "normalization", "pool", "recurrent",   "reduction"};
 constexpr std::string_view families_of_17[] = {"conv", "elementwise", "linear", "normalization", "reduction"};
 constexpr std::string_view families_of_18[] = {"activation"};
 constexpr std::string_view also_of_17[] = {"concat", "transpose"};
-/// Those that keep iOS 15's definition, although coremltools or their family have later ones.
+/// Operations that keep iOS 15's definition although coremltools or their family have later ones.
 constexpr std::string_view of_15[] = {"pad", "select", "split", "stack", "tile"};
 
 Opset defined_in(const ir::Op& op, Opset opset) {

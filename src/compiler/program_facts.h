@@ -6,18 +6,18 @@
 
 #include "ir/program.h"
 
-/// What metadata.json says about programs.
+/// The part of metadata.json about programs.
 namespace moka::compiler {
 
 struct ProgramFacts {
-  std::map<std::string, int64_t> histogram;  ///< "Ios16.conv" or, where iOS 15's definition holds, "Conv"
+  std::map<std::string, int64_t> histogram;  ///< "Ios16.conv", or "Conv" when iOS 15's definition applies
   std::set<std::string> compute, storage;    ///< names of element types: "Float16", "Palettized (4 bits)"
   void add(const ProgramFacts& other);
 };
 
 ProgramFacts facts_of(const ir::Function& function);
 
-/// "Float16", "Mixed (Float16, Int32)"; empty for none.
+/// "Float16", "Mixed (Float16, Int32)"; empty for no types.
 std::string precision(const std::set<std::string>& types);
 /// "Float16", "Int8", "UInt8"; empty for strings.
 std::string type_name(ir::DType type);

@@ -12,7 +12,7 @@ namespace mil = proto::MILSpec;
 
 namespace {
 
-/// The specification's name of an operation set: "CoreML7".
+/// The specification's name of an opset: "CoreML7".
 std::string opset_name(ir::Opset opset) {
   constexpr int kNewest = 9;
   for (int n = 1; n <= kNewest; n++)
@@ -54,7 +54,7 @@ void write_type(const Type& type, mil::ValueType& to) {
   for (int64_t size : type.shape().dims()) write_size(size, *tensor.add_dimensions());
 }
 
-/// Element types without a field of their own are stored as raw bytes.
+/// Stores element types that have no field of their own as raw bytes.
 void write_tensor(const ir::Tensor& tensor, mil::TensorValue& to) {
   const ir::TensorView t = tensor.view();
   const int64_t count = t.count();
@@ -162,7 +162,7 @@ class Writer {
   }
 
   void write_block(const ir::Block& block, mil::Block& to) {
-    // A function's body declares no inputs: the function does.
+    // The function declares the inputs, not its body.
     if (block.parent_op() != nullptr)
       for (const auto& v : block.inputs()) write_named(*v, *to.add_inputs());
     for (const auto& op : block.ops()) write_op(*op, *to.add_operations());

@@ -11,12 +11,12 @@ class Program;
 
 namespace moka::compiler {
 
-/// The path that the message says for weights of the file at `path`.
+/// Returns the path that the message uses for the weights file at `path`.
 using BlobName = std::function<std::string(const std::string& path)>;
 
-/// The program as the message that specifications hold. Constants that came from a weights file refer to it by name
-/// and offset, all others are in the message. What only compiled text says (FlexibleShapeInformation) is left out.
-/// Precondition: the program comes from a model; passes have not changed it.
+/// Converts the program to a message of the specification. Constants from a weights file refer to it by name and
+/// offset; all others are stored in the message. Omits information that only compiled text has
+/// (FlexibleShapeInformation). Precondition: the program comes from a model and passes have not changed it.
 void write_message(const ir::Program& program, proto::MILSpec::Program& message, const BlobName& blob_name);
 
 }  // namespace moka::compiler

@@ -16,7 +16,7 @@ const Type sizes = Type::tensor(DType::int32, ir::Shape{ir::kAnyDim});
 
 Constant dict(const Type& value, std::vector<Constant> parts) { return {Type::dict(text, value), std::move(parts)}; }
 
-/// ("DefaultShapes", {...}) or ("RangeDims", {...})
+/// Builds ("DefaultShapes", {...}) or ("RangeDims", {...}).
 Constant entry(const char* name, Constant values) {
   Type type = Type::tuple({text, values.type});
   std::vector<Constant> parts;

@@ -5,8 +5,8 @@
 
 namespace moka::compiler {
 
-/// Gives a program what its compiled text says beside the program: the dialect, who built it, and for each function
-/// with flexible inputs their default sizes and ranges (attribute FlexibleShapeInformation).
+/// Adds to a program what its compiled text contains besides the operations: the dialect, the compiler's name, and for
+/// each function with flexible inputs their default sizes and ranges (attribute FlexibleShapeInformation).
 void prepare_text(ir::Program& program, const import::ModelDescription& description);
 
 }  // namespace moka::compiler

@@ -45,7 +45,7 @@ constexpr Magic kMagics[] = {
     {0, "bplist00"sv, "a binary property list"},
 };
 
-/// The kind of an archive, by the name of its first file.
+/// The kind of an archive, judged by the name of its first file.
 std::string kind_of_zip(std::string_view bytes) {
   constexpr size_t kHeader = 30;
   std::string_view name;
@@ -77,13 +77,13 @@ std::string kind_of_text(std::string_view text) {
   std::string_view line = start.substr(0, std::min(start.find_first_of("\r\n"), start.size()));
   bool cut = line.size() > kShown;
   if (cut) line = line.substr(0, kShown);
-  // Cuts no character in the middle.
+  // Does not cut a character in half.
   while (cut && !line.empty() && (static_cast<uint8_t>(line.back()) & 0xc0) == 0x80) line.remove_suffix(1);
   if (cut && !line.empty() && static_cast<uint8_t>(line.back()) >= 0xc0) line.remove_suffix(1);
   return cat("text ('", line, cut ? "...')" : "')");
 }
 
-/// Recognises ONNX and TensorFlow by the numbers of their fields.
+/// Recognizes ONNX and TensorFlow by their field numbers.
 std::string kind_of_protobuf(const Bytes& bytes) {
   bool graph = false, opset = false, nodes = false, foreign = false;
   try {

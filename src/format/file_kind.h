@@ -8,12 +8,12 @@
 
 namespace moka::format {
 
-/// The kind of file that bytes look like, in words that end a sentence: "a PNG picture", "a Git LFS pointer, not the
-/// file itself (git lfs pull fetches it)". Empty when nothing is recognised. Call it only for bytes that could not be
-/// read as a part of a Core ML model: a good file may look like another kind, since ONNX and others are protobuf too.
+/// The apparent kind of a file, as words that end a sentence: "a PNG picture", "a Git LFS pointer, not the file itself
+/// (git lfs pull fetches it)". Empty when the kind is not recognized. Call it only for bytes that are not a valid part
+/// of a Core ML model: a valid file may resemble another kind, since ONNX and others are protobuf too.
 std::string foreign_kind(const Bytes& bytes);
 
-/// `error`, or, if it says that the bytes are malformed and their kind is recognised, an error that names the kind.
+/// Returns an error that names the kind of file if `error` is malformed and the kind is recognized; otherwise `error`.
 /// `expected` begins with an article: "a Core ML specification".
 Error foreign_or(Error error, const Bytes& bytes, std::string_view expected);
 

@@ -30,7 +30,7 @@ WeightKind weight_kind(Payload::Kind kind) {
   return WeightKind::none;
 }
 
-/// Memory of a decoded message, which `owner` keeps.
+/// The memory of a decoded message, kept alive by `owner`.
 Bytes inline_bytes(const void* data, size_t size, const std::shared_ptr<MessageHolder>& owner) {
   return {{static_cast<const std::byte*>(data), size}, owner};
 }
@@ -171,7 +171,7 @@ Result<std::string> check_version(int version, const Bytes& message, std::string
 
 namespace {
 
-/// The newest version among the model and the models inside it.
+/// The newest specification version in the model and the models inside it.
 int newest_version(const proto::Model& model, int depth = 0) {
   int version = model.specificationversion();
   const proto::Pipeline* pipeline = pipeline_of(model);
@@ -180,7 +180,7 @@ int newest_version(const proto::Model& model, int depth = 0) {
   return version;
 }
 
-/// Whether a model of no known type is a specification at all.
+/// Whether a model of unknown type looks like a specification at all.
 bool says_something(const proto::Model& model) { return model.specificationversion() > 0 && model.has_description(); }
 
 }  // namespace

@@ -24,33 +24,33 @@ class TensorValue;
 }
 }  // namespace moka::proto
 
-/// Bytes to ModelFile: .mlmodel, .mlpackage and .mlmodelc. Messages are declared in "format/proto/<name>.pb.h"
-/// (target moka_proto) and carry Core ML's names and numbers.
+/// Decodes .mlmodel, .mlpackage and .mlmodelc into a ModelFile. "format/proto/<name>.pb.h" (target moka_proto) declares
+/// the messages, with Core ML's names and numbers.
 namespace moka::format {
 
-/// The pipeline in a model of any of the three pipeline types; nullptr: the model has another type.
+/// The pipeline in a model of any of the three pipeline types; nullptr for other models.
 const proto::Pipeline* pipeline_of(const proto::Model& model);
 
 enum class Container { mlmodel, mlpackage, mlmodelc };
 std::string_view to_string(Container container);
 
 struct OpenOptions {
-  /// Charged for what decoding allocates; files in memory maps are not charged. Null: no limit.
+  /// Charged for memory that decoding allocates, but not for mapped files. Null: no limit.
   std::shared_ptr<MemoryBudget> budget;
-  /// Also opens what Moka cannot import: models of an unknown kind, compiled neural networks.
+  /// Also opens models that Moka cannot import: models of an unknown kind and compiled neural networks.
   bool any_kind = false;
 };
 
-/// Numbers of a neural network's weight. `bytes` is little-endian and may be unaligned.
+/// The numbers of a neural network's weight. `bytes` is little-endian and may be unaligned.
 struct WeightData {
   enum class Kind { none, float32, float16, raw, int8_raw };
   Kind kind = Kind::none;
   Bytes bytes;
 };
 
-/// Elements of an immediate tensor of an ML program. `bytes` is little-endian and may be unaligned:
-/// float, int32_t, bool (one byte each), int64_t, double, or for `raw` the packed elements of the value's type.
-/// Strings stay in the message.
+/// The elements of an immediate tensor of an ML program. `bytes` is little-endian and may be unaligned. It holds float,
+/// int32_t, bool (one byte each), int64_t or double, or for `raw` the packed elements of the value's type. Strings stay
+/// in the message.
 struct TensorData {
   enum class Kind { none, floats, ints, bools, strings, long_ints, doubles, raw };
   Kind kind = Kind::none;
@@ -64,50 +64,50 @@ struct PackageItem {
   std::string path;  ///< relative to the package's Data folder, as written
 };
 
-/// What only compiled models have.
+/// Information that only compiled models have.
 struct CompiledInfo {
   uint32_t type = 0;  ///< field number in Model.Type
   uint64_t version[3] = {};
   std::string target;
-  Bytes metadata_json;  ///< empty where the file is absent
+  Bytes metadata_json;  ///< empty when the file is absent
 };
 
-/// A model on disk or in memory, decoded; immutable, cheap to copy, safe to share between threads.
+/// A decoded model on disk or in memory. Immutable, cheap to copy, safe to share between threads.
 class ModelFile {
  public:
   /// A model and the file that resolves its weights.
   struct Stage;
 
   Container container() const;
-  /// As opened, without trailing '/'; empty for a model from memory.
+  /// The path as given, without trailing '/'; empty for a model from memory.
   const std::string& path() const;
-  /// The specification. Payloads above 4 KiB stay in the file: use weight_data and tensor_data.
-  /// A compiled ML program has no mlProgram member here, its program is mil_text().
-  /// A compiled pipeline has its pipeline member without models, they are children().
+  /// The specification. Payloads above 4 KiB stay in the file; weight_data and tensor_data read them. A compiled ML
+  /// program has no mlProgram member; mil_text() is its program. A compiled pipeline has a pipeline member without
+  /// models; children() are its models.
   const proto::Model& spec() const;
   /// The bytes of the specification file (coremldata.bin for a compiled model).
   const Bytes& raw() const;
-  /// The program of a compiled ML program as MIL text; empty otherwise.
+  /// The program of a compiled ML program as MIL text; empty for other models.
   const Bytes& mil_text() const;
   const WeightStore& weights() const;
-  /// Stages of a compiled pipeline in order; empty otherwise.
+  /// The stages of a compiled pipeline, in order; empty for other models.
   std::span<const ModelFile> children() const;
   std::span<const PackageItem> package_items() const;
-  /// What a user should know about the file; usually empty.
+  /// A note about the file for the user; usually empty.
   const std::string& remark() const;
   /// Null unless compiled.
   const CompiledInfo* compiled() const;
 
-  /// The models of a pipeline, pipelineClassifier or pipelineRegressor (`model` is spec() or a model inside it),
-  /// whichever container holds them; empty for other models.
+  /// The models of a pipeline, pipelineClassifier or pipelineRegressor, in either container. `model` is spec() or a
+  /// model inside it. Empty for other models.
   std::vector<Stage> stages(const proto::Model& model) const;
 
-  /// The numbers of a weight of this file's spec(), whether they stayed in the file or not. The returned value keeps
+  /// The numbers of a weight in this file's spec(), including those that stayed in the file. The returned value keeps
   /// them alive. Errors: malformed (more than one of the payload fields is set).
   Result<WeightData> weight_data(const proto::WeightParams& weight) const;
   Result<TensorData> tensor_data(const proto::MILSpec::TensorValue& tensor) const;
 
-  /// A serialized message of this file's spec() with the weights that stayed in the file.
+  /// A serialized message of this file's spec(), completed with the weights that stayed in the file.
   Result<std::string> complete_specification(std::string_view serialized) const;
 
   struct Rep;

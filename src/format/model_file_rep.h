@@ -27,11 +27,12 @@ Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& optio
 Result<ModelFile> open_mlpackage(const std::string& path, const OpenOptions& options);
 Result<ModelFile> open_mlmodelc(const std::string& path, const OpenOptions& options);
 
-/// Decodes the bytes of a specification file into `rep` and checks that they hold a model of a known type and nothing
-/// that only a newer specification has.
+/// Decodes a specification file into `rep`. Checks that it holds a model of a known type and uses nothing that only a
+/// newer specification has.
 Status decode_file(const Bytes& bytes, const OpenOptions& options, ModelFile::Rep& rep);
-/// Error unsupported where `message`, of that type, is of a newer version than is known and has what that one has not;
-/// else what to remark on the version, empty where it is known.
+/// Checks the version of `message`, which has the given type. Error unsupported when the version is newer than the
+/// newest known one and the message uses unknown fields. Otherwise returns a remark on the version, which is empty for
+/// known versions.
 Result<std::string> check_version(int version, const Bytes& message, std::string_view type);
 
 }  // namespace moka::format

@@ -32,8 +32,8 @@ Status check_form(std::string_view relative) {
   return {};
 }
 
-/// The path without symbolic links; nothing, and errno, where there is none. Not fs::canonical: libraries in the same
-/// process bring their own std::filesystem (PyTorch does), whose error codes are not equal to std::errc here.
+/// The path without symbolic links; nullopt, with errno set, when it does not exist. Not fs::canonical: libraries in
+/// the same process bring their own std::filesystem (PyTorch does), whose error codes do not equal std::errc here.
 std::optional<std::string> canonical(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   if (real == nullptr) return std::nullopt;

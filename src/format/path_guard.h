@@ -7,13 +7,12 @@
 
 namespace moka::format {
 
-/// The real path of `relative`, taken from the folder `base`, where it lies inside the folder `root`: `root` and `base`
-/// are real paths, `base` being `root` or inside it. `relative` uses '/'; "." and ".." are understood.
-/// Errors name `relative`: malformed (empty, absolute, holds a NUL, leaves `root` by ".." or a symbolic link),
-/// not_found, io.
+/// The real path of `relative`, resolved from the folder `base`, if it lies inside the folder `root`. `root` and `base`
+/// are real paths, and `base` is `root` or inside it. `relative` uses '/' and may contain "." and "..". Errors name
+/// `relative`: malformed (empty, absolute, contains a NUL, leaves `root` by ".." or a symbolic link), not_found, io.
 Result<std::string> resolve_inside(const std::string& root, const std::string& base, std::string_view relative);
 
-/// The same without a file system: `relative` normalised, for files in memory. Errors: malformed as above.
+/// The same without a file system, for files in memory: normalizes `relative`. Errors: malformed as above.
 Result<std::string> normalise_inside(std::string_view relative);
 
 /// The real path of an existing file or folder. Errors: not_found, io.

@@ -159,7 +159,7 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   return out;
 }
 
-/// How to treat a feature that cannot be read: with `faults`, leave it out and say so there, else fail.
+/// How to treat a feature that cannot be read: with `faults`, skip it and record the reason; without, fail.
 template <class Features>
 Result<std::vector<FeatureDescription>> features_of(const Features& features, std::string_view what,
                                                     std::vector<std::string>* faults) {
@@ -190,7 +190,7 @@ Result<FunctionDescription> function_of(const D& d, std::string name, std::vecto
   return out;
 }
 
-/// The sizes of one dimension, as a single size if there is only one.
+/// The sizes of one dimension, reduced to a single size if there is only one.
 int64_t common_size(const MultiArrayConstraint& a, size_t axis) {
   if (!a.ranges.empty()) return a.ranges[axis].lower == a.ranges[axis].upper ? a.ranges[axis].lower : ir::kAnyDim;
   const int64_t size = a.shape.empty() ? a.enumerated[0][axis] : a.shape[axis];

@@ -14,7 +14,7 @@ namespace moka::import {
 
 enum class FeatureKind : uint8_t { int64, float64, string, multi_array, image, dictionary, sequence, state };
 
-/// One dimension's allowed sizes; `upper` -1 when unbounded.
+/// The allowed sizes of one dimension; `upper` is -1 when unbounded.
 struct SizeRange {
   int64_t lower = 1, upper = -1;
   bool operator==(const SizeRange&) const = default;
@@ -26,9 +26,9 @@ struct MultiArrayConstraint {
   std::vector<int64_t> shape;
   std::vector<SizeRange> ranges;                 ///< empty, or one per dimension
   std::vector<std::vector<int64_t>> enumerated;  ///< empty, or the allowed shapes
-  std::optional<double> default_value;           ///< of an optional input
-  /// An input of a neural network of the legacy mapping: `shape` says [C] or [C, H, W], and arrays may also come as
-  /// [sequence, batch, C, H, W], or for [C] as [sequence, batch, C].
+  std::optional<double> default_value;           ///< set for an optional input
+  /// An input of a neural network of the legacy mapping: `shape` is [C] or [C, H, W], but callers may also pass arrays
+  /// [sequence, batch, C, H, W], or for [C] arrays [sequence, batch, C].
   bool takes_rank5 = false;
 
   /// The rank of the described shape, 0 when the model does not say; enumerated shapes may have other ranks.
@@ -55,19 +55,19 @@ struct FeatureDescription {
   std::string description;
   FeatureKind kind = FeatureKind::multi_array;
   bool optional = false;
-  /// The model's own value of a detector's threshold, used when the input is missing or NaN. NaN: it has several.
+  /// The model's own threshold of a detector, used when the input is missing or NaN. NaN: the model has several.
   std::optional<double> threshold;
-  MultiArrayConstraint array;  ///< of multi_array and state
+  MultiArrayConstraint array;  ///< used by multi_array and state
   ImageConstraint image;
-  bool string_keys = true;    ///< of dictionary: keys are strings, else int64; of sequence: elements are strings
-  SizeRange sequence_length;  ///< of sequence
-  /// The values that the model distinguishes, if it does: texts, whole numbers as text, keys of dictionaries or
-  /// elements of sequences. A very long list is cut.
+  bool string_keys = true;    ///< dictionary: keys are strings, else int64; sequence: elements are strings, else int64
+  SizeRange sequence_length;  ///< used by sequence
+  /// The values that the model distinguishes, if any: strings, integers as text, dictionary keys or sequence elements.
+  /// Very long lists are truncated.
   std::vector<std::string> categories;
-  std::optional<SizeRange> index_range;  ///< range of numbers that choose an entry of a table, as tokens do
+  std::optional<SizeRange> index_range;  ///< range of the numbers that index a table, such as tokens
 };
 
-/// Inputs, outputs and states of one function of a model.
+/// The inputs, outputs and states of one function of a model.
 struct FunctionDescription {
   std::string name;
   std::vector<FeatureDescription> inputs, outputs, states;
@@ -77,15 +77,15 @@ struct FunctionDescription {
 /// Core ML's MLModelDescription, free of protobuf.
 struct ModelDescription {
   std::string type_name;  ///< Core ML's name of the Model.Type member, e.g. "mlProgram"
-  bool typed = false;     ///< an ML program, or a pipeline with one: where it says float32, float32 is meant
+  bool typed = false;     ///< an ML program, or a pipeline with one; its float32 types are meant literally
   int specification_version = 1;
-  std::vector<FunctionDescription> functions;  ///< at least one; the default one is named in default_function
+  std::vector<FunctionDescription> functions;  ///< at least one; default_function names the default
   std::string default_function;
   std::vector<ir::Tensor> class_labels;  ///< empty, or one string or int64 tensor of rank 1
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
-  std::vector<std::string> remarks;  ///< what a user should know about a model that runs
+  std::vector<std::string> remarks;  ///< notes for the user about a model that runs
 
   const FunctionDescription* function(std::string_view name) const {
     for (const auto& f : functions)

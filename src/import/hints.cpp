@@ -11,7 +11,7 @@ using ir::Value;
 
 constexpr int64_t kMostCategories = 1024;
 
-/// Operations whose result consists of elements of one of these parameters.
+/// Whether the operation's result consists of elements of `v`, one of its parameters.
 bool passes_on(const Op& op, const Value& v) {
   static constexpr std::pair<std::string_view, std::string_view> kOps[] = {
       {"cast", "x"},           {"reshape", "x"},     {"expand_dims", "x"},    {"squeeze", "x"},
@@ -69,7 +69,7 @@ class Finder {
     if (!table.type.is_tensor() || !table.type.is_ranked() || table.type.rank() == 0) return;
     const ir::Shape& shape = table.type.shape();
     if (op.type_name().ends_with("_nd")) {
-      // The last axis of indices has an index of each of the first axes; one range holds for all of them.
+      // The last axis of the indices has one index for each leading axis, so one range must hold for all of them.
       const ir::Type& at = op.input("indices")->type;
       if (!at.is_ranked() || at.rank() == 0) return;
       const int64_t axes = at.shape()[at.rank() - 1];

@@ -5,8 +5,8 @@
 
 namespace moka::import {
 
-/// Records which values the inputs of `function` may have, as far as the operations that read them say so: categories
-/// of encoders and mappings, ranges of indices into tables.
+/// Records which values the inputs of `function` may take, according to the operations that read them: the categories
+/// of encoders and mappings, and the ranges of indices into tables.
 void find_hints(const ir::Function& function, FunctionDescription& description);
 
 }  // namespace moka::import

@@ -35,7 +35,7 @@ ir::Type with_symbols(ir::Type type, int64_t& next) {
 
 bool is_network(int type) { return type == 303 || type == 403 || type == 500; }
 
-/// Marks the inputs that Core ML takes with rank 5 too.
+/// Marks the inputs that Core ML also accepts with rank 5.
 void mark_rank5(const proto::Model& model, FunctionDescription& function) {
   const auto mapping = model.has_neuralnetwork()             ? model.neuralnetwork().arrayinputshapemapping()
                        : model.has_neuralnetworkclassifier() ? model.neuralnetworkclassifier().arrayinputshapemapping()
@@ -56,10 +56,10 @@ ir::Type rank5_type(const ir::Type& described, const ImportOptions& options) {
   return ir::Type::tensor(described.dtype(), s);
 }
 
-/// The symbol of the count of rows, below those that with_symbols gives.
+/// The symbol for the number of rows. It is outside the range that with_symbols uses.
 constexpr int64_t kRows = ir::kAnyDim - 1;
 
-/// The same with an axis of rows in front.
+/// The same type with a leading axis of rows.
 Result<ir::Type> rows_type(const FeatureDescription& feature, const ir::Type& described) {
   if (!described.is_tensor() || !described.is_ranked() || !described.is_concrete() ||
       feature.kind == FeatureKind::image)
@@ -69,7 +69,7 @@ Result<ir::Type> rows_type(const FeatureDescription& feature, const ir::Type& de
   return ir::Type::tensor(described.dtype(), s);
 }
 
-/// A value that only one feature names gets the feature's name.
+/// A value used by only one feature gets the feature's name.
 void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
   if (v.name == feature || v.block() != nullptr) return;
   std::string name = f.unique_name(feature);
@@ -115,7 +115,7 @@ bool takes_sequences(const ModelDescription& description) {
   return false;
 }
 
-/// Remarks on the file and on the models inside it.
+/// Collects remarks on the file and on the models inside it.
 void collect_remarks(const format::ModelFile& file, std::vector<std::string>& remarks) {
   if (const std::string& r = file.remark(); !r.empty() && std::find(remarks.begin(), remarks.end(), r) == remarks.end())
     remarks.push_back(r);

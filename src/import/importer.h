@@ -18,7 +18,7 @@ class Model;
 
 namespace moka::import {
 
-/// A model in the form in which all importers deliver it.
+/// The result of every importer.
 ///
 /// Features cross the boundary of a function as these IR types, by feature name:
 ///   int64 -> tensor<int64, []>;  float64 -> tensor<fp64, []>;  string -> tensor<string, []>;
@@ -26,64 +26,65 @@ namespace moka::import {
 ///   multi_array -> a tensor of the description's shape (flexible dimensions unknown; see ImportOptions for rank 5), of
 ///     the element type that the program computes with: ML programs as the program says, neural networks fp32, classic
 ///     models as declared;
-///   image -> tensor<fp32 or fp16, [1, C, H, W]> with values 0..255, planes in the order of the colour space.
+///   image -> tensor<fp32 or fp16, [1, C, H, W]> with values 0..255, planes in the order of the color space.
 /// The runtime converts between the caller's values, these types and the declared ones. Outputs may have any numeric
 /// element type. State inputs are function inputs of type state<tensor<...>>.
 struct ImportedModel {
   ir::Program program;
   ModelDescription description;
-  bool sequences = false;  ///< imported as if ImportOptions::sequences were set
+  bool sequences = false;  ///< imported as with ImportOptions::sequences
 };
 
 struct ImportOptions {
   std::shared_ptr<MemoryBudget> budget;
-  /// With either, inputs that take rank 5 enter as [sequence, batch, C, H, W]: of unknown length with `sequences`, of
-  /// unknown batch with `batches`, the other one being 1.
+  /// Inputs that accept rank 5 enter as [sequence, batch, C, H, W]. `sequences` makes the length unknown, `batches` the
+  /// batch; the other one is 1.
   bool sequences = false, batches = false;
-  /// Classic models alone: inputs have an axis of rows in front, of unknown count, and outputs likewise. A classifier's
-  /// probabilities are a matrix, columns in the order of the class labels. Error unsupported where a model of the file
-  /// has no such form.
+  /// Only for classic models: inputs and outputs have a leading axis of rows, of unknown size. A classifier's
+  /// probabilities are a matrix with columns in the order of the class labels. Error unsupported when a model in the
+  /// file does not support this form.
   bool rows = false;
 };
 
-/// A neural network that makes sense for sequences only (a dense layer over all steps of a padded sequence, say) is
-/// imported for sequences, whatever `options` say.
+/// Neural networks that only make sense for sequences (e.g. with a dense layer over all steps of a padded sequence) are
+/// imported for sequences regardless of `options`.
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options);
 
-/// Values by feature name. An importer of one model reads its inputs here and adds its outputs, so that a pipeline is
+/// Values by feature name. An importer reads the inputs of its model here and adds its outputs. A pipeline is therefore
 /// a sequence of calls on the same Features.
 using Features = std::map<std::string, ir::Value*>;
 
 struct ImportContext {
   const format::ModelFile& file;
   const ImportOptions& options;
-  std::string prefix;  ///< of the names of operations and values of this model, unique within a pipeline
-  int depth = 0;       ///< of nested pipelines; limited
+  std::string prefix;  ///< prefix of this model's operation and value names, unique within a pipeline
+  int depth = 0;       ///< nesting depth of pipelines, which is limited
 };
 
-/// What a file <folder>/importer_<name>.cpp defines: the members of Model.Type (by field number) it takes, and how.
+/// Defined by each file <folder>/importer_<name>.cpp: the members of Model.Type (by field number) that it imports, and
+/// how.
 struct ModelImporter {
   std::span<const int> types;
   Status (*import)(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
-  bool rows = false;  ///< knows ImportOptions::rows
+  bool rows = false;  ///< supports ImportOptions::rows
 };
 
-/// Imports `model` into `builder`, whatever its type; what pipelines call for each of their models.
+/// Imports a model of any type into `builder`. Pipelines call it for each of their models.
 Status import_into(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
 
-/// The description of any model, also of one that cannot be imported; class labels where they can be read.
+/// The description of any model, even one that cannot be imported, with class labels where they can be read.
 Result<ModelDescription> describe_model(const format::ModelFile& file);
 
-/// What a user should know about a file that can be read.
+/// Notes for the user about a file that can be read.
 std::vector<std::string> remarks_of(const format::ModelFile& file);
 
 /// The type of one row of a tensor that has an axis of rows (ImportOptions::rows).
 ir::Type without_rows(const ir::Type& rows);
 
-/// Decodes ModelDescription of a specification, which is `file`'s or part of it (import/description.cpp).
+/// Decodes the ModelDescription of a specification, which is that of `file` or part of it (import/description.cpp).
 Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file);
-/// The same without class labels, of a model that may be malformed: features that cannot be read are left out, and
-/// `faults` says why.
+/// The same without class labels, for a model that may be malformed. Skips features that cannot be read and records the
+/// reason in `faults`.
 ModelDescription describe_readable(const proto::Model& model, const format::ModelFile& file,
                                    std::vector<std::string>& faults);
 /// The IR type of a feature at the boundary of a function (see ImportedModel).

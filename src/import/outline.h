@@ -17,7 +17,7 @@ namespace moka::proto {
 class Model;
 }
 
-/// What a model file says about itself, read without importing it. One damaged part does not hide the rest: unknown
+/// What a model file says about itself, read without importing it. A damaged part does not hide the rest: unknown
 /// operations, layers and kinds of models are listed as the file has them, and a part that cannot be read becomes a
 /// fault.
 ///
@@ -26,20 +26,20 @@ class Model;
 ///   outline/text.cpp      ML programs, from MIL text
 ///   outline/network.cpp   neural networks, with their weights
 ///   outline/espresso.cpp  compiled neural networks
-///   outline/classic.cpp   what all other kinds of models hold
+///   outline/classic.cpp   the contents of all other kinds of models
 namespace moka::import {
 
 struct Outline {
-  using Typed = std::pair<std::string, std::string>;  ///< a value and its type in MIL text
+  using Typed = std::pair<std::string, std::string>;  ///< a value and its type as MIL text
   struct Operation;
   struct Block {
     std::vector<Typed> inputs;
     std::vector<Operation> operations;
-    std::vector<std::string> outputs;  ///< values
+    std::vector<std::string> outputs;  ///< names of the values
   };
   struct Operation {
     std::string name, type;
-    /// Parameter, and the values given to it; empty where the constant is written inline.
+    /// Parameters with their arguments; a constant that is written inline has no arguments.
     std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
     std::vector<Typed> outputs;
     std::vector<Block> blocks;
@@ -48,31 +48,31 @@ struct Outline {
     std::string name, opset;
     Block body;
   };
-  /// A layer of a neural network. Those of branches and loops follow the layer that holds them, one level deeper.
+  /// A layer of a neural network. The layers of a branch or loop follow the layer that holds them, one level deeper.
   struct Layer {
     std::string name, type;  ///< type: Core ML's name, "innerProduct"
     std::vector<std::string> inputs, outputs;
     int depth = 0;
-    std::string custom_class;  ///< of a custom layer
+    std::string custom_class;  ///< class name of a custom layer
   };
   /// An array that the file holds.
   struct Weight {
-    std::string name, type;  ///< type in MIL text
-    std::string storage;     ///< "file", "inline", or "inline palette" and "inline linear" of quantized layers
-    uint64_t bytes = 0;      ///< as stored
-    std::string owner;       ///< the function, else empty
-    std::string path;        ///< of "file": the weights file as the model names it
-    uint64_t offset = 0;     ///< of its record in that file
-    bool available = true;   ///< false: the file lacks it, and there is a fault that says so
+    std::string name, type;  ///< type as MIL text
+    std::string storage;     ///< "file" or "inline"; quantized layers: "inline palette" or "inline linear"
+    uint64_t bytes = 0;      ///< stored size
+    std::string owner;       ///< the function that holds it; empty if there is none
+    std::string path;        ///< weights file as the model names it, when storage is "file"
+    uint64_t offset = 0;     ///< offset of the record in that file
+    bool available = true;   ///< false: the file lacks it; a fault says so
   };
   struct Stage;
 
   std::string type;  ///< Core ML's name, or "unknown (field 4711)"
   std::vector<Function> functions;
   std::vector<Layer> layers;
-  std::vector<Stage> stages;  ///< of a pipeline
+  std::vector<Stage> stages;  ///< models of a pipeline
   std::vector<Weight> weights;
-  std::vector<Typed> facts;  ///< of the other kinds: {"trees", "150"}
+  std::vector<Typed> facts;  ///< properties of other kinds of models: {"trees", "150"}
   std::vector<std::string> faults;
 };
 
@@ -83,12 +83,12 @@ struct Outline::Stage {
 
 /// The structure of a model. `file` may have been opened with OpenOptions::any_kind.
 Outline outline(const format::ModelFile& file);
-/// The same of a program in MIL text, whose weights are in `weights`.
+/// The structure of a program in MIL text, whose weights are in `weights`.
 Outline outline_of_text(std::string_view text, const format::WeightStore& weights);
-/// The description of any model, without class labels where these cannot be read. Malformed parts are left out and
-/// named in `faults`.
+/// The description of any model, without class labels when these cannot be read. Skips malformed parts and names them
+/// in `faults`.
 ModelDescription outline_description(const format::ModelFile& file, std::vector<std::string>& faults);
-/// What a pipeline calls its models; may be fewer than there are, or empty.
+/// The names that a pipeline gives its models; may be empty or have fewer entries than there are models.
 std::vector<std::string> outline_names(const proto::Model& model);
 
 }  // namespace moka::import

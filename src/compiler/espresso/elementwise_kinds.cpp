@@ -15,7 +15,7 @@ Status add(Network& net, const Fused& fused, int operation, float alpha = 1) {
   return {};
 }
 
-/// Of two blobs, or of one and a number.
+/// An operation on two blobs, or on a blob and a number.
 Status between(Network& net, const Fused& fused, int operation, float alpha) {
   return add(net, fused, operation, fused.layer->input_size() == 1 ? alpha : 1);
 }

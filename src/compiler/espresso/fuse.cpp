@@ -11,7 +11,7 @@ struct Uses {
   std::map<std::string, std::vector<int>> of;  ///< the layers that read a blob
   const std::set<std::string>* outputs = nullptr;
 
-  /// The one layer that reads the blob, where nothing else does; -1 otherwise.
+  /// The layer that reads the blob if nothing else does; -1 otherwise.
   int only(const std::string& blob) const {
     auto it = of.find(blob);
     return outputs->contains(blob) || it == of.end() || it->second.size() != 1 ? -1 : it->second[0];

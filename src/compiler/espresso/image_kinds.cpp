@@ -30,7 +30,7 @@ void set(json& to, const Padding& p) {
   to["pad_value"] = 0;
 }
 
-/// Keys that are left out where they say 1.
+/// Omits the keys if their values are 1.
 template <class List>
 void set_unless_one(json& to, const char* y, const char* x, const List& list) {
   if (list.size() > 0 && list.Get(0) != 1) to[y] = list.Get(0);
@@ -52,7 +52,7 @@ bool is_half(const Network& net, const proto::WeightParams& weight) {
   return data.ok() && data->kind == format::WeightData::Kind::float16;
 }
 
-/// The biases, then the weights, which is the order of their blobs.
+/// Adds the biases, then the weights, in the order of their blobs.
 Status add_weights(Network& net, json& to, std::vector<float> weights, bool half, std::vector<float> biases) {
   to["has_biases"] = biases.empty() ? 0 : 1;
   if (!biases.empty()) to["blob_biases"] = net.add_blob(bytes_of(biases));
@@ -66,7 +66,7 @@ Status add_weights(Network& net, json& to, std::vector<float> weights, bool half
   return {};
 }
 
-/// Makes weights and biases compute what the batch norm behind them does, too.
+/// Folds the batch norm that follows into weights and biases.
 Status fold(const Network& net, const proto::BatchnormLayerParams& norm, std::vector<float>& weights,
             std::vector<float>& biases) {
   const uint64_t channels = norm.channels();
@@ -77,7 +77,7 @@ Status fold(const Network& net, const proto::BatchnormLayerParams& norm, std::ve
   biases.resize(channels, 0);
   const size_t each = weights.size() / channels;
   for (size_t c = 0; c < channels; ++c) {
-    // In this order the products are those of Apple's compiler, to the bit.
+    // This order gives the same products as Apple's compiler, to the last bit.
     const float deviation = std::sqrt(variance[c] + norm.epsilon());
     for (size_t i = 0; i < each; ++i) weights[c * each + i] = weights[c * each + i] * gamma[c] / deviation;
     biases[c] = (biases[c] - mean[c]) * gamma[c] / deviation + beta[c];
@@ -127,7 +127,7 @@ Status inner_product(Network& net, const Fused& fused) {
   std::vector<float> weights = MOKA_TRY(numbers(net, p.weights(), count)), biases;
   if (p.hasbias()) {
     biases = MOKA_TRY(numbers(net, p.bias(), p.outputchannels()));
-    biases.resize(biases.size() * 4);  // as files have them: the rest is zero
+    biases.resize(biases.size() * 4);  // files have this length; the rest is zero
   }
   json out = layer_object(net, *fused.layer, "inner_product", fused.top);
   out["nB"] = p.inputchannels();

@@ -3,14 +3,14 @@
 namespace moka::compiler::espresso {
 namespace {
 
-using namespace format::espresso;  // the numbers of axes
+using namespace format::espresso;  // axis numbers
 
 constexpr const char* axis_names[] = {"axis_w", "axis_h", "axis_k", "axis_n", "axis_seq"};
 
-/// The axis that dimension `position` of `rank` is: the last one is w, then h, k, n and seq.
+/// The file's axis for dimension `position` of `rank`: the last dimension is w, then h, k, n and seq.
 int axis_at(int position, int rank) { return rank - 1 - position; }
 
-/// [sequence, channel, height, width] as a specification counts them.
+/// The axes [sequence, channel, height, width] in the order of a specification.
 constexpr int legacy_axes[] = {axis_seq, axis_k, axis_h, axis_w};
 
 Status permute(Network& net, const Fused& fused) {

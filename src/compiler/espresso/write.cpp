@@ -119,7 +119,7 @@ const LayerKind* kind_of(int type) {
   return nullptr;
 }
 
-/// The file names blobs in lists between commas, and holds one shape for each name.
+/// The file separates blob names in lists with commas, and holds one shape for each name.
 Status check_names(const google::protobuf::RepeatedPtrField<Layer>& layers, const proto::ModelDescription& d) {
   std::set<std::string> made;
   const auto make = [&](const std::string& name) -> Status {
@@ -135,8 +135,8 @@ Status check_names(const google::protobuf::RepeatedPtrField<Layer>& layers, cons
   return {};
 }
 
-/// Compiled reshapes and pools hold sizes, which hold for one size of the inputs. Arrays of the legacy mapping may also
-/// come as sequences.
+/// Compiled reshapes and pools contain sizes, which are valid for only one input size. Arrays of the legacy mapping may
+/// also be sequences.
 bool is_flexible(const proto::ModelDescription& description, bool exact) {
   return std::any_of(description.input().begin(), description.input().end(), [&](const auto& input) {
     if (!exact && input.type().has_multiarraytype()) return true;

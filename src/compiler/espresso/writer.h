@@ -13,41 +13,41 @@
 #include "format/model_file.h"
 #include "format/proto/neural_network.pb.h"
 
-/// Neural networks as the files that Apple's compiler writes.
+/// Writes neural networks in the files of Apple's compiler.
 namespace moka::compiler::espresso {
 
 using nlohmann::json;
 using Layer = proto::NeuralNetworkLayer;
 
-/// What layers become.
+/// The layers during conversion.
 struct Network {
   const format::ModelFile& file;
   const std::map<std::string, std::vector<int64_t>>& sizes;
   std::set<std::string> outputs;
   json layers = json::array();
-  std::vector<std::string> blobs;  ///< of the weights file; blob i has the number 2 i + 1
+  std::vector<std::string> blobs;  ///< contents of the weights file; blob i has number 2 i + 1
 
   uint64_t add_blob(std::string bytes);
-  /// Five of the legacy mapping, or of the array.
+  /// The sizes of a blob: five in the legacy mapping, otherwise those of the array.
   const std::vector<int64_t>& size_of(const std::string& blob) const { return sizes.at(blob); }
 };
 
-/// A layer with the ones behind it that the compiler makes part of it.
+/// A layer and the following layers that the compiler merges into it.
 struct Fused {
   const Layer* layer = nullptr;
   const proto::BatchnormLayerParams* norm = nullptr;
   bool relu = false, tanh = false;
-  std::string top;  ///< the last one's output
+  std::string top;  ///< output of the last layer
 };
 
-/// What every layer has: name, type, bottom, top, ...
+/// The keys that every layer has: name, type, bottom, top, ...
 json layer_object(const Network& net, const Layer& layer, std::string_view type, const std::string& top);
 
-/// The numbers of a weight as float32. Errors: unsupported (other than float32 and float16), malformed (another count).
+/// The numbers of a weight as float32. Errors: unsupported (neither float32 nor float16), malformed (wrong count).
 Result<std::vector<float>> numbers(const Network& net, const proto::WeightParams& weight, uint64_t count);
 std::string bytes_of(const std::vector<float>& values);
 
-/// How one kind of layer is written; it appends to Network::layers. Error unsupported names what has no known form.
+/// Writes one kind of layer to Network::layers. Error unsupported names what has no known form.
 struct LayerKind {
   int type;  ///< member of NeuralNetworkLayer.layer, by field number
   Status (*write)(Network& net, const Fused& fused);
@@ -57,10 +57,10 @@ std::span<const LayerKind> image_kinds();
 std::span<const LayerKind> elementwise_kinds();
 std::span<const LayerKind> shape_kinds();
 
-/// Which layers become one, in the order of execution.
+/// Groups layers that become one, in order of execution.
 std::vector<Fused> fuse(const google::protobuf::RepeatedPtrField<Layer>& layers, const std::set<std::string>& outputs);
 
-/// The files but coremldata.bin, and the names of the network's outputs.
+/// All files except coremldata.bin, and the names of the network's outputs.
 struct Written {
   std::map<std::string, Bytes> files;
   std::vector<std::string> outputs;

@@ -9,7 +9,7 @@ namespace {
 
 using import::FeatureKind;
 
-/// Those of C99, and of C++ because C++ may include the header.
+/// Reserved words of C99, and of C++ because C++ may include the header.
 constexpr std::string_view reserved[] = {
     "and",      "asm",      "auto",     "bool",    "break",     "case",    "catch",     "char",
     "class",    "const",    "continue", "default", "delete",    "do",      "double",    "else",
@@ -38,7 +38,7 @@ std::string type(const Field& f) {
   return "moka_array ";
 }
 
-/// What the names of moka.h's functions end with.
+/// The suffix of moka.h's functions for this type.
 std::string suffix(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return "int64";
@@ -53,7 +53,7 @@ std::string suffix(const Field& f) {
   return "array";
 }
 
-/// A comment must not end where the author's words say so.
+/// The author's text must not end the comment early.
 std::string commented(const Field& f) {
   std::string text = documentation(f);
   for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* /");

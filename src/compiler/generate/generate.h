@@ -11,8 +11,8 @@ enum class Language { swift, objective_c, cpp, c, python };
 
 struct GenerateOptions {
   std::string swift_version = "5";
-  bool public_access = false;  ///< Swift: for other modules
-  bool global_module = false;  ///< Swift: classes that Objective-C can use
+  bool public_access = false;  ///< Swift: other modules can use the classes
+  bool global_module = false;  ///< Swift: Objective-C can use the classes
 };
 
 /// Source files by name.

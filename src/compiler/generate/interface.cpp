@@ -11,7 +11,7 @@ namespace {
 
 using import::FeatureKind;
 
-/// Letters of several bytes become one underscore.
+/// A multi-byte letter becomes one underscore.
 std::string in_ascii(std::string_view name) {
   std::string out;
   for (char c : name) {

@@ -7,7 +7,7 @@
 
 #include "import/description.h"
 
-/// Source code that wraps a model, one file a language.
+/// Generates source code that wraps a model, one file per language.
 namespace moka::compiler {
 
 /// An input, output or state in code.
@@ -16,27 +16,27 @@ struct Field {
   std::string identifier;
 };
 
-/// What generated code needs to know of a model's default function.
+/// The properties of a model's default function that generated code needs.
 struct Interface {
   std::string class_name;
-  std::string resource;  ///< the model's name, which its compiled folder has
-  std::string summary;   ///< what the author says of it, on one line
+  std::string resource;  ///< the model's name, which is also the name of its compiled folder
+  std::string summary;   ///< the author's description on one line
   int specification_version = 1;
   std::vector<Field> inputs, outputs, states;
 };
 
-/// What a language allows as a name.
+/// The rules of a language for names.
 struct Naming {
   bool letters_beyond_ascii = false;
-  std::span<const std::string_view> reserved;  ///< words, and what the generated code itself defines
+  std::span<const std::string_view> reserved;  ///< reserved words, and names that the generated code itself defines
 };
 
-/// Characters that a name cannot have become underscores, a leading digit gets one in front, reserved words one behind,
-/// and names that are taken a number.
+/// Characters that are not allowed in names become underscores. A leading digit gets an underscore in front, a reserved
+/// word one after it, and a name in use a number.
 Interface describe_interface(const import::ModelDescription& description, const std::string& model_name,
                              const Naming& naming);
 
-/// "scores as 1 by 4 matrix of floats": the author's words, else the name, and the type in words.
+/// "scores as 1 by 4 matrix of floats": the author's description, or else the name, followed by the type in words.
 std::string documentation(const Field& field);
 
 }  // namespace moka::compiler

@@ -99,7 +99,7 @@ bool is_scalar(const Field& f) {
 bool is_image(const Field& f) { return f.feature.kind == FeatureKind::image; }
 bool is_required(const Field& f) { return !f.feature.optional; }
 
-/// Without what says whether it may be nil.
+/// The type without its nullability.
 std::string type(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return f.feature.optional ? "NSNumber *" : "int64_t";
@@ -118,7 +118,7 @@ std::string type(const Field& f) {
 
 std::string parameter_type(const Field& f) { return (f.feature.optional ? "nullable " : "") + type(f); }
 
-/// Whether the compiler takes a getter of this name for one that hands over its object: "new_state", "copyOf".
+/// Whether the compiler assumes that a getter of this name transfers ownership: "new_state", "copyOf".
 bool names_an_owned_object(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   for (std::string_view family : {"alloc", "copy", "init", "mutableCopy", "new"})
@@ -174,7 +174,8 @@ std::string value_in(const Field& f, const char* provider) {
   return cat("(MLMultiArray *)", value, "multiArrayValue");
 }
 
-/// "WithX:(T)x y:(U)y": a selector's first part ends in the first name. `image_suffix` goes behind the names of images.
+/// "WithX:(T)x y:(U)y". The first part of a selector ends in the first name. `image_suffix` follows the names of
+/// images.
 std::string selector(std::string_view begin, const std::vector<Field>& fields,
                      const std::function<std::string(const Field&)>& argument, std::string_view image_suffix = "") {
   std::string out(begin);
@@ -197,7 +198,7 @@ struct Writer {
 
   std::string since(int version) const { return version > model.specification_version ? " " + available(version) : ""; }
 
-  /// Those that have to have a value, where others need not.
+  /// The inputs that need a value, when others do not.
   std::vector<Field> required() const {
     std::vector<Field> out;
     std::copy_if(model.inputs.begin(), model.inputs.end(), std::back_inserter(out), is_required);
@@ -224,7 +225,7 @@ struct Writer {
     return fields.empty() ? "- (instancetype)init" : "- (instancetype)" + declared("initWith", fields);
   }
 
-  /// Initializers with a picture instead of the only image. `body` writes what follows one.
+  /// Initializers that take a picture for the only image. `body` writes the rest of each.
   std::string picture_initializers(
       const std::function<std::string(const std::vector<Field>&, const char* selector)>& body) const {
     const Field* image = only_image();
@@ -375,7 +376,7 @@ $states$$convenience$
     });
   }
 
-  /// An image belongs to the one that holds it: the properties are not objects.
+  /// An image is owned by the object that holds it, since the property is not an object.
   std::string image_members(const std::vector<Field>& fields) const {
     std::string out, released;
     for (const Field& f : fields) {

@@ -9,21 +9,21 @@
 
 #include "compiler/generate/interface.h"
 
-/// Shared by the writers of all languages.
+/// Shared by the generators of all languages.
 namespace moka::compiler {
 
 using Words = std::map<std::string, std::string, std::less<>>;
 
-/// `text` with every $name$ replaced by its word. A line that is nothing but a name whose word is empty goes.
+/// Replaces every $name$ in `text` with its word. Removes a line that consists only of names with empty words.
 std::string fill(std::string_view text, const Words& words);
 
-/// For a comment: what ends a line becomes a space, and so does every other control character.
+/// Makes text fit a comment line: newlines and other control characters become spaces.
 std::string one_line(std::string_view text);
 
-/// A literal in double quotes, as C, C++, Objective-C and Python read it, and Swift with `swift`.
+/// A literal in double quotes for C, C++, Objective-C and Python, or for Swift with `swift`.
 std::string literal(std::string_view text, bool swift = false);
 
-/// What `write` gives for each field, with `between` in between.
+/// The result of `write` for each field, joined by `between`.
 std::string each(const std::vector<Field>& fields, std::string_view between,
                  const std::function<std::string(const Field&)>& write);
 

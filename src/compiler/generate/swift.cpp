@@ -80,7 +80,7 @@ constexpr std::string_view reserved[] = {"Any",
                                          "input_",
                                          "_"};
 
-/// The specification versions of the systems in which Core ML got something.
+/// The specification versions of the systems that introduced parts of Core ML.
 constexpr int with_configuration = 3, with_images = 4, with_async_load = 5, with_shaped_arrays = 6,
               with_async_prediction = 8, with_half_on_mac = 9, with_states = 9;
 
@@ -96,7 +96,7 @@ struct Writer {
 
   std::string access() const { return options.public_access ? "public " : ""; }
 
-  /// The attribute of what later systems than the model's have, else nothing.
+  /// The availability attribute for features of systems later than the model's; empty otherwise.
   std::string since(int version) const { return version > model.specification_version ? available(version) : ""; }
 
   static std::string element(const Field& f) {
@@ -127,7 +127,7 @@ struct Writer {
     return bare_type(f, shaped) + (f.feature.optional ? "?" : "");
   }
 
-  /// An MLFeatureValue of `value`, which has a value.
+  /// An MLFeatureValue of `value`, which must be present.
   static std::string feature_value(const Field& f, const std::string& value) {
     const bool strings = f.feature.string_keys;
     switch (f.feature.kind) {
@@ -181,7 +181,7 @@ struct Writer {
 
   bool takes_arrays() const { return std::any_of(model.inputs.begin(), model.inputs.end(), is_array); }
 
-  /// What goes above a declaration that names MLShapedArray: Macs with Intel processors lack Float16.
+  /// The attribute of a declaration that names MLShapedArray: Macs with Intel processors lack Float16.
   std::string shaped_attribute(bool half) const {
     const std::string general = since(with_shaped_arrays);
     std::string out = general.empty() ? "" : cat("    ", general, "\n");

@@ -31,7 +31,7 @@ Isa detect() {
   return Isa::base;
 }
 
-/// The set that oneDNN will use. Its own environment variable may limit it further.
+/// The instruction set that oneDNN will use. oneDNN's own environment variable may limit it further.
 Isa of_onednn() {
   const auto set = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   auto has = [set](dnnl::cpu_isa i) { return (set & static_cast<unsigned>(i)) == static_cast<unsigned>(i); };

@@ -8,17 +8,17 @@ namespace moka::devices::cpu {
 /// The instruction sets that kernels are compiled for.
 enum class Isa : uint8_t { base, avx2, avx512 };
 
-/// The best one that this processor has and MOKA_MAX_CPU_ISA allows.
+/// The best instruction set that this processor has and MOKA_MAX_CPU_ISA allows.
 Isa isa();
 /// Whether the processor also has int8 dot products (VNNI).
 bool has_vnni();
 /// Channels per block in the layout that convolutions ask for.
 uint8_t channel_block();
-/// Bytes of a core's L2 cache; a typical size if the system does not tell.
+/// Bytes of a core's L2 cache; a typical size if the system does not report it.
 int64_t l2_cache_bytes();
 /// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".
 std::string describe();
-/// The same with the processor's signature, which tells models of the same name apart, and oneDNN's version.
+/// The same with oneDNN's version and the processor's signature, which distinguishes models of the same name.
 std::string identity();
 /// "AVX-512 VNNI with dot products, oneDNN 2.6.3 HASH for set 63": what packed weights depend on.
 std::string instruction_sets();

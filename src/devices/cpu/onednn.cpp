@@ -60,7 +60,7 @@ struct PostOp {
   bool operator==(const PostOp&) const = default;
 };
 
-/// The post-ops that compute an epilogue; empty: oneDNN has none.
+/// The post-ops that compute an epilogue; empty if oneDNN has none.
 std::vector<PostOp> post_ops_of(const ir::Epilogue& e) {
   using enum algorithm;
   [[maybe_unused]] const float a = e.alpha, b = e.beta;
@@ -130,7 +130,7 @@ std::vector<Part> divide(const ir::Shape& in, Layout in_layout, const ir::Shape&
     return parts;
   }
   if (in_layout.kind == Layout::Kind::channels_last || out_layout.kind == Layout::Kind::channels_last) return {whole};
-  // Divide at multiples of a block in row-major data, too, because narrower parts are slow.
+  // Divide row-major data at multiples of a block too, because narrower parts are slow.
   const int64_t block = channel_block(), of_group = out[1] / groups, in_of_group = in[1] / groups;
   int64_t step = block;  // channels of the result
   if (groups > 1)

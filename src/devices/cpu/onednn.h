@@ -8,10 +8,10 @@
 
 #include "kernel/kernel.h"
 
-/// What kernels over oneDNN share.
+/// Shared by the kernels that use oneDNN.
 ///
-/// oneDNN divides an operation among OpenMP threads by itself. Moka does not use that: divide() cuts the operation into
-/// parts, each part becomes a Launch, a primitive for one thread, and choose() makes tiles of them:
+/// oneDNN can divide an operation among OpenMP threads. Moka does not use this: divide() cuts the operation into parts,
+/// each part becomes a Launch (a primitive for one thread), and choose() makes tiles of them:
 ///
 ///   OneThread scope;
 ///   for (const Part& part : divide(x, l, y, l, groups, threads)) {
@@ -39,7 +39,7 @@ class OneThread {
   int before_;
 };
 
-/// fp32.
+/// Describes a row-major fp32 tensor.
 Desc row_major(const Dims& dims);
 Desc strided(const Dims& dims, const Dims& strides);
 Desc any(const Dims& dims);
@@ -47,10 +47,10 @@ Desc any(const Dims& dims);
 Desc describe(const ir::Shape& shape, kernel::Layout layout);
 Dims dims_of(const ir::Shape& shape);
 
-/// Appends the addend, if there is one, and epilogues from the first on, as long as oneDNN has them. Returns how many
-/// epilogues it appended.
+/// Appends the addend, if any, and as many epilogues as oneDNN supports, from the first on. Returns how many epilogues
+/// it appended.
 size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to);
-/// Makes `c` add the addend after it has run. `c` must be complete, row-major, of one part and without epilogues.
+/// Makes `c` add the addend after its run. `c` must be complete, row-major, of one part and without epilogues.
 void add_afterwards(kernel::KernelChoice& c, const kernel::MatchCall& m);
 /// Attributes with user-managed scratch memory.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post = {});
@@ -59,11 +59,11 @@ bool is_plain_loops(const dnnl::primitive_desc_base& pd);
 
 /// A part of an operation: some of its images, or some of the channels of one image.
 struct Part {
-  int64_t image = 0, images = 0, group = 0, groups = 0, channel = 0, channels = 0;  ///< channels of the result
+  /// channels are those of the result
+  int64_t image = 0, images = 0, group = 0, groups = 0, channel = 0, channels = 0;
 };
-/// Divides an operation into at most `threads` parts, each of which is a contiguous run of bytes in both layouts.
-/// `groups` is the number of groups of channels that do not depend on each other; for pooling it is the number of
-/// channels.
+/// Divides an operation into at most `threads` parts. Each is a contiguous run of bytes in both layouts. `groups` is
+/// the number of independent groups of channels; for pooling it is the number of channels.
 std::vector<Part> divide(const ir::Shape& in, Layout in_layout, const ir::Shape& out, Layout out_layout, int64_t groups,
                          int threads);
 
@@ -75,8 +75,8 @@ struct Run {
 Run input_of(const Part& part, const ir::Shape& whole, Layout layout, int64_t groups);
 Run result_of(const Part& part, const ir::Shape& whole, Layout layout);
 
-/// A primitive for a part of an operation, and where each of its arguments comes from. `first` is the position of the
-/// part's first element in the operation's tensor.
+/// A primitive for a part of an operation, and the source of each argument. `first` is the position of the part's first
+/// element in the operation's tensor.
 class Launch {
  public:
   explicit Launch(const dnnl::primitive_desc_base& pd) : primitive_(pd) {}
@@ -84,7 +84,7 @@ class Launch {
   void out(int id, const Desc& desc, int64_t first = 0);
   /// A constant input, reordered once to `desc`. `plain` describes its row-major bytes.
   void packed(int id, const Desc& desc, int arg, const Desc& plain, int64_t first = 0);
-  /// The primitive adds this input, which is copied to where the result goes before it runs.
+  /// The primitive adds this input, which is copied to the result's memory before the run.
   void addend(int arg) { addend_ = arg; }
 
   enum class From : uint8_t { in, out, packed, scratch };

@@ -22,7 +22,7 @@ using namespace kernel;
 constexpr size_t kAlignment = 64;
 constexpr int kPartsOfThread = 4;
 
-/// Rounds floats to float16; whether one changed.
+/// Rounds floats to float16. Returns whether any of them changed.
 bool round_to_half(const float* from, float* to, size_t n) {
   constexpr size_t kBlock = 256;
   uint16_t halves[kBlock];
@@ -38,13 +38,14 @@ bool round_to_half(const float* from, float* to, size_t n) {
   return changed;
 }
 
-/// The host's kernel between roundings.
+/// A kernel of the host between roundings.
 struct Rounded {
   std::unique_ptr<KernelChoice> inner;
-  std::vector<ir::Epilogue> left;  ///< epilogues that it leaves
+  std::vector<ir::Epilogue> left;  ///< epilogues that the kernel does not apply itself
   int threads = 1;
   struct Value {
-    size_t index, floats, offset;  ///< of the input or output; stored floats; of inputs: bytes in the scratch
+    /// index of the input or output; number of stored floats; for inputs, the offset in the scratch
+    size_t index, floats, offset;
   };
   std::vector<Value> in, out;
 
@@ -147,7 +148,7 @@ class NeuralEngine final : public Preview {
   ComputeUnit unit() const override { return ComputeUnit::neural_engine; }
   int rank() const override { return 10; }
   std::span<const KernelDef> kernels() const override {
-    // `claim` asks the rules.
+    // `claim` evaluates the rules.
     static const KernelDef defs[] = {
         {"neural_engine.preview", {}, [](const MatchCall&) { return Match::no("only rules decide"); }, true}};
     return defs;
@@ -179,7 +180,7 @@ const Device& device() {
   static const NeuralEngine d = [] {
     Rules rules;
     const Status s = rules.add(kBuiltInRules);
-    if (!s.ok()) std::abort();  // a test reads them
+    if (!s.ok()) std::abort();  // the tests parse the built-in rules
     return NeuralEngine({}, std::move(rules));
   }();
   return d;

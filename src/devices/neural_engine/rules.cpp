@@ -60,7 +60,7 @@ bool names(const std::vector<std::string>& list, std::string_view op) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& n) { return n == "*" || n == op; });
 }
 
-/// Calls `see` with the types of results and of inputs that are not constant.
+/// Calls `see` with the types of the results and of the inputs that are not constant.
 template <class See>
 void for_values(const kernel::MatchCall& call, See see) {
   const auto args = call.call.all_args();
@@ -69,7 +69,7 @@ void for_values(const kernel::MatchCall& call, See see) {
   for (const ir::Type& t : call.outputs) see(t);
 }
 
-/// The largest number of a constant integer parameter; 0: there is none.
+/// The largest number in a constant integer parameter; 0 if there is none.
 int64_t largest_of(const kernel::MatchCall& call, std::string_view param) {
   if (call.call.version().param_index(param) < 0 || !call.call.has(param)) return 0;
   const ir::TensorView* v = call.call.all_args()[static_cast<size_t>(call.call.arg_index(param))].value;
@@ -79,7 +79,7 @@ int64_t largest_of(const kernel::MatchCall& call, std::string_view param) {
   return most;
 }
 
-/// The sizes of a convolution's windows, or of a pool's.
+/// The window sizes of a convolution or a pool.
 int64_t kernel_size(const kernel::MatchCall& call) {
   if (call.call.version().param_index("weight") >= 0 && call.call.has("weight")) {
     const ir::Type& w = *call.call.all_args()[static_cast<size_t>(call.call.arg_index("weight"))].type;
@@ -90,7 +90,7 @@ int64_t kernel_size(const kernel::MatchCall& call) {
   return largest_of(call, "kernel_sizes");
 }
 
-/// The size of the axis that a reduction or a search goes along.
+/// The size of the axis that a reduction or a search runs along.
 int64_t reduced_size(const kernel::MatchCall& call) {
   const auto args = call.call.all_args();
   if (args.empty() || !args[0].type->is_tensor()) return 0;
@@ -117,7 +117,7 @@ bool is_dynamic(const kernel::MatchCall& call) {
   return false;
 }
 
-/// Results of float32 that the model also computes in float32, or any value of another type.
+/// Whether a value is float32 in the model too, or has another type.
 bool has_type(const kernel::MatchCall& call, std::string_view word) {
   if (word == "fp32") {
     for (size_t i = 0; i < call.outputs.size(); i++)
@@ -145,7 +145,7 @@ bool holds(const Condition& c, const kernel::MatchCall& call) {
         const auto rank = static_cast<int64_t>(s.rank());
         if (c.what == What::rank) most = std::max(most, rank);
         for (int64_t i = 0; i < rank && c.what != What::rank; i++) {
-          // [N, C, H, W]: what lies behind the channels is spatial.
+          // [N, C, H, W]: the dimensions after the channels are spatial.
           const bool is_channel = rank >= 3 && i == 1, is_spatial = i >= std::max<int64_t>(rank - 2, 0) && !is_channel;
           if (c.what == What::dimension || (c.what == What::channels && is_channel) ||
               (c.what == What::spatial && is_spatial))

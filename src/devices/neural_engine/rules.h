@@ -9,29 +9,29 @@
 
 namespace moka::devices::neural_engine {
 
-/// What a rule asks of an operation; it holds when all its conditions do.
+/// A condition of a rule. A rule applies when all its conditions hold.
 struct Condition {
   enum class What : uint8_t { rank, dimension, channels, kernel, dilation, reduced, spatial, type, shape };
   What what;
-  int64_t above = 0;  ///< all but the last two: that the largest one is above
-  std::string word;   ///< of type and shape: "fp32", "dynamic"
+  int64_t above = 0;  ///< limit that the largest value must exceed; not used by the last two kinds
+  std::string word;   ///< value for type and shape: "fp32", "dynamic"
 };
 
-/// An operation that fits is refused.
+/// A rule refuses an operation that meets its conditions.
 struct Rule {
   std::string name;
-  std::vector<std::string> operations, except;  ///< names of types; "*": all
+  std::vector<std::string> operations, except;  ///< types of operations; "*": all
   std::vector<Condition> when;
   std::string reason, remedy, source;
 };
 
 class Rules {
  public:
-  /// Rules as text, in sections that begin with "[name]" and consist of lines "key = value"; what follows "#" at the
-  /// start of a line is a comment. The section "[takes]" lists operations that can run at all; one of the same name
-  /// replaces an earlier rule. Errors: malformed, with the line.
+  /// Parses rules from text. A section begins with "[name]" and has lines "key = value". A line that starts with "#" is
+  /// a comment. The section "[takes]" lists the operations that can run at all. A rule replaces an earlier one of the
+  /// same name. Errors: malformed, with the line.
   Status add(std::string_view text);
-  /// Why the operation stays off; empty: it does not. With the remedy and the source.
+  /// Why the operation cannot run there, with the remedy and the source; empty: it can.
   std::string refusal(const kernel::MatchCall& call) const;
   const std::vector<Rule>& rules() const { return rules_; }
 

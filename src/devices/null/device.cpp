@@ -42,13 +42,13 @@ Match match_identity(const MatchCall& call) {
   // The estimated cost in seconds, here the bytes read and written over the memory's bandwidth.
   choice.cost = 2.0 * static_cast<double>(*stored) / 8e9;
 
-  // A choice can say more that a copy does not need:
+  // A choice can set more fields, which a copy does not need:
   //   scratch              bytes of working memory
   //   in_prepare_only      inputs, such as weights, that `prepare` reads and packs once
   //   in_place             an input whose memory the output may take over
-  //   tiles                into how many parts threads may divide the work
-  //   internally_parallel  that `run` divides the work itself, with kernel/parallel.h
-  //   epilogues            how many fused activation functions the kernel applies; the executor applies the rest
+  //   tiles                the number of parts that threads may divide the work into
+  //   internally_parallel  `run` divides the work itself, with kernel/parallel.h
+  //   epilogues            number of fused activation functions that the kernel applies; the executor applies the rest
 
   // Many sessions call this at once, so it may capture only constants. It must not allocate.
   choice.run = [x, n = *stored](const KernelArgs& args) -> Status {
@@ -58,15 +58,15 @@ Match match_identity(const MatchCall& call) {
   return Match::yes(std::move(choice));
 }
 
-// A kernel with an empty list of operations is asked for each one. This one only gives a reason, which `explain` shows
-// for every operation that the device leaves to the next.
+// A kernel with an empty list of operations is asked for every operation. This one only gives a reason. `explain` shows
+// it for every operation that the device refuses.
 Match match_anything(const MatchCall&) { return Match::no("no hardware"); }
 
 class Null final : public Device {
  public:
   // The name by which options and reports call the device.
   std::string_view name() const override { return "null"; }
-  // The hardware, for people: its product name and what matters about it.
+  // The hardware, for users: its product name and important properties.
   std::string description() const override { return "runs nothing but copies"; }
   // The compute unit that a model configuration must allow for the device to be asked.
   ComputeUnit unit() const override { return ComputeUnit::cpu; }

@@ -17,7 +17,7 @@ bool is_stored(const ir::Type& t) {
   return t.is_tensor() && t.dtype() != ir::DType::string && ir::bits(t.dtype()) >= 8;
 }
 
-/// A row-major copy of a value in any layout, or room for one.
+/// A row-major copy of a value in any layout, or memory for one.
 struct RowMajor {
   explicit RowMajor(const BufferView& v) : bytes(static_cast<size_t>(v.shape.count() * ir::bits(v.dtype) / 8)) {
     view = {v.dtype, v.shape, bytes.data()};
@@ -30,7 +30,7 @@ void copy(const ir::TensorView& from, Layout a, const ir::TensorView& to, Layout
   convert_layout(from, a, to, b, 0, convert_tiles(from.shape, a, b));
 }
 
-/// Constants that a buffer cannot hold, by input: names of modes, bits.
+/// Constants that a buffer cannot hold (names of modes, bits), by input.
 using HostConstants = std::vector<std::pair<size_t, ir::Tensor>>;
 
 /// Runs the reference function of an operation on the device's thread.
@@ -39,7 +39,7 @@ Status record_reference(const HostConstants& constants, Recorder& recorder, cons
     std::vector<BufferView> in, out;
     std::vector<ir::Type> types;
     const ir::OpCall* call;
-    std::vector<uint32_t> first;  // as OpCall wants it
+    std::vector<uint32_t> first;  // as in OpCall
     HostConstants constants;
   };
   auto job = std::make_shared<Job>();
@@ -86,7 +86,7 @@ Result<ir::Tensor> copy_of(const ir::TensorView& v) {
   return t;
 }
 
-/// Some values lie in blocks, some with channels last: by their names, so that a plan is the same each time.
+/// Stores some values in blocks and some with channels last. Their names decide, so that a plan is the same each time.
 Layout layout_of(const MatchCall& call, const ir::Type& t) {
   if (t.shape().rank() < 3 || t.shape().count() == 0 || !call.epilogue.empty()) return {};
   const size_t pick = std::hash<std::string_view>{}(call.call.name()) % 4;

@@ -40,7 +40,7 @@ std::atomic<bool>& unified() {
   return is;
 }
 
-/// Counts a submission. Error device_lost with the one that loses the device and with all later ones.
+/// Counts a submission. Error device_lost for the submission that loses the device and for all later ones.
 Status count_submission() {
   for (int left = lost_after.load(); left >= 0;) {
     if (left == 0) return fail(ErrorCode::device_lost, "the simulated device was lost");
@@ -72,7 +72,7 @@ class SimulatedMemory final : public Memory {
 /// Runs jobs in order, each after a random delay.
 class Worker {
  public:
-  /// A child made by fork has the worker but not its thread, and leaves it as it is.
+  /// A forked child has the worker object but not its thread, and must leave it alone.
   static std::shared_ptr<Worker> make() {
     return {new Worker, [](Worker* w) {
               if (w->is_own()) delete w;
@@ -120,9 +120,9 @@ class Worker {
   std::thread thread_;
 };
 
-/// A value that crosses: the host's copy of it and where it is in the device's memory.
+/// A value that crosses between host and device: the host's copy and the position in the device's memory.
 struct Crossing {
-  std::vector<std::byte> host;  ///< empty: the host writes and reads the value itself
+  std::vector<std::byte> host;  ///< empty: the host reads and writes the value directly
   BufferView at;
   std::byte* data() { return host.empty() ? data_of(at) : host.data(); }
   const std::byte* data() const { return host.empty() ? data_of(at) : host.data(); }

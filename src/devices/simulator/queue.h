@@ -11,7 +11,7 @@ class SimulatedBuffer final : public kernel::Buffer {
  public:
   explicit SimulatedBuffer(size_t bytes);
   ~SimulatedBuffer() override;
-  /// For the device's own thread.
+  /// Called on the device's own thread.
   std::byte* data() const { return data_.get(); }
 
  private:
@@ -21,7 +21,7 @@ class SimulatedBuffer final : public kernel::Buffer {
 /// The bytes of a view.
 std::byte* data_of(const kernel::BufferView& v);
 
-/// Work in the order in which it is recorded.
+/// Records work in order.
 class SimulatedRecorder final : public kernel::Recorder {
  public:
   std::vector<std::function<Status()>> work;

@@ -11,20 +11,20 @@ namespace moka::format::espresso {
 
 using Layers = google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>;
 
-/// A network while its layers become those of a specification.
+/// A network during the conversion of its layers to a specification.
 struct Conversion {
   const Network& net;
   Layers& layers;
   std::vector<Payload>& payloads;
-  std::set<std::string> blobs;  ///< names that are taken
-  std::set<std::string> names;  ///< of layers
+  std::set<std::string> blobs;  ///< names of blobs in use
+  std::set<std::string> names;  ///< names of layers
 };
 
-/// One layer of the file: its keys, and what it becomes. Every error names the layer and its type (`place`).
+/// One layer of the file: its keys, and the layer it becomes. Every error names the layer and its type (`place`).
 class LayerReader {
  public:
   LayerReader(const nlohmann::json& object, Conversion& to) : object_(object), to_(to) {}
-  /// Reads what all layers have: type, name, bottom, top.
+  /// Reads the keys that all layers have: type, name, bottom, top.
   Status begin();
 
   std::string type, name;
@@ -34,38 +34,38 @@ class LayerReader {
 
   bool has(const char* key) const { return object_.contains(key); }
   Result<int64_t> integer(const char* key, int64_t fallback) const;
-  /// An integer of 0 to 2^31 - 1.
+  /// An integer from 0 to 2^31 - 1.
   Result<uint64_t> size(const char* key, uint64_t fallback) const;
   Result<float> number(const char* key, float fallback) const;
   Result<bool> flag(const char* key) const;
-  /// Whether `attributes` has that key with a value other than 0.
+  /// Whether `attributes` has this key with a nonzero value.
   bool attribute(const char* key) const;
   const nlohmann::json& object() const { return object_; }
 
-  /// The sizes of a blob; all 1 and no rank where the file has none.
+  /// The sizes of a blob; sizes of 1 and no rank when the file does not list it.
   const BlobShape& shape(const std::string& blob) const;
-  /// The rank of the blob where it is an array with its own rank; 0 for blobs with the five legacy axes.
+  /// The rank of the blob if it is an array with its own rank; 0 for blobs with the five legacy axes.
   int nd_rank(const std::string& blob) const;
 
-  /// Appends a layer with these blobs. It lives as long as the specification.
+  /// Appends a layer with these blobs. The specification owns it.
   proto::NeuralNetworkLayer& add() { return add(name, bottoms, tops); }
   proto::NeuralNetworkLayer& add(const std::string& layer, const std::vector<std::string>& inputs,
                                  const std::vector<std::string>& outputs);
-  /// Appends a layer whose one output goes through the activations that the file's keys say are fused.
+  /// Appends a layer and passes its one output through the activations that the file marks as fused.
   Result<proto::NeuralNetworkLayer*> add_fused(const char* relu_key, const char* tanh_key);
   /// An unused name for a blob or a layer.
   std::string new_blob(const std::string& wish);
   std::string new_layer(const std::string& wish);
 
-  /// The blob that `key` refers to, its first `size` bytes. Error malformed where it has fewer.
+  /// The first `size` bytes of the blob that `key` refers to. Error malformed when it has fewer.
   Result<Bytes> blob(const char* key, uint64_t size) const;
   Result<Bytes> blob(const nlohmann::json& reference, std::string_view what, uint64_t size) const;
   void set(proto::WeightParams* weight, Payload::Kind kind, Bytes bytes);
-  /// `count` numbers: half floats where `key`_f16 is there, 8-bit integers where the object `weights` has them, else
-  /// float32. `channels`: how many scales 8-bit integers may have.
+  /// Reads `count` numbers: half floats if `key`_f16 exists, 8-bit integers if the object `weights` has them, otherwise
+  /// float32. `channels`: the number of scales that 8-bit integers may have.
   Status weights(proto::WeightParams* weight, const char* key, uint64_t count, uint64_t channels);
   Status biases(proto::WeightParams* weight, const char* key, uint64_t count);
-  /// The product, or an error where it is above 2^48.
+  /// The product; an error if it exceeds 2^48.
   Result<uint64_t> product(std::initializer_list<uint64_t> sizes) const;
 
   Error malformed(std::string_view what) const { return fail(ErrorCode::malformed, what); }
@@ -77,7 +77,7 @@ class LayerReader {
   Conversion& to_;
 };
 
-/// How one type of layer is read.
+/// The reader of one type of layer.
 struct LayerType {
   std::string_view name;
   Status (*read)(LayerReader&);

@@ -7,7 +7,7 @@
 namespace moka::format::espresso {
 namespace {
 
-/// A blob's dimension `position` of `rank` is this axis of the file: the last is w, then h, k, n and seq.
+/// The file's axis for dimension `position` of `rank`: the last dimension is w, then h, k, n and seq.
 int axis_at(int position, int rank) { return rank - 1 - position; }
 
 Status flatten(LayerReader& r) {
@@ -46,8 +46,8 @@ Status reshape(LayerReader& r) {
   const int64_t mode = MOKA_TRY(r.integer("mode", 0));
   if (mode != 0 && mode != 1) return r.unsupported(cat("mode ", mode));
   p.set_mode(mode == 1 ? proto::ReshapeLayerParams::CHANNEL_LAST : proto::ReshapeLayerParams::CHANNEL_FIRST);
-  // 0 keeps a dimension. A specification can only keep the sequence, by leaving it out. One dimension may be -1 and
-  // gets the elements that the others leave.
+  // 0 keeps a dimension. A specification can keep only the sequence, by omitting it. One dimension may be -1; it takes
+  // the remaining elements.
   const bool another = target[axis_k] == -1 || target[axis_h] == -1 || target[axis_w] == -1;
   if (target[axis_seq] == -1 && another) target[axis_seq] = r.shape(r.tops[0]).size[axis_seq];
   if (target[axis_seq] != 0) p.add_targetshape(target[axis_seq]);
@@ -118,8 +118,8 @@ Status slice(LayerReader& r) {
 
 using Reduce = proto::ReduceLayerParams;
 
-/// The axes follow from the sizes of the blobs that change. Where these leave more than one possibility, axis_mode
-/// decides: 0 means all three, and 4 the channel.
+/// The axes follow from the blob sizes that change. If several possibilities remain, axis_mode decides: 0 means all
+/// three axes, and 4 the channel.
 Result<Reduce::ReduceAxis> reduced_axes(LayerReader& r) {
   const int64_t mode = MOKA_TRY(r.integer("axis_mode", 0));
   struct Choice {
@@ -141,7 +141,7 @@ Result<Reduce::ReduceAxis> reduced_axes(LayerReader& r) {
                       out.size[axis_w] == (c.w ? 1 : in.size[axis_w]);
     if (fits && (found == nullptr || c.mode == mode)) found = &c;
   }
-  // Files are known only with 0 and 4. With another number the sizes decide.
+  // Only files with 0 and 4 are known. For other numbers the sizes decide.
   if (found == nullptr || ((mode == 0 || mode == 4) && found->mode != mode))
     return r.unsupported(cat("axis_mode ", mode, ", which does not fit the sizes of the blobs"));
   return found->axes;
@@ -196,7 +196,7 @@ Status squeeze(LayerReader& r) {
   return {};
 }
 
-/// The beginnings of the parts are `begin_<i>`, which files leave 0; their sizes are in the shapes.
+/// The offsets of the parts are `begin_<i>`, which files leave 0; the shapes give their sizes.
 Status split_nd(LayerReader& r) {
   MOKA_TRY(r.arity(1, 1, r.tops.size()));
   const int rank = r.nd_rank(r.bottoms[0]);
@@ -218,7 +218,7 @@ Status copy(LayerReader& r) {
   return {};
 }
 
-/// The layer is known, but the order of the gates in its weights is not: no known file comes with its source.
+/// The layer is known but not the order of its gates, because no known file comes with its source.
 Status rnn_arch(LayerReader& r) {
   return r.unsupported(
       "the order of the gates in compiled recurrent layers is not known; the model it was made from runs");

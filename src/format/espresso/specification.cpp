@@ -37,7 +37,7 @@ Status convert_layers(Conversion& to) {
   return {};
 }
 
-/// Whether arrays enter with the rank that the description gives them.
+/// Whether arrays enter with the rank in the description.
 bool exact_arrays(const Network& net, const proto::ModelDescription& description,
                   const std::vector<uint64_t>& optionals) {
   constexpr size_t array_mapping = 2;

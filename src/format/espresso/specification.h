@@ -10,9 +10,8 @@ class Model;
 
 namespace moka::format::espresso {
 
-/// Makes `model`, which has its description, a neural network with the layers of `net`. Weights are appended to
-/// `payloads`. `optionals`: words of neural_network_optionals.
-/// Errors: unsupported, malformed; they name the layer.
+/// Turns `model`, which already has its description, into a neural network with the layers of `net`. Appends weights to
+/// `payloads`. `optionals`: the words of neural_network_optionals. Errors: unsupported, malformed; they name the layer.
 Status to_specification(const Network& net, const CoreMLData& data, const std::vector<uint64_t>& optionals,
                         proto::Model& model, std::vector<Payload>& payloads);
 

@@ -14,7 +14,7 @@
 namespace moka::format {
 namespace {
 
-/// The memory that the decoder on this thread may still take. Protobuf's allocation hook has no context argument.
+/// The memory that the decoder may still allocate on this thread. Protobuf's allocation hook has no context argument.
 struct Meter {
   MemoryBudget* budget;
   size_t charged = 0;

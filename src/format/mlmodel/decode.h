@@ -15,7 +15,7 @@ class ModelDescription;
 
 namespace moka::format {
 
-/// Owner of decoded messages. A budget is charged for their memory until the owner goes.
+/// Owns decoded messages. Their memory is charged to a budget while the owner lives.
 class MessageHolder;
 
 struct DecodedModel {
@@ -28,7 +28,7 @@ struct DecodedModel {
 /// Errors: malformed, unsupported (size), out_of_budget.
 Result<DecodedModel> decode_model(const Bytes& spec, const std::shared_ptr<MemoryBudget>& budget);
 
-/// A Model with nothing but the description that `description` encodes.
+/// A Model that contains only the description encoded in `description`.
 Result<DecodedModel> decode_description(const Bytes& description, const std::shared_ptr<MemoryBudget>& budget);
 
 }  // namespace moka::format

@@ -25,7 +25,7 @@ void put_key(std::string& out, uint32_t field, pbf_wire_type type) {
   put_varint(out, (static_cast<uint64_t>(field) << 3) | static_cast<uint32_t>(type));
 }
 
-/// One field of a message: where it begins and ends, and its bytes where it is length-delimited.
+/// One field of a message: its range, and its bytes if it is length-delimited.
 struct Field {
   uint32_t number = 0;
   bool delimited = false;
@@ -71,8 +71,8 @@ class Cutter {
     return true;
   }
 
-  /// Appends the body of `in` without its payloads to `out` and returns true, or returns false, `out` untouched, where
-  /// there is nothing to take away.
+  /// Appends the body of `in` without its payloads to `out` and returns true. Returns false and leaves `out` unchanged
+  /// when there is no payload.
   bool message(data_view in, Node node, int depth, std::string& out) {
     if (error_) return false;
     if (node == Node::WeightParams) return weight(in, out);
@@ -107,7 +107,7 @@ class Cutter {
     return changed && !error_;
   }
 
-  /// Copies the fields of `in` that `keep` accepts; true where one was left out.
+  /// Copies the fields of `in` that `keep` accepts. Returns true when a field was dropped.
   template <class Keep>
   bool filter(data_view in, std::string& out, Keep keep) {
     pbf_reader reader(in);
@@ -145,7 +145,7 @@ class Cutter {
     }
   }
 
-  // Cuts a payload only when it is alone in its message. The decoder merges every other combination.
+  // Removes a payload only when it is alone in its message. The decoder merges every other combination.
   bool weight(data_view in, std::string& out) {
     size_t count = 0;
     bool forged = false;

@@ -6,7 +6,7 @@
 namespace moka::format {
 namespace {
 
-// Grouped by `from`. Complete for the .proto files; tools/check_proto.py holds it to that.
+// Grouped by `from`. Complete for the .proto files, which tools/check_proto.py verifies.
 constexpr PayloadEdge edges[] = {
     {Node::Model, 200, Node::PipelineClassifier},
     {Node::Model, 201, Node::PipelineRegressor},

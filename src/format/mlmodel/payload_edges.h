@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-/// Which messages of a specification can hold large payloads, and by which fields they are reached.
+/// Which messages of a specification can hold large payloads, and which fields lead to them.
 namespace moka::format {
 
 /// Every message between Model and WeightParams or TensorValue. Nested messages are joined by '_'.

@@ -27,8 +27,8 @@ struct Enum {
 
 struct FieldDef {
   std::string name, type_name;
-  const Message* message = nullptr;  ///< of message fields
-  const Enum* values = nullptr;      ///< of enum fields
+  const Message* message = nullptr;  ///< set for message fields
+  const Enum* values = nullptr;      ///< set for enum fields
 };
 
 struct Message {
@@ -48,7 +48,7 @@ class Schema {
   }
 
  private:
-  // Numbers of fields below are those of google/protobuf/descriptor.proto.
+  // The field numbers below are those of google/protobuf/descriptor.proto.
   Schema() {
     pbf_reader set(reinterpret_cast<const char*>(schema_bytes), schema_size);
     while (set.next(1)) read_file(set.get_message());
@@ -167,7 +167,7 @@ std::vector<std::string> unknown_fields(const Bytes& message, std::string_view t
   if (const Message* root = Schema::get().find(cat(".moka.proto.", type))) try {
       walker.walk(data_view(message.text().data(), message.size()), *root, {}, 0);
     } catch (const protozero::exception&) {
-      // The decoder reports what is wrong.
+      // The decoder reports the problem.
     }
   return std::move(walker.found);
 }

@@ -91,10 +91,11 @@ std::string write_coremldata(const CoreMLData& data) {
 
 namespace {
 
-/// The layout of Xcode 9 for classic models and pipelines: 32 bytes stand before the target, which later versions write
-/// behind it. A classic model's message follows as it is, with its size, or behind the description.
+/// Reads Xcode 9's layout of classic models and pipelines: 32 bytes stand before the target, whereas later versions
+/// write them after it. A classic model's message follows with its size, or after the description.
 Status read_first_layout(Stream& in, CoreMLData& out) {
-  Bytes block = MOKA_TRY(in.bytes("header", 24));  // 8 of the 32 were read as the length of an empty target
+  // the other 8 of the 32 bytes were read as the length of an empty target
+  Bytes block = MOKA_TRY(in.bytes("header", 24));
   out.spec_version = 1;
   for (size_t i = 0; i < block.size(); i += sizeof(uint32_t)) {
     uint32_t v;

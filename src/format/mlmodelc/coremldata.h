@@ -15,11 +15,11 @@ struct CoreMLData {
   uint64_t version[3] = {};  ///< the compiler's triple; informational
   std::string target;        ///< "generic", "spec" or a pipeline's list
   uint32_t spec_version = 0;
-  Bytes spec;         ///< a whole Model message; only for the target "spec"
-  Bytes description;  ///< a ModelDescription message; for every other target
+  Bytes spec;         ///< a whole Model message; set only for the target "spec"
+  Bytes description;  ///< a ModelDescription message; set for every other target
 
   uint64_t stages = 0;                     ///< pipelines: number of models
-  uint64_t functions = 0;                  ///< ML programs
+  uint64_t functions = 0;                  ///< set for ML programs
   std::vector<std::string> outputs;        ///< neural networks: names of the network's outputs
   std::vector<std::string> string_labels;  ///< neural network classifiers; one of the two lists
   std::vector<int64_t> int64_labels;
@@ -33,7 +33,8 @@ struct CoreMLData {
 /// Errors: malformed (names the part and the byte), unsupported (a model type without a known compiled form).
 Result<CoreMLData> parse_coremldata(const Bytes& file);
 
-/// The bytes that parse_coremldata reads as `data`. Precondition: the target is "spec", or the type has a known tail.
+/// Writes `data` in the form that parse_coremldata reads. Precondition: the target is "spec", or the type has a known
+/// tail.
 std::string write_coremldata(const CoreMLData& data);
 
 }  // namespace moka::format

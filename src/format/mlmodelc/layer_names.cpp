@@ -201,7 +201,7 @@ std::string_view at(const std::string_view (&list)[N], int i) {
   return i >= 0 && static_cast<size_t>(i) < N ? list[i] : std::string_view();
 }
 
-/// The kind that follows the layer's name, for layers that have several kinds.
+/// The suffix for layers that have several kinds; it follows the layer's name.
 std::string_view kind(const Layer& layer) {
   static constexpr std::string_view pools[] = {"Max", "Average", "L2"};
   static constexpr std::string_view functions[] = {"Sqrt", "Rsqrt", "Inverse", "Power",

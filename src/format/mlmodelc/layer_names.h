@@ -9,7 +9,8 @@
 
 namespace moka::format {
 
-/// Layers of a neural network by name and kind, "Convolution", "PoolingMax", "ActivationReLU"; empty for other models.
+/// Number of layers of a neural network by name and kind ("Convolution", "PoolingMax", "ActivationReLU"); empty for
+/// other models.
 std::map<std::string, int64_t> layer_histogram(const proto::Model& model);
 
 /// How the weights of convolutions, inner products, embeddings and constants are stored.

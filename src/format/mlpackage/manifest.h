@@ -9,7 +9,7 @@
 
 namespace moka::format {
 
-/// An .mlpackage's Manifest.json. Paths of items are relative to the Data folder and stay inside it by name.
+/// The Manifest.json of an .mlpackage. Paths of items are relative to the Data folder; names cannot lead out of it.
 struct Manifest {
   std::vector<PackageItem> items;
   size_t root = 0;  ///< index of the model in `items`

@@ -33,7 +33,7 @@ Result<ModelFile> open_package(const std::string& path, const OpenOptions& optio
   Bytes json = MOKA_TRY(map_file(manifest_path));
   Manifest manifest = MOKA_TRY(parse_manifest(json));
   std::string data = MOKA_TRY(resolve_inside(root, root, "Data"));
-  // The manifest's names already keep items inside Data. Symbolic links of existing items must not leave it either.
+  // Names in the manifest cannot lead out of Data. Symbolic links of existing items must not lead out of it either.
   for (const PackageItem& item : manifest.items) {
     auto resolved = resolve_inside(root, data, item.path);
     if (!resolved.ok() && resolved.error().code() != ErrorCode::not_found)

@@ -11,7 +11,7 @@ namespace moka::format {
 
 /// Descriptive text that Xcode keeps beside the specification of an .mlpackage. Its placeholder "--" means none.
 
-/// "External Metadata Overlay": author, licence, version and short description of the model.
+/// "External Metadata Overlay": author, license, version and short description of the model.
 Status apply_metadata_overlay(const Bytes& json, proto::ModelDescription& description);
 /// "External FeatureDescription Overlay": short descriptions of inputs, outputs and training inputs.
 Status apply_feature_overlay(const Bytes& json, proto::ModelDescription& description);

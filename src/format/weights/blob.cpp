@@ -77,17 +77,17 @@ Result<Blob> read_record(const Bytes& file, uint64_t offset, std::span<const std
   blob.type = static_cast<BlobType>(type);
   blob.offset = offset;
   unsigned bits = bit_width(blob.type);
-  // The padding field of whole-byte types is unspecified in files of older writers.
+  // Older writers leave the padding field of whole-byte types undefined.
   if (bits < 8) {
     if (padding >= 8 || padding > size * 8) return bad(offset, padding, " bits of padding in ", size, " bytes of data");
     blob.padding_bits = static_cast<unsigned>(padding);
   }
-  // size < 2^61: it lies inside a mapped file.
+  // size < 2^61, because the blob lies inside a mapped file.
   uint64_t used = size * 8 - blob.padding_bits;
   if (used % bits != 0)
     return bad(offset, used, " bits of data are not a whole number of ", to_string(blob.type), " elements");
   blob.count = used / bits;
-  const uint64_t behind = begin - offset;  // wraps when the data is before it
+  const uint64_t behind = begin - offset;  // wraps around when the data precedes the record
   const bool copied = !looked_at && begin >= offset && behind <= head.size() && size <= head.size() - behind;
   blob.data = copied ? Bytes::copy_of(head.subspan(behind, size)) : file.slice(begin, size);
   return blob;

@@ -10,7 +10,7 @@
 
 namespace moka::format {
 
-/// Element types of a weight file, with the numbers that its records use.
+/// Element types of a weight file. The values are the numbers in its records.
 enum class BlobType : uint32_t {
   float16 = 1,
   float32 = 2,
@@ -35,22 +35,22 @@ std::string_view to_string(BlobType type);
 /// Bits of one element: 1 to 32.
 unsigned bit_width(BlobType type);
 
-/// One tensor of a weight file. Elements are little-endian; those under 8 bits are packed from bit 0 upwards.
+/// One tensor of a weight file. Elements are little-endian; elements below 8 bits are packed from bit 0 upwards.
 struct Blob {
   BlobType type = BlobType::float16;
-  Bytes data;                 ///< part of the file, 64-aligned in it, or a copy
-  uint64_t offset = 0;        ///< of its record: the number a program refers to it by
+  Bytes data;                 ///< a 64-byte aligned part of the file, or a copy
+  uint64_t offset = 0;        ///< offset of its record, by which a program refers to it
   unsigned padding_bits = 0;  ///< unused high bits at the end of `data`, 0 to 7
-  uint64_t count = 0;         ///< elements
+  uint64_t count = 0;         ///< number of elements
 };
 
-/// Reads the blob whose record starts at byte `offset` of a weight file (blob storage version 2).
-/// Errors: malformed (record, type or data outside the file or inconsistent), unsupported (storage version 1,
-/// whose layout is not public, and any other version).
-/// `head`: what is known of the file from there, so that it need not be looked at; data that is in it is copied.
+/// Reads the blob whose record starts at byte `offset` of a weight file (blob storage version 2). Errors: malformed
+/// (record, type or data outside the file or inconsistent), unsupported (storage version 1, whose layout is not public,
+/// and any other version). `head`: bytes of the file from `offset` on that were already read. They are not read again,
+/// and data inside them is copied.
 Result<Blob> read_blob(const Bytes& file, uint64_t offset, std::span<const std::byte> head = {});
 
-/// Every blob of a weight file in file order. Errors as read_blob, and malformed where the header counts more blobs
+/// Lists the blobs of a weight file in file order. Errors as read_blob, and malformed when the header counts more blobs
 /// than follow.
 Result<std::vector<Blob>> list_blobs(const Bytes& file);
 

@@ -15,9 +15,9 @@ constexpr size_t kSmallBlob = 4 << 10;  // bytes
 }  // namespace
 
 struct WeightStore::Rep {
-  std::string root, base;  // empty: only `files`
+  std::string root, base;  // empty: only `files` exist
   std::mutex mutex;
-  std::map<std::string, Bytes, std::less<>> files;  // by normalised name
+  std::map<std::string, Bytes, std::less<>> files;  // by normalized name
   std::weak_ptr<FileReader> reader;
 };
 

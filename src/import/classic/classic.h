@@ -8,10 +8,11 @@
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
 
-/// Shared by the importers of classic models. They compute on vectors of doubles; boundary types are ImportedModel's.
+/// Shared by the importers of classic models. They compute on vectors of doubles; ImportedModel gives the boundary
+/// types.
 namespace moka::import::classic {
 
-/// One model being imported: its description, its features and where its operations go.
+/// One model during import: its description, its features and the builder for its operations.
 class Site {
  public:
   static Result<Site> open(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
@@ -21,20 +22,20 @@ class Site {
   ir::Builder& builder() const { return *builder_; }
   /// A name for an operation of this model.
   std::string name(std::string_view what) const { return cat(context_->prefix, what); }
-  /// Whether values have an axis of rows in front (ImportOptions::rows).
+  /// Whether values have a leading axis of rows (ImportOptions::rows).
   bool rows() const { return context_->options.rows; }
   /// An operation with one output, named after `what`. Its `rows` is set as rows() says.
   Result<ir::Value*> op(std::string_view op, std::vector<ir::NamedArg> args, std::string_view what) const;
 
-  /// The declared input; error unless there is exactly one.
+  /// The only declared input; an error if there is not exactly one.
   Result<const FeatureDescription*> only_input() const;
   Result<const FeatureDescription*> only_output() const;
-  /// The value of an input; nullptr when it is optional and not given. Error not_found.
+  /// The value of an input; nullptr when it is optional and absent. Error not_found.
   Result<ir::Value*> input(const FeatureDescription& feature) const;
-  /// The value of the input of that name, nullptr when the name is empty or as above.
+  /// The value of the input with that name; nullptr when the name is empty or the input is optional and absent.
   Result<ir::Value*> input(std::string_view feature) const;
-  /// All inputs, concatenated, as a vector of doubles. `expected`: elements of an input that does not declare
-  /// its shape, -1 where that is an error.
+  /// All inputs, concatenated to a vector of doubles. `expected`: number of elements of an input that does not declare
+  /// its shape; -1 makes this an error.
   Result<ir::Value*> vector(int64_t expected) const;
 
   /// Converts `value` to the declared type of `feature` and adds it to the outputs.
@@ -42,7 +43,7 @@ class Site {
   /// The outputs of a classifier: the best class and the scores by class.
   Status classify(ir::Value* scores, ir::Tensor classes) const;
 
-  /// Constants, charged to the memory budget.
+  /// Creates a constant and charges it to the memory budget.
   Result<ir::Tensor> tensor(std::span<const double> v) const { return tensor(v, {static_cast<int64_t>(v.size())}); }
   Result<ir::Tensor> tensor(std::span<const double> v, const ir::Shape& shape) const;
   Result<ir::Tensor> tensor(std::span<const float> v, const ir::Shape& shape) const;
@@ -66,7 +67,7 @@ auto span_of(const Field& field) {
   return std::span(field.data(), static_cast<size_t>(field.size()));
 }
 
-/// Keys in ascending order, and the earlier position of each.
+/// Keys in ascending order, and the original position of each.
 struct SortedKeys {
   ir::Tensor keys;
   std::vector<int64_t> positions;
@@ -86,7 +87,7 @@ Result<ir::Tensor> class_labels(const Site& site, const Message& m) {
   return fail(ErrorCode::malformed, "classifier without class labels");
 }
 
-/// A matrix from rows, each a message with repeated doubles `value`; all rows of one length.
+/// A matrix from rows, each a message with repeated doubles `value`. All rows must have the same length.
 template <class Rows>
 Result<ir::Tensor> matrix(const Site& site, const Rows& rows, std::string_view what) {
   std::vector<double> flat;

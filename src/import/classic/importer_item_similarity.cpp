@@ -12,7 +12,7 @@ using ir::Tensor;
 using ir::Value;
 using Recommender = proto::ItemSimilarityRecommender;
 
-/// Names of all items ascending, and the number of each in the model.
+/// Names of all items in ascending order, and each item's number in the model.
 Result<classic::SortedKeys> items_of(const Site& site, const Recommender& m) {
   if (m.itemstringids().vector_size() > 0) return classic::sorted_keys(m.itemstringids());
   if (m.itemint64ids().vector_size() > 0) return classic::sorted_keys(site, m.itemint64ids());

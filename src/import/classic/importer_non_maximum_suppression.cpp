@@ -17,7 +17,7 @@ const FeatureDescription* find(const std::vector<FeatureDescription>& features, 
   return nullptr;
 }
 
-/// A floating-point matrix: the value of the input, which must have one, without leading dimensions of 1.
+/// A floating-point matrix: the value of a required input, without leading dimensions of 1.
 Result<Value*> matrix(const Site& site, const std::string& name, std::string_view what) {
   Value* v = MOKA_TRY(site.input(name));
   if (v == nullptr) return fail(ErrorCode::malformed, "nonMaximumSuppression without an input for ", what);
@@ -33,7 +33,7 @@ Result<Value*> matrix(const Site& site, const std::string& name, std::string_vie
   return site.op("ml_convert", std::move(args), name);
 }
 
-/// Narrows the allowed number of boxes to what an output declares.
+/// Narrows the allowed number of boxes to the range that an output declares.
 void narrow(const FeatureDescription* f, int64_t& least, int64_t& most) {
   if (f == nullptr) return;
   int64_t lower = 0, upper = -1;

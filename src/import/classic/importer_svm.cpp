@@ -15,7 +15,7 @@ using ir::Value;
 struct Vectors {
   std::vector<int64_t> row_begin{0}, columns;
   std::vector<double> values;
-  int64_t width = 0;  ///< one more than the greatest column
+  int64_t width = 0;  ///< greatest column plus 1
   int64_t count() const { return static_cast<int64_t>(row_begin.size()) - 1; }
 };
 

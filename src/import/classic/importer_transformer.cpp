@@ -158,7 +158,7 @@ Status import_imputer(const Site& site, const proto::Imputer& m) {
   return site.output(*MOKA_TRY(site.only_output()), y);
 }
 
-/// identity, and classConfidenceThresholding, whose curves only inform the caller: both pass their inputs on.
+/// Imports identity, and classConfidenceThresholding, whose curves only inform the caller. Both return their inputs.
 Status import_identity(const Site& site, std::string_view type) {
   const auto& in = site.description().inputs;
   const auto& out = site.description().outputs;

@@ -15,11 +15,11 @@ using Node = TreeEnsembleParameters::TreeNode;
 
 std::string place(const Node& n) { return cat("tree ", n.treeid(), ", node ", n.nodeid()); }
 bool is_leaf(const Node& n) { return n.nodebehavior() == TreeEnsembleParameters::TreeNode::LeafNode; }
-/// A threshold that is a float32 comes from training on float32 features. Features are rounded to float32 before they
-/// are compared, as xgboost and scikit-learn do when they predict.
+/// Whether a threshold is a float32, which shows that the trees were trained on float32 features. Features are then
+/// rounded to float32 before the comparison, as xgboost and scikit-learn do.
 bool fits_float(double v) { return v != v || static_cast<double>(static_cast<float>(v)) == v; }
 
-/// The nodes, by tree and by number in it.
+/// Finds nodes by tree and by number within the tree.
 class Index {
  public:
   static Result<Index> make(const TreeEnsembleParameters& p) {
@@ -108,7 +108,7 @@ Status add_leaf(const Node& node, uint64_t dimensions, Flat& out) {
   return {};
 }
 
-/// All trees in one list, each parent before its children.
+/// All trees in one list. Each parent precedes its children.
 Result<Flat> flatten(const TreeEnsembleParameters& p, uint64_t dimensions) {
   Links links = MOKA_TRY(link(p));
   Flat out;

@@ -27,7 +27,7 @@ Status import_features(const Site& site, const proto::FeatureVectorizer& m) {
   return site.output(*MOKA_TRY(site.only_output()), y);
 }
 
-/// The only input, turned by `op` into a dictionary or, where the output is none, a vector.
+/// Converts the only input with `op` into a dictionary, or into a vector when the output is not a dictionary.
 Status import_keyed(const Site& site, std::string_view op, const char* parameter, const SortedKeys& keys,
                     std::vector<NamedArg> args) {
   const FeatureDescription& output = *MOKA_TRY(site.only_output());

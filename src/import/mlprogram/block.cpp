@@ -53,7 +53,7 @@ class OpImporter {
   }
 
  private:
-  /// Where float16 is not allowed, coremltools makes an input float32 but still declares the results as float16.
+  /// Where float16 is not allowed, coremltools makes an input float32 but still declares float16 results.
   Result<Value*> as_declared(Value& v, const Type& declared) {
     if (!v.type.is_tensor() || !declared.is_tensor() || v.type.dtype() == declared.dtype()) return &v;
     Value* cast = MOKA_TRY(

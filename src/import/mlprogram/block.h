@@ -18,7 +18,7 @@ struct ProgramSource {
   MemoryBudget* budget = nullptr;
 };
 
-/// Appends the operations of `block`, whose inputs `scope` knows, and returns its outputs.
+/// Appends the operations of `block`, whose inputs are in `scope`, and returns its outputs.
 Result<std::vector<ir::Value*>> import_block(const proto::MILSpec::Block& block, const ProgramSource& source,
                                              ir::Builder& builder, ir::Scope& scope, int depth = 0);
 

@@ -8,7 +8,7 @@
 
 namespace moka::import {
 
-/// Element types of ML programs, as the specification and as the IR name them.
+/// Element types of ML programs: the specification's and the IR's names.
 inline constexpr std::pair<proto::MILSpec::DataType, ir::DType> kDataTypes[] = {
     {proto::MILSpec::BOOL, ir::DType::boolean},
     {proto::MILSpec::STRING, ir::DType::string},
@@ -33,14 +33,14 @@ inline constexpr std::pair<proto::MILSpec::DataType, ir::DType> kDataTypes[] = {
     {proto::MILSpec::UINT32, ir::DType::uint32},
     {proto::MILSpec::UINT64, ir::DType::uint64}};
 
-/// DType::none where the type is not known.
+/// DType::none for an unknown type.
 inline ir::DType dtype_of(proto::MILSpec::DataType type) {
   const auto* found =
       std::find_if(std::begin(kDataTypes), std::end(kDataTypes), [&](auto& t) { return t.first == type; });
   return found == std::end(kDataTypes) ? ir::DType::none : found->second;
 }
 
-/// UNUSED_TYPE where ML programs have no such type.
+/// UNUSED_TYPE for a type that ML programs do not have.
 inline proto::MILSpec::DataType data_type_of(ir::DType type) {
   const auto* found =
       std::find_if(std::begin(kDataTypes), std::end(kDataTypes), [&](auto& t) { return t.second == type; });

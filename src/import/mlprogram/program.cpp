@@ -68,7 +68,7 @@ Result<Program> from_text(const format::ModelFile& file, MemoryBudget* budget) {
   return MOKA_TRY_IN(read_text(file.mil_text().text(), ops::table(), options), "model.mil");
 }
 
-/// Every described feature has its value: inputs by name, outputs by name or, where the names differ, by position.
+/// Matches each described feature with its value: inputs by name, outputs by name or, where names differ, by position.
 Status match_description(Function& f, const FunctionDescription& d) {
   for (const auto* list : {&d.inputs, &d.states})
     for (const FeatureDescription& feature : *list) {
@@ -111,7 +111,7 @@ Result<Program> import_program(const proto::Model& model, const format::ModelFil
   const ProgramSource source{file, options.budget.get()};
   const auto reading = file.weights().read_files();
   Result<Program> read = read_program(model, file, source);
-  // The whole file is missing, so the error names it and not the operation that read it first.
+  // The whole file is missing, so the error names the file and not the first operation that reads it.
   if (!read.ok() && read.error().code() == ErrorCode::not_found)
     return fail(ErrorCode::not_found, read.error().message());
   Program program = MOKA_TRY(std::move(read));

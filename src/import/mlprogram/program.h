@@ -4,8 +4,9 @@
 
 namespace moka::import {
 
-/// The ML program of `file`, from its messages or, for a compiled model, its text. Inputs of each function are called
-/// like its features; outputs are in the order of the description. Errors: malformed, unsupported, not_found.
+/// Imports the ML program of `file`, from its messages or, for a compiled model, its text. The inputs of each function
+/// are named after its features; outputs follow the order of the description. Errors: malformed, unsupported,
+/// not_found.
 Result<ir::Program> import_program(const format::ModelFile& file, const ImportOptions& options,
                                    const ModelDescription& description);
 /// As above, for a model inside `file`.

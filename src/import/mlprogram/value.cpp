@@ -99,7 +99,7 @@ T at(const Bytes& bytes, size_t i) {
   return v;
 }
 
-/// Whether the little-endian numbers of a TensorData are the tensor's storage already.
+/// Whether the little-endian numbers of a TensorData already have the tensor's storage format.
 bool same_storage(format::TensorData::Kind kind, DType dtype) {
   using Kind = format::TensorData::Kind;
   return (kind == Kind::floats && dtype == DType::fp32) || (kind == Kind::doubles && dtype == DType::fp64) ||
@@ -123,7 +123,7 @@ Result<Tensor> immediate_tensor(const mil::TensorValue& value, Type type, const 
   const format::TensorData data = MOKA_TRY(file.tensor_data(value));
   const DType dtype = type.dtype();
   Shape& shape = type.shape();
-  // An attribute's type may leave the length of a vector open; the value has it.
+  // An attribute's type may leave the length of a vector open. The value determines it.
   if (shape.rank() == 1 && shape[0] < 0 && data.kind != Kind::raw) shape[0] = static_cast<int64_t>(data.count);
   const auto count = static_cast<uint64_t>(MOKA_TRY(shape.checked_count()));
   if (data.kind == Kind::none) {

@@ -18,8 +18,8 @@ namespace moka::import {
 /// Errors: malformed, unsupported (rank).
 Result<ir::Type> import_type(const proto::MILSpec::ValueType& type);
 
-/// A constant of an ML program: immediate, or in a weights file of `file`, in whose mapping it stays.
-/// `budget` (may be null) is charged for what is copied. Errors: malformed, and those of the weights.
+/// A constant of an ML program. Immediate values are copied and charged to `budget` (may be null); values in a weights
+/// file of `file` stay in its mapping. Errors: malformed, and those of the weights.
 Result<ir::Constant> import_value(const proto::MILSpec::Value& value, const format::ModelFile& file,
                                   MemoryBudget* budget);
 

@@ -35,7 +35,7 @@ namespace {
 using Layers = google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>;
 using Preprocessing = google::protobuf::RepeatedPtrField<proto::NeuralNetworkPreprocessing>;
 
-/// The common parts of the three kinds of neural networks.
+/// The parts that all three kinds of neural networks have.
 struct Parts {
   const Layers* layers;
   const Preprocessing* preprocessing;
@@ -128,8 +128,8 @@ Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription&
   }
 }
 
-/// The value of a blob as Core ML returns it: with the described shape where that holds as many elements, else with the
-/// blob's own dimensions.
+/// The value of a blob as Core ML returns it: with the described shape when the element counts match, otherwise with
+/// the blob's own dimensions.
 Result<Value*> output_value(Network& net, Blob& blob, const proto::FeatureDescription& feature) {
   const std::string& name = feature.name();
   if (feature.type().has_imagetype()) return net.as(blob, Form::nchw);
@@ -199,7 +199,7 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
   return {};
 }
 
-/// The blobs that the model's outputs are made of.
+/// The blobs that the model's outputs need.
 Names wanted_blobs(const proto::Model& model) {
   Names out;
   for (const auto& feature : model.description().output()) out.insert(feature.name());
@@ -207,7 +207,7 @@ Names wanted_blobs(const proto::Model& model) {
   return out;
 }
 
-/// Adds the layers. Layers that only training uses are left out, since their kind or their inputs may be unsupported.
+/// Adds the layers. Skips layers that only training uses, because their kind or their inputs may be unsupported.
 Status add_layers(Network& net, const Layers& layers, const proto::Model& model) {
   const std::vector<bool> is_needed = needed(layers, wanted_blobs(model));
   const bool any = std::count(is_needed.begin(), is_needed.end(), true) > 0;

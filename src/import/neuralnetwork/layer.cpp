@@ -148,7 +148,7 @@ namespace {
 
 struct Payload {
   format::WeightData data;
-  int bits = 0;  ///< of quantised numbers
+  int bits = 0;  ///< bit width of quantized numbers
 };
 
 Result<Payload> payload(const Layer& l, const proto::WeightParams& w, const Shape& shape, std::string_view what) {
@@ -211,14 +211,14 @@ Result<Tensor> own(const Layer& l, DType dtype, const Shape& shape, size_t bytes
   return Tensor::zeros(dtype, shape);
 }
 
-/// Below this a copy costs less than an operation.
+/// Copying a smaller weight costs less than an operation.
 constexpr size_t kSmallWeight = 4096;
 
 bool is_unaligned(const Bytes& bytes, DType dtype) {
   return reinterpret_cast<uintptr_t>(bytes.data()) % (static_cast<size_t>(ir::bits(dtype)) / 8) != 0;
 }
 
-/// Shares the bytes of the file where they are aligned.
+/// Shares the bytes of the file if they are aligned.
 Result<Tensor> tensor_of(const Layer& l, DType dtype, const Shape& shape, const Bytes& bytes, std::string_view what) {
   if (!is_unaligned(bytes, dtype) && bytes.owner != nullptr) return Tensor::wrap(dtype, shape, bytes);
   Tensor t = MOKA_TRY(own(l, dtype, shape, bytes.size(), what));

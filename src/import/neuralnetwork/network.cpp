@@ -133,7 +133,7 @@ Result<Value*> Network::squeeze(Value* x, const Ints& axes, std::string_view nam
 
 namespace {
 
-/// One dimension of size `lead[0] * ...`, as an int32 value when it cannot be known here.
+/// One dimension of size `lead[0] * ...`; an int32 value when the product is unknown at import.
 Dim folded(std::span<const Dim> lead) {
   if (lead.empty()) return Dim{1};
   const Dim* only = nullptr;
@@ -156,7 +156,7 @@ Result<Value*> Network::as(Blob& blob, Form form) {
     return fail(ErrorCode::unsupported, "expected an input of rank 3 or more, got rank ", rank);
   std::vector<Dim> lead = blob.lead();
   auto position_of_fold = [&]() -> int {
-    // The leading dimensions other than this one are all 1; -1 when there is no such dimension.
+    // set when all other leading dimensions are 1; -1 otherwise
     int at = -1;
     for (size_t i = 0; i < lead.size(); i++) {
       if (is_one(lead[i])) continue;

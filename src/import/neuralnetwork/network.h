@@ -9,7 +9,7 @@
 #include "import/importer.h"
 #include "ir/program.h"
 
-/// Layers of NeuralNetwork, NeuralNetworkClassifier and NeuralNetworkRegressor as MIL operations.
+/// Imports the layers of NeuralNetwork, NeuralNetworkClassifier and NeuralNetworkRegressor as MIL operations.
 namespace moka::import::nn {
 
 using ir::DType;
@@ -19,7 +19,7 @@ using ir::Shape;
 using ir::Tensor;
 using ir::Value;
 
-/// A dimension of a blob: a size, or, when that is not known yet, dimension `axis` of `from`.
+/// A dimension of a blob: a size or, when the size is unknown, dimension `axis` of `from`.
 struct Dim {
   int64_t size = ir::kAnyDim;
   Value* from = nullptr;
@@ -27,22 +27,22 @@ struct Dim {
   bool known() const { return size >= 0; }
 };
 
-/// How a value holds the elements of a blob, always in the same row-major order.
+/// How a value holds the elements of a blob. The row-major order is the same in all forms.
 enum class Form : uint8_t {
-  exact,   ///< with the blob's own dimensions
+  exact,   ///< the blob's own dimensions
   nchw,    ///< rank 4: everything before the last three dimensions is folded into the first
-  matrix,  ///< rank 2: as nchw, of a blob whose last two dimensions are 1
+  matrix,  ///< rank 2: as nchw, for a blob whose last two dimensions are 1
 };
 
-/// What Core ML calls a blob: dimensions, and the same elements in one or more forms. A blob of the legacy mapping has
-/// rank 5, [sequence, batch, channel, height, width]; layers that work on images use its nchw form, so that the other
+/// A blob in Core ML's sense: dimensions, and the same elements in one or more forms. A blob of the legacy mapping has
+/// rank 5, [sequence, batch, channel, height, width]. Layers that work on images use its nchw form, so that the other
 /// dimensions cost nothing.
 struct Blob {
   std::vector<Dim> dims;
   Value* forms[3] = {};
-  bool scalar = false;  ///< a scalar with the one dimension that blobs must have; expandDims does not count it
+  bool scalar = false;  ///< a scalar, stored with the one dimension that blobs must have; expandDims ignores it
 
-  /// False: the rank is known only while running. Such a blob has only the form exact, and may only be an output of the
+  /// False: the rank is known only at run time. Such a blob has only the form exact and can only be an output of the
   /// model.
   bool is_ranked() const;
   int rank() const { return static_cast<int>(dims.size()); }
@@ -52,7 +52,7 @@ struct Blob {
   std::vector<Dim> lead() const;
 };
 
-/// `name` with what MIL text does not accept in names replaced.
+/// `name` without the characters that MIL text does not allow in names.
 std::string identifier(std::string_view name);
 
 std::vector<Dim> dims_of(Value* v);  ///< precondition: ranked
@@ -64,7 +64,7 @@ int64_t product(std::span<const Dim> dims);
 class Network {
  public:
   Network(const ImportContext& context, ir::Builder& builder) : context_(&context), builder_(&builder) {}
-  /// The same blobs, for a block inside an operation.
+  /// A network with the same blobs, for a block inside an operation.
   Network inside(ir::Builder& builder) const;
 
   const ImportContext& context() const { return *context_; }
@@ -75,32 +75,32 @@ class Network {
   Status add(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers);
   Status add(const proto::NeuralNetworkLayer& layer);
 
-  /// A value of the blob in that form; converted once and kept. Error unsupported when it has no such form.
+  /// The value of the blob in that form, converted once and kept. Error unsupported when the blob has no such form.
   Result<Value*> as(Blob& blob, Form form);
-  /// A blob of which `v` is the given form. `lead`: dimensions that nchw and matrix fold.
+  /// A blob whose given form is `v`. `lead`: the dimensions that nchw and matrix fold.
   Result<Blob> blob(Value* v, Form form, std::vector<Dim> lead = {});
 
-  /// Appends an operation with one output. `name`: of the layer. `declared`: what is known of the result's type.
+  /// Appends an operation with one output. `name`: the layer's name. `declared`: what is known of the result's type.
   Result<Value*> op(std::string_view op, std::vector<NamedArg> args, std::string_view name,
                     const ir::Type* declared = nullptr);
-  /// Reshapes to `dims`, whether they are known or not. The element count must be the same.
+  /// Reshapes to `dims`, known or unknown. The element count must stay the same.
   Result<Value*> reshape(Value* x, std::span<const Dim> dims, std::string_view name);
-  /// Reshapes to `dims` without leaving any of them to be computed from the element count.
+  /// Reshapes to `dims` without deriving any of them from the element count.
   Result<Value*> reshape_exactly(Value* x, std::span<const Dim> dims, std::string_view name);
-  /// Removes `axes`. One whose size is not known must be 1 when it runs.
+  /// Removes `axes`. An axis of unknown size must have size 1 at run time.
   Result<Value*> squeeze(Value* x, const Ints& axes, std::string_view name);
-  /// An int32 vector of `dims`.
+  /// An int32 vector with the values of `dims`.
   Result<Value*> shape_value(std::span<const Dim> dims, std::string_view name);
   Result<Value*> constant(Tensor t, std::string_view name);
 
-  int nesting = 0;  ///< of branches and loops around the layers being added
+  int nesting = 0;  ///< number of branches and loops around the layers being added
 
  private:
   const ImportContext* context_;
   ir::Builder* builder_;
 };
 
-/// A layer while it is imported: its parameters, inputs and outputs. Every error names the layer and its type.
+/// A layer during import: its parameters, inputs and outputs. Every error names the layer and its type.
 class Layer {
  public:
   Layer(Network& network, const proto::NeuralNetworkLayer& message, std::string_view type)
@@ -111,27 +111,27 @@ class Layer {
 
   int inputs() const { return p.input_size(); }
   int outputs() const { return p.output_size(); }
-  /// Error malformed unless the layer has that many inputs and outputs.
+  /// Error malformed unless the numbers of inputs and outputs are in range.
   Status arity(int in_min, int in_max, int out_min = 1, int out_max = 1) const;
 
   Result<Blob*> blob(int i);
   Result<Value*> in(int i, Form form = Form::exact);
   Result<Value*> nchw(int i) { return in(i, Form::nchw); }
-  /// The form for elementwise work on input i that costs no conversion.
+  /// The form of input i that elementwise operations can use without a conversion.
   Result<Form> cheap_form(int i);
-  /// One form in which all inputs broadcast as their blobs do.
+  /// A form in which all inputs broadcast like their blobs.
   Result<Form> common_form();
   /// Input i as an int32 tensor (indices, sizes).
   Result<Value*> int32(int i);
-  /// Input i, a shape or an entry for each dimension, as an int32 vector: files hold such blobs with any rank.
+  /// Input i, a shape or one entry per dimension, as an int32 vector. Files store such blobs with any rank.
   Result<Value*> int32_vector(int i);
 
-  /// nchw for layers that work on each channel alone. A blob of rank 2 is [N, C], of rank 1 [C].
+  /// Input i as nchw, for layers that work on each channel separately. A blob of rank 2 is [N, C], of rank 1 [C].
   Result<Value*> channels(int i);
-  /// Sets output i to a value made of channels(0), with the rank of that input.
+  /// Sets output i to a value computed from channels(0), with the rank of that input.
   Status set_channels(int i, Value* v);
 
-  /// Sets output i. `like`: the input whose leading dimensions nchw and matrix values keep.
+  /// Sets output i. `like`: the input that supplies the leading dimensions of nchw and matrix values.
   Status set(int i, Value* v, Form form = Form::exact, int like = 0);
   Status set_folded(int i, Value* v, Form form, std::vector<Dim> lead);
 
@@ -141,9 +141,9 @@ class Layer {
   Result<Value*> constant(Tensor t, std::string_view what);
   Result<Value*> fp32_constant(std::initializer_list<float> values, const Shape& shape, std::string_view what);
 
-  /// A weight: a constant, or the operation that expands it. `channel_axis` of per-channel quantisation.
+  /// A weight: a constant, or the operation that expands it. `channel_axis` applies to per-channel quantization.
   Result<Value*> weight(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis = 0);
-  /// A weight as fp32 numbers, for what is small or must be rearranged.
+  /// A weight as fp32 numbers, for small weights and those that must be rearranged.
   Result<Tensor> numbers(const proto::WeightParams& w, const Shape& shape, std::string_view what, int channel_axis = 0);
   /// How many numbers the weight holds. Error for raw bytes.
   Result<int64_t> count(const proto::WeightParams& w, std::string_view what);
@@ -158,14 +158,14 @@ class Layer {
   std::string_view type_;
 };
 
-/// How one kind of layer is imported.
+/// Describes how to import one kind of layer.
 struct LayerImport {
   int type;               ///< member of NeuralNetworkLayer.layer, by field number
   std::string_view name;  ///< Core ML's name of that member
   Status (*import)(Layer& layer);
 };
 
-/// All of layers/<family>.cpp, sorted by type.
+/// Finds the entry among all of layers/<family>.cpp, which are sorted by type.
 const LayerImport* find_layer(int type);
 
 /// Imports `model` (types neuralNetwork, neuralNetworkClassifier, neuralNetworkRegressor).

@@ -2,7 +2,7 @@
 
 #include "import/neuralnetwork/network.h"
 
-/// Shared by layers with windows over height and width (and depth).
+/// Shared by layers that slide windows over height and width (and depth).
 namespace moka::import::nn {
 
 /// A pair of sizes from a repeated field of length 0 or 2. Error malformed otherwise, or for sizes not in 1..2^31-1.

@@ -61,7 +61,7 @@ void support_vectors(const M& m, Facts& facts) {
   facts.add("support vectors", m.densesupportvectors().vectors_size() + m.sparsesupportvectors().vectors_size());
 }
 
-/// Models whose parameters only Apple's systems understand.
+/// Models whose parameters only Apple's systems can use.
 template <class M>
 void trained_elsewhere(const M& m, Facts& facts) {
   facts.add("revision", m.revision());

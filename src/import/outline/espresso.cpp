@@ -14,7 +14,7 @@ std::string text_of(const Json& layer, const char* key) {
   return it != layer.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-/// Blob names are joined by commas.
+/// Blob names are separated by commas.
 std::vector<std::string> blobs_of(const Json& layer, const char* key) {
   std::vector<std::string> out;
   const std::string all = text_of(layer, key);
@@ -26,7 +26,7 @@ std::vector<std::string> blobs_of(const Json& layer, const char* key) {
   return out;
 }
 
-/// Sizes of the blobs in the weights file by their number: u64 count, then that many pairs of number and size.
+/// Sizes of the blobs in the weights file by number. The file has a u64 count, then that many pairs (number, size).
 Result<std::map<uint64_t, uint64_t>> blob_sizes(const Bytes& file) {
   const auto number = [&](uint64_t i) {
     uint64_t v;

@@ -14,7 +14,7 @@ class Program;
 
 namespace moka::import {
 
-/// Checks where the weights of a model are. A file that cannot be used is reported once.
+/// Looks up where the weights of a model are stored. Reports a file that cannot be used once.
 class WeightFiles {
  public:
   WeightFiles(const format::WeightStore& store, Outline& out) : store_(store), out_(out) {}
@@ -32,7 +32,7 @@ class WeightFiles {
   std::map<std::string, Missing> missing_;
 };
 
-/// Each adds what it finds in its kind of model.
+/// Each function adds the contents of its kind of model.
 void outline_program(const proto::MILSpec::Program& program, const format::ModelFile& file, Outline& out);
 void outline_text(std::string_view text, const format::WeightStore& store, Outline& out);
 void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out);
@@ -40,11 +40,11 @@ void outline_network(const proto::Model& model, const format::ModelFile& file, O
 void outline_espresso(const format::ModelFile& file, Outline& out);
 void outline_classic(const proto::Model& model, Outline& out);
 
-/// "ios15" for "CoreML5"; an opset that Moka does not know as it is.
+/// "ios15" for "CoreML5"; unknown opsets stay unchanged.
 std::string opset_name(std::string_view opset);
-/// "tensor<fp16, [3]>" of a vector of `count` elements.
+/// "tensor<fp16, [3]>" for a vector of `count` elements.
 std::string vector_type(std::string_view element, uint64_t count);
-/// Whether a tensor that is written inline is listed as a weight: strings and single numbers are settings.
+/// Whether a tensor that is written inline is listed as a weight. Strings and single numbers are settings.
 bool listed(std::string_view element, uint64_t count);
 
 }  // namespace moka::import

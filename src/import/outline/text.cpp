@@ -7,7 +7,7 @@ namespace {
 using ir::Token;
 constexpr int kMaxDepth = 16;
 
-/// MIL text without what its operations mean; grammar in docs/mil-text.md.
+/// Reads MIL text without the meaning of its operations; grammar in docs/mil-text.md.
 class Reader {
  public:
   Reader(std::string_view text, const format::WeightStore& store, Outline& out)
@@ -25,7 +25,7 @@ class Reader {
   }
 
  private:
-  /// A value: text of a string, and the weight where it is one.
+  /// A value: the text if it is a string, and the weight if it is one.
   struct Value {
     std::string text;
     Outline::Weight weight;
@@ -78,7 +78,7 @@ class Reader {
       out_.weights.push_back(std::move(value.weight));
   }
 
-  /// Reads `[key = value, ...]`, or nothing, and completes the operation with it.
+  /// Reads `[key = value, ...]`, if present, and completes the operation with it.
   Status attributes(std::vector<std::pair<std::string, Value>> given, Outline::Operation* op) {
     if (lexer_.accept('[') && !lexer_.accept(']')) {
       do {
@@ -122,7 +122,7 @@ class Reader {
 
   Status function() {
     if (!lexer_.accept_word("func")) return lexer_.error("'func' or '}'");
-    // In the list from the start, so that an error keeps what was read before it.
+    // Added before the body is read, so that the operations before an error are kept.
     out_.functions.emplace_back();
     Outline::Function& f = out_.functions.back();
     f.name = owner_ = MOKA_TRY(lexer_.name("the name of a function"));
@@ -191,7 +191,7 @@ class Reader {
     return lexer_.expect(';');
   }
 
-  /// Constants written in place are attributes like those in brackets.
+  /// Constants written as arguments are treated like attributes in brackets.
   Status arguments(Outline::Operation& op, std::vector<std::pair<std::string, Value>>& inline_values) {
     MOKA_TRY(lexer_.expect('('));
     if (lexer_.accept(')')) return {};

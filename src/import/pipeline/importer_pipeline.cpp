@@ -21,8 +21,8 @@ bool is_neural_network(const Model& m) {
          m.Type_case() == Model::kNeuralNetworkRegressor;
 }
 
-/// A value as a stage expects it. Pipelines and ML programs convert their inputs themselves; other models get arrays of
-/// the element type and shape that ImportedModel promises them.
+/// A value in the form that a stage expects. Pipelines and ML programs convert their inputs themselves; other models
+/// get arrays of the element type and shape that ImportedModel specifies.
 Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder,
                      const std::string& prefix, bool rows) {
   if (format::pipeline_of(stage) != nullptr || stage.Type_case() == Model::kMlProgram ||

@@ -44,7 +44,7 @@ Thresholds find(const proto::Model& model, const format::ModelFile& file, int de
   return out;
 }
 
-/// Whether NaN can stand for a missing value.
+/// Whether NaN can represent a missing value.
 bool may_be_missing(const FeatureDescription& f) {
   return f.kind == FeatureKind::float64 || (f.kind == FeatureKind::multi_array && ir::is_float(f.array.dtype));
 }

@@ -11,14 +11,14 @@ namespace {
 struct Entry {
   std::string_view op;
   Unary f;
-  std::string_view a, b;  ///< the parameters with these values, where the operation has them
+  std::string_view a, b;  ///< the operation's parameters with these values, if it has them
 };
 
 constexpr Entry kEntries[] = {
 #define MOKA_EPILOGUE(name, exact, limits, vector, ...) {#name, Unary::vector, "alpha", "beta"},
 #include "kernel/epilogues.inc"
 #undef MOKA_EPILOGUE
-    // What cannot be an epilogue.
+    // These functions cannot be epilogues.
     {"ceil", Unary::ceil, "", ""},
     {"clamped_relu", Unary::clamped_relu, "alpha", "beta"},
     {"erf", Unary::erf, "", ""},

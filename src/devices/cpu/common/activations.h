@@ -17,11 +17,11 @@ struct Activation {
   void apply(const float* x, float* y, int64_t n) const { vector::loops().unary(f, x, y, n, a, b); }
 };
 
-/// The function of an operation with one input `x`. nullopt: there is none, or a parameter is not known.
+/// The function of an operation with one input `x`. nullopt: it has none, or a parameter is unknown.
 std::optional<Activation> activation_of(const ir::OpCall& call);
-/// The operations for which activation_of() may give a function.
+/// The operations for which activation_of() may return a function.
 std::vector<std::string_view> activation_operations();
-/// The functions of epilogues, each of which has one.
+/// The function of each epilogue.
 std::vector<Activation> activations_of(std::span<const ir::Epilogue> epilogues);
 
 using kernel::Limits;

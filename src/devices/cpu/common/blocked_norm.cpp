@@ -59,8 +59,8 @@ std::pair<int64_t, int64_t> BlockedNorm::run(const float* x, const float* gamma,
     for (int64_t i = 0; i < some(b); i++) {
       const int64_t channel = b * block_ + i;
       const size_t g = group_of(b, i);
-      const double rest = means[g] - static_cast<double>(centers[g]);  // what the float center leaves out
-      const double found = squares[g] / n - rest * rest, variance = found < 0 ? 0 : found;  // NaN stays
+      const double rest = means[g] - static_cast<double>(centers[g]);                       // error of the float center
+      const double found = squares[g] / n - rest * rest, variance = found < 0 ? 0 : found;  // NaN is kept
       const double a = (gamma == nullptr ? 1.0 : static_cast<double>(gamma[channel])) / std::sqrt(variance + epsilon_);
       center[i] = centers[g];
       scale[i] = static_cast<float>(a);

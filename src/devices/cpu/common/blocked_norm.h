@@ -4,7 +4,7 @@
 
 namespace moka::devices::cpu {
 
-/// Group normalization of a blocked tensor [N, C, ...]: each group of neighbouring channels gets mean 0 and variance 1.
+/// Group normalization of a blocked tensor [N, C, ...]: each group of adjacent channels gets mean 0 and variance 1.
 class BlockedNorm {
  public:
   BlockedNorm(const ir::Shape& x, int64_t groups, int64_t block, double epsilon);

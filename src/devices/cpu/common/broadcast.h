@@ -6,13 +6,13 @@
 
 namespace moka::devices::cpu {
 
-/// A loop nest over an output and up to three inputs, which may be broadcast along some dimensions. Dimensions that can
-/// be are merged. Along the last one every input advances by 1 or stays.
+/// A loop nest over an output and up to three inputs, which may be broadcast along some dimensions. Merges dimensions
+/// where possible. Along the last one every input advances by 1 or stays.
 class Broadcast {
  public:
   static constexpr int kInputs = 3;
 
-  /// Adds a dimension inside of those added before. Steps are in elements.
+  /// Adds an inner dimension. Steps are in elements.
   void add(int64_t size, std::array<int64_t, kInputs> steps);
   /// Up to kInputs row-major inputs, broadcast to a row-major output.
   static Broadcast of(const ir::Shape& out, std::span<const ir::Shape> in);

@@ -11,7 +11,7 @@
 #include "devices/cpu/isa.h"
 #include "kernel/kernel.h"
 
-/// What all kernel families use.
+/// Shared by all kernel families.
 namespace moka::devices::cpu {
 
 using kernel::KernelArgs;
@@ -21,7 +21,7 @@ using kernel::Layout;
 using kernel::Match;
 using kernel::MatchCall;
 
-/// A refusal unless all outputs and these parameters, where given, are non-empty fp32 tensors; else empty.
+/// A refusal unless all outputs and these parameters (if given) are non-empty fp32 tensors; empty otherwise.
 std::string require_fp32(const MatchCall& m, std::initializer_list<std::string_view> params);
 
 /// Whether elements are whole bytes, so that runs of them can be copied as bytes.
@@ -48,9 +48,9 @@ struct PackedFloats {
   std::shared_ptr<const std::byte> bytes;
   const float* data() const { return reinterpret_cast<const float*>(bytes.get()); }
 };
-/// Makes `c` pack a constant fp32 input before its first run: `fill` writes `count` floats, which the returned object
-/// then holds. The input is not read while running. `key` is as in PrepareContext::pack. Keeps what `c` prepares
-/// already.
+/// Makes `c` pack a constant fp32 input before its first run. `fill` writes `count` floats, which the returned object
+/// then holds. The input is not read at run time. `key` is as in PrepareContext::pack. Anything that `c` already
+/// prepares is kept.
 std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCall& m, int arg, std::string key,
                                                   int64_t count,
                                                   std::function<void(const float* value, float* to)> fill);
@@ -66,8 +66,8 @@ int64_t storage_count(const ir::Shape& shape, Layout layout);
 void clear_padding(const ir::Shape& shape, Layout layout, float* data, int64_t begin, int64_t end);
 bool has_padding(const ir::Shape& shape, Layout layout);
 
-/// Tiles of blocked images, [images, blocks of channels, rows, ...]. Images are divided by rows, so that a thread finds
-/// what it wrote in the step before in its caches. Images with few rows are divided by blocks of channels.
+/// Tiles of blocked images, [images, blocks of channels, rows, ...]. Images are divided by rows, so that the data that
+/// a thread wrote in the previous step is in its caches. Images with few rows are divided by blocks of channels.
 struct BlockedTiles {
   int64_t groups, rows, bands;  ///< groups: blocks of channels; bands: divisions of the rows
   struct Tile {

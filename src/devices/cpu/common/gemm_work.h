@@ -19,8 +19,8 @@ struct ConstantProduct {
 /// How weights are packed. This does not depend on the number of rows, so plans for other shapes share them.
 struct Panels {
   const vector::Gemm* gemm = nullptr;
-  /// Pairs of neighbouring panels for kernels/gemm_strassen.cpp. After the panels there is one float per pair: 1 if the
-  /// sizes of the two panels' columns are alike, so that they may be added, else 0.
+  /// Pairs of adjacent panels for kernels/gemm_strassen.cpp. After the panels there is one float per pair: 1 if the
+  /// columns of both panels have similar magnitudes, so that they may be added, else 0.
   int64_t pairs = 0;
 
   int64_t floats(const ConstantProduct& p) const { return vector::packed_count(*gemm, p.depth, p.made); }
@@ -32,14 +32,14 @@ std::shared_ptr<const PackedFloats> packed_panels(KernelChoice& c, const MatchCa
 
 constexpr int64_t kHalvedRows = 256;   ///< rows per block that is cut into halves
 constexpr int64_t kHalvedDepth = 384;  ///< most depth of a quarter
-/// Whether seven products of quarters, with the sums they need, are well below the cost of all eight.
+/// Whether seven products of quarters and the sums that they need clearly cost less than all eight products.
 bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs);
 
 /// Whether two rows or columns with these sums of squares may be added. The error then stays small relative to both.
 bool are_alike(float a, float b);
 constexpr float kLargeSquares = 1e30f;  ///< above it, sums might overflow a float
 
-/// The product of a linear or a matmul with constant weights. nullopt: there is none, and `refusal` says why.
+/// The product of a linear or a matmul with constant weights. nullopt: not such a product; `refusal` says why.
 std::optional<ConstantProduct> constant_product(const MatchCall& m, std::string& refusal);
 
 }  // namespace moka::devices::cpu

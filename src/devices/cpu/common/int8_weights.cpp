@@ -91,7 +91,8 @@ void Int8Weights::write_weights(int8_t* to) const {
   }
 }
 
-/// Quantized activations are stored as unsigned distances from their lowest value. The sums begin with what that omits.
+/// Quantized activations are stored as unsigned distances from their lowest value. The sums start with the amount that
+/// this omits.
 void Int8Weights::write_sums(int32_t* first, float* scale) const {
   const int64_t padded = vectors() * bytes_.lanes;
   const auto scales = stored_.scale.as<float>();

@@ -10,7 +10,7 @@
 #include "kernel/parallel.h"
 #include "ops/common/recurrent.h"
 
-/// What the kernels of LSTMs and GRUs share: packed weights of gates, and how units are divided among threads.
+/// Shared by the kernels of LSTMs and GRUs: packed weights of gates, and the division of units among threads.
 namespace moka::devices::cpu {
 
 /// nullopt: the identity.
@@ -34,8 +34,9 @@ class GateWeights {
     const float* panels;
     vector::Rows rows;  ///< used if there are no panels
     /// y[r][g * units + u] += x[r] times weight row g * units + u, for gates g in [first_gate, last_gate) and units u
-    /// in [from, to), where `from` is a multiple of kUnits. Steps alternate `backwards`, the order in which weights are
-    /// read, because what the last step read last is still in the cache. Sums depend neither on it nor on the range.
+    /// in [from, to), where `from` is a multiple of kUnits. `backwards` selects the order of reading and alternates
+    /// from step to step, because the weights that the last step read last are still in the cache. Sums depend neither
+    /// on the order nor on the range.
     void add(int64_t first_gate, int64_t last_gate, int64_t from, int64_t to, const float* x, int64_t count, float* y,
              bool backwards) const;
     /// y = x times the transpose of all weights, plus the bias if not null.

@@ -16,7 +16,7 @@ using vector::Encoding;
 
 namespace {
 
-constexpr int64_t kSpare = 16;  // floats behind scales that vectors may read
+constexpr int64_t kSpare = 16;  // floats after the scales that vectors may read
 
 std::optional<Encoding> encoding_of(const kernel::StoredConstant& s) {
   if (!s.table.empty_handle()) {

@@ -8,24 +8,23 @@
 
 namespace moka::devices::cpu {
 
-/// A constant matrix whose rows are read as the file holds them, or packed into an order of their own without widening
-/// (palettes of 64 and 256 entries, sparse ones and vectors excepted, which become fp16). Immutable once prepared.
+/// A constant matrix whose rows are read as the file stores them, or packed into another order without widening.
+/// Palettes of 64 and 256 entries, sparse matrices and palettes of vectors become fp16. Immutable once prepared.
 class StoredRows {
  public:
-  /// The rows of input `arg`, a matrix; its columns when `transposed`. Sets `refusal` when the file stores it in a form
-  /// that cannot be read.
+  /// The rows of the matrix in input `arg`, or its columns when `transposed`. Sets `refusal` when the file stores it in
+  /// an unsupported form.
   static std::shared_ptr<StoredRows> of(const MatchCall& m, int arg, bool transposed, std::string& refusal);
 
-  /// Packs what has to be, once for all plans.
-  /// `all_rows`: all will be read, so the file is read ahead.
+  /// Packs the rows if necessary, once for all plans. `all_rows`: all rows will be read, so the file is read ahead.
   Status prepare(kernel::PrepareContext& context, bool all_rows);
 
   int64_t count() const { return count_; }
   int64_t depth() const { return depth_; }
   vector::Encoding encoding() const { return rows_.encoding; }
-  /// Made for reading, not read as the file has it.
+  /// Whether the rows were converted and are not read as the file stores them.
   bool is_other_form() const { return stored_.is_half; }
-  /// Floats of a row of x as `arrange` makes it; 0: products read x as it is.
+  /// Floats per row of x after `arrange`; 0: products read x unchanged.
   int64_t arranged() const { return vector::bits_of(rows_.encoding) < 8 ? rows_.depth : 0; }
   double bytes() const { return static_cast<double>(count_) * static_cast<double>(rows_.step); }
   /// "int4 in blocks of 32".

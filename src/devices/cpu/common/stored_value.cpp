@@ -6,7 +6,8 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// The block of element i of a tensor of `shape`: the number of the entry of `blocks`, whose further axes are ignored.
+/// The block of element i of a tensor of `shape`: the index of the entry in `blocks`, whose additional axes are
+/// ignored.
 int64_t block_of(const ir::Shape& shape, const ir::Shape& blocks, int64_t i) {
   int64_t at = 0, step = 1;
   for (int axis = shape.rank() - 1; axis >= 0; axis--) {

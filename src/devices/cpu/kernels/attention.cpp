@@ -101,7 +101,7 @@ struct Attention {
   }
 
   /// One step of online softmax: turns the scores of another block of keys into weights relative to the largest score
-  /// so far, `top`. When that grows, the sum and the result so far are scaled down to match.
+  /// so far, `top`. When `top` grows, the sum and the result so far are scaled down to match.
   void add_block(float* line, int64_t n, float& top, float& sum, float* so_far) const {
     const float before = top, added = loops().softmax_block(line, n, &top);
     if (top != before && sum != 0) {

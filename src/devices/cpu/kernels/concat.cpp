@@ -8,7 +8,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// Tensors joined along an axis, seen as `rows` rows of bytes: every row of the whole holds one run of each part.
+/// Tensors joined along an axis, seen as `rows` rows of bytes. Every row of the whole holds one run of each part.
 struct Rows {
   int64_t rows = 1, whole = 0;    // bytes per row of the whole
   std::vector<int64_t> runs, at;  // bytes per row of each part, and their offset in the whole's row

@@ -80,7 +80,7 @@ void each_segment(int64_t first, int64_t channels, F f) {
   }
 }
 
-/// Gathers what output rows [top, top + rows) of one group read: [lines, columns, channels], zeros outside of the
+/// Gathers the inputs of output rows [top, top + rows) of one group: [lines, columns, channels], with zeros outside the
 /// image.
 void gather(const GroupBlocking& p, const float* image, int64_t group, int64_t top, int64_t rows, float* to) {
   const int64_t block = channel_block(), height = p.w.in[0], width = p.w.in[1], columns = p.columns(),

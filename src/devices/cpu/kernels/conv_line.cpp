@@ -23,7 +23,7 @@ struct Line {
   int64_t taps() const { return w.kernel[0]; }
 };
 
-/// Copies what outputs [first, first + n) read of one channel, as phases.
+/// Copies the inputs of outputs [first, first + n) of one channel, as phases.
 void gather_phases(const Line& l, const float* x, int64_t first, int64_t n, float* to) {
   const int64_t stride = l.w.strides[0], size = l.w.in[0];
   const int64_t begin = first * stride - l.w.pads_begin[0], span = (l.taps() - 1) * l.w.dilations[0];

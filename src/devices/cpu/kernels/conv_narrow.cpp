@@ -7,7 +7,7 @@
 #include "ops/common/window.h"
 
 /// Convolutions with few output channels, or with few in each group. A block of channels would be mostly padding, so
-/// vectors hold neighbouring pixels of one channel instead.
+/// vectors hold adjacent pixels of one channel instead.
 namespace moka::devices::cpu {
 
 namespace {
@@ -44,7 +44,7 @@ void pack_weights(const NarrowBlocking& p, const float* w, float* to) {
         for (int64_t o = p.first_out(part); o < p.first_out(part + 1); o++) *to++ = w[o * taps + t];
 }
 
-/// Copies input lines [first, last) of an image into the rings. Lines outside of the image are zeros.
+/// Copies input lines [first, last) of an image into the rings. Lines outside the image are zeros.
 void take_lines(const NarrowBlocking& p, const float* x, int64_t first, int64_t last, float* lines) {
   const int64_t height = p.w.in[0], width = p.w.in[1], left = p.w.pads_begin[1], block = p.block();
   const int64_t skipped = std::max<int64_t>(0, -left),
@@ -117,7 +117,7 @@ Match match_narrow(const MatchCall& m) {
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t image = t / p.bands, top = p.w.out[0] * (t % p.bands) / p.bands,
                     bottom = p.w.out[0] * (t % p.bands + 1) / p.bands;
-      const int64_t first_of_group = image % p.w.groups * p.out;  // of the output channels
+      const int64_t first_of_group = image % p.w.groups * p.out;  // first output channel of the group
       const float* x = from + image * channels * p.w.in_count();
       int64_t taken = top * p.w.strides[0] - p.w.pads_begin[0];
       for (int64_t row = top; row < bottom; row++) {

@@ -14,8 +14,8 @@ namespace {
 using ops::Window;
 using vector::gemm;
 
-/// Along one axis, the output positions [first, last) for which a tap is inside the input. `from` is what the first
-/// reads.
+/// The output positions [first, last) along one axis for which a tap is inside the input. Position `first` reads
+/// `from`.
 struct Reach {
   int64_t first, last, from;
 };
@@ -63,7 +63,8 @@ void pack_weights(const PerTapBlocking& p, const float* w, float* to) {
   const int64_t taps = p.taps(), block = channel_block();
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t first = panel * gemm().panel, width = p.width(panel), columns = std::min(width, p.out - first);
-    for (int64_t group = 0; group < p.in_groups; group++)  // all taps of a block before the next one, as w is laid out
+    // all taps of a block before the next block, in the order of w
+    for (int64_t group = 0; group < p.in_groups; group++)
       for (int64_t tap = 0; tap < taps; tap++) {
         float* row = to + p.weight_at(panel, tap, group);
         for (int64_t c = group * block; c < std::min(p.in, (group + 1) * block); c++, row += width) {
@@ -75,7 +76,8 @@ void pack_weights(const PerTapBlocking& p, const float* w, float* to) {
   }
 }
 
-/// How many blocks of input channels are summed over all taps before the next ones: what fits part of the L2 cache.
+/// How many blocks of input channels are summed over all taps before the next blocks: as many as fit part of the L2
+/// cache.
 int64_t groups_at_once(const PerTapBlocking& p) {
   constexpr int64_t kFits = 384 << 10;
   const int64_t plane = p.w.in[0] * p.w.in[1] * channel_block() * static_cast<int64_t>(sizeof(float));

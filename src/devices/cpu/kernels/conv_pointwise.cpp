@@ -21,7 +21,7 @@ struct PointwiseBlocking {
   int64_t images, pixels, in, out;
   int64_t in_groups, out_groups;  ///< blocks of channels
   int64_t chunks, parts;          ///< divisions of an image's pixels and of the panels
-  int64_t unit;                   ///< chunks hold multiples of so many pixels
+  int64_t unit;                   ///< chunks hold multiples of this number of pixels
 
   /// Vectors of output channels. A panel has two of them, and the first panel three when their number is odd.
   int64_t vectors() const { return out_groups * pointwise().block / pointwise().lanes; }
@@ -53,7 +53,7 @@ void pack_weights(const PointwiseBlocking& p, const float* w, float* to) {
   }
 }
 
-/// How many pixels go through all panels before the next ones: what fits part of the L2 cache.
+/// How many pixels go through all panels before the next pixels: as many as fit part of the L2 cache.
 int64_t pixels_at_once(const PointwiseBlocking& p) {
   constexpr int64_t kFits = 192 << 10;
   const int64_t tile = pointwise().pixels, floats = p.in_groups * pointwise().block;
@@ -76,7 +76,8 @@ PointwiseBlocking blocking_of(const ir::Shape& x, int64_t out, int threads) {
   if (threads == 1) return p;
   const int64_t shares = 4 * threads;
   if (tiles >= 2 * threads && p.in * p.out <= 2 * p.pixels * (p.in + p.out)) {
-    // Divide by pixels: each thread reads all weights, but of the image what it wrote itself in the step before.
+    // Divide by pixels: each thread reads all weights, but only the part of the image that it wrote in the previous
+    // step.
     p.unit = pointwise().pixels;
     p.chunks = std::min(std::max(p.chunks, shares), tiles / 2) / threads * threads;
   } else {
@@ -147,7 +148,7 @@ Match match_pointwise(const MatchCall& given) {
         call.ahead = call.weight + width * p.in;
         const bool more = addend >= 0 || !after.empty();
         for (int64_t left = pixels; left > 0; left -= call.pixels) {
-          // A single pixel is summed in another order. None may be left over, since chunks depend on the threads.
+          // A single pixel is summed in another order, so none may be left over, since chunks depend on the threads.
           call.pixels = more && left != kFinished + 1 ? std::min(left, kFinished) : left;
           pointwise().multiply(call);
           for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)

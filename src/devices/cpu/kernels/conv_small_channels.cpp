@@ -34,10 +34,10 @@ struct SmallChannelsBlocking {
   int64_t columns() const { return out_groups * small_channels().block; }
   int64_t panel() const { return 2 * small_channels().lanes; }
   int64_t width(int64_t column) const { return std::min(panel(), columns() - column); }
-  /// Without padding, lines are read where they are.
+  /// Whether lines are read in place, which needs no padding.
   bool direct() const { return lies_inside(down) && lies_inside(across); }
   static bool lies_inside(const Axis& a) { return a.pad == 0 && (a.out - 1) * a.stride + a.span() <= a.in; }
-  /// Otherwise the last padded lines of each channel are kept in a ring.
+  /// Otherwise a ring keeps the last padded lines of each channel.
   int64_t line() const { return (across.out - 1) * across.stride + across.span(); }
   int64_t ring() const { return direct() ? 0 : in * down.span() * line(); }
   int64_t scratch() const { return (ring() * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64 + taps() * 8; }
@@ -63,7 +63,7 @@ void copy_line(const SmallChannelsBlocking& p, const float* x, int64_t at, float
     const float* from = x + (c * p.down.in + row) * width;
     std::fill_n(to, before, 0.0f);
     std::copy_n(from, count, to + before);
-    // Prefetch what the next output row will read.
+    // Prefetch the input of the next output row.
     const int64_t ahead = p.down.stride * width;
     for (int64_t i = 0; i < count && row + p.down.stride < p.down.in; i += 16)
       __builtin_prefetch(from + ahead + i, 0, 2);
@@ -83,7 +83,7 @@ void find_taps(const SmallChannelsBlocking& p, int64_t row, int64_t* taps) {
   }
 }
 
-/// Whether this was measured to be at least as fast as oneDNN.
+/// Whether this kernel was measured to be at least as fast as oneDNN.
 bool pays(const SmallChannelsBlocking& p, std::span<const Activation> after) {
   const bool longest = isa() == Isa::avx512;
   if (p.across.stride > 2) return longest && p.taps() > 128;

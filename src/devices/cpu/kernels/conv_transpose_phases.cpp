@@ -8,9 +8,9 @@
 #include "devices/cpu/vector/gemm.h"
 #include "ops/common/window.h"
 
-/// Transposed convolutions as several ordinary ones. All results whose position leaves the same remainder by the stride
-/// (a phase) need the same taps, every stride-th one of the window. So each phase is an ordinary convolution without
-/// the zeros between input pixels, and the results of all phases are interleaved.
+/// Computes a transposed convolution as several ordinary ones. All results whose positions have the same remainder by
+/// the stride (a phase) need the same taps, every stride-th one of the window. Each phase is therefore an ordinary
+/// convolution without the zeros between input pixels, and the results of all phases are interleaved.
 namespace moka::devices::cpu {
 
 namespace {
@@ -130,8 +130,8 @@ void multiply(const PhaseBlocking& p, const Phase& v, const Phase& h, const floa
                      h.taps * p.in, sums, width, nullptr, true);
 }
 
-/// Does the same without multiplying zeros around the image, whose products with weights that are not finite are NaN.
-/// `top` is the number of line x in the image.
+/// Does the same, but skips zeros around the image, whose products with non-finite weights are NaN. `top` is the number
+/// of line x in the image.
 void multiply_inside(const PhaseBlocking& p, const Phase& v, const Phase& h, const float* x, int64_t top,
                      const float* weight, int64_t rows, int64_t width, float* sums) {
   const int64_t step = p.in * width;
@@ -150,7 +150,7 @@ void multiply_inside(const PhaseBlocking& p, const Phase& v, const Phase& h, con
     }
 }
 
-/// Writes the rows of one pair of phases to their places. `to` is the first of these in the first block of `panel`.
+/// Writes the rows of one pair of phases to their places. `to` is the first place in the first block of `panel`.
 void interleave(const PhaseBlocking& p, const Phase& h, const float* sums, int64_t rows, int64_t panel, float* to) {
   const int64_t block = channel_block(), width = p.width(panel), plane = p.down.out * p.across.out * block;
   for (int64_t k = 0; k < width; k += block, to += plane) {

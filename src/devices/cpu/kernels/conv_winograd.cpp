@@ -57,7 +57,7 @@ void transform_weights(const WinogradBlocking& blocking, const float* weight, fl
   }
 }
 
-/// Tiles [begin, end), which go through all steps before the next ones.
+/// Tiles [begin, end), which go through all steps before the next chunk.
 struct Chunk {
   int64_t begin, end;
 };
@@ -70,10 +70,10 @@ Chunk chunk_of(const WinogradBlocking& p, int64_t i) {
           (image * p.down + p.down * (part + 1) / parts) * p.across};
 }
 
-/// Neighbouring tiles in a line of tiles of an image.
+/// Adjacent tiles in a line of tiles of an image.
 struct Row {
   int64_t image, y, x, count;
-  int64_t at;  ///< number of the first one in its chunk
+  int64_t at;  ///< index of the first tile in its chunk
 };
 
 /// Calls f for the tiles of a chunk and of `more` lines after it.
@@ -141,8 +141,8 @@ void tap_by_tap(const WinogradBlocking& p, const float* x, const std::optional<k
         y[(i * p.w.out[1] + j) * block + o] = static_cast<float>(sums[i][j][o] + static_cast<double>(bias[o]));
 }
 
-/// Tiles per chunk: what fits half of the L2 cache. Weights that only memory holds are read once per chunk, so with
-/// those chunks are larger.
+/// Tiles per chunk: as many as fit half of the L2 cache. Weights that exceed the caches are read once per chunk, so
+/// chunks are larger for such weights.
 int64_t most_tiles(const WinogradBlocking& p) {
   constexpr int64_t kLargeChunk = 56;
   const int64_t rows = gemm().rows, floats = p.f->points() * (p.in_groups * p.block() + p.panel());
@@ -172,7 +172,7 @@ WinogradBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, c
   }
   int64_t chunk = 0;
   for (int64_t i = 0; i < p.chunks; i++) chunk = std::max(chunk, chunk_of(p, i).end - chunk_of(p, i).begin);
-  // One block more: with a power of two, all points of a tile would compete for a few cache sets.
+  // One extra block: with a power of two, all points of a tile would compete for a few cache sets.
   p.in_step = (chunk + (p.summed - 1) * p.across) * p.in_groups * block + block;
   p.out_step = chunk * p.panel() + block;
   p.parts = threads == 1 ? 1 : std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());

@@ -102,7 +102,7 @@ Operand operand_of(const ir::Shape& in, const ir::Shape& out, Layout layout) {
   return o;
 }
 
-/// The layout of an input that has the result's shape and arrives blocked; row-major if there is none.
+/// The layout of an input that has the result's shape and arrives blocked; row-major if no input does.
 Layout arriving(const MatchCall& m, std::initializer_list<std::string_view> params, const ir::Shape& out) {
   for (std::string_view p : params)
     if (m.call.shape(p) == out && out.rank() >= 3 && layout_of(m, p).kind == Layout::Kind::channel_blocked)

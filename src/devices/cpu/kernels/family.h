@@ -4,11 +4,11 @@
 
 namespace moka::devices::cpu {
 
-/// The kernels of one file of this folder. The file x.cpp defines `KernelFamily family_x()`, and the build makes the
-/// list of all files (src/CMakeLists.txt). What several families need is in devices/cpu/common.
+/// The kernels of one file in this folder. The file x.cpp defines `KernelFamily family_x()`, and the build generates
+/// the list of all files (src/CMakeLists.txt). Code that several families need is in devices/cpu/common.
 struct KernelFamily {
-  /// Families are asked in ascending order, which matters only between those that can run the same operation: the
-  /// faster one comes first.
+  /// Families are asked in ascending order. The order matters only between families that can run the same operation:
+  /// the faster one comes first.
   int order;
   std::span<const KernelDef> kernels;
 };

@@ -6,7 +6,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// Embeddings: looks up rows of a constant table, which stays as the file holds it.
+/// Embeddings: looks up rows of a constant table, which is read as the file stores it.
 Match match_gather(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   if (!m.is_constant("x")) return Match::no("a table that is not constant");

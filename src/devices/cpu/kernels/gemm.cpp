@@ -11,7 +11,7 @@ namespace {
 using vector::Gemm;
 
 constexpr int64_t kChunk = 192;     // columns per tile: a whole number of panels of either width
-constexpr int64_t kRows = 128;      // most rows per tile; they are read again for each panel
+constexpr int64_t kRows = 128;      // most rows per tile; each panel reads them again
 constexpr int64_t kLeastRows = 48;  // least rows per tile when rows are divided to give every thread work
 
 Match match(const MatchCall& given, std::string_view name) {

@@ -15,9 +15,9 @@ constexpr int64_t kSumRows = 8;     // rows of sums that a thread computes at on
 constexpr int kFewThreads = 4;      // threads per block up to which each one computes all sums itself
 constexpr int64_t kMostAlone = 16;  // most rows of a block that are multiplied on their own
 
-/// How a product is cut into quarters. Rows of x are in blocks of an upper and a lower half, which share the middle row
-/// when their number is odd. Columns of the weights are in pairs of neighbouring panels, a left and a right one. Depth
-/// is in parts of two halves.
+/// How a product is cut into quarters. Rows of x form blocks with an upper and a lower half, which share the middle row
+/// when the number of rows is odd. Columns of the weights form pairs of adjacent panels, left and right. The depth is
+/// divided into parts of two halves.
 struct StrassenBlocking {
   ConstantProduct p;
   Panels panels;
@@ -28,16 +28,16 @@ struct StrassenBlocking {
   int64_t row(int64_t block) const { return p.rows * block / blocks; }
   int64_t half(int64_t rows) const { return (rows + 1) / 2; }
   int64_t most_rows() const { return half((p.rows + blocks - 1) / blocks); }
-  int64_t begin(int64_t part) const { return p.depth / 2 * part / parts; }  ///< first column of a half
+  int64_t begin(int64_t part) const { return p.depth / 2 * part / parts; }  ///< start of part `part` in the first half
   int64_t deep(int64_t part) const { return begin(part + 1) - begin(part); }
   int64_t most_deep() const { return (p.depth / 2 + parts - 1) / parts; }
-  int64_t rest() const { return pairs() * 2 * panel(); }  ///< first column outside of the pairs
+  int64_t rest() const { return pairs() * 2 * panel(); }  ///< first column outside the pairs
 
   int64_t units() const { return pairs() + (rest() < p.made ? 1 : 0); }
 
   int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
   int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< sums and squared sizes
-  /// Per thread: sums of quarters of the weights; results of rows that are multiplied alone, and one unused row.
+  /// Layout per thread: sums of quarters of the weights; results of rows that are multiplied alone; one unused row.
   int64_t right() const { return kStrassenSums * most_deep() * panel(); }
   int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
 };
@@ -51,7 +51,7 @@ struct Block {
   int64_t rows;
   int64_t alone[2 * kMostAlone];
   int64_t count;  ///< entries of `alone`
-  bool is_whole;  ///< not cut into quarters, because too many rows would be alone
+  bool is_whole;  ///< not cut into quarters, because too many rows would be multiplied alone
 
   void begin(const StrassenBlocking& of, int64_t block, const KernelArgs& args, const PackedFloats& packed,
              float* scratch) {
@@ -87,7 +87,7 @@ struct Block {
     }
   }
 
-  /// Finds rows that would be added to a much larger one or to one with infinities. They are multiplied alone.
+  /// Finds rows that would be added to a much larger row or to one with infinities. They are multiplied alone.
   void find_alone() {
     for (int64_t i = 0; i < half() && !is_whole; i++) {
       const float above = squares[2 * i], below = squares[2 * i + 1];
@@ -112,7 +112,7 @@ struct Block {
                                     bias == nullptr ? nullptr : bias + column, addend != nullptr);
   }
 
-  /// Multiplies the columns of a pair of panels, or those outside of the pairs.
+  /// Multiplies the columns of a pair of panels, or the columns outside the pairs.
   void multiply(int64_t unit, float* scratch, std::span<const Activation> after) const {
     const int64_t panel = blocking->panel(), made = blocking->p.made, column = unit * 2 * panel,
                   n = std::min(2 * panel, made - column);
@@ -180,8 +180,8 @@ Match match(const MatchCall& given, std::string_view name) {
   blocking.parts = (blocking.p.depth / 2 + kHalvedDepth - 1) / kHalvedDepth;
   const double flops = blocking.p.flops() * 7 / 8;
   const MatchCall m = with_threads_for(given, flops);
-  // With few threads each one computes the sums it reads, even if others do so too. Where cores share no cache, reading
-  // what another core wrote takes longer than computing it.
+  // With few threads each one computes the sums it reads, even if other threads compute the same ones. Where cores
+  // share no cache, reading what another core wrote takes longer than computing it.
   const bool own = m.threads <= kFewThreads * blocking.blocks;
   KernelChoice c;
   c.kernel = name;

@@ -11,14 +11,14 @@ constexpr int64_t kBlock = 64;  // rows per unit of work: whole vectors, so resu
 
 constexpr int64_t kMostRows = 4;  // rows of x
 
-/// The most rows of x for which reading the weights takes most of the time. Weights that have to be packed anyway may
-/// as well be packed as fp32, which is faster for more rows.
+/// The most rows of x for which reading the weights takes most of the time. Weights that must be packed anyway are
+/// packed as fp32, which is faster for more rows.
 int64_t most_rows(const StoredRows& rows, bool asked) {
   if (rows.is_other_form()) return isa() == Isa::base ? 0 : 2;
   return rows.encoding() == vector::Encoding::fp32 && !asked ? 2 : kMostRows;
 }
 
-/// Multiplies x [rows, depth] by a constant matrix that is read as the file holds it.
+/// Multiplies x [rows, depth] by a constant matrix that is read as the file stores it.
 Match gemv(const MatchCall& given, std::string_view x, std::string_view weight, bool transposed, int bias,
            std::string_view name) {
   if (!given.is_constant(weight)) return Match::no("weights that are not constant");

@@ -13,9 +13,10 @@ namespace {
 using ops::Window;
 using vector::Int8Gemm;
 
-constexpr int64_t kTiles = 8;  // tiles of rows that are multiplied by a panel before the next panel
+constexpr int64_t kTiles = 8;  // tiles of rows that a panel multiplies before the next panel
 constexpr int64_t kMostTaps = 64;
-constexpr int64_t kFewProducts = 24;  // products per result below which reading and writing takes most of the time
+// limit of products per result below which reading and writing take most of the time
+constexpr int64_t kFewProducts = 24;
 constexpr int64_t kFewForWinograd = 64;
 constexpr double kFaster = 3;  // rough speedup over fp32
 
@@ -50,7 +51,7 @@ void quantize(const Int8Gemm& b, const Int8Blocking& p, const kernel::QuantizedA
   std::memset(row + p.depth, 0, static_cast<size_t>(p.step - p.depth));
 }
 
-/// Finds the quantized row that each tap reads, for rows [first, end) of an image of the result, which are in `tiles`
+/// Finds the quantized row that each tap reads, for rows [first, end) of an image of the result, which form `tiles`
 /// tiles.
 void find_rows(const Int8Blocking& p, const uint8_t* quantized, int64_t image, int64_t first, int64_t end,
                int64_t tiles, const uint8_t** to) {

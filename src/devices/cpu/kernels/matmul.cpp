@@ -17,7 +17,7 @@ constexpr int64_t kLeastRows = 64;  // least rows per tile when rows are divided
 constexpr int64_t kFewRows = 4;     // rows for which packing y costs more than it saves
 constexpr int64_t kFewOfRows = 8;   // the same for a transposed y
 
-/// A batch of matrices. Element (i, j) of a matrix is at i * row + j * column from its beginning.
+/// A batch of matrices. Element (i, j) of a matrix is at i * row + j * column from its first element.
 struct Operand {
   int64_t rows = 1, columns = 1, row = 0, column = 0;
   std::vector<int64_t> steps;  ///< floats from matrix to matrix along each batch dimension; 0: broadcast

@@ -10,7 +10,8 @@ using ops::Window;
 using vector::loops;
 using vector::Reduce;
 
-/// oneDNN drops NaN here, so these are our loops. They take maxima over the rows of a window first, then along the row.
+/// oneDNN's pooling drops NaN, so these are our own loops. They take maxima over the rows of a window, then along the
+/// row.
 Match match_max_pool(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   auto window = ops::pool_window(m.call);

@@ -4,12 +4,12 @@
 #include "devices/cpu/vector/doubles.h"
 #include "ops/common/ml.h"
 
-/// Scores to probabilities, in double: exponentials of many rows at once.
+/// Turns scores into probabilities in double, with exponentials of many rows at once.
 namespace moka::devices::cpu {
 
 namespace {
 
-constexpr int64_t kRows = 256;  // of a tile
+constexpr int64_t kRows = 256;  // rows per tile
 
 /// y = 1 / (1 + exp(-x)), from the exponential of a number that is not positive, which cannot overflow.
 void logistic(const double* x, double* y, int64_t n) {
@@ -26,7 +26,7 @@ void normalize(const double* x, double* y, int64_t rows, int64_t columns) {
   }
 }
 
-/// With `reference`, each row has a score of 0 in front and a result more.
+/// With `reference`, each row gets an additional first score of 0 and therefore one more result.
 void softmax(const double* x, double* y, int64_t rows, int64_t columns, bool reference) {
   const int64_t made = columns + (reference ? 1 : 0);
   for (int64_t r = 0; r < rows; r++) {

@@ -6,9 +6,9 @@
 
 #include "devices/cpu/kernels/family.h"
 
-/// Ensembles of trees. Every branch becomes "x < threshold": `<=` takes the next number, `>` and `>=` exchange the
-/// children, and a branch that rounds x to float32 first takes the lowest double that rounds to its threshold. The
-/// children of a node lie side by side: a step is a comparison and an addition. Walks of several rows, or of several
+/// Tree ensembles. Every branch becomes "x < threshold": `<=` uses the next larger number, `>` and `>=` exchange the
+/// children, and a branch that first rounds x to float32 uses the lowest double that rounds to its threshold. The
+/// children of a node are adjacent, so a step is a comparison and an addition. Walks of several rows, or of several
 /// trees for a single row, run at the same time.
 namespace moka::devices::cpu {
 
@@ -16,26 +16,26 @@ namespace {
 
 enum Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, leaf };
 
-/// A leaf's `first` is itself, and its threshold is infinite.
+/// A node. The `first` of a leaf is the leaf itself, and its threshold is infinite.
 template <class T>
 struct Node {
   T threshold;
   int32_t feature;
-  int32_t first;  ///< the child where x < threshold; the other one follows
+  int32_t first;  ///< the child for x < threshold; the other child follows it
 };
 
 struct Leaf {
-  int32_t begin = 0, end = 0;  ///< of the leaf's values
+  int32_t begin = 0, end = 0;  ///< range of the leaf's values
 };
 
-/// What is packed for all plans of a model, by node but for the roots.
+/// The packed trees, shared by all plans of a model: arrays by node, and the roots.
 template <class T>
 struct Forest {
   Node<T>* nodes;
-  double* value;  ///< where each leaf has at most one value, of the one output; else null
-  Leaf* leaves;   ///< else
+  double* value;  ///< used if each leaf has at most one value, of the only output; else null
+  Leaf* leaves;   ///< used otherwise
   int32_t* roots;
-  uint8_t* missing_first;  ///< a NaN goes to `first`
+  uint8_t* missing_first;  ///< whether a NaN goes to `first`
   int64_t trees;
 
   Forest(std::byte* at, int64_t node_count, int64_t tree_count, bool one_value) : trees(tree_count) {
@@ -55,10 +55,10 @@ struct Forest {
   }
 };
 
-constexpr int64_t kWalks = 8;   // at the same time
-constexpr int64_t kRows = 256;  // of a tile: they stay in the first cache while the trees are read
+constexpr int64_t kWalks = 8;   // walks at the same time
+constexpr int64_t kRows = 256;  // rows per tile; they stay in the L1 cache while the trees are read
 
-/// The leaf of each walk: walk i begins at node[i] and reads x + i * step.
+/// Finds the leaf of each walk. Walk i begins at node[i] and reads x + i * step.
 template <class T, bool kMissing>
 inline void walk(const Forest<T>& f, const T* x, int64_t step, int32_t (&node)[kWalks]) {
   const Node<T>* nodes = f.nodes;
@@ -115,7 +115,7 @@ void predict(const Forest<T>& f, const T* x, int64_t rows, const Arguments& a, d
 }
 
 /// x as T. Infinities become the greatest finite numbers, which are on the same side of every threshold and below that
-/// of a leaf. Returns whether any is NaN.
+/// of a leaf. Returns whether any element is NaN.
 template <class T>
 bool narrow(const double* x, int64_t count, T* to) {
   constexpr T most = std::numeric_limits<T>::max();
@@ -128,7 +128,7 @@ bool narrow(const double* x, int64_t count, T* to) {
   return missing;
 }
 
-/// The lowest double that rounds to `t` or above.
+/// The lowest double that rounds to at least `t`.
 double rounds_up_to(float t) {
   const float below = std::nextafter(t, -std::numeric_limits<float>::infinity());
   const double middle = (static_cast<double>(below) + static_cast<double>(t)) / 2;
@@ -147,7 +147,7 @@ struct Source {
 constexpr std::string_view kPrepared[] = {"mode",    "missing_true", "single",    "feature",
                                           "on_true", "on_false",     "threshold", "roots"};
 
-/// `view(name)`: the constant of that name.
+/// `view(name)` returns the constant of that name.
 template <class View>
 Source source_of(const View& view) {
   const ir::TensorView &mode = view("mode"), &roots = view("roots");
@@ -163,7 +163,7 @@ Source source_of(const View& view) {
           mode.count()};
 }
 
-/// The threshold of branch `i` as T, for "x < threshold"; infinite where it has none.
+/// The threshold of branch `i` as T, for "x < threshold"; infinite if it has none.
 template <class T>
 T threshold_of(const Source& s, int64_t i) {
   const bool inclusive = s.mode[i] == less_equal || s.mode[i] == greater;
@@ -177,7 +177,7 @@ T threshold_of(const Source& s, int64_t i) {
   return inclusive ? std::nextafter(t, std::numeric_limits<T>::infinity()) : t;
 }
 
-/// Lays out one tree from node `end` on, level by level.
+/// Lays out one tree, level by level, starting at node `end`.
 template <class T>
 void append_tree(const Source& s, int32_t root, int32_t& end, Forest<T>& f) {
   struct Pending {
@@ -205,7 +205,7 @@ void append_tree(const Source& s, int32_t root, int32_t& end, Forest<T>& f) {
     }
 }
 
-/// What keeps branches from being comparisons with finite thresholds; empty: nothing.
+/// Why the branches cannot become comparisons with finite thresholds; empty: they can.
 std::string refusal_of(const Source& s) {
   constexpr double most = std::numeric_limits<float>::max();
   for (int64_t i = 0; i < s.nodes; i++) {
@@ -217,7 +217,7 @@ std::string refusal_of(const Source& s) {
   return {};
 }
 
-/// How many nodes the trees have; nothing where a node belongs to two, which no importer makes.
+/// The number of nodes in all trees; nullopt when a node belongs to two trees, which no importer creates.
 std::optional<int64_t> nodes_of_forest(const Source& s) {
   std::vector<uint8_t> seen(static_cast<size_t>(s.nodes));
   int64_t count = 0;
@@ -230,7 +230,7 @@ std::optional<int64_t> nodes_of_forest(const Source& s) {
   return count;
 }
 
-/// The number of rows and what one of them has.
+/// The number of rows and the elements per row.
 struct Table {
   int64_t rows, features, outputs;
 };

@@ -5,20 +5,20 @@
 #include "devices/cpu/vector/doubles.h"
 
 /// Products and distances of rows with constant vectors, in double: linear models, support vector machines and nearest
-/// neighbours. The constant vectors are the columns of a packed matrix, so that several of them are summed at once and
-/// each sum keeps the order of the reference.
+/// neighbors. The constant vectors are the columns of a packed matrix, so that several are summed at once and each sum
+/// keeps the order of the reference.
 namespace moka::devices::cpu {
 
 namespace {
 
-constexpr int64_t kRows = 32;  // of a tile
+constexpr int64_t kRows = 32;  // rows per tile
 
-/// Rows of x, and the length of each.
+/// Rows of x and their length.
 struct Rows {
   int64_t count, length;
 };
 
-/// `columns`: what the output has for each row.
+/// `columns`: the number of outputs per row.
 std::optional<Rows> rows_of(const MatchCall& m, int64_t columns) {
   const int64_t y = m.outputs[0].shape().count(), x = m.call.shape("x").count();
   if (y == 0 || x == 0 || columns == 0) return std::nullopt;
@@ -30,7 +30,7 @@ const double* data_of(const Packed& p) { return reinterpret_cast<const double*>(
 size_t packed_bytes(int64_t depth, int64_t columns) {
   return static_cast<size_t>(vector::groups_of(columns) * vector::kColumns * depth) * sizeof(double);
 }
-/// Where entry `k` of column `i` is.
+/// The position of entry `k` of column `i`.
 size_t packed_at(int64_t depth, int64_t k, int64_t i) {
   return static_cast<size_t>((i / vector::kColumns * depth + k) * vector::kColumns + i % vector::kColumns);
 }
@@ -60,7 +60,7 @@ Match match_linear(const MatchCall& m) {
   c.cost = sums_cost(m, *rows, columns);
   const int weights = m.call.arg_index("weights"), offsets = m.call.arg_index("offset");
   const auto x_at = static_cast<size_t>(m.call.arg_index("x")), offset_at = static_cast<size_t>(offsets);
-  constexpr int64_t kFew = 8;  // columns that waste too much of a group
+  constexpr int64_t kFew = 8;  // number of columns that would waste too much of a group
   const bool few = columns < kFew;
   auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   if (!few) {
@@ -100,7 +100,7 @@ Match match_svm(const MatchCall& m) {
   const int64_t vectors = m.call.value("row_begin")->count() - 1, stored = m.call.value("values")->count();
   const auto rows = rows_of(m, vectors);
   if (!rows) return Match::no("an empty array");
-  constexpr int64_t kDensest = 4;  // times as many elements as the sparse vectors store
+  constexpr int64_t kDensest = 4;  // limit of elements per element that the sparse vectors store
   if (rows->length * vectors > kDensest * std::max<int64_t>(stored, 1)) return Match::no("sparse support vectors");
   const std::string_view name = *m.call.text("kernel");
   const KernelKind kind = name == "rbf"      ? KernelKind::rbf
@@ -116,8 +116,8 @@ Match match_svm(const MatchCall& m) {
             begin = m.call.arg_index("row_begin");
   const auto x_at = static_cast<size_t>(m.call.arg_index("x"));
   const int64_t depth = rows->length;
-  // Votes between classes may be decided by the last bit. A single row gets the reference's: sums without fused
-  // multiply-adds, and the C library's exponentials.
+  // The last bit may decide votes between classes. A single row therefore uses the arithmetic of the reference: sums
+  // without fused multiply-adds, and the C library's exponentials.
   const bool single = rows->count == 1;
   auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
@@ -154,7 +154,7 @@ Match match_svm(const MatchCall& m) {
       const bool finite = std::all_of(row, row + depth, [](double v) { return std::isfinite(v); });
       for (int64_t i = 0; i < vectors; i++) {
         double& to = y[r * vectors + i];
-        if (!finite) {  // zeros that a vector does not store are not multiplied
+        if (!finite) {  // zeros that a vector does not store must not be multiplied
           to = 0;
           for (int64_t k = from[i]; k < from[i + 1]; k++) to += row[at[k]] * value[k];
         }
@@ -174,7 +174,7 @@ struct Neighbour {
   }
 };
 
-/// The nearest of `count` samples, in ascending order.
+/// The nearest of `count` samples, in ascending order of distance.
 void nearest(const double* distance, int64_t count, Neighbour* out, int64_t k) {
   int64_t have = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -215,7 +215,7 @@ Match match_neighbours(const MatchCall& m) {
         }));
     return {};
   };
-  constexpr int64_t kTogether = 4;  // rows whose distances are kept
+  constexpr int64_t kTogether = 4;  // rows whose distances are kept at a time
   const size_t distances = static_cast<size_t>(kTogether * count) * sizeof(double);
   c.thread_scratch = distances + static_cast<size_t>(k) * sizeof(Neighbour);
   tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {

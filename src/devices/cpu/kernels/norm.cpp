@@ -21,7 +21,7 @@ void standardize(const float* x, const float* gamma, const float* beta, float* y
   loops().center(x, mean, static_cast<float>(1 / std::sqrt(variance + epsilon)), gamma, beta, y, n);
 }
 
-/// A norm of x, which it may overwrite. Without what it runs.
+/// A norm of x, which it may overwrite. The caller sets what it runs.
 KernelChoice norm_of(const MatchCall& m, std::string_view kernel, int64_t tiles) {
   KernelChoice c;
   c.kernel = kernel;
@@ -87,7 +87,7 @@ KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout la
   return c;
 }
 
-/// Normalizes each of `groups` groups of channels of x by itself.
+/// Normalizes each of `groups` groups of channels of x separately.
 Match match_groups(const MatchCall& m, std::string_view kernel, int64_t groups) {
   auto epsilon = m.call.number("epsilon");
   if (!epsilon.ok()) return Match::no("an epsilon that is not constant");

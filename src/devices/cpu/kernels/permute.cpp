@@ -10,7 +10,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// An axis of the result, which is dense. Neighbours along it lie `step` elements apart in x.
+/// An axis of the dense result. Adjacent elements along it are `step` elements apart in x.
 struct Axis {
   int64_t size, step;
 };
@@ -102,7 +102,7 @@ void transpose(const T* from, int64_t from_step, int64_t rows, int64_t columns, 
       for (int64_t i = r; i < std::min(rows, r + kSide); i++) to[c * to_step + i] = from[i * from_step + c];
 }
 
-/// A permutation as copies of runs, if the last axis is dense in x, too (`run`). Otherwise it transposes squares of the
+/// A permutation as copies of runs, if the last axis is dense in x too (`run`). Otherwise it transposes squares of the
 /// last axis and `across`, the axis that is dense in x.
 struct Copy {
   Axes outer;               ///< the other axes
@@ -113,7 +113,7 @@ struct Copy {
   bool run = false;
 };
 
-constexpr int64_t kTile = 64;  // elements of `across` per tile: what is read and written stays in the cache
+constexpr int64_t kTile = 64;  // elements of `across` per tile, so that the tile's data stays in the cache
 
 Copy copy_of(const Axes& axes) {
   Copy c;
@@ -210,7 +210,7 @@ Match match_permute(const MatchCall& m) {
   Layout in = layout_of(m, "x"), out;
   const bool splits = m.call.version().def->name == "transpose" && dtype == ir::DType::fp32;
   if (!splits || in.kind != Layout::Kind::channel_blocked || x[1] % in.block != 0) in = {};
-  // From channels last to channels first, the reader is mostly a convolution, which wants blocks.
+  // A conversion from channels last to channels first is mostly read by a convolution, which prefers blocks.
   if (splits && in.is_row_major() && m.epilogue.empty() && y.rank() == 4 && y[1] % channel_block() == 0) {
     auto perm = ops::axes_of(m.call, "perm", x.rank());
     if (perm.ok() && std::ranges::equal(perm->span(), std::array{0, 3, 1, 2}) && y[2] * y[3] > 1) out = blocked();

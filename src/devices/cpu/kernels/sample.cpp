@@ -12,8 +12,8 @@ namespace {
 
 using ops::Sampling;
 
-/// What a row or column of the result is made of: row or column `low` of x, mixed with `part` of `high`. With
-/// low = kNowhere it is the constant.
+/// The inputs of a row or column of the result: row or column `low` of x, mixed with `part` of `high`. With low =
+/// kNowhere the result is the constant.
 struct Tap {
   int32_t low = 0, high = 0;
   float part = 0;
@@ -23,7 +23,7 @@ constexpr int32_t kNowhere = -1;
 struct Grid {
   std::vector<Tap> rows, columns;
   bool linear = false;
-  bool whole = false;  ///< a tap with part 0 must not read `high`, which may be infinite
+  bool whole = false;  ///< true: the tap has part 0 and must not read `high`, which may be infinite
   float constant = 0;
 };
 

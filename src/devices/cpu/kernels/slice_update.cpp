@@ -4,7 +4,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-/// Works in place when nothing else reads x, and then copies only the update.
+/// Works in place when nothing else reads x; it then copies only the update.
 Match match_slice_update(const MatchCall& m) {
   if (!m.call.type("x").is_tensor() || m.call.dtype("x") == ir::DType::string) return Match::no("not a numeric tensor");
   KernelChoice c;

@@ -13,7 +13,7 @@ using vector::Reduce;
 using vector::Unary;
 
 constexpr int64_t kColumns = 256;    // columns per tile when the axis is not the last one
-constexpr int64_t kShortRow = 2048;  // a row that a float sums accurately enough
+constexpr int64_t kShortRow = 2048;  // longest row that a float sums accurately enough
 
 Match match_softmax(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);

@@ -30,12 +30,12 @@ struct Depthwise {
   void (*rows)(const Call& call);
 };
 
-/// Whether the window has code of its own: 3, 5 or 7 adjacent taps with stride 1 or 2. Other windows are slower.
+/// Whether the window has specialized code: 3, 5 or 7 adjacent taps with stride 1 or 2. Other windows are slower.
 inline bool depthwise_builds_in(const DepthwiseAxis& across) {
   return (across.taps == 3 || across.taps == 5 || across.taps == 7) && across.dilation == 1 && across.stride <= 2;
 }
 
-/// For this processor.
+/// The table for this processor.
 const Depthwise& depthwise();
 
 const Depthwise& depthwise_base();

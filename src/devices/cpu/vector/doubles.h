@@ -5,14 +5,14 @@
 /// Sums of doubles for classic models, compiled once for each instruction set.
 namespace moka::devices::cpu::vector {
 
-/// Columns of a packed matrix come in groups of this many, filled up with zeros: [group][depth][kColumns].
+/// The columns of a packed matrix form groups of this size, padded with zeros: [group][depth][kColumns].
 constexpr int64_t kColumns = 32;
 constexpr int64_t groups_of(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
 
 struct DoubleLoops {
   /// y[r * columns + i] = the sum over k of x[r * depth + k] * w[k, i], where `w` is packed.
   void (*products)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
-  /// The same of (x[r * depth + k] - w[k, i])^2.
+  /// The same with (x[r * depth + k] - w[k, i])^2.
   void (*distances)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
   /// y[r * y_step] = the sum over k of x[r * depth + k] * w[k]. A row's sum does not depend on the other rows.
   void (*dots)(const double* x, int64_t rows, int64_t depth, const double* w, double* y, int64_t y_step);
@@ -20,7 +20,7 @@ struct DoubleLoops {
   void (*exponentials)(double* y, int64_t count, double factor);
 };
 
-/// For this processor.
+/// The table for this processor.
 const DoubleLoops& double_loops();
 
 const DoubleLoops& double_loops_base();

@@ -11,7 +11,7 @@ const Gemm& gemm() {
 
 const Gemm& gemm_for(int64_t columns) {
   static const Gemm& wide = MOKA_FOR_ISA(gemm)(true);
-  // A single vector behind panels of three is slow unless they are many.
+  // A single vector after panels of three is slow, unless there are many panels.
   const int64_t vectors = (columns + wide.lanes - 1) / wide.lanes;
   return vectors % 3 == 1 && vectors < 16 ? gemm() : wide;
 }

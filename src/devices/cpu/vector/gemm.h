@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Products of fp32 matrices (GEMM), compiled once for each instruction set.
+/// Products of fp32 matrices (GEMM), compiled for each instruction set.
 ///
 /// The right-hand matrix is packed first, into panels of `panel` columns. Left-hand rows are read as they are:
 ///
@@ -19,7 +19,7 @@ namespace moka::devices::cpu::vector {
 struct Gemm {
   int64_t lanes;  ///< floats per vector
   int64_t panel;  ///< columns per panel, whole vectors
-  int64_t rows;   ///< rows per tile; multiples of it are fastest
+  int64_t rows;   ///< rows per tile; multiples of this are fastest
 
   /// Packs b, whose element (k, j) is b[k * row_step + j * column_step], into packed_count() floats. Panel p begins at
   /// p * panel * depth and holds its columns of row 0, then of row 1, and so on. The last panel may be narrower and is
@@ -42,7 +42,7 @@ struct Gemm {
                          int64_t columns, int64_t depth, float* c, int64_t c_step);
 };
 
-/// For this processor, with panels of two vectors.
+/// The table for this processor, with panels of two vectors.
 const Gemm& gemm();
 /// With panels of two or three vectors, whichever is faster for this number of columns.
 const Gemm& gemm_for(int64_t columns);

@@ -32,7 +32,7 @@ struct Int8Gemm {
                    int64_t columns, bool part, const Int8Scaling& sums, float* c, int64_t c_step, int64_t vector_step);
 };
 
-/// For this processor; nullptr if it has no such instructions.
+/// The table for this processor; nullptr if it lacks the instructions.
 const Int8Gemm* int8_gemm();
 
 const Int8Gemm& int8_gemm_avxvnni();

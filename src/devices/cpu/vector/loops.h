@@ -65,7 +65,8 @@ enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 /// Input and output arrays may be the same but must not overlap otherwise. Results of exp, log, tanh, erf and of
 /// functions made of them are within a few units in the last place.
 struct Loops {
-  /// y[i] = f(x[i]). a and b are the parameters of the operation of that name (epsilon of inverse, log and rsqrt is a).
+  /// y[i] = f(x[i]). a and b are the parameters of the operation of that name (for inverse, log and rsqrt, a is
+  /// epsilon).
   void (*unary)(Unary f, const float* x, float* y, int64_t n, float a, float b);
   /// y[i] = f(a[i], b[i]). A step of 0 repeats the first element. Comparisons write bytes of 0 and 1 to y.
   void (*binary)(Binary f, const float* a, int a_step, const float* b, int b_step, void* y, int64_t n);
@@ -112,14 +113,14 @@ struct Loops {
   void (*transpose)(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
   /// y[i] += sum of w[t] * x[at[t] + i] over taps t, in double.
   void (*filter)(const float* x, const int64_t* at, const float* w, int64_t taps, float* y, int64_t n);
-  /// y[i] = round(x[i] / scale) + zero, halves to even, clamped to the range of int8 or uint8. NaN gives 0.
+  /// y[i] = round(x[i] / scale) + zero, ties to even, clamped to the range of int8 or uint8. NaN gives 0.
   void (*quantize)(const float* x, int64_t n, float scale, float zero, bool is_signed, uint8_t* y);
   /// y[i] = (x[i] - zero) * scale.
   void (*dequantize)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
 };
 
-/// For this processor.
+/// The table for this processor.
 const Loops& loops();
 
 const Loops& loops_base();

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
-/// Convolutions with neighbouring pixels in a vector, compiled once for each instruction set.
+/// Convolutions with adjacent pixels in a vector, compiled once for each instruction set.
 namespace moka::devices::cpu::vector {
 
 struct Narrow {
   int64_t lanes;  ///< floats per vector
   int64_t block;  ///< channels per block
-  int64_t most;   ///< most output channels of a call
+  int64_t most;   ///< most output channels per call
 
   /// Splits a block of channels into one array per channel: to[c * step + p] = from[p * block + c].
   void (*split)(const float* from, int64_t pixels, float* to, int64_t step);
@@ -20,7 +20,7 @@ struct Narrow {
               int64_t pixels, float* sums, int64_t step);
 };
 
-/// For this processor.
+/// The table for this processor.
 const Narrow& narrow();
 
 const Narrow& narrow_base();

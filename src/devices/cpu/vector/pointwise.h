@@ -9,8 +9,8 @@ namespace moka::devices::cpu::vector {
 struct Pointwise {
   int64_t block;   ///< channels per block
   int64_t lanes;   ///< channels per vector; a panel has up to three vectors, two are fastest
-  int64_t pixels;  ///< pixels per tile; multiples of it are fastest
-  int64_t half;    ///< channels of half a vector if a panel may end with one, else 0
+  int64_t pixels;  ///< pixels per tile; multiples of this are fastest
+  int64_t half;    ///< channels of half a vector if a panel may end with one; else 0
 
   struct Call {
     const float* x;       ///< the first pixel of the first block of channels
@@ -18,19 +18,19 @@ struct Pointwise {
     int64_t in;           ///< input channels
     const float* weight;  ///< a panel: [in][width]
     int64_t width;        ///< output channels of the panel, whole vectors
-    int64_t used;         ///< output channels from here on get zeros, whatever x holds
+    int64_t used;         ///< channels from this one on are set to zero
     bool twice;           ///< the last vector of weights and bias holds half a vector of channels, twice
     const float* bias;    ///< `width` values
     const float* limits;  ///< least and greatest result, which leave NaN alone; nullptr: none
     int64_t pixels;
     float* y;  ///< overlaps neither x nor the weights
     int64_t y_step;
-    const float* ahead;  ///< what will be read next, usually the next panel
+    const float* ahead;  ///< memory that is read next, usually the next panel
   };
   void (*multiply)(const Call&);
 };
 
-/// For this processor.
+/// The table for this processor.
 const Pointwise& pointwise();
 
 const Pointwise& pointwise_base();

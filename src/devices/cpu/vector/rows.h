@@ -24,16 +24,16 @@ constexpr int bits_of(Encoding c) {
   }
 }
 
-/// Elements per chunk, the least that is read at once. Rows of elements of less than a byte are padded to whole chunks.
+/// Elements per chunk, the smallest unit that is read. Rows of sub-byte elements are padded to whole chunks.
 constexpr int64_t chunk_of(Encoding c) { return bits_of(c) < 8 ? 512 / bits_of(c) : 16; }
 
-/// A stored matrix. Element = (stored value - offset) * scale. Every `group_rows` rows share a group of scales, whose
-/// `groups` entries each hold for depth / groups consecutive elements of a row. Offsets are grouped likewise.
+/// A stored matrix. Element = (stored value - offset) * scale. Groups of `group_rows` rows share scales. A group has
+/// `groups` scales, each for depth / groups consecutive elements of a row. Offsets are grouped in the same way.
 struct Rows {
   Encoding encoding = Encoding::fp32;
   const std::byte* data = nullptr;
   int64_t step = 0;               ///< bytes from row to row
-  int64_t depth = 0;              ///< elements per row; whole chunks if they are less than a byte
+  int64_t depth = 0;              ///< elements per row; whole chunks for sub-byte elements
   const float* scale = nullptr;   ///< or null; 16 entries past the last must be readable
   const float* offset = nullptr;  ///< or null, like `scale`; only with scales and without tables
   int64_t group_rows = 1, groups = 1;
@@ -42,8 +42,8 @@ struct Rows {
   bool in_cache = false;  ///< the matrix is read repeatedly, so it is in a cache
 };
 
-/// Whether a row may have so many groups of scales. Their blocks must be whole chunks, or for elements of less than a
-/// byte a power of two of blocks per chunk.
+/// Whether a row may have this number of groups of scales. Blocks must be whole chunks, or for sub-byte elements a
+/// power of two of blocks per chunk.
 constexpr bool takes_groups(Encoding c, int64_t depth, int64_t groups) {
   if (groups == 1) return true;
   const int64_t block = depth / groups, chunk = chunk_of(c);
@@ -52,8 +52,8 @@ constexpr bool takes_groups(Encoding c, int64_t depth, int64_t groups) {
 }
 
 struct RowLoops {
-  /// Copies x to the order in which `product` reads it, with zeros from `depth` to `padded`, which is Rows::depth. Only
-  /// elements of less than a byte need another order.
+  /// Copies x to the order that `product` reads, with zeros from `depth` to `padded`, which is Rows::depth. Only
+  /// sub-byte elements need another order.
   void (*arrange)(Encoding encoding, const float* x, int64_t depth, int64_t padded, float* to);
   /// y[r * y_step + m] = x[r] times row m of the matrix, plus bias[m] if not null, for m in [first, last) and r in
   /// [0, count), count <= 4. Sums do not depend on the range.
@@ -61,7 +61,7 @@ struct RowLoops {
                   const float* bias, float* y, int64_t y_step);
 };
 
-/// For this processor.
+/// The table for this processor.
 const RowLoops& row_loops();
 
 const RowLoops& row_loops_base();

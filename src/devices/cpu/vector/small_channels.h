@@ -9,7 +9,7 @@ namespace moka::devices::cpu::vector {
 struct SmallChannels {
   int64_t block;   ///< channels per block
   int64_t lanes;   ///< channels per vector; a panel has one or two vectors
-  int64_t pixels;  ///< pixels per tile; multiples of it are fastest
+  int64_t pixels;  ///< pixels per tile; multiples of this are fastest
 
   struct Call {
     const float* x;       ///< the first pixel
@@ -18,7 +18,7 @@ struct SmallChannels {
     int64_t count;        ///< number of taps
     const float* weight;  ///< [count][width]
     int64_t width;        ///< channels of this panel, whole vectors
-    int64_t used;         ///< channels from here on get zeros, whatever x holds
+    int64_t used;         ///< channels from this one on are set to zero
     bool add;             ///< add to y
     const float* bias;    ///< `width` values, added last so that small products are not rounded to its size; or null
     const float* limits;  ///< least and greatest result, which leave NaN alone; nullptr: none
@@ -29,7 +29,7 @@ struct SmallChannels {
   void (*multiply)(const Call&);
 };
 
-/// For this processor.
+/// The table for this processor.
 const SmallChannels& small_channels();
 
 const SmallChannels& small_channels_base();

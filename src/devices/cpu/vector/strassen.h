@@ -10,15 +10,15 @@
 ///   u = a11 b11 + s2 t2, v = u + s3 t3
 ///   c11 = a11 b11 + a12 b21   c12 = u + s1 t1 + s4 b22   c21 = v + a22 t4   c22 = v + s1 t1
 ///
-/// The sums s are computed first, by left(). The sums t are computed by the first tile of multiply() while it reads b,
-/// and kept in scratch memory for the other tiles. A long depth is done in parts (kernels/gemm_strassen.cpp):
+/// left() computes the sums s first. The first tile of multiply() computes the sums t while it reads b, and keeps them
+/// in scratch memory for the other tiles. A long depth is done in parts (kernels/gemm_strassen.cpp):
 ///
 ///   for each row: strassen().left(a11 row, a21 row, depth, depth, s row, rows * depth, squares);
 ///   StrassenPart p{...};                 // fill in all fields; p.add = false for the first part of the depth
 ///   strassen().multiply(p);
 ///
 /// The error of an element is relative to the larger of the two rows and columns that are added, not to its own. The
-/// squares that left() sums tell callers which rows are too different in size.
+/// squares that left() sums show which rows differ too much in size.
 namespace moka::devices::cpu::vector {
 
 constexpr int kStrassenSums = 4;       // sums of quarters, of a as of b
@@ -26,7 +26,7 @@ constexpr int64_t kStrassenRows = 32;  // least rows of a quarter
 
 /// A product of some rows and two panels of vector/gemm.h, over a part of the depth.
 struct StrassenPart {
-  int64_t rows, depth;  ///< of a quarter; rows >= kStrassenRows
+  int64_t rows, depth;  ///< size of a quarter; rows >= kStrassenRows
   const float* a;       ///< a11; a12 follows in the same rows
   int64_t a_step;       ///< floats from row to row of a
   int64_t a_lower;      ///< floats from a11 to a21, and from a12 to a22
@@ -38,9 +38,9 @@ struct StrassenPart {
   int64_t c_step;       ///< floats from row to row of c
   int64_t c_lower;      ///< floats from c11 to c21, and from c12 to c22
   bool add;             ///< add to c
-  const float* bias;    ///< of both panels, added too; or null
-  float* instead;       ///< where to write the first row of c21 and c22 instead of c; or null
-  const float* ahead;   ///< what will be read next and should be prefetched: `lines` cache lines
+  const float* bias;    ///< bias of both panels, added too; or null
+  float* instead;       ///< memory for the first row of c21 and c22, in place of c; or null
+  const float* ahead;   ///< memory that is read next and should be prefetched: `lines` cache lines
   int64_t ahead_right;  ///< floats from `ahead` to as many lines of the right panel
   int64_t lines;
 };
@@ -55,7 +55,7 @@ struct Strassen {
   void (*multiply)(const StrassenPart& part);
 };
 
-/// For this processor, with the panels of gemm().
+/// The table for this processor, with the panels of gemm().
 const Strassen& strassen();
 
 const Strassen& strassen_base();

@@ -24,31 +24,31 @@ struct WinogradAxis {
 /// row. One block of channels is transformed at a time.
 struct Winograd {
   WinogradAxis down, across;
-  int64_t most_tiles;  ///< most tiles of a call
+  int64_t most_tiles;  ///< most tiles per call
 
   int points() const { return down.points * across.points; }
   int weights() const { return down.weights * across.weights; }
-  /// The number of the weight by which a point is multiplied.
+  /// The number of the weight that multiplies a point.
   int weight_of(int point) const {
     const int i = point / across.points, j = point % across.points;
     return (i < down.weights ? i : down.weights - 1) * across.weights + (j < across.weights ? j : across.weights - 1);
   }
 
-  /// Computes G w G^T in double, rounded once. The filter of an input channel and an output, its taps row by row, is at
-  /// w + channel * channel_step + output * filter_step. The results of all `count` outputs are side by side at
+  /// Computes G w G^T in double, rounded once. The filter from an input channel to an output, with its taps row by row,
+  /// is at w + channel * channel_step + output * filter_step. The results of all `count` outputs are adjacent at
   /// u[weight * weight_step + channel * width], with zeros up to `width`, a multiple of eight.
   void (*filters)(const float* w, int64_t filter_step, int64_t channel_step, int64_t channels, int64_t count,
                   int64_t width, float* u, int64_t weight_step);
 
-  /// Computes B^T x B of `tiles` neighbouring tiles to v[point * point_step + tile * tile_step]. `rows` are down.in
-  /// lines of `width` pixels; a null pointer is a line of zeros. The first tile begins at pixel `first`, which may be
-  /// negative. Pixels outside of the lines are zeros.
+  /// Computes B^T x B of `tiles` adjacent tiles to v[point * point_step + tile * tile_step]. `rows` are down.in lines
+  /// of `width` pixels; a null pointer is a line of zeros. The first tile begins at pixel `first`, which may be
+  /// negative. Pixels outside the lines are zeros.
   void (*input)(const float* const* rows, int64_t width, int64_t first, int64_t tiles, float* v, int64_t point_step,
                 int64_t tile_step);
 
-  /// Computes A^T m A + bias[channel] of `tiles` neighbouring tiles to `rows` lines of `width` pixels, `row_step`
-  /// floats apart. Returns false if a result, also of a pixel beyond the lines, is infinite or NaN: it may then come
-  /// from an input that the pixel does not depend on.
+  /// Computes A^T m A + bias[channel] of `tiles` adjacent tiles to `rows` lines of `width` pixels, `row_step` floats
+  /// apart. Returns false if any result, even of a pixel beyond the lines, is infinite or NaN: it may then come from an
+  /// input that the pixel does not depend on.
   bool (*output)(const float* m, int64_t point_step, int64_t tile_step, const float* bias, int64_t tiles, int64_t rows,
                  int64_t width, float* y, int64_t row_step);
 };
@@ -61,7 +61,7 @@ struct Winograds {
   int64_t count;
 };
 
-/// For this processor.
+/// The table for this processor.
 const Winograds& winograds();
 
 const Winograds& winograds_base();

@@ -4,14 +4,14 @@ namespace moka::import::nn {
 
 namespace {
 
-/// An operation on one input, in the form that the input has.
+/// Applies an operation to one input in whatever form the input has.
 Status elementwise(Layer& l, std::string_view op, std::vector<NamedArg> args = {}) {
   Form form = MOKA_TRY(l.cheap_form(0));
   args.emplace(args.begin(), "x", MOKA_TRY(l.in(0, form)));
   return l.set(0, MOKA_TRY(l.op(op, std::move(args))), form);
 }
 
-/// A parameter of one value for all channels, or one each, as C values.
+/// A parameter with one value for all channels or one value per channel.
 Result<Tensor> per_channel(Layer& l, const proto::WeightParams& w, int64_t channels, std::string_view what) {
   int64_t n = MOKA_TRY(l.count(w, what));
   if (n != 1 || channels == 1) return l.numbers(w, MOKA_TRY(l.shape({static_cast<uint64_t>(channels)}, what)), what);

@@ -22,7 +22,7 @@ Status chain(Layer& l, std::string_view op) {
   return l.set(0, y, form);
 }
 
-/// With one input, compares it with a number of the layer. The result is 1 or 0.
+/// Compares two inputs, or a single input with a number of the layer. The result is 1 or 0.
 Status compare(Layer& l, std::string_view op, float alpha) {
   MOKA_TRY(l.arity(1, 2));
   Form form = MOKA_TRY(l.common_form());

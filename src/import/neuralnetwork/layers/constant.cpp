@@ -44,8 +44,8 @@ Status fill_static(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("fill", {{"shape", Tensor::i32(s.dims())}, {"value", p.value()}})));
 }
 
-/// The entries of a vector as far as they are constants, kAnyDim where not. Empty when its length is not known or more
-/// than a shape can have.
+/// The constant entries of a vector, and kAnyDim for the others. Empty when the vector's length is unknown or exceeds
+/// the maximal rank.
 std::vector<int64_t> known_entries(const Value* v, int depth = 0) {
   const ir::Type& t = v->type;
   if (!t.is_ranked() || t.rank() != 1 || t.shape()[0] < 0 || t.shape()[0] > ir::kMaxRank) return {};
@@ -91,7 +91,7 @@ Result<Value*> scalar(Layer& l, int i) {
   return l.op("squeeze", {{"x", v}});
 }
 
-/// Inputs: end, start, step. The layer has the values of those that are absent.
+/// Inputs: end, start, step. The layer supplies the values of absent inputs.
 Status range_dynamic(Layer& l) {
   MOKA_TRY(l.arity(1, 3));
   const auto& p = l.p.rangedynamic();
@@ -107,7 +107,7 @@ Status range_dynamic(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("range_1d", std::move(args))));
 }
 
-/// The shape parameter of a random operation: that of the input, the input itself, or the layer's.
+/// The shape parameter of a random operation: the shape of the input, the input itself, or the layer's shape.
 Result<NamedArg> like(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   return NamedArg("shape", MOKA_TRY(l.op("shape", {{"x", MOKA_TRY(l.in(0))}})));

@@ -6,12 +6,12 @@ namespace {
 
 constexpr std::string_view kAxes[3] = {"depth", "height", "width"};
 
-/// Everything about a convolution or deconvolution of n spatial axes.
+/// The parameters of a convolution or deconvolution with n spatial axes.
 struct Convolution {
   uint64_t in = 0, out = 0, groups = 1;
   Ints kernel, stride, dilation;
   Padding padding;
-  Ints output;  ///< spatial sizes of a deconvolution's output; empty: from the padding
+  Ints output;  ///< spatial sizes of a deconvolution's output; empty: the padding determines them
   const proto::WeightParams* weights = nullptr;
   const proto::WeightParams* bias = nullptr;
 };
@@ -42,7 +42,7 @@ Result<Value*> convolve(Layer& l, Value* x, const Convolution& c) {
   return l.op("conv", std::move(args));
 }
 
-/// Cuts [before, after] per spatial axis off the full deconvolution; negative amounts add zeros.
+/// Amounts [before, after] per spatial axis to cut off the full deconvolution. Negative amounts add zeros.
 Result<Ints> deconvolution_cuts(Layer& l, Value* x, const Convolution& c) {
   Ints cuts;
   int n = c.kernel.size();

@@ -4,7 +4,7 @@ namespace moka::import::nn {
 
 namespace {
 
-/// All inputs in one form; the index of the input whose leading dimensions the result has.
+/// All inputs in one form, and the index of the input that gives the result its leading dimensions.
 struct Operands {
   Form form = Form::exact;
   std::vector<Value*> values;
@@ -32,7 +32,7 @@ Status many(Layer& l, std::string_view op) {
   return l.set(0, MOKA_TRY(chain(l, op, o.values)), o.form);
 }
 
-/// With one input, the other operand is a number of the layer.
+/// With a single input, the other operand is a number of the layer.
 Status many_or_scalar(Layer& l, std::string_view op, float alpha) {
   if (l.inputs() != 1) return many(l, op);
   MOKA_TRY(l.arity(1, 1));

@@ -71,7 +71,7 @@ Status where_non_zero(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("non_zero", {{"x", MOKA_TRY(l.in(0))}})));
 }
 
-/// Keeps the elements between the diagonals; negative counts keep all of that side.
+/// Keeps the elements between the diagonals. A negative count keeps all elements on that side.
 Result<Value*> band(Layer& l, Value* x, int64_t lower, int64_t upper) {
   auto fit = [](int64_t v) { return static_cast<int>(v < 0 ? -1 : std::min<int64_t>(v, (int64_t{1} << 31) - 1)); };
   return l.op("band_part", {{"x", x}, {"lower", fit(lower)}, {"upper", fit(upper)}});
@@ -83,7 +83,7 @@ Status matrix_band_part(Layer& l) {
   return l.set(0, MOKA_TRY(band(l, MOKA_TRY(l.in(0)), p.numlower(), p.numupper())));
 }
 
-/// A triangle that does not contain the main diagonal is what is left without its complement.
+/// A triangle without the main diagonal is the input minus the opposite triangle.
 Status triangle(Layer& l, Value* x, bool lower, int64_t k) {
   if (k < -(int64_t{1} << 31) || k > (int64_t{1} << 31)) return l.malformed(cat("a diagonal of ", k));
   if (lower ? k >= 0 : k <= 0) return l.set(0, MOKA_TRY(lower ? band(l, x, -1, k) : band(l, x, -k, -1)));
@@ -123,7 +123,7 @@ Status one_hot(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("one_hot", std::move(args))));
 }
 
-/// Thresholds and the box count may be inputs; then they must be constants of the model.
+/// Thresholds and the box count may be inputs, which must then be constants of the model.
 Status non_maximum_suppression(Layer& l) {
   MOKA_TRY(l.arity(2, 5, 1, 4));
   const auto& p = l.p.nonmaximumsuppression();

@@ -10,7 +10,7 @@ Status crop(Layer& l) {
   Value* x = MOKA_TRY(l.nchw(0));
   if (l.inputs() == 1) {
     Ints b = MOKA_TRY(borders(l, p.cropamounts(), "crop amounts"));
-    // An end of 0 would mean an empty range: the mask stands for "to the end".
+    // An end of 0 would mean an empty range, so the mask stands for "to the end".
     Tensor keep = MOKA_TRY(Tensor::zeros(DType::boolean, Shape{4}));
     auto mask = keep.mut<uint8_t>();
     for (int i = 0; i < 4; i++) mask[static_cast<size_t>(i)] = i < 2 || b[2 * (i - 2) + 1] == 0;
@@ -52,7 +52,7 @@ Status padding(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("pad", std::move(args))), form);
 }
 
-/// Two inputs: the amounts are a tensor.
+/// With two inputs, the second one is a tensor of the amounts.
 Status constant_pad(Layer& l) {
   MOKA_TRY(l.arity(1, 2));
   const auto& p = l.p.constantpad();
@@ -135,8 +135,8 @@ Status resize_bilinear(Layer& l) {
                Form::nchw);
 }
 
-/// The image is [1, batch, C, H, W]; boxes are [N, 1, 4, 1, 1], for every image, or [N, 1, 5, 1, 1] with the image
-/// first.
+/// The image is [1, batch, C, H, W]. Boxes are [N, 1, 4, 1, 1] and apply to every image, or [N, 1, 5, 1, 1] with the
+/// index of the image first.
 Status crop_resize(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   const auto& p = l.p.cropresize();

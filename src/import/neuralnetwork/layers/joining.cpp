@@ -36,7 +36,7 @@ Status concat(Layer& l) {
   return l.set(0, MOKA_TRY(concatenate(l, values, axis)), form);
 }
 
-/// All inputs get the rank of the first: leading dimensions of 1 are added or removed.
+/// Gives all inputs the rank of the first by adding or removing leading dimensions of 1.
 Result<Value*> with_rank(Layer& l, int i, int rank) {
   Value* v = MOKA_TRY(l.in(i));
   const int extra = v->type.rank() - rank;
@@ -95,7 +95,7 @@ Status split_nd(Layer& l) {
   if (p.splitsizes_size() == 0) {
     const int64_t size = x->type.shape()[axis], n = l.outputs();
     if (size < 0 || size % n == 0) return split_into(l, x, axis, Form::exact, {{"num_splits", l.outputs()}});
-    // The first parts each get one element of the remainder.
+    // Each of the first parts gets one element of the remainder.
     for (int64_t i = 0; i < n; i++) sizes.push_back(size / n + (i < size % n ? 1 : 0));
     return split_into(l, x, axis, Form::exact, {{"split_sizes", Tensor::i32(sizes)}});
   }
@@ -225,8 +225,8 @@ Result<std::vector<int64_t>> fixed(Layer& l, int i, std::string_view what) {
   return out;
 }
 
-/// Inputs: data, begin, end, strides, begin masks, end masks, squeeze masks. The layer has the values of those that are
-/// absent.
+/// Inputs: data, begin, end, strides, begin masks, end masks, squeeze masks. The layer supplies the values of absent
+/// inputs.
 Status slice_dynamic(Layer& l) {
   MOKA_TRY(l.arity(2, 7));
   const auto& p = l.p.slicedynamic();

@@ -10,7 +10,7 @@ namespace {
 using Layers = google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>;
 using BlockInputs = std::vector<std::pair<std::string, ir::Type>>;
 
-/// A jump belongs to the loop around it, so the bodies of inner loops do not count.
+/// Whether the list has a jump of this loop. Jumps in inner loops belong to those loops and do not count.
 bool has_jumps(const Layers& layers, int depth = 0) {
   return depth <= 64 && std::any_of(layers.begin(), layers.end(), [&](const auto& layer) {
            return layer.has_loopbreak() || layer.has_loopcontinue() ||
@@ -19,7 +19,7 @@ bool has_jumps(const Layers& layers, int depth = 0) {
          });
 }
 
-/// Counts the ways through a list of layers that reach its end, and those that leave the iteration earlier.
+/// Counts the paths through a list of layers that reach its end, and those that leave the iteration earlier.
 struct Ways {
   int64_t through = 1, out = 0;
 };
@@ -40,21 +40,21 @@ Ways ways(const Layers& layers, int depth = 0) {
   return all;
 }
 
-/// Imports one iteration of a loop whose body has breaks and continues. The layers that follow a branch with a jump in
-/// it are imported into each block of the branch that reaches them. Every path through the body then ends by giving the
-/// carried blobs and whether the loop is over.
+/// Imports one iteration of a loop whose body has breaks and continues. The layers after a branch with a jump are
+/// imported into each block of the branch that reaches them. Every path through the body therefore ends by returning
+/// the carried blobs and whether the loop is over.
 class Iteration {
  public:
   explicit Iteration(const Names& carried) : carried_(carried) {}
 
-  /// Layers still to do: these from `at` on, then those of `next`.
+  /// The remaining layers: those from `at` on, then those of `next`.
   struct Rest {
     const Layers* layers;
     int at = 0;
     const Rest* next = nullptr;
   };
 
-  /// The flag, then the carried blobs.
+  /// Returns the flag, then the carried blobs.
   Result<std::vector<Value*>> run(Network& net, Rest rest) {
     for (;;) {
       if (rest.at == rest.layers->size()) {
@@ -103,12 +103,12 @@ class Iteration {
   const Names& carried_;
 };
 
-/// The loop variables' types, once round the loop.
+/// The types of the loop variables before and after one iteration.
 struct Turn {
   BlockInputs vars;
-  std::vector<ir::Type> next;  ///< as the body leaves them; empty when it was not reached
+  std::vector<ir::Type> next;  ///< types at the end of the body; empty when it was not reached
 
-  /// Gives variables that change their shapes types for all of these. False when none does.
+  /// Widens the types of variables whose shapes change. Returns false when none changes.
   bool widen(bool all_dimensions) {
     bool changed = false;
     for (size_t i = 0; i < next.size(); i++) {
@@ -131,8 +131,8 @@ class Loop {
  public:
   explicit Loop(Layer& l) : l_(l), p_(l.p.loop()), jumps_(has_jumps(p_.bodynetwork().layers())) {}
 
-  /// Carries the count, whether the loop is over (if there are jumps), and every blob that existed before the loop and
-  /// is written inside.
+  /// Carries the iteration count, whether the loop is over (if there are jumps), and every blob that existed before the
+  /// loop and is written inside it.
   Status import() {
     MOKA_TRY(l_.arity(0, 1, 0, 0));
     MOKA_TRY(check_nesting(l_));

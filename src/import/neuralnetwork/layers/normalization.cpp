@@ -56,7 +56,7 @@ Status l2normalize(Layer& l) {
                Form::nchw);
 }
 
-/// Along the channels. A blob of rank 1 or 2 has them in its last dimension.
+/// Softmax over the channels, which are the last dimension of a blob of rank 1 or 2.
 Status softmax(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   if (MOKA_TRY(l.blob(0))->rank() < 3)

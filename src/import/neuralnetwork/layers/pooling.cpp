@@ -4,8 +4,8 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Whether the last window may lie behind the input, where it has no maximum and no mean. Without padding, Core ML's
-/// rule omits no window, so this happens when windows are further apart than they are wide.
+/// Whether the last window may lie past the input, where it has no maximum and no mean. Without padding, Core ML's rule
+/// drops no window, so this happens when the stride exceeds the window size.
 Result<bool> windows_may_miss(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
   bool may = false;
   for (int i = 0; i < 2 && pad[0] == 0 && pad[1] == 0; i++) {
@@ -19,11 +19,12 @@ Result<bool> windows_may_miss(const Layer& l, Value* x, const Ints& kernel, cons
   return may;
 }
 
-/// Returns y, and checks while running that all its windows begin inside x.
+/// Returns y with a run-time check that all its windows begin inside x.
 Result<Value*> expect_windows(Layer& l, Value* x, Value* y, const Ints& kernel, const Ints& stride) {
   const std::string name = cat(l.p.name(), "_with_windows_inside_the_input");
   std::vector<Dim> of_x = dims_of(x), of_y = dims_of(y);
-  // (size + shift) / stride + 1 windows: all that begin inside, and where they overlap, as many as cover the input.
+  // The formula (size + shift) / stride + 1 counts all windows that begin inside or, where windows overlap, as many as
+  // cover the input.
   auto shift = [&](int i) { return stride[i] > kernel[i] ? -1 : stride[i] - kernel[i] - 1; };
   Value* lead = MOKA_TRY(l.net.shape_value(std::span(of_y).first(2), name));
   Value* n = MOKA_TRY(l.net.shape_value(std::span(of_x).subspan(2), name));

@@ -4,7 +4,7 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Rank 4 and 5 multiply all of [channel, height, width]; lower ranks the last dimension.
+/// For ranks 4 and 5 the product takes all of [channel, height, width]; for lower ranks the last dimension.
 Status inner_product(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.innerproduct();
@@ -82,7 +82,7 @@ Status batched_matmul(Layer& l) {
         0, MOKA_TRY(
                l.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
   }
-  // The file stores the matrix column by column: the rows of linear's weight.
+  // The file stores the matrix column by column, which are the rows of linear's weight.
   Shape shape = MOKA_TRY(l.shape({p.weightmatrixseconddimension(), p.weightmatrixfirstdimension()}, "weights"));
   Value* weights = MOKA_TRY(l.weight(p.weights(), shape, "weights"));
   Value* bias = p.hasbias() ? MOKA_TRY(l.weight(p.bias(), Shape{shape[0]}, "bias")) : nullptr;

@@ -8,8 +8,8 @@ namespace {
 
 using Weights = std::vector<const proto::WeightParams*>;
 
-/// An activation of a recurrent layer as the operations write it: MIL's name, and its numbers unless they are MIL's.
-/// Writers leave the numbers out (then both are 0), meaning f(x) = x, tanh(x) and 0.2 x + 0.5.
+/// MIL's name of a recurrent layer's activation, with its parameters unless they are MIL's defaults. Writers may omit
+/// the parameters (both are then 0); this means f(x) = x, tanh(x) and 0.2 x + 0.5.
 Result<std::string> activation_name(Layer& l, const proto::ActivationParams& a) {
   auto with = [](std::string name, const auto& p, float alpha, float beta) {
     const bool usual = (p.alpha() == 0 && p.beta() == 0) || (p.alpha() == alpha && p.beta() == beta);
@@ -49,7 +49,7 @@ Result<Sizes> sizes(Layer& l, uint64_t input, uint64_t hidden) {
   return Sizes{static_cast<int64_t>(input), s[1]};
 }
 
-/// Gate matrices (or vectors, when `columns` is 0) below each other. `sign` may flip some.
+/// Stacks the matrices of the gates (vectors when `columns` is 0). `sign` may negate some of them.
 Result<Tensor> stack(Layer& l, const Weights& gates, int64_t hidden, int64_t columns, std::string_view what,
                      std::span<const float> sign = {}) {
   Shape one = columns == 0 ? Shape{hidden} : Shape{hidden, columns};
@@ -115,13 +115,13 @@ Result<Value*> state(Layer& l, int i, Value* x, int64_t hidden) {
   return l.op("fill", {{"shape", shape}, {"value", 0.0f}});
 }
 
-/// [steps, batch, n] as output i.
+/// Sets output i to [steps, batch, n].
 Status set_sequence(Layer& l, int i, Value* y) {
   if (i >= l.outputs()) return {};
   return l.set(i, MOKA_TRY(l.op("expand_dims", {{"x", y}, {"axes", Ints{3, 4}}})));
 }
 
-/// [batch, n] as output i, [1, batch, n, 1, 1].
+/// Sets output i, [1, batch, n, 1, 1], from [batch, n].
 Status set_state(Layer& l, int i, Value* h) {
   if (i >= l.outputs()) return {};
   return l.set_folded(i, h, Form::matrix, {Dim{1}, dims_of(h)[0]});
@@ -145,7 +145,7 @@ Status simple_recurrent(Layer& l) {
   return set_state(l, 1, op->output(1));
 }
 
-/// MIL's gates are reset, output, update.
+/// MIL orders the gates reset, output, update.
 Status gru(Layer& l) {
   MOKA_TRY(l.arity(1, 2, 1, 2));
   const auto& p = l.p.gru();
@@ -175,12 +175,12 @@ Status gru(Layer& l) {
   return set_state(l, 1, op->output(1));
 }
 
-/// The weights of one direction, under MIL's names with `suffix`. MIL's gates are input, forget, output, cell.
+/// The weights of one direction, under MIL's names with `suffix`. MIL orders the gates input, forget, output, cell.
 Status lstm_weights(Layer& l, std::vector<NamedArg>& args, const proto::LSTMParams& params,
                     const proto::LSTMWeightParams& w, Sizes s, const std::string& recurrent_activation,
                     const std::string& suffix) {
   bool coupled = params.coupledinputandforgetgate();
-  // With coupled gates the forget gate is 1 - input gate, which these activations give for the negated sum.
+  // With coupled gates the forget gate is 1 - input gate. These activations compute that from the negated sum.
   if (coupled && recurrent_activation != "sigmoid" && recurrent_activation != "hard_sigmoid")
     return l.unsupported(cat("coupled input and forget gates with activation ", recurrent_activation));
   std::vector<float> sign{1, coupled ? -1.0f : 1.0f, 1, 1};
@@ -249,7 +249,7 @@ Status lstm(Layer& l) {
   return set_state(l, 2, op->output(2));
 }
 
-/// States are forward hidden, forward cell, backward hidden, backward cell.
+/// The states are forward hidden, forward cell, backward hidden and backward cell.
 Status bidirectional_lstm(Layer& l) {
   MOKA_TRY(l.arity(1, 5, 1, 5));
   const auto& p = l.p.bidirectionallstm();

@@ -89,7 +89,7 @@ Status arg(Layer& l, std::string_view op, int64_t axis, bool remove) {
 Status arg_max(Layer& l) { return arg(l, "reduce_argmax", l.p.argmax().axis(), l.p.argmax().removedim()); }
 Status arg_min(Layer& l) { return arg(l, "reduce_argmin", l.p.argmin().axis(), l.p.argmin().removedim()); }
 
-/// The first K of all elements sorted, K being the layer's second input.
+/// Returns the first K of all sorted elements, where K is the layer's second input.
 Status top_computed_k(Layer& l, Value* x, int axis) {
   ir::Op* all =
       MOKA_TRY(l.multi("topk", {{"x", x}, {"k", -1}, {"axis", axis}, {"ascending", l.p.topk().usebottomk()}}));

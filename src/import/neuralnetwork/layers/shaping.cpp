@@ -59,7 +59,7 @@ Status reshape(Layer& l) {
   return l.set_folded(0, y, Form::nchw, std::move(lead));
 }
 
-/// Axes are [sequence, channel, height, width]; the batch stays where it is.
+/// Axes are [sequence, channel, height, width]; the batch axis does not move.
 Status permute(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.permute();
@@ -91,7 +91,7 @@ Status transpose(Layer& l) {
   Value* x = MOKA_TRY(l.in(0));
   const auto& axes = l.p.transpose().axes();
   int rank = x->type.rank();
-  // An image enters with leading dimensions of one, which a layer written for an array of [C, H, W] does not count.
+  // An image has leading dimensions of 1, which a layer written for an array [C, H, W] does not count.
   Ints extra;
   while (rank - static_cast<int>(extra.size()) > axes.size() && x->type.shape()[static_cast<int>(extra.size())] == 1)
     extra.push_back(static_cast<int64_t>(extra.size()));

@@ -4,9 +4,9 @@
 compare.py OLD.json NEW.json               Moka
 compare.py OLD.json NEW.json --engines all --json
 
-A change counts when it is larger than three times the noise of both runs together and than a floor. Noise is the standard
-error of the median, from the spread between a run's rounds (of loads: between the processes). Where peers of the same versions
-are in both files, their drift shows whether the machine itself was the same.
+A change counts when it exceeds both a floor and three times the noise of the two runs. Noise is the standard error of the
+median, from the spread between a run's rounds (for loads: between processes). If both files have peers of the same version,
+their drift shows whether the machine itself changed.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from harness import samples, stats
 from harness.samples import MOKA
 
 TIMES_NOISE = 3
-FLOORS = {"steady": 0.02, "first answer": 0.10, "peak memory": 0.05}  # relative; below, nothing counts
-UNKNOWN_NOISE = 0.05  # of a measure that was taken once
+FLOORS = {"steady": 0.02, "first answer": 0.10, "peak memory": 0.05}  # relative; smaller changes do not count
+UNKNOWN_NOISE = 0.05  # for a value that was measured once
 
 
 def measure(sample, what):

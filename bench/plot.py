@@ -1,10 +1,10 @@
-"""The plot of docs/performance.md: a bar for Moka, a dot for each peer, a tick for the goal, all relative to the best peer."""
+"""The plot of docs/performance.md: a bar for Moka, a dot per peer, a tick for the goal, all relative to the best peer."""
 
 import report
 from harness import samples
 
 LONGEST = 2.5  # a longer time is drawn at the edge
-ROW, MARGIN = 0.25, 0.75  # inches of a net, and of a panel's title and axis
+ROW, MARGIN = 0.25, 0.75  # heights in inches of a net, and of a panel's title and axis
 AHEAD, BEHIND, WRONG, INK, GRID = "#1a7f5a", "#c2572b", "#8a8f98", "#24292f", "#d5d9de"
 DOTS = ("#3b6fb6", "#8e5bb5", "#c9971c", "#4aa3a8", "#b5567a", "#6b7a3a", "#7a5c43")
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "moka", "font.family": "sans-serif", "font.size": 9, "text.color": INK,
@@ -90,7 +90,7 @@ def figure(data):
 
 
 def write(data, path):
-    """The same results give the same bytes."""
+    """Saves the figure so that the same results give the same bytes."""
     import matplotlib
 
     with matplotlib.rc_context(STYLE):

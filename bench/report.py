@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From results to docs/performance.md, its plot, and the tables in docs/performance/.
+"""Generates docs/performance.md, its plot, and the tables in docs/performance/ from results.
 
 report.py [RESULTS.json] [--out docs/performance.md]     the plot, as .svg, and the folder of tables go beside the page
 report.py [RESULTS.json] --print                         the tables, to the standard output
@@ -19,11 +19,11 @@ DEFAULT = "build/bench/results.json"
 # Written by other commands.
 OTHER_PAGES = {"tables.md": "Tables of rows", "vulkan.md": "What nets submit to a GPU"}
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
-BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # of a weight
+BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # bytes per weight
 
 
 def milliseconds(seconds):
-    """Three digits."""
+    """A number with three digits."""
     ms = seconds * 1000
     return f"{ms:.0f}" if ms >= 99.95 else f"{ms:.1f}" if ms >= 9.995 else f"{ms:.2f}" if ms >= 0.9995 else f"{ms:.3f}"
 
@@ -75,7 +75,7 @@ def sample_line(sample):
 
 
 def cell(sample, value, precision):
-    """One engine's number; outputs that are wrong are shown with their error, and a time taken in another precision says which."""
+    """One engine's number. Wrong outputs are shown with their error, and another precision is named."""
     if sample is None:
         return ""
     if sample["status"] != "measured":
@@ -113,18 +113,18 @@ class Row:
         return self.moka is not None and self.moka["status"] == "measured" and samples.is_right(self.moka)
 
     def ratio(self):
-        """Moka's time over the best peer's; None where one of them is missing or Moka is wrong."""
+        """Moka's time divided by the best peer's; None if one of them is missing or Moka is wrong."""
         return samples.p50(self.moka) / samples.p50(self.best) if self.counts() and self.best else None
 
     def goal_ratio(self):
-        """Moka's time over what the goal compares with: the best peer, or another net on Moka."""
+        """Moka's time divided by the goal's reference: the best peer, or another net on Moka."""
         if not self.facts.get("relative_to"):
             return self.ratio()
         measured = self.base is not None and self.base["status"] == "measured"
         return samples.p50(self.moka) / samples.p50(self.base) if self.counts() and measured else None
 
     def least(self, measure):
-        """The peer with right outputs and the smallest measure, and Moka's measure over it; (None, None) if one is missing."""
+        """The best peer with correct outputs, and Moka's measure divided by its measure; (None, None) if one is missing."""
         peer = samples.best_peer(self.every, *self.of, measure)
         return (peer, measure(self.moka) / measure(peer)) if self.counts() and peer else (None, None)
 
@@ -190,7 +190,7 @@ def speedup(data, sample):
 
 
 def why_behind(data, row, entries):
-    """The text of the first entry that fits, with its numbers."""
+    """The text of the first matching entry, with its numbers filled in."""
     sample = row.moka
     for entry in entries:
         if any(entry.get(key, sample[key]) != sample[key] for key in ("net", "threads", "precision")):
@@ -222,7 +222,7 @@ def peak(sample):
     return sample["peak"]
 
 
-HALF = 0.5  # of the best peer's first answer
+HALF = 0.5  # relative to the best peer's first answer
 
 
 def start_table(data, threads, precision):
@@ -268,7 +268,7 @@ def details_table(data, threads, precision):
 
 
 def reasons(data):
-    """What the tables lack, and why."""
+    """The gaps of the tables, with reasons."""
     lines = [[facts["title"], "", "", facts["reason"]] for facts in data["nets"].values() if facts.get("reason")]
     lines += [["all", title(data, name), "", facts["reason"]] for name, facts in data["engines"].items() if facts["reason"]]
     grouped = {}
@@ -438,7 +438,7 @@ def pages(data, name="performance", others=()):
 
 
 def write(data, out):
-    """The pages and the plot; pages of an earlier run that this one does not have are removed."""
+    """Writes the pages and the plot, and removes pages of earlier runs that no longer exist."""
     folder = out.with_suffix("")
     made = pages(data, out.stem, [page for page in OTHER_PAGES if (folder / page).exists()])
     folder.mkdir(parents=True, exist_ok=True)

@@ -26,9 +26,9 @@ from harness import client, machine, models, samples, stats
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEAST_ROUNDS = 5
-WARM_SECONDS = 0.02  # untimed predictions after a worker slept: at least one, and this long
+WARM_SECONDS = 0.02  # untimed predictions after a worker slept: for this long, and at least one
 MOST_WARM = 20
-BUSY = 0.3  # load average for each core from which a run says so
+BUSY = 0.3  # load average per core above which a run warns
 
 
 def arguments(given=None):
@@ -73,7 +73,7 @@ def chosen(parser, option, text, usual, further=()):
 
 
 class Progress:
-    """Says what happens; on a terminal, the turns of a round overwrite each other."""
+    """Prints progress. On a terminal, the turns of a round overwrite each other."""
 
     def __init__(self, nets_count, out=sys.stderr):
         self.out, self.count, self.at, self.open = out, nets_count, 0, False
@@ -161,7 +161,7 @@ class Run:
             self.group(name, folder, threads, ready)
 
     def group(self, name, folder, threads, ready):
-        """All engines and precisions of a net with one number of threads, side by side."""
+        """All engines and precisions of one net with one number of threads, side by side."""
         turns = []
         for engine, precision, model, done in ready:
             sample = {"net": name, "engine": engine, "threads": threads, "precision": precision, "status": "failed",
@@ -204,7 +204,7 @@ class Run:
 
 
 class Turn:
-    """One sample and the worker that it is taken from; a worker that fails drops out."""
+    """One sample and the worker that measures it. A worker that fails is removed."""
 
     def __init__(self, sample, start):
         self.sample, self.start, self.worker = sample, start, None
@@ -236,7 +236,7 @@ class Turn:
                 self.sample.setdefault(name, []).append(value)
 
     def load_cached(self, tries, variable):
-        """Loads with what an engine keeps between processes in the folder that a variable names. A first process fills it."""
+        """Times loads with data that an engine saves between processes, in the folder that a variable names. A first process fills it."""
         with tempfile.TemporaryDirectory() as folder:
             for n in range(tries + 1):
                 self.close()

@@ -25,9 +25,9 @@ from harness import client, machine, models, samples, stats
 MOKA, PEER = samples.MOKA, "ncnn"
 DEVICE = "vulkan"
 PRECISION = "fp32"
-GOAL = 0.6  # of the peer's commands and bytes
-LIMIT = 1e-4  # of an answer's error
-TIMEOUT = 1800  # seconds of one prediction; drivers that compute on the processor are slow
+GOAL = 0.6  # relative to the peer's commands and bytes
+LIMIT = 1e-4  # allowed error
+TIMEOUT = 1800  # seconds per prediction; drivers that compute on the processor are slow
 
 
 def arguments(given=None):
@@ -95,12 +95,12 @@ class Counter:
 
 
 def is_comparable(row):
-    """Whether both compute the whole net on the device: what the processor does is not counted."""
+    """Whether both compute the whole net on the device. Work on the processor is not counted."""
     return not any(row.get(engine, {}).get("placement", {"off": [""]})["off"] for engine in (MOKA, PEER))
 
 
 def ratio(row, count):
-    """Moka's count over the peer's; None where one is missing or of a part of the net."""
+    """Moka's count divided by the peer's; None if one is missing or covers only a part of the net."""
     if not is_comparable(row):
         return None
     mine, theirs = (row[engine]["counts"][count] for engine in (MOKA, PEER))
@@ -108,7 +108,7 @@ def ratio(row, count):
 
 
 def is_good(row):
-    """Whether Moka's part is as it should be."""
+    """Whether Moka's result meets all requirements."""
     sample = row.get(MOKA)
     if sample is None:
         return True
@@ -185,7 +185,7 @@ def times_table(rows):
 
 
 def missing(rows):
-    """Nets that the peer does not run, or not wholly on the device."""
+    """Nets that the peer does not run, or does not run completely on the device."""
     lines = [[row["title"], engine, f"`{row[engine]['reason']}`"] for row in rows for engine in (MOKA, PEER)
              if "reason" in row.get(engine, {})]
     for row in rows:

@@ -17,12 +17,12 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/moka)
 install(EXPORT moka_targets NAMESPACE moka:: FILE mokaTargets.cmake DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/mokaConfig.cmake.in ${CMAKE_BINARY_DIR}/mokaConfig.cmake
   INSTALL_DESTINATION ${package_folder})
-# Until 1.0 a minor version may change the interface.
+# Before 1.0, a minor version may change the interface.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/mokaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/mokaConfig.cmake ${CMAKE_BINARY_DIR}/mokaConfigVersion.cmake
   ${CMAKE_SOURCE_DIR}/cmake/moka_add_model.cmake DESTINATION ${package_folder})
 
-# The prefix is found from where the .pc file lies, so that an installation can be moved.
+# The prefix is found from the location of the .pc file, so that an installation can be moved.
 file(RELATIVE_PATH moka_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" moka_pc_prefix "${moka_pc_prefix}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/moka.pc.in ${CMAKE_BINARY_DIR}/moka.pc @ONLY)

@@ -1,7 +1,7 @@
 # moka_registry(OUT file NAMESPACE ns TYPE type [ENTRY entry] PREFIX prefix LIST function HEADER include SOURCES files...)
-# Writes `file`: `std::span<const type> ns::function()`, one value `prefix<stem>()` per source file, sorted by stem. With
-# ENTRY, `std::span<const entry>`: {stem, prefix<stem>}, so that a value is made when it is needed.
-# The folder list is the registry; nothing registers itself.
+# Writes `file` with `std::span<const type> ns::function()`: one value `prefix<stem>()` per source file, sorted by stem.
+# With ENTRY it writes `std::span<const entry>` with pairs {stem, prefix<stem>}, so that each value is created on first
+# use. The list of files is the registry; nothing registers itself.
 function(moka_registry)
   cmake_parse_arguments(R "" "OUT;NAMESPACE;TYPE;ENTRY;PREFIX;LIST;HEADER" "SOURCES" ${ARGN})
   set(stems "")

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-/// The folder of published models that some tests open. No file of it is part of the project.
+/// The folder of published models that some tests open. Its files are not part of the project.
 ///
 /// A test that cannot run without it:
 ///   MOKA_NEEDS_MODELS(models);

@@ -9,7 +9,7 @@
 
 namespace moka::test {
 
-/// A new empty folder, removed with all that is in it.
+/// A new empty folder. The destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -13,8 +13,8 @@ class Bert(BertModel):
 
 
 class Encoder(nn.Module):
-    """The hidden state of every token, from ids and a mask that is 0 at padding. The mask is float32, which not every converter
-    makes of integers."""
+    """The hidden state of every token, from ids and a mask that is 0 at padding. The mask is float32, because some converters
+    cannot cast it from integers."""
 
     def __init__(self, **config):
         super().__init__()
@@ -25,7 +25,7 @@ class Encoder(nn.Module):
 
 
 class MeanOfTokens(nn.Module):
-    """One unit vector for a sentence."""
+    """One unit vector per sentence."""
 
     def __init__(self, encoder):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A convolution with its batch norm and activation, as most vision nets repeat it."""
+"""A convolution with its batch norm and activation, the usual block of vision nets."""
 
 from torch import nn
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-PATCHES = 5  # a side
+PATCHES = 5  # per side
 
 
 def image(rng, height, width, channels=3):
-    """A patchwork with grain, of mean 0 and deviation 1 as normalised pictures have. Grain alone would look the same to a net
-    that averages over the picture."""
+    """A patchwork with grain, with mean 0 and deviation 1 like normalized pictures. A net that averages over the picture could not
+    distinguish pictures of grain alone."""
     patches = rng.standard_normal((1, channels, PATCHES, PATCHES), dtype=np.float32)
     rows, columns = (np.arange(n) * PATCHES // n for n in (height, width))
     grain = rng.standard_normal((1, channels, height, width), dtype=np.float32)

@@ -4,7 +4,7 @@ from torch import nn
 
 
 class Scores(nn.Module):
-    """The scores of each class, without the dictionary around them."""
+    """The scores of each class, without the enclosing dictionary."""
 
     def __init__(self, segmenter):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The engines, a file each. README.md says what a file holds."""
+"""The engines, one per file. README.md describes these files."""
 
 import importlib
 import importlib.metadata
@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Refused(Exception):
-    """Why an engine does not take a net; the text goes into the table."""
+    """The reason why an engine refuses a net; the text appears in the table."""
 
 
 def names():
@@ -25,7 +25,7 @@ def module(name):
 
 
 def source(name):
-    """Everything that decides how a net is converted, for the key of the converted model."""
+    """Everything that affects the conversion of a net, for the key of the converted model."""
     own = (HERE / f"{name}.py").read_bytes()
     shared = re.findall(r"(?m)^from harness import (\w+)", own.decode())
     return own + b"".join((HERE.parent / "harness" / f"{module}.py").read_bytes() for module in shared)
@@ -43,8 +43,8 @@ def versions(name):
 
 
 def unavailable(name, venv=None):
-    """Why an engine cannot be asked, or None. `venv`: the environment, where the setup left the reasons of what it could not
-    install."""
+    """Why an engine is not available, or None. `venv`: the environment, where the setup recorded why packages could not be
+    installed."""
     missing = [package for package, version in versions(name).items() if version is None]
     if not missing:
         return None

@@ -1,5 +1,5 @@
-"""MNN, converted from ONNX; float16 rows have the weights stored so. Precision "high" is float32 arithmetic: less is further
-off than allowed."""
+"""MNN, converted from ONNX. Float16 rows store the weights in float16. Precision "high" means float32 arithmetic; lower
+precisions exceed the allowed error."""
 
 import json
 import subprocess

@@ -76,7 +76,7 @@ def load(folder, threads, precision, device=None):
 
 
 def placement(model, device):
-    """How a device with a memory of its own runs the model: its regions, and what stays off it, as [name, type, reason]."""
+    """How a device with its own memory runs the model: its regions, and the operations outside, as [name, type, reason]."""
     plan = model.explain()
     regions = [{"operations": r.operations, "uploads": r.upload_bytes, "downloads": r.download_bytes} for r in plan.regions]
     off = [[o.name, o.type, next((r for r in o.refusals if r.startswith(device + ":")), "")] for o in plan.operations

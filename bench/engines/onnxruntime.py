@@ -1,4 +1,4 @@
-"""ONNX by onnxruntime's own kernels: all optimisations of the graph, which are applied when the session is made."""
+"""ONNX with onnxruntime's own kernels and all graph optimizations, which run when the session is created."""
 
 import shutil
 

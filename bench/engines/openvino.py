@@ -1,5 +1,5 @@
-"""OpenVINO's CPU plugin on its own format. It is asked for float32 arithmetic, which would be bfloat16 where the CPU has it and
-then further off than allowed; float16 rows have the weights stored so."""
+"""OpenVINO's CPU plugin with its own format. It runs with float32 arithmetic, because its default on CPUs with bfloat16 exceeds
+the allowed error. Float16 rows store the weights in float16."""
 
 TITLE = "OpenVINO"
 PACKAGES = ("openvino",)

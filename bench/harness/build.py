@@ -1,4 +1,4 @@
-"""One step of building the models, in a process of its own so that nothing a converter does reaches the run.
+"""Runs one step of building the models in a separate process, so that converters cannot affect the run.
 
 build.py net NET FOLDER                        the net's folder of the cache
 build.py convert NET FOLDER ENGINE PRECISION TARGET   the net for an engine, into the folder TARGET
@@ -25,7 +25,7 @@ LONGEST_REASON = 300
 
 
 def reason_of(error):
-    """The first line of a message with text, after the kind of the error."""
+    """The kind of the error and the first nonempty line of its message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" -=^")]
     text = lines[0] if lines else ""
     if isinstance(error, engines.Refused):
@@ -48,7 +48,7 @@ def step(arguments):
 def main():
     warnings.simplefilter("ignore")
     answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what converters print goes to the log
+    os.dup2(2, 1)  # converters' output goes to the log
     result = {}
     try:
         with contextlib.redirect_stdout(io.TextIOWrapper(os.fdopen(2, "wb", 0, closefd=False), write_through=True)):

@@ -1,4 +1,4 @@
-"""The run's side of a worker."""
+"""The benchmark's connection to a worker."""
 
 import json
 import os
@@ -14,12 +14,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Failed(Exception):
-    """Why a worker gives no answer."""
+    """The reason why a worker gives no answer."""
 
 
 class Worker:
-    """A worker process, with `more` variables in its environment, that computes on `device` (None: the CPU). `ask` raises Failed
-    when it says so, dies or takes longer than `timeout` seconds."""
+    """A worker process that computes on `device` (None: the CPU), with the variables `more` added to its environment. `ask` raises
+    Failed when the worker reports an error, dies or takes longer than `timeout` seconds."""
 
     def __init__(self, engine, folder, net_folder, threads, precision, cpus, log, program=HERE / "worker.py", more=None, device=None):
         self.log = pathlib.Path(log)

@@ -1,7 +1,7 @@
-"""Weights of whole numbers with scales, as coremltools' `linear_quantize_weights` makes them by default for a type.
+"""Integer weights with scales, as coremltools' `linear_quantize_weights` creates them by default for a type.
 
-Rounding random weights to 4 bits changes a net's answers far more than any engine does. So a net's matrices are rounded before
-PyTorch answers, to numbers that the compressed model holds as they are.
+Rounding random weights to 4 bits changes a net's outputs far more than any engine does. The matrices of a net are therefore
+rounded before PyTorch computes the expected outputs, to values that the compressed model represents exactly.
 """
 
 import copy
@@ -12,15 +12,15 @@ from harness import samples
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    largest: int  # whole number
-    block: int    # numbers of a row with a scale; 0: all
+    largest: int  # largest integer
+    block: int    # elements of a row per scale; 0: all
 
 
 WEIGHTS = {"int8": Weights(127, 0), "int4": Weights(7, 32)}
 
 
 def rounded_net(net, precision, folder):
-    """The net with such weights; PyTorch's answers for them go into `folder`, beside the model that is made."""
+    """The net with such weights. PyTorch's outputs for them are saved in `folder`, next to the converted model."""
     import numpy as np
     import torch
 
@@ -40,7 +40,7 @@ def rounded_net(net, precision, folder):
 
 
 def rounded(matrix, weights):
-    """A matrix of float32, each number a float16 scale times a whole number up to `largest`."""
+    """A float32 matrix in which each element is a float16 scale times an integer up to `largest`."""
     import torch
 
     blocks = matrix.reshape(matrix.shape[0], -1, weights.block or matrix[0].numel())
@@ -49,7 +49,7 @@ def rounded(matrix, weights):
 
 
 def round_matrices(model, precision):
-    """All of a module's parameters that coremltools would compress, in place."""
+    """Rounds all parameters of a module that coremltools would compress, in place."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""How far a net's answers move when only its weights are rounded to float16: the error that no engine can avoid."""
+"""The change of a net's outputs when only its weights are rounded to float16: an error that no engine can avoid."""
 
 import torch
 
@@ -19,7 +19,7 @@ def of(net):
 
 
 def round_constants(graph):
-    """Rounds in place and returns the number of tensors."""
+    """Rounds in place and returns the number of rounded tensors."""
     seen = {}
     for node in graph.findAllNodes("prim::Constant", recurse=True):
         for tensor in tensors_of(node.output().toIValue()):

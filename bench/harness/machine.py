@@ -1,4 +1,4 @@
-"""The machine a run is on, and which of its processors to use."""
+"""Describes the machine of a run and selects its processors."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ def siblings(cpu):
 
 
 def pick_cpus(allowed, siblings_of=siblings):
-    """One processor of each core among those allowed, the last ones first: the first serves most interrupts."""
+    """One processor per core among those allowed, the last ones first, because the first one serves most interrupts."""
     picked, taken = [], set()
     for cpu in sorted(allowed, reverse=True):
         if cpu not in taken:

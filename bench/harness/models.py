@@ -1,8 +1,8 @@
-"""The models of a run, built once into a cache folder and found there again.
+"""The models of a run, built once into a cache folder and reused.
 
-A net's folder is named after the net and a hash of what decides its numbers; inside, each engine's model has a folder named
-after engine, precision and a hash of the engine's file and the versions of its packages. A folder whose done.json is missing
-was not finished and is made afresh.
+A net's folder is named after the net and a hash of everything that affects its numbers. Inside, each engine's model has a
+folder named after the engine, the precision and a hash of the engine's file and package versions. A folder without done.json
+is incomplete and is built again.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def package_versions(names):
 
 
 class InUse(Exception):
-    """Another run has the cache."""
+    """Another run uses the cache."""
 
 
 class Cache:
@@ -58,7 +58,7 @@ class Cache:
 
     @contextlib.contextmanager
     def locked(self):
-        """Locks the cache: two runs would remove each other's unfinished models and disturb each other's times."""
+        """Locks the cache. Two runs would remove each other's unfinished models and disturb each other's times."""
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / "lock", "w") as lock:
             try:
@@ -68,8 +68,8 @@ class Cache:
             yield
 
     def step(self, folder, log, arguments):
-        """Runs one step of build.py for `folder`; returns done.json. What failed is tried again next time only if its key
-        changed or its folder was removed."""
+        """Runs one step of build.py for `folder` and returns done.json. A failed step runs again only if its key changed or its
+        folder was removed."""
         done = folder / "done.json"
         if done.is_file():
             return json.loads(done.read_text())
@@ -104,7 +104,7 @@ class Cache:
                 raise
 
     def net(self, name):
-        """(folder, reason): of the net with its inputs and answers; the reason says why there is none."""
+        """(folder, reason) of the net with its inputs and expected outputs. The reason is set if the net is not available."""
         made_by = package_versions(("torch", "torchvision", "transformers"))
         key = digest(nets.source(name), (HERE / "network.py").read_bytes(), made_by)
         folder = self.root / f"{name}-{key}"
@@ -112,7 +112,7 @@ class Cache:
         return folder, result.get("reason")
 
     def floor(self, name, net_folder):
-        """PyTorch's own error when the weights are rounded to float16, or None where that is not known."""
+        """PyTorch's own error when the weights are rounded to float16, or None if unknown."""
         key = digest((HERE / "floor.py").read_bytes())
         return self.step(net_folder / f"floor-{key}", f"{name}-floor", ["floor", name, str(net_folder)]).get("floor")
 
@@ -125,7 +125,7 @@ class Cache:
 
 
 def ended(code, log):
-    """The reason of a process that ended without one."""
+    """The reason for a process that ended without giving one."""
     lines = [line.strip() for line in pathlib.Path(log).read_text(errors="replace").splitlines() if line.strip()]
     how = f"killed by signal {-code}" if code and code < 0 else f"ended with status {code}"
     return f"{how}: {lines[-1][:200]}" if lines else how
@@ -136,7 +136,7 @@ def facts(net_folder):
 
 
 def read_through(folder):
-    """Reads a model's files once, so that every engine finds its own in memory."""
+    """Reads a model's files once, so that they are in the page cache for every engine."""
     for path in pathlib.Path(folder).rglob("*"):
         if path.is_file():
             with open(path, "rb", buffering=0) as file:

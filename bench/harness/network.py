@@ -1,7 +1,7 @@
-"""A net for the engines' converters: the PyTorch module, its inputs and outputs, and files made from it.
+"""A net in the form that converters use: the PyTorch module, its inputs and outputs, and files made from it.
 
-A net's folder in the cache holds net.json, inputs.npz, outputs.npz (PyTorch's float32 answers), weights.pt, and model.onnx once
-a converter asked for it.
+A net's folder in the cache holds net.json, inputs.npz, outputs.npz (PyTorch's float32 outputs) and weights.pt, and model.onnx
+once a converter has asked for it.
 """
 
 import json
@@ -14,7 +14,7 @@ import nets
 from harness import stats
 
 SEED = 20
-LEAST_CHANGE = 0.02  # of outputs that other inputs give, relative to the outputs' scale
+LEAST_CHANGE = 0.02  # smallest change of outputs for other inputs, relative to the outputs' scale
 ONNX_OPSET = 17
 
 
@@ -40,7 +40,7 @@ class Network:
 
     @property
     def states(self):
-        """Inputs that a stateful engine keeps as buffers of its own, by name; see `stateful_model`."""
+        """Inputs that a stateful engine keeps in its own buffers, by name; see `stateful_model`."""
         return tuple(getattr(self.definition, "STATES", ()))
 
     def model(self):
@@ -52,7 +52,7 @@ class Network:
         return model
 
     def stateful_model(self):
-        """The same net with the inputs of `states` as buffers that it writes to, and the names of its outputs."""
+        """The same net with the inputs in `states` as buffers that it writes to, and the names of its outputs."""
         return self.definition.stateful(self.model()).eval(), tuple(self.definition.STATEFUL_OUTPUTS)
 
     def tensors(self, names=None):
@@ -69,7 +69,7 @@ class Network:
             return torch.jit.trace(self.model(), self.tensors(), check_trace=False)
 
     def onnx(self):
-        """The path of the net as ONNX, made at the first use."""
+        """The path of the net as ONNX, created on first use."""
         path = self.folder / "model.onnx"
         if not path.is_file():
             import torch
@@ -87,7 +87,7 @@ def several(answers):
 
 
 def make(name, folder):
-    """Builds the net with its random weights and records PyTorch's answers."""
+    """Builds the net with its random weights and records PyTorch's outputs."""
     import torch
 
     from blocks import weights

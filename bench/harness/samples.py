@@ -1,13 +1,13 @@
-"""The format of a results file, and the best peer in it.
+"""The format of a results file, and the choice of the best peer in it.
 
 A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},
 "nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}.
 
 A sample is one net on one engine with one number of threads in one precision. Its "status" is "measured", "checked" (outputs
-compared, not timed) or "failed" with a "reason". "allowed" is given where rounding the weights alone (the net's "floor") moves
-the answers further than is allowed otherwise. Measured samples have "error", "import", "load" and "first" (lists of seconds),
-"steady" (stats.summary), "peak" (bytes) and "size". Engines that keep something between processes have "cached": the seconds
-of loads and first predictions that use it.
+compared, not timed) or "failed" with a "reason". "allowed" is set if rounding the weights alone (the net's "floor") causes a
+larger error than the usual limit. Measured samples have "error", "import", "load" and "first" (lists of seconds), "steady"
+(stats.summary), "peak" (bytes) and "size". Engines that save data between processes have "cached": the seconds of loads and
+first predictions that use the saved data.
 """
 
 import json
@@ -16,13 +16,13 @@ import pathlib
 
 FORMAT = 1
 MOKA = "moka"
-NEAR_FLOOR = 1.1  # of the floor: a file's constants are not quite those that PyTorch rounds
-# How far outputs may be from PyTorch's float32, relative to the largest of them.
+NEAR_FLOOR = 1.1  # relative to the floor: a file's constants differ slightly from those that PyTorch rounds
+# Allowed error of outputs against PyTorch's float32, relative to the largest output.
 TOLERANCE = {"fp32": 5e-4, "fp16": 2e-3, "nn": 5e-4, "int8": 2e-3, "int4": 2e-3}
-# A peer may answer in its usual precision where the question is of another kind.
+# A peer may use its usual precision where the row measures something else.
 STANDS_FOR = {"fp32": ("fp32",), "fp16": ("fp16", "fp32"), "nn": ("fp32",), "int8": ("fp16", "fp32"), "int4": ("fp16", "fp32")}
-ONLY_WITH_GOAL = ("int8", "int4")  # precisions that a net is measured in only if it has a goal for them
-ANSWERS = "outputs.npz"  # of PyTorch, in a net's folder and in that of a model whose weights were rounded first
+ONLY_WITH_GOAL = ("int8", "int4")  # precisions that are measured only for nets with a goal for them
+ANSWERS = "outputs.npz"  # PyTorch's outputs, in a net's folder and in that of a model whose weights were rounded first
 
 
 def key(sample):
@@ -30,7 +30,7 @@ def key(sample):
 
 
 def allowed(sample, precision=None):
-    """How far the outputs may be off in `precision` (the sample's own unless given)."""
+    """The allowed error of the outputs in `precision` (by default the sample's own)."""
     if precision in (None, sample["precision"]) and "allowed" in sample:
         return sample["allowed"]
     return TOLERANCE[precision or sample["precision"]]
@@ -46,19 +46,19 @@ def p50(sample):
 
 
 def first_answer(sample):
-    """Seconds from a file to the first outputs: loading and the first prediction, the median of the tries."""
+    """Seconds from a file to the first outputs: loading plus the first prediction, the median over the tries."""
     tries = sorted(a + b for a, b in zip(sample["load"], sample["first"]))
     return tries[len(tries) // 2]
 
 
 def cached_answer(sample):
-    """The same in a process that finds what the engine kept before; None: the engine keeps nothing."""
+    """The same in a process that uses data saved by an earlier one. None: the engine saves nothing."""
     tries = sorted(sample.get("cached", ()))
     return tries[len(tries) // 2] if tries else None
 
 
 def best_peer(samples, net, threads, precision, measure=p50):
-    """The peer with the smallest measure among those with right outputs, or None."""
+    """The peer with the smallest measure among those with correct outputs, or None."""
     candidates = [
         s for s in samples
         if s["net"] == net and s["threads"] == threads and s["engine"] != MOKA and s["precision"] in STANDS_FOR[precision]
@@ -80,7 +80,7 @@ def read(path):
 
 
 def write(path, data):
-    """Replaces the file at once, so that a run that is stopped leaves the old one."""
+    """Replaces the file atomically, so that an interrupted run keeps the old one."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")

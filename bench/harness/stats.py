@@ -1,11 +1,11 @@
-"""Numbers from samples of times."""
+"""Statistics of measured times."""
 
 import math
 import statistics
 
 
 def quantile(ordered, q):
-    """The q-quantile of sorted values, linear between neighbours."""
+    """The q-quantile of sorted values, with linear interpolation."""
     if not ordered:
         raise ValueError("quantile: expected at least one value, got none")
     place = q * (len(ordered) - 1)
@@ -32,8 +32,8 @@ def summary(rounds):
 
 
 def noise(values):
-    """The standard error of the median of `values` relative to it, from their median absolute deviation. Few values say
-    little about their spread, so it is widened for them; of one value nothing is known, and the answer is None."""
+    """The standard error of the median of `values`, relative to the median, from their median absolute deviation. It is widened
+    for few values, because they say little about their spread. None for a single value."""
     if len(values) < 2:
         return None
     middle = statistics.median(values)
@@ -54,8 +54,8 @@ def geometric_mean(values):
 
 
 def relative_error(got, expected):
-    """The largest difference relative to the largest magnitude expected; infinite where one is not a number and the other
-    is, or where the shapes hold different numbers of elements. Takes numpy arrays."""
+    """The largest difference relative to the largest expected magnitude. Infinite if exactly one of two elements is NaN, or if the
+    element counts differ. Takes numpy arrays."""
     import numpy as np
 
     got, expected = np.asarray(got, np.float64).ravel(), np.asarray(expected, np.float64).ravel()

@@ -1,8 +1,8 @@
-"""A process that holds one model in one engine. It reads requests, a line of JSON each, and answers each with a line.
+"""A process that holds one model in one engine. It reads requests and answers each with one line of JSON.
 
 worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS [DEVICE]
 
-DEVICE is one of those that the engine's `load` knows, "vulkan" for example; without it the engine computes on the CPU.
+DEVICE is a device that the engine's `load` supports, for example "vulkan". Without it the engine computes on the CPU.
 
 {"do": "load"}                      {"import": s, "load": s, "first": s}
 {"do": "run", "seconds": s, "least": n, "warm": n}   {"times": [s, ...], "cpu": s}: `warm` predictions that are not timed, then as
@@ -18,10 +18,11 @@ An answer with "reason" says what went wrong.
 import os
 import sys
 
-# Before anything that starts threads is imported.
+# Set before importing anything that starts threads.
 os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[6].split(",")})
 os.environ["OMP_NUM_THREADS"] = sys.argv[4]
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads would spin beside the engine's for their first tenth of a second
+# otherwise NumPy's threads would spin next to the engine's for their first tenth of a second
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import ctypes
 import gc
@@ -125,7 +126,7 @@ def count_layer():
 
 
 def vulkan_counts():
-    """What all submissions of this process did (struct Counts of vulkan/count_layer.cpp)."""
+    """The counts of all submissions of this process (struct Counts in vulkan/count_layer.cpp)."""
     names = ("submissions", "dispatches", "copies", "barriers", "waits", "bytes", "copy_bytes", "pipelines")
     numbers = (ctypes.c_uint64 * len(names))()
     count_layer().moka_count_read(numbers)
@@ -134,7 +135,7 @@ def vulkan_counts():
 
 def main():
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what engines print goes to the log
+    os.dup2(2, 1)  # engines' output goes to the log
     worker = None
     for line in sys.stdin:
         request = json.loads(line)

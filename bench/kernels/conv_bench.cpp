@@ -16,7 +16,7 @@ void layer(benchmark::State& state, const char* kernel, const Conv& conv, int th
   time_layer(state, Layer::make(kernel, conv, threads), conv.flops(), threads);
 }
 
-/// oneDNN's Winograd algorithm, which no kernel of the device uses, in the layouts that oneDNN prefers.
+/// oneDNN's Winograd algorithm, which the device does not use, in the layouts that oneDNN prefers.
 void of_onednn(benchmark::State& state, const Conv& conv, int threads) {
   using dnnl::memory;
   omp_set_num_threads(threads);

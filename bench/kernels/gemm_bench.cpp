@@ -15,7 +15,7 @@ namespace {
 using devices::cpu::vector::gemm;
 using devices::cpu::vector::packed_count;
 
-constexpr int64_t kManyRows = 64;  // rows for which kernels of linear compete
+constexpr int64_t kManyRows = 64;  // number of rows for which kernels of linear compete
 
 /// On one thread. Moka's product reads packed columns.
 void product(benchmark::State& state, const Product& p, bool own) {
@@ -28,7 +28,8 @@ void product(benchmark::State& state, const Product& p, bool own) {
   std::vector<float> c(static_cast<size_t>(p.rows * p.columns)),
       packed(static_cast<size_t>(packed_count(gemm(), p.depth, p.columns)));
   gemm().pack(b.data(), p.columns, 1, p.depth, p.columns, packed.data(), nullptr);
-  const int64_t inner = 1 + static_cast<int64_t>(1e6 / p.flops());  // otherwise reading the clock would count
+  // so many that the time of reading the clock is negligible
+  const int64_t inner = 1 + static_cast<int64_t>(1e6 / p.flops());
   Shortest shortest;
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();

@@ -69,7 +69,7 @@ struct Layer::Copy {
 namespace {
 
 size_t copies_for(int64_t weights) {
-  constexpr double kAllWeights = 96e6;  // bytes of all copies of the weights, more than caches hold
+  constexpr double kAllWeights = 96e6;  // total size of the copies of the weights, which exceeds the caches
   constexpr size_t kMost = 8;
   return std::clamp<size_t>(static_cast<size_t>(kAllWeights / (4.0 * static_cast<double>(weights))), 1, kMost);
 }
@@ -77,7 +77,7 @@ size_t copies_for(int64_t weights) {
 }  // namespace
 
 size_t copies_of(const Conv& conv) {
-  if (conv.weights() < conv.results()) return 1;  // results reuse memory that caches hold
+  if (conv.weights() < conv.results()) return 1;  // results reuse memory in the caches
   return copies_for(conv.weights());
 }
 

@@ -13,16 +13,16 @@
 
 namespace moka::bench {
 
-/// The number of copies of the weights that are used in turn, so that they come from memory as in a net.
+/// The number of copies of the weights, used in turn so that they come from memory as in a net.
 size_t copies_of(const Conv& conv);
 
 /// An operation that one kernel of the CPU device runs.
 class Layer {
  public:
-  /// Nullopt: the kernel refuses it.
+  /// nullopt: the kernel refuses the operation.
   static std::optional<Layer> make(std::string_view kernel, const Conv& conv, int threads);
   static std::optional<Layer> make(std::string_view kernel, const Product& product, int threads);
-  /// Seconds of the kernel alone, without layout conversions. Infinity: it failed.
+  /// Seconds of the kernel alone, without layout conversions. Infinity: the kernel failed.
   double run();
 
  private:
@@ -34,7 +34,7 @@ class Layer {
   size_t next_ = 0;
 };
 
-/// Runs it for as long as `state` asks. `flops` are those of one run.
+/// Runs the operation as long as `state` asks. `flops` is the count for one run.
 void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, int threads);
 
 }  // namespace moka::bench

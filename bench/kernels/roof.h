@@ -4,11 +4,11 @@
 
 namespace moka::bench {
 
-/// Floating-point operations per second of one thread, for multiply-adds in registers with the instructions that the
-/// device uses. Measured once.
+/// Peak floating-point operations per second of one thread, for multiply-adds in registers with the device's
+/// instructions. Measured once.
 double roof();
 
-/// Keeps the shortest time and reports it as microseconds, GFLOP/s and a fraction of the roof of all threads.
+/// Keeps the shortest time and reports it in microseconds, as GFLOP/s, and as a fraction of the peak of all threads.
 class Shortest {
  public:
   void add(double seconds) { best_ = best_ == 0 || seconds < best_ ? seconds : best_; }

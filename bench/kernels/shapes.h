@@ -11,7 +11,7 @@ namespace moka::bench {
 /// The kinds of input that a window moves over.
 enum class Over : uint8_t { image, line, transposed };
 
-/// A convolution of x, which is [1, in, size, size], or [1, in, size] for a line.
+/// A convolution. x is [1, in, size, size], or [1, in, size] for a line.
 struct Conv {
   const char* net;
   int64_t in, out, size;
@@ -28,7 +28,7 @@ struct Conv {
     if (transposed()) return (size - 1) * stride + taps[axis] - 2 * pad[axis];
     return (size + 2 * pad[axis] - taps[axis]) / stride + 1;
   }
-  /// The kernel that is compared with oneDNN's, `rivals`.
+  /// The kernel that is compared with oneDNN's `rivals`.
   const char* own() const {
     if (over == Over::line) return "cpu.conv.line";
     if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
@@ -50,7 +50,7 @@ struct Conv {
   }
   int64_t weights() const { return in / groups * out * taps[0] * taps[1]; }
   int64_t results() const { return out * made(0) * made(1); }
-  /// Floating-point operations by definition, whatever the kernel does.
+  /// Floating-point operations of the definition, independent of the kernel's algorithm.
   double flops() const {
     return 2.0 * static_cast<double>(weights() * (transposed() ? size * size : made(0) * made(1)));
   }

@@ -1,4 +1,4 @@
-"""The nets, a file each. README.md says what a file holds."""
+"""The nets, one per file. README.md describes these files."""
 
 import importlib
 import pathlib
@@ -18,7 +18,7 @@ def names():
 
 
 def when_named():
-    """The nets that a run times only when they are named. The check of accuracy uses them all."""
+    """The nets that a run times only on request. The accuracy check uses all of them."""
     return of(HERE / "further")
 
 
@@ -37,7 +37,7 @@ def module(name):
 
 
 def source(name):
-    """Everything that decides what the net is, for the key of the files made from it."""
+    """Everything that defines the net, for the key of the files made from it."""
     own = path(name).read_bytes()
     shared = {"weights", *re.findall(r"(?m)^from blocks\.(\w+) import", own.decode())}
     return own + b"".join((HERE.parent / "blocks" / f"{block}.py").read_bytes() for block in sorted(shared))

@@ -1,8 +1,8 @@
-"""A decoder of 110 million parameters that reads one token, the last of a window of 256.
+"""A decoder with 110 million parameters that reads one token, the last of a window of 256.
 
-Engines with states keep the keys and values of the window in buffers and write the token's own into the last place. The others
-get the window as inputs and give the token's keys and values as outputs; scores and results of the window and of the token are
-computed apart, so that nobody has to copy a cache to append to it.
+Engines with states keep the keys and values of the window in buffers and write those of the token to the last place. Other
+engines take the window as inputs and return the token's keys and values as outputs. Scores and results of the window and of the
+token are computed separately, so that no engine has to copy a cache to append to it.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ class Decoder(nn.Module):
         return nn.functional.linear(self.norm(x), self.tokens.weight)
 
     def forward(self, token, position, keys, values):
-        """token, position: [1, 1]; keys, values: [layers, heads, window, depth], whose last place is not read."""
+        """token, position: [1, 1]; keys, values: [layers, heads, window, depth]. The last place is not read."""
         x = self.begin(token, position)
         new_keys, new_values = [], []
         for i, layer in enumerate(self.layers):
@@ -91,7 +91,7 @@ def stateful(decoder):
 
 
 def inputs(rng):
-    def window():  # numbers that float16 holds exactly, as Core ML's states have to
+    def window():  # numbers that float16 represents exactly, as Core ML's states require
         return rng.standard_normal((LAYERS, HEADS, WINDOW, DEPTH)).astype(np.float16).astype(np.float32)
 
     return {"token": np.array([[1234]], np.int32), "position": np.array([[WINDOW - 1]], np.int32), "keys": window(), "values": window()}

@@ -1,4 +1,4 @@
-"""ESPCN: the luma plane of a picture twice as wide and high, by sub-pixel convolution."""
+"""ESPCN: doubles the width and height of a picture's luma plane by sub-pixel convolution."""
 
 from torch import nn
 

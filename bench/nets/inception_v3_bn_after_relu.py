@@ -1,4 +1,4 @@
-"""InceptionV3 whose batch norms come after the activation, where they cannot be folded into the weights before it."""
+"""InceptionV3 with batch norms after the activation, where they cannot be folded into the weights before it."""
 
 from torch import nn
 from torchvision.models import inception
@@ -9,7 +9,7 @@ TITLE = "InceptionV3, batch norm after ReLU"
 FAMILY = "classification"
 GOALS = {"fp32": 1.02}
 RELATIVE_TO = "inception_v3"
-NORM_OFFSET = 0.0  # the activation is before the norm: biases of the convolutions keep it nearly straight
+NORM_OFFSET = 0.0  # the activation precedes the norm, and the biases of the convolutions keep it nearly linear
 OUTPUTS = ("logits",)
 
 

@@ -1,4 +1,4 @@
-"""A recurrent recogniser: two LSTM layers over 128 steps and a projection to 1,500 classes for each."""
+"""A recurrent recognizer: two LSTM layers over 128 steps and a projection to 1,500 classes for each step."""
 
 import numpy as np
 from torch import nn

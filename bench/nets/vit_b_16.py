@@ -11,9 +11,10 @@ OUTPUTS = ("logits",)
 
 
 def model():
-    torch.backends.mha.set_fastpath_enabled(False)  # one operation of PyTorch's own, which no converter knows
+    torch.backends.mha.set_fastpath_enabled(False)  # PyTorch's fast path is an operation that no converter supports
     vit = torchvision.models.vit_b_16(weights=None)
-    nn.init.trunc_normal_(vit.heads.head.weight, std=0.02)  # torchvision's own zeros would make every output 0
+    # torchvision initializes with zeros, which would make every output 0
+    nn.init.trunc_normal_(vit.heads.head.weight, std=0.02)
     return vit
 
 

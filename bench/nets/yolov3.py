@@ -1,4 +1,4 @@
-"""YOLOv3: Darknet-53 and a feature pyramid with three heads, whose raw predictions are the outputs."""
+"""YOLOv3: Darknet-53 and a feature pyramid with three heads. The outputs are the raw predictions."""
 
 import torch
 from torch import nn
@@ -32,7 +32,7 @@ def stage(channels, repeats):
 
 
 def alternating(inputs, channels):
-    """Five convolutions, 1x1 and 3x3 in turn."""
+    """Five convolutions, alternating 1x1 and 3x3."""
     return nn.Sequential(conv(inputs, channels, 1), conv(channels, 2 * channels, 3), conv(2 * channels, channels, 1),
                          conv(channels, 2 * channels, 3), conv(2 * channels, channels, 1))
 

@@ -1,4 +1,4 @@
-"""The models of the table benchmark: trained here, converted to Core ML and to ONNX."""
+"""The models of the table benchmark: trained here and converted to Core ML and ONNX."""
 
 import dataclasses
 import typing
@@ -17,13 +17,13 @@ class Case:
     title: str
     train: typing.Callable  # (x, y, classes) -> fitted estimator
     classifier: bool = False
-    decides: bool = False  # classes alone, no probabilities
-    votes: bool = False  # coremltools leaves out the division by the number of trees
-    tolerance: float = 1e-5  # of the largest value of the library's answer; scores that single precision sums are further away
+    decides: bool = False  # returns classes without probabilities
+    votes: bool = False  # coremltools omits the division by the number of trees
+    tolerance: float = 1e-5  # relative to the library's largest output; scores summed in single precision differ more
 
 
 def data(rows, seed):
-    """Features, a number to regress on and a class, all with the same structure."""
+    """Features, a regression target and a class, all with the same structure."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, COLUMNS))
     y = x[:, 0] * 2 - x[:, 1] * x[:, 2] + np.sin(3 * x[:, 3]) + 0.1 * rng.normal(size=rows)

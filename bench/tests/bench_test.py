@@ -1,4 +1,4 @@
-"""The benchmark's own logic: statistics, who is best, comparison, pages, workers that fail. No engine runs here."""
+"""Tests the benchmark's own logic: statistics, best peer, comparison, pages, failing workers. No engine runs here."""
 
 import ast
 import contextlib
@@ -491,7 +491,7 @@ class Choices(unittest.TestCase):
 
 
 class Folders(unittest.TestCase):
-    """Every file of a registry has what the README asks for. The nets are read without torch."""
+    """Every file of a registry has the members that the README requires. The nets are read without torch."""
 
     def definitions(self, path):
         found = {}

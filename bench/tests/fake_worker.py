@@ -1,4 +1,4 @@
-"""Stands for worker.py in the tests; the engine's name says how it behaves."""
+"""Replaces worker.py in the tests. The engine's name determines its behavior."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-// A Vulkan layer that counts what an application's submissions do, so that engines are compared by the same count. It
-// changes nothing, but for MOKA_COUNT_ONLY=1: then dispatches are counted and not run.
+// A Vulkan layer that counts an application's submissions, so that engines are compared by the same counts. It changes
+// nothing, unless MOKA_COUNT_ONLY=1 is set: dispatches are then counted but not run.
 //
 //   VK_LAYER_PATH=build/bench/vulkan VK_INSTANCE_LAYERS=VK_LAYER_MOKA_count PROGRAM
 //
@@ -18,14 +18,14 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-/// What submissions did since the process began.
+/// Counts of all submissions since the process began.
 struct Counts {
   uint64_t submissions = 0, dispatches = 0, copies = 0;
-  uint64_t barriers = 0;  ///< commands
-  uint64_t waits = 0;     ///< points between other commands at which there are barriers
-  uint64_t bytes = 0;     ///< of buffers that dispatches have bound, each once for each of them, and copied ones twice
-  uint64_t copy_bytes = 0;  ///< those of copies alone
-  uint64_t pipelines = 0;   ///< made, not submitted
+  uint64_t barriers = 0;  ///< number of barrier commands
+  uint64_t waits = 0;     ///< points between other commands that have at least one barrier
+  uint64_t bytes = 0;     ///< bytes of buffers bound by dispatches, counted once per dispatch; copied bytes count twice
+  uint64_t copy_bytes = 0;  ///< bytes of copies only
+  uint64_t pipelines = 0;   ///< pipelines created (not submissions)
 };
 
 namespace {
@@ -54,14 +54,14 @@ struct Device {
   std::unordered_map<uint64_t, uint64_t> buffers;  ///< bytes
 };
 
-// Never destroyed: applications destroy their devices as late as when the process ends.
-std::mutex& mutex = *new std::mutex;  // of everything below; calls of the next layer are outside of it
+// Never destroyed, because applications may destroy their devices at the end of the process.
+std::mutex& mutex = *new std::mutex;  // guards everything below; not held during calls of the next layer
 Counts total;
-char driver[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE] = "";  // of the last device
+char driver[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE] = "";  // name of the last device
 auto& instances = *new std::unordered_map<void*, Instance>;
 auto& devices = *new std::unordered_map<void*, std::unique_ptr<Device>>;
 
-/// The loader's dispatch table. All objects of one instance or one device share it.
+/// The loader's dispatch table, which all objects of an instance or a device share.
 void* key(const void* object) { return *static_cast<void* const*>(object); }
 
 template <class H>
@@ -82,7 +82,7 @@ Device& device_of(const void* object) {
   return *devices.at(key(object));
 }
 
-/// The function of the layers below.
+/// Finds a function of the layers below.
 template <class F>
 F below(const Device& d, const char* name) {
   return reinterpret_cast<F>(d.next(d.handle, name));
@@ -159,7 +159,7 @@ void write_set(const Device& d, std::map<uint32_t, uint64_t>& set, const Templat
       std::memcpy(&info, static_cast<const char*>(data) + e.offset + i * e.stride, sizeof info);
       bytes += bytes_of(d, info);
     }
-    // An array of one binding may be written entry by entry, or past its end into the next bindings.
+    // Writes to an array of a binding may be partial or continue into the next bindings.
     set[e.dstBinding + e.dstArrayElement] = bytes;
   }
 }
@@ -488,7 +488,7 @@ PFN_vkVoidFunction find(const Entries& entries, const char* name) {
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetDeviceProcAddr(VkDevice device, const char* name) {
   if (std::strcmp(name, "vkGetDeviceProcAddr") == 0) return reinterpret_cast<PFN_vkVoidFunction>(&GetDeviceProcAddr);
   const PFN_vkVoidFunction next = NEXT(device_of(device), vkGetDeviceProcAddr)(device, name);
-  // What the driver does not have stays absent.
+  // Functions that the driver lacks stay absent.
   if (next == nullptr) return nullptr;
   const PFN_vkVoidFunction own = find(device_entries, name);
   return own != nullptr ? own : next;
@@ -523,11 +523,11 @@ EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkNegotiateLoaderLayerInterfaceVersion(VkN
   return VK_SUCCESS;
 }
 
-/// Copies the counts of this process, as many numbers as `Counts` has members.
+/// Copies the counts of this process: as many numbers as `Counts` has members.
 EXPORT void moka_count_read(uint64_t* to) {
   std::lock_guard lock(mutex);
   std::memcpy(to, &total, sizeof total);
 }
 
-/// The name of the device that is counted; empty: none was made. Valid as long as the library is loaded.
+/// The name of the device that is counted; empty if none was created. Valid while the library is loaded.
 EXPORT const char* moka_count_device() { return driver; }

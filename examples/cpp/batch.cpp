@@ -1,4 +1,4 @@
-// Predicts for many inputs: at once, and one after the other into the same output buffer.
+// Predicts many inputs: as a batch, and one after another into the same output buffer.
 //
 //   batch [MODEL]                   without MODEL: an addition built in code
 

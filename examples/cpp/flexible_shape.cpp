@@ -1,4 +1,4 @@
-// Predicts for several shapes of one input: each is planned when it is first met, and the plan is kept.
+// Predicts several shapes of one input. Each shape is planned on first use, and its plan is kept.
 //
 //   flexible_shape [MODEL INPUT]    without MODEL: sums over the last dimension, any number of rows
 

@@ -1,4 +1,4 @@
-// Gives a picture to a model that takes an image, and prints the five classes that it finds most likely.
+// Passes a picture to a model with an image input and prints the five most likely classes.
 //
 //   image_in MODEL PICTURE.png
 
@@ -29,7 +29,7 @@ moka::Image read_png(const char* path, bool gray) {
   return image;
 }
 
-/// The middle of the picture in the size that the model wants: each pixel is the mean of those that it covers.
+/// The center of the picture in the model's size. Each pixel is the mean of the pixels that it covers.
 moka::Image fitted(const moka::Image& from, int64_t width, int64_t height) {
   moka::Image to(width, height, from.format);
   const auto channels = static_cast<int64_t>(bytes_per_pixel(from.format));

@@ -1,4 +1,4 @@
-// Loads a model, fills its inputs with random numbers, predicts and prints what comes out.
+// Loads a model, fills its inputs with random numbers, predicts, and prints the outputs.
 //
 //   load_and_predict [MODEL]        without MODEL: a small network built in code
 

@@ -1,4 +1,4 @@
-// A model with memory: every prediction adds its input to a state and gives the sum so far.
+// A stateful model: every prediction adds its input to a state and returns the sum so far.
 //
 //   state [MODEL]                   without MODEL: an accumulator in MIL text
 

@@ -16,19 +16,19 @@ struct Rgb {
   uint8_t r = 0, g = 0, b = 0;
 };
 
-/// A picture to draw on with smooth edges, by cairo. Coordinates are pixels from the top left corner and may be
-/// fractions; what lies outside is cut off. `opacity` is 0 to 1, `size` of text the height of a line.
+/// A picture to draw on with smooth edges, using cairo. Coordinates are pixels from the top left corner and may be
+/// fractions; shapes are cut off at the border. `opacity` is 0 to 1. The `size` of text is the height of a line.
 class Canvas {
  public:
   static constexpr double kText = 16;
 
-  /// Throws std::runtime_error when there is no memory for it.
+  /// Throws std::runtime_error when memory is exhausted.
   Canvas(size_t width, size_t height, Rgb background);
 
   void rect(double x, double y, double width, double height, Rgb colour, double opacity = 1, double radius = 0);
-  /// The outline lies inside the rectangle.
+  /// The outline is inside the rectangle.
   void outline(double x, double y, double width, double height, double thickness, Rgb colour, double radius = 0);
-  /// (x, y) is the left end of the letters' upper edge.
+  /// (x, y) is the top left corner of the letters.
   void text(double x, double y, const std::string& text, Rgb colour, double size = kText);
   double text_width(const std::string& text, double size = kText) const;
   /// The height of a capital letter.

@@ -9,10 +9,10 @@ namespace {
 
 constexpr double kBeat = 0.4;      // seconds
 constexpr double kLead = 0.25;     // silence before the first note
-constexpr double kRelease = 0.06;  // a damped string's way to silence
+constexpr double kRelease = 0.06;  // time in which a damped string falls silent
 constexpr double kAttack = 0.002;
 constexpr double kStiffness = 1e-4;  // inharmonicity: partial k at k f sqrt(1 + B k^2)
-constexpr double kPluck = 0.23;      // where the string is plucked, in its length
+constexpr double kPluck = 0.23;      // where the string is plucked, as a fraction of its length
 constexpr int kMostPartials = 24;
 
 struct Step {

@@ -16,12 +16,12 @@ struct Note {
 /// "C4" for 60, "F#5" for 78.
 std::string pitch_name(int pitch);
 
-/// The first two phrases of the "Ode to Joy" (Beethoven, 1824, public domain) over chords of our own, about thirteen
-/// seconds, in order of their starts.
+/// The first two phrases of the "Ode to Joy" (Beethoven, 1824, public domain) with our own chords, about thirteen
+/// seconds, in order of start.
 std::vector<Note> melody();
 
-/// Plucked strings: partials that decay faster the higher they are, slightly sharp as stiff strings have them. Mono,
-/// the loudest sample at 0.9, the same on every run. Ends when the last string has died away.
+/// Plucked strings: higher partials decay faster and are slightly sharp, as on stiff strings. Mono, with the loudest
+/// sample at 0.9, the same on every run. Ends when the last string is silent.
 std::vector<float> synthesize(const std::vector<Note>& notes, uint32_t sample_rate);
 
 }  // namespace demo

@@ -8,7 +8,8 @@
 namespace demo {
 namespace {
 
-/// Onsets raised to the smaller of the frames' rises over one and over two steps, scaled to the onsets' own maximum.
+/// Onsets, raised to the smaller rise of the frames over one and two steps. The rises are scaled to the onsets'
+/// maximum.
 std::vector<double> with_inferred_onsets(const Matrix& frames, const Matrix& onsets) {
   std::vector<double> result(onsets.values.begin(), onsets.values.end());
   std::vector<double> rise(result.size(), 0.0);
@@ -59,7 +60,7 @@ class Finder {
  private:
   bool weak(size_t row, size_t column) const { return left_[row * columns_ + column] < options_.frame_threshold; }
 
-  /// Uses up the energy of a pitch and of its neighbours.
+  /// Removes the energy of a pitch and of its neighbors.
   void use_up(size_t row, size_t column) {
     left_[row * columns_ + column] = 0;
     if (column + 1 < columns_) left_[row * columns_ + column + 1] = 0;

@@ -8,12 +8,12 @@
 
 namespace demo {
 
-// What Basic Pitch (Bittner et al., ICASSP 2022) takes and gives.
+// Parameters of Basic Pitch (Bittner et al., ICASSP 2022).
 constexpr size_t kSampleRate = 22050;
-constexpr size_t kWindow = 43844;      // samples the model takes at once
-constexpr size_t kHop = 256;           // samples a frame of its outputs stands for
-constexpr size_t kWindowFrames = 172;  // frames it gives for a window
-constexpr size_t kOverlapFrames = 30;  // half of them are cut off at each end
+constexpr size_t kWindow = 43844;      // samples per window
+constexpr size_t kHop = 256;           // samples per frame of the outputs
+constexpr size_t kWindowFrames = 172;  // frames per window
+constexpr size_t kOverlapFrames = 30;  // overlap of windows in frames; half of it is cut off at each end
 constexpr size_t kWindowHop = kWindow - kOverlapFrames * kHop;
 constexpr size_t kLowestPitch = 21;  // MIDI pitch of the first of the 88 columns
 
@@ -33,23 +33,23 @@ struct Matrix {
 /// sizes.
 Matrix unwrap(const std::vector<std::vector<float>>& outputs, size_t columns, size_t samples);
 
-/// Where a row of the joined matrix lies in the sound. Windows advance by slightly less than the frames that are
-/// kept of them, so frame times step back a little at each window's start.
+/// The position of a row of the joined matrix in the sound. Windows advance by slightly less than the frames that are
+/// kept of them, so the time steps back a little at the start of each window.
 double frame_time(size_t frame);
 
 struct NoteOptions {
   double onset_threshold = 0.5;
   double frame_threshold = 0.3;
-  size_t minimum_frames = 11;    // a note is longer than this
+  size_t minimum_frames = 11;    // notes must be longer than this
   size_t energy_tolerance = 11;  // a note ends when this many frames in a row stay below the frame threshold
   bool infer_onsets = true;      // also take sudden rises of the frames as onsets
-  bool leftovers = true;         // also make notes of strong frames that no onset explains
+  bool leftovers = true;         // also turn strong frames without an onset into notes
 };
 
 struct FrameNote {
-  size_t start = 0, end = 0;  // frames, the end not included
+  size_t start = 0, end = 0;  // frames; `end` is not included
   int pitch = 0;
-  double strength = 0;  // mean of the note's frames
+  double strength = 0;  // mean over the note's frames
 };
 
 /// Finds notes in the posteriorgrams of notes and onsets (equal sizes, 88 columns), by the method published with the

@@ -8,8 +8,8 @@
 
 namespace demo {
 
-/// A piano roll of what was played (pale bars) and what was found (bold bars inside them; misses and extras in
-/// colours of their own): piano keys and pitch names on the left, seconds below, legend and score on top.
+/// A piano roll of the played notes (pale bars) and the found notes (bold bars inside them; misses and extra notes have
+/// their own colors). Piano keys and pitch names are on the left, seconds below, legend and score on top.
 moka::io::Picture piano_roll(const std::vector<Note>& played, const std::vector<Note>& found);
 
 /// The same as a PNG file.

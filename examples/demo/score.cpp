@@ -38,7 +38,7 @@ Score score(const std::vector<Note>& played, const std::vector<Note>& found, dou
     const auto others = found_by_pitch.find(pitch);
     static const std::vector<size_t> nothing;
     const auto& candidates = others == found_by_pitch.end() ? nothing : others->second;
-    // With one tolerance for all, taking the earliest partner each time gives the most pairs.
+    // Since all notes have the same tolerance, always taking the earliest partner gives the most pairs.
     size_t next = 0;
     for (size_t p : starts) {
       Pair pair{p, std::nullopt};

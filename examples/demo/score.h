@@ -8,7 +8,7 @@
 
 namespace demo {
 
-/// A played note and the found one that matches it; one side is empty where there's no partner.
+/// A played note and the matching found note; one of them is empty if there is no match.
 struct Pair {
   std::optional<size_t> played, found;
 };
@@ -23,7 +23,7 @@ struct Score {
 /// transcription score of the MIR literature. Differences are rounded to 0.1 ms first.
 Score score(const std::vector<Note>& played, const std::vector<Note>& found, double tolerance_s = 0.05);
 
-/// Played and found notes side by side, then the totals. `colour`: misses in red.
+/// Played and found notes side by side, then the totals. `colour`: print misses in red.
 std::string side_by_side(const std::vector<Note>& played, const std::vector<Note>& found, const Score& score,
                          bool colour = false);
 

@@ -49,7 +49,7 @@ moka::Model tiny_model() {
   auto square = b.op("mul", Args{{"x", bank}, {"y", bank}});
   auto parts = b.ops("split", Args{{"x", square}, {"num_splits", 2}, {"axis", 1}});
   auto power = b.op("add", Args{{"x", parts[0]}, {"y", parts[1]}}, "power");
-  // A pitch counts when it stands out from those around it and is not the second or third partial of a lower one.
+  // A pitch counts when it exceeds its neighbors and is not the second or third partial of a lower pitch.
   auto around = b.op("avg_pool", Args{{"x", b.op("transpose", Args{{"x", power}, {"perm", std::vector<int>{0, 2, 1}}})},
                                       {"kernel_sizes", std::vector<int>{13}},
                                       {"strides", std::vector<int>{1}},

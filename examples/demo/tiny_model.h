@@ -4,9 +4,9 @@
 
 namespace demo {
 
-/// A listener without training, built in code for when Basic Pitch can't be fetched: a bank of windowed sines and
-/// cosines at the 88 pitches, their power against that of the neighbours, and its rise. Inputs and outputs are called
-/// and shaped like Basic Pitch's: sound [1, 43844, 1], Identity_1 (notes) and Identity_2 (onsets) [1, 172, 88].
+/// A listener without training, built in code for when Basic Pitch cannot be downloaded: a bank of windowed sines and
+/// cosines at the 88 pitches, their power relative to neighboring pitches, and its rise. Inputs and outputs have the
+/// names and shapes of Basic Pitch's: sound [1, 43844, 1], Identity_1 (notes) and Identity_2 (onsets) [1, 172, 88].
 moka::Model tiny_model();
 
 }  // namespace demo

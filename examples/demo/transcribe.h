@@ -9,8 +9,8 @@
 
 namespace demo {
 
-/// The notes that `model`, Basic Pitch or one with the same inputs and outputs, hears in mono sound at kSampleRate.
-/// `progress(done, total)` is called after each window. Throws moka::Exception.
+/// The notes that `model` hears in mono sound at kSampleRate. `model` is Basic Pitch, or has the same inputs and
+/// outputs. `progress(done, total)` is called after each window. Throws moka::Exception.
 std::vector<Note> transcribe(const moka::Model& model, std::span<const float> sound,
                              const std::function<void(size_t, size_t)>& progress = {});
 

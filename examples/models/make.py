@@ -1,8 +1,8 @@
-"""Writes the models and the picture of the README's examples, which lie beside this script.
+"""Writes the models and the picture of the README's examples next to this script.
 
     rent.mlmodel      a linear regression of three numbers
     shapes.mlmodel    tells circles, squares and triangles apart in gray pictures of 32 x 32
-    total.mlpackage   adds what it is given to a state
+    total.mlpackage   adds its input to a state
     square.png        a picture for shapes.mlmodel
 
 Needs coremltools 9, scikit-learn and Pillow."""

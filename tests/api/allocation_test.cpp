@@ -11,7 +11,7 @@
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
 
-// Every allocation of the process goes through these, the library's included.
+// Every allocation of the process goes through these operators, including the library's.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -24,7 +24,7 @@ std::atomic<bool> counting{false};
 std::atomic<long> allocations{0}, of_onednn{0};
 thread_local bool looking = false;
 
-/// Whether the call comes from inside of oneDNN, which makes a small table of arguments each time a primitive runs.
+/// Whether the call comes from inside oneDNN, which creates a small table of arguments each time a primitive runs.
 bool from_onednn() {
   void* frames[12];
   int n = backtrace(frames, 12);
@@ -76,7 +76,8 @@ __attribute__((visibility("default"))) int posix_memalign(void** out, size_t ali
 namespace moka::test {
 namespace {
 
-/// Allocations of one prediction into backings, after a first one of the same shape; oneDNN's own not counted.
+/// Number of allocations of one prediction into backings, after a first one of the same shape. Does not count oneDNN's
+/// own.
 long count(const Model& m, const Features& in, Features& out) {
   m.predict(in, out);
   allocations = 0;
@@ -117,7 +118,7 @@ TEST_P(Allocation, NoneForModels) {
     expect_none((*folder / name).string(), GetParam());
 }
 
-/// Several shapes, one after the other and again.
+/// Several shapes, one after another, repeatedly.
 TEST_P(Allocation, NoneForShapesSeenBefore) {
   ModelConfiguration c;
   c.threads = GetParam();
@@ -133,7 +134,7 @@ TEST_P(Allocation, NoneForShapesSeenBefore) {
   EXPECT_EQ(allocations, 0);
 }
 
-/// Inputs that have to be converted, strided ones, and a state.
+/// Inputs that must be converted, strided inputs, and a state.
 TEST_P(Allocation, NoneForConvertedInputs) {
   ModelConfiguration c;
   c.threads = GetParam();
@@ -205,7 +206,7 @@ std::string numbers(int rows, int columns, int seed) {
   return text + "]]";
 }
 
-/// A recurrent layer as converters write it, with the operation itself beside it. What a list is given is copied once.
+/// A recurrent layer as converters write it, next to the operation itself. Values written to a list are copied once.
 TEST_P(Allocation, NoneForRecurrentLoopsButTheirResults) {
   constexpr int kWidth = 4, kHidden = 8, kSteps = 50;
   auto constant = [](const std::string& name, int rows, int columns, int seed) {
@@ -269,7 +270,7 @@ TEST_P(Allocation, NoneForRecurrentLoopsButTheirResults) {
   const long of_few = count(listed, few, out_listed), of_many = count(listed, many, out_listed);
   EXPECT_EQ(values(out_listed.array("y_last")), y);
   EXPECT_EQ((of_many - of_few) % (kSteps - 10), 0);
-  EXPECT_LE((of_many - of_few) / (kSteps - 10), 2);  // the element and what counts its users
+  EXPECT_LE((of_many - of_few) / (kSteps - 10), 2);  // the element and its reference count
 }
 
 INSTANTIATE_TEST_SUITE_P(ThreadCounts, Allocation, testing::Values(1, 2), testing::PrintToStringParamName());

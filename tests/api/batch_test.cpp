@@ -25,7 +25,7 @@ void expect_same(const Features& a, const Features& b) {
   }
 }
 
-/// The items of a batch are what they are alone, to the bit, however many there are for the threads.
+/// Each item of a batch gives the same bits as alone, for any ratio of items to threads.
 TEST(Batch, EqualsSinglePredictions) {
   MOKA_NEEDS_MODELS(folder);
   for (int threads : {1, 2, 4}) {
@@ -59,7 +59,7 @@ double processor_time(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Each step of the loop is too small to be shared, so other threads only work on other items.
+/// Each step of the loop is too small to share, so other threads can only work on other items.
 TEST(Batch, ItemsRunAtTheSameTime) {
   ModelConfiguration c;
   c.threads = 2;
@@ -92,7 +92,7 @@ TEST(Batch, TheFirstItemThatFailsIsNamed) {
   expect_error(ErrorKind::invalid_argument, {"batch item 5", "'x'"}, [&] { m.predict_batch(in); });
 }
 
-/// Predictions that share a state see each other's, in order.
+/// Predictions that share a state see each other's updates, in order.
 TEST(Batch, WithAStateInOrder) {
   ModelConfiguration c;
   c.threads = 4;

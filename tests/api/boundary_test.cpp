@@ -108,7 +108,7 @@ TEST(Boundary, ArraysOfEveryType) {
   }
 }
 
-/// Truth values in the program, numbers of any type in the description; what is not 0 is true.
+/// The program has booleans and the description numbers of any type; nonzero is true.
 TEST(Boundary, NumbersThatAreTruthValues) {
   const Model m = boundary("booleans");
   const std::pair<const char*, DataType> kinds[] = {{"half", DataType::float16},

@@ -11,7 +11,7 @@
 #include "api/api_util.h"
 #include "temporary_folder.h"
 
-/// Packed weights that loads keep in a folder.
+/// Tests for packed weights that loads save in a folder.
 namespace moka::test {
 namespace {
 

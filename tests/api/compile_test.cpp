@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Compile,
                                          "sentiment_glm/SentimentPolarity.mlmodel", "rnn_forecast/MyModel.mlpackage",
                                          "image_nn/MNIST.mlmodel"));
 
-// Batch norms are folded when the model is compiled, so what predicts the same is what Apple's compiler made of it.
+// Compiling folds batch norms, so the reference is a model that Apple's compiler produced.
 TEST(CompileModel, ANetworkPredictsAsCompiledByApple) {
   MOKA_NEEDS_MODELS(models);
   test::TemporaryFolder folder;
@@ -85,7 +85,7 @@ TEST(ModelAssetView, LoadsAndCompilesWithoutACopy) {
     const Model model = Model::load(view), again = Model::load(package.string());
     view = {};
     files.reset();
-    EXPECT_FALSE(alive.expired());  // the model reads its weights there
+    EXPECT_FALSE(alive.expired());  // the model reads its weights from this memory
     const Features inputs = random_inputs(again.function());
     const Features expected = again.predict(inputs), got = model.predict(inputs),
                    from = Model::load(compiled).predict(inputs);

@@ -4,16 +4,16 @@
 #include "api/api_util.h"
 #include "models_folder.h"
 
-/// Forms that converters write and that the definitions and other tests lack.
+/// Forms that converters write and that neither the definitions nor other tests cover.
 namespace moka::test {
 namespace {
 
-/// A weights file: records of 64 bytes, each with its data behind it.
+/// A weights file: records of 64 bytes, each followed by its data.
 class Weights {
  public:
   Weights() : bytes_(64) { put(0, uint32_t{2}, 4); }
 
-  /// Where the record of these elements begins. Types: float16 1, float32 2, uint8 3, int8 4, uint1 9, uint4 11.
+  /// The start of the record of these elements. Types: float16 1, float32 2, uint8 3, int8 4, uint1 9, uint4 11.
   template <class T>
   std::string add(uint32_t type, const std::vector<T>& data, uint64_t padding_bits = 0) {
     const size_t at = bytes_.size(), size = data.size() * sizeof(T);
@@ -43,7 +43,7 @@ std::string program_of(const char* opset, const std::string& inputs, const std::
   return std::string("program(1.0)\n{\n func main<") + opset + ">(" + inputs + ") {\n" + body + "\n } -> (y);\n}\n";
 }
 
-/// y = weight x for the rows of the weight `w` that `body` makes, of shape [2, 4] in float16.
+/// y = weight x for the rows of the weight `w`, which `body` creates with shape [2, 4] in float16.
 std::vector<double> product(const char* opset, const std::string& body, const Weights& weights) {
   const Model m =
       Model::from_mil(program_of(opset, "tensor<fp16, [1, 4]> x",
@@ -118,7 +118,7 @@ TEST(Converted, SubByteTypesAreInputsInTheWeightsFile) {
                     file),
             (std::vector<double>{1 + 200, 3000}));
 
-  // int4: 1 2 / -1 -2 ... two a byte, the first in the lower half.
+  // int4: 1 2 / -1 -2 ..., two per byte, the first in the lower half.
   const std::string codes = file.add<uint8_t>(8, {0x21, 0xef, 0x03, 0x70});
   EXPECT_EQ(product("ios18",
                     "tensor<fp16, [2, 4]> w = constexpr_blockwise_shift_scale(data = tensor<int4, [2, 4]>" + codes +
@@ -127,7 +127,7 @@ TEST(Converted, SubByteTypesAreInputsInTheWeightsFile) {
             (std::vector<double>{1 + 20 - 200 - 4000, 1.5 + 0 + 0 + 7000}));
 }
 
-/// Indices of any width lie without gaps, each from its lowest bit on.
+/// Indices of any width are packed without gaps, from the lowest bit on.
 TEST(Converted, IndicesOfEveryWidthInTheWeightsFile) {
   const std::pair<int, uint32_t> types[] = {{1, 9}, {2, 10}, {3, 12}, {4, 11}, {6, 13}, {8, 3}};
   for (const auto& [bits, type] : types) {
@@ -156,7 +156,7 @@ TEST(Converted, IndicesOfEveryWidthInTheWeightsFile) {
   }
 }
 
-/// A quantised table, looked up where a mask is set: three operations for one weight.
+/// A quantized table that is looked up where a mask is set: three operations for one weight.
 TEST(Converted, QuantisedTablesOfSparsePalettes) {
   Weights file;
   const std::string mask = file.add<uint8_t>(9, {0b10010101});  // elements 0, 2, 4, 7
@@ -177,7 +177,7 @@ TEST(Converted, QuantisedTablesOfSparsePalettes) {
             (std::vector<double>{4 + 300, 2 + 1000}));
 }
 
-/// The table itself is quantised.
+/// The table itself is quantized.
 TEST(Converted, QuantisedTablesOfPalettes) {
   Weights file;
   const std::string indices = file.add<uint8_t>(10, {0b11100100, 0b10001111});
@@ -224,7 +224,7 @@ TEST(Converted, SparseQuantisedWeightsHaveTwoResults) {
             (std::vector<double>{1 - 250, 4 + 2000}));
 }
 
-/// Two values for each index, behind each other along the axis.
+/// Two values for each index, one after another along the axis.
 TEST(Converted, PalettesOfVectors) {
   Weights file;
   const std::string columns = file.add<uint8_t>(9, {0b00000110}, 4);  // [[0, 1], [1, 0]]
@@ -245,7 +245,7 @@ TEST(Converted, PalettesOfVectors) {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// A layer with one unit and its steps in a list, as converters of TensorFlow write it.
+/// A layer with one unit that keeps its steps in a list, as TensorFlow's converters write it.
 TEST(Converted, RecurrentLayersAreLoops) {
   const std::string list = "list<tensor<fp32, [1, 1]>, ?>";
   const std::string body =
@@ -297,7 +297,7 @@ TEST(Converted, RecurrentLayersAreLoops) {
   }
 }
 
-/// Sizes taken out of a shape are scalars, and put together again with concat.
+/// Sizes that are taken out of a shape as scalars and joined again with concat.
 TEST(Converted, ShapesAreJoinedFromScalars) {
   const Model m = Model::from_mil(
       program("tensor<fp32, [?, ?, 2]> x",
@@ -318,7 +318,8 @@ TEST(Converted, ShapesAreJoinedFromScalars) {
   }
 }
 
-/// Listed shapes of one input, a range of the other, float32 in and float16 out; the output's shape is not described.
+/// Enumerated shapes for one input, a range for the other, float32 in and float16 out. The output's shape is not
+/// described.
 TEST(Converted, OutputsWithoutAShapeAndOfTheOtherFloat) {
   const Model m = Model::load(MOKA_GOLDEN "/flexible/program.mlmodel");
   EXPECT_TRUE(m.function().outputs[0].array.shape.empty());
@@ -350,8 +351,8 @@ TEST(Converted, OutputsWithoutAShapeAndOfTheOtherFloat) {
                with(4, 0));
 }
 
-/// Pairs around activations and int8 weights, as coremltools' linear_quantize_activations writes them, against the same
-/// program as it stands.
+/// Quantize-dequantize pairs around activations and int8 weights, as coremltools' linear_quantize_activations writes
+/// them, compared with the same program without passes.
 TEST(Converted, QuantizedActivations) {
   Weights file;
   std::vector<int8_t> codes;

@@ -4,7 +4,8 @@
 
 #include "api/api_util.h"
 
-/// Detectors that end in a non-maximum suppression; tests/golden/detector_models.py says who describes the thresholds.
+/// Detectors that end in a non-maximum suppression. tests/golden/detector_models.py lists where the thresholds are
+/// described.
 namespace moka::test {
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include "api/api_util.h"
 
-/// Kinds of errors are those of docs/errors.md, and kind and text are the same on every device.
+/// Kinds of errors match docs/errors.md, and kind and text are the same on every device.
 namespace moka::test {
 namespace {
 
@@ -134,7 +134,7 @@ std::vector<Mistake> mistakes() {
   };
 }
 
-/// Devices whose errors must be those of `reference`. Vulkan has lavapipe where tools/setup ran.
+/// Devices whose errors must equal those of `reference`. After tools/setup, Vulkan has lavapipe.
 constexpr const char* kDevices[] = {"reference", "cpu", "simulator", "vulkan"};
 
 using Failure = std::pair<ErrorKind, std::string>;

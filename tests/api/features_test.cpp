@@ -32,7 +32,7 @@ TEST(Features, WrongShape) {
   Model m = doubled();
   for (const std::vector<int64_t>& shape :
        {std::vector<int64_t>{3, 2}, {6}, {2, 3, 1}, {}, {2, 0}, {1 << 20, 1 << 10}}) {
-    // The elements are never read: the shape is refused first.
+    // The elements are never read, because the shape is refused first.
     float one = 0;
     MultiArray x(&one, DataType::float32, shape);
     expect_error(ErrorKind::invalid_argument, {"'x'", "expected", "2 x 3"}, [&] { m.predict({{"x", x}}); });
@@ -127,7 +127,7 @@ TEST(Features, OutputBackings) {
   Features none{{"y", FeatureValue{}}};
   m.predict({{"x", x}}, none);
   EXPECT_EQ(none.array("y").at(5), 12);
-  // The same memory as input and output.
+  // The input and the output share memory.
   Features same{{"y", x}};
   m.predict({{"x", x}}, same);
   EXPECT_EQ(x.at(5), 12);
@@ -176,7 +176,7 @@ TEST(Load, SaysWhatIsWrongWithThePath) {
     }
   }
   expect_error(ErrorKind::not_found, {"absent.mlmodel"}, [&] { Model::load((folder / "absent.mlmodel").string()); });
-  // A part that is reached through a link out of its package is not followed.
+  // A part that a link leads to outside the package is refused.
   auto models = models_folder();
   if (models) {
     fs::path copy = folder / "linked.mlpackage";

@@ -62,7 +62,7 @@ TEST(Functions, ShareWeightsAndHaveDescriptionsOfTheirOwn) {
 
 constexpr int64_t kMade = 4096, kDepth = 8192, kRows = 8;
 
-/// The package of tests/golden/multifunction_models.py: row i of its weight of 64 MiB is i % 64 / 64 everywhere.
+/// The package of tests/golden/multifunction_models.py. Row i of its 64 MiB weight is i % 64 / 64.
 class Package {
  public:
   Package() {
@@ -87,7 +87,7 @@ class Package {
       weights.write(reinterpret_cast<const char*>(&record), sizeof record);
       std::vector<uint16_t> row(static_cast<size_t>(columns));
       for (int64_t i = 0; i < rows; i++) {
-        // Half floats of 1/64 and its multiples below 1, from the float's bits.
+        // Half floats of the multiples of 1/64 below 1, computed from the bits of the floats.
         const float value = static_cast<float>(i % 64) / 64;
         const uint32_t bits = __builtin_bit_cast(uint32_t, value);
         std::fill(row.begin(), row.end(),
@@ -102,7 +102,7 @@ class Package {
   TemporaryFolder folder_;
 };
 
-/// How often the weights file is mapped.
+/// How many times the weights file is mapped.
 int mappings() {
   std::ifstream maps("/proc/self/maps");
   int n = 0;
@@ -110,7 +110,7 @@ int mappings() {
   return n;
 }
 
-/// A file of many megabytes is mapped once and its weights are packed once, whatever function is run.
+/// A large file is mapped once and its weights are packed once, for any number of functions.
 TEST(Functions, MapAndPackWeightsOnce) {
   const Package package;
   const Model plain = Model::load(package.path());
@@ -136,7 +136,7 @@ TEST(Functions, MapAndPackWeightsOnce) {
     }
 }
 
-/// Packed weights of one function stay available to others when that function is gone.
+/// Packed weights of one function remain available to others after that function is destroyed.
 TEST(Functions, KeepWhatOthersHaveTakenOver) {
   const Package package;
   ModelConfiguration c;

@@ -74,7 +74,7 @@ void expect_range(const Model& m, const std::string& input, int64_t upper) {
 
 TEST(RandomInputs, OfTablesThatLoopsReadLieInThem) {
   const std::string table = "tensor<fp32, [3, 2]> table = const()[val = tensor<fp32, [3, 2]>([[0,1],[2,3],[4,5]])];\n";
-  // The tokens stay outside of the loop, which takes one of them in each iteration.
+  // The tokens stay outside the loop, which reads one of them per iteration.
   expect_range(Model::from_mil(program("tensor<int32, [4]> tokens", table + R"(
       tensor<fp32, [2]> zero = const()[val = tensor<fp32, [2]>([0, 0])];
       int32 n, tensor<fp32, [2]> y = while_loop(loop_vars = (int32(0), zero)) {
@@ -118,7 +118,7 @@ TEST(RandomInputs, ThatAreWrittenToLieInTheAxis) {
 }
 
 TEST(RandomInputs, HaveASizeThatTheModelCanRun) {
-  // It stacks x, described as [1] of 1 to 9 elements, on z of three.
+  // The model stacks x, described as [1] of 1 to 9 elements, on z of three.
   const Model m = Model::load(MOKA_GOLDEN "/flexible/lowest.mlmodel");
   const Features in = m.random_inputs();
   EXPECT_EQ(in.array("x").shape(), std::vector<int64_t>{3});

@@ -67,7 +67,7 @@ class KernelCacheFile : public ::testing::Test {
     all.replace(all.find(before), before.size(), "\"kernel\":\"" + kernel + "\"");
     write(all);
   }
-  /// The kernel that runs, other than which.
+  /// The name of a kernel other than the given one that can run the convolution.
   static std::string other_than(const PlannedOperation& o) {
     for (const KernelTime& t : o.candidates)
       if (t.kernel != o.kernel) return t.kernel;

@@ -7,7 +7,7 @@
 namespace moka::test {
 namespace {
 
-/// Two branches over one product; `a` and `b` need one each, `both` needs both.
+/// Two branches over one product. `a` and `b` need one branch each, `both` needs both.
 Model branches(int threads = 1, bool optimize = true) {
   ModelConfiguration c;
   c.threads = threads;
@@ -92,7 +92,7 @@ TEST(Outputs, StatesAreWrittenWhoeverIsWanted) {
   EXPECT_EQ(values(s.read("kept")), (std::vector<double>{4, 8}));
 }
 
-/// More selections than are kept, from several threads.
+/// More selections of outputs than are kept, from several threads.
 TEST(Outputs, ManySelectionsAtOnce) {
   std::string body, names;
   for (int i = 0; i < 5; i++) {

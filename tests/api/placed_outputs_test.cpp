@@ -3,7 +3,7 @@
 #include "api/api_util.h"
 #include "moka/program.h"
 
-/// Outputs are computed in the memory that is returned, unless the caller or another value has it.
+/// Outputs are computed in the returned memory unless the caller or another value owns it.
 namespace moka {
 namespace {
 

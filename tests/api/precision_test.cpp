@@ -24,7 +24,7 @@ std::vector<double> at_least(const std::string& body, const std::vector<float>& 
   return run(Precision::at_least, "fp16", body, x);
 }
 
-/// float16 holds even numbers only between 2048 and 4096.
+/// Between 2048 and 4096, float16 has only even numbers.
 TEST(Precision, IntermediateResultsAreRoundedWhenExact) {
   const std::string body = "tensor<fp16, [2]> a = add(x = x, y = fp16(1));\ntensor<fp16, [2]> y = sub(x = a, y = x);";
   EXPECT_EQ(exact(body, {2048, 2050}), (std::vector<double>{0, 2}));
@@ -47,14 +47,14 @@ TEST(Precision, CastsRoundWhenExact) {
   EXPECT_EQ(run(Precision::at_least, "fp32", body, x), (std::vector<double>{1.0 + 1.0 / 4096, 100000}));
 }
 
-/// Sums are of many products, but one value: it is rounded once.
+/// A sum has many products but is a single value, so it is rounded once.
 TEST(Precision, SumsAreRoundedOnceWhenExact) {
   std::vector<float> x(3000, 1);
   x[0] = 0.5f;
   const std::string body =
       "tensor<fp16, [1]> a = reduce_sum(x = x, axes = tensor<int32, [1]>([0]), keep_dims = bool(true));\n"
       "tensor<fp16, [1]> y = sub(x = a, y = fp16(2998));";
-  EXPECT_EQ(exact(body, x), std::vector<double>{2});  // 2999.5 is 3000
+  EXPECT_EQ(exact(body, x), std::vector<double>{2});  // 2999.5 rounds to 3000
   EXPECT_EQ(at_least(body, x), std::vector<double>{1.5});
 }
 
@@ -72,7 +72,7 @@ TEST(Precision, HoldsInLoopsAndBranches) {
   EXPECT_EQ(at_least(body, {2048}), std::vector<double>{100});
 }
 
-/// What a state holds has the state's type in both.
+/// A state's content has the state's type in both precisions.
 TEST(Precision, StatesAreRoundedAlways) {
   for (const Precision p : {Precision::exact, Precision::at_least}) {
     ModelConfiguration c;
@@ -91,7 +91,7 @@ TEST(Precision, StatesAreRoundedAlways) {
   }
 }
 
-/// Programs without float16 know no difference.
+/// Without float16 both precisions give the same.
 TEST(Precision, OfFloat32IsTheSame) {
   std::vector<float> x;
   for (int i = 0; i < 64; i++) x.push_back(std::sin(static_cast<float>(i)) * 50);
@@ -101,7 +101,7 @@ TEST(Precision, OfFloat32IsTheSame) {
   EXPECT_EQ(run(Precision::exact, "fp32", body, x), run(Precision::at_least, "fp32", body, x));
 }
 
-/// Each operation alone gives its float32 result, rounded.
+/// Each operation alone gives its rounded float32 result.
 TEST(Precision, OfOneOperationIsOneRounding) {
   std::vector<float> x;
   for (int i = 0; i < 200; i++) x.push_back(static_cast<float>(i - 100) / 16);

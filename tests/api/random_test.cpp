@@ -52,7 +52,7 @@ TEST(RandomDraws, RepeatWithASeed) {
   }
 }
 
-/// Two draws of one program are two, seeded equally or not at all.
+/// Two draws of one program differ unless both have the same seed.
 TEST(RandomDraws, OfOneProgramAreApartWithoutASeed) {
   for (const bool seeded : {false, true}) {
     const std::string seed = seeded ? ", seed = int32(5)" : "";

@@ -7,7 +7,7 @@
 #include "api/api_util.h"
 #include "models_folder.h"
 
-/// What users reported against Core ML, by the number of the issue in github.com/apple/coremltools.
+/// Issues that users reported against Core ML, by number in github.com/apple/coremltools.
 namespace moka::test {
 namespace {
 
@@ -75,7 +75,7 @@ TEST(Reported, AttentionOfTenAndMoreBatches_2650) {
   }
 }
 
-/// What ceil_mode adds behind the padding counts as padding (2772: in PyTorch it does not).
+/// Elements that ceil_mode adds after the padding count as padding (2772: in PyTorch they do not).
 TEST(Reported, AveragePoolingOf7By4Padded3_1901) {
   constexpr int64_t n = 30;
   std::vector<float> x(n);
@@ -180,7 +180,8 @@ TEST(Reported, PalettesOfAllWidths) {
     }
 }
 
-/// The state halves and takes in palettised weights times the input: what it tends to is known, and the memory stays.
+/// The state is halved and the product of palettized weights and the input is added. The limit is known, and memory
+/// stays.
 TEST(Reported, TenThousandStatefulPalettisedPredictions_2716) {
   const Model m = Model::from_mil(program(
       "state<tensor<fp16, [1, 2]>> kept, tensor<fp16, [1, 2]> x",

@@ -6,7 +6,7 @@
 
 #include "api/api_util.h"
 
-/// predict_rows against predict for each row.
+/// Compares predict_rows with predict for each row.
 namespace moka::test {
 namespace {
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 void expect_row(const Model& m, const std::string& name, const FeatureValue& column, size_t r,
                 const FeatureValue& row) {
   const std::string where = name + ", row " + std::to_string(r);
-  // Sums may be fused and grouped in other ways than one row's.
+  // Sums may be fused and grouped differently from those of a single row.
   const auto near = [&](double a, double b) {
     if (std::isnan(b)) {
       EXPECT_TRUE(std::isnan(a)) << where;
@@ -56,7 +56,7 @@ void expect_row(const Model& m, const std::string& name, const FeatureValue& col
   }
 }
 
-/// The rows as one table; nothing where an input has no column, as dictionaries have none.
+/// The rows as one table; nullopt when an input cannot be a column, like dictionaries.
 std::optional<Features> table_of(const Model& m, const std::vector<Features>& rows) {
   Features out;
   const auto n = static_cast<int64_t>(rows.size());
@@ -91,7 +91,7 @@ std::optional<Features> table_of(const Model& m, const std::vector<Features>& ro
   return out;
 }
 
-/// Random rows whose numbers are spread, some of them NaN. Linear models also get huge and infinite ones.
+/// Random rows with values of different magnitudes and some NaN. Linear models also get huge and infinite values.
 std::vector<Features> random_rows(const Model& m, size_t count) {
   std::vector<Features> rows;
   std::mt19937 random(7);
@@ -117,7 +117,7 @@ class Rows : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Rows, EqualPredictionsOfEachRow) {
   const Model m = Model::load(GetParam().string());
-  // Not a multiple of a tile, and fewer than one.
+  // Not a multiple of a tile, and less than a tile.
   for (size_t count : {size_t{300}, size_t{3}}) {
     const std::vector<Features> rows = random_rows(m, count);
     const auto table = table_of(m, rows);

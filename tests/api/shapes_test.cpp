@@ -37,13 +37,13 @@ TEST(FlexibleShapes, EnumeratedAreKeptTo) {
   });
 }
 
-/// Inputs of 1 to 9 and of 3 numbers are stacked: by default the first has 2.
+/// Inputs of 1 to 9 and of 3 numbers are stacked. By default the first has 2.
 TEST(FlexibleShapes, ChosenDefaultsMustFit) {
   expect_error(ErrorKind::malformed, {"with the default sizes of the inputs", "'pile' (stack)", "[2]", "[3]"},
                [] { Model::load(MOKA_GOLDEN "/flexible/contradictory.mlmodel"); });
 }
 
-/// By default the first has 1, which is what converters write for "any size", and Core ML loads it.
+/// By default the first has 1. Converters write this for "any size", and Core ML loads it.
 TEST(FlexibleShapes, LowestSizesNeedNotFit) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/lowest.mlmodel");
   EXPECT_EQ(m.predict({{"x", counted({3})}, {"z", counted({3})}}).array("y").shape(), (std::vector<int64_t>{2, 3}));
@@ -52,8 +52,8 @@ TEST(FlexibleShapes, LowestSizesNeedNotFit) {
   });
 }
 
-/// A shape that is computed from an input's is known once the input is given: the plan is made at once, without the
-/// operations that compute it.
+/// A shape that depends on an input's shape is known once the input is given. The plan is then complete and has no
+/// operations that compute the shape.
 TEST(FlexibleShapes, ShapesOfInputsAreKnownToThePlan) {
   const Model m = Model::from_mil(
       program("tensor<fp32, [?, 4]> x",
@@ -73,7 +73,7 @@ TEST(FlexibleShapes, ShapesOfInputsAreKnownToThePlan) {
   }
 }
 
-/// More shapes than plans are kept, forwards and backwards.
+/// More shapes than plans are kept, in ascending and descending order.
 TEST(FlexibleShapes, ForgottenPlansAreMadeAgain) {
   ModelConfiguration c;
   for (size_t kept : {size_t{0}, size_t{1}, size_t{3}}) {
@@ -143,7 +143,7 @@ TEST(DynamicShapes, ReshapeByARuntimeTensor) {
   }
 }
 
-/// Both branches give another shape; the loop's value grows by itself.
+/// The branches give different shapes, and the loop's value grows.
 TEST(DynamicShapes, ControlFlow) {
   std::string branches = R"(tensor<int32, [1]> axes = const()[name = string("axes"), val = tensor<int32, [1]>([0])];
     int32 axis = const()[name = string("axis"), val = int32(0)];

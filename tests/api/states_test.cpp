@@ -8,7 +8,7 @@
 namespace moka::test {
 namespace {
 
-/// total += x; gives the total.
+/// total += x; returns the total.
 Model accumulator(const char* type = "fp32") {
   std::string t = std::string("tensor<") + type + ", [2]>";
   return Model::from_mil(program("state<" + t + "> total, " + t + " x",
@@ -68,7 +68,7 @@ TEST(States, Errors) {
   });
 }
 
-/// A cache gets a row in each prediction; a sum beside it is another state.
+/// Each prediction adds a row to a cache. A sum is another state.
 TEST(States, SeveralWithRowsWrittenOneByOne) {
   const std::string row = "tensor<fp16, [1, 4]>", cache = "tensor<fp16, [8, 4]>";
   const Model m = Model::from_mil(
@@ -107,7 +107,7 @@ TEST(States, SeveralWithRowsWrittenOneByOne) {
   }
 }
 
-/// A value read before a write is what was there.
+/// A value that is read before a write keeps the old content.
 TEST(States, ReadBeforeAWriteIsTheFormerValue) {
   const std::string t = "tensor<fp32, [2]>";
   const Model m = Model::from_mil(program(
@@ -128,7 +128,7 @@ TEST(States, ReadBeforeAWriteIsTheFormerValue) {
   }
 }
 
-/// Writes inside of branches and loops happen when these run.
+/// Writes inside branches and loops happen only when these run.
 TEST(States, AreWrittenInsideOfBlocks) {
   const std::string t = "tensor<fp32, [2]>";
   const Model m = Model::from_mil(
@@ -171,7 +171,7 @@ TEST(Intermediates, ShowEveryOperation) {
   if (seen.contains("first")) {
     EXPECT_EQ(seen["first"], (std::vector<double>{0, 2}));
   }
-  // Another prediction from within.
+  // Another prediction from inside the first.
   int inner = 0;
   m.intermediates({{"x", pair_of(0, 1)}}, [&](std::string_view, std::string_view, const MultiArray&) {
     inner += m.predict({{"x", pair_of(1, 1)}}).size() == 1;

@@ -13,8 +13,8 @@
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-/// Steady predictions make no system calls except to let threads wait. The test runs in a child process, which any
-/// other call ends.
+/// Steady predictions make no system calls except to let threads wait. The test runs in a child process that any other
+/// call terminates.
 namespace moka::test {
 namespace {
 
@@ -58,8 +58,8 @@ void say(int, siginfo_t* info, void*) {
   _exit(1);
 }
 
-/// From here on the process may only end. With several threads, each may also wait, wake others, and be kept off the
-/// processor that the calling thread was moved to. False: the system refuses.
+/// From here on the process may only exit. With several threads, each may also wait, wake others, and be kept off the
+/// processor that the calling thread was moved to. False: the system does not support this.
 bool forbid_calls(int threads) {
   struct sigaction action = {};
   action.sa_sigaction = say;
@@ -83,7 +83,8 @@ bool forbid_calls(int threads) {
 }
 
 [[noreturn]] void predict_quietly(int threads) {
-  // oneDNN allocates while it runs (allocation_test.cpp tells its allocations from ours): glibc keeps what it once had.
+  // oneDNN allocates at run time (allocation_test.cpp separates its allocations from ours), so glibc must keep freed
+  // memory.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -108,7 +109,7 @@ class SystemCalls : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (!can_forbid()) GTEST_SKIP() << "this system has no seccomp";
-    // The child begins anew, with threads of its own.
+    // The child starts with its own threads.
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
   }
 };

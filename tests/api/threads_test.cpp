@@ -42,7 +42,7 @@ Task task(const std::string& path, int threads, std::vector<std::vector<int64_t>
   return t;
 }
 
-/// Many threads on several models at once give the bytes that one thread gave before.
+/// Many threads on several models give the same bytes as a single thread.
 void run(const std::vector<Task>& tasks, int count, int rounds) {
   std::atomic<int> wrong{0}, failed{0};
   std::vector<std::thread> threads;
@@ -118,7 +118,7 @@ TEST(Threads, PlansWhileOthersPredict) {
   other.join();
 }
 
-/// A state belongs to one prediction at a time: the others get an error, and no update is lost.
+/// A state belongs to one prediction at a time. Other predictions get an error, and no update is lost.
 TEST(Threads, OneStateAtATime) {
   std::string t = "tensor<fp32, [1]>";
   Model m =

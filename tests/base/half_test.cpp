@@ -10,7 +10,8 @@
 namespace moka {
 namespace {
 
-/// One by one and in bulk, where the processor's instructions are used, to the bit; NaNs keep what fits and are quiet.
+/// Compares single and bulk conversions (which use the processor's instructions) bit by bit. NaNs keep the bits that
+/// fit and become quiet.
 TEST(Half, EveryPatternIsConvertedTheSameWay) {
   std::vector<uint16_t> halves(1 << 16), back(halves.size());
   for (size_t i = 0; i < halves.size(); i++) halves[i] = static_cast<uint16_t>(i);

@@ -90,7 +90,7 @@ class Commits(unittest.TestCase):
 
 class ReleaseCheck(unittest.TestCase):
     def test_results_go_into_the_page(self):
-        """Each suite's status and last telling line, from a make that only says what it was asked for."""
+        """Each suite's status and last significant line, from a fake make that only prints its arguments."""
         script = pathlib.Path(__file__).parent.parent.parent / "tools" / "release-check"
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder) / "make"

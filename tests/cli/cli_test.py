@@ -1,4 +1,4 @@
-"""The command line from outside: what it prints, what it writes and what it ends with."""
+"""The command line from outside: its output, the files it writes and its exit codes."""
 
 import json
 import os
@@ -310,12 +310,12 @@ class Explain(Case):
         plan = self.answer("explain", self.accumulator(), "--measure")
         types = {o["type"] for o in plan["operations"]}
         self.assertIn("write_state", types)
-        self.assertNotIn("read_state", types)  # what is read is a view of the state
+        self.assertNotIn("read_state", types)  # the value that is read is a view of the state
 
 
 class Tune(Case):
     def tuned(self, *arguments):
-        """What `moka tune` answers, asked again while other processes disturb it."""
+        """The output of `moka tune`, repeated while other processes disturb it."""
         for _ in range(20):
             answer = self.answer("tune", *arguments)
             if answer["disturbedOperations"] == 0:
@@ -502,7 +502,7 @@ class Compile(Case):
         compiled, again = MODELS / "image_quality/ImageQualityCP20.mlmodelc", self.folder / "again.mlmodel"
         self.ends(0, "decompile", compiled, again)
         answers = [self.answer("predict", m, "-i", "random")["outputs"] for m in (compiled, again)]
-        # The weights are the same, but where they lie in the file decides which kernel reads them.
+        # The weights are the same, but their position in the file decides which kernel reads them.
         for a, b in zip(answers[0]["Identity"]["values"][0], answers[1]["Identity"]["values"][0], strict=True):
             self.assertAlmostEqual(a, b, places=6)
         self.assertIn("exists", self.ends(2, "decompile", compiled, again).stderr)

@@ -1,4 +1,4 @@
-"""`moka inspect` on models that Moka cannot run: everything that the file says, then why."""
+"""`moka inspect` on models that Moka cannot run: the content of the file, then the reason."""
 
 import re
 import unittest
@@ -9,7 +9,7 @@ from cli_test import MODELS, Case
 
 
 class Refused(Case):
-    """Each is shown for people and for machines; the shown text ends with the reason."""
+    """Shows each model as text and as JSON. The text ends with the reason."""
 
     def looked_at(self, model, reason, *texts):
         done = self.ends(0, "inspect", model, "--layers", "--weights")

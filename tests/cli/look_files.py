@@ -31,7 +31,7 @@ def inner_product(name, given, made, rows, columns):
 
 
 def custom_layer(path):
-    """An inner product of 6 weights, then a layer that only an app knows."""
+    """An inner product with 6 weights, then a layer that only an app can run."""
     network = inner_product("dense", "x", "h", 2, 3) + layer("odd", 500, field(10, "Swish"), "h", "y")
     return write_model(path, field(1, 1) + description([array_feature("x", [3])], [array_feature("y", [2])],
                                                        field(3, "Someone")) + field(500, network))
@@ -56,7 +56,7 @@ def unreadable_feature(path):
 
 
 def suppression_pipeline(path, scores="scores"):
-    """A network that gives boxes and scores, and non-maximum suppression of what is called `scores` and "boxes"."""
+    """A network that returns boxes and scores, and a non-maximum suppression of `scores` and "boxes"."""
     network = (description([array_feature("x", [3])], [array_feature("scores", [2]), array_feature("boxes", [4])])
                + field(500, inner_product("a", "x", "scores", 2, 3) + inner_product("b", "x", "boxes", 4, 3)))
     suppression = (description([array_feature("scores", [2]), array_feature("boxes", [4])],
@@ -72,7 +72,7 @@ def suppression_pipeline(path, scores="scores"):
 
 
 def many_shapes_and_classes(path, shapes, classes):
-    """A classifier of [3] that says its input may have many lengths."""
+    """A classifier of [3] whose description allows many lengths for its input."""
     enumerated = b"".join(field(1, field(1, varint(3 + n))) for n in range(shapes))
     array = field(1, varint(3)) + field(2, FLOAT32) + field(21, enumerated)
     about = field(1, field(1, "x") + field(3, field(5, array)))

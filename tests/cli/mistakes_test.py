@@ -1,4 +1,4 @@
-"""Mistakes as people make them at the command line: a line each, with the exit code and what the message must name."""
+"""Typical mistakes at the command line: one per line, with the exit code and the words that the message must contain."""
 
 import json
 import os

@@ -15,7 +15,7 @@ def varint(n):
 
 
 def field(number, payload):
-    """A protobuf field: a number as varint, bytes or text with their length."""
+    """A protobuf field: a number as a varint, or bytes or text with their length."""
     if isinstance(payload, int):
         return varint(number << 3) + varint(payload)
     if isinstance(payload, str):

@@ -1,4 +1,4 @@
-"""What the program prints into a terminal of some width, and into a pipe."""
+"""The program's output to a terminal of a given width, and to a pipe."""
 
 import fcntl
 import os
@@ -48,7 +48,7 @@ def cells(line):
 
 
 def in_terminal(width, *arguments, columns=None):
-    """What the program writes into a terminal of `width` cells, without its colours."""
+    """The program's output in a terminal of `width` cells, without colors."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}

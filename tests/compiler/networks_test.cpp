@@ -11,7 +11,7 @@
 #include "format/mlmodelc/coremldata.h"
 #include "models_folder.h"
 
-/// Neural networks beside what Apple's compiler made of them.
+/// Compares compiled neural networks with the output of Apple's compiler.
 namespace moka::compiler {
 namespace {
 
@@ -54,7 +54,7 @@ class Networks : public testing::TestWithParam<const char*> {
 
 TEST_P(Networks, LayersAreEqual) {
   json apple = parse(read(apple_ / "model.espresso.net")), ours = parse(ours_.at("model.espresso.net"));
-  // A hint that some compilers write for layers with a sequence; which ones, nobody knows.
+  // A hint that some compilers write for layers with a sequence. The rule is unknown.
   for (json& layer : apple["layers"]) layer.erase("hint_fallback_from_metal");
   // Newer compilers write it.
   apple["metadata_in_weights"] = json::array();

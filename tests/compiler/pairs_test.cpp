@@ -10,7 +10,7 @@
 #include "format/proto/model.pb.h"
 #include "models_folder.h"
 
-/// What is written beside what Apple's compiler made of the same model.
+/// Compares compiled models with the output of Apple's compiler for the same model.
 namespace moka::compiler {
 namespace {
 
@@ -43,8 +43,8 @@ Pair compile_pair(const fs::path& models, const std::string& name, const std::st
   return {models / (name + ".mlmodelc"), files.ok() ? *files : Files{}};
 }
 
-/// Equal as messages and to the byte but for the order of the description's map, which Apple's compiler leaves to
-/// chance.
+/// Equal as messages, and equal in bytes except for the order of the description's map, which is arbitrary in Apple's
+/// compiler.
 void expect_same_data(const Bytes& ours, const std::string& apple) {
   auto a = format::parse_coremldata(Bytes::from(apple)), b = format::parse_coremldata(ours);
   ASSERT_TRUE(a.ok() && b.ok());

@@ -1,7 +1,7 @@
 """Writes conformance cases: a MIL program, its inputs, and the outputs that numpy (or another library) computed.
 
-A family's file in cases/ calls `op_case` for each case and `write(op)` never: generate.py does. The expected values must
-come from outside Moka: numpy, scipy, PyTorch, onnxruntime, or coremltools' own value inference.
+A family's file in cases/ calls `op_case` for each case. Only generate.py calls `write(op)`. The expected values must come
+from outside Moka: numpy, scipy, PyTorch, onnxruntime, or coremltools' own value inference.
 """
 import json
 import os

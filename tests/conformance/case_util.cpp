@@ -98,7 +98,7 @@ Result<std::vector<RuntimeValue>> ordered_inputs(const Case& c, const Function& 
     const auto it = std::find_if(c.inputs.begin(), c.inputs.end(), [&](const Named& n) { return n.name == v->name; });
     if (it == c.inputs.end()) return fail(ErrorCode::not_found, "the case has no input '", v->name, "'");
     if (v->type.is_state()) {
-      // A run writes into it; the case must stay as it was.
+      // A run writes into this copy, since the case must not change.
       Tensor own = MOKA_TRY(Tensor::zeros(it->tensor.dtype(), it->tensor.shape()));
       std::memcpy(own.mutable_data(), it->tensor.data(), own.bytes());
       inputs.emplace_back(std::move(own));

@@ -14,7 +14,7 @@ struct Named {
   ir::Tensor tensor;
 };
 
-/// One entry of golden/<op>.json: a program, its inputs by name, and what it must give, in order.
+/// One entry of golden/<op>.json: a program, its inputs by name, and the expected outputs in order.
 struct Case {
   std::string op, name, program;
   std::vector<Named> inputs, outputs;
@@ -27,22 +27,23 @@ std::vector<Case> load_cases(const std::string& folder);
 /// The allowed difference relative to max(1, |expected|) for an output of that element type.
 double tolerance_of(const Case& c, ir::DType dtype);
 
-/// Empty when equal within `tolerance`, else what differs first. Integers, booleans and strings must be equal; NaN
-/// equals NaN; infinities must have the same sign.
+/// Empty when equal within `tolerance`, otherwise a description of the first difference. Integers, booleans and strings
+/// must be equal; NaN equals NaN; infinities must have the same sign.
 std::string difference(const ir::Tensor& got, const ir::Tensor& expected, double tolerance);
 
 /// One way to run a case.
 struct Column {
   std::string name;
   Result<std::vector<ir::Tensor>> (*run)(const Case& c);
-  bool exact = false;    ///< must equal the first column bit by bit
-  bool widened = false;  ///< computes float16 in float32: where rounding decides, its results are widened_reference()'s
+  bool exact = false;  ///< must equal the first column bit by bit
+  /// computes float16 in float32, so where rounding matters its reference is widened_reference()
+  bool widened = false;
   double least_tolerance = 0;
 };
 
 /// The first column is "reference".
 std::vector<Column> columns();
-/// What the first column gives of the program whose float16 is computed in float32.
+/// The result of the first column for the program with float16 computed in float32.
 Result<std::vector<ir::Tensor>> widened_reference(const Case& c);
 
 /// The case's program, and its inputs in the order of its main function.

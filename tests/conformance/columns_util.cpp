@@ -18,7 +18,7 @@ using namespace ir;
 
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 24;  // of one program's values
+constexpr size_t kMostBytes = size_t{1} << 24;  // limit for the values of one program
 
 Result<Tensor> converted(const TensorView& v, DType dtype) {
   Tensor out = MOKA_TRY(Tensor::zeros(dtype, v.shape));
@@ -51,7 +51,7 @@ Result<std::vector<Tensor>> interpret(const Case& c, const Program& program) {
 
 Result<std::vector<Tensor>> reference(const Case& c) { return interpret(c, MOKA_TRY(read_program(c))); }
 
-/// Printed and read again; printing that must give the same text.
+/// Prints the program and reads it again. Printing the result must give the same text.
 Result<std::vector<Tensor>> text(const Case& c) {
   const std::string first = print_text(MOKA_TRY(read_program(c)));
   const Program again = MOKA_TRY_IN(read_text(first, ops::table()), "printed text");
@@ -61,11 +61,11 @@ Result<std::vector<Tensor>> text(const Case& c) {
 }
 
 struct PlannedOptions {
-  bool every_device = true;  ///< else `reference` alone
+  bool every_device = true;  ///< false: `reference` only
   int threads = 1;
   bool reuse_buffers = true, optimize = false;
-  std::string_view accelerator;  ///< a device with a memory of its own
-  int host_share = 0;  ///< beside the accelerator: percent of the operations that stay on the host, by their names
+  std::string_view accelerator;  ///< a device with its own memory
+  int host_share = 0;  ///< percentage of the operations that stay on the host next to the accelerator, chosen by name
 };
 
 const kernel::Device* device_named(std::string_view name) {
@@ -74,7 +74,7 @@ const kernel::Device* device_named(std::string_view name) {
   return it == all.end() ? nullptr : *it;
 }
 
-/// Planned for the inputs' shapes and run twice, as a model is; results of the second run.
+/// Plans for the inputs' shapes and runs twice, like a model. Returns the results of the second run.
 Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
   Program program = MOKA_TRY(read_program(c));
   Function& f = *program.functions[0];

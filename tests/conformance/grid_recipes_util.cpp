@@ -9,7 +9,7 @@ using namespace ir;
 
 namespace {
 
-/// Arguments that fit together, for operations that draws of one parameter after the other seldom hit.
+/// Consistent arguments for operations where independent draws of each parameter rarely match.
 class Recipe {
  public:
   Recipe(const OpVersion& version, Choices& c) : version_(version), c_(c) {}
@@ -41,7 +41,7 @@ class Recipe {
     return low + static_cast<int64_t>(c_.below(static_cast<uint32_t>(high - low + 1)));
   }
   DType one_of(std::initializer_list<DType> types) { return c_.pick(std::vector<DType>(types)); }
-  /// fp16 where the version has it.
+  /// fp16 if the version supports it.
   DType real_type(std::string_view param) {
     return (version_.domain(*version_.param(param)) & only(DType::fp16)) != 0 && c_.one_in(3) ? DType::fp16
                                                                                               : DType::fp32;

@@ -10,9 +10,9 @@ namespace {
 
 using namespace ir;
 
-constexpr int kCandidates = 60;  // of each version
-constexpr int kAttempts = 120;   // to correct one
-constexpr int kEnough = 12;      // accepted ones of a version
+constexpr int kCandidates = 60;  // candidates per version
+constexpr int kAttempts = 120;   // attempts to correct a candidate
+constexpr int kEnough = 12;      // accepted programs per version
 
 /// Accepted programs of one operation.
 std::map<std::string, int>& accepted() {
@@ -20,7 +20,7 @@ std::map<std::string, int>& accepted() {
   return counts;
 }
 
-/// Why an operation is left out; empty: it is not.
+/// Why an operation is skipped; empty: it is tested.
 std::string left_out(const OpVersion& v) {
   if (!v.reference) return "no reference kernel: run by the executor, or a constant";
   if (has(v.traits, Trait::random)) return "each draw is another one";
@@ -46,7 +46,7 @@ std::string name_of(const OpVersion& v) { return cat(v.def->name, "_", to_string
 
 class Grid : public testing::TestWithParam<const OpVersion*> {};
 
-/// Random programs of the operation give the same in every column.
+/// Random programs of the operation give the same result in every column.
 TEST_P(Grid, ColumnsAgree) {
   const OpVersion& v = *GetParam();
   int made = 0, ran = 0, wrong = 0;
@@ -105,7 +105,8 @@ TEST(Columns, TiesOfFloat16) {
   EXPECT_EQ(disagreement(**ops::table().resolve("quantize", Opset::ios17), c, failed), "");
 }
 
-/// Terms of thousands that leave 1: their order decides the fifth digit. What no order explains is still a difference.
+/// Terms of thousands whose sum is 1: their order decides the fifth digit. A difference that no order explains still
+/// counts.
 TEST(Columns, TermsThatCancel) {
   Case c;
   c.program = R"(program(1.0)
@@ -122,7 +123,7 @@ TEST(Columns, TermsThatCancel) {
   EXPECT_EQ(disagreement(**ops::table().resolve("linear", Opset::ios17), c, failed), "");
 }
 
-/// Runs last: environments are torn down after all tests.
+/// Runs last, because environments are torn down after all tests.
 class Coverage : public testing::Environment {
  public:
   void TearDown() override {
@@ -135,7 +136,7 @@ class Coverage : public testing::Environment {
       else
         below += cat(" ", op, "(", count, ")");
     }
-    if (all < 100) return;  // a filter chose some
+    if (all < 100) return;  // a filter selected some tests
     std::printf("%zu of %zu operations have at least 5 random programs; below:%s\n", reached, all, below.c_str());
     EXPECT_EQ(reached, all);
   }

@@ -30,13 +30,13 @@ uint32_t ByteChoices::below(uint32_t n) {
 
 namespace {
 
-constexpr int64_t kMaxElements = 20'000;  // of one result
+constexpr int64_t kMaxElements = 20'000;  // elements per result
 constexpr int64_t kMaxHint = 16;
 
-/// What one parameter is given.
+/// The value of one parameter.
 struct Given {
   bool present = false;
-  bool constant = false;  ///< else an input of the program
+  bool constant = false;  ///< false: an input of the program
   bool const_op = false;  ///< written as a `const` operation
   bool unknown = false;   ///< an input declared without sizes
   std::vector<Constant> values;
@@ -83,14 +83,14 @@ class Generator {
     }
   }
 
-  /// Draws again what the refusal names, and tries the sizes and numbers in it.
+  /// Draws again the parameters that a refusal names, and tries the sizes and numbers in its text.
   void learn(const std::string& message) {
     if (c_.one_in(7)) {
       hints_.clear();
       hint_shapes_.clear();
       return restart();
     }
-    // Behind the operation's own name, which has numbers too.
+    // Starts after the operation's own name, which also contains digits.
     hints_.clear();
     hint_shapes_.clear();
     std::vector<int64_t> dims;
@@ -264,7 +264,7 @@ class Generator {
     const TensorView v = t.view();
     const auto pattern = c_.below(4);
     const int64_t same = integer();
-    // A variance and what is added to it must not cancel each other.
+    // A variance and the value added to it must not cancel.
     const bool square = p != nullptr && (p->name == "epsilon" || p->name == "variance");
     const bool positive = constant && (c_.one_in(2) || square);
     for (int64_t i = 0; i < t.count(); ++i) {
@@ -404,7 +404,7 @@ class Generator {
 constexpr std::string_view kSumsOfProducts[] = {"conv", "conv_transpose", "einsum", "linear", "matmul"};
 
 /// How far each element of a result of the first column moves with the last bits of its float32 inputs. Where large
-/// terms cancel each other, sums in another order differ as much.
+/// terms cancel, sums in another order differ by a similar amount.
 Result<std::vector<double>> uncertainty(const Case& c, size_t result, const Tensor& expected) {
   constexpr int kDraws = 8;
   std::vector<double> out(static_cast<size_t>(expected.count()), 0.0);
@@ -428,9 +428,9 @@ Result<std::vector<double>> uncertainty(const Case& c, size_t result, const Tens
   return out;
 }
 
-/// `got` without the differences that cancelled terms explain.
+/// `got` without the differences that cancellation explains.
 Tensor settled(const Case& c, size_t result, const Tensor& got, const Tensor& expected) {
-  constexpr double kOrders = 4;  // errors of as many terms add up
+  constexpr double kOrders = 4;  // the errors of this number of terms add up
   const auto moves = uncertainty(c, result, expected);
   auto made = Tensor::zeros(got.dtype(), got.shape());
   if (!moves.ok() || !made.ok()) return got;
@@ -456,7 +456,7 @@ std::string disagreement(const OpVersion& version, const Case& c, bool& failed) 
   const std::vector<Column> all = columns();
   const auto expected = all[0].run(c);
   failed = !expected.ok();
-  // What needs more memory than the first column may take is not tried in the others.
+  // Programs that need more memory than the first column may use are not tried in the others.
   if (failed && expected.error().code() == ErrorCode::out_of_budget) return {};
   if (failed && expected.error().code() == ErrorCode::internal) return cat("reference: ", expected.error().to_string());
   for (size_t k = 1; k < all.size(); ++k) {

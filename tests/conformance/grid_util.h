@@ -8,10 +8,10 @@
 #include "conformance/case_util.h"
 #include "ir/op_def.h"
 
-/// Random programs of one operation, made from its definition alone, and what must hold of them.
+/// Random programs of one operation, generated only from its definition, and the properties that they must have.
 namespace moka::conformance {
 
-/// Where a generator's decisions come from.
+/// The source of a generator's decisions.
 class Choices {
  public:
   virtual ~Choices() = default;
@@ -33,7 +33,7 @@ class SeededChoices final : public Choices {
   std::mt19937_64 random_;
 };
 
-/// Zeros when the bytes are used up.
+/// Returns zeros when the bytes are exhausted.
 class ByteChoices final : public Choices {
  public:
   explicit ByteChoices(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -43,22 +43,23 @@ class ByteChoices final : public Choices {
   std::span<const uint8_t> bytes_;
 };
 
-/// What one parameter is given; those of a tuple follow one another.
+/// The value of one parameter. The values of a tuple are adjacent.
 struct Argument {
   std::string param;
   ir::Constant value;
-  bool constant;  ///< else an input of the program
+  bool constant;  ///< false: an input of the program
 };
 
-/// Arguments that fit together, where the operation is one that random draws seldom hit; else none.
+/// Consistent arguments, if independent draws rarely suit the operation; otherwise empty.
 std::vector<Argument> recipe(const ir::OpVersion& version, Choices& choices);
 
-/// A program of that operation with its inputs; no outputs. A refused draw is changed where the message points, up to
+/// A program with one operation and its inputs, without outputs. Changes a refused draw where the message points, up to
 /// `attempts` times. Error: the last refusal.
 Result<Case> random_case(const ir::OpVersion& version, Choices& choices, int attempts);
 
-/// Runs the case in every column. Empty when all agree with the first: bit by bit where the column says so, else within
-/// the tolerance of the operation; or when all fail. Else the column and what differs. `failed`: the first one failed.
+/// Runs the case in every column. Returns an empty string when all columns agree with the first (bit by bit for exact
+/// columns, otherwise within the operation's tolerance) or when all fail. Otherwise it names the column and the
+/// difference. `failed`: whether the first column failed.
 std::string disagreement(const ir::OpVersion& version, const Case& c, bool& failed);
 
 }  // namespace moka::conformance

@@ -3,8 +3,8 @@
 
 tests/conformance/registry.py [FILE]    FILE: instead of registry.json
 
-Operation -> operation set -> parameter -> kind, const, optional, element types, and the default where coremltools states
-it as a literal. An operation set that changes nothing is left out.
+Operation -> operation set -> parameter -> kind, const, optional, element types, and the default if coremltools states it as a
+literal. Operation sets without changes are omitted.
 """
 import ast
 import inspect
@@ -54,7 +54,7 @@ def defaults(cls):
 
 
 def theirs(cls):
-    """Parameters as moka_opdocs writes them; a default that needs an instance is left out."""
+    """Parameters in the form of moka_opdocs. Omits a default that needs an instance."""
     out = {}
     given = defaults(cls)
     domains = getattr(cls, "type_domains", None) or {}

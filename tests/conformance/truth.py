@@ -1,4 +1,4 @@
-"""Outside truth that several families of cases share."""
+"""Independent results that several families of cases share."""
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper

@@ -33,7 +33,7 @@ def first_line(text):
 
 
 def reason(record):
-    """Why a test failed, in one line: its exception and the first line of the message."""
+    """The reason of a failure in one line: its exception and the first line of the message."""
     text = first_line(record.get("message", ""))
     kind = record.get("error", "")
     if record["outcome"] == "crashed":
@@ -44,7 +44,7 @@ def reason(record):
 
 
 def group_of(text):
-    """The same text for failures that differ in names and numbers only."""
+    """Maps failures that differ only in names and numbers to the same text."""
     text = re.sub(r"(?<![\w.])(/[\w.+-]+){2,}", "PATH", text)
     text = re.sub(r"0x[0-9a-fA-F]+", "#", text)
     text = re.sub(r"(?<![A-Za-z0-9.])\d+(\.\d+)*(e[+-]?\d+)?(?![A-Za-z0-9])", "#", text)
@@ -91,7 +91,7 @@ def test_class(nodeid):
 
 
 def failing_groups(suites, engine="moka"):
-    """The failing tests by reason, the largest groups first. Wrong results are told apart by the class of the test."""
+    """The failing tests by reason, the largest groups first. Wrong results are grouped by the class of the test."""
     groups = {}
     for name, records in suites.items():
         for i in sorted(results.required(name, records, engine)):
@@ -139,7 +139,7 @@ def summary(suites, collected):
 
 
 def table(head, rows, left=1):
-    """A markdown table, padded but for long cells; the first `left` columns to the left, the others to the right."""
+    """A markdown table, padded except for long cells. The first `left` columns are left-aligned, the others right-aligned."""
     cells = [[str(c).replace("|", "\\|") for c in row] for row in [head, *rows]]
     width = [max(3, *(len(row[i]) for row in cells if len(row[i]) <= 40)) for i in range(len(head))]
     padded = [[c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))] for row in cells]
@@ -149,7 +149,7 @@ def table(head, rows, left=1):
 
 
 def percent(passed, every):
-    """Never rounded up to 100."""
+    """A percentage that never rounds up to 100."""
     return f"{int(1000 * passed / every) / 10:.1f} %" if every else "-"
 
 
@@ -203,7 +203,7 @@ def failing_table(groups, known):
 
 
 def suites_text(suites, engine, collected):
-    """What a run prints at its end."""
+    """The summary that a run prints at its end."""
     rows = {name: suite_row(name, records, engine, collected.get(name, 0)) for name, records in suites.items()}
     text = "\n" + suites_table(rows)
     for name, records in suites.items():

@@ -18,7 +18,7 @@ BAD = ("failed", "error", "crashed", "timeout")
 
 
 def load(path):
-    """Test id -> its last result. Lines that a killed run left unfinished are passed over; no file, no results."""
+    """Test id -> its last result. Skips lines that a killed run left unfinished. No file means no results."""
     path = pathlib.Path(path)
     if not path.exists():
         return {}
@@ -66,7 +66,7 @@ def write_ids(path, ids):
 
 
 def yardstick(suite):
-    """Test id -> does it need an engine? As far as the lists in engine_required/ know."""
+    """Test id -> whether it needs an engine, according to the lists in engine_required/."""
     known = dict.fromkeys(read_ids(ENGINE_REQUIRED / f"{suite}.other.txt.gz"), False)
     known.update(dict.fromkeys(read_ids(ENGINE_REQUIRED / f"{suite}.txt.gz"), True))
     known.update(dict.fromkeys(excepted(suite), False))
@@ -80,7 +80,7 @@ def excepted(suite):
 
 
 def asks_engine(record):
-    """Did this test put a question to the engine, or did the engine's loading of a model end it? And should it pass?"""
+    """Whether this test queried the engine or ended when the engine loaded a model, and whether it should pass."""
     if record["outcome"] in ("skipped", "xfailed", "xpassed"):
         return False
     if record.get("needs_engine"):
@@ -90,7 +90,7 @@ def asks_engine(record):
 
 
 def required(suite, records, engine="moka"):
-    """The ids of the tests that count. The null engine is not measured, it says what counts."""
+    """The ids of the tests that count. The null engine determines them and is not measured itself."""
     known = yardstick(suite) if engine != "null" else {}
     return {i for i, r in tests_of(records).items() if known.get(one_line(i), asks_engine(r))}
 
@@ -101,16 +101,16 @@ def passed(suite, records):
 
 
 def lacks_torch(record):
-    """Did the test end because torch is not installed, as in the CI?"""
+    """Whether the test ended because torch is not installed, as in the CI."""
     kind = "skipped" if record["outcome"] == "skipped" else record.get("error")
     start = {"skipped": "torch is not installed", "NameError": "name 'torch' is not", "ModuleNotFoundError": "No module named 'torch"}.get(kind)
     return start is not None and record["outcome"] != "passed" and record.get("message", "").startswith(start)
 
 
 def lost(accepted, records):
-    """One-line id -> result, of tests which are accepted as passing and do not pass now.
+    """One-line id -> result, for tests that are accepted as passing but do not pass now.
 
-    Being skipped is not passing, unless it is for want of torch, which says nothing about the engine.
+    A skipped test does not pass, unless it was skipped for lack of torch, which says nothing about the engine.
     """
     return {one_line(i): r for i, r in sorted(tests_of(records).items())
             if one_line(i) in accepted and r["outcome"] != "passed" and not lacks_torch(r)}
@@ -135,7 +135,7 @@ def read_collected(folder, suite):
 
 
 def engine_identity(module):
-    """A digest of the files of the engine's package, so that results of two builds are not taken for one."""
+    """A digest of the files of the engine's package, to tell the results of two builds apart."""
     if module == "null":
         return "null"
     spec = importlib.util.find_spec(module.split(".")[0])

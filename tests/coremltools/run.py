@@ -116,7 +116,7 @@ def main():
 
 
 def check_device(name):
-    """Ends the run where there is no such device: everything would run on the CPU."""
+    """Ends the run if the device does not exist, because everything would run on the CPU."""
     from moka import _moka
 
     configuration = _moka.ModelConfiguration()
@@ -141,7 +141,7 @@ def chosen(args, suites, out):
 
 
 def same_engine(name, args, out):
-    """Results of an older build are no results of this one; what --retry keeps of them is told and remembered."""
+    """Results of an older build do not count. Reports and records the ones that --retry keeps."""
     path = out / "engine.json"
     builds = json.loads(path.read_text()) if path.exists() else {}
     now = f"{args.engine} {results.engine_identity(args.engine)}" + (f" on {args.device}" if args.device else "")
@@ -227,7 +227,7 @@ def environment(extra, device):
 
 
 def check_passing(records, args):
-    """1 if a test of passing/ ran and did not pass."""
+    """1 if a test in passing/ ran and did not pass."""
     total = 0
     for name, found in records.items():
         lost = results.lost(results.read_ids(args.passing / f"{name}.txt.gz"), found)
@@ -240,7 +240,7 @@ def check_passing(records, args):
 
 
 def check_ci(records, suites):
-    """1 unless every suite ran as many tests as suites.toml says."""
+    """1 unless every suite ran as many tests as suites.toml states."""
     status = 0
     for name, found in records.items():
         ran, expected = len(results.tests_of(found)), suites[name].get("ci", 0)

@@ -44,7 +44,7 @@ TEST(Windows, NoSoundGivesOneSilentWindow) {
 }
 
 TEST(Unwrap, FramesComeFromWhereTheSoundIs) {
-  // A "model" whose output tells the sound at the middle of each frame's place in the window.
+  // A fake model that returns the sound at the middle of each frame.
   std::vector<float> sound(5 * 22050 + 77);
   for (size_t i = 0; i < sound.size(); ++i) sound[i] = static_cast<float>(i);
   std::vector<std::vector<float>> outputs;

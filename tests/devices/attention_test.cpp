@@ -104,7 +104,7 @@ TEST(CpuAttention, Halves) {
         }
 }
 
-/// Rows for which all keys are masked are NaN. Whole blocks of masked keys have no weight.
+/// Rows in which all keys are masked are NaN. Whole blocks of masked keys have no weight.
 TEST(CpuAttention, MasksOfWholeBlocks) {
   const float nothing = -std::numeric_limits<float>::infinity();
   for (int64_t rows : {2, 33}) {

@@ -4,7 +4,7 @@
 #include "devices/graph_util.h"
 #include "runtime/measure.h"
 
-/// Kernels that compete. Each must be right for every shape that it does not refuse when asked. Pins and measured times
+/// Kernels that compete. Each must be correct for every shape that it accepts when asked. Pins and measured times
 /// decide between them.
 namespace moka::devices_test {
 namespace {
@@ -232,7 +232,7 @@ struct Conv {
     EXPECT_TRUE(r.ok()) << r.error().to_string();
     return r.ok() ? std::move(*r) : devices_test::Run{};
   }
-  /// The measurements for it.
+  /// The measurements for this convolution.
   Measurement measured(int threads = 1) {
     auto choices = std::make_shared<KernelChoices>();
     choices->measure = KernelChoices::Measure::missing;
@@ -283,7 +283,7 @@ TEST(Choice, MeasuringTimesEveryCandidate) {
   for (const char* kernel : {"cpu.conv.winograd", "cpu.conv.per_tap", "cpu.conv.onednn"})
     EXPECT_NE(std::find(names.begin(), names.end(), kernel), names.end()) << kernel;
   EXPECT_LE(0.97 * chosen, least);
-  // Now the times are known: the next plan does not measure and is the same.
+  // The times are known now, so the next plan does not measure and is the same.
   told.clear();
   const auto again = c.run(choices);
   EXPECT_EQ(told, "");

@@ -346,8 +346,8 @@ TEST(CpuPool, ThreadsGiveTheSameBits) {
     }
 }
 
-/// By definition every input element adds a multiple of the kernel. Weights that are not finite must not affect results
-/// to which no input element contributes them.
+/// By definition every input element adds a multiple of the kernel. Non-finite weights must not affect results to which
+/// no input element contributes.
 TEST(ReferenceConvTranspose, OddWeightsStayUnderTheInput) {
   constexpr int64_t kGroups = 2, kIn = 4, kMade = 3, kH = 3, kW = 4, kKernelH = 3, kKernelW = 4;
   constexpr int64_t kStride[2] = {2, 3}, kDilation[2] = {3, 1}, kPad[4] = {1, 2, 0, 1};
@@ -415,7 +415,7 @@ TEST(CpuConvTranspose, WindowsSideBySide) {
             if (width > 1) args.emplace_back("bias", g.random({out}));
             Value* y = g.op("conv_transpose", args);
             if (width == 9) y->producer()->epilogue = {{"sigmoid"}};
-            // What reads the padding channels of the result shows whether they are zeros.
+            // A reader of the result's padding channels shows whether they are zeros.
             const auto r =
                 expect_same(g, {g.op("conv", {{"x", y}, {"weight", g.random({16, out, 1, 1}, -0.2f, 0.2f)}})});
             if (devices::cpu::isa() != devices::cpu::Isa::base) {

@@ -12,7 +12,7 @@ TEST(Cpu, HasAName) {
   EXPECT_FALSE(devices::cpu::device().description().empty());
 }
 
-/// The recorded outputs of every operation that the device takes.
+/// The recorded outputs of every operation that the device supports.
 TEST(Cpu, GoldenCases) {
   int on_cpu = 0;
   for (const conformance::Case& c : conformance::load_cases(MOKA_GOLDEN_FOLDER)) {
@@ -362,7 +362,7 @@ TEST(CpuNorm, GroupsOfChannels) {
       }
 }
 
-/// Nothing of the group is a number then, and all of the others.
+/// A non-finite value makes its whole group NaN, but no other group.
 TEST(CpuNorm, GroupsWithInfinities) {
   for (bool is_blocked : {false, true}) {
     Graph g;
@@ -405,7 +405,7 @@ TEST(CpuLocalResponseNorm, Layouts) {
   }
 }
 
-/// Per-channel values, for each image or for all, as the first and as the second operand of any image size.
+/// Per-channel values, per image or shared, as the first and as the second operand, for any image size.
 TEST(CpuBinary, GatesOfChannels) {
   for (int64_t ch : {1, 16, 33})
     for (int64_t pixels : {1, 7, 45})

@@ -23,7 +23,8 @@ Tensor of_bytes(DType dtype, const Shape& shape, unsigned seed) {
 /// Scales and offsets are fp32, so expanding does not round.
 struct Kind {
   std::string name;
-  std::function<Value*(Graph&, int64_t made, int64_t depth)> weights;  ///< returns null if it cannot have these sizes
+  /// returns null if the weights cannot have these sizes
+  std::function<Value*(Graph&, int64_t made, int64_t depth)> weights;
   int64_t most_rows = 4;  ///< most rows of x for which the weights are read as stored
 };
 

@@ -56,7 +56,7 @@ TEST(CpuRecurrent, Gru) {
       }
 }
 
-/// Weights in the forms in which a file may hold them.
+/// Weights in the forms that a file may use.
 struct Kind {
   const char* name;
   std::function<Value*(Graph&, const Shape&)> weights;

@@ -12,7 +12,7 @@ void* take(size_t n) {
   if (counting) allocations++;
   return std::malloc(n);
 }
-/// Never inlined: GCC 12 warns of a free that it sees beside an operator new.
+/// Never inlined, because GCC 12 warns when it sees a free next to an operator new.
 [[gnu::noinline]] void give_back(void* p) noexcept { std::free(p); }
 }  // namespace
 
@@ -55,7 +55,7 @@ Graph network(int64_t channels) {
   return g;
 }
 
-/// Threads that run frames of one plan at the same time get the results of a single thread.
+/// Threads that run frames of one plan at the same time get the same results as a single thread.
 TEST(CpuSharing, ManySessions) {
   Graph g = network(17);
   const plan::PlanOptions o = options(true, 1);

@@ -75,21 +75,21 @@ std::string sum(const char* to, const char* x) {
 
 TEST(State, UpdatesInPlace) {
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + read("c") + sum("y", "c"), "y", 0, 1);
-  // One after the other.
+  // One after another.
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + read("c") + sum("y", "c") +
                   update("d", "c", "row", 2) + write("d") + read("e") + sum("z", "e"),
               "y, z", 0, 2);
-  // The update itself is looked at.
+  // The update itself is read.
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + sum("y", "b"), "y", 0, 1);
 }
 
 TEST(State, CopiesWhereTheOldValueIsNeeded) {
-  // After the write.
+  // It is read after the write.
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + sum("y", "a"), "y", 2, 0);
-  // Between update and write.
+  // It is read between update and write.
   expect_plan(read("a") + update("b", "a", "row", 1) + sum("y", "a") + write("b"), "y", 1, 0);
   expect_plan(read("a") + update("b", "a", "row", 1) + read("c") + write("b") + sum("y", "c"), "y", 2, 0);
-  // Through a value that shares its memory.
+  // It is read through a value that shares its memory.
   expect_plan(read("a") + "tensor<fp32, [12]> r = reshape(x = a, shape = tensor<int32, [1]>([12]));\n" +
                   update("b", "a", "row", 1) + write("b") + "tensor<fp32, [12]> y = add(x = r, y = fp32(1.5));\n",
               "y", 2, 0);
@@ -102,7 +102,7 @@ TEST(State, CopiesWhereTheOldValueIsNeeded) {
                   "tensor<int32, [2]>([4, 3]), x = a);\n" +
                   update("b", "a", "last", 0) + write("b") + sum("y", "b"),
               "y", 0, 1);
-  // The update is looked at once the state has changed again.
+  // The update is read after the state has changed again.
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + read("c") + update("d", "c", "row", 2) +
                   write("d") + sum("y", "b"),
               "y", 1, 1);

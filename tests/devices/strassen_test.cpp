@@ -32,7 +32,7 @@ std::vector<Set> sets() {
   return all;
 }
 
-/// Two panels of a product of `rows` rows. The halves share the middle row if the number is odd.
+/// Two panels of a product with `rows` rows. The halves share the middle row if the number is odd.
 void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, bool biased) {
   SCOPED_TRACE(cat(set.strassen->panel, " columns: ", rows, " rows, ", 2 * quarter, " deep", add ? ", add" : "",
                    biased ? ", bias" : ""));

@@ -19,7 +19,7 @@ struct Case {
   std::vector<int64_t> taps{3, 3}, strides{1, 1};
 };
 
-/// The windows for which there are transforms.
+/// The windows that have transforms.
 struct Window {
   std::vector<int64_t> taps, strides;
 };
@@ -219,7 +219,7 @@ TEST(Winograd, OddWeights) {
       }
 }
 
-/// Tiles that are computed directly read the weights as the file holds them.
+/// Tiles that are computed directly read the weights as the file stores them.
 TEST(Winograd, OddInputsAndStoredWeights) {
   const int64_t n = 20;
   for (int form = 0; form < 4; form++) {

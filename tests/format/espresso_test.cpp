@@ -130,7 +130,7 @@ TEST(Espresso, ConvolutionWithAFusedReluBecomesTwoLayers) {
   EXPECT_EQ(borders.borderamounts(1).startedgesize(), 3u);
   EXPECT_EQ(borders.borderamounts(1).endedgesize(), 4u);
   EXPECT_EQ(values(*file, c.convolution().weights()), (std::vector<float>{1, 2, 3, 4, 5, 6}));
-  // The blob of biases is four times as long, its rest zero, as two of Apple's compilers write it.
+  // The blob of biases is four times as long and padded with zeros, as two of Apple's compilers write it.
   EXPECT_EQ(values(*file, c.convolution().bias()), (std::vector<float>{0.5f, -0.5f}));
   const auto& relu = network(file).layers(1);
   EXPECT_TRUE(relu.activation().has_relu());
@@ -144,7 +144,7 @@ TEST(Espresso, ConvolutionWithAFusedReluBecomesTwoLayers) {
   EXPECT_EQ(scaler.bluebias(), 3);
 }
 
-// The oldest compilers keep the numbers of images in model/coremldata.bin alone: eight maps.
+// The oldest compilers store the scale and bias of images only in model/coremldata.bin, as eight maps.
 TEST(Espresso, PreprocessingOfTheFirstCompilers) {
   Folder f;
   f.net({{{"type", "activation"}, {"mode", 0}, {"name", "a"}, {"bottom", "x"}, {"top", "y"}}});
@@ -187,7 +187,7 @@ TEST(Espresso, AxesOfTransposes) {
                              network(file).layers(0).permute().axis().end());
   EXPECT_EQ(axes, (std::vector<uint64_t>{0, 2, 3, 1}));
 
-  // With a rank, the last dimension is w.
+  // If a rank is given, the last dimension is w.
   f.shapes({{"x", {{"n", 1}, {"k", 3}, {"h", 4}, {"w", 4}, {"_rank", 4}}}});
   file = f.open();
   ASSERT_TRUE(file.ok()) << file.error().to_string();
@@ -225,7 +225,7 @@ TEST(Espresso, WeightsThatAreNotThere) {
   f.net({convolution()});
   EXPECT_NE(f.error().find("blob 3"), std::string::npos);  // no blobs at all
   f.weights(numbers(), 4);
-  EXPECT_NE(f.error().find("model.espresso.weights"), std::string::npos);  // cut short
+  EXPECT_NE(f.error().find("model.espresso.weights"), std::string::npos);  // truncated
   f.weights({floats({1, 2}), floats({1, 2, 3})});
   std::string error = f.error();
   EXPECT_NE(error.find("expected 24 bytes"), std::string::npos) << error;

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Reads whatever was decoded; the point is that nothing here may crash.
+/// Reads everything that was decoded. Nothing here may crash.
 void use(const Bytes& bytes, std::string_view name) {
   if (name == "weight.bin" || name == "blobs.bin") {
     if (auto all = list_blobs(bytes); all.ok()) {
@@ -66,7 +66,7 @@ TEST(Hostile, TruncationsNeverCrash) {
     Bytes whole = Bytes::from(test::read_file(path));
     for (int i = 0; i < 60; ++i) {
       size_t n = i < 40 ? std::min<size_t>(static_cast<size_t>(i) * 7, whole.size()) : random() % (whole.size() + 1);
-      // A copy of exactly this size lets a sanitizer see a read past its end.
+      // A copy of exactly this size lets a sanitizer detect reads past its end.
       use(Bytes::copy_of(whole.span.subspan(0, n)), path.filename().string());
     }
   }
@@ -80,7 +80,7 @@ TEST(Hostile, ChangedBytesNeverCrash) {
     if (whole.empty()) continue;
     for (int i = 0; i < 60; ++i) {
       std::string changed = whole;
-      // Structure sits at the front of most of these files.
+      // The structure is at the front of most of these files.
       size_t range = i % 2 ? changed.size() : std::min<size_t>(changed.size(), 600);
       for (unsigned k = 0; k <= random() % 4; ++k) changed[random() % range] = static_cast<char>(random());
       use(Bytes::from(std::move(changed)), path.filename().string());

@@ -1,4 +1,4 @@
-// Input: a kernel cache. What is read must be written and read the same.
+// Input: a kernel cache. A cache that was read must be the same after writing and reading it again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

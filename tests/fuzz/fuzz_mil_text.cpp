@@ -1,4 +1,4 @@
-// Input: MIL text. What is read must print, read again and print the same.
+// Input: MIL text. A program that was read must print to a text that reads and prints the same.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   moka::MemoryBudget budget(size_t{64} << 20);
   TextOptions options;
   options.budget = &budget;
-  // Files hold zeros, small ones only.
+  // Files contain zeros and are small.
   options.blob = [](std::string_view, uint64_t, const Type& type) -> moka::Result<Tensor> {
     if (MOKA_TRY(storage_bytes(type.dtype(), type.shape())) > 4096)
       return moka::fail(moka::ErrorCode::out_of_budget, "too large");

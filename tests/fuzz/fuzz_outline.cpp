@@ -1,4 +1,4 @@
-// Input: a specification (.mlmodel) of any kind, and the same bytes as MIL text. Outlines never fail.
+// Input: a specification (.mlmodel) of any kind. The same bytes are also read as MIL text. Outlines never fail.
 #include <cstdint>
 
 #include "format/model_file.h"

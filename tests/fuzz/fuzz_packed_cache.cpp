@@ -1,5 +1,5 @@
-// Input: a file of packed weights, also with its length and the checksum of its index corrected. Whatever is accepted
-// must lie inside the file.
+// Input: a file of packed weights. It is also read with corrected length and index checksum. Everything that is
+// accepted must lie inside the file.
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -1,6 +1,6 @@
-// Input: a specification (.mlmodel). Loads it and predicts once, through the public interface. Where the environment
-// variable MOKA_FUZZ_DEVICE names a device, the model also runs there, in a cut with the CPU that the input's bytes
-// decide.
+// Input: a specification (.mlmodel). Loads it and predicts once through the public interface. If the environment
+// variable MOKA_FUZZ_DEVICE names a device, the model also runs there. The input's bytes decide which operations stay
+// on the CPU.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +25,7 @@ bool has_small_inputs(const moka::FunctionDescription& function) {
   return true;
 }
 
-/// The device, and the CPU for operations whose names have a letter or digit that the bytes choose.
+/// The device, with the CPU for operations whose names contain a letter or digit that the bytes choose.
 std::vector<moka::Pin> random_cut(const char* device, const uint8_t* data, size_t size) {
   uint32_t hash = 2166136261;
   for (size_t i = 0; i < size; i++) hash = (hash ^ data[i]) * 16777619;
@@ -49,7 +49,8 @@ void predict(const moka::Model& model) {
   std::abort();
 }
 
-/// What the CPU predicts is predicted by any cut. The device's buffers may exceed the memory budget.
+/// A prediction that succeeds on the CPU succeeds for any assignment. The device's buffers may exceed the memory
+/// budget.
 void predict_in_cut(const moka::Model& model, const char* device, const uint8_t* data, size_t size) {
   moka::ModelConfiguration configuration = model.configuration();
   configuration.pins = random_cut(device, data, size);

@@ -39,7 +39,7 @@ INT64, DOUBLE, STRING, DICTIONARY, SEQUENCE = 1, 2, 3, 6, 7
 STRING_KEYS, INT64_KEYS = field(2, b""), field(1, b"")
 STRINGS, INT64S = field(3, b""), field(1, b"")
 
-# Every kind of feature, under names that languages do not take as they are.
+# Every kind of feature, with names that languages do not allow unchanged.
 EVERYTHING = [
     feature("class", INT64, about="ends\nearly */ \\"),
     feature("1st value", DOUBLE),
@@ -81,5 +81,5 @@ def write_accumulator(folder):
 
 
 def write_everything(folder, spec_version=7):
-    """It is described only: its program has other inputs."""
+    """A model that is only described: its program has other inputs."""
     return write_program(folder / "Everything 2.mlmodelc", SUM, EVERYTHING, RESULTS, spec_version=spec_version)

@@ -11,7 +11,7 @@ from pathlib import Path
 from generate_test import HERE, LIBRARY, PROGRAM, ROOT, run
 from sources import write_accumulator, write_everything, write_sum
 
-# What the system has in a version of its own.
+# Packages that the system has in its own version.
 SYSTEMS_OWN = ("ld-linux", "libc.so", "libm.so", "libgcc_s.so", "libstdc++.so", "libpthread", "libdl.so", "librt.so")
 
 

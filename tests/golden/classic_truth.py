@@ -139,7 +139,7 @@ def sklearn_models():
     sklearn_classifier("random_forest_multi", RandomForestClassifier(n_estimators=3, **small), x, y, single, scale=3)
     sklearn_classifier("gradient_boosting_binary", GradientBoostingClassifier(n_estimators=4, **small), x, (y > 0).astype(int), single)
     sklearn_classifier("gradient_boosting_multi", GradientBoostingClassifier(n_estimators=3, **small), x, y, single)
-    # Neighbouring float32 values: the threshold is one of them, and the double features lie beside it.
+    # Neighboring float32 values: the threshold is one of them, and the double features lie beside it.
     close = np.float64(np.float32(6.575)) + np.arange(8) * 2.0 ** -21
     close = (close + 2.0 ** -23)[:, None]
     sklearn_regressor("decision_tree_neighbours", DecisionTreeRegressor(random_state=0), close, np.arange(8.0), close)

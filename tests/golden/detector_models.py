@@ -167,7 +167,7 @@ def optional(spec):
 
 
 def threshold_from_picture():
-    """The first number of the picture over 1000."""
+    """The first number of the picture, divided by 1000."""
     spec = Model_pb2.Model(specificationVersion=4)
     picture(spec.description.input.add(name="image"))
     array(spec.description.output, "confidenceThreshold", [1])

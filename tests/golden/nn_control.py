@@ -11,7 +11,7 @@ from nn_layers import array, case, write
 
 
 class Program:
-    """Layers written like statements on blobs of one number each. `run` gives what Python makes of the same statements."""
+    """Layers written as statements on blobs of one number each. `run` executes the same statements in Python."""
 
     def __init__(self, builder, names=None):
         self.b, self.names = builder, names or itertools.count()
@@ -35,7 +35,7 @@ class Program:
         return t
 
     def branch(self, name, than):
-        """The ways for name > than and else."""
+        """The branches for name > than and for the opposite."""
         layer = self.b.add_branch(self._name(), self.more(name, than))
         return self.inner(layer.branch.ifBranch), self.inner(layer.branch.elseBranch)
 
@@ -98,7 +98,7 @@ def control():
     case("continue", {"x": one(1)}, {"y": one(y)}, skip, exact=True)
 
     def nested(bd):
-        """Both blocks of a branch may jump, and both may go on; the inner loop's jumps are its own."""
+        """Both blocks of a branch may jump, and both may continue. Jumps of the inner loop belong to it."""
         p = Program(bd)
         for n in "oy":
             p.set(n, 0, "x")
@@ -191,7 +191,7 @@ def control():
     case("loop_grows", {"x": x}, {"y": y}, grow, exact=True)
 
     def nested_growth(bd):
-        """z grows because y does, which shows only once y is known to grow."""
+        """z grows because y does, which becomes clear only once y is known to grow."""
         for name in "yz":
             bd.add_copy(name + "0", "x", name)
         inside = lambda network: NeuralNetworkBuilder(nn_spec=network, disable_rank5_shape_mapping=True)

@@ -1,4 +1,4 @@
-"""Writes nn_layers/created.json: what the action and hand-action classifiers of Create ML need, as nn_layers.py writes its groups.
+"""Writes nn_layers/created.json: layers of Create ML's action and hand-action classifiers, in the form of nn_layers.py's groups.
 
     nn_created.py
 """
@@ -8,7 +8,7 @@ from nn_layers import CASES, array, case, five, write
 
 
 def created():
-    """What Create ML's action and hand-action classifiers do: shapes in blobs of rank 2, softmax and other layers of channels on
+    """Layers of Create ML's action and hand-action classifiers: shapes in blobs of rank 2, softmax and other channel layers on
     blobs of rank 1 and 2 in the legacy mapping, and layers that only training uses."""
     V = lambda *sizes: np.array([sizes], np.float32)
     x = array(2, 3, 4)
@@ -76,7 +76,7 @@ def created():
 
 
 def newer(spec):
-    """Layers of version 4 beside the legacy mapping of arrays, as Create ML writes."""
+    """Layers of version 4 combined with the legacy mapping of arrays, as Create ML writes them."""
     spec.specificationVersion = 4
 
 

@@ -1,5 +1,5 @@
 """Writes nn_layers/<group>.json: tiny networks made with coremltools' builder (the .mlmodel as base64), their inputs, and the
-outputs that NumPy gives for the documented formula of the layer.
+outputs that NumPy computes from the documented formula of the layer.
 
     nn_layers.py [group ...]
 """
@@ -23,7 +23,7 @@ def array(*shape, low=-2.0, high=2.0):
 
 
 def case(name, inputs, outputs, build, exact=False, tolerance=1e-5, edit=None, mode=None, described=None):
-    """inputs, outputs: name -> array as the model takes and gives it. `described`: shapes of outputs in the model."""
+    """inputs, outputs: name -> array in the model's form. `described`: shapes of outputs in the model."""
     described = described or {}
     b = NeuralNetworkBuilder([(k, datatypes.Array(*v.shape)) for k, v in inputs.items()],
                              [(k, datatypes.Array(*described[k]) if k in described else None) for k in outputs],
@@ -150,7 +150,7 @@ def poolings():
     x = array(2, 7, 6)
 
     def windows(x, k, s, H, W, reduce):
-        """Windows of the input that stay inside; pads are given by NaN."""
+        """Windows of the input that stay inside. NaN marks padding."""
         y = np.zeros((x.shape[0], H, W))
         for i in range(H):
             for j in range(W):
@@ -568,7 +568,7 @@ def classifier():
 
 
 def rank5():
-    """Whole sequences and batches: what layers make of them together."""
+    """Whole sequences and batches: combinations of layers."""
     S, B, I, H = 5, 3, 4, 3
     m = lambda *s: array(*s, low=-0.6, high=0.6)
     weights = lambda I: ([m(H, I) for _ in range(4)], [m(H, H) for _ in range(4)], [m(H) for _ in range(4)])
@@ -613,7 +613,7 @@ def rank5():
 
 
 def corners():
-    """Rules that coremltools' own tests of these layers show."""
+    """Rules that follow from coremltools' own tests of these layers."""
     x, w = array(2, 4, 5), array(2, 3, 2, 3)
     spread = np.zeros((2, 3, 3, 5), np.float32)
     spread[:, :, ::2, ::2] = w
@@ -633,7 +633,7 @@ def corners():
     p = array(2, 3)
     case("padding_of_a_matrix", {"x": p}, {"y": np.pad(p, ((1, 2), (3, 0)), constant_values=0.5)}, lambda bd: bd.add_padding(
         "p", 3, 0, 1, 2, value=0.5, input_name="x", output_name="y"), exact=True)
-    # NumPy mirrors again and again, and repeats an only element.
+    # NumPy mirrors repeatedly, and repeats a single element.
     for name, shape in (("", (2, 3)), ("_of_one", (1, 4))):
         q = array(2, *shape)
         case("padding_reflects_again" + name, {"x": q}, {"y": np.pad(q, ((0, 0), (5, 2), (3, 7)), mode="reflect")}, lambda bd: bd.add_padding(
@@ -673,7 +673,7 @@ def corners():
     some = lambda spec: spec.description.input[0].type.multiArrayType.shapeRange.sizeRanges.add(lowerBound=1, upperBound=5)
     case("fill_of_any_rank", {"n": shape}, {"y": np.full((2, 1, 3), 3.0)}, lambda bd: bd.add_fill_dynamic("f", "n", "y", value=3.0), exact=True, edit=lambda s: some(s) and None)
 
-    # The described shape, 1 x 1, is too small for the index; what is given is not.
+    # The described shape, 1 x 1, is too small for the index, but the given array is not.
     def small(spec):
         t = spec.description.input[0].type.multiArrayType
         t.shape[:] = [1, 1]
@@ -692,7 +692,7 @@ def corners():
 
 
 def recurrent_numbers():
-    """Activations with numbers of their own, and states written as [batch, hidden, 1, 1, 1]."""
+    """Activations with their own parameters, and states written as [batch, hidden, 1, 1, 1]."""
     S, B, I, H = 4, 2, 3, 5
     m = lambda *s: array(*s, low=-0.6, high=0.6)
     x, h0, c0 = array(S, B, I), array(B, H), array(B, H)
@@ -700,7 +700,7 @@ def recurrent_numbers():
     inputs = {"x": x.reshape(S, B, I, 1, 1), "h": h0.reshape(B, H, 1, 1, 1)}
 
     def numbers(*activations):
-        """Writes these over the layer's: (field of ActivationParams, alpha, beta)."""
+        """Replaces the layer's activations: (field of ActivationParams, alpha, beta)."""
         def edit(spec):
             layer = spec.neuralNetwork.layers[0]
             params = getattr(layer, layer.WhichOneof("layer"))
@@ -747,7 +747,7 @@ def recurrent_numbers():
 
 
 def write(groups):
-    """Writes <group>.json for those that the command line names, or all. All run, as they share one generator of numbers."""
+    """Writes <group>.json for the groups on the command line, or for all. All groups run, since they share a random generator."""
     os.makedirs(OUT, exist_ok=True)
     for group in groups:
         CASES.clear()

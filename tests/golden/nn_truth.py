@@ -232,7 +232,7 @@ def run_graph(spec, feeds, exact):
 
 
 def lstm(layer, x, h, c):
-    """x: [steps, inputs]. All outputs, the final hidden and the final cell state."""
+    """x: [steps, inputs]. Returns all outputs, the final hidden and the final cell state."""
     p = layer.uniDirectionalLSTM
     w, n, m = p.weightParams, p.inputVectorSize, p.outputVectorSize
     matrix = lambda gate, kind, columns: weight(getattr(w, gate + kind), [m, columns]).astype(np.float64)

@@ -16,13 +16,13 @@
 #include "moka/error.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// An allocation far beyond the budget fails, as the address space limit makes it fail in plain builds.
+// Makes an allocation far beyond the budget fail, as the address space limit does in plain builds.
 extern "C" const char* __asan_default_options() {
   return "max_allocation_size_mb=1024:allocator_may_return_null=1:hard_rss_limit_mb=6144:detect_leaks=0:detect_odr_"
          "violation=0";
 }
 #elif defined(__SANITIZE_THREAD__)
-// The same; a limit on addresses would leave ThreadSanitizer none for its shadow.
+// The same for ThreadSanitizer. A limit on addresses would leave no room for its shadow memory.
 extern "C" const char* __tsan_default_options() {
   return "max_allocation_size_mb=1024:allocator_may_return_null=1:hard_rss_limit_mb=6144";
 }
@@ -32,11 +32,11 @@ namespace moka::test {
 
 namespace {
 
-/// What a process may take beyond the budget: code, stacks, the decoded model.
+/// Memory that a process may use beyond the budget: code, stacks, the decoded model.
 constexpr size_t kOverhead = size_t{1} << 30;
 constexpr unsigned kSeconds = kSanitized ? 120 : 20;
 
-/// What the child tells its parent.
+/// The child's report to its parent.
 struct Progress {
   volatile int current, loaded, predicted;
   char what[1000];

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One file of one model. `root`: what is loaded; `part`: the file that is changed, empty when it is the root itself.
+/// One file of one model. `root`: the path to load; `part`: the file that is changed, empty when it is the root itself.
 struct Subject {
   std::string name;
   fs::path root, part;
@@ -61,7 +61,7 @@ std::vector<Subject> subjects() {
   return out;
 }
 
-/// Whether random inputs of the description are small enough to make.
+/// Whether random inputs of the description fit in memory.
 bool small_inputs(const FunctionDescription& f) {
   for (const auto& x : f.inputs) {
     double n = 1;
@@ -103,7 +103,7 @@ void use(const fs::path& path, int number) {
 
 class HostileModels : public testing::TestWithParam<Subject> {};
 
-/// Every changed file gives an answer or an error.
+/// Every changed file gives a prediction or an error.
 TEST_P(HostileModels, AnswerOrRefuse) {
   const Subject& s = GetParam();
   const std::string bytes = read_all(s.part.empty() ? s.root : s.root / s.part, s.gzip);

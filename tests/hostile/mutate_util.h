@@ -5,12 +5,12 @@
 
 namespace moka::test {
 
-/// How the bytes of a file are laid out, which decides what changes reach far into its reader.
+/// The layout of a file's bytes, which decides which changes reach deep into its reader.
 enum class Layout {
   protobuf,  ///< .mlmodel
   text,      ///< .json, .mil, .espresso.net
   records,   ///< weight.bin, coremldata.bin
-  program,   ///< MIL text of which only numbers and element types change, so that most of it stays readable
+  program,   ///< MIL text in which only numbers and element types change, so that most of it stays valid
 };
 Layout layout_of(const std::string& file_name);
 

@@ -27,7 +27,7 @@ std::vector<std::string> operations() {
   return out;
 }
 
-/// Numbers of the case, some of them replaced by the worst of their kind.
+/// The numbers of the case, some replaced by extreme values of their kind.
 MultiArray numbers(const FeatureDescription& f, const std::vector<double>& given, bool worst, Random& r) {
   MultiArray a(DataType::float64, f.array.shape);
   bool real =
@@ -52,7 +52,7 @@ MultiArray numbers(const FeatureDescription& f, const std::vector<double>& given
   return a;
 }
 
-/// Loads a changed program; where a change makes declared types wrong, puts in those that the message tells.
+/// Loads a changed program. If a change makes declared types wrong, inserts the types from the error message.
 Model load(std::string text, const ModelConfiguration& c) {
   for (int attempt = 0;; attempt++) {
     try {
@@ -73,14 +73,14 @@ Model load(std::string text, const ModelConfiguration& c) {
 
 class HostileOperations : public testing::TestWithParam<std::string> {};
 
-/// Programs of every operation with changed texts and with the worst inputs, on every device.
+/// Programs of every operation with changed texts and extreme inputs, on every device.
 TEST_P(HostileOperations, AnswerOrRefuse) {
   const std::string& op = GetParam();
   std::ifstream in(std::string(MOKA_CASES) + "/" + op + ".json");
   const Json cases = Json::parse(in).at("cases");
   ASSERT_FALSE(cases.empty());
   auto pick = [&](int i) -> const Json& { return cases[static_cast<size_t>(i) % cases.size()]; };
-  // Every fifth keeps the program and changes only the inputs.
+  // Every fifth case keeps the program and changes only the inputs.
   auto text = [&](int i) {
     std::string program = pick(i).at("program");
     return i % 5 == 0 ? program : mutate(program, Layout::program, seed_of(op, static_cast<uint64_t>(i)));

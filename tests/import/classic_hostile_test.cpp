@@ -244,7 +244,7 @@ TEST(ClassicHostile, RefusesUnsupportedTypesByName) {
   refused([](Model& m) { m.mutable_audiofeatureprint(); }, "audioFeaturePrint");
 }
 
-/// Broken copies of every golden model: each is an error or predicts something.
+/// Damaged copies of every golden model. Each gives an error or a prediction.
 TEST(ClassicHostile, MutatedModelsAreErrorsOrModels) {
   std::mt19937 random(1);
   int imported = 0, refused = 0;

@@ -10,7 +10,7 @@
 
 namespace moka::test {
 
-/// Values of features, as tests/golden/classic_truth.py writes them.
+/// Feature values as tests/golden/classic_truth.py writes them.
 using Json = nlohmann::json;
 
 std::string golden_folder();
@@ -19,7 +19,7 @@ Result<std::string> read_file(const std::string& path);
 Result<std::string> gunzip(const std::string& path);
 Result<import::ImportedModel> import_bytes(std::string bytes);
 
-/// Predicts by the reference kernels. Absent inputs fail.
+/// Predicts with the reference kernels. A missing input fails.
 Result<std::map<std::string, ir::RuntimeValue>> predict(const import::ImportedModel& model, const Json& inputs);
 
 /// Expects `actual` to be the value `expected`: numbers differ by at most tolerance * max(1, |expected|).

@@ -103,7 +103,7 @@ double difference(const std::vector<RuntimeValue>& a, const std::vector<RuntimeV
   return worst;
 }
 
-// Apple's compiler reorders and fuses fp16 operations; one unit in the last place of fp16 at 1 is 9.8e-4.
+// Apple's compiler reorders and fuses fp16 operations. One unit in the last place of fp16 at 1 is 9.8e-4.
 TEST(MLProgram, SourceAndCompiledModelAgree) {
   MOKA_NEEDS_MODELS(models);
   for (const std::string name : {"silero-vad-unified-v6.0.0", "unified_palette_4bit", "unified_int8"}) {

@@ -12,7 +12,7 @@ uint64_t next(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-/// A damaged model is imported or refused with a message; nothing else happens.
+/// A damaged model is either imported or refused with a message.
 TEST(NnHostile, DamagedModels) {
   uint64_t state = 1;
   size_t refused = 0, imported = 0;

@@ -67,7 +67,7 @@ TEST(NnRefusals, JumpInACondition) {
   n.expect_refused(ErrorCode::unsupported, "layer 'j' (loopContinue): a jump outside of a loop's body");
 }
 
-/// Each of the branches doubles the ways.
+/// Each branch doubles the number of paths.
 TEST(NnRefusals, TooManyWaysThroughALoop) {
   for (int branches : {3, 6}) {
     Net n;
@@ -132,7 +132,7 @@ TEST(NnRefusals, LabelsThatDoNotFit) {
   auto good = import();
   EXPECT_TRUE(good.ok()) << good.error().to_string();
 
-  // What the outputs do not need may be of any kind; what they need may not.
+  // Layers that the outputs do not need may be of any kind, but layers that they need may not.
   Net::add(*c->mutable_layers(), "loss", {"p"}, {"loss"})->mutable_custom()->set_classname("Loss");
   Net::add(*c->mutable_layers(), "behind", {"loss"}, {"behind"})->mutable_activation()->mutable_relu();
   c->set_labelprobabilitylayername("p");
@@ -153,7 +153,7 @@ TEST(NnRefusals, ConcatOfRanksThatDoNotFit) {
   n.expect_refused(ErrorCode::malformed, "layer 'c' (concatND): input 'b': expected rank 2, as input 'a' has, got");
 }
 
-/// An axis to squeeze whose size is known only when it runs must then be 1.
+/// An axis to squeeze whose size is known only at run time must then be 1.
 TEST(NnRefusals, SqueezeOfASizeThatIsNotOne) {
   Net n;
   n.input("x", {ir::kAnyDim, ir::kAnyDim});
@@ -166,7 +166,7 @@ TEST(NnRefusals, SqueezeOfASizeThatIsNotOne) {
   EXPECT_FALSE(run(*network, {{"x", ir::Tensor::f32({2, 2}, std::vector<float>{1, 2, 3, 4})}}).ok());
 }
 
-/// The only dimension that may be larger than 1 is kept whatever it is.
+/// The only dimension that may exceed 1 is kept, whatever its size.
 TEST(NnRefusals, SqueezeOfAllAxes) {
   for (int64_t size : {1, 3}) {
     Net n;

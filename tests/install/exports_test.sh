@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# exports_test.sh LIBRARY: it exports the two interfaces and nothing of its inside.
+# exports_test.sh LIBRARY: the library exports the two interfaces and no internal symbol.
 set -euo pipefail
 symbols=$(nm -DC --defined-only "$1" | cut -d' ' -f3-)
 inside=$(grep -vE '^(moka_[a-z0-9_]+|(vtable for |typeinfo for |typeinfo name for )?moka::[A-Za-z_]+(::|\(|$|\[).*|(vtable for |typeinfo for |typeinfo name for )moka::[A-Za-z]+)$' <<<"$symbols" || true)

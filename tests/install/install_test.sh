@@ -16,7 +16,7 @@ expect() {  # WHAT EXPECTED GOT
 
 cmake --install "$build" --prefix "$folder/first" --component library >/dev/null
 [ ! -x "$build/bin/moka" ] || cmake --install "$build" --prefix "$folder/first" >/dev/null
-# Moved after installing: nothing may remember the first place.
+# Moved after installing: nothing may refer to the first location.
 mv "$folder/first" "$folder/prefix"
 
 cmake -S "$here/consumer" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
@@ -46,7 +46,7 @@ CHANGE
   expect "moka_add_model, a changed model" 11 "$("$folder/plane/plane" 1 2)"
 fi
 
-# The installed examples, with what is installed alone and without any flag.
+# The installed examples, with only the installed files and without additional flags.
 examples=$(find "$folder/prefix" -type d -path '*/doc/moka/examples')
 cp -r "$examples" "$folder/examples"
 cmake -S "$folder/examples/cpp" -B "$folder/examples/cpp/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \

@@ -69,7 +69,7 @@ TEST(Workers, KeepOffTheCallersProcessor) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(i, &one);
-    // The caller moves there. If it moves on by itself, this round tells nothing.
+    // The caller moves there. If the system moves it on, this round shows nothing.
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     ASSERT_EQ(sched_setaffinity(0, sizeof allowed, &allowed), 0);
     const int before = sched_getcpu();
@@ -135,7 +135,7 @@ TEST(Workers, StayWhereTheCallerIsBound) {
 }
 #endif
 
-/// Loops follow each other so fast that workers come to loops that have ended.
+/// Loops follow each other so quickly that workers arrive at loops that have ended.
 TEST(ParallelRegion, RunsManyLoops) {
   constexpr int kTimes = 20000;
   Counts few(3), more(8), some(5);

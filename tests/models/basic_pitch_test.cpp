@@ -32,7 +32,7 @@ class BasicPitch : public testing::Test {
   std::optional<Model> model_;
 };
 
-/// tests/golden/basic_pitch_truth.py describes the windows and what was kept of the outputs.
+/// tests/golden/basic_pitch_truth.py describes the windows and the recorded part of the outputs.
 TEST_F(BasicPitch, MatchesOnnxRuntime) {
   io::Audio audio = io::read_sound(folder_ / "vocadito_10.wav");
   ASSERT_EQ(audio.sample_rate, 44100u);

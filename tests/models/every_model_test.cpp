@@ -19,7 +19,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-/// Models that need what only Apple's systems have; each error names the thing.
+/// Models that need parts of Apple's systems. Each error names the part.
 const std::map<std::string, std::string> kRefused = {
     {"NSFW.mlmodel", "visionFeaturePrint"},
     {"sample.mlmodel", "textClassifier"},
@@ -82,8 +82,8 @@ constexpr Column kColumns[] = {
     {"two threads", [](ModelConfiguration& c) { c.threads = 2; }},
 };
 
-/// Every way to run a model gives the same answer. 1e-5 of the output's scale is what sums of a few thousand float32
-/// products in another order come to; deep networks may add a rounding, 2^-23, with each operation. Float16 programs
+/// Every way to run a model gives the same result. 1e-5 of the output's scale is the difference of sums of a few
+/// thousand float32 products in another order. Deep networks may add a rounding, 2^-23, per operation. Float16 programs
 /// compute in float32 in every column, so the same bound holds.
 TEST_P(EveryModel, ColumnsAgree) {
   if (refused(GetParam())) GTEST_SKIP() << "refused when loading";
@@ -91,7 +91,7 @@ TEST_P(EveryModel, ColumnsAgree) {
   Features in = sample_inputs(m, 2), expected = m.predict(in);
   ModelConfiguration unoptimised;
   unoptimised.optimize = false;
-  double operations = 0;  // of the column with the most
+  double operations = 0;  // operations of the column with the most
   for (const auto& op : Model::load(GetParam().string(), unoptimised).operations().operations)
     operations += op.type != "const";
   const double bound = std::max(1e-5, operations * std::ldexp(1, -23));
@@ -119,7 +119,7 @@ std::map<std::string, std::vector<std::byte>> weights_of(const fs::path& model) 
   return out;
 }
 
-/// The text form of a program gives the same answers as the model it was printed from.
+/// The text form of a program gives the same results as the model it was printed from.
 TEST_P(EveryModel, TextRoundTrip) {
   if (refused(GetParam())) GTEST_SKIP() << "refused when loading";
   Model m = Model::load(GetParam().string());
@@ -137,8 +137,8 @@ TEST_P(EveryModel, TextRoundTrip) {
   }
 }
 
-/// With `exact` every float16 value is rounded as it is made. 2^-11 is one rounding; the models round a few hundred
-/// values one after the other, and the roundings of a sum partly cancel.
+/// With `exact`, every float16 value is rounded when it is computed. 2^-11 is one rounding. The models round a few
+/// hundred values one after another, and the roundings of a sum partly cancel.
 TEST_P(EveryModel, ExactPrecisionIsNear) {
   if (refused(GetParam())) GTEST_SKIP() << "refused when loading";
   Model m = Model::load(GetParam().string());
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, EveryModel, testing::ValuesIn(models()), [](con
   return n;
 });
 
-/// One model as package and as compiled by Apple's compiler.
+/// One model as a package and compiled by Apple's compiler.
 TEST(ModelPairs, AreIdentical) {
   MOKA_NEEDS_MODELS(folder);
   for (const char* name : {"silero-vad-unified-v6.0.0", "unified_int8", "unified_palette_4bit"}) {
@@ -176,7 +176,7 @@ TEST(ModelPairs, AreIdentical) {
   }
 }
 
-/// One neural network as specification and as compiled by Apple's compiler.
+/// One neural network as a specification and compiled by Apple's compiler.
 TEST(ModelPairs, NeuralNetworksAgree) {
   MOKA_NEEDS_MODELS(folder);
   struct Pair {

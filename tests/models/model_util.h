@@ -19,7 +19,7 @@ double difference(const FeatureValue& a, const FeatureValue& b);
 double difference(const Features& a, const Features& b);
 bool identical(const Features& a, const Features& b);
 
-/// Random inputs for which every model gives an answer: classic models get known categories.
+/// Random inputs that every model can predict: classic models get known categories.
 Features sample_inputs(const Model& model, uint64_t seed);
 
 }  // namespace moka::test

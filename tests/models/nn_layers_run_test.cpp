@@ -6,8 +6,8 @@
 namespace moka::test {
 namespace {
 
-/// As described, after the passes and planned, which for loops that grow and shapes that are computed differs from
-/// interpreting them.
+/// As described, after the passes, and planned. Planning differs from interpretation for loops that grow and for
+/// computed shapes.
 class NnLayersRuns : public testing::TestWithParam<Case> {};
 
 TEST_P(NnLayersRuns, MatchesNumPy) {

@@ -33,7 +33,7 @@ Ints five(const Ints& shape) {
   return s;
 }
 
-/// Item `i` of axis 0 (sequence) or 1 (batch) of an array of rank 5, that axis kept.
+/// Item `i` along axis 0 (sequence) or 1 (batch) of an array of rank 5. Keeps the axis.
 MultiArray item(const MultiArray& a, size_t axis, int64_t i) {
   Ints shape = a.shape();
   int64_t outer = axis == 0 ? 1 : shape[0], inner = a.count() / outer / shape[axis], n = shape[axis];
@@ -55,7 +55,7 @@ void expect_refused(std::initializer_list<const char*> parts, Act act) {
   }
 }
 
-/// Whole sequences and batches through every kind of recurrent layer and what goes with them, against NumPy.
+/// Whole sequences and batches through every kind of recurrent layer and related layers, compared with NumPy.
 TEST(Rank5, SequencesMatchNumPy) {
   for (const Case& c : cases({"recurrent", "rank5"})) {
     SCOPED_TRACE(c.name);
@@ -77,7 +77,7 @@ TEST(Rank5, SequencesMatchNumPy) {
   }
 }
 
-/// Several items in a batch give what each gives alone, states and both directions included.
+/// Each item of a batch gives the same result as alone, including states and both directions.
 TEST(Rank5, BatchesOfSequences) {
   constexpr int64_t kBatch = 3;
   for (const Case& c : cases({"recurrent"})) {
@@ -103,8 +103,8 @@ TEST(Rank5, BatchesOfSequences) {
   }
 }
 
-/// Every other legacy layer: the items of a batch, and the steps of a sequence unless the layer mixes them, are
-/// computed each as if alone, and ones in front change nothing.
+/// All other legacy layers: the items of a batch give the same results as alone, and so do the steps of a sequence
+/// unless the layer mixes them. Leading ones change nothing.
 TEST(Rank5, LayersComputeEachItem) {
   size_t compared = 0;
   for (const Case& c : cases({"activations", "convolutions", "elementwise", "images", "normalizations", "poolings",
@@ -113,8 +113,8 @@ TEST(Rank5, LayersComputeEachItem) {
     Model m = c.model();
     const bool exact = c.name.ends_with("_exact") || c.name.ends_with("_nd") || c.name == "layer_normalization" ||
                        c.name.starts_with("batched_mat_mul");
-    if (exact) continue;  // of the mapping without rank 5
-    // The regions of crop_resize are the steps of its output.
+    if (exact) continue;  // these use the mapping without rank 5
+    // The regions of crop_resize become the steps of its output.
     const bool mixes_steps = c.name == "sequence_concat" || c.name == "sequence_repeat" ||
                              c.name.ends_with("_sequence") || c.name == "crop_resize";
     Features plain, wide;
@@ -171,7 +171,7 @@ TEST(Rank5, LayersComputeEachItem) {
   EXPECT_GT(compared, 800u);
 }
 
-/// The output has the described shape where that holds as many elements, else rank 5.
+/// The output has the described shape if the element counts match, else rank 5.
 TEST(Rank5, ShapesOfOutputs) {
   Model conv = case_of("convolutions", "conv_declared_shape").model();
   auto shape = [&](Ints in) { return conv.predict({{"x", MultiArray(DataType::float32, in)}}).array("y").shape(); };
@@ -224,7 +224,7 @@ TEST(Rank5, WrongShapesAreRefused) {
   expect_refused({"expected", "got"}, [&] {
     states.predict({{"x", MultiArray(DataType::float32, {5, 1, 3})}, {"h", MultiArray(DataType::float32, {2, 1, 4})}});
   });
-  // More than there is memory for.
+  // More than fits in memory.
   float one = 0;
   ModelConfiguration bounded;
   bounded.memory_budget = size_t{1} << 30;
@@ -236,7 +236,7 @@ TEST(Rank5, WrongShapesAreRefused) {
   expect_refused({"expected", "got"}, [&] { classifier.predict({{"x", MultiArray(DataType::float32, {2, 1, 3})}}); });
 }
 
-/// The first inputs of rank 5 come at once, from several threads.
+/// Several threads pass the first inputs of rank 5 at the same time.
 TEST(Rank5, ThreadsShareWhatIsMade) {
   const Case c = case_of("recurrent", "bidirectional_lstm");
   Model m = c.model();
@@ -256,7 +256,7 @@ TEST(Rank5, IsExplained) {
   EXPECT_TRUE(found);
 }
 
-/// The decoder reads a whole text at once and gives what it gives step by step, with states given, and left out.
+/// The decoder gives the same results for a whole text as step by step, with and without given states.
 TEST(Rank5, DecoderReadsWholeTexts) {
   MOKA_NEEDS_MODELS(folder);
   constexpr int64_t kSteps = 12, kBatch = 2, kLetters = 87, kHidden = 256;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// All models of the project's own and published ones.
+/// All models of the project, and published ones.
 std::vector<fs::path> models() {
   std::vector<fs::path> folders{MOKA_GOLDEN}, out;
   if (auto published = models_folder()) folders.push_back(*published);
@@ -30,7 +30,7 @@ std::vector<fs::path> models() {
   return out;
 }
 
-/// The files of a compiled model but analytics/, which has a hash of the bytes that it was compiled from.
+/// The files of a compiled model except analytics/, which has a hash of the source bytes.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> out;
   for (const auto& e : fs::recursive_directory_iterator(folder)) {
@@ -48,13 +48,13 @@ Features inputs_of(const Model& model) {
     model.predict(inputs);
     return inputs;
   } catch (const Exception&) {
-    return model.random_inputs(7);  // of other shapes, where the default ones contradict the model
+    return model.random_inputs(7);  // of other shapes if the default shapes contradict the model
   }
 }
 
-/// Weights of a network lie at other offsets in other files. Kernels read aligned ones in place and copies of others,
-/// and may sum up in another order.
-/// Compiling folds batch norms: float16 weights are rounded once more, by 2^-11, in each of a few dozen layers.
+/// Weights of a network have other offsets in other files. Kernels read aligned weights in place and copies of others,
+/// and may sum in another order. Compiling folds batch norms: float16 weights are rounded once more, by 2^-11, in each
+/// of a few dozen layers.
 void expect_same_predictions(const Model& before, const fs::path& after, double bound = 1e-6) {
   const Model model = Model::load(after.string());
   const Features inputs = inputs_of(before);
@@ -72,7 +72,7 @@ void expect_same_predictions(const Model& before, const fs::path& after, double 
 
 class RoundTrip : public testing::TestWithParam<fs::path> {};
 
-/// Compiled and decompiled models predict as their source, and compiling again gives the same files.
+/// Compiled and decompiled models predict the same as their source, and compiling again gives the same files.
 TEST_P(RoundTrip, CompileAndDecompile) {
   std::optional<Model> source;
   try {
@@ -110,7 +110,7 @@ TEST_P(RoundTrip, CompileAndDecompile) {
   ASSERT_EQ(got.size(), expected.size());
   for (const auto& [name, bytes] : expected) {
     ASSERT_TRUE(got.contains(name)) << name;
-    // Layers that became part of others are not counted any more.
+    // Layers that became part of others are no longer counted.
     if (name == "metadata.json" && fs::exists(compiled / "model.espresso.net")) continue;
     EXPECT_TRUE(got.at(name) == bytes) << name << " differs";
   }

@@ -61,8 +61,9 @@ TEST(Translator, MatchesNumpy) {
   EXPECT_LE(worst, 1e-5);
 }
 
-/// Chunks of sound, states carried by hand, plain and with quantised weights, against tests/golden/silero_truth.py. The
-/// quantised models must give what their own quantised weights give, which says more than being near the plain one.
+/// Chunks of sound with states carried by the caller, plain and with quantized weights, compared with
+/// tests/golden/silero_truth.py. A quantized model must match the result of its own quantized weights, which is a
+/// stricter test than closeness to the plain model.
 TEST(VoiceDetector, MatchesNumpy) {
   MOKA_NEEDS_MODELS(folder);
   for (const char* name : {"silero-vad-unified-v6.0.0", "unified_int8", "unified_palette_4bit"}) {

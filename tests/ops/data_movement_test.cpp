@@ -106,7 +106,7 @@ TEST(Packed, BlockRunsCoverEveryElementWithItsBlock) {
   }
 }
 
-/// A function of one operation, run with what the text's constants say.
+/// A function of one operation, run with the values of the text's constants.
 Result<std::vector<RuntimeValue>> run(const std::string& params, const std::string& statements,
                                       const std::string& outputs, std::vector<RuntimeValue> inputs,
                                       const char* opset = "ios17") {

@@ -5,7 +5,7 @@
 
 #include "ops/operation_util.h"
 
-// Inputs that the elementwise, reduction and normalisation operations must refuse.
+// Inputs that the elementwise, reduction and normalization operations must refuse.
 namespace moka::ops {
 namespace {
 
@@ -53,7 +53,7 @@ TEST(Inference, Values) {
   EXPECT_TRUE(refuses("reduce_argmax", {{"x", zeros({1})}, {"output_dtype", "int8"}}, "output_dtype"));
 }
 
-/// Steps that would leave their tensor, or make many rows of few elements.
+/// Steps that would leave their tensor, or create many rows of few elements.
 TEST(Inference, AttentionStaysWithinItsTensors) {
   auto with = [](std::vector<int64_t> sizes, std::vector<int64_t> key_steps, const Shape& mask = {1}) {
     const int64_t rows = sizes[2], width = sizes[4];

@@ -117,7 +117,8 @@ TEST(Random, CategoricalFollowsWeights) {
   }
 }
 
-/// The largest distance of the empirical distribution from `cdf`; above 1.63 / sqrt(n) once in a hundred samples.
+/// The largest distance of the empirical distribution from `cdf`. It exceeds 1.63 / sqrt(n) in one of a hundred
+/// samples.
 template <class Cdf>
 double kolmogorov_smirnov(const Tensor& t, Cdf cdf) {
   std::vector<double> v;
@@ -145,7 +146,7 @@ class RandomOf : public testing::TestWithParam<DType> {
 TEST_P(RandomOf, UniformFollowsItsDistribution) {
   const Tensor t = draw("random_uniform", {{"low", number(-2)}, {"high", number(6)}, {"seed", 11}});
   ASSERT_EQ(t.dtype(), GetParam());
-  // Draws are rounded to multiples of up to 1/256, so each stands for the numbers around it.
+  // Draws are rounded to multiples of up to 1/256, so each represents the numbers around it.
   const double step = GetParam() == DType::fp16 ? 4.0 / 1024 : 0;
   EXPECT_LT(kolmogorov_smirnov(t, [&](double v) { return std::min(1.0, (v + step / 2 + 2) / 8); }),
             1.63 / std::sqrt(kDraws) + step / 8);

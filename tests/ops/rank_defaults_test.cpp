@@ -48,8 +48,8 @@ Shape sizes(int rank) {
 struct Defaults {
   std::string op;
   int first_rank, last_rank;
-  std::function<std::vector<NamedArg>(int rank)> given;     ///< what must be given
-  std::function<std::vector<NamedArg>(int rank)> defaults;  ///< the defaults, written out
+  std::function<std::vector<NamedArg>(int rank)> given;     ///< the arguments that are required
+  std::function<std::vector<NamedArg>(int rank)> defaults;  ///< the default arguments, written out
 };
 
 NamedArg arg(std::string name, Tensor value) { return {std::move(name), Constant(std::move(value))}; }

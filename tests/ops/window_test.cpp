@@ -166,7 +166,7 @@ TEST(Resize, SettingsAreChecked) {
                "half_pixel_centers");
 }
 
-/// Runs on tensors of zeros; the elements of the first result, or -1.
+/// Runs on tensors of zeros. Returns the number of elements of the first result, or -1.
 int64_t elements_of_result(const std::string& text) {
   const auto p = ir::read_text(text, ops::table());
   if (!p.ok()) return -1;

@@ -73,7 +73,7 @@ double compute_and_transfers(const CostGraph& g, const std::vector<int>& unit) {
   return sum;
 }
 
-/// The least launches over all orders of nodes: a run of one unit's nodes is a region.
+/// The fewest launches over all orders of nodes, where a run of one unit's nodes is a region.
 double launches(const CostGraph& g, const std::vector<uint32_t>& needs, const std::vector<int>& unit) {
   const size_t n = unit.size(), units = g.units.size();
   std::vector<double> least((size_t{1} << n) * units, HUGE_VAL);
@@ -245,7 +245,7 @@ TEST(Assign, EndsARegionWhereAPathLeavesIt) {
 
 TEST(Assign, SchedulesHostWorkWhileARegionRuns) {
   CostGraph g = machine(false);
-  // 0 on the device; 1 reads it; 2 and 3 on the host need nothing of it.
+  // Node 0 is on the device and node 1 reads it. Nodes 2 and 3 on the host do not need it.
   g.seconds = {kRefused, 50, 1, kRefused, 20, kRefused, 5, kRefused};
   g.values = {{.bytes = 2, .producer = 0, .consumers = {1}}};
   auto a = assign(g);

@@ -3,13 +3,13 @@
 #include "devices/simulator/device.h"
 #include "plan/plan.h"
 
-/// `plan::check` refuses plans that one change breaks.
+/// `plan::check` refuses a plan after any one of these changes.
 namespace moka::plan {
 namespace {
 
 using kernel::Layout;
 
-/// x on the host goes to a device, y = f(x) and z = g(y) run there, z comes back: a plan as the planner makes it.
+/// x goes from the host to a device, y = f(x) and z = g(y) run there, and z comes back, as in a real plan.
 class BrokenPlan : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -10,7 +10,7 @@
 #include "base/checksum.h"
 #include "temporary_folder.h"
 
-/// The file of packed constants, and which damage it survives.
+/// The file of packed constants, and the damage that it detects.
 namespace moka::plan {
 namespace {
 
@@ -127,7 +127,7 @@ TEST_F(PackedCacheFile, OneChangedBitNeverChangesAnAnswer) {
     ASSERT_EQ(changed, !cache.remark().empty()) << i;
     missed += !changed;
   }
-  EXPECT_LE(missed, 6 * 64u);  // in what only fills space
+  EXPECT_LE(missed, 6 * 64u);  // missed bytes may only be padding
 }
 
 TEST_F(PackedCacheFile, DamagedIsMadeAnew) {

@@ -8,7 +8,7 @@
 #include "plan/draft.h"
 #include "plan/plan.h"
 
-/// What plans for a device with a memory of its own consist of. Operations whose names begin with "d" are pinned to it.
+/// The contents of plans for a device with its own memory. Operations whose names begin with "d" are pinned to it.
 namespace moka::plan {
 namespace {
 
@@ -31,7 +31,7 @@ class Regions : public ::testing::Test {
     return *plan_;
   }
 
-  /// "up submit run:h wait down": the host's view of a plan.
+  /// The host's view of a plan: "up submit run:h wait down".
   static std::string text(const Plan& plan) {
     std::string out;
     for (const Step& s : plan.steps) {
@@ -122,7 +122,7 @@ std::string write_state(const std::string& data, const std::string& state = "s")
   return "write_state(input = " + state + ", data = " + data + ")[name = string(\"d" + state + data + "\")];\n";
 }
 
-/// Between a device's operations a state is a value like others: it is stored once, at the end.
+/// Between operations of a device a state is an ordinary value, which is stored once, at the end.
 TEST_F(Regions, AStateCrossesOnceEachWay) {
   const Plan& p =
       planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
@@ -134,7 +134,7 @@ TEST_F(Regions, AStateCrossesOnceEachWay) {
   EXPECT_EQ(p.regions[0].steps.size(), 3u);
 }
 
-/// What a prediction returns of a state is what it was when it was read.
+/// A prediction returns a state's content from the time when it was read.
 TEST_F(Regions, AStateThatIsReturnedIsCopiedBeforeItChanges) {
   const Plan& p = planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
                           read_state("d0") + op("d1", "add", "x = d0, y = x") + write_state("d1"), "d0");
@@ -142,7 +142,7 @@ TEST_F(Regions, AStateThatIsReturnedIsCopiedBeforeItChanges) {
   EXPECT_EQ(p.places[static_cast<size_t>(result.root)].storage, Storage::arena);
 }
 
-/// Two states that change places.
+/// Two states that exchange their contents.
 TEST_F(Regions, AStateThatIsGivenToAnotherIsTakenFirst) {
   const Plan& p = planned("state<tensor<fp32, [8]>> s, state<tensor<fp32, [8]>> t, tensor<fp32, [8]> x",
                           read_state("d1") + op("d2", "read_state", "input = t") + op("d3", "add", "x = d1, y = d2") +
@@ -153,7 +153,7 @@ TEST_F(Regions, AStateThatIsGivenToAnotherIsTakenFirst) {
     if (s.kind == Step::Kind::convert && s.region < 0)
       copies.emplace_back(p.places[static_cast<size_t>(s.in[0])].storage,
                           p.places[static_cast<size_t>(s.out[0])].storage);
-  // What is read once its state has changed is a copy already.
+  // A value that is read after its state has changed is already a copy.
   const std::pair out{Storage::external, Storage::arena}, in{Storage::arena, Storage::external};
   EXPECT_EQ(copies, (std::vector{out, in, in}));
 }
@@ -164,13 +164,13 @@ TEST_F(Regions, WithoutAcceleratorsThereIsNoDraft) {
   EXPECT_EQ(host_devices(options_).size(), 1u);
 }
 
-/// In memory that host and device share, an upload is written at once: its bytes must be free from the first step of
-/// every region that may still run.
+/// In memory that host and device share, an upload is written at once. Its bytes must be free from the first step of
+/// every region that may still be running.
 TEST(Lifetimes, OfUploadsBeginBeforeRegionsThatRun) {
   const kernel::Device* device = &devices::simulator::device();
   const auto planned = [&](bool waits) {
     Plan plan;
-    for (int i = 0; i < 6; i++) {  // of the host: 0, 3; of the device: 1, 2 in region 0, 4, 5 in region 1
+    for (int i = 0; i < 6; i++) {  // host: 0, 3; device: 1, 2 in region 0 and 4, 5 in region 1
       Place p;
       p.type = ir::Type::tensor(ir::DType::fp32, {8});
       p.root = i;

@@ -1,4 +1,4 @@
-"""The drop-in: coremltools predicts where it could not."""
+"""The drop-in: coremltools predicts on systems where it otherwise cannot."""
 
 import json
 import os

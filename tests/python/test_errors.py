@@ -1,4 +1,4 @@
-"""Bad values get the exception a Python user expects, with the feature's name, and nothing else happens."""
+"""Invalid values raise the exception that a Python user expects, with the feature's name, and have no other effect."""
 
 import numpy as np
 import pytest

@@ -173,7 +173,7 @@ def moka_predicts():
 @pytest.mark.parametrize("first", ["moka", "others"])
 @pytest.mark.parametrize("other", ["onnx", "torch"])
 def test_beside_other_packages(other, first):
-    """Their own protobuf, OpenMP and oneDNN do not meet ours, whichever comes first."""
+    """Other packages' protobuf, OpenMP and oneDNN do not conflict with ours, in any order of import."""
     pytest.importorskip("onnxruntime" if other == "onnx" else "torch")
     theirs = ONNX if other == "onnx" else TORCH
     parts = [MOKA, theirs] if first == "moka" else [theirs, MOKA]

@@ -1,4 +1,4 @@
-"""The Python snippets of README.md, typed line by line."""
+"""Runs the Python snippets of README.md line by line."""
 
 import ast
 import pathlib

@@ -1,4 +1,4 @@
-"""Tables: predict_rows against predict for each row."""
+"""Tables: compares predict_rows with predict for each row."""
 
 import pathlib
 

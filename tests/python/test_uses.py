@@ -1,4 +1,4 @@
-"""What a model is asked for and shown as: some of its outputs, batches, tables, copies, logs; and its memory."""
+"""Selected outputs, batches, tables, copies, logs, display, and the memory of a model."""
 
 import copy
 import gc
@@ -77,7 +77,7 @@ def test_batches_of_pictures():
 
 
 def test_batches_use_all_threads():
-    """Each prediction is too small to be shared, so the others' processor time is that of other items."""
+    """Each prediction is too small to share, so additional processor time shows that items run in parallel."""
     steps = 'tensor<fp32, [4096]> next = tanh(x = v);'
     model = moka.Model.from_mil(
         program(
@@ -213,7 +213,7 @@ print("end")
     ],
 )
 def test_daemon_threads_at_the_end(call):
-    """The interpreter ends while others predict: no abort, no crash, no hang."""
+    """The interpreter ends while other threads predict: no abort, no crash, no hang."""
     text = program(
         "tensor<fp32, [1, 16, 128, 128]> x",
         """tensor<string, []> same = const()[name = string("same"), val = string("same")];
@@ -264,7 +264,7 @@ def many_weights(megabytes):
 
 @pytest.mark.parametrize("form", ["path", "text"])
 def test_memory_comes_back(form, tmp_path):
-    """What a model of 64 MB holds is free again once it is deleted."""
+    """Deleting a model frees the 64 MB that it holds."""
     text, files = many_weights(64)
     moka.Model.from_mil(BRANCHES).predict({"x": [1, 2]})
     if form == "path":

@@ -1,4 +1,4 @@
-"""What people have at hand goes in: values of other libraries, pictures, files; and models in all their forms."""
+"""Values that users have: arrays of other libraries, pictures, files; and models in all forms."""
 
 import collections
 import io
@@ -59,7 +59,7 @@ def test_arrays_of_jax(numbers):
 
 
 def test_rows_of_tables():
-    """The inputs are the columns of a table, whose whole numbers pandas makes floats in a row."""
+    """The inputs are the columns of a table. In a row, pandas turns its whole numbers into floats."""
     pandas = pytest.importorskip("pandas")
     model = moka.Model(GOLDEN / "classic" / "glm_exact.mlmodel")
     table = pandas.DataFrame({"feature_1": [1.5, 2.5], "feature_2": [3, 4]})
@@ -131,7 +131,7 @@ PIXELS = np.arange(0, 240, 10, dtype=np.uint8).reshape(2, 3, 4)[..., :3]
 
 
 def halved(picture, **options):
-    """What the model of 3 x 2 pixels gives, which halves them."""
+    """The output of the model for 3 x 2 pixels, which halves them."""
     return np.asarray(moka.Model(GOLDEN / "boundary" / "image_rgb.mlmodel").predict({"x": picture}, **options)["y"])[..., :3]
 
 
@@ -178,7 +178,7 @@ def test_pictures_are_resized():
     np.testing.assert_allclose(halved(big, resize=True).astype(int), halved(pillows), atol=1)
     wide = np.full((2, 6, 3), 200, np.uint8)
     fitted = halved(wide, fit="scaleFit")
-    # Half as high as the place: black above and below.
+    # Half as high as the target: black above and below.
     assert fitted.shape == (2, 3, 3) and fitted.sum() < halved(wide, fit="centerCrop").sum()
     np.testing.assert_array_equal(halved(wide, fit="centerCrop"), np.full((2, 3, 3), 100))
     np.testing.assert_array_equal(halved(PIXELS, resize=True), halved(PIXELS))

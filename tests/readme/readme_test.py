@@ -1,4 +1,4 @@
-"""Pastes every shell and C++ snippet of README.md and looks whether it does what the README shows."""
+"""Runs every shell and C++ snippet of README.md and checks that it does what the README shows."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The snippets of README.md, and a folder in which they run as in Moka's own."""
+"""The snippets of README.md, and a folder like Moka's own in which they run."""
 
 import os
 import re
@@ -15,7 +15,7 @@ def blocks():
 
 
 def net():
-    """The model that `make demo` fetches: its own, or that of the folder with models; None where neither is."""
+    """The model that `make demo` downloads: from this build or from the folder of models; None if neither has it."""
     models = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", ROOT.parent / "shared/models"))
     for path in (Path(os.environ.get("MOKA_BUILD", ROOT / "build")) / "demo/nmp.mlpackage", models / "basic_pitch/nmp.mlpackage"):
         if path.is_dir():
@@ -24,7 +24,7 @@ def net():
 
 
 def lay_out(folder):
-    """What the snippets read, where they look for it."""
+    """Puts the files that the snippets read where they expect them."""
     shutil.copytree(ROOT / "examples/models", folder / "examples/models")
     if net():
         shutil.copytree(net(), folder / NET)

@@ -5,7 +5,7 @@
 #include "plan/constants.h"
 #include "plan/plan.h"
 
-/// Plans are kept until they take more bytes than the model may keep, whatever their number.
+/// Plans are kept until they exceed the bytes that the model may keep, whatever their number.
 namespace moka::runtime {
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "temporary_folder.h"
 
-/// The file of measured times: reading returns what was written, and a damaged file does no harm.
+/// The file of measured times: reading returns the written entries, and a damaged file does no harm.
 namespace moka::runtime {
 namespace {
 

@@ -29,7 +29,7 @@ class CountingDevice final : public kernel::Device {
   mutable std::map<std::string, int> planned;
 };
 
-/// The lists that list operations and loops have made or changed.
+/// The lists that list operations and loops created or changed.
 class SeenLists final : public TraceSink {
  public:
   void step(const plan::Plan&, const plan::Step& step, double, std::span<const TensorView> out) override {
@@ -60,7 +60,7 @@ class Runner {
     context_.options = &options_;
   }
 
-  /// The outputs for one int32 and what else the function takes.
+  /// The outputs for one int32 and the other inputs of the function.
   std::vector<std::vector<double>> run(int n, std::vector<Tensor> more = {}) {
     const Block& block = program_.functions[0]->body();
     more.insert(more.begin(), Tensor::scalar_i64(DType::int32, n));
@@ -122,7 +122,7 @@ TEST(Loops, InsideOfLoopsArePlannedOnce) {
   EXPECT_EQ(r.device.planned["sub"], 1);
 }
 
-/// What converted recurrent layers do: a slice of each step, chosen by the counter.
+/// The pattern of converted recurrent layers: a slice of each step, selected by the counter.
 TEST(Loops, WithSlicesByTheCounterArePlannedOnce) {
   for (const std::string slice :
        {"tensor<fp32, [3]> row = gather(x = x, indices = k, axis = int32(0));",
@@ -152,7 +152,7 @@ TEST(Loops, WithSlicesByTheCounterArePlannedOnce) {
   }
 }
 
-/// A new shape is planned when it is first met.
+/// A new shape is planned on first use.
 TEST(Loops, ThatGrowArePlannedForEachShape) {
   Runner r("int32 n, tensor<fp32, [?]> x",
            counting("tensor<fp32, [?]>", "x",
@@ -169,7 +169,7 @@ TEST(Loops, ThatGrowArePlannedForEachShape) {
   EXPECT_EQ(r.device.planned["sub"], 3);  // of 1 to 3 elements
 }
 
-/// The shape changes once and then stays.
+/// The shape changes once and then stays the same.
 TEST(Loops, ThatSettleAreNotPlannedAgain) {
   Runner r("int32 n, tensor<fp32, [?]> x",
            counting("tensor<fp32, [?]>", "x",
@@ -187,7 +187,7 @@ TEST(Loops, ThatSettleAreNotPlannedAgain) {
   EXPECT_EQ(r.device.planned["sub"], 2);
 }
 
-/// Rows are written one by one to a list without a length and gathered behind the loop.
+/// Rows are written one by one to a list without a length and gathered after the loop.
 TEST(Loops, FillListsOfDynamicLength) {
   const std::string list = "list<tensor<fp32, [2]>, ?>";
   Runner r("int32 n, tensor<fp32, [2]> x",
@@ -213,7 +213,7 @@ TEST(Loops, FillListsOfDynamicLength) {
   EXPECT_EQ(r.device.planned["sub"], 1);
 }
 
-/// Lists change places, come twice, and one stays: none may be overwritten before it is read.
+/// Lists change places, appear twice, and one stays. None may be overwritten before it is read.
 TEST(Loops, HandListsOnInAnyOrder) {
   const std::string list = "list<tensor<fp32, [1]>, ?>";
   std::string start;
@@ -267,7 +267,7 @@ TEST(Loops, HandListsOnInAnyOrder) {
   }
 }
 
-/// A list that grows is one object from make_list to its last reader: no step copies what is in it.
+/// A list that grows is a single object from make_list to its last reader. No step copies its elements.
 TEST(Loops, FillListsInPlace) {
   const std::string list = "list<tensor<fp32, [1]>, ?>";
   const std::string make =
@@ -308,7 +308,7 @@ TEST(Loops, FillListsInPlace) {
   EXPECT_EQ(lists.copies, 0);
 }
 
-/// What is read later is not changed.
+/// A list that is read later is not changed.
 TEST(Loops, KeepListsThatAreReadLater) {
   const std::string list = "list<tensor<fp32, [1]>, ?>";
   Runner r("int32 n, tensor<fp32, [1]> x",
@@ -344,7 +344,7 @@ TEST(Loops, ReadElementsOfDifferentShapes) {
   for (int n : {1, 4, 2}) EXPECT_EQ(r.run(n, {x})[0], std::vector<double>(static_cast<size_t>(n), 7)) << n;
 }
 
-/// A loop is left early where its condition asks for what the body found.
+/// A loop ends early when the body sets the value that its condition tests.
 TEST(Loops, AreLeftEarly) {
   Runner r("int32 n, tensor<fp32, [1]> x",
            "int32 i, tensor<fp32, [1]> y, bool go = while_loop(loop_vars = (int32(0), x, bool(true))) {\n"

@@ -8,7 +8,7 @@
 
 #include "base/processors.h"
 
-/// Sessions of changing sizes take no more memory than as many of the largest as there are processors.
+/// Sessions of changing sizes use at most the memory of one largest session per processor.
 namespace moka::runtime {
 namespace {
 
@@ -20,7 +20,7 @@ std::shared_ptr<const plan::Plan> plan_of(size_t bytes) {
   return plan;
 }
 
-/// As a prediction does it: an idle session of the plan, or a new one with memory for what the plan needs.
+/// As in a prediction: an idle session of the plan, or a new one with the memory that the plan needs.
 std::unique_ptr<Session> session_of(SessionPool& pool, const std::shared_ptr<const plan::Plan>& plan) {
   auto session = pool.take(*plan);
   if (session == nullptr) {

@@ -1,4 +1,4 @@
-"""Predicts for long and says how the memory of the process develops. Fails when it grows.
+"""Predicts many times and reports how the memory of the process develops. Fails when it grows.
 
 Usage: soak.py [--predictions 100000] [--stateful 10000] [--loads 1000]
 """
@@ -68,7 +68,7 @@ def stateful_palettised(folder):
 
 
 def run(name, rounds, step):
-    """`step` a tenth of the rounds at a time; the first three tenths are warm-up."""
+    """Runs `step` for a tenth of the rounds at a time. The first three tenths are warm-up."""
     marks = []
     started = time.time()
     for tenth in range(10):

@@ -40,7 +40,7 @@ Model network(const ModelConfiguration& configuration) {
   return b.build(configuration);
 }
 
-/// A loop, and a shape that only values tell: both plan while they run.
+/// A loop, and a shape that depends on values. Both cause planning at run time.
 const std::string kLearnedShapes = R"(program(1.3)
 {
     func main<ios17>(tensor<int32, [1]> n, tensor<fp32, [8]> x) {
@@ -83,8 +83,8 @@ size_t threads_of_this_process() {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
 
-// Without this the others could pass with every step on one thread. OpenMP keeps the workers of a parallel region for
-// the thread that started it.
+// Without this test the others could pass with every step on one thread. OpenMP keeps the workers of a parallel region
+// for the thread that started it.
 TEST(ThreadsOfOnePrediction, AreStarted) {
   size_t begun[2];
   for (int threads = 1; threads <= 2; threads++) {
@@ -105,7 +105,7 @@ TEST(ThreadsOfOnePrediction, AreStarted) {
   EXPECT_EQ(begun[1], 1u);
 }
 
-/// On which processors each thread of this process may run.
+/// The processors on which each thread of this process may run.
 std::vector<cpu_set_t> allowed_processors() {
   std::vector<cpu_set_t> all;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -15,9 +15,9 @@ namespace {
 
 using Reader = std::function<void(std::span<const std::byte>)>;
 
-/// A damaged file may still be readable; anything else must be an IoError.
+/// A damaged file may still be readable. Otherwise the error must be an IoError.
 void read(const Reader& reader, std::span<const std::byte> bytes) {
-  // A copy of exact size lets the address sanitizer see a read past the end.
+  // A copy of the exact size lets the address sanitizer detect reads past the end.
   const Bytes copy(bytes.begin(), bytes.end());
   try {
     reader(copy);

@@ -22,7 +22,7 @@ std::string op(const std::string& name, const std::string& type, const std::stri
   return "tensor<fp32, [64]> " + name + " = " + type + "(" + args + ")[name = string(\"" + name + "\")];\n";
 }
 
-/// A region of the device beside an operation of the host.
+/// A region on the device and an operation on the host.
 const std::string kModel =
     program("tensor<fp32, [64]> x",
             op("d1", "exp", "x = x") + op("d2", "sin", "x = d1") + op("h", "cos", "x = x") +
@@ -52,7 +52,7 @@ class Fallback : public ::testing::Test {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
   }
-  /// Expects the right answer.
+  /// Expects the correct result.
   static std::vector<std::string> remarks_of_prediction(const Model& m) {
     std::vector<std::string> remarks;
     PredictionOptions options;
@@ -105,7 +105,7 @@ TEST_F(Fallback, StrictGivesTheErrorOfFullMemory) {
   expect_error(ErrorKind::out_of_budget, {"the arena of device 'simulator'"}, [&] { m.predict(inputs()); });
 }
 
-/// A replayed prediction must not find the state that the failed one has left.
+/// A replayed prediction must not see the state that the failed one left.
 TEST_F(Fallback, StatesAreAsTheyWereBefore) {
   const std::string text =
       "program(1.0)\n{\n func main<ios18>(state<tensor<fp32, [64]>> sum, tensor<fp32, [64]> x) {\n"
@@ -139,7 +139,7 @@ TEST_F(Fallback, BatchesAndThreadsAreReplayedToo) {
 }
 
 TEST_F(Fallback, ModelsShareTheMemoryOfADevice) {
-  // Room for one arena: the idle session of each model gives way to the other's.
+  // Memory for one arena: the idle session of each model makes room for the other's.
   const Model a = load(true), b = load(true);
   a.predict(inputs());
   set_faults({-1, 4096});
@@ -164,7 +164,7 @@ TEST_F(Fallback, WhatDevicesComputeIsObserved) {
   for (size_t i = 0; i < 64; i++) EXPECT_NEAR(d2[i], std::sin(std::exp(static_cast<double>(i) / 64)), 1e-5);
 }
 
-/// Where host and device share memory, an upload is written while an earlier region may still run.
+/// When host and device share memory, an upload is written while an earlier region may still be running.
 TEST_F(Fallback, UploadsIntoUnifiedMemoryDoNotDisturbRunningRegions) {
   devices::simulator::set_unified(true);
   const Model m = load();
@@ -172,7 +172,7 @@ TEST_F(Fallback, UploadsIntoUnifiedMemoryDoNotDisturbRunningRegions) {
   for (int n = 0; n < 200; n++) expect_near(values(m.predict(inputs()).array("y")), right);
 }
 
-/// A second simulator, which can be lost or full while the first is not.
+/// A second simulator, which can be lost or full while the first one is not.
 class Twin final : public kernel::Device {
  public:
   bool is_lost = false, is_full = false;
@@ -260,7 +260,7 @@ class NextDevice : public Fallback {
     model = std::move(*made);
     right = expected();
   }
-  /// The answer's remarks, with the devices of its regions behind them: "remark | twin simulator".
+  /// The remarks of a prediction, followed by the devices of its regions: "remark | twin simulator".
   std::string predict() {
     std::vector<float> x(64);
     for (size_t i = 0; i < 64; i++) x[i] = static_cast<float>(i) / 64;
@@ -343,7 +343,7 @@ TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
   model->release(std::move(*session));
 }
 
-/// The same of a real driver: what the simulator loses goes on with the GPU, where there is one.
+/// The same with a real driver, if there is one: work that the simulator loses continues on the GPU.
 TEST_F(Fallback, AGpuTakesOver) {
   MOKA_NEEDS_VULKAN_DRIVER();
   ModelConfiguration c;

@@ -51,7 +51,7 @@ class DeviceProcesses : public ::testing::Test {
     set_faults({});
     set_warning_handler(nullptr);
   }
-  /// What the device computes, and whether it was the device.
+  /// The result of the device, and whether the device computed it.
   static std::vector<double> predict(const Model& m, const Features& inputs, bool& on_device) {
     PredictionOptions options;
     std::vector<std::string> remarks;
@@ -94,7 +94,7 @@ TEST_F(DeviceProcesses, WhatTheParentHasStartedIsLostInTheChild) {
   EXPECT_TRUE(on_device);
 }
 
-/// A process that is killed while its device works leaves a cache that the next one reads.
+/// A process that is killed while its device works leaves a cache that the next process can read.
 TEST_F(DeviceProcesses, AKillLeavesNothingBroken) {
   const TemporaryFolder folder;
   const std::string path = std::string(MOKA_GOLDEN) + "/../../examples/models/shapes.mlmodel";
@@ -143,7 +143,7 @@ TEST_F(DeviceProcesses, EightThreadsPredictWithOneModel) {
     inputs.push_back(random_inputs(m.function(), i + 1));
     right.push_back(values(m.predict(inputs.back()).array("y")));
   }
-  // All fit, two fit: the others wait for those.
+  // If all fit; if two fit, the others wait for them.
   for (size_t bytes : {SIZE_MAX, size_t{2048}}) {
     set_faults({.most_bytes = bytes});
     std::vector<std::thread> threads;

@@ -7,12 +7,12 @@
 #include "api/api_util.h"
 #include "units/vulkan_driver.h"
 
-/// Small nets of the topologies that the benchmark has: each is one region of the device vulkan, and its answers are
-/// those of the reference.
+/// Small nets with the topologies of the benchmark. Each is a single region on the device vulkan and gives the results
+/// of the reference.
 namespace moka::test {
 namespace {
 
-/// Numbers and truth values as MIL's text has them: "x = 1, y = 0.5" is "x = int32(1), y = fp32(0.5)".
+/// Numbers and booleans in MIL's text form: "x = 1, y = 0.5" becomes "x = int32(1), y = fp32(0.5)".
 std::string with_types(const std::string& args) {
   static const std::regex kFloat(R"(= (-?\d+(\.\d+)?e-?\d+|-?\d+\.\d+))"), kInt(R"(= (-?\d+)(?=[,]|$))"),
       kBool("= (true|false)");
@@ -89,7 +89,7 @@ class Net {
   int next_ = 0;
 };
 
-/// Expects one region with all operations, and the reference's answers to the predictions.
+/// Expects a single region with all operations, and predictions equal to the reference.
 void expect_one_region(const std::string& source, int predictions = 1) {
   MOKA_NEEDS_VULKAN_DRIVER();
   ModelConfiguration c;
@@ -251,7 +251,7 @@ TEST(Nets, StylesWithReflectedBorders) {
   expect_one_region(program("tensor<fp32, [1, 3, 32, 32]> image", n.text(), x));
 }
 
-/// States are read and written in the middle of the net, as a decoder does with its keys and values for each layer.
+/// States are read and written in the middle of the net, like the keys and values of a decoder's layers.
 TEST(Nets, DecodersWithStates) {
   Net n;
   std::string x = "token";

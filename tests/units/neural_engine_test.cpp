@@ -5,7 +5,7 @@
 #include "devices/neural_engine/rules.h"
 #include "temporary_folder.h"
 
-/// What the preview takes, beside what public sources recorded on Apple's chips, and with what precision it computes.
+/// Compares the preview with public recordings from Apple's chips, and tests its precision.
 namespace moka::test {
 namespace {
 
@@ -15,7 +15,7 @@ ModelConfiguration on_engine() {
   return c;
 }
 
-/// The preview's refusal of the operation `y`; "" where it takes it.
+/// The preview's refusal of the operation `y`; "" if it takes the operation.
 std::string refusal(const std::string& inputs, const std::string& body, const std::string& outputs = "y",
                     ModelConfiguration c = on_engine()) {
   c.optimize = true;
@@ -84,7 +84,7 @@ TEST(NeuralEngine, RefusesWhatPublicPlansKeepOff) {
                       "gather_along_axis(axis = int32(1), indices = i, validate_indices = bool(false), x = x)"))
                 .find("coremltools/issues/1103"),
             std::string::npos);
-  // The guide's limits: accepted at the bound, refused one beyond.
+  // The guide's limits: accepted at the limit, refused above it.
   EXPECT_NE(conv_refusal(14, 1).find("above 13"), std::string::npos);
   const auto relu = [](const std::string& shape) {
     return refusal("tensor<fp16, " + shape + "> x", y("fp16, " + shape, "relu(x = x)"));
@@ -202,7 +202,7 @@ TEST(NeuralEngineRules, EveryMistakeNamesItsLine) {
   }
 }
 
-/// An ML program says float32 and means it, also as a part of a pipeline; a neural network there has no types.
+/// In an ML program, float32 is meant literally, even in a pipeline. A neural network in a pipeline has no types.
 TEST(NeuralEngine, KeepsFloat32OfProgramsInPipelines) {
   const auto taken = [](const char* path) {
     size_t n = 0;

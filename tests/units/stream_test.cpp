@@ -54,7 +54,7 @@ TEST_F(Streams, ResultsComeInTheOrderOfTheInputs) {
     }
 }
 
-/// The device ends nothing while it is held: inputs that are made meanwhile are made beside its work.
+/// The device finishes nothing while it is held. Inputs that are prepared meanwhile overlap with its work.
 TEST_F(Streams, InputsAreMadeWhileTheDeviceComputes) {
   const Model m = load();
   Stream stream(m);
@@ -62,7 +62,7 @@ TEST_F(Streams, InputsAreMadeWhileTheDeviceComputes) {
   std::vector<int> made;
   stream.push(inputs(0));
   stream.push(inputs(1));
-  // Two predictions are on the device together: the second one's values are copied while the first one computes.
+  // Two predictions are on the device at the same time: the second copies its values while the first computes.
   while (count_running() < 2) std::this_thread::yield();
   for (int i = 2; i < 4; i++) {
     made.push_back(i);

@@ -24,7 +24,7 @@ std::string op(const std::string& name, const std::string& type, const std::stri
   return "tensor<fp32, [1, 4, 8, 8]> " + name + " = " + type + "(x = " + x + ")[name = string(\"" + name + "\")];\n";
 }
 
-/// A chain of operations that no pass joins: their results are outputs.
+/// A chain of operations that no pass fuses, because their results are outputs.
 const std::string kChain =
     program("tensor<fp32, [1, 4, 8, 8]> x",
             op("enc_a", "exp", "x") + op("enc_b", "tanh", "enc_a") + op("encoder", "sigmoid", "enc_b") +
@@ -36,7 +36,7 @@ Model load(std::vector<Pin> pins, ModelConfiguration c = {}) {
   return Model::from_mil(kChain, c);
 }
 
-/// "name:device ..." of what the plan computes.
+/// "name:device ..." for the operations of the plan.
 std::string devices(const ComputePlan& plan) {
   std::string out;
   for (const PlannedOperation& o : plan.operations)
@@ -68,7 +68,7 @@ TEST(Pins, ByNameTypeAndScope) {
             "enc_a:reference enc_b:reference encoder:cpu dec_a:cpu dec_b:cpu");
   EXPECT_EQ(devices(load({{"type:exp", "reference"}}).compute_plan()),
             "enc_a:reference enc_b:cpu encoder:cpu dec_a:reference dec_b:cpu");
-  // "encoder" does not continue "enc" behind a letter that ends it.
+  // A letter after "enc" does not end it, so "encoder" is another scope.
   EXPECT_EQ(devices(load({{"scope:enc", "reference"}}).compute_plan()),
             "enc_a:reference enc_b:reference encoder:cpu dec_a:cpu dec_b:cpu");
 }
@@ -154,7 +154,7 @@ class Gpu final : public kernel::Device, public kernel::Hardware {
   std::string named_only_;
 };
 
-/// The devices beside a GPU, in the order in which they are asked, and what is said of those that are not.
+/// The devices in addition to a GPU, in the order in which they are asked, and the remarks on absent ones.
 std::pair<std::string, std::vector<std::string>> asked(const Gpu& gpu, const ModelConfiguration& c) {
   std::vector<const kernel::Device*> all;
   for (const kernel::Device* d : api::all_devices())
@@ -228,7 +228,8 @@ TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {
 }
 
 TEST(Units, NothingIsTransferredThatCostsMoreThanItSaves) {
-  // One operation is pinned to the device; its neighbours stay where a transfer costs less than their work would save.
+  // One operation is pinned to the device. Its neighbors stay on the host if a transfer costs less than the move would
+  // save.
   const ComputePlan plan = load({{"encoder", "simulator"}}).compute_plan();
   for (const PlannedOperation& o : plan.operations)
     if (o.type == "transfer") {
@@ -256,7 +257,7 @@ TEST_F(RatesOf, ThisMachineAreMeasuredOnceAndKept) {
     EXPECT_EQ(known.units[i].bytes, measured.units[i].bytes);
     EXPECT_EQ(known.units[i].launch, measured.units[i].launch);
   }
-  // Another number of threads is another machine.
+  // Another number of threads counts as another machine.
   EXPECT_EQ(read_rates(file, 2).units[0].fp32, 0);
 }
 

@@ -8,7 +8,7 @@
 
 namespace moka::test {
 
-/// Whether this machine has a driver for the device vulkan. A model that may use GPUs says so where it has not.
+/// Whether this machine has a driver for the device vulkan. Without one, a model that may use GPUs reports it.
 inline bool has_vulkan_driver() {
   ModelConfiguration c;
   c.compute_units = ComputeUnits::cpu_and_gpu;

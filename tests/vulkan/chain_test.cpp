@@ -7,7 +7,7 @@ namespace {
 
 using namespace ir;
 
-/// Expects the same results as operation by operation, from so many dispatches.
+/// Expects the same results as for single operations, from the given number of dispatches.
 void expect_dispatches(Region& g, const std::vector<Value*>& outputs, size_t dispatches) {
   const auto r = g.expect_same(outputs);
   EXPECT_EQ(r.counters.dispatches, dispatches);

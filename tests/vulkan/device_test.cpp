@@ -43,7 +43,7 @@ TEST(Device, SaysWhatItIsOrWhyThereIsNone) {
 }
 
 TEST(Device, WithoutADriverItHasNoKernels) {
-  // In a new process, as drivers are looked for once. The loader finds none where this variable names no file.
+  // In a new process, because drivers are searched for only once. The loader finds none if this variable names no file.
   const std::string command = cat("VK_ICD_FILENAMES=/nonexistent VK_DRIVER_FILES=/nonexistent ",
                                   std::filesystem::read_symlink("/proc/self/exe").string(),
                                   " --gtest_filter=Device.SaysWhatItIs* >/dev/null 2>&1");
@@ -112,7 +112,7 @@ TEST(Device, KeepsCompiledShadersInAFile) {
   ASSERT_TRUE(pipelines.write_cache(path).ok());
   EXPECT_GT(std::filesystem::file_size(path), 16u);
   EXPECT_TRUE(pipelines.read_cache(path).ok());
-  // What is cut off, of another driver, or not there is as if it were empty.
+  // Truncated files, files of another driver and missing files count as empty.
   std::filesystem::resize_file(path, 20);
   EXPECT_TRUE(pipelines.read_cache(path).ok());
   std::FILE* f = std::fopen(path.c_str(), "wb");
@@ -141,14 +141,14 @@ TEST(Device, KeepsCompiledShadersInAFolder) {
     EXPECT_EQ(f.path().extension(), ".pipelines");
   }
   EXPECT_EQ(files, 1u);
-  // Nothing is new: nothing is written.
+  // Nothing is new, so nothing is written.
   ASSERT_TRUE(pipelines.write_folder(folder).ok());
   for (const auto& f : std::filesystem::directory_iterator(folder)) EXPECT_EQ(f.last_write_time(), written);
   EXPECT_TRUE(pipelines.read_folder(folder).ok());
   std::filesystem::remove_all(folder);
 }
 
-/// Callers that need the same pipelines at the same time get the same ones, and each is made once.
+/// Callers that need the same pipelines at the same time share them, and each pipeline is created once.
 TEST(Device, MakesAPipelineOnceForManyThreads) {
   MOKA_NEEDS_VULKAN();
   auto context = devices::vulkan::Context::get();

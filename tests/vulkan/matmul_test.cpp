@@ -84,7 +84,7 @@ TEST_P(Products, WeightsThatAreReadAsTheyAreStored) {
       Value* y = g.op("linear", {{"x", x}, {"weight", g.stored(stored)}, {"bias", g.constant(g.random({70}))}});
       const auto r = g.expect_same({y});
       EXPECT_EQ(r.kernels, std::vector<std::string>{"vulkan.linear.packed"}) << cat(s.codes);
-      // What holds for some rows of a matrix on the right holds for a part of each sum.
+      // Parameters for some rows of a matrix on the right apply to a part of each sum.
       const bool along = (s.scale.rank() > 0 && s.scale[0] > 1) || (s.table.rank() > 0 && s.table[0] > 1);
       if (along && GetParam()) continue;  // expanded weights are rounded
       Value* z = g.op("matmul", {{"x", g.input({2, rows, 70})}, {"y", g.stored(stored)}});

@@ -177,7 +177,7 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
     if (*bytes + v.offset > buffer->get()->bytes()) v.offset = 0;
     return v;
   };
-  // In the layout that a kernel wants, by a conversion if need be.
+  // Brings the value into the layout that the kernel needs, by a conversion if necessary.
   auto as = [&](const Value* value, Layout wanted) -> BufferView {
     auto at = there.find(value);
     if (at == there.end()) {

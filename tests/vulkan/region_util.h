@@ -13,15 +13,15 @@
 
 namespace moka::vulkan_test {
 
-/// A function whose operations run as one region on the Vulkan device and one by one on the reference. Everything is
-/// laid out by hand: inputs are uploaded, constants that a kernel reads while running are written before, and layouts
-/// are converted where a kernel asks for another one.
+/// A function whose operations run as one region on the Vulkan device and one by one on the reference. The test lays
+/// out everything itself: inputs are uploaded, constants that a kernel reads at run time are written first, and layouts
+/// are converted when a kernel asks for another one.
 class Region {
  public:
   /// With `half` every value of the program is computed in float16, and inputs and constants are numbers of float16.
   explicit Region(bool half = false, ir::Opset opset = ir::Opset::ios17);
 
-  /// Results take over the memory of inputs that are read for the last time, where kernels allow it.
+  /// Results take over the memory of inputs at their last use, where kernels allow it.
   void share_in_place() { in_place_ = true; }
   ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
   ir::Value* input(ir::Tensor value);
@@ -36,12 +36,12 @@ class Region {
     std::vector<ir::Tensor> got, expected;
     std::vector<std::string> kernels;
     devices::vulkan::Counters counters;
-    std::string refusal;  ///< of the first operation that the device does not take
+    std::string refusal;  ///< refusal of the first operation that the device does not take
   };
   /// Runs the region `times` times and returns the last results.
   Result run(const std::vector<ir::Value*>& outputs, int times = 2);
-  /// Expects both to agree: float32 within `tolerance` of the largest magnitude, and float16 within its rounding in
-  /// addition.
+  /// Expects both to agree: float32 within `tolerance` of the largest magnitude, and float16 with an additional
+  /// tolerance for its rounding.
   Result expect_same(const std::vector<ir::Value*>& outputs, double tolerance = 1e-4);
 
  private:
@@ -53,7 +53,7 @@ class Region {
   std::mt19937 random_;
 };
 
-/// Integers of every value that `dtype` has, as models store weights.
+/// Integers that cover every value of `dtype`, as in stored weights.
 ir::Tensor codes(ir::DType dtype, const ir::Shape& shape);
 
 /// Skips the test where there is no driver.

@@ -12,7 +12,7 @@ TOKENS = 77
 
 
 class Encoder(nn.Module):
-    """The embedding at the last token, which sees all before."""
+    """The embedding at the last token, which attends to all tokens before it."""
 
     def __init__(self):
         super().__init__()

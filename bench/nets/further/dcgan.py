@@ -1,4 +1,4 @@
-"""A generator of pictures: transposed convolutions of 4 x 4 at every second pixel, as DCGAN has them."""
+"""A generator of pictures with transposed convolutions of 4 x 4 and stride 2, as in DCGAN."""
 
 import numpy as np
 from torch import nn

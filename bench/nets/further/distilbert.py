@@ -10,7 +10,7 @@ OUTPUTS = ("hidden",)
 
 
 class Encoder(nn.Module):
-    """All tokens count, so that no mask is needed, whose smallest number is infinite in float16."""
+    """All tokens count, so no mask is needed. The smallest number of the usual mask is infinite in float16."""
 
     def __init__(self):
         super().__init__()

@@ -1,5 +1,5 @@
-"""Ghost modules: half of each layer's channels are made of the other half, and joined with it where blocks of channels
-are not full."""
+"""Ghost modules: half of each layer's channels are computed from the other half and joined with it at places that do not
+fill blocks of channels."""
 
 import torch
 from torch import nn

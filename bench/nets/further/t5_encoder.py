@@ -10,7 +10,7 @@ OUTPUTS = ("hidden",)
 
 
 class Stack(T5Stack):
-    """All tokens count: the usual mask is 0 times a number that is infinite in float16."""
+    """All tokens count. The usual mask is 0 times a number that is infinite in float16."""
 
     def get_extended_attention_mask(self, attention_mask, *_, **__):
         return attention_mask[:, None, None, :] * 0

@@ -1,4 +1,4 @@
-"""Spotify's basic-pitch, as it is on the Python index, transcribes with its Core ML model on Linux.
+"""Runs Spotify's unmodified basic-pitch from the Python index on Linux, with its Core ML model.
 
 Usage: transcribe.py [RECORDING.wav]   (default: a scale that this script plays)
 """

@@ -1,13 +1,13 @@
-"""ultralytics, as it is on the Python index, exports detectors to Core ML and predicts with them on Linux.
+"""Runs the unmodified ultralytics from the Python index: exports detectors to Core ML and predicts with them on Linux.
 
-Each export predicts by YOLO("x.mlpackage"), which asks coremltools, and by moka; both must find PyTorch's boxes. PyTorch
-computes in float32 with the weights that the export holds: those of a half export are rounded to float16 first, and those
-of an int8 export are read back from the file.
+Each export predicts with YOLO("x.mlpackage"), which uses coremltools, and with moka. Both must find PyTorch's boxes.
+PyTorch computes in float32 with the weights of the export: the weights of a half export are rounded to float16 first, and
+those of an int8 export are read back from the file.
 
-ultralytics asks coremltools for the Neural Engine. There float16 exports are computed in float16, so that boxes of
-YOLO("x.mlpackage") may be twice as far off as PyTorch's own in float16: either side rounds as much.
+ultralytics asks coremltools for the Neural Engine, where float16 exports compute in float16. The boxes of
+YOLO("x.mlpackage") may therefore have twice the error of PyTorch in float16, since both sides round.
 
-Trained weights would have to be fetched. The nets are random instead, with statistics and class scores adjusted to
+Trained weights would have to be downloaded, so the nets are random. Their statistics and class scores are adjusted to
 generated pictures, so that a few dozen overlapping boxes pass the threshold.
 
 Usage: detect.py [NET ...]   (default: yolov8n)
@@ -33,7 +33,7 @@ import moka
 
 PICTURES = range(4)
 SIZE, CLASSES, CONFIDENCE, IOU = 160, 80, 0.25, 0.7
-# How far confidences, and edges in pixels, may be from PyTorch's where both compute in float32.
+# Allowed errors of confidences, and of edges in pixels, against PyTorch when both compute in float32.
 FLOAT32 = (1e-3, 0.05)
 # Options of the export, and what its weights are.
 EXPORTS = {
@@ -48,7 +48,7 @@ EXPORTS = {
 
 
 def picture(seed):
-    """Rectangles on noise. Every value survives the division by 255 and the cut to an integer that ultralytics does."""
+    """Rectangles on noise. Every value survives ultralytics' division by 255 and truncation to an integer."""
     values = np.array([v for v in range(256) if np.uint8(np.float32(v) / np.float32(255) * 255) == v], np.uint8)
     rng = np.random.RandomState(seed)
     pixels = rng.randint(0, 60, (SIZE, SIZE, 3))
@@ -64,7 +64,7 @@ def tensor(image):
 
 
 def detector(net, folder):
-    """A random net in a .pt file, with normalisation and class scores adjusted to the pictures."""
+    """A random net in a .pt file, with normalization and class scores adjusted to the pictures."""
     torch.manual_seed(0)
     yolo = YOLO(f"{net}.yaml", task="detect")
     model = yolo.model
@@ -101,14 +101,14 @@ def boxes(results):
 
 
 def outputs(model, image, dtype=torch.float32):
-    """What PyTorch's net gives for all places of the picture, [1, 4 + classes, places] or [1, boxes, 6]."""
+    """The output of PyTorch's net for all places of the picture, [1, 4 + classes, places] or [1, boxes, 6]."""
     with torch.no_grad():
         out = model.to(dtype)(tensor(image).to(dtype))
     return (out[0] if isinstance(out, (tuple, list)) else out).float().numpy()
 
 
 def stored_weights(path):
-    """The weights of a compressed ML program as its file says, by name without what was appended to it."""
+    """The weights of a compressed ML program from its file, by name without the converter's suffix."""
     import coremltools as ct
 
     spec = ct.optimize.coreml.decompress_weights(ct.models.MLModel(str(path), skip_model_load=True))
@@ -131,7 +131,7 @@ def truth_of(weights, kind, target):
             for name, p in known:
                 value = left.pop(name.replace(".", "_"), None)
                 if value is None:
-                    p.copy_(p.half().float())  # made anew by the converter, in float16
+                    p.copy_(p.half().float())  # the converter computes these again, in float16
                 elif value.size == p.numel():
                     p.copy_(torch.from_numpy(np.asarray(value, np.float32)).reshape(p.shape))
                 else:
@@ -140,8 +140,9 @@ def truth_of(weights, kind, target):
             if found < 0.9 * len(known):
                 sys.exit(f"{target}: has {found} of the {len(known)} weights by PyTorch's names; others are {sorted(left)[:4]}")
             head = model.model[-1]
-            outputs(model, picture(0))  # makes the anchors
-            # coremltools' palettes may change these far, and the file's own are what it computes with.
+            outputs(model, picture(0))  # creates the anchors
+            # coremltools' palettes may change these weights considerably, and the file's own are the ones that it
+            # computes with.
             for attribute in ("anchors", "strides"):
                 exact = getattr(head, attribute)
                 values = [v for v in left.values() if v.size == exact.numel()]
@@ -152,7 +153,7 @@ def truth_of(weights, kind, target):
 
 
 def float16_error(model):
-    """(confidence, pixels): how far PyTorch in float16 is from PyTorch in float32, at most, over the pictures."""
+    """(confidence, pixels): the largest differences between PyTorch in float16 and in float32 over the pictures."""
     confidence, pixels = 0.0, 0.0
     for seed in PICTURES:
         exact = outputs(model, picture(seed))
@@ -166,7 +167,7 @@ def float16_error(model):
 
 
 def could_overlap(a, b, pixels):
-    """The largest intersection over union of boxes whose edges are up to that many pixels elsewhere."""
+    """The largest intersection over union of boxes whose edges may be off by the given number of pixels."""
     wide = lambda box, by: np.concatenate([box[:2] - by, box[2:4] + by])
     area = lambda box: np.prod(np.maximum(box[2:4] - box[:2], 0))
     common = lambda p, q: np.prod(np.maximum(np.minimum(p[2:4], q[2:4]) - np.maximum(p[:2], q[:2]), 0))
@@ -176,13 +177,14 @@ def could_overlap(a, b, pixels):
 
 
 def compare(what, got, expected, confidence, pixels):
-    """What suppression leaves, where edges and confidences are off by so much at most: a box that is clear of the threshold is
-    in the other list, with its class and at its place, or a box there suppresses it, of at least about its confidence."""
+    """Compares the results of suppression when edges and confidences may be off by the given amounts. A box clearly above the
+    threshold is in the other list, with its class and place, or a box of at least similar confidence there suppresses it."""
     for name, these, those in (("PyTorch's", expected, got), ("its own", got, expected)):
         for box in these:
             if box[4] < CONFIDENCE + 2 * confidence:
                 continue
-            # In float16 several classes may have the same confidence, and the first of them wins. compare_places checks the class.
+            # In float16 several classes may have the same confidence, and the first wins. compare_places checks the
+            # class.
             alike = those if confidence > FLOAT32[0] else those[those[:, 5] == box[5]]
             near = [b for b in alike if abs(b[:4] - box[:4]).max() <= pixels and abs(b[4] - box[4]) <= confidence]
             rivals = [b for b in alike if b[4] > box[4] - 2 * confidence and could_overlap(b, box, 2 * pixels) > IOU]
@@ -190,7 +192,7 @@ def compare(what, got, expected, confidence, pixels):
                 nearest = sorted(alike, key=lambda b: abs(b[:4] - box[:4]).max())[:2]
                 sys.exit(f"{what}: one of {name} boxes is not in the other list: {box}; nearest there are {nearest} "
                          f"({pixels:.3g} pixels and {confidence:.3g} in confidence are allowed)")
-    # Boxes that the picture cuts overlapped less before.
+    # Boxes that the picture's border cuts had a smaller overlap before.
     whole = [box for box in got if box[:2].min() > 0 and box[2:4].max() < SIZE]
     for i, box in enumerate(whole):
         for other in whole[:i]:
@@ -200,7 +202,7 @@ def compare(what, got, expected, confidence, pixels):
 
 
 def compare_places(what, got, raw, confidence, pixels):
-    """Every box stands at a place of the net's output, with that place's confidence in its class."""
+    """Every box is at a place of the net's output and has that place's confidence in its class."""
     if raw.shape[1] != 4 + CLASSES:
         return
     centre, size = raw[0, :2], raw[0, 2:4]
@@ -230,7 +232,7 @@ def check(net, name, options, kind, weights):
     settings = dict(imgsz=SIZE, conf=CONFIDENCE, iou=IOU, max_det=1000, verbose=False)
     truth = truth_of(weights, kind, target)
     engine = FLOAT32 if kind == "float32" else tuple(2 * e for e in float16_error(truth.model))
-    # YOLO() takes legacy .mlmodel files no longer; Moka does.
+    # YOLO() no longer accepts legacy .mlmodel files, but Moka does.
     exported_net = None if target.suffix == ".mlmodel" else YOLO(target, task="detect")
     counts, off = np.zeros(3, int), np.zeros(2)
     for seed in PICTURES:
@@ -274,7 +276,7 @@ def main():
             weights = detector(net, pathlib.Path(name))
             end_to_end = getattr(YOLO(weights).model, "end2end", False)
             for export, (options, kind) in EXPORTS.items():
-                # A net that gives what is left after suppression has none to be exported with.
+                # A net that already returns suppressed boxes cannot be exported with a suppression.
                 if not (end_to_end and options.get("nms")):
                     check(net, export, options, kind, weights)
 

@@ -39,7 +39,7 @@ attention("unknown_lengths", (1, 2, 2), (1, 3, 2), (1, 3, 2), in_shapes={"query"
 
 
 def in_place(name, batch, heads, rows, keys, width, made, mask=None, rows_first=True, dtype=np.float32, hidden=-np.inf):
-    """Query, key and value side by side in one tensor, each with its heads side by side."""
+    """Query, key and value side by side in one tensor, with the heads of each side by side."""
     first = {"query": 0, "key": heads * width, "value": 2 * heads * width}
     columns = 2 * heads * width + heads * made
     length = max(rows, keys)

@@ -1,4 +1,4 @@
-"""Convolutions: plain numpy sums; onnxruntime confirms each where its attributes can say the same."""
+"""Convolutions: plain numpy sums, confirmed by onnxruntime where its attributes can express the case."""
 import itertools
 
 import numpy as np

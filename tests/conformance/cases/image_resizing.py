@@ -1,6 +1,6 @@
 """Resizing by numpy from MIL's definitions of the sampling grids; onnxruntime confirms where its modes coincide.
 
-Where MIL's text leaves a choice open, values that Core ML is documented to give decide (small literal arrays below).
+Where MIL's text leaves a choice open, documented results of Core ML decide (the small literal arrays below).
 """
 import itertools
 

@@ -25,7 +25,7 @@ class Program:
         return name
 
     def make(self, shape, dtype, length, dynamic, names=()):
-        """A list; dimensions in `names` are given by name."""
+        """A list. The dimensions in `names` are given by name."""
         dims = [self.const(np.array("dim%d" % k) if k in names else np.array(d, i32)) for k, d in enumerate(shape)]
         element = "tensor<%s, [%s]>" % (dtype, ", ".join("?" if k in names else str(d) for k, d in enumerate(shape)))
         self.type = "list<%s, %s>" % (element, "?" if dynamic else str(length))

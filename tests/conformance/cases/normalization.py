@@ -65,7 +65,7 @@ def l2_norm(x, epsilon=1e-6):
 
 
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0):
-    """Over the third axis from the end; the window of PyTorch: size // 2 channels before, (size - 1) // 2 after."""
+    """Over the third axis from the end, with PyTorch's window: size // 2 channels before, (size - 1) // 2 after."""
     v = up(x)
     total = np.zeros_like(v)
     for c in range(x.shape[-3]):
@@ -137,7 +137,7 @@ wide = draw(2, 6, 1, 2)
 for size in (1, 2, 3, 4, 5, 20):
     op_case("local_response_norm", "size_%d" % size, {"x": wide}, {"size": size, "alpha": F32(0.1), "beta": F32(0.5), "k": F32(2)},
             [local_response_norm(wide, size, F32(0.1), F32(0.5), F32(2))])
-# Two results of Core ML that coremltools' tests hold: the only channel of an array of rank 3 is its first axis.
+# Two results of Core ML from coremltools' tests: the only channel of an array of rank 3 is its first axis.
 given = np.array([[[1, -7], [5, -6], [-3, -5]]], F32)
 op_case("local_response_norm", "defaults_size_2", {"x": given}, {"size": 2},
         [np.array([[[0.99996257, -6.98716545], [4.99531746, -5.99191284], [-2.99898791, -4.99531746]]], F32)])

@@ -1,4 +1,4 @@
-"""Pools by plain numpy windows; onnxruntime confirms where its attributes can say the same."""
+"""Pools: plain numpy windows, confirmed by onnxruntime where its attributes can express the case."""
 import itertools
 
 import numpy as np
@@ -35,7 +35,7 @@ def pool(kind, x, kernel, strides=None, pad_type="valid", pad=None, ceil_mode=Fa
     overhang = any((n - 1) * s + k > x.shape[i + 2] + sum(pads[i])
                    for i, (n, s, k) in enumerate(zip(size, strides, kernel)))
     legal = all(max(p) < k for p, k in zip(pads, kernel))
-    # ONNX counts elements beyond the padding differently, and has no L2 pool that squares and pads alike.
+    # ONNX counts elements beyond the padding differently and has no equivalent L2 pool.
     if legal and kind != "l2_pool" and not (overhang and kind == "avg_pool" and not exclude):
         attributes = dict(kernel_shape=kernel, strides=strides, pads=[p[0] for p in pads] + [p[1] for p in pads], ceil_mode=int(ceil_mode))
         if kind == "avg_pool":

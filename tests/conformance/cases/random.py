@@ -2,7 +2,7 @@ import numpy as np
 
 from case import op_case
 
-# Draws whose value is certain.
+# Draws with a certain value.
 F16, F32 = np.float16, np.float32
 for dtype, tag in ((F32, "fp32"), (F16, "fp16")):
     op_case("random_uniform", "one_value_" + tag, {}, {"shape": [2, 3], "low": dtype(1.5), "high": dtype(1.5)}, [np.full((2, 3), 1.5, dtype)])

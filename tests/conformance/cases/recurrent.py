@@ -1,7 +1,7 @@
 """lstm, gru and rnn by numpy from their equations; onnxruntime confirms the usual ones.
 
-Order of steps in the result: as computed, so a reverse layer's first output belongs to the last step of x; the backward half
-of a bidirectional layer stands at the step it belongs to.
+Steps of the result are in the order of computation: a reverse layer's first output belongs to the last step of x. The
+backward half of a bidirectional layer is at the step it belongs to.
 """
 import numpy as np
 
@@ -212,13 +212,13 @@ for name in ("relu", "sigmoid", "sigmoid_hard", "hard_sigmoid", "scaled_tanh", "
     rnn(name, act=name, sequence=name != "relu")
 rnn("fp16", dtype=np.float16, opset="ios17", direction="reverse")
 
-# Activations with numbers of their own, which neural networks have.
+# Activations with their own parameters, which neural networks have.
 numbers = ("hard_sigmoid(0.3, 0.4)", "scaled_tanh(1.7159, 0.6667)", "linear(-0.5, 2.5e-1)")
 lstm("numbers", acts=numbers, direction="bidirectional", clip=0.5)
 gru("numbers", acts=numbers[:2])
 for name, act in zip(("hard_sigmoid", "scaled_tanh", "linear"), numbers):
     rnn("numbers_" + name, act=act)
 
-# States of more items than the batch has: the first ones count.
+# States with more items than the batch: the first ones count.
 lstm("spare_states", spare=2)
 lstm("spare_states_both", spare=1, direction="bidirectional")

@@ -144,7 +144,7 @@ op_case("scatter", "ios17_checked", {"data": data, "indices": np.array([1, 0], i
 op_case("scatter_along_axis", "ios17_checked", {"data": np.ones((1, 3), f32), "indices": np.array([[2, 0]], i32), "updates": np.array([[5, 6]], f32)},
         {"axis": 1, "mode": "update", "validate_indices": True}, [np.array([[6, 1, 5]], f32)], opset="ios17")
 op_case("scatter", "no_indices", {"data": data, "indices": np.zeros(0, i32), "updates": np.zeros((0, 3, 4), f32)}, {"mode": "update"}, [data])
-# Since ios17 negative indices are outside, and what is outside is left out.
+# Since ios17, negative indices are out of range, and indices out of range are skipped.
 data, ix, u = np.ones((3, 2), f32), np.array([-1, 1, 3], i32), np.array([[2, 3], [4, 5], [6, 7]], f32)
 after = np.array([[1, 1], [4, 5], [1, 1]], f32)
 op_case("scatter", "ios17_outside", {"data": data, "indices": ix, "updates": u}, {"mode": "update", "validate_indices": False}, [after], opset="ios17")

@@ -17,7 +17,7 @@ for dtype in (np.float32, np.float16, np.int32):
     t, tag = type_text(s), np.dtype(dtype).name
     read = '%s %s = read_state(input = kv)[name = tensor<string, []>("%s")];'
     stateful("read_state", tag, dtype, [read % (t, "a", "a")], {"a": s}, s, v)
-    # What was read before a write stays.
+    # A value that was read before a write keeps the old content.
     stateful("write_state", tag, dtype, [read % (t, "a", "a"), 'write_state(data = v, input = kv)[name = tensor<string, []>("w")];', read % (t, "b", "b")],
              {"a": s, "b": v}, s, v)
     stateful("coreml_update_state", tag, dtype,

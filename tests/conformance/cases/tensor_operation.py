@@ -85,7 +85,7 @@ op_case("fill_like", "unknown_dims", {"ref_tensor": rand(2, 3)}, {"value": True}
 
 
 def nms(boxes, scores, iou, threshold, most, per_class, ios17):
-    """One batch entry: boxes [B, 4] as centre x, y, width, height; scores [B, K]."""
+    """One batch entry: boxes [B, 4] as center x, y, width, height; scores [B, K]."""
     x0, x1 = boxes[:, 0] - boxes[:, 2] / 2, boxes[:, 0] + boxes[:, 2] / 2
     y0, y1 = boxes[:, 1] - boxes[:, 3] / 2, boxes[:, 1] + boxes[:, 3] / 2
     best, label = scores.max(-1), scores.argmax(-1)
@@ -307,7 +307,7 @@ op_case("split", "one_bool", {"x": x}, {"num_splits": 1, "axis": 0}, [x])
 x = np.arange(20, dtype=f16)
 op_case("split", "many_fp16", {"x": x}, {"split_sizes": [1] * 20, "axis": 0}, [x[k:k + 1] for k in range(20)])
 
-# pad, on both sides further than the axis is long: mirrored again and again
+# pad, by more than the length of the axis on both sides: mirrored repeatedly
 for name, shape, p in [("again", (2, 3), [3, 4, 7, 2]), ("again_before", (2,), [9, 0]), ("one", (1, 2), [2, 3, 1, 1])]:
     x = rand(*shape)
     op_case("pad", "reflect_" + name, {"x": x}, {"pad": p, "mode": "reflect", "constant_val": f32(0)}, [pad(x, p, "reflect")])

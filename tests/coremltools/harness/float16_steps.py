@@ -1,12 +1,12 @@
-"""Tells whether a comparison failed by float16's own rounding, and proves it.
+"""Determines whether a comparison failed only because of float16 rounding, and proves it.
 
-Tests of half precision expect numbers that were calculated in float16, or from numbers whose float16 roundings the model has as weights
-or inputs, or they compare outputs that are declared float16: what they expect is off by some steps of float16. With a tolerance finer
-than that they pass or fail by chance, whatever the engine.
+Some tests of half precision expect numbers that were computed in float16, or whose weights or inputs the model rounds to
+float16, or they compare outputs that are declared float16. The expected values are then off by several steps of float16. With
+a tighter tolerance, these tests pass or fail by chance, whatever the engine.
 
-That it is the test is proved for each one: the engine answers once more, with its reference device and then with every value rounded to
-its declared type. If the reference gives the first answer, within the tolerance of the test, it is what the numbers in the model make; if
-neither way passes, no arithmetic on them does.
+The proof runs each comparison again: the engine predicts with its reference device, and then with every value rounded to its
+declared type. If the reference agrees with the first result within the tolerance of the test, the numbers in the model
+determine that result. If neither way passes, no arithmetic on them can pass.
 """
 
 import functools
@@ -21,8 +21,8 @@ class Float16Steps:
         self.reset()
 
     def reset(self):
-        self.declared = False  # by the model that predicted last, for any value
-        self.proof = None  # of the comparison that failed last: NEITHER passes, or only what is ROUNDED
+        self.declared = False  # whether the last model declares float16 for any value
+        self.proof = None  # proof for the last failed comparison: NEITHER way passes, or only the ROUNDED one
 
     def saw(self, spec):
         features = [*spec.description.input, *spec.description.output]
@@ -34,7 +34,7 @@ class Float16Steps:
             for output in operation.outputs)
 
     def wrap_numpy(self, testing, answers):
-        """`answers(how)` gives the outputs of the last prediction once more, calculated in that way."""
+        """`answers(how)` returns the outputs of the last prediction, computed again in the given way."""
         compare = testing.assert_allclose
 
         @functools.wraps(compare)
@@ -50,7 +50,7 @@ class Float16Steps:
 
 
 def steps(actual, desired):
-    """The largest difference, in steps of float16 at the largest number; infinite where they cannot be compared."""
+    """The largest difference, in steps of float16 at the largest number; infinite if they cannot be compared."""
     import numpy as np
 
     try:
@@ -63,7 +63,7 @@ def steps(actual, desired):
 
 
 def prove(actual, desired, answers, compare):
-    """What passes besides `actual`, if the reference device gives `actual` and does not pass; else None."""
+    """What else passes when the reference device gives `actual` and `actual` fails; otherwise None."""
     import numpy as np
 
     def close(values, expected, rounded=False):
@@ -80,7 +80,7 @@ def prove(actual, desired, answers, compare):
     wide, exact = answers("at_least"), answers("exact")
     if wide is None or exact is None:
         return None
-    # Two numbers on both sides of the middle between two float16 round to neighbours.
+    # Two numbers on both sides of the midpoint between two float16 values round to adjacent values.
     rounded = np.array_equal(actual, np.asarray(actual, np.float16), equal_nan=True)
     if not close(wide, actual, rounded) or close(wide, desired):
         return None

@@ -1,4 +1,4 @@
-"""Make coremltools believe it runs on a Mac, without lying to anybody else.
+"""Makes coremltools believe that it runs on a Mac, without affecting other modules.
 
 coremltools asks three questions before it lets a prediction happen:
 
@@ -35,7 +35,7 @@ NATIVE = {"coremltools.test.optimize.torch.pruning.test_pruning_scheduler"}
 
 
 class _View(types.ModuleType):
-    """A module seen through glasses: a few attributes replaced, all others read from the real one."""
+    """A view of a module: a few attributes are replaced, all others come from the real one."""
 
     def __init__(self, real, **replaced):
         super().__init__(real.__name__)

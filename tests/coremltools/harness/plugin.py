@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(config, items):
         done = finished_ids(option.conf_out)
         keep = [i for i in keep if i.nodeid not in done]
     if option.conf_budget:
-        keep.sort(key=lambda i: digest(i.nodeid))  # should time run out, what did run is a fair sample
+        keep.sort(key=lambda i: digest(i.nodeid))  # if time runs out, the tests that ran are a fair sample
     gone = set(items) - set(keep)
     if gone:
         config.hook.pytest_deselected(items=list(gone))
@@ -182,7 +182,7 @@ def digest(text):
 
 
 def sample(ids, size):
-    """A fixed choice: at least one case of every test function, then a second of each, ... ordered by hash."""
+    """A fixed selection: first one case of every test function, then a second of each, and so on, ordered by hash."""
     families = {}
     for i in ids:
         families.setdefault(i.split("[", 1)[0], []).append(i)
@@ -193,7 +193,7 @@ def sample(ids, size):
 
 
 def known_to_skip(item):
-    """Is it clear before the test runs that it skips, for want of a library say?"""
+    """Whether the test will certainly skip, for example because a library is missing."""
     if getattr(item.obj, "__unittest_skip__", False) or getattr(getattr(item, "cls", None), "__unittest_skip__", False):
         return True
     conditions = [m.args or (m.kwargs.get("condition"),) for m in item.iter_markers("skipif")]
@@ -208,7 +208,7 @@ def finished_ids(path):
                 try:
                     done.add(json.loads(line)["id"])
                 except ValueError:
-                    pass  # the last line of a run that was killed
+                    pass  # the last line of a killed run
     return done
 
 
@@ -271,7 +271,7 @@ def pytest_runtest_logreport(report):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Each test gets its own fixed random numbers, whatever ran before it."""
+    """Gives each test fixed random numbers, independent of the tests before it."""
     seed = (zlib.crc32(item.nodeid.encode()) + item.config.option.conf_seed) % 2**32
     random.seed(seed)
     if "numpy" in sys.modules:
@@ -292,7 +292,7 @@ def run_one(config, item, nextitem, note):
     del REPORTS[:]
     recorder = STATE.recorder
     recorder.reset()
-    recorder.note = note  # what the test was doing, should the engine take the process down
+    recorder.note = note  # records what the test was doing, in case the engine crashes the process
     start = time.time()
     config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
     return make_record(item.nodeid, REPORTS, recorder, time.time() - start)

@@ -1,4 +1,4 @@
-// What generated code uses of Core ML, declared for the compiler's front end.
+// The part of Core ML that generated code uses, declared for the compiler's front end.
 #pragma once
 #import <Foundation/Foundation.h>
 

@@ -1,4 +1,4 @@
-// What generated code uses of Foundation, declared for the compiler's front end.
+// The part of Foundation that generated code uses, declared for the compiler's front end.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

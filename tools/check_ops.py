@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Compares the definitions of operations with those that coremltools registers.
 
-tools/check_ops.py OPS.JSON REGISTRY.JSON    what `moka_opdocs --json` and tests/conformance/registry.py wrote
+tools/check_ops.py OPS.JSON REGISTRY.JSON    written by `moka_opdocs --json` and tests/conformance/registry.py
 
-Compared are names, operation sets, parameters (name, kind, const, optional, element types) and those defaults that
-coremltools states as literals. Prints every difference; exit status 1 when one is not in INTENDED.
+Compares names, operation sets, parameters (name, kind, const, optional, element types) and the defaults that coremltools states
+as literals. Prints every difference; exit status 1 when a difference is not in INTENDED.
 """
 import json
 import sys
 
 OPSETS = ("ios15", "ios16", "ios17", "ios18")
 
-# (operation or *, parameter or *, what) -> why it is right. An entry that meets no difference is a finding, too.
+# (operation or *, parameter or *, what) -> reason. An entry that matches no difference is also a finding.
 INTENDED = {
     ("_const_symbolic", "*", "exists"): "only a converter's intermediate form",
     ("coreml_update_state", "*", "exists"): "not registered for an operation set there",
@@ -31,7 +31,7 @@ def same_value(a, b):
         return type(a) is type(b) and a == b
     if a is None or b is None:
         return a is b
-    return abs(float(a) - float(b)) <= 1e-6 * max(1e-6, abs(float(b)))  # they are stored as fp32
+    return abs(float(a) - float(b)) <= 1e-6 * max(1e-6, abs(float(b)))  # defaults are stored as fp32
 
 
 def compare_params(mine, other):
@@ -66,7 +66,7 @@ def version_at(versions, opset):
 
 
 def compare(ops, registry):
-    """(operation, operation set, parameter, what, mine, theirs); a difference that lasts is told once."""
+    """(operation, operation set, parameter, what, mine, theirs). A difference in several operation sets is listed once."""
     for name in sorted(set(ops) | set(registry)):
         if name.startswith(("nn_", "ml_", "moka_")):
             continue

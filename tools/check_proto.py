@@ -18,10 +18,10 @@ import types
 from google.protobuf import descriptor_pb2
 
 THEIRS, OURS = "CoreML.Specification", "moka.proto"
-# Fields of our own, which the file reader writes.
+# Our own fields, which the file reader writes.
 OWN_FIELDS = {(".WeightParams", "payload_index"), (".MILSpec.TensorValue", "payload_index")}
 OWN_NUMBER = 100001
-# A descriptor that no model refers to and that today's protobuf cannot load.
+# A descriptor that no model refers to and that current protobuf versions cannot load.
 NOT_PART = {"NamedParameters"}
 PAYLOAD_MESSAGES = {".WeightParams", ".MILSpec.TensorValue"}
 
@@ -99,7 +99,7 @@ def differences(kind, theirs, ours, own=frozenset()):
 
 
 def expected_edges(messages):
-    """(from, number, to) for each field on a way from Model to a payload."""
+    """(from, number, to) for each field on a path from Model to a payload."""
     children = {name: [(f["number"], f["type_name"]) for f in fields.values() if isinstance(f, dict) and f["type"] == 11]
                 for name, fields in messages.items()}
     leads = set(PAYLOAD_MESSAGES)

@@ -1,4 +1,4 @@
-"""What a commit message must be: an imperative subject, and a body where code changes."""
+"""The rules for commit messages: an imperative subject, and a body if code changes."""
 import re
 import subprocess
 
@@ -31,7 +31,7 @@ def git(root, *arguments):
 
 
 def findings(root, since=SINCE):
-    """(commit, what is wrong) for the commits after `since`; nothing where the clone does not hold that commit."""
+    """(commit, problem) for the commits after `since`; empty if the clone does not contain that commit."""
     if git(root, "cat-file", "-e", since + "^{commit}").returncode != 0:
         return
     listed = git(root, "log", "--no-merges", "--format=%h%x00%s%x00%b%x01", since + "..HEAD")

@@ -1,6 +1,6 @@
-"""What prose must not say. RULES are patterns with what to write instead; MAX_WORDS bounds a sentence.
+"""The rules for prose. RULES are patterns with a better wording; MAX_WORDS limits the length of a sentence.
 
-A rule stands here when every sentence that it matches can be said more plainly. Words that are sometimes right do not.
+A rule belongs here only if every sentence that it matches can be worded more plainly. Words that are sometimes right do not.
 """
 import re
 
@@ -35,7 +35,7 @@ def words(text):
 
 
 def findings(path, text):
-    """(line, what is wrong) for the prose of a file."""
+    """(line, problem) for the prose of a file."""
     for line, kind, passage in prose.passages(path, text):
         if kind == "string" and DATA.search(path):
             continue

@@ -1,4 +1,4 @@
-"""Finds the prose of a repository: comments, documentation, and strings that people read.
+"""Finds the prose of a repository: comments, documents, and strings for users.
 
 passages(path, text) yields (line, kind, text) for each paragraph ("text"), comment ("comment") and string ("string").
 Code, names and data are left out.
@@ -8,10 +8,10 @@ import io
 import re
 import tokenize
 
-# Written by programs from prose that is checked where it stands.
+# Generated from prose that is checked at its source.
 GENERATED = re.compile(r"docs/(operations|operations/.*|device-support|accuracy|conformance|performance|release-check)(\.md)?$"
                        r"|^LICENSE$|^docs/performance/")
-STRING_WORDS = 3  # a string with fewer is a name or a part of a message
+STRING_WORDS = 3  # shorter strings are names or parts of messages
 
 
 def passages(path, text):
@@ -56,7 +56,7 @@ def markdown(text):
 
 
 def plain(text):
-    """Markdown without what is not prose: code spans and addresses stand as one word."""
+    """Markdown without non-prose: code spans and addresses each become one word."""
     text = re.sub(r"`[^`]*`", "CODE", text)
     text = re.sub(r"<!--.*?-->", "", text)
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("**", "")
@@ -66,7 +66,7 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n
 
 
 def c_like(text):
-    """Comments, those on successive lines as one, and strings, those that the compiler joins as one."""
+    """Comments (successive lines joined) and strings (adjacent literals joined)."""
     end, start, kind, parts = 0, 0, "", []
     for m in list(TOKEN.finditer(text)) + [None]:
         token = m.group(0) if m else ""
@@ -103,7 +103,7 @@ def emit(kind, line, parts):
         if len(re.findall(r"[A-Za-z]{2,} ", text)) >= STRING_WORDS:
             yield line, text
         return
-    # A line of code within a comment, an empty line or a list item begins a new passage.
+    # A line of code in a comment, an empty line or a list item begins a new passage.
     block = []
     for n, part in enumerate("\n".join(parts).split("\n")):
         columns = re.search(r"\S {3,}\S", part)  # a table, a command with its explanation

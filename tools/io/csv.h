@@ -8,7 +8,7 @@
 
 namespace moka::io {
 
-/// A header and rows that all have as many fields as it.
+/// A header and rows with as many fields as the header.
 struct Csv {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
@@ -17,12 +17,12 @@ struct Csv {
   std::optional<size_t> column(std::string_view name) const;
 };
 
-/// RFC 4180: comma-separated, fields may be quoted with doubled quotes inside, records end with CRLF or LF. A byte
-/// order mark is skipped, empty lines are skipped where there is more than one column. `name` is used in messages.
+/// Parses RFC 4180: comma-separated fields, which may be quoted with doubled quotes inside, and records that end with
+/// CRLF or LF. Skips a byte order mark, and empty lines if there is more than one column. `name` is used in messages.
 Csv parse_csv(std::string_view text, std::string_view name);
 Csv read_csv(const std::filesystem::path& path);
 
-/// One field as it is written to a file, quoted where it must be.
+/// One field in the form in which a file holds it, quoted if necessary.
 std::string csv_field(std::string_view text);
 
 }  // namespace moka::io

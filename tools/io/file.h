@@ -13,13 +13,14 @@ namespace moka::io {
 
 using Bytes = std::vector<std::byte>;
 
-/// The whole file. Throws IoError when it can't be read or isn't a regular file.
+/// The whole file. Throws IoError when it cannot be read or is not a regular file.
 Bytes read_file(const std::filesystem::path& path);
 
-/// Replaces the file. Throws IoError when not every byte could be written.
+/// Replaces the file. Throws IoError when not every byte can be written.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
-/// Reads little-endian numbers off a run of bytes; every step past the end throws IoError naming file and field.
+/// Reads little-endian numbers from a range of bytes. Throws IoError, which names file and field, at the end of the
+/// bytes.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), name_(name) {}

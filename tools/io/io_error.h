@@ -7,13 +7,13 @@
 
 namespace moka::io {
 
-/// A file that can't be read or written, or that isn't what it should be. The message starts with the file's name.
+/// A file that cannot be read or written, or has the wrong content. The message starts with the file's name.
 class IoError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Throws IoError: "name: part part ...", the parts written one after the other.
+/// Throws IoError with the message "name: " and the parts, joined.
 template <typename... Parts>
 [[noreturn]] void fail(std::string_view name, const Parts&... parts) {
   std::ostringstream text;

@@ -73,7 +73,7 @@ std::vector<std::string> wrapped(std::string_view text, size_t cells) {
     used = 0;
   };
   for (size_t at = 0; at < text.size();) {
-    // A word with the spaces behind it.
+    // A word and the spaces after it.
     const size_t end = std::min(text.find_first_not_of(' ', std::min(text.find(' ', at), text.size())), text.size());
     const std::string_view word = text.substr(at, end - at);
     const std::string_view bare = word.substr(0, word.find_last_not_of(' ') + 1);
@@ -106,7 +106,7 @@ std::vector<size_t> fitted(std::span<const ColumnWidth> columns, size_t gap, siz
     return sum + gap * (shown > 0 ? shown - 1 : 0);
   };
   if (limit == kAnyWidth) return out;
-  // Columns that may be left out are dropped before other columns get less than half of their width.
+  // Optional columns are dropped before other columns shrink below half of their width.
   const auto halves = [&] {
     size_t sum = 0, shown = 0;
     for (size_t i = 0; i < out.size(); ++i) {

@@ -112,7 +112,7 @@ struct Dtype {
   ElementType type = ElementType::float32;
   size_t size = 0;  // bytes in the file
   bool swapped = false;
-  bool wide_text = false;  // '<U', four bytes a character
+  bool wide_text = false;  // '<U', four bytes per character
 };
 
 std::optional<ElementType> plain_type(char kind, size_t size) {

@@ -13,7 +13,7 @@
 
 namespace moka::io {
 
-/// What numpy calls dtype. `text` covers '<U', '>U' and '|S'.
+/// numpy's dtype. `text` covers '<U', '>U' and '|S'.
 enum class ElementType {
   boolean,
   int8,
@@ -35,12 +35,12 @@ size_t element_size(ElementType type);
 /// "float32", "bool", "text", ...
 std::string_view element_name(ElementType type);
 
-/// IEEE binary16, kept as its bits.
+/// IEEE binary16, stored as its bits.
 struct Float16 {
   uint16_t bits = 0;
 };
 
-/// A numpy array: C order, the machine's byte order. Numbers are in `bytes`, strings (UTF-8) in `texts`.
+/// A numpy array in C order and the machine's byte order. Numbers are in `bytes`, strings (UTF-8) in `texts`.
 struct Array {
   ElementType type = ElementType::float32;
   std::vector<size_t> shape;
@@ -49,7 +49,7 @@ struct Array {
 
   size_t count() const;
 
-  /// The elements as T; throws IoError when T isn't this array's type.
+  /// The elements as T. Throws IoError when T is not this array's type.
   template <typename T>
   std::span<const T> as() const {
     require(type_of<T>());
@@ -103,7 +103,7 @@ struct Array {
     }
   }
 
-  /// Throws IoError when the number of elements isn't the product of the shape.
+  /// Throws IoError when the number of elements differs from the product of the shape.
   void require_consistent() const;
 
  private:
@@ -115,19 +115,19 @@ struct NamedArray {
   Array array;
 };
 
-/// .npy, format versions 1 to 3, either byte order, C or Fortran order. `name` is used in messages.
-/// Throws IoError for anything malformed, and for structured, complex, object and date types.
+/// Parses .npy: format versions 1 to 3, either byte order, C or Fortran order. `name` is used in messages. Throws
+/// IoError for malformed files, and for structured, complex, object and date types.
 Array parse_npy(std::span<const std::byte> bytes, std::string_view name);
 Array read_npy(const std::filesystem::path& path);
 
-/// Version 1 (2 where the header is long), C order, little-endian; text as '<U'.
+/// Writes version 1 (2 if the header is long) in C order, little-endian; text as '<U'.
 Bytes encode_npy(const Array& array);
 void write_npy(const std::filesystem::path& path, const Array& array);
 
-/// .npz: the arrays in the order of the archive, names without ".npy". Members that aren't .npy are skipped.
+/// Parses .npz: the arrays in the order of the archive, with names without ".npy". Skips members that are not .npy.
 std::vector<NamedArray> parse_npz(std::span<const std::byte> bytes, std::string_view name);
 std::vector<NamedArray> read_npz(const std::filesystem::path& path);
-/// Stored, not compressed, as numpy.savez does.
+/// Writes .npz without compression, as numpy.savez does.
 Bytes encode_npz(std::span<const NamedArray> arrays);
 void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays);
 

@@ -82,7 +82,7 @@ Member read_member(ByteReader& in, std::string_view name) {
 }
 
 Bytes inflate_member(std::span<const std::byte> packed, uint64_t size, std::string_view where) {
-  // Deflate compresses by at most 1032 to 1, so a larger size is false.
+  // Deflate compresses by at most 1032 to 1, so a larger size must be wrong.
   if (size > static_cast<uint64_t>(packed.size()) * 1032 + 64) {
     fail(where, "claims ", size, " bytes, but its ", packed.size(), " compressed bytes can't hold that much");
   }
@@ -141,7 +141,7 @@ std::vector<NamedArray> parse_npz(std::span<const std::byte> bytes, std::string_
   for (uint64_t i = 0; i < directory.count; ++i) {
     Member member = read_member(in, name);
     if (!member.name.ends_with(".npy")) continue;
-    // Overlapping members could otherwise multiply one run of bytes without bound.
+    // Overlapping members could otherwise multiply one range of bytes without bound.
     if (__builtin_add_overflow(unpacked, member.packed, &unpacked) || unpacked > bytes.size()) {
       fail(name, "its members together claim more bytes than the file has");
     }

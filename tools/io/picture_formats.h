@@ -2,7 +2,7 @@
 
 #include "io/picture.h"
 
-/// One decoder per format, behind parse_picture.
+/// One decoder per format, used by parse_picture.
 namespace moka::io::formats {
 
 Picture parse_png(std::span<const std::byte> bytes, std::string_view name, size_t most_pixels);
@@ -15,7 +15,7 @@ void require_size(size_t width, size_t height, size_t most_pixels, std::string_v
 /// Turns a picture upright. `orientation` is EXIF's tag 0x0112, 1 to 8; other values change nothing.
 Picture upright(Picture picture, int orientation);
 
-/// EXIF's orientation out of an APP1 segment's body ("Exif\0\0", then TIFF), 1 where it says nothing sensible.
+/// The EXIF orientation in an APP1 segment's body ("Exif\0\0", then TIFF); 1 when it has no valid one.
 int exif_orientation(std::span<const std::byte> segment);
 
 }  // namespace moka::io::formats

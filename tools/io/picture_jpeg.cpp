@@ -14,7 +14,7 @@
 namespace moka::io {
 namespace {
 
-constexpr int kMostScans = 200;  // a progressive file has about ten; each one costs a pass over the picture
+constexpr int kMostScans = 200;  // a progressive file has about ten; each takes a pass over the picture
 
 struct Errors {
   jpeg_error_mgr manager;
@@ -72,7 +72,7 @@ bool read_pixels(Reader& reader, Picture& picture, unsigned char* row) {
     unsigned char* target = row ? row : to;
     if (jpeg_read_scanlines(&reader.jpeg, &target, 1) != 1) return false;
     for (size_t x = 0; row && x < picture.width; ++x) {
-      // Adobe writes its inks inverted, so the product of ink and black is the remaining light.
+      // Adobe stores inverted inks, so the product of ink and black is the remaining light.
       const bool inverted = reader.jpeg.saw_Adobe_marker;
       for (size_t c = 0; c < 3; ++c) {
         const int ink = row[x * 4 + c], black = row[x * 4 + 3];

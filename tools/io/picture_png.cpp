@@ -84,7 +84,7 @@ Picture formats::parse_png(std::span<const std::byte> bytes, std::string_view na
   const size_t width = png_get_image_width(reader.png, reader.info);
   const size_t height = png_get_image_height(reader.png, reader.info);
   require_size(width, height, most_pixels, name);
-  // Deflate can't do better than 1032 to 1, and a pixel takes at least one bit.
+  // Deflate compresses by at most 1032 to 1, and a pixel takes at least one bit.
   if (width / 8 * height / 1032 > bytes.size()) {
     fail(name, "damaged PNG: ", bytes.size(), " bytes can't hold ", width, " x ", height, " pixels");
   }

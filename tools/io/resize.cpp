@@ -24,7 +24,7 @@ struct Taps {
   std::vector<float> weights;
 };
 
-/// For every target pixel the source pixels it is mixed from; the source box is [start, start + length).
+/// The source pixels that are mixed into each target pixel. The source box is [start, start + length).
 std::vector<Taps> taps_for(size_t source, double start, double length, size_t target, Filter filter) {
   const double step = length / static_cast<double>(target);
   const double stretch = std::max(1.0, step);
@@ -50,7 +50,7 @@ std::vector<Taps> taps_for(size_t source, double start, double length, size_t ta
 typedef uint8_t Bytes4 __attribute__((vector_size(4), aligned(1), may_alias));
 typedef float Floats4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/// A row of the source as floats; colours of four channels multiplied by their alpha.
+/// A row of the source as floats; with four channels, colors are multiplied by alpha.
 void widen(const uint8_t* from, size_t pixels, size_t channels, float* to) {
   const size_t n = pixels * channels;
   constexpr Floats4 kColour = {1, 1, 1, 0}, kAlpha = 1 - kColour;
@@ -70,7 +70,7 @@ void add_scaled(const float* from, float weight, size_t n, float* to) {
   for (; i < n; ++i) to[i] += from[i] * weight;
 }
 
-/// A row of the result from a row of floats as wide as the source.
+/// A row of the result, from a row of floats as wide as the source.
 template <size_t n>
 void squeeze(const std::vector<float>& line, const std::vector<Taps>& columns, uint8_t* pixel) {
   for (const Taps& column : columns) {
@@ -84,14 +84,13 @@ void squeeze(const std::vector<float>& line, const std::vector<Taps>& columns, u
   }
 }
 
-/// The named part of the source, resampled into `to` at the placement: first down, where rows are long runs, then
-/// across.
+/// Resamples a part of the source into `to` at the placement: first down, where rows are long runs, then across.
 void draw(const Picture& from, Picture& to, const Placement& p, Filter filter) {
   constexpr decltype(&squeeze<1>) kSqueeze[] = {squeeze<1>, squeeze<2>, squeeze<3>, squeeze<4>};
   const size_t n = from.channels, line_size = from.width * n;
   const auto columns = taps_for(from.width, p.source_x, p.source_width, p.width, filter);
   const auto rows = taps_for(from.height, p.source_y, p.source_height, p.height, filter);
-  // The partial sums of rows [first, last), those that read the current row of the source.
+  // The partial sums of rows [first, last), which read the current row of the source.
   std::vector<std::vector<float>> sums(p.height);
   std::vector<float> line(line_size);
   size_t first = 0, last = 0;

@@ -12,9 +12,9 @@
 namespace moka::io {
 namespace {
 
-constexpr size_t kBlock = 1 << 16;  // samples read at once: what a damaged header claims is not allocated
+constexpr size_t kBlock = 1 << 16;  // samples per read, so that the size in a damaged header is never allocated
 
-/// A file in memory, as libsndfile reads and writes one.
+/// A file in memory in the form that libsndfile reads and writes.
 struct Memory {
   const std::byte* from = nullptr;
   Bytes* to = nullptr;

@@ -11,7 +11,7 @@
 
 namespace moka::io {
 
-/// Sound as interleaved samples, full scale is [-1, 1].
+/// Sound as interleaved samples with a full scale of [-1, 1].
 struct Audio {
   uint32_t sample_rate = 0;  // hertz
   uint32_t channels = 1;
@@ -20,11 +20,11 @@ struct Audio {
   size_t frames() const { return channels ? samples.size() / channels : 0; }
 };
 
-/// Whether files with this extension hold sound that read_sound() reads: "wav", "flac", "ogg", "mp3", ...
+/// Whether read_sound() reads files with this extension: "wav", "flac", "ogg", "mp3", ...
 bool is_sound(std::string_view extension);
 
-/// Any format that libsndfile knows. An integer sample is divided by 2^(bits-1). Data that is longer than the file, as
-/// streaming writers leave it, ends with the file.
+/// Reads any format that libsndfile supports. An integer sample is divided by 2^(bits-1). If the header gives more data
+/// than the file has, as streaming writers do, the sound ends with the file.
 Audio parse_sound(std::span<const std::byte> bytes, std::string_view name);
 Audio read_sound(const std::filesystem::path& path);
 
@@ -35,8 +35,8 @@ void write_wav(const std::filesystem::path& path, const Audio& audio);
 /// The mean of the channels.
 Audio mix_to_mono(const Audio& audio);
 
-/// Every channel at another rate, by libsoxr's highest quality: no delay, flat to 0.91 of the lower Nyquist frequency.
-/// The result has ceil(n * to / from) frames. Rates are 1 Hz to 10 MHz, less than a factor of 1000 apart.
+/// Resamples every channel with libsoxr's highest quality: no delay, flat to 0.91 of the lower Nyquist frequency. The
+/// result has ceil(n * to / from) frames. Rates are 1 Hz to 10 MHz and differ by a factor below 1000.
 Audio resample(const Audio& audio, uint32_t to);
 /// One channel.
 std::vector<float> resample(std::span<const float> samples, uint32_t from, uint32_t to);

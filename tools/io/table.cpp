@@ -12,7 +12,7 @@
 namespace moka::io {
 namespace {
 
-/// Digits after an optional sign, then anything numbers are written with: 1,234 5.0e-3 12% 3.1 ms.
+/// An optional sign, digits, then any characters of written numbers: 1,234 5.0e-3 12% 3.1 ms.
 bool looks_numeric(std::string_view cell) {
   while (cell.starts_with("\x1b[")) {
     const size_t end = cell.find('m');
@@ -54,7 +54,7 @@ std::vector<Table::Column> columns_of(std::vector<std::string> header, std::vect
   return out;
 }
 
-/// A cell as the lines that it takes in a column of `width`.
+/// The lines that a cell takes in a column of `width`.
 std::vector<std::string> lines_of(const std::string& cell, Shrink shrink, size_t width) {
   switch (shrink) {
     case Shrink::end: return {shortened(cell, width)};
@@ -104,7 +104,7 @@ std::string Table::render(bool colour, size_t limit) const {
   std::vector<size_t> width = fitted(wanted, kGap, limit);
   size_t total = 0;
   for (const size_t w : width) total += w > 0 ? w + kGap : 0;
-  // A last column of long texts without room stands below its rows, in lines of its own.
+  // When a last column of long texts has no room, its texts stand below the rows, in separate lines.
   const bool below =
       limit != kAnyWidth && total > limit + kGap && columns > 1 && columns_.back().shrink == Shrink::wrap;
   if (below) {

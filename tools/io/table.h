@@ -16,13 +16,13 @@ bool use_colour(std::FILE* stream);
 
 enum class Colour { none, bold, dim, red, green, yellow, blue };
 
-/// The text between ANSI sequences when `on`, else as it is.
+/// The text between ANSI sequences when `on`, otherwise unchanged.
 std::string painted(std::string_view text, Colour colour, bool on);
 
 enum class Align { automatic, left, right };
 
-/// An aligned table for a terminal. Columns of numbers are right-aligned unless told otherwise; widths count
-/// terminal cells, so UTF-8 and cells that are already painted line up.
+/// An aligned table for a terminal. Columns of numbers are right-aligned by default. Widths count terminal cells, so
+/// UTF-8 and colored cells align.
 ///
 ///   Table table({{"operation", Shrink::middle}, {"time", Align::right}, {"why", Shrink::wrap}});
 ///   table.add_row({"conv_1", "3.1 ms", "..."});
@@ -32,7 +32,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::automatic;
-    Shrink shrink = Shrink::keep;  ///< cells that may be cut or wrapped must not be painted
+    Shrink shrink = Shrink::keep;  ///< cells that may be cut or wrapped must not be colored
     Colour colour = Colour::none;
     Column(std::string t, Align a = Align::automatic, Shrink f = Shrink::keep, Colour c = Colour::none)
         : title(std::move(t)), align(a), shrink(f), colour(c) {}
@@ -41,15 +41,15 @@ class Table {
   explicit Table(std::vector<Column> columns);
   explicit Table(std::vector<std::string> header, std::vector<Align> align = {});
 
-  /// A row with fewer cells than the header is filled up with empty ones; more throw IoError.
+  /// A row with fewer cells than the header gets empty ones; more cells throw IoError.
   void add_row(std::vector<std::string> cells);
   /// A rule between the rows before and after.
   void add_rule();
   bool empty() const { return rows_.empty(); }
 
-  /// Every line ends with a newline and has no trailing spaces. Colour: the header is bold, rules are dim, cells have
-  /// their column's. `width`: of a line, which columns share as their Shrink says. A last column that wraps stands
-  /// below its rows, after its title, where the others leave no room for it.
+  /// Every line ends with a newline and has no trailing spaces. Color: the header is bold, rules are dim, cells have
+  /// the color of their column. `width`: of a line, which the columns share according to their Shrink. If the other
+  /// columns leave no room for a last column that wraps, it stands below its rows, after its title.
   std::string render(bool colour = false, size_t width = kAnyWidth) const;
 
  private:
@@ -57,8 +57,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };
 
-/// One line on standard error, "label  [#####-----]  50%  3 s left", shown only on a terminal and only once the work
-/// has taken longer than a second; cleared at the end. One thread only.
+/// A line on standard error, "label  [#####-----]  50%  3 s left". It appears only on a terminal and only when the work
+/// takes longer than a second, and is cleared at the end. For one thread only.
 class Progress {
  public:
   /// `total` 0 means unknown.

@@ -7,7 +7,7 @@
 namespace moka::io {
 namespace {
 
-/// Decodes the character at text[at] and moves past it.
+/// Decodes the character at text[at] and advances past it.
 char32_t next_character(std::string_view text, size_t& at) {
   utf8proc_int32_t c = -1;
   const auto* from = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;

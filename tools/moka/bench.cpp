@@ -42,7 +42,7 @@ struct Measured {
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Outputs are written into the values of the previous prediction, which saves allocations.
+/// Writes outputs into the values of the previous prediction, which saves allocations.
 Measured measure(const Model& model, const Features& inputs, const Options& options) {
   Measured result;
   result.memory_loaded = peak_memory();
@@ -195,7 +195,7 @@ int bench(const Options& options) {
 
 Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("bench", "How long loading and predicting take, and how much memory");
+  CLI::App* app = parent.add_subcommand("bench", "Time loading and predicting, and measure memory");
   add_load_options(*app, options->load);
   app->add_option("-n,--iterations", options->iterations, "Predictions after the first")
       ->check(whole_number(1, static_cast<int64_t>(kMostSamples)))
@@ -204,8 +204,9 @@ Command add_bench(CLI::App& parent) {
       ->check(number(0.001, 86400))
       ->option_text("S");
   add_input_options(*app, options->input);
-  app->add_flag("--stream", options->stream,
-                "Read --input anew for each prediction, while others are predicted: rates of both stages and together");
+  app->add_flag(
+      "--stream", options->stream,
+      "Read --input again for each prediction while others run; prints the rates of both stages and of the stream");
   app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
   app->footer(
       "Without --input random values of the model's default shapes are used.\n"

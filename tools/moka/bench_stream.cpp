@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often `once` runs in a second, over `seconds` and three runs at least; `runs` says how many these were.
+/// The rate of `once` per second, measured for `seconds` and at least three runs. Sets `runs` to the number of runs.
 template <class Once>
 double rate(double seconds, size_t& runs, Once once) {
   const auto start = Clock::now();
@@ -43,7 +43,7 @@ StreamRates measure_stream(const Model& model, const InputOptions& options, doub
 
   constexpr size_t kAhead = 4;
   Stream stream(model, {.ahead = kAhead, .prediction = prediction});
-  // Full from the start: filling it is not what a long stream does.
+  // Fills the stream before timing, because a long stream is always full.
   for (size_t i = 0; i < kAhead; i++) stream.push(read());
   out.stream = rate(seconds, out.predictions, [&] {
     stream.push(read());

@@ -5,13 +5,13 @@
 
 namespace moka::cli {
 
-/// Rates of a pipeline whose first stage reads the inputs' files anew for each prediction, in predictions a second.
+/// Rates, in predictions per second, of a pipeline whose first stage reads the inputs' files for each prediction.
 struct StreamRates {
-  double reading = 0, predicting = 0;  ///< each stage alone, one after the other
+  double reading = 0, predicting = 0;  ///< each stage alone
   double stream = 0;                   ///< both at the same time
-  size_t predictions = 0;              ///< of the stream
+  size_t predictions = 0;              ///< number of predictions of the stream
 
-  /// The part of the slower stage's rate that the stream reaches.
+  /// The stream's rate relative to that of the slower stage.
   double share() const;
 };
 

@@ -29,7 +29,7 @@ CLI::Validator number(double least, double most) {
 }
 
 CLI::Validator one_of(std::vector<std::string> choices) {
-  const std::string listed = fmt::format("{{{}}}", fmt::join(choices, ","));  // what completion offers
+  const std::string listed = fmt::format("{{{}}}", fmt::join(choices, ","));  // shell completion offers these
   return CLI::Validator(
       [choices = std::move(choices)](const std::string& text) {
         if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();

@@ -7,8 +7,8 @@
 
 namespace moka::cli {
 
-/// Checks of option values whose messages say what was expected and what came: "--threads: expected a whole number
-/// from 1 to 1024, got 'many'".
+/// Checks of option values. Their messages state what was expected and what was given: "--threads: expected a whole
+/// number from 1 to 1024, got 'many'".
 CLI::Validator whole_number(int64_t least, int64_t most);
 CLI::Validator number(double least, double most);
 CLI::Validator one_of(std::vector<std::string> choices);

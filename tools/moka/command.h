@@ -9,11 +9,11 @@ class App;
 
 namespace moka::cli {
 
-/// A subcommand, already added to its parent.
+/// A subcommand that was added to its parent.
 struct Command {
   CLI::App* app = nullptr;
-  std::string example;       ///< what the overview shows
-  std::function<int()> run;  ///< gives the exit code; call only after parsing
+  std::string example;       ///< example in the overview
+  std::function<int()> run;  ///< returns the exit code; call it only after parsing
 };
 
 Command add_inspect(CLI::App& parent);

@@ -37,7 +37,7 @@ fs::path without_slash(const std::string& path) {
   return p.has_filename() ? p : p.parent_path();
 }
 
-/// An Info.plist without entries: a model adds none.
+/// An empty Info.plist, because a model adds no entries.
 void write_plist(const std::string& path) {
   std::ofstream out(path);
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -104,7 +104,7 @@ int compile(const Options& options) {
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");
   if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
     throw UsageError(fmt::format("'{}' is not a compiled model and is not replaced", out.string()));
-  // A reader sees either the old model or the new one.
+  // A reader sees either the old or the new model.
   const fs::path next = folder / fmt::format(".{}.{}", out.filename().string(), getpid());
   std::error_code ignored;
   fs::remove_all(next, ignored);
@@ -144,7 +144,7 @@ Command add_compile(CLI::App& parent) {
   app->add_option("--platform", options->platform, "iOS (default), macOS, tvOS, watchOS, visionOS or macCatalyst")
       ->option_text("NAME");
   app->add_option("--sdkroot", options->sdkroot, "Accepted for build systems; has no effect")->option_text("DIR");
-  app->add_option("--output-partial-info-plist", options->partial_plist, "Write a property list without entries")
+  app->add_option("--output-partial-info-plist", options->partial_plist, "Write an empty property list")
       ->option_text("FILE");
   app->add_option("--container", options->container, "Compile into this folder of OUTDIR")->option_text("NAME");
   app->add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models")->option_text("KEY");

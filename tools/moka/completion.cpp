@@ -25,14 +25,14 @@ std::string names_of(const std::vector<CommandFacts>& commands) {
   return out;
 }
 
-/// Between single quotes; `escape`: how one is written there.
+/// Puts text in single quotes. `escape`: the representation of a single quote in it.
 std::string quoted(std::string_view text, std::string_view escape) {
   std::string out = "'";
   for (char c : text) c == '\'' ? out += escape : out += c;
   return out + "'";
 }
 
-/// After "--option", the words for its value: a list, files, or nothing to offer.
+/// The words after "--option": a list, files, or nothing.
 std::string bash_values(const CommandFacts& command) {
   std::string out;
   for (const auto& option : command.options) {
@@ -74,7 +74,7 @@ _{0}() {{
   return out + fmt::format("  esac\n}}\ncomplete -o filenames -F _{0} {0}\n", program.name);
 }
 
-/// A description inside of the brackets and colons of _arguments.
+/// A description inside the brackets and colons of _arguments.
 std::string zsh_text(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -150,12 +150,12 @@ std::string completion_script(const CommandFacts& program, const std::string& sh
 
 Command add_completion(CLI::App& parent) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* app = parent.add_subcommand("completion", "Completion of commands and options for a shell");
+  CLI::App* app = parent.add_subcommand("completion", "Print shell completion for commands and options");
   app->add_option("SHELL", *shell, "bash, zsh, fish, or man for the manual page")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}))
       ->option_text(" ");
-  app->footer("Installed copies are found by the shells. Example: source <(moka completion bash)");
+  app->footer("Shells find installed copies automatically. Example: source <(moka completion bash)");
   return {app, "source <(moka completion bash)", [shell, &parent] {
             const CommandFacts program = facts_of(parent);
             print(*shell == "man" ? man_page(program, MOKA_VERSION) : completion_script(program, *shell));

@@ -106,7 +106,7 @@ double shortest(double value, DataType type) {
   if (type == DataType::float32) {
     end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;
   } else {
-    // Between two float16 numbers lies a relative distance of 2^-10 or more: five digits tell them apart.
+    // Adjacent float16 numbers have a relative distance of at least 2^-10, so five digits distinguish them.
     end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 5).ptr;
   }
   double out = value;

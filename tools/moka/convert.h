@@ -13,9 +13,9 @@ MultiArray to_multi_array(const io::Array& array);
 /// Row-major.
 io::Array to_array(const MultiArray& array);
 
-/// 1 channel becomes gray8, 3 and 4 become rgb8, alpha composed over black.
+/// 1 channel becomes gray8; 3 and 4 become rgb8, with alpha composed over black.
 Image to_image(const io::Picture& picture);
-/// 8 bits a channel; alpha is kept where a pixel isn't opaque. Throws IoError for gray_float32.
+/// 8 bits per channel; keeps alpha if a pixel is not opaque. Throws IoError for gray_float32.
 io::Picture to_picture(const Image& image);
 /// The pixels of a gray_float32 image, height x width.
 io::Array to_float_array(const Image& image);
@@ -23,7 +23,7 @@ io::Array to_float_array(const Image& image);
 /// Core ML's names: "Image (BGRA 28 x 28)"; other values as describe().
 std::string type_of(const FeatureValue& value);
 
-/// The number that prints as short as a value of this type allows, so that 0.1 in float32 stays 0.1.
+/// The shortest number that this type can represent, so that 0.1 in float32 stays 0.1.
 double shortest(double value, DataType type);
 
 }  // namespace moka::cli

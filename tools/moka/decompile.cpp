@@ -25,7 +25,7 @@ int decompile(const Options& options) {
 
 Command add_decompile(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("decompile", "The .mlpackage or .mlmodel that a compiled model was made from");
+  CLI::App* app = parent.add_subcommand("decompile", "Turn a compiled model back into an .mlpackage or .mlmodel");
   app->add_option("MODEL", options->model, "An .mlmodelc folder")->required()->option_text(" ");
   app->add_option("OUT", options->destination, "The .mlpackage or .mlmodel to write; ML programs need an .mlpackage")
       ->required()

@@ -30,12 +30,12 @@ struct Options {
   LoadOptions load;
   InputOptions input;
   bool measure = false, all = false, json = false;
-  std::string unit;     ///< whose refusals alone are shown; empty: none
-  int predictions = 0;  ///< with measure; 0: as many as take about half a second
+  std::string unit;     ///< show only this unit's refusals; empty: all
+  int predictions = 0;  ///< number of measured predictions; 0: as many as take about half a second
 };
 
-/// Costs of a plan: measured where they were, else estimated. Control flow contains what is inside it, so its own cost
-/// is left out of sums when deeper operations were listed.
+/// Costs of a plan: measured if possible, otherwise estimated. Control flow contains the operations inside it, so its
+/// own cost is left out of sums when these are listed.
 class Costs {
  public:
   Costs(const ComputePlan& plan, bool measured) : plan_(plan), measured_(measured) {
@@ -58,7 +58,7 @@ class Costs {
   double total_ = 0;
 };
 
-/// The operation and those that it also computes.
+/// The operation and the operations that it also computes.
 std::string named(const PlannedOperation& operation) {
   if (operation.fused.empty()) return operation.name;
   if (operation.fused.size() == 1) return operation.name + " +" + operation.fused[0];
@@ -143,7 +143,7 @@ struct Refusal {
   std::vector<std::string> operations;
 };
 
-/// One entry for each "device: reason", the one with most operations first.
+/// One entry for each "device: reason", sorted by number of operations.
 std::vector<Refusal> refusals(const ComputePlan& plan) {
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& operation : plan.operations)
@@ -259,7 +259,7 @@ int predictions_of(const Model& model, const Features& inputs, const Options& op
   std::optional<State> state;
   PredictionOptions prediction;
   if (!model.function().states.empty()) prediction.state = &state.emplace(model.new_state());
-  model.predict(inputs, prediction);  // pays for work that happens once
+  model.predict(inputs, prediction);  // includes work that happens only once
   const auto start = Clock::now();
   model.predict(inputs, prediction);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -292,7 +292,7 @@ int explain(const Options& options) {
 Command add_explain(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* app =
-      parent.add_subcommand("explain", "Where every operation runs and why, what it costs, what was optimized");
+      parent.add_subcommand("explain", "Show where every operation runs and why, its cost, and what was optimized");
   add_load_options(*app, options->load);
   auto* measure =
       app->add_flag("--measure", options->measure, "Predict several times; times are the medians of these predictions");
@@ -307,7 +307,7 @@ Command add_explain(CLI::App& parent) {
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer(
-      "Without --input the plan is for the model's default shapes, without --measure nothing is predicted.\n"
+      "Without --input the plan is for the model's default shapes. Without --measure nothing is predicted.\n"
       "Example: moka explain Model.mlpackage --measure");
   return {app, "moka explain Model.mlpackage --measure", [options] { return explain(*options); }};
 }

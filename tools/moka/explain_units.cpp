@@ -125,8 +125,9 @@ std::string bids_text(const ComputePlan& plan, bool all) {
 }
 
 struct OffUnit {
-  size_t takes = 0;                                                       ///< operations that the unit would run
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  ///< and the operations
+  /// number of operations that the unit would run
+  size_t takes = 0;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  ///< reasons, each with its operations
 };
 
 OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The flags are coremlcompiler's. Those of builds that have no effect here are among the extras.
+/// The flags are coremlcompiler's. Flags that have no effect here are among the extras.
 struct Options {
   std::string model, folder, language, swift_version = "5";
   std::string deployment_target, platform, sdkroot, partial_plist, container;
@@ -79,7 +79,7 @@ Command add_generate(CLI::App& parent) {
   app->add_option("--swift-version", options->swift_version, "Version of the language for Swift sources (default 5)")
       ->option_text("VERSION");
   app->add_flag("--public-access", options->public_access, "Swift: declare everything public");
-  app->add_flag("--globalmodule", options->global_module, "Swift: classes that Objective-C can use");
+  app->add_flag("--globalmodule", options->global_module, "Swift: make the classes usable from Objective-C");
   app->add_flag("--dry-run", options->dry_run, "Print the names of the files and write none");
   for (const auto& [flag, text] : {std::pair{"--deployment-target", &options->deployment_target},
                                    {"--platform", &options->platform},

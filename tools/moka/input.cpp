@@ -38,7 +38,7 @@ const FeatureDescription* find(const FunctionDescription& function, std::string_
                                expected_inputs(function)));
 }
 
-/// What was typed, sorted by what it means.
+/// The user's arguments, sorted by their meaning.
 class Collector {
  public:
   using AllRandom = std::function<Features(uint64_t seed)>;
@@ -74,7 +74,7 @@ class Collector {
   FeatureValue random(const std::string& name, uint64_t seed) {
     if (!random_) random_ = all_random_(seed);
     if (const FeatureValue* value = random_->find(name)) return *value;
-    FunctionDescription one;  // one that may be left out
+    FunctionDescription one;  // an input that may be omitted
     one.inputs.push_back(*find(function_, name));
     one.inputs[0].default_value.reset();
     return random_inputs(one, seed).at(name);
@@ -103,7 +103,7 @@ class Collector {
     set(function_.inputs[0], reader_.read(function_.inputs[0], argument));
   }
 
-  /// True when the file gives inputs by their names.
+  /// Whether the file gives inputs by name.
   bool take_file(const std::string& reference) {
     const FileReference file = parse_reference(reference);
     if (auto steps = read_steps(function_, file)) {
@@ -182,7 +182,7 @@ class Collector {
     return fmt::format("{}: {} {}", steps_->path, steps_->unit, steps_->numbers[row]);
   }
 
-  /// Fills what is missing where "random" was typed; else nothing that is needed may be missing.
+  /// Fills missing inputs if "random" was given; otherwise no required input may be missing.
   void complete(size_t row) {
     std::vector<std::string> missing;
     for (const auto& input : function_.inputs) {
@@ -204,7 +204,7 @@ class Collector {
   std::map<std::string, FeatureValue> values_;
   std::optional<Features> random_;
   std::optional<Steps> steps_;
-  bool fill_ = false;  ///< with random values, where none is given
+  bool fill_ = false;  ///< use random values for inputs that are not given
 };
 
 }  // namespace

@@ -16,27 +16,27 @@
 namespace moka::cli {
 
 struct InputOptions {
-  std::vector<std::string> inputs;  ///< as typed
+  std::vector<std::string> inputs;  ///< as typed by the user
   std::string fit = "scaleFill";
-  uint32_t rate = 0;  ///< hertz; 0: as the file is
+  uint32_t rate = 0;  ///< in hertz; 0: the rate of the file
   bool pad = false;
   uint64_t seed = 1;
-  std::string pad_option = "--pad", rate_option = "--rate HZ";  ///< what messages call them
+  std::string pad_option = "--pad", rate_option = "--rate HZ";  ///< the options' names in messages
 };
 
 /// The inputs of one prediction, or of several.
 struct Inputs {
   bool batch = false;
   std::vector<Features> rows;
-  std::vector<std::string> notes;  ///< what a person should know about how files were used
+  std::vector<std::string> notes;  ///< notes for the user on how files were used
 };
 
-/// Reads what was typed. Throws UsageError for names and values that don't fit, IoError for files that can't be used.
+/// Reads the user's arguments. Throws UsageError for names and values that do not fit, IoError for unusable files.
 Inputs read_inputs(const FunctionDescription& function, const InputOptions& options);
-/// Random values are of shapes that the model can run.
+/// Random values have shapes that the model can run.
 Inputs read_inputs(const Model& model, const InputOptions& options);
 
-/// Turns one VALUE into what an input wants.
+/// Converts one VALUE for an input.
 class ValueReader {
  public:
   using RandomValue = std::function<FeatureValue(const std::string& name)>;
@@ -44,7 +44,7 @@ class ValueReader {
   ValueReader(const InputOptions& options, RandomValue random, std::vector<std::string>& notes)
       : options_(options), random_(std::move(random)), notes_(notes) {}
 
-  /// A number, text, JSON, "random" or "@file"; "@@" begins text with one "@".
+  /// A number, text, JSON, "random" or "@file". "@@" begins text that starts with "@".
   FeatureValue read(const FeatureDescription& input, std::string_view text) const;
 
  private:
@@ -60,25 +60,25 @@ class ValueReader {
 /// A number, JSON text or a comma-separated list as the value of `input`; `where` begins messages.
 FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where);
 
-/// An array as the pixels of an image input: height x width, or with colours in the last or the first dimension.
-/// Numbers are those of 8-bit pictures, except for images of half floats. Throws UsageError; `where` begins messages.
+/// An array as the pixels of an image input: height x width, or with colors in the last or the first dimension. Numbers
+/// have the range of 8-bit pictures, except for images of half floats. Throws UsageError; `where` begins messages.
 Image image_of_array(const FeatureDescription& input, const io::Array& array, const std::string& where);
 
-/// Numbers in row-major order as an array of the declared type. `shape` empty: a flat list, which takes the model's
-/// shape where the count allows. Throws UsageError.
+/// Numbers in row-major order as an array of the declared type. Empty `shape`: a flat list, which takes the model's
+/// shape if the count fits. Throws UsageError.
 MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<double>& numbers,
                             std::optional<std::vector<int64_t>> shape, const std::string& where);
 
-/// The shape of `count` numbers in a row, given what the constraint allows: nullopt when nothing fits.
+/// The shape for a flat list of `count` numbers within the constraint; nullopt when none fits.
 std::optional<std::vector<int64_t>> shape_for_count(const MultiArrayConstraint& constraint, int64_t count);
 
-/// Which dimension of the shape holds the samples of a sound: the only one that is not 1 or that may vary.
+/// The dimension of the shape that counts the samples of a sound: the only one that is not 1 or that may vary.
 std::optional<size_t> sample_axis(const MultiArrayConstraint& constraint);
 
-/// The size that a picture of width x height gets.
+/// The size that a picture of width x height is resized to.
 std::pair<int64_t, int64_t> picture_size(const ImageConstraint& constraint, int64_t width, int64_t height);
 
-/// "x.npz:member" and "x.npz" divided; the extension in lower case, without the dot.
+/// Splits "x.npz:member" and "x.npz". The extension is in lower case, without the dot.
 struct FileReference {
   std::string path, member, extension;
 };

@@ -103,7 +103,7 @@ std::optional<size_t> sample_axis(const MultiArrayConstraint& constraint) {
     const bool varies = !constraint.ranges.empty() && constraint.ranges[i].lower != constraint.ranges[i].upper;
     const int64_t size = i < constraint.shape.size() ? constraint.shape[i] : constraint.ranges[i].lower;
     if (size == 1 && !varies) continue;
-    // A batch that may grow is not the time axis of a longer dimension.
+    // A flexible batch is not the time axis of a longer dimension.
     if (axis && size > 1 && *axis < constraint.shape.size() && constraint.shape[*axis] == 1) axis.reset();
     if (axis && size == 1) continue;
     if (axis) return std::nullopt;

@@ -63,11 +63,11 @@ std::string text_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// nullopt: not a list of objects. A model of one input may take the list, or its items, as the value itself.
+/// nullopt: not a list of objects. A model with a single input may take the list, or its items, as the value itself.
 std::optional<Steps> from_list(const FunctionDescription& function, const std::string& path) {
   const bool one = function.inputs.size() == 1;
   const std::string text = text_of(path);
-  if (one && !is_json(text)) return std::nullopt;  // numbers in a row
+  if (one && !is_json(text)) return std::nullopt;  // a flat list of numbers
   const Json json = parse_json(text, path);
   if (!json.is_array()) return std::nullopt;
   if (one && !(json.size() > 0 &&

@@ -19,7 +19,8 @@ using Json = nlohmann::json;
   throw UsageError(fmt::format("{}: expected {}, got '{}'", where, expected, shortened(got, 60)));
 }
 
-/// JSON that a person types. Where it is none, the example in `expected` says more than the place of the mistake.
+/// Parses JSON that a user typed. When it is not JSON, the example in `expected` helps more than the position of the
+/// error.
 Json typed_json(std::string_view text, const std::string& where, std::string_view expected) {
   if (!is_json(text)) refuse(where, expected, text);
   return parse_json(text, where);
@@ -31,7 +32,7 @@ int64_t integer_of(const Json& json, const std::string& where) {
   refuse(where, "a whole number", json.dump());
 }
 
-/// Nested lists to numbers and their shape; every list of a level must be as long as its neighbours.
+/// Converts nested lists to numbers and their shape. All lists of a level must have the same length.
 void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<double>& numbers,
              const std::string& where) {
   constexpr size_t kDeepest = 16;
@@ -155,7 +156,7 @@ std::optional<std::vector<int64_t>> shape_for_count(const MultiArrayConstraint& 
   for (const auto& shape : constraint.enumerated)
     if (product(shape) == count) return shape;
   if (fixed) return constraint.shape.empty() ? std::optional(std::vector<int64_t>{count}) : std::nullopt;
-  // One dimension that may vary, all others fixed: it takes what is left.
+  // If one dimension may vary and all others are fixed, it takes the remaining elements.
   std::vector<int64_t> shape;
   size_t open = constraint.ranges.size();
   int64_t others = 1;

@@ -15,7 +15,7 @@
 namespace moka::cli {
 namespace {
 
-/// The described function that is asked for, or one that only the program has. Throws UsageError for any other name.
+/// The described function that the user asked for, or one that only the program has. Throws UsageError for other names.
 FunctionDescription chosen_function(const ModelOutline& outline, const std::string& asked) {
   const std::string& name = asked.empty() ? outline.description.default_function : asked;
   std::vector<std::string> names;
@@ -31,14 +31,14 @@ FunctionDescription chosen_function(const ModelOutline& outline, const std::stri
 
 struct Loaded {
   std::optional<Model> model;
-  std::string refusal;  ///< why there is no model
+  std::string refusal;  ///< why the model cannot be loaded
 };
 
-/// The model on the device that takes everything: nothing runs here, so no kernel is prepared.
+/// Loads the model on the device that takes every operation. Nothing runs here, so no kernel is prepared.
 Loaded loaded(const InspectOptions& options) {
   ModelConfiguration c = configuration(options.load);
   c.optimize = options.optimized;
-  if (!options.optimized) c.precision = Precision::exact;  // the types that the model declares
+  if (!options.optimized) c.precision = Precision::exact;  // the types as the model declares them
   c.device = "reference";
   try {
     return {load(options.load, c), {}};
@@ -74,8 +74,7 @@ int inspect(const InspectOptions& options) {
 
 Command add_inspect(CLI::App& parent) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* app =
-      parent.add_subcommand("inspect", "What a model is: inputs, outputs, metadata, operations and weights");
+  CLI::App* app = parent.add_subcommand("inspect", "Show a model's inputs, outputs, metadata, operations and weights");
   add_model(*app, options->load);
   auto* mil = app->add_flag("--mil", options->mil, "The program as MIL text");
   app->add_flag("--optimized", options->optimized, "With --mil: after Moka's passes")->needs(mil)->option_text(" ");
@@ -83,7 +82,7 @@ Command add_inspect(CLI::App& parent) {
   app->add_flag("--weights", options->weights, "Every weight with its type and size");
   app->add_flag("--json", options->json, "Answer in JSON");
   app->footer(
-      "What the file says is shown even where Moka cannot run it; a last line 'refused:' then tells why.\n"
+      "Shows the content of the file even if Moka cannot run it; a last line 'refused:' then gives the reason.\n"
       "Example: moka inspect Classifier.mlpackage --layers");
   return {app, "moka inspect Classifier.mlpackage --layers", [options] { return inspect(*options); }};
 }

@@ -6,7 +6,8 @@
 #include "moka/model_structure.h"
 #include "options.h"
 
-/// `moka inspect`: what a file says (inspect_text.cpp for people, inspect_json.cpp for machines), then whether it runs.
+/// `moka inspect`: shows the content of a file (inspect_text.cpp as text, inspect_json.cpp as JSON), then whether it
+/// runs.
 namespace moka::cli {
 
 struct InspectOptions {
@@ -14,7 +15,7 @@ struct InspectOptions {
   bool mil = false, optimized = false, layers = false, weights = false, json = false;
 };
 
-/// Everything but whether Moka runs the model. `function`: the one to show.
+/// Everything except whether Moka runs the model. `function`: the function to show.
 std::string inspect_text(const ModelOutline& outline, const FunctionDescription& function,
                          const InspectOptions& options);
 Json inspect_json(const ModelOutline& outline, const FunctionDescription& function, const InspectOptions& options);

@@ -39,7 +39,7 @@ std::string features_text(std::string_view title, const std::vector<FeatureDescr
   return "\n" + table_text(table);
 }
 
-/// Columns that fit the line: "conv 32   relu 30   ...".
+/// Columns that fit in the line: "conv 32   relu 30   ...".
 std::string counts_text(const std::vector<std::pair<std::string, int64_t>>& counts) {
   const size_t width = std::min<size_t>(line_width(), 96);
   size_t cell = 0;
@@ -101,7 +101,7 @@ std::string weights_text(const ModelStructure& structure, const std::string& fun
   return "\n" + table_text(table);
 }
 
-/// The names of values that a person wants to see as operands: what is computed, given or learned.
+/// The names of values worth showing as operands: computed values, inputs and weights.
 class Operands {
  public:
   Operands(const ModelStructure& structure, const std::string& function) {
@@ -183,7 +183,7 @@ std::string function_of(const ModelStructure& structure) {
   return structure.functions.empty() ? "" : structure.functions[0].name;
 }
 
-/// What one model of a pipeline holds, in few words.
+/// A short summary of one model of a pipeline.
 std::string stage_text(const ModelStructure& stage) {
   const std::vector<Node> nodes = nodes_of(stage, function_of(stage));
   if (nodes.empty()) return facts_text(stage);
@@ -225,7 +225,7 @@ std::string labels_text(const ModelDescription& description) {
 
 std::string user_defined_text(const std::map<std::string, std::string>& entries) {
   if (entries.empty()) return {};
-  constexpr size_t kLongest = 400;  // some models carry whole files
+  constexpr size_t kLongest = 400;  // limit, because some models carry whole files
   io::Table table({{"metadata", Shrink::middle}, {"", Shrink::wrap}});
   for (const auto& [key, value] : entries) table.add_row({one_line(key), shortened(one_line(value), kLongest)});
   return "\n" + table_text(table);

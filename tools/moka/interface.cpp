@@ -11,7 +11,7 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-/// CLI11 says what IsMember allows as a part of the type: "TEXT:{list,clear}".
+/// CLI11 reports the values of IsMember as a part of the type: "TEXT:{list,clear}".
 std::vector<std::string> choices_of(const std::string& type) {
   std::vector<std::string> out;
   const size_t open = type.find('{'), close = type.rfind('}');

@@ -7,14 +7,14 @@ namespace CLI {
 class App;
 }
 
-/// The command line as data, read from its CLI11 definitions: what shell completion and the man page are written from.
+/// The command line as data, read from its CLI11 definitions. Shell completion and the man page are generated from it.
 namespace moka::cli {
 
 struct OptionFacts {
-  std::vector<std::string> names;    ///< "-i", "--input"; none of a positional argument
-  std::string value;                 ///< "NAME=VALUE", "MODEL"; empty of a flag
+  std::vector<std::string> names;    ///< "-i", "--input"; empty for a positional argument
+  std::string value;                 ///< "NAME=VALUE", "MODEL"; empty for a flag
   std::string description;           ///< on one line
-  std::vector<std::string> choices;  ///< the only values; empty: any
+  std::vector<std::string> choices;  ///< allowed values; empty: any
   bool is_flag() const { return value.empty(); }
   /// The value is a path: MODEL, DIR, FILE.
   bool is_path() const { return value == "MODEL" || value == "DIR" || value == "FILE"; }
@@ -26,7 +26,7 @@ struct CommandFacts {
   std::vector<CommandFacts> commands;
 };
 
-/// `root` and its commands, without those of an empty group.
+/// `root` and its commands, except those in a group without a name.
 CommandFacts facts_of(const CLI::App& root);
 
 /// "bash", "zsh" or "fish".

@@ -11,17 +11,17 @@ namespace moka::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// {"name", "type", "kind", "optional", "description", and shapes or sizes of the kind}.
+/// {"name", "type", "kind", "optional", "description", and the shapes or sizes of this kind}.
 Json to_json(const FeatureDescription& feature);
 Json to_json(const FunctionDescription& function);
 Json to_json(const PlannedOperation& operation);
 
-/// {"type", "value"}; arrays: {"type", "shape", "values"} with lists nested as the shape says, nan and infinity as
-/// null; images: {"type", "width", "height"}.
+/// {"type", "value"}. Arrays: {"type", "shape", "values"} with lists nested as in the shape, and null for nan and
+/// infinity. Images: {"type", "width", "height"}.
 Json to_json(const FeatureValue& value);
 Json to_json(const Features& features);
 
-/// Two spaces deep, lists of numbers on one line; bytes that aren't UTF-8 become U+FFFD. Ends with a newline.
+/// Indents by two spaces and puts lists of numbers on one line. Invalid UTF-8 becomes U+FFFD. Ends with a newline.
 std::string rendered(const Json& json);
 
 }  // namespace moka::cli

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What stands behind the place in a message of nlohmann: "unexpected end of input; expected '[', '{', or a literal".
+/// The part of nlohmann's message after the position: "unexpected end of input; expected '[', '{', or a literal".
 std::string reason_of(const Json::parse_error& e) {
   std::string_view text = e.what();
   if (const size_t dash = text.find(" - "); dash != text.npos) return std::string(text.substr(dash + 3));
@@ -20,7 +20,7 @@ std::string reason_of(const Json::parse_error& e) {
   return std::string(text);
 }
 
-/// "line 2, column 5" of the byte with this number, from 1.
+/// "line 2, column 5" for a byte number that starts at 1.
 std::string place_of(std::string_view text, size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;

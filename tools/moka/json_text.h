@@ -6,8 +6,8 @@
 
 namespace moka::cli {
 
-/// The value of JSON text. Throws UsageError that begins with `where`: the text is not JSON (at which line and column,
-/// and why), or nests deeper than any input does.
+/// Parses JSON text. Throws UsageError that begins with `where` when the text is not JSON (with line, column and
+/// reason), or is nested deeper than any input can be.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 /// Whether the text is valid JSON, at any nesting depth.

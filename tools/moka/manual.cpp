@@ -5,7 +5,7 @@
 namespace moka::cli {
 namespace {
 
-/// Text in roff: a backslash, a minus, and a dot or quote that begins a line have meanings of their own.
+/// Escapes text for roff, where a backslash, a minus, and a dot or quote at the start of a line have special meanings.
 std::string roff(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -11,9 +11,9 @@ namespace moka::cli {
 Command add_metadata(CLI::App& parent) {
   auto options = std::make_shared<LoadOptions>();
   auto json = std::make_shared<bool>(false);
-  CLI::App* app = parent.add_subcommand("metadata", "The facts of a compiled model's metadata.json, of any model");
+  CLI::App* app = parent.add_subcommand("metadata", "Print the metadata.json that a compiled model has, for any model");
   add_model(*app, *options);
-  app->add_flag("--json", *json, "Accepted as everywhere; the answer is always JSON");
+  app->add_flag("--json", *json, "Accepted for consistency; the output is always JSON");
   app->footer("Example: moka metadata Classifier.mlpackage");
   return {app, "moka metadata Classifier.mlpackage", [options, json] {
             print(model_metadata(options->path) + "\n");

@@ -31,7 +31,7 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
       ->check(whole_number(1, 1024))
       ->option_text("N");
   app.add_option("--processors", options.processors,
-                 "Bind worker threads to these processors; the calling thread stays where it is (default: any)")
+                 "Bind worker threads to these processors, but not the calling thread (default: any)")
       ->delimiter(',')
       ->check(whole_number(0, 65535))
       ->allow_extra_args(false)
@@ -50,13 +50,13 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
       ->option_text("DIR");
   app.add_option("--pin", options.pins,
                  "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX;\n"
-                 "the device's name, gpu or neuralEngine. The last pin that fits counts. Or by a kernel:\n"
+                 "the device's name, gpu or neuralEngine. The last matching pin counts. Or by a kernel:\n"
                  "one operation, or all of a shape as explain --json writes it")
       ->allow_extra_args(false)
       ->option_text("OPERATIONS=DEVICE|KERNEL");
   app.add_option("--pins", options.pin_file, "A file of pins, one a line")->option_text("FILE");
   app.add_flag("--strict", options.strict,
-               "Fail where a device refuses what is pinned to it, or stops while it runs, instead of using the CPU");
+               "Fail when a device refuses a pinned operation or is lost, instead of using the CPU");
   app.add_option("--rates", options.rates,
                  "Measured rates of the units: a file, default for the user's own, or off\n"
                  "(default: $MOKA_RATES, else default; moka rates)")
@@ -70,7 +70,7 @@ void add_load_options(CLI::App& app, LoadOptions& options) {
       ->allow_extra_args(false)
       ->option_text("DIR");
   app.add_option("--rules", options.rules,
-                 "More rules for the Neural Engine's preview (default: $MOKA_NEURAL_ENGINE_RULES)")
+                 "Additional rules for the Neural Engine preview (default: $MOKA_NEURAL_ENGINE_RULES)")
       ->option_text("FILE");
 }
 
@@ -104,7 +104,7 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-/// Devices have no dot in their names, kernels of a device have.
+/// Names of devices contain no dot; names of a device's kernels do.
 void add_pins(const std::string& text, const std::string& from, ModelConfiguration& to) {
   std::vector<Pin> pins;
   try {

@@ -11,7 +11,7 @@ class App;
 
 namespace moka::cli {
 
-/// Where a model is and how to load it.
+/// The location of a model and the options for loading it.
 struct LoadOptions {
   std::string path, compute_units = "all", function, precision = "at-least", device;
   int threads = 0;
@@ -25,18 +25,18 @@ struct LoadOptions {
   bool strict = false;
 };
 
-/// The positional MODEL alone.
+/// Only the positional MODEL.
 void add_model(CLI::App& app, LoadOptions& options);
 /// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin,
 /// --pins, --strict, --rates, --plugin,
 /// --linked-models, --rules.
 void add_load_options(CLI::App& app, LoadOptions& options);
-/// --input and what tells how files become inputs.
+/// Adds --input and the options that control how files become inputs.
 void add_input_options(CLI::App& app, InputOptions& options);
 
 ModelConfiguration configuration(const LoadOptions& options);
 
-/// Throws UsageError when the function or device asked for does not exist.
+/// Throws UsageError when the requested function or device does not exist.
 Model load(const LoadOptions& options, const ModelConfiguration& configuration);
 
 }  // namespace moka::cli

@@ -19,7 +19,7 @@ using io::Shrink;
 constexpr size_t kTop = 5;
 using Entries = std::vector<std::pair<std::string, double>>;
 
-/// Greatest first; equal ones in the order of their keys.
+/// Sorted in descending order; equal values are in the order of their keys.
 Entries ranked(const Dictionary& dictionary) {
   Entries entries(dictionary.strings.begin(), dictionary.strings.end());
   for (const auto& [key, number] : dictionary.ints) entries.emplace_back(std::to_string(key), number);

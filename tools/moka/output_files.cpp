@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 void write_text(const fs::path& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
 
-/// Writes one value as `stem` with the extension of its kind; empty for plain values.
+/// Writes one value to `stem` plus the extension of its kind. Returns an empty string for plain values.
 fs::path write_value(const FeatureValue& value, const fs::path& stem) {
   const auto with = [&](const char* extension) { return fs::path(stem.string() + extension); };
   if (const auto* array = std::get_if<MultiArray>(&value)) {

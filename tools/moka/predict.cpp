@@ -28,12 +28,12 @@ struct Options {
   std::string load_state, save_state;  ///< folders
 };
 
-/// What every repetition of every row took, and what the last repetition gave.
+/// The times of all repetitions of all rows, and the outputs of the last repetition.
 struct Run {
   std::vector<Features> outputs;
   double seconds = 0;
   int64_t predictions = 0;
-  std::vector<std::string> states;  ///< files of saved ones
+  std::vector<std::string> states;  ///< files of the saved states
 };
 
 Run predict_all(const Model& model, const Options& options, const Inputs& inputs) {
@@ -101,7 +101,7 @@ int predict(const Options& options) {
 
 Command add_predict(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("predict", "A prediction from numbers, text, pictures, sound or a table");
+  CLI::App* app = parent.add_subcommand("predict", "Predict from numbers, text, pictures, sound or a table");
   add_load_options(*app, options->load);
   add_input_options(*app, options->input);
   app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")

@@ -12,7 +12,7 @@ namespace moka::cli {
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void note(std::string_view command, std::string_view text) {
-  std::string line;  // one line of UTF-8, whatever bytes of a file a message quotes
+  std::string line;  // one line of valid UTF-8, even if a message quotes arbitrary bytes of a file
   for (const char32_t c : io::decode_utf8(text)) io::append_utf8(line, c == '\n' || c == '\r' ? U' ' : c);
   std::fflush(stdout);
   std::fputs(fmt::format("moka{}{}: {}\n", command.empty() ? "" : " ", command, line).c_str(), stderr);

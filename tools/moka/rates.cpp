@@ -62,9 +62,9 @@ Json machine(const MachineRates& rates) {
 
 Command add_rates(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("rates", "Measure what each unit of this machine does in a second");
+  CLI::App* app = parent.add_subcommand("rates", "Measure the speed of each unit of this machine");
   app->add_option("--rates", options->file,
-                  "The file that keeps them, default for the user's own, or off\n(default: $MOKA_RATES, else default)")
+                  "The file for the rates, default for the user's own, or off\n(default: $MOKA_RATES, else default)")
       ->option_text("FILE");
   app->add_option("--threads", options->threads, "Threads of one prediction (default: one for each core)")
       ->check(whole_number(1, 1024))
@@ -72,7 +72,7 @@ Command add_rates(CLI::App& parent) {
   app->add_flag("--known", options->known, "Measure nothing, show what the file has");
   app->add_flag("--json", options->json, "Answer in JSON, in bytes, operations and seconds");
   app->footer(
-      "Plans for several units compare them by these rates. A GPU is also measured when it is first used.\n"
+      "Plans for several units use these rates. A GPU is also measured on first use.\n"
       "Example: moka rates");
   return {app, "moka rates", [options] {
             const MachineRates rates = options->known ? read_rates(options->file, options->threads)

@@ -48,7 +48,7 @@ int guarded(const Command& command) {
   }
 }
 
-/// Parses and runs; `name` becomes the command's, for messages.
+/// Parses and runs the command line. Sets `name` to the command's name for messages.
 int run_command(int argc, const char* const* argv, std::string& name) {
   CLI::App app("Runs Core ML models anywhere and shows what it does", "moka");
   app.set_version_flag("--version", "moka " MOKA_VERSION, "Print the version");

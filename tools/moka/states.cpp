@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// States whose names differ only in what no file name may have get different files.
+/// States whose names differ only in characters that file names cannot have get different files.
 std::vector<std::pair<std::string, fs::path>> files_of(const State& state, const std::string& folder) {
   std::vector<std::pair<std::string, fs::path>> out;
   std::set<std::string> taken;

@@ -11,11 +11,11 @@
 
 namespace moka::cli {
 
-/// "812 B", "4.21 kB", "17.3 MB": powers of 1000.
+/// "812 B", "4.21 kB", "17.3 MB", in powers of 1000.
 std::string format_bytes(double bytes);
 /// "840 ns", "12.3 µs", "4.56 ms", "1.23 s".
 std::string format_seconds(double seconds);
-/// Five significant digits, whole numbers below 10^9 in full; "nan", "inf".
+/// Five significant digits; whole numbers below 10^9 in full; "nan", "inf".
 std::string format_number(double value);
 /// "1,234,567".
 std::string format_count(int64_t value);
@@ -28,27 +28,27 @@ std::string format_shape(std::span<const int64_t> shape);
 /// MIL's "tensor<fp16, [1, 3]>" as "fp16 1 x 3"; other types unchanged.
 std::string short_type(std::string_view mil_type);
 
-/// What a MIL type says of a weight.
+/// The parts of a weight's MIL type.
 struct TensorType {
-  std::string element;  ///< "fp16"; the whole text when it is not a tensor
-  int64_t count = 1;    ///< elements; 0 when a dimension is unknown
+  std::string element;  ///< "fp16"; the whole text for other types than tensors
+  int64_t count = 1;    ///< number of elements; 0 when a dimension is unknown
 };
 TensorType parse_tensor_type(std::string_view mil_type);
 
-/// A horizontal bar of `fraction` (cut to 0..1) of `width` cells, in eighths of a cell.
+/// A horizontal bar for `fraction` (clamped to 0..1) with `width` cells, in eighths of a cell.
 std::string bar(double fraction, int width);
 using io::middle_shortened;
 using io::shortened;
 
-/// The candidate that `name` most likely stands for: few edits away, letter case counting little.
+/// The candidate that most resembles `name`: few edits, where letter case counts little.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
 /// "'a', 'b' and 7 more".
 std::string quoted_list(std::span<const std::string> names, size_t most = 12);
 
-/// The value at `fraction` (0..1) of sorted samples, interpolated. Samples are not empty.
+/// The value at `fraction` (0..1) of sorted, nonempty samples, interpolated.
 double percentile(std::span<const double> sorted, double fraction);
 
-/// The whole text as a number. No value: something else is in it.
+/// Parses the whole text as a number. nullopt if it contains anything else.
 std::optional<double> parse_number(std::string_view text);
 std::optional<int64_t> parse_integer(std::string_view text);
 std::string_view trimmed(std::string_view text);

@@ -24,14 +24,14 @@ struct Options {
   bool again = false, json = false;
 };
 
-/// Operations of one shape, whose kernels have the same times.
+/// Operations of the same shape, whose kernels have the same times.
 struct Tuned {
   const PlannedOperation* first = nullptr;
   int64_t operations = 0;
-  double chosen = 0, by_rule = 0;  ///< seconds of one
+  double chosen = 0, by_rule = 0;  ///< seconds for one operation
 };
 
-/// Those that gain most first.
+/// Sorted by gain in descending order.
 std::vector<Tuned> tuned(const ComputePlan& plan) {
   std::map<std::string, Tuned> shapes;
   for (const PlannedOperation& operation : plan.operations) {
@@ -66,7 +66,7 @@ Sums sums_of(const std::vector<Tuned>& shapes) {
   return s;
 }
 
-/// Operations whose measurement other processes spoilt.
+/// Operations whose measurement other processes disturbed.
 int64_t disturbed_in(const ComputePlan& plan) {
   return std::count_if(plan.operations.begin(), plan.operations.end(),
                        [](const PlannedOperation& o) { return o.chosen_by == "disturbed"; });
@@ -179,7 +179,7 @@ int tune(const Options& options) {
 
 Command add_tune(CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("tune", "Time the kernels that could run each operation; remember the fastest");
+  CLI::App* app = parent.add_subcommand("tune", "Time the kernels that can run each operation, and save the fastest");
   add_load_options(*app, options->load);
   app->add_option("--shape", options->shapes, "Tune for an input of this shape, not the default one: NAME=1x3x512x512")
       ->allow_extra_args(false)
@@ -188,7 +188,7 @@ Command add_tune(CLI::App& parent) {
   add_input_options(*app, options->input);
   app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
   app->footer(
-      "Programs use the times when MOKA_KERNEL_CACHE=default is in the environment, or names the file.\n"
+      "Programs use these times if MOKA_KERNEL_CACHE is set to default or to the file.\n"
       "Example: moka tune Model.mlpackage --threads 1");
   return {app, "moka tune Model.mlpackage --threads 1", [options] { return tune(*options); }};
 }

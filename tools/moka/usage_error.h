@@ -4,13 +4,14 @@
 
 namespace moka::cli {
 
-/// The person's command or values don't fit: exit code 2. One line that names what, expected and got.
+/// The user's command or values are wrong (exit code 2). One line that says what is wrong, and what was expected and
+/// given.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a program ends with.
+/// Exit codes of programs.
 enum ExitCode { kFine = 0, kNo = 1, kWrongUse = 2, kBadFile = 3 };
 
 }  // namespace moka::cli

@@ -9,7 +9,7 @@ namespace moka::cli {
 
 Command add_version(CLI::App& parent) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* app = parent.add_subcommand("version", "The version of this program");
+  CLI::App* app = parent.add_subcommand("version", "Print the version of this program");
   app->add_flag("--json", *json, "Answer in JSON");
   return {app, "moka version", [json] {
             print(*json ? rendered(Json{{"version", MOKA_VERSION}}) : std::string(MOKA_VERSION "\n"));

@@ -1,4 +1,4 @@
-# Fails when the documents in DOCS are not what PROGRAM writes into FRESH.
+# Fails when the documents in DOCS differ from those that PROGRAM writes into FRESH.
 file(REMOVE_RECURSE ${FRESH})
 file(MAKE_DIRECTORY ${FRESH})
 execute_process(COMMAND ${PROGRAM} ${FRESH} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
-// moka_opdocs FOLDER: writes operations.md, operations/ and device-support.md into FOLDER; pages of operations that
-// are gone are removed.
+// moka_opdocs FOLDER: writes operations.md, operations/ and device-support.md into FOLDER, and removes the pages of
+// operations that no longer exist.
 // moka_opdocs --json FILE: writes the operations as JSON.
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: moka_opdocs FOLDER | moka_opdocs --json FILE\n");
     return 2;
   }
-  // The least that every machine has: the documents do not depend on where they are made.
+  // Uses the instructions that every machine has, so that the documents do not depend on the machine.
   setenv("MOKA_MAX_CPU_ISA", "base", 1);
   try {
     if (json) return write(argv[2], moka::opdocs::operations_json()) ? 0 : 1;

@@ -5,36 +5,36 @@
 #include <utility>
 #include <vector>
 
-/// Texts about the operations, made from their definitions, the devices' kernels and the conformance cases.
+/// Texts about the operations, generated from their definitions, the devices' kernels and the conformance cases.
 namespace moka::opdocs {
 
-/// A kernel asked for an operation.
+/// How often a kernel was asked for an operation, and its answers.
 struct KernelUse {
   std::string name;
   int asked = 0, taken = 0;
   std::map<std::string, int> refusals;
 };
 
-/// A device asked for an operation first.
+/// How often a device was the first to be asked for an operation, and its answers.
 struct DeviceUse {
   int asked = 0, taken = 0;
-  std::map<std::string, int> refusals;  ///< of all its kernels together
-  std::vector<KernelUse> kernels;       ///< as the device lists them
+  std::map<std::string, int> refusals;  ///< refusals of all its kernels together
+  std::vector<KernelUse> kernels;       ///< in the order of the device's list
 };
 
-/// What became of the operations of the cases.
+/// What happened to the operations of the cases.
 struct Support {
   std::vector<std::string> devices;                              ///< in the order in which they are asked
-  std::vector<std::string> accelerators;                         ///< devices with a memory of their own
-  bool complete = true;                                          ///< no accelerator lacks a driver
-  std::map<std::string, std::map<std::string, DeviceUse>> uses;  ///< by operation and device
-  std::map<std::string, int> cases;                              ///< by operation
+  std::vector<std::string> accelerators;                         ///< devices with their own memory
+  bool complete = true;                                          ///< true: every accelerator has a driver
+  std::map<std::string, std::map<std::string, DeviceUse>> uses;  ///< indexed by operation and device
+  std::map<std::string, int> cases;                              ///< indexed by operation
 };
 
 /// Plans and runs every case of `golden` for every device. Throws std::runtime_error on a malformed case.
 Support find_support(const std::string& golden);
 
-/// File name -> text, below docs/. Without device-support.md when `support` is not complete.
+/// File name -> text, below docs/. Without device-support.md when `support` is incomplete.
 std::map<std::string, std::string> documents(const Support& support);
 /// name -> opset -> parameters.
 std::string operations_json();

@@ -116,7 +116,7 @@ std::string traits_text(Trait set) {
   return out;
 }
 
-/// What a newer version has otherwise, or first the whole.
+/// The changes of a newer version; for the first version, everything.
 std::string parameters(const OpVersion& v, const OpVersion* before) {
   std::string rows;
   for (const ParamDef& p : v.params) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kMostReasons = 8;
 
-/// A device that remembers what it was asked.
+/// A device that records what it was asked.
 class Recorder final : public kernel::Device {
  public:
   explicit Recorder(const kernel::Device& device) : device_(device) {}
@@ -35,7 +35,7 @@ class Recorder final : public kernel::Device {
   std::span<const kernel::KernelDef> kernels() const override { return device_.kernels(); }
   kernel::Match claim(const kernel::MatchCall& call) const override {
     kernel::Match m = device_.claim(call);
-    // Planning may ask again for what has been refused.
+    // Planning may ask again for calls that were refused.
     if (!asked.insert({call.call.op, call.outputs.empty() ? std::string() : cat(call.outputs[0])}).second &&
         device_.memory() != nullptr)
       return kernel::Match::no("asked only");
@@ -47,7 +47,7 @@ class Recorder final : public kernel::Device {
     else
       ++use.refusals[m.refusal];
     ask_kernels(call, op, use);
-    // What runs in another memory is only asked.
+    // Devices with their own memory are only asked; they do not run.
     return device_.memory() == nullptr ? std::move(m) : kernel::Match::no("asked only");
   }
 
@@ -76,7 +76,7 @@ class Recorder final : public kernel::Device {
   const kernel::Device& device_;
 };
 
-/// Plans a case for the device and the reference, and runs it, as some operations are planned only then.
+/// Plans a case for the device and the reference, and runs it, because some operations are planned only at run time.
 Status ask(const conformance::Case& c, const std::vector<const kernel::Device*>& devices) {
   Program program = MOKA_TRY(conformance::read_program(c));
   Function& f = *program.functions[0];
@@ -94,7 +94,7 @@ Status ask(const conformance::Case& c, const std::vector<const kernel::Device*>&
   return frame->run();
 }
 
-/// The reasons as a cell of a table, those given most often first.
+/// The reasons as a table cell, the most frequent first.
 std::string reasons(const std::map<std::string, int>& refusals, size_t most) {
   std::vector<std::pair<std::string, int>> sorted(refusals.begin(), refusals.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -128,7 +128,7 @@ const DeviceUse* use_of(const Support& s, const std::string& operation, const st
   return use == op->second.end() ? nullptr : &use->second;
 }
 
-/// Whether the device takes every operation, as devices made for tests do. Their columns would say nothing.
+/// Whether the device takes every operation, like devices made for tests. Such a column would say nothing.
 bool for_all(const kernel::Device& d) {
   const auto kernels = d.kernels();
   return std::all_of(kernels.begin(), kernels.end(), [](const kernel::KernelDef& k) { return k.ops.empty(); });

@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`. Each target sets up what it needs.
+# Entry points for users: `make demo`, `make test`. Each target sets up its own dependencies.
 BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=

@@ -40,6 +40,8 @@ def as_array(value: Any) -> np.ndarray:
     array = np.asarray(value)
     kind = array.dtype.kind
     if kind == "O":
+        if any(isinstance(v, (complex, np.complexfloating)) for v in array.flat):
+            raise TypeError("numbers expected, got complex ones")
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):

@@ -20,6 +20,7 @@ from hypothesis.extra import numpy as hnp  # noqa: E402
         ({"x": np.zeros((1, 4))}, ValueError, "'x'.*1 x 3.*1 x 4"),
         ({"x": np.array([["a", None, 1]], object)}, TypeError, "'x'.*object"),
         ({"x": np.zeros((1, 3), complex)}, TypeError, "'x'.*complex"),
+        ({"x": np.array([[1, 2j, 3]], object)}, TypeError, "'x'.*complex"),
         ({"x": "text"}, TypeError, "'x'.*str"),
         ({"x": {1: 2}}, TypeError, "'x'.*dict"),
         ({"x": [[1], [2, 3]]}, TypeError, "'x'"),

@@ -223,8 +223,8 @@ A net that is one region is one submission: the driver gets its inputs, and the 
 {goals_line(rows)}
 ## Times
 
-Milliseconds. This driver computes on the processor, so that these times say nothing about GPUs; they show that nothing is
-out of proportion. `error` is against PyTorch's float32, as in the benchmark.
+Milliseconds. This driver computes on the processor, so these times do not predict those of a GPU. `error` is against PyTorch's
+float32, as in the benchmark.
 
 {times}
 {why}

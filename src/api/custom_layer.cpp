@@ -290,7 +290,7 @@ class LayerStep final : public ir::Registered {
     return evaluate(layer);
   }
 
-  /// Only where values are rounded to their types (Precision::exact) or an input is an integer's neighbour.
+  /// For values that are still float16, which Precision::exact leaves so: the layer gets float32 copies.
   Status run_widened(const ir::RegisteredCall& call) const {
     ir::RegisteredCall wide = call;
     std::vector<ir::Tensor> held;
@@ -339,12 +339,12 @@ ir::RegisteredFactory factory_of(std::string_view kind, LayerFactory factory) {
   };
 }
 
-void check_registration(const std::string& name, bool factory) {
-  if (name.empty()) throw Exception(ErrorKind::invalid_argument, "registering: expected a name, got ''");
-  if (!factory) throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': expected a factory"));
-}
-
 }  // namespace
+
+void check_registration(const std::string& name, bool has_factory) {
+  if (name.empty()) throw Exception(ErrorKind::invalid_argument, "registering: expected a name, got ''");
+  if (!has_factory) throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': expected a factory"));
+}
 
 }  // namespace api
 

@@ -17,10 +17,12 @@ Result<ParameterValue> to_parameter(const ir::Constant& constant);
 /// A constant tensor that shares its memory.
 Result<MultiArray> to_shared_array(const ir::Tensor& tensor);
 
+/// Throws invalid_argument without a name or a factory.
+void check_registration(const std::string& name, bool has_factory);
+
 /// Whether evaluations are checked (set_check_layers).
 bool checks_layers();
-/// Evaluates with outputs and inputs in guarded memory. `size_of_input(i)`, `size_of_output(i)` in bytes are those of
-/// the views. Error data: what was written where it should not be.
+/// Evaluates with copies of inputs and outputs in guarded memory. Error data: the layer wrote outside of its outputs.
 Status evaluate_guarded(const std::string& what, const LayerCall& call,
                         const std::function<Status(const LayerCall&)>& evaluate);
 

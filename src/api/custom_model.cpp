@@ -244,8 +244,7 @@ FunctionDescription function_to_public(const import::FunctionDescription& f) {
 }  // namespace api
 
 void register_model(const std::string& name, ModelFactory factory) {
-  if (name.empty()) throw Exception(ErrorKind::invalid_argument, "registering: expected a name, got ''");
-  if (!factory) throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': expected a factory"));
+  api::check_registration(name, static_cast<bool>(factory));
   const auto make =
       [factory = std::move(factory)](import::CustomModelSpec spec) -> Result<std::shared_ptr<const ir::Registered>> {
     const std::string what = cat("custom model '", spec.name, "'");

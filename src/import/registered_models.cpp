@@ -108,6 +108,13 @@ std::vector<std::string> linked_folders() {
   return models().folders;
 }
 
+Result<FunctionDescription> function_of(const proto::Model& model, const ImportContext& context) {
+  const ModelDescription d = MOKA_TRY(describe(model, context.file));
+  const FunctionDescription* f = d.function(d.default_function);
+  if (f == nullptr) return fail(ErrorCode::malformed, d.type_name, " model without inputs and outputs");
+  return *f;
+}
+
 Status import_other(const format::ModelFile& file, const FunctionDescription& outer, const std::string& what,
                     const ImportContext& context, ir::Builder& builder, Features& features) {
   const proto::Model& model = file.spec();

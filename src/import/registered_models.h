@@ -34,6 +34,8 @@ bool unregister_model(std::string_view name);
 std::shared_ptr<const RegisteredModel> registered_model(std::string_view name);
 std::vector<std::string> registered_model_names();
 
+/// The inputs and outputs of a model that stands for code or for another file. Error malformed: it describes none.
+Result<FunctionDescription> function_of(const proto::Model& model, const ImportContext& context);
 /// Imports `entry` in the place of `model`, whose description says the inputs and outputs. Errors: unsupported where
 /// the registered file has other inputs or outputs; those of its import.
 Status import_registered(const RegisteredModel& entry, CustomModelSpec spec, const ImportContext& context,

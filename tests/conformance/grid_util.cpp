@@ -83,7 +83,7 @@ class Generator {
     }
   }
 
-  /// Draws again the parameters that a refusal names, and tries the sizes and numbers in its text.
+  /// Draws new values for the parameters that a refusal names, and tries the sizes and numbers in its text.
   void learn(const std::string& message) {
     if (c_.one_in(7)) {
       hints_.clear();

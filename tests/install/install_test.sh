@@ -16,7 +16,7 @@ expect() {  # WHAT EXPECTED GOT
 
 cmake --install "$build" --prefix "$folder/first" --component library >/dev/null
 [ ! -x "$build/bin/moka" ] || cmake --install "$build" --prefix "$folder/first" >/dev/null
-# Moved after installing: nothing may refer to the first location.
+# The installation moves afterwards, so no file may refer to its first location.
 mv "$folder/first" "$folder/prefix"
 
 cmake -S "$here/consumer" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \

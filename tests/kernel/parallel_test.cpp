@@ -69,7 +69,7 @@ TEST(Workers, KeepOffTheCallersProcessor) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(i, &one);
-    // The caller moves there. If the system moves it on, this round shows nothing.
+    // Moves the caller to that processor. If the system moves it away again, this round proves nothing.
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     ASSERT_EQ(sched_setaffinity(0, sizeof allowed, &allowed), 0);
     const int before = sched_getcpu();

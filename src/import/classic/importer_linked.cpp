@@ -66,13 +66,6 @@ Result<std::string> find(const std::string& name, const std::string& search, con
               outside ? ", which is outside of the folders that are allowed for linked models" : "");
 }
 
-Result<FunctionDescription> function_of(const Model& model, const ImportContext& context) {
-  const ModelDescription d = MOKA_TRY(describe(model, context.file));
-  const FunctionDescription* f = d.function(d.default_function);
-  if (f == nullptr) return fail(ErrorCode::malformed, d.type_name, " model without inputs and outputs");
-  return *f;
-}
-
 Status import_linked(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   const auto& link = model.linkedmodel().linkedmodelfile();
   const std::string name = link.linkedmodelfilename().defaultvalue();

@@ -115,13 +115,6 @@ Status check_elements(const Part& part, const FunctionDescription& f) {
               " elements, got one of ", wanted->shape().count());
 }
 
-Result<FunctionDescription> function_of(const Model& model, const ImportContext& context) {
-  const ModelDescription d = MOKA_TRY(describe(model, context.file));
-  const FunctionDescription* f = d.function(d.default_function);
-  if (f == nullptr) return fail(ErrorCode::malformed, d.type_name, " model without inputs and outputs");
-  return *f;
-}
-
 /// Core ML's definition of these features is public: 15600 samples at 16 kHz become [1, 96, 64].
 Status import_sound(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   constexpr int64_t kSamples = 15600;

@@ -8,6 +8,7 @@
 #include "api/internal.h"
 #include "kernel/hardware.h"
 #include "kernel/preview.h"
+#include "kernel/unit_name.h"
 #include "runtime/cache_file.h"
 
 namespace moka::api {
@@ -81,15 +82,6 @@ Result<std::string> rules_of(const ModelConfiguration& configuration, std::strin
 }
 
 }  // namespace
-
-std::string_view name_of(kernel::ComputeUnit unit) {
-  switch (unit) {
-    case kernel::ComputeUnit::cpu: return "cpu";
-    case kernel::ComputeUnit::gpu: return "gpu";
-    case kernel::ComputeUnit::neural_engine: return "neuralEngine";
-  }
-  return "";
-}
 
 Result<Devices> devices_for(const ModelConfiguration& configuration) {
   return devices_for(configuration, all_devices());

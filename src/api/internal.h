@@ -112,8 +112,6 @@ struct ModelRates {
 /// device has its own memory.
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
                      int threads);
-/// "cpu", "gpu", "neuralEngine".
-std::string_view name_of(kernel::ComputeUnit unit);
 
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);

@@ -4,6 +4,7 @@
 
 #include "api/internal.h"
 #include "base/processors.h"
+#include "kernel/unit_name.h"
 #include "runtime/cache_file.h"
 #include "runtime/rates.h"
 

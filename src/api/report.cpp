@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/internal.h"
+#include "kernel/unit_name.h"
 
 namespace moka::api {
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernel/layout.h"
+#include "kernel/unit_name.h"
 #include "runtime/frame.h"
 
 /// What a frame records of its steps: stretches of one device on the lane Compute, in them the operations; on the lane
@@ -11,15 +12,6 @@ using plan::Place;
 using plan::Step;
 
 namespace {
-
-std::string_view unit_name(kernel::ComputeUnit unit) {
-  switch (unit) {
-    case kernel::ComputeUnit::cpu: return "cpu";
-    case kernel::ComputeUnit::gpu: return "gpu";
-    case kernel::ComputeUnit::neural_engine: return "neuralEngine";
-  }
-  return "";
-}
 
 bool has_blocks(const Step& step) { return step.kind == Step::Kind::cond || step.kind == Step::Kind::loop; }
 
@@ -34,7 +26,7 @@ int64_t bytes_of(const Place& p) {
   return n.ok() ? static_cast<int64_t>(*n) : 0;
 }
 
-/// The value in a place, though it be a copy.
+/// The value in a place; for a copy, the value that it is a copy of.
 const ir::Value* value_of(const plan::Plan& plan, int place) {
   for (size_t hops = 0; place >= 0 && hops <= plan.steps.size(); hops++) {
     if (const ir::Value* v = plan.places[static_cast<size_t>(place)].value) return v;
@@ -47,13 +39,13 @@ const ir::Value* value_of(const plan::Plan& plan, int place) {
   return nullptr;
 }
 
-/// Made once for each device and thread: its description takes longer than many an operation.
+/// Made once for each device and thread, because asking for a description takes longer than a small operation.
 const trace::Label* stretch_label(const kernel::Device& device) {
   thread_local std::vector<std::pair<const kernel::Device*, const trace::Label*>> made;
   for (const auto& [of, label] : made)
     if (of == &device) return label;
   made.emplace_back(&device, trace::label(device.name(), "stretch",
-                                          {{"unit", unit_name(device.unit())}, {"hardware", device.description()}}));
+                                          {{"unit", name_of(device.unit())}, {"hardware", device.description()}}));
   return made.back().second;
 }
 
@@ -124,7 +116,7 @@ const trace::Label* Frame::region_label(size_t r) {
     }
   slot = trace::label(
       region.device->name(), "region",
-      {{"unit", unit_name(region.device->unit())}, {"region", r}, {"count", count}, {"operations", operations}});
+      {{"unit", name_of(region.device->unit())}, {"region", r}, {"count", count}, {"operations", operations}});
   return slot;
 }
 

@@ -3,8 +3,8 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-clients test-swift soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-tables bench-compare bench-docs bench-accuracy bench-vulkan \
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view soak install golden docs check-ops \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-layers bench-tables bench-compare bench-docs bench-accuracy bench-vulkan \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -37,15 +37,16 @@ test-tsan: | setup
 	cmake --build $(BUILD)-tsan -j $(JOBS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1 ctest --test-dir $(BUILD)-tsan --output-on-failure
 
-## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer.
+## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer, FUZZ_TARGETS for some of them.
 FUZZ_SECONDS ?= 60
 ## With FUZZ_DEVICE=simulator or FUZZ_DEVICE=vulkan, fuzz_predict also runs each model in random cuts between that device and the CPU.
 FUZZ_DEVICE ?=
+FUZZ_TARGETS ?= $(if $(FUZZ_DEVICE),fuzz_predict fuzz_operations)
 fuzz-smoke:
 	@tools/setup --fuzz
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
-	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke $(BUILD)-fuzz $(FUZZ_SECONDS) $(if $(FUZZ_DEVICE),fuzz_predict fuzz_operations)
+	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke $(BUILD)-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3
@@ -58,6 +59,15 @@ wheel: $(BUILD)/build.ninja
 test-python: wheel
 	@tests/python/run
 
+## Every model of the corpora as ONNX, checked by onnx and run by onnxruntime: minutes.
+test-onnx-export: wheel
+	@tests/python/run -k to_onnx
+	$(BUILD)/python-full/bin/python tests/python/onnx_judge.py --list
+
+## The tests of the package onnx on Moka: all node tests and those with data.
+test-onnx: test-python
+	$(BUILD)/python-full/bin/python tests/python/onnx_backend.py --least 1870 --json $(BUILD)/onnx.json
+
 ## Generated Swift, compiled and run in Debian 13's system, which the first run puts into SWIFT_SYSTEM: minutes, 3 GB, root.
 SWIFT_SYSTEM ?= $(HOME)/.cache/moka/debian-13
 test-swift: $(BUILD)/build.ninja
@@ -69,6 +79,12 @@ test-swift: $(BUILD)/build.ninja
 ## ultralytics, for which pip fetches torch.
 test-clients: wheel
 	@tools/test-clients
+
+## The viewer in Chromium with every model of MOKA_TEST_MODELS; screenshots in $(BUILD)/view-test/screenshots.
+test-view: $(BUILD)/build.ninja
+	@tools/setup --view
+	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	@tests/view/run $(BUILD)
 
 ## Long runs of the wheel with the memory of the process; minutes.
 soak: test-python
@@ -134,7 +150,13 @@ BENCH_RESULTS ?= $(BUILD)/bench/results.json
 bench: wheel
 	@bench/setup
 	$(BENCH_VENV)/bin/python bench/run.py --out $(BENCH_RESULTS) --models $(BUILD)/bench/models $(BENCH_FLAGS)
-	$(if $(BENCH_FLAGS),,$(MAKE) bench-tables)
+	$(if $(BENCH_FLAGS),,$(MAKE) bench-tables bench-compile)
+
+## Compiling models and loading the result, with the program that was built: docs/performance/compile.md. BENCH_COMPILE_FLAGS are
+## options of bench/compile/run.py, for example "--models linear --rounds 3".
+bench-compile: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	python3 bench/compile/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPILE_FLAGS),$(BENCH_COMPILE_FLAGS),--page docs/performance/compile.md)
 
 ## Classic models for one row and for tables, beside the libraries that trained them: docs/performance/tables.md. BENCH_TABLES_FLAGS
 ## are options of bench/tables/run.py, for example "--models svr --rows 1".
@@ -142,6 +164,12 @@ bench-tables: wheel
 	@bench/tables/setup
 	$(BUILD)/bench/tables-venv/bin/python bench/tables/run.py --out $(BUILD)/bench/tables.json \
 	    $(if $(BENCH_TABLES_FLAGS),$(BENCH_TABLES_FLAGS),--page docs/performance/tables.md)
+
+## What registered layers cost in C and in Python, beside the built-in layer and NumPy alone. BENCH_LAYERS_FLAGS are options of
+## bench/layers/run.py.
+BENCH_LAYERS_FLAGS ?=
+bench-layers: test-python
+	$(BUILD)/python-full/bin/python bench/layers/run.py $(BENCH_LAYERS_FLAGS)
 
 ## What the nets do on the device vulkan, beside ncnn's Vulkan backend: docs/performance/vulkan.md. BENCH_VULKAN_FLAGS are options
 ## of vulkan.py, for example "--nets mobilenet_v2 --count".

@@ -42,6 +42,14 @@ struct Pin {
 /// Parses pins, one per line: "conv_*=cpu". "#" begins a comment. Throws invalid_argument, which names the line.
 MOKA_EXPORT std::vector<Pin> parse_pins(std::string_view text);
 
+/// What an encrypted model asks for.
+struct KeyRequest {
+  std::string model;        ///< its path; empty for a model in memory
+  bool passphrase = false;  ///< true: the passphrase; false: the text of identities, "AGE-SECRET-KEY-1..."
+};
+/// Returns a key, or an empty text for none. The text is overwritten after use.
+using KeySource = std::function<std::string(const KeyRequest&)>;
+
 /// Core ML's MLModelConfiguration.
 struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
@@ -85,6 +93,10 @@ struct ModelConfiguration {
   /// MOKA_CACHE, else off. An entry that is damaged, or from another model, processor or build, is rebuilt. When the
   /// folder cannot be written, a remark of compute_plan and a line on standard error report it.
   std::string cache;
+  /// The key of an encrypted model. Called while the model is loaded, on the loading thread, and not kept. Null: the
+  /// function of set_key_source, and then the environment variables MOKA_IDENTITY (identities, or the path of a file
+  /// with them), MOKA_PASSPHRASE and MOKA_PASSPHRASE_FILE.
+  KeySource key;
   /// Called with the name of each operation before its kernels are timed, on the planning thread. Optional.
   std::function<void(std::string_view operation)> measuring;
 };
@@ -101,6 +113,14 @@ struct ModelAssetView {
   std::map<std::string, std::span<const std::byte>> blobs;
   /// Keeps the memory alive. Null: the memory must outlive the model, its copies and their states.
   std::shared_ptr<const void> owner;
+};
+
+/// A model that the application reads, for example to decrypt it in its own way: the bytes of an .mlmodel, of a tar
+/// archive with an .mlpackage or .mlmodelc, or of an encrypted model.
+struct ModelReader {
+  uint64_t size = 0;
+  /// Fills `to` with the bytes from `offset` on. Called while the model is loaded, on the loading thread. May throw.
+  std::function<void(uint64_t offset, std::span<std::byte> to)> read;
 };
 
 /// Core ML's MLState: the mutable buffers of a stateful model. Belongs to one prediction at a time.
@@ -144,10 +164,12 @@ using Intermediate = std::function<void(std::string_view operation, std::string_
 /// Core ML's MLModel: immutable, safe to use from many threads at once. Every function throws Exception.
 class MOKA_EXPORT Model {
  public:
-  /// Loads an .mlmodel file, an .mlpackage or an .mlmodelc folder.
+  /// Loads an .mlmodel file, an .mlpackage or an .mlmodelc folder, or one of them encrypted (moka/encryption.h).
   static Model load(const std::string& path, const ModelConfiguration& configuration = {});
   static Model load(ModelAsset asset, const ModelConfiguration& configuration = {});
   static Model load(const ModelAssetView& asset, const ModelConfiguration& configuration = {});
+  /// Reads the model into memory that is not in dumps of the process and is overwritten when the model is freed.
+  static Model load(const ModelReader& reader, const ModelConfiguration& configuration = {});
   /// Loads a program in the text form of MIL. The program's own types describe its inputs and outputs. `weights`
   /// resolves BLOBFILE paths.
   static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},

@@ -25,6 +25,8 @@ struct ModelStructure {
     std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
     std::vector<std::pair<std::string, std::string>> outputs;  ///< value and its type as MIL text
     std::vector<Block> blocks;
+    /// Constants written inline: parameter and value as text. Long lists are cut.
+    std::vector<std::pair<std::string, std::string>> values;
   };
   struct Function {
     std::string name, opset;
@@ -35,6 +37,8 @@ struct ModelStructure {
     std::vector<std::string> inputs, outputs;
     int depth = 0;             ///< nesting depth; the layers of a branch or loop follow the layer that holds them
     std::string custom_class;  ///< class name of a custom layer
+    /// Settings by the names of the specification: {"kernelSize", "[3, 3]"}. Weights are not among them.
+    std::vector<std::pair<std::string, std::string>> settings;
   };
   /// An array in the file. Strings and single numbers written inline are not listed.
   struct Weight {
@@ -50,7 +54,8 @@ struct ModelStructure {
   std::vector<Function> functions;
   std::vector<Layer> layers;
   struct Part;
-  std::vector<Part> models;  ///< models of a pipeline
+  std::vector<Part> models;                  ///< models of a pipeline
+  std::vector<std::string> inputs, outputs;  ///< names of the model's features
   std::vector<Weight> weights;
   std::vector<std::pair<std::string, std::string>> facts;  ///< properties of other models: "trees" and "150"
   std::vector<std::string> faults;                         ///< parts that could not be read, and why

@@ -128,11 +128,13 @@ typedef struct moka_configuration {
   const char* pins;       /* devices for operations, one "conv_*=cpu" per line; NULL: none */
   int strict;             /* 1: a refused pin or a lost device is an error, not a remark */
   const char* rates;      /* measured rates of the units: a path, "default", "off"; NULL: $MOKA_RATES, else default */
+  const char* identity;   /* text of age identities that open an encrypted model; NULL: $MOKA_IDENTITY */
+  const char* passphrase; /* of an encrypted model; NULL: $MOKA_PASSPHRASE, $MOKA_PASSPHRASE_FILE */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT                                                                                        \
   {                                                                                                                    \
     sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0, \
-        NULL, 0, NULL                                                                                                  \
+        NULL, 0, NULL, NULL, NULL                                                                                      \
   }
 
 /* A file with a path relative to the specification: "weights/weight.bin". */
@@ -142,7 +144,8 @@ typedef struct moka_blob {
   size_t size;
 } moka_blob;
 
-/* An .mlmodel file, an .mlpackage or an .mlmodelc folder. `configuration` may be NULL here and below. */
+/* An .mlmodel file, an .mlpackage or an .mlmodelc folder, or one that is encrypted. `configuration` may be NULL here
+ * and below. */
 MOKA_API moka_status moka_model_load(const char* path, const moka_configuration* configuration, moka_model** model);
 /* The bytes of an .mlmodel and of its `blob_count` weight files. They are copied. */
 MOKA_API moka_status moka_model_load_memory(const void* specification, size_t size, const moka_blob* blobs,
@@ -282,6 +285,14 @@ MOKA_API moka_status moka_features_get_sequence(const moka_features* features, c
  * next, call moka_features_clear in between. `state`: NULL, unless the model keeps states. */
 MOKA_API moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
                                         moka_state* state);
+
+/* Predicts every row of a table. Each input is an array whose first axis counts the rows, [rows] for numbers and
+ * [rows, ...] for arrays of the described shape, or a sequence of strings or integers. Sets every output in `outputs`
+ * to a column of the same form; a classifier's probabilities are a matrix of doubles whose columns follow
+ * moka_model_class_label. Each row gives the result of moka_model_predict; classic models compute many rows at once. A
+ * failure names the row, which counts from 0. */
+MOKA_API moka_status moka_model_predict_rows(const moka_model* model, const moka_features* columns,
+                                             moka_features* outputs);
 
 /* Records what the process does with models until moka_trace_stop, for Perfetto (docs/seeing.md). One at a time. "%p"
  * in `path` stands for the number of the process. MOKA_IO, MOKA_INVALID_ARGUMENT (a trace is being written). */

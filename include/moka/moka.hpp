@@ -1,15 +1,20 @@
 #pragma once
 
 /// All of Moka's C++ interface.
+#include "moka/build.h"
 #include "moka/cache.h"
 #include "moka/compiler.h"
 #include "moka/compute_plan.h"
+#include "moka/custom.h"
 #include "moka/description.h"
+#include "moka/edit.h"
 #include "moka/error.h"
 #include "moka/feature.h"
 #include "moka/model.h"
 #include "moka/model_structure.h"
 #include "moka/multi_array.h"
+#include "moka/onnx_export.h"
+#include "moka/onnx_import.h"
 #include "moka/program.h"
 #include "moka/rates.h"
 #include "moka/stream.h"

@@ -1,7 +1,7 @@
 #ifndef MOKA_PLUGIN_H
 #define MOKA_PLUGIN_H
 
-/* Custom layers and operations in C99, and plug-ins: shared libraries that `moka predict --plugin layers.so`,
+/* Custom layers, operations and models in C99, and plug-ins: shared libraries that `moka predict --plugin layers.so`,
  * moka_load_plugin and moka.load_plugin of Python load. docs/custom-layers.md has an example.
  *
  *   static const char* evaluate(void* layer, const moka_layer_call* call) {
@@ -85,12 +85,62 @@ MOKA_API moka_status moka_register_operation(const char* name, const moka_layer_
 MOKA_API moka_status moka_unregister_layer(const char* class_name);
 MOKA_API moka_status moka_unregister_operation(const char* name);
 
-/* What a plug-in is given. */
+/* What a file says of a custom model, or of a part of Apple's systems. */
+typedef struct moka_model_info {
+  const char *name, *description;
+  size_t parameter_count;
+  const moka_parameter* parameters; /* bytes are arrays of uint8 */
+  size_t input_count;
+  const char* const* inputs; /* names */
+  size_t output_count;
+  const char* const* outputs;
+} moka_model_info;
+
+/* The code of a custom model. Functions return NULL, or what went wrong, as those of layers do. Many threads call
+ * predict at once. Set struct_size, predict, and what else is needed. */
+typedef struct moka_model_code {
+  size_t struct_size;
+  /* `context` is that of the registration. NULL: no object is made, and `model` below is `context`. */
+  const char* (*create)(void* context, const moka_model_info* info, void** model);
+  void (*destroy)(void* model);
+  /* Sets every output by name, with moka_features_set_array and the like, which copy here. `inputs` is borrowed. */
+  const char* (*predict)(void* model, const moka_features* inputs, moka_features* outputs);
+} moka_model_code;
+
+/* Models loaded from now on use it for custom models of that class name, or in the place of a part of Apple's systems:
+ * "visionFeaturePrint.scene.1" and the other names in docs/custom-layers.md. `code` is copied. */
+MOKA_API moka_status moka_register_model(const char* name, const moka_model_code* code, void* context);
+/* The same with a model file. */
+MOKA_API moka_status moka_register_model_file(const char* name, const char* path);
+/* MOKA_NOT_FOUND when there is none. Models that are loaded keep theirs. */
+MOKA_API moka_status moka_unregister_model(const char* name);
+
+/* The folders in which files of linked models may lie, also below; none at first. */
+MOKA_API moka_status moka_set_linked_model_folders(const char* const* folders, size_t count);
+
+/* What a plug-in is given. It lives as long as the process. Members after last_error exist if struct_size says so. */
 typedef struct moka_host {
   size_t struct_size;
   moka_status (*register_layer)(const char* class_name, const moka_layer_type* type, void* context);
   moka_status (*register_operation)(const char* name, const moka_layer_type* type, void* context);
   const char* (*last_error)(void);
+  moka_status (*register_model)(const char* name, const moka_model_code* code, void* context);
+  /* For predict: the functions moka_features_... of moka/moka.h. */
+  moka_feature_type (*type)(const moka_features* features, const char* name);
+  moka_status (*get_array)(const moka_features* features, const char* name, moka_array* array);
+  moka_status (*get_int64)(const moka_features* features, const char* name, int64_t* value);
+  moka_status (*get_double)(const moka_features* features, const char* name, double* value);
+  moka_status (*get_string)(const moka_features* features, const char* name, const char** value);
+  moka_status (*get_dictionary)(const moka_features* features, const char* name, moka_dictionary* dictionary);
+  moka_status (*get_sequence)(const moka_features* features, const char* name, moka_sequence* sequence);
+  moka_status (*get_image)(const moka_features* features, const char* name, moka_image* image);
+  moka_status (*set_array)(moka_features* features, const char* name, const moka_array* array);
+  moka_status (*set_int64)(moka_features* features, const char* name, int64_t value);
+  moka_status (*set_double)(moka_features* features, const char* name, double value);
+  moka_status (*set_string)(moka_features* features, const char* name, const char* value);
+  moka_status (*set_dictionary)(moka_features* features, const char* name, const moka_dictionary* dictionary);
+  moka_status (*set_sequence)(moka_features* features, const char* name, const moka_sequence* sequence);
+  moka_status (*set_image)(moka_features* features, const char* name, const moka_image* image);
 } moka_host;
 
 /* A plug-in defines this function. */

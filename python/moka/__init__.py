@@ -7,6 +7,7 @@
 Code written for coremltools on a Mac runs unchanged: once moka is installed, `coremltools` predicts with it.
 """
 
+from . import build, edit, encryption
 from ._moka import (
     ComputePlan,
     DataError,
@@ -20,14 +21,17 @@ from ._moka import (
     MalformedModelError,
     ModelStructure,
     NotFoundError,
+    OnnxExport,
     OutOfBudgetError,
     PlannedOperation,
     State,
     TraceSummary,
     UnsupportedError,
+    UnsupportedOperation,
     __version__,
     summarize_trace,
 )
+from . import edit
 from ._custom import (
     check_layers,
     load_plugin,
@@ -43,9 +47,12 @@ from ._custom import (
     unregister_operation,
 )
 from ._description import ModelDescription
+from ._draw import draw
 from ._model import Intermediate, Model, ModelAsset, compile_model
+from ._onnx import check_onnx, to_onnx
 from ._trace import span as trace_span
 from ._trace import trace
+from .build import from_onnx
 
 __all__ = [
     "ComputePlan",
@@ -64,14 +71,22 @@ __all__ = [
     "ModelDescription",
     "ModelStructure",
     "NotFoundError",
+    "OnnxExport",
     "OutOfBudgetError",
     "PlannedOperation",
     "State",
     "TraceSummary",
     "UnsupportedError",
+    "UnsupportedOperation",
     "__version__",
+    "build",
     "check_layers",
+    "check_onnx",
     "compile_model",
+    "draw",
+    "edit",
+    "from_onnx",
+    "encryption",
     "load_plugin",
     "register_layer",
     "register_model",
@@ -81,6 +96,7 @@ __all__ = [
     "registered_operations",
     "set_linked_model_folders",
     "summarize_trace",
+    "to_onnx",
     "trace",
     "trace_span",
     "unregister_layer",

@@ -1,7 +1,7 @@
 """The description of a model, as text and as HTML for notebooks."""
 
 from html import escape
-from typing import Any, List, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from . import _moka
 from ._moka import FeatureDescription, FunctionDescription
@@ -71,7 +71,12 @@ class ModelDescription:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        facts = "".join(f"<tr><th>{escape(k)}</th><td colspan=3>{escape(v)}</td></tr>" for k, v in self._facts())
+        return self._html([])
+
+    def _html(self, more: Sequence[Tuple[str, str]]) -> str:
+        """The table, with more facts."""
+        known = [*self._facts(), *more]
+        facts = "".join(f"<tr><th>{escape(k)}</th><td colspan=3>{escape(v)}</td></tr>" for k, v in known)
         rows = "".join(
             f"<tr><th>{kind}</th><td><code>{escape(f.name)}</code></td><td>{escape(f.formatted_type)}"
             f"{' (optional)' if f.optional else ''}</td><td>{escape(f.description)}</td></tr>"

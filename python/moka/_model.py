@@ -1,5 +1,6 @@
 """Loading and predicting."""
 
+import collections
 import io
 import os
 import time
@@ -8,10 +9,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List,
 
 import numpy as np
 
-from . import _files, _log, _moka
+from . import _files, _keys, _log, _moka, _reports
 from ._arrays import as_columns, as_inputs
 from ._description import ModelDescription
 from ._moka import ComputePlan, FeatureDescription, LoadTimes, ModelStructure, State
+from ._view import View, view_of_asset
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -81,7 +83,9 @@ class Model:
     """A loaded Core ML model. Immutable; predict may be called from many threads at once.
 
     model: path of an .mlmodel file, of an .mlpackage or an .mlmodelc folder, or of a ZIP archive with one of them; an
-    open file of an .mlmodel or an archive, or its bytes; a ModelAsset; coremltools' specification object or model.
+    open file of an .mlmodel or an archive, or its bytes; a ModelAsset; coremltools' specification object or model; an encrypted
+    model, by path or as bytes; an object with `size` and `read(offset, length)`, which the application makes to decrypt a model
+    in its own way.
     compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
     function: name of the function to load; None: the default one.
     precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type).
@@ -110,6 +114,10 @@ class Model:
     neural_engine_rules: file of additional rules for the Neural Engine preview; None: the environment variable
     MOKA_NEURAL_ENGINE_RULES.
 
+    key: what opens an encrypted model: the text of an identity ("AGE-SECRET-KEY-1..."), a passphrase, a Path of a file of
+    identities, or a function of the model's path and of whether a passphrase is wanted. None: the environment variables
+    MOKA_IDENTITY, MOKA_PASSPHRASE and MOKA_PASSPHRASE_FILE. The key is not pickled.
+
     Models can be pickled: by path, or completely if they were loaded from bytes. Copies share the loaded model.
 
     Raises MalformedModelError, UnsupportedError, NotFoundError, IOError, OutOfBudgetError; TypeError, ValueError.
@@ -136,6 +144,7 @@ class Model:
         strict: bool = False,
         rates: Union[str, "os.PathLike[str]", None] = None,
         neural_engine_rules: Union[str, "os.PathLike[str]", None] = None,
+        key: Optional[_keys.Key] = None,
     ) -> None:
         if precision not in ("at_least", "exact"):
             raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
@@ -179,10 +188,16 @@ class Model:
             "rates": c.rates or None,
             "neural_engine_rules": c.neural_engine_rules or None,
         }
+        if key is not None:
+            _moka.set_key(c, _keys.source_of(key))
         self._load(model, c, options)
 
     def _load(self, model: Any, c: "_moka.ModelConfiguration", options: Dict[str, Any]) -> None:
         unpacked: Optional[_files.Unpacked] = None
+        if _keys.is_reader(model):
+            self._set(_moka.load_reader(model, c), (_restore, (model, options)))
+            _log.loaded(self, "<reader>")
+            return
         if hasattr(model, "read"):
             model = _files.contents(model)
         converted = _files.of_coremltools(model)
@@ -439,8 +454,53 @@ class Model:
     def __repr__(self) -> str:
         return f"<moka.Model {self._core.description.type} '{self._core.function.name}'>"
 
+    def view(self) -> View:
+        """The page of `moka view`, which a notebook displays as a frame: graph, weights and description. Its methods `save` a
+        file, and `open` a browser with predictions and times too. Raises UnsupportedError for a model from MIL text."""
+        if self._unpacked:
+            return View(self._unpacked.path, self._unpacked)
+        source = self._made_by[1][0] if self._made_by[0] is _restore else None
+        if not isinstance(source, (str, ModelAsset)):
+            raise _moka.UnsupportedError("view: expected a model from a path, bytes or a ModelAsset, got MIL text or a reader")
+        if isinstance(source, ModelAsset):
+            return view_of_asset(bytes(source.specification), source.blobs)
+        return View(source)
+
     def _repr_html_(self) -> str:
-        return self.description._repr_html_()
+        structure = self.structure()
+        counts = collections.Counter(layer.type for layer in structure.layers)
+        for function in structure.functions:
+            if function.name == self._core.function.name:
+                _count(function.body, counts)
+        facts = []
+        if self._made_by[0] is _restore and not _keys.is_reader(self._made_by[1][0]):
+            facts.append(("size", _reports.size(_bytes_of(self._made_by[1][0]))))
+        if counts:
+            most = ", ".join(f"{n} {type_}" for type_, n in counts.most_common(8)) + (", ..." if len(counts) > 8 else "")
+            facts.append(("layers" if structure.layers else "operations", f"{sum(counts.values())}: {most}"))
+        if structure.models:
+            facts.append(("models", ", ".join(f"{name} ({part.type})" for name, part in structure.models)))
+        return self.description._html(facts)
+
+
+def _count(block: Any, counts: "collections.Counter[str]") -> None:
+    """Adds the types of a block's operations, without constants."""
+    for operation in block.operations:
+        if operation.type != "const":
+            counts[operation.type] += 1
+        for inner in operation.blocks:
+            _count(inner, counts)
+
+
+def _bytes_of(source: Union[str, ModelAsset, bytes]) -> int:
+    """The size of what a model was loaded from."""
+    if isinstance(source, ModelAsset):
+        return len(source.specification) + sum(len(data) for data in source.blobs.values())
+    if isinstance(source, bytes):
+        return len(source)
+    if os.path.isfile(source):
+        return os.path.getsize(source)
+    return sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(source) for f in files)
 
 
 def _wanted(outputs: Any) -> Any:

@@ -2,6 +2,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
+#include "moka/description.h"
+
 namespace moka::python {
 
 /// `text` and `html` name functions of moka._reports that describe an object.
@@ -15,6 +19,9 @@ void bind_report(Class& bound, const char* text, const char* html) {
   bound.def("_repr_html_", say(html), nanobind::sig("def _repr_html_(self) -> str"));
 }
 
+/// A color space by its name in Python: "rgb". Raises InvalidArgumentError.
+ColorSpace color_of(const std::string& name);
+
 /// The parts of the module, one per file.
 
 void bind_errors(nanobind::module_& m);
@@ -25,6 +32,11 @@ void bind_structure(nanobind::module_& m);
 void bind_model(nanobind::module_& m);
 void bind_custom(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
+void bind_draw(nanobind::module_& m);
+void bind_build(nanobind::module_& m);
+void bind_edit(nanobind::module_& m);
+void bind_onnx_export(nanobind::module_& m);
+void bind_encryption(nanobind::module_& m);
 /// Lets go of registered classes at the end of the interpreter. Before bind_end: what ends first is bound last.
 void bind_forgetting();
 

@@ -24,6 +24,11 @@ NB_MODULE(_moka, m) {
   moka::python::bind_model(m);
   moka::python::bind_custom(m);
   moka::python::bind_trace(m);
+  moka::python::bind_draw(m);
+  moka::python::bind_build(m);
+  moka::python::bind_edit(m);
+  moka::python::bind_onnx_export(m);
+  moka::python::bind_encryption(m);
   m.def(
       "compile_model",
       [](const std::string& path, const std::string& destination) { moka::compile_model(path, destination); },

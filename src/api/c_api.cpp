@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 
+#include "api/c_features.h"
 #include "api/internal.h"
 #include "base/error.h"
 #include "moka/model.h"
@@ -22,18 +23,6 @@ struct FeatureInfo {
 struct moka_model {
   moka::Model model;
   std::vector<FeatureInfo> features[3];  ///< indexed by moka_role
-};
-
-/// Pointers for C to values that are not stored as arrays. The getters create them.
-struct View {
-  std::vector<const char*> strings;
-  std::vector<int64_t> ints;
-  std::vector<double> values;
-};
-
-struct moka_features {
-  moka::Features values;
-  mutable std::map<std::string, View, std::less<>> views;
 };
 
 struct moka_state {
@@ -155,6 +144,11 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   if (c->pins != nullptr) out.pins = moka::parse_pins(c->pins);
   out.strict = c->strict != 0;
   if (c->rates != nullptr) out.rates = c->rates;
+  if (c->identity != nullptr || c->passphrase != nullptr)
+    out.key = [c](const moka::KeyRequest& request) -> std::string {
+      const char* key = request.passphrase ? c->passphrase : c->identity;
+      return key == nullptr ? "" : key;
+    };
   out.measure_kernels = enumerator<moka::MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
   return out;
 }
@@ -329,14 +323,23 @@ void moka_features_clear(moka_features* features) {
 }
 
 moka_status moka_features_set_array(moka_features* features, const char* name, const moka_array* array) {
-  return guarded([&] { set(features, name, to_array(need(array, "array"))); });
+  return guarded([&] {
+    const moka::MultiArray given = to_array(need(array, "array"));
+    set(features, name, need(features, "features").copies ? given.converted(given.type()) : given);
+  });
 }
 
 moka_status moka_features_set_image(moka_features* features, const char* name, const moka_image* image) {
   return guarded([&] {
     const moka_image& i = need(image, "image");
     auto format = enumerator<moka::PixelFormat>(i.format, MOKA_GRAY_FLOAT32 + 1, "pixel format");
-    set(features, name, moka::Image(i.pixels, i.width, i.height, format, i.row_bytes));
+    const moka::Image given(i.pixels, i.width, i.height, format, i.row_bytes);
+    if (!need(features, "features").copies) return set(features, name, given);
+    moka::Image copy(i.width, i.height, format);
+    for (int64_t y = 0; y < i.height; y++)
+      std::memcpy(copy.pixels.get() + y * copy.row_bytes, given.pixels.get() + y * given.row_bytes,
+                  static_cast<size_t>(i.width) * moka::bytes_per_pixel(format));
+    set(features, name, std::move(copy));
   });
 }
 
@@ -475,6 +478,18 @@ moka_status moka_model_predict(const moka_model* model, const moka_features* inp
     if (&in == &out) wrong("inputs and outputs: expected different handles");
     out.views.clear();
     m.model.predict(in.values, out.values, {state == nullptr ? nullptr : &state->state});
+  });
+}
+
+moka_status moka_model_predict_rows(const moka_model* model, const moka_features* columns, moka_features* outputs) {
+  return guarded([&] {
+    const moka_model& m = need(model, "model");
+    const moka_features& in = need(columns, "columns");
+    moka_features& out = need(outputs, "outputs");
+    if (&in == &out) wrong("columns and outputs: expected different handles");
+    moka::Features results = m.model.predict_rows(in.values);
+    out.views.clear();
+    out.values = std::move(results);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "api/c_features.h"
 #include "base/error.h"
 #include "moka/custom.h"
 #include "moka/plugin.h"
@@ -43,6 +44,37 @@ std::vector<moka_shape> to_c(const std::vector<std::vector<int64_t>>& shapes) {
   return out;
 }
 
+/// The texts and arrays belong to `parameters`.
+std::vector<moka_parameter> to_c(const std::map<std::string, moka::ParameterValue>& parameters) {
+  std::vector<moka_parameter> out;
+  for (const auto& [name, value] : parameters) {
+    moka_parameter p{};
+    p.name = name.c_str();
+    if (const auto* b = std::get_if<bool>(&value)) {
+      p.type = MOKA_TYPE_INT64;
+      p.int64 = *b ? 1 : 0;
+      p.number = *b ? 1 : 0;
+    } else if (const auto* i = std::get_if<int64_t>(&value)) {
+      p.type = MOKA_TYPE_INT64;
+      p.int64 = *i;
+      p.number = static_cast<double>(*i);
+    } else if (const auto* d = std::get_if<double>(&value)) {
+      p.type = MOKA_TYPE_DOUBLE;
+      p.number = *d;
+    } else if (const auto* s = std::get_if<std::string>(&value)) {
+      p.type = MOKA_TYPE_STRING;
+      p.string = s->c_str();
+    } else if (const auto* a = std::get_if<MultiArray>(&value)) {
+      p.type = MOKA_TYPE_MULTI_ARRAY;
+      p.array = to_c(*a);
+    } else {
+      throw Exception(ErrorKind::unsupported, cat("parameter '", name, "': a list of texts"));
+    }
+    out.push_back(p);
+  }
+  return out;
+}
+
 void check(const char* said) {
   if (said != nullptr) throw Exception(ErrorKind::data, said);
 }
@@ -52,32 +84,7 @@ class CLayer final : public moka::CustomLayer {
   CLayer(const moka_layer_type& type, void* context, const LayerInfo& info) : type_(type), outputs_(info.outputs) {
     layer_ = context;
     if (type_.create == nullptr) return;
-    std::vector<moka_parameter> parameters;
-    for (const auto& [name, value] : info.parameters) {
-      moka_parameter p{};
-      p.name = name.c_str();
-      if (const auto* b = std::get_if<bool>(&value)) {
-        p.type = MOKA_TYPE_INT64;
-        p.int64 = *b ? 1 : 0;
-        p.number = *b ? 1 : 0;
-      } else if (const auto* i = std::get_if<int64_t>(&value)) {
-        p.type = MOKA_TYPE_INT64;
-        p.int64 = *i;
-        p.number = static_cast<double>(*i);
-      } else if (const auto* d = std::get_if<double>(&value)) {
-        p.type = MOKA_TYPE_DOUBLE;
-        p.number = *d;
-      } else if (const auto* s = std::get_if<std::string>(&value)) {
-        p.type = MOKA_TYPE_STRING;
-        p.string = s->c_str();
-      } else if (const auto* a = std::get_if<MultiArray>(&value)) {
-        p.type = MOKA_TYPE_MULTI_ARRAY;
-        p.array = to_c(*a);
-      } else {
-        throw Exception(ErrorKind::unsupported, cat("parameter '", name, "': a list of texts"));
-      }
-      parameters.push_back(p);
-    }
+    const std::vector<moka_parameter> parameters = to_c(info.parameters);
     const moka_layer_info said{info.name.c_str(), info.class_name.c_str(), info.description.c_str(),
                                parameters.size(), parameters.data(),       info.inputs,
                                info.outputs};
@@ -144,6 +151,56 @@ class CLayer final : public moka::CustomLayer {
   std::vector<MultiArray> weights_;
 };
 
+std::vector<const char*> names_of(const std::vector<moka::FeatureDescription>& features) {
+  std::vector<const char*> out;
+  for (const auto& f : features) out.push_back(f.name.c_str());
+  return out;
+}
+
+class CModel final : public moka::CustomModel {
+ public:
+  CModel(const moka_model_code& code, void* context, const moka::CustomModelInfo& info) : code_(code), model_(context) {
+    if (code_.create == nullptr) return;
+    const std::vector<moka_parameter> parameters = to_c(info.parameters);
+    const std::vector<const char*> inputs = names_of(info.function.inputs), outputs = names_of(info.function.outputs);
+    const moka_model_info said{
+        info.name.c_str(), info.description.c_str(), parameters.size(), parameters.data(), inputs.size(),
+        inputs.data(),     outputs.size(),           outputs.data()};
+    model_ = nullptr;
+    check(code_.create(context, &said, &model_));
+    made_ = true;
+  }
+  CModel(const CModel&) = delete;
+  ~CModel() override {
+    if (made_ && code_.destroy != nullptr) code_.destroy(model_);
+  }
+
+  moka::Features predict(const moka::Features& inputs) const override {
+    moka_features in{inputs, {}}, out;
+    out.copies = true;
+    check(code_.predict(model_, &in, &out));
+    return std::move(out.values);
+  }
+
+ private:
+  moka_model_code code_;
+  void* model_ = nullptr;
+  bool made_ = false;
+};
+
+moka_model_code checked(const char* name, const moka_model_code* code) {
+  if (name == nullptr || code == nullptr)
+    throw Exception(ErrorKind::invalid_argument, "registering a model: expected a name and its code, got NULL");
+  moka_model_code known{};
+  if (code->struct_size < sizeof known)
+    throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': struct_size: expected at least ",
+                                                     sizeof known, ", got ", code->struct_size));
+  std::memcpy(&known, code, sizeof known);
+  if (known.predict == nullptr)
+    throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': expected predict, got NULL"));
+  return known;
+}
+
 /// A copy of what the caller knows of the structure.
 moka_layer_type checked(const char* name, const moka_layer_type* type) {
   if (name == nullptr || type == nullptr)
@@ -164,11 +221,6 @@ moka::LayerFactory factory_of(const moka_layer_type& type, void* context) {
 
 }  // namespace
 
-namespace moka::api {
-/// c_api.cpp: runs it; what it throws becomes a status and the text of moka_last_error.
-moka_status c_status(const std::function<void()>& f) noexcept;
-}  // namespace moka::api
-
 using moka::api::c_status;
 
 namespace moka {
@@ -183,7 +235,26 @@ void load_plugin(const std::string& path) {
   auto* start = reinterpret_cast<moka_status (*)(const moka_host*)>(::dlsym(library, "moka_plugin"));
   if (start == nullptr)
     throw Exception(ErrorKind::unsupported, cat("plug-in '", path, "': expected a function moka_plugin, got none"));
-  const moka_host host{sizeof host, moka_register_layer, moka_register_operation, moka_last_error};
+  static const moka_host host{sizeof host,
+                              moka_register_layer,
+                              moka_register_operation,
+                              moka_last_error,
+                              moka_register_model,
+                              moka_features_type,
+                              moka_features_get_array,
+                              moka_features_get_int64,
+                              moka_features_get_double,
+                              moka_features_get_string,
+                              moka_features_get_dictionary,
+                              moka_features_get_sequence,
+                              moka_features_get_image,
+                              moka_features_set_array,
+                              moka_features_set_int64,
+                              moka_features_set_double,
+                              moka_features_set_string,
+                              moka_features_set_dictionary,
+                              moka_features_set_sequence,
+                              moka_features_set_image};
   if (const moka_status status = start(&host); status != MOKA_OK)
     throw Exception(ErrorKind::data, cat("plug-in '", path, "': moka_plugin returned ", moka_status_name(status)));
 }
@@ -209,6 +280,42 @@ moka_status moka_unregister_operation(const char* name) {
   return c_status([&] {
     if (name == nullptr || !moka::unregister_operation(name))
       throw Exception(ErrorKind::not_found, cat("no operation '", name == nullptr ? "" : name, "'"));
+  });
+}
+
+moka_status moka_register_model(const char* name, const moka_model_code* code, void* context) {
+  return c_status([&] {
+    const moka_model_code known = checked(name, code);
+    moka::register_model(name, [known, context](const moka::CustomModelInfo& info) {
+      return std::make_unique<CModel>(known, context, info);
+    });
+  });
+}
+
+moka_status moka_register_model_file(const char* name, const char* path) {
+  return c_status([&] {
+    if (name == nullptr || path == nullptr)
+      throw Exception(ErrorKind::invalid_argument, "registering a model: expected a name and a path, got NULL");
+    moka::register_model_file(name, path);
+  });
+}
+
+moka_status moka_unregister_model(const char* name) {
+  return c_status([&] {
+    if (name == nullptr || !moka::unregister_model(name))
+      throw Exception(ErrorKind::not_found, cat("no model '", name == nullptr ? "" : name, "'"));
+  });
+}
+
+moka_status moka_set_linked_model_folders(const char* const* folders, size_t count) {
+  return c_status([&] {
+    std::vector<std::string> list;
+    for (size_t i = 0; i < count; ++i) {
+      if (folders == nullptr || folders[i] == nullptr)
+        throw Exception(ErrorKind::invalid_argument, cat("folder ", i, ": expected a path, got NULL"));
+      list.emplace_back(folders[i]);
+    }
+    moka::set_linked_model_folders(std::move(list));
   });
 }
 

@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "api/internal.h"
 #include "base/checksum.h"
+#include "base/replace_file.h"
 #include "kernel/code_cache.h"
 #include "kernel/packing.h"
 #include "plan/packed_cache.h"
@@ -23,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".packed", kCodeEnding = ".pipelines";
 constexpr uintmax_t kMostBytes = uintmax_t{8} << 30;  // limit per folder
+constexpr std::chrono::hours kLongestWrite{1};        // older unfinished files belong to processes that were killed
 
 Result<std::string> folder_of(std::string cache) {
   auto variable = [](const char* name) -> std::string {
@@ -42,6 +45,7 @@ struct File {
   fs::path path;
   uintmax_t bytes = 0;
   fs::file_time_type used;
+  bool unfinished = false;
 };
 
 std::vector<File> files_in(const std::string& folder) {
@@ -49,25 +53,32 @@ std::vector<File> files_in(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
-    const std::string name = it->path().filename().string();
+    const std::string file_name = it->path().filename().string();
+    const std::string_view replaced = replaced_by_unfinished(file_name), name = replaced.empty() ? file_name : replaced;
     if (!(name.ends_with(kEnding) || name.ends_with(kCodeEnding) || name.ends_with(runtime::kContentEnding)) ||
         !it->is_regular_file(gone))
       continue;
-    File f{it->path(), it->file_size(gone), it->last_write_time(gone)};
+    File f{it->path(), it->file_size(gone), it->last_write_time(gone), !replaced.empty()};
     if (!gone) out.push_back(std::move(f));
   }
   return out;
 }
 
-/// Removes the least recently used files while the total exceeds the limit. Never removes `kept`.
+/// Removes what killed processes left, and the least recently used files while the total exceeds the limit. Never
+/// removes `kept`.
 void trim(const std::string& folder, const std::string& kept) {
   std::vector<File> files = files_in(folder);
+  const auto is_left = [](const File& f) {
+    std::error_code error;
+    return f.unfinished && f.used < fs::file_time_type::clock::now() - kLongestWrite && fs::remove(f.path, error);
+  };
+  std::erase_if(files, is_left);
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
   uintmax_t bytes = 0;
   for (const File& f : files) bytes += f.bytes;
   for (const File& f : files) {
     if (bytes <= kMostBytes) return;
-    if (f.path.filename() == fs::path(kept).filename()) continue;
+    if (f.unfinished || f.path.filename() == fs::path(kept).filename()) continue;
     std::error_code error;
     if (fs::remove(f.path, error)) bytes -= f.bytes;
   }
@@ -132,7 +143,7 @@ std::string cache_folder(const std::string& cache) { return api::unwrap(folder_o
 std::vector<CachedModel> cached_models(const std::string& folder) {
   std::vector<CachedModel> out;
   for (const File& f : files_in(folder)) {
-    if (f.path.extension() != kEnding) continue;
+    if (f.unfinished || f.path.extension() != kEnding) continue;
     CachedModel m{f.path.string(), {}, static_cast<size_t>(f.bytes)};
     if (auto file = map_file(m.file); file.ok())
       if (auto parsed = plan::parse_packed_file(*file); parsed.ok()) {
@@ -150,7 +161,7 @@ size_t clear_cache(const std::string& folder) {
   size_t n = 0;
   for (const File& f : files_in(folder)) {
     std::error_code error;
-    if (fs::remove(f.path, error) && f.path.extension() != runtime::kContentEnding) n++;
+    if (fs::remove(f.path, error) && !f.unfinished && f.path.extension() != runtime::kContentEnding) n++;
     if (error) throw Exception(ErrorKind::io, cat("'", f.path.string(), "': ", error.message()));
   }
   return n;

@@ -1,20 +1,20 @@
 #include "moka/compiler.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include "api/internal.h"
 #include "compiler/class_name.h"
 #include "compiler/compiler.h"
 #include "compiler/decompile.h"
 #include "compiler/generate/generate.h"
-#include "format/mlmodelc/write.h"
 #include "format/mlpackage/write.h"
+#include "format/write_files.h"
 
 namespace moka {
 namespace {
 
 void compile(const format::ModelFile& file, const std::string& name, const std::string& destination, bool espresso) {
+  api::unwrap(format::refuse_encrypted(file, "compiling it"));
   const trace::Span span(trace::Lane::activity, [&] { return trace::label(cat("compile ", name), "compile"); });
   api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, espresso)), destination));
 }
@@ -39,23 +39,21 @@ void compile_model(const ModelAssetView& asset, const std::string& destination) 
 
 void decompile_model(const std::string& path, const std::string& destination) {
   const format::ModelFile file = api::unwrap(format::open_model(path));
+  api::unwrap(format::refuse_encrypted(file, "decompiling it"));
   if (file.compiled() == nullptr)
     api::raise(fail(ErrorCode::invalid_argument, "'", path, "': expected a compiled model (.mlmodelc)"));
   if (std::filesystem::exists(destination))
     api::raise(fail(ErrorCode::invalid_argument, "'", destination, "': exists already"));
   compiler::Decompiled model = api::unwrap(compiler::decompile(file));
-  if (std::filesystem::path(destination).extension() == ".mlpackage") {
-    api::unwrap(format::write_folder(format::package_files(Bytes::from(std::move(model.specification)), model.weights),
-                                     destination));
-    return;
-  }
-  if (model.has_program)
+  const bool package = std::filesystem::path(destination).extension() == ".mlpackage";
+  if (!package && model.has_program)
     api::raise(fail(ErrorCode::invalid_argument, "'", destination,
                     "': expected a path that ends with .mlpackage: the model is an ML program"));
-  std::ofstream out(destination, std::ios::binary);
-  out.write(model.specification.data(), static_cast<std::streamsize>(model.specification.size()));
-  out.close();
-  if (!out) api::raise(fail(ErrorCode::io, "'", destination, "': cannot be written"));
+  format::Rope specification(Bytes::from(std::move(model.specification)));
+  if (!package) return api::unwrap(format::write_file(destination, std::move(specification)));
+  format::FileContents weights;
+  for (const auto& [name, bytes] : model.weights) weights.emplace(name, format::Rope(bytes));
+  api::unwrap(format::write_folder(format::package_files(std::move(specification), std::move(weights)), destination));
 }
 
 std::map<std::string, std::string> generate_interface(const std::string& path, const InterfaceOptions& options) {

@@ -145,6 +145,10 @@ struct PackedWeights {
 /// `model`: its path; empty: it has none. Error not_found: the user has no cache folder.
 Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration, const std::string& model,
                                          std::span<const kernel::Device* const> devices, int threads);
+/// The application's source of keys for the file layer; null for null.
+format::KeySource key_source(const KeySource& source);
+/// All bytes of a reader, in memory of map_blocks. Throws what the reader throws.
+Bytes read_model(const ModelReader& reader);
 /// Prints a line on standard error, once for each text, because many models may name the same file.
 void warn(const std::string& text);
 
@@ -152,15 +156,17 @@ void warn(const std::string& text);
 /// packed weights. Thread-safe.
 class Variants {
  public:
+  using Sizes = std::map<std::string, ir::Shape>;
   struct Key {
     bool sequences = false, batches = false;  ///< inputs of rank 5 with these dimensions unknown
     bool rows = false;                        ///< inputs have an axis of rows (ImportOptions::rows)
     std::vector<std::string> outputs;         ///< in the order of the description; empty: all
+    Sizes sizes;                              ///< of the inputs that are imported for one size
     friend bool operator==(const Key&, const Key&) = default;
   };
   using Made = Result<std::shared_ptr<const runtime::Model>>;
   /// The variant for `key`; calls `make()` when there is none. It keeps only the most recent of those
-  /// with fewer outputs.
+  /// with fewer outputs or other sizes.
   Made get(const Key& key, const std::function<Made()>& make);
 
  private:
@@ -242,7 +248,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   api::PackedWeights packed_weights;
   std::vector<std::string> device_remarks;
   mutable std::atomic<trace::ModelId> trace_model{0};
-  bool sequences_only = false;  ///< `model` itself takes inputs of rank 5
+  bool sequences_only = false;                                ///< `model` itself takes inputs of rank 5
+  std::map<std::string, import::ImportedModel::Sized> sized;  ///< inputs for one size of which `model` is
   mutable api::Variants variants;
 
   static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,
@@ -253,9 +260,12 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
       const ModelConfiguration& configuration);
   /// Whose lanes predictions are on in traces.
   trace::ModelId traced() const;
-  /// The one for inputs with these leading dimensions and these outputs.
+  /// The one for inputs with these leading dimensions and sizes (of `sized`), and these outputs.
   Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
-                                                          const std::vector<std::string>& outputs) const;
+                                                          const std::vector<std::string>& outputs,
+                                                          api::Variants::Sizes sizes) const;
+  /// The sizes of the inputs in `sized`.
+  Result<api::Variants::Sizes> sizes_of(const Features& inputs) const;
   /// The variant that takes tables. Error unsupported: this model predicts row by row.
   Result<std::shared_ptr<const runtime::Model>> rows_model() const;
   /// The model that predicts given inputs.

@@ -12,6 +12,7 @@
 #include "ir/text_printer.h"
 #include "kernel/layout.h"
 #include "kernel/thread_pool.h"
+#include "moka/inspection.h"
 #include "plan/draft.h"
 
 namespace moka {
@@ -64,7 +65,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   times.import = seconds_since(start);
   impl->source = std::move(source);
   impl->sequences_only = m.sequences;
+  impl->sized = m.sized;
   impl->configuration = configuration;
+  impl->configuration.key = nullptr;
   impl->description = api::to_public(m.description);
   runtime::CompileOptions options;
   options.function_name = configuration.function_name;
@@ -94,8 +97,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.idle_memory = configuration.idle_memory;
   impl->kernel_cache = api::unwrap(api::kernel_cache_for(configuration, options.plan.devices));
   options.plan.choices = impl->kernel_cache.choices;
-  impl->packed_weights = api::unwrap(
-      api::packed_weights_for(configuration, impl->source->path, options.plan.devices, options.plan.threads));
+  // Packed weights on disk would be plain.
+  const bool encrypted = impl->source->file && impl->source->file->encrypted();
+  impl->packed_weights = api::unwrap(api::packed_weights_for(configuration, encrypted ? "" : impl->source->path,
+                                                             options.plan.devices, options.plan.threads));
   options.cache = impl->packed_weights.cache;
   start = Clock::now();
   {
@@ -174,7 +179,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(
   auto source = std::make_shared<Source>();
   {
     const trace::Span span(trace::Lane::activity, "open");
-    source->file = api::unwrap(open({budget}));
+    source->file = api::unwrap(open({budget, false, api::key_source(configuration.key)}));
   }
   source->path = path;
   for (const std::string& remark : import::remarks_of(*source->file))
@@ -203,6 +208,12 @@ Model Model::load(const ModelAssetView& asset, const ModelConfiguration& configu
       {}, [&](const auto& options) { return format::open_model_bytes(specification, blobs, options); }, configuration));
 }
 
+Model Model::load(const ModelReader& reader, const ModelConfiguration& configuration) {
+  const Bytes bytes = api::read_model(reader);
+  return Model(Impl::from_file(
+      {}, [&](const auto& options) { return format::open_model_bytes(bytes, {}, options); }, configuration));
+}
+
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
                       std::map<std::string, std::vector<std::byte>> weights) {
   const api::TracedLoad traced({}, configuration);
@@ -219,13 +230,7 @@ Model Model::configured(const ModelConfiguration& configuration) const {
 
 ModelDescription Model::describe(const std::string& path) { return outline(path).description; }
 
-ModelOutline Model::outline(const std::string& path) {
-  const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
-  ModelOutline out;
-  out.description = api::to_public(import::outline_description(file, out.faults));
-  out.structure = api::to_public(import::outline(file));
-  return out;
-}
+ModelOutline Model::outline(const std::string& path) { return Inspection::open(path).outline(); }
 
 const ModelDescription& Model::description() const { return impl_->description; }
 const FunctionDescription& Model::function() const { return impl_->function; }
@@ -326,7 +331,7 @@ Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const st
     for (const auto& x : f.inputs) all += cat(all.empty() ? "'" : ", '", x.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
-  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs));
+  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs, MOKA_TRY(sizes_of(inputs))));
   types.clear();
   for (const auto& v : runs->ir().body().inputs()) {
     const import::FeatureDescription& x = feature_of(f, *v);

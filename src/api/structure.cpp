@@ -8,7 +8,7 @@ ModelStructure::Block to_public(import::Outline::Block block) {
   ModelStructure::Block out{std::move(block.inputs), {}, std::move(block.outputs)};
   for (import::Outline::Operation& op : block.operations) {
     ModelStructure::Operation o{
-        std::move(op.name), std::move(op.type), std::move(op.inputs), std::move(op.outputs), {}};
+        std::move(op.name), std::move(op.type), std::move(op.inputs), std::move(op.outputs), {}, std::move(op.values)};
     for (import::Outline::Block& inner : op.blocks) o.blocks.push_back(to_public(std::move(inner)));
     out.operations.push_back(std::move(o));
   }
@@ -24,11 +24,13 @@ ModelStructure to_public(import::Outline outline) {
     out.functions.push_back({std::move(f.name), std::move(f.opset), to_public(std::move(f.body))});
   for (auto& l : outline.layers)
     out.layers.push_back({std::move(l.name), std::move(l.type), std::move(l.inputs), std::move(l.outputs), l.depth,
-                          std::move(l.custom_class)});
+                          std::move(l.custom_class), std::move(l.settings)});
   for (auto& stage : outline.stages) out.models.push_back({std::move(stage.name), to_public(std::move(stage.outline))});
   for (auto& w : outline.weights)
     out.weights.push_back({std::move(w.name), std::move(w.type), std::move(w.storage), w.bytes, std::move(w.owner),
                            std::move(w.path), w.offset, w.available});
+  out.inputs = std::move(outline.inputs);
+  out.outputs = std::move(outline.outputs);
   out.facts = std::move(outline.facts);
   out.faults = std::move(outline.faults);
   return out;

@@ -16,8 +16,9 @@ api::Variants::Made api::Variants::get(const Key& key, const std::function<Made(
     if (it != all_.end()) {
       std::rotate(it, it + 1, all_.end());
     } else {
-      const auto selects = [](const auto& v) { return !v->key.outputs.empty(); };
-      if (!key.outputs.empty() && std::count_if(all_.begin(), all_.end(), selects) >= std::ptrdiff_t{kMostSelections})
+      const auto selects = [](const auto& v) { return !v->key.outputs.empty() || !v->key.sizes.empty(); };
+      if ((!key.outputs.empty() || !key.sizes.empty()) &&
+          std::count_if(all_.begin(), all_.end(), selects) >= std::ptrdiff_t{kMostSelections})
         all_.erase(std::find_if(all_.begin(), all_.end(), selects));
       all_.push_back(std::make_shared<Variant>());
       all_.back()->key = key;
@@ -30,10 +31,27 @@ api::Variants::Made api::Variants::get(const Key& key, const std::function<Made(
   return fail(e.code(), e.to_string());
 }
 
+Result<api::Variants::Sizes> Model::Impl::sizes_of(const Features& inputs) const {
+  api::Variants::Sizes out;
+  for (const import::FeatureDescription& x : model->function().inputs) {
+    const auto it = sized.find(x.name);
+    if (it == sized.end()) continue;
+    const FeatureValue* value = inputs.find(x.name);
+    if (value == nullptr || std::holds_alternative<std::monostate>(*value))
+      out.emplace(x.name, it->second.size);
+    else
+      out.emplace(x.name, MOKA_TRY(api::input_type(x, it->second.flexible, *value)).shape());
+  }
+  return out;
+}
+
 Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::Leading& leading,
-                                                                     const std::vector<std::string>& outputs) const {
+                                                                     const std::vector<std::string>& outputs,
+                                                                     api::Variants::Sizes sizes) const {
   const bool batches = leading.batch != 1, sequences = leading.sequence != 1 || sequences_only;
-  const bool own = !batches && sequences == sequences_only;
+  const bool is_default =
+      std::all_of(sizes.begin(), sizes.end(), [&](const auto& s) { return sized.at(s.first).size == s.second; });
+  const bool own = !batches && sequences == sequences_only && is_default;
   if (own && outputs.empty()) return model;
   const auto& described = model->function().outputs;
   for (const std::string& name : outputs) {
@@ -42,7 +60,7 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::
     for (const auto& f : described) all += cat(all.empty() ? "'" : ", '", f.name, "'");
     return fail(ErrorCode::invalid_argument, "output '", name, "': not an output of the model; expected ", all);
   }
-  api::Variants::Key key{sequences, batches, false, {}};
+  api::Variants::Key key{sequences, batches, false, {}, std::move(sizes)};
   for (const auto& f : described)
     if (std::find(outputs.begin(), outputs.end(), f.name) != outputs.end()) key.outputs.push_back(f.name);
   if (key.outputs.size() == described.size()) key.outputs.clear();
@@ -50,11 +68,13 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::
   auto made = variants.get(key, [&]() -> api::Variants::Made {
     runtime::CompileOptions options = compile_options;
     options.outputs = key.outputs;
-    import::ImportedModel again = MOKA_TRY(source->import({compile_options.plan.budget, sequences, batches, false}));
+    import::ImportedModel again =
+        MOKA_TRY(source->import({compile_options.plan.budget, sequences, batches, false, key.sizes}));
     return std::shared_ptr<const runtime::Model>(MOKA_TRY(runtime::Model::compile(std::move(again), options)));
   });
   if (made.ok() || own) return made;
-  return fail(made.error().code(), "inputs of rank 5: ", made.error().message());
+  const bool is_rank5 = batches || sequences != sequences_only;
+  return fail(made.error().code(), is_rank5 ? "inputs of rank 5: " : "inputs of these sizes: ", made.error().message());
 }
 
 }  // namespace moka

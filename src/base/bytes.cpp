@@ -12,6 +12,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/lazy_memory.h"
+
 namespace moka {
 
 Bytes Bytes::copy_of(std::span<const std::byte> data) {
@@ -94,6 +96,7 @@ std::string content_of_file(int descriptor) {
 }
 
 void read_ahead(const void* data, size_t size) {
+  if (lazy::read_ahead(data, size)) return;
 #ifdef MADV_POPULATE_READ
   advise(data, size, MADV_POPULATE_READ, false);
 #else
@@ -101,7 +104,9 @@ void read_ahead(const void* data, size_t size) {
 #endif
 }
 
-void drop_pages(const void* data, size_t size) { advise(data, size, MADV_DONTNEED, true); }
+void drop_pages(const void* data, size_t size) {
+  if (!lazy::drop(data, size)) advise(data, size, MADV_DONTNEED, true);
+}
 
 Result<Bytes> map_file(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

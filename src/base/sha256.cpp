@@ -1,9 +1,8 @@
 #include "base/sha256.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
-#include <vector>
 
 namespace moka {
 namespace {
@@ -17,8 +16,6 @@ constexpr uint32_t round_constants[64] = {
     0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-constexpr size_t block_size = 64;
 
 uint32_t big_endian(const std::byte* p) {
   return static_cast<uint32_t>(p[0]) << 24 | static_cast<uint32_t>(p[1]) << 16 | static_cast<uint32_t>(p[2]) << 8 |
@@ -54,22 +51,38 @@ void add_block(std::array<uint32_t, 8>& state, const std::byte* block) {
 
 }  // namespace
 
-std::array<std::byte, 32> sha256(std::span<const std::byte> bytes) {
-  std::array<uint32_t, 8> state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  size_t at = 0;
-  for (; at + block_size <= bytes.size(); at += block_size) add_block(state, bytes.data() + at);
-  std::array<std::byte, 2 * block_size> tail{};
-  const size_t left = bytes.size() - at;
-  if (left > 0) std::memcpy(tail.data(), bytes.data() + at, left);
-  tail[left] = std::byte{0x80};
-  const size_t end = left + 9 <= block_size ? block_size : 2 * block_size;
-  const uint64_t bits = static_cast<uint64_t>(bytes.size()) * 8;
-  for (size_t i = 0; i < 8; ++i) tail[end - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
-  for (size_t i = 0; i < end; i += block_size) add_block(state, tail.data() + i);
+void Sha256::add(std::span<const std::byte> bytes) {
+  size_ += bytes.size();
+  if (pending_size_ > 0) {
+    const size_t n = std::min(bytes.size(), block_size - pending_size_);
+    std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<ptrdiff_t>(pending_size_));
+    pending_size_ += n;
+    bytes = bytes.subspan(n);
+    if (pending_size_ < block_size) return;
+    add_block(state_, pending_.data());
+    pending_size_ = 0;
+  }
+  for (; bytes.size() >= block_size; bytes = bytes.subspan(block_size)) add_block(state_, bytes.data());
+  std::copy(bytes.begin(), bytes.end(), pending_.begin());
+  pending_size_ = bytes.size();
+}
+
+std::array<std::byte, 32> Sha256::finish() {
+  std::fill(pending_.begin() + static_cast<ptrdiff_t>(pending_size_), pending_.end(), std::byte{0});
+  pending_[pending_size_] = std::byte{0x80};
+  const size_t end = pending_size_ + 9 <= block_size ? block_size : 2 * block_size;
+  const uint64_t bits = size_ * 8;
+  for (size_t i = 0; i < 8; ++i) pending_[end - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
+  for (size_t i = 0; i < end; i += block_size) add_block(state_, pending_.data() + i);
   std::array<std::byte, 32> out;
-  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(state[i / 4] >> (24 - 8 * (i % 4)));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(state_[i / 4] >> (24 - 8 * (i % 4)));
   return out;
+}
+
+std::array<std::byte, 32> sha256(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
 }
 
 std::string base64(std::span<const std::byte> bytes) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/program_message.h"
+#include "format/mlmodelc/coremldata.h"
 #include "format/mlmodelc/write.h"
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
@@ -33,6 +34,8 @@ class Decompiler {
   /// `prefix`: added to weight files whose names are used by other models of the pipeline.
   Result<std::string> specification(const format::ModelFile& file, const std::string& prefix) {
     if (!file.mil_text().empty()) return program(file, prefix);
+    if (file.compiled()->target == "spec")
+      return std::string(MOKA_TRY(format::parse_coremldata(file.raw())).spec.text());
     if (file.children().empty()) return file.complete_specification(format::serialize(file.spec()));
     std::string pipeline;
     size_t i = 0;
@@ -51,11 +54,15 @@ class Decompiler {
     const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
     proto::Model model = head_of(file);
     std::map<std::string, std::string> names;
-    write_message(program, *model.mutable_mlprogram(), [&](const std::string& path) {
+    MessageOptions options;
+    options.place = [&](const ir::Constant& constant) -> std::optional<BlobPlace> {
+      const std::string& path = constant.blob_path;
+      if (path.empty()) return std::nullopt;
       auto [it, is_new] = names.emplace(path, path);
       if (is_new && !taken_.insert(path).second) it->second.insert(path.rfind('/') + 1, prefix);
-      return it->second;
-    });
+      return BlobPlace{it->second, constant.blob_offset};
+    };
+    write_message(program, *model.mutable_mlprogram(), options);
     for (const auto& [path, name] : names)
       out.weights[MOKA_TRY(format::weight_file_name(name))] = MOKA_TRY(file.weights().file(path));
     return format::serialize(model);

@@ -1,7 +1,12 @@
 #include "compiler/program_message.h"
 
+#include <set>
+
+#include "format/mlmodelc/write.h"
 #include "import/mlprogram/data_types.h"
 #include "ir/op_def.h"
+#include "ir/registered.h"
+#include "ir/unnamed.h"
 
 namespace moka::compiler {
 
@@ -91,13 +96,13 @@ void write_tensor(const ir::Tensor& tensor, mil::TensorValue& to) {
 
 class Writer {
  public:
-  explicit Writer(const BlobName& blob_name) : blob_name_(blob_name) {}
+  explicit Writer(const MessageOptions& options) : options_(options) {}
 
   void write_value(const Constant& value, mil::Value& to) {
     write_type(value.type, *to.mutable_type());
-    if (!value.blob_path.empty()) {
-      to.mutable_blobfilevalue()->set_filename(blob_name_(value.blob_path));
-      to.mutable_blobfilevalue()->set_offset(value.blob_offset);
+    if (const auto place = options_.place(value)) {
+      to.mutable_blobfilevalue()->set_filename(place->file);
+      to.mutable_blobfilevalue()->set_offset(place->offset);
       return;
     }
     auto& immediate = *to.mutable_immediatevalue();
@@ -133,14 +138,53 @@ class Writer {
     write_type(v.type, *to.mutable_type());
   }
 
-  void write_op(const ir::Op& op, mil::Operation& to) {
+  /// A constant of one operation as an operation of its own. Returns its name.
+  std::string write_constant(const std::string& base, const Constant& value, mil::Block& block) {
+    std::string name = base;
+    for (int i = 1; !names_.insert(name).second; ++i) name = cat(base, "_", i);
+    mil::Operation& to = *block.add_operations();
+    to.set_type("const");
+    to.add_outputs()->set_name(name);
+    write_type(value.type, *to.mutable_outputs(0)->mutable_type());
+    write_value(ir::Tensor::text(name), (*to.mutable_attributes())["name"]);
+    write_value(value, (*to.mutable_attributes())["val"]);
+    return name;
+  }
+
+  /// An operation with registered code, as the model has it.
+  void write_registered(const ir::Op& op, const ir::RegisteredSource& source, mil::Operation& to) {
+    to.set_type(source.op);
+    for (const auto& argument : source.arguments)
+      for (const auto& value : argument.values) {
+        mil::Argument::Binding& binding = *(*to.mutable_inputs())[argument.name].add_arguments();
+        if (const auto* input = std::get_if<size_t>(&value))
+          binding.set_name(op.inputs("inputs")[*input]->name);
+        else
+          write_value(std::get<Constant>(value), *binding.mutable_value());
+      }
+  }
+
+  void write_op(const ir::Op& op, mil::Block& block) {
+    mil::Operation to;
+    write_op(op, to, block);
+    *block.add_operations() = std::move(to);
+  }
+
+  void write_op(const ir::Op& op, mil::Operation& to, mil::Block& block) {
     to.set_type(op.type_name());
     auto& attributes = *to.mutable_attributes();
     write_attributes(op.attributes, attributes);
-    write_value(ir::Tensor::text(op.name), attributes["name"]);
+    if (ir::is_unnamed(op))
+      attributes.erase("name");
+    else
+      write_value(ir::Tensor::text(op.name), attributes["name"]);
     for (size_t i = 0; i < op.output_count(); ++i) write_named(*op.output(i), *to.add_outputs());
     if (op.has_trait(ir::Trait::constant)) {
       write_value(*op.output()->constant(), attributes["val"]);
+      return;
+    }
+    if (const auto source = ir::registered_source(op)) {
+      write_registered(op, *source, to);
       return;
     }
     for (const ir::Operand& operand : op.operands()) {
@@ -152,7 +196,9 @@ class Writer {
       mil::Argument& argument = (*to.mutable_inputs())[param.name];
       for (const ir::Value* v : operand.values) {
         mil::Argument::Binding& binding = *argument.add_arguments();
-        if (v->is_inline_constant())
+        if (v->is_inline_constant() && options_.constants_as_operations && v->type.is_tensor())
+          binding.set_name(write_constant(cat(op.name, "_", param.name), *v->constant(), block));
+        else if (v->is_inline_constant())
           write_value(*v->constant(), *binding.mutable_value());
         else
           binding.set_name(v->name);
@@ -161,22 +207,37 @@ class Writer {
     for (size_t i = 0; i < op.block_count(); ++i) write_block(*op.block(i), *to.add_blocks());
   }
 
+  void write_function(const ir::Function& f, mil::Function& to) {
+    names_.clear();
+    add_names(f.body());
+    write_block(f.body(), (*to.mutable_block_specializations())[to.opset()]);
+  }
+
   void write_block(const ir::Block& block, mil::Block& to) {
     // The function declares the inputs, not its body.
     if (block.parent_op() != nullptr)
       for (const auto& v : block.inputs()) write_named(*v, *to.add_inputs());
-    for (const auto& op : block.ops()) write_op(*op, *to.add_operations());
+    for (const auto& op : block.ops()) write_op(*op, to);
     for (const ir::Value* v : block.outputs()) to.add_outputs(v->name);
   }
 
  private:
-  const BlobName& blob_name_;
+  void add_names(const ir::Block& block) {
+    for (const auto& v : block.inputs()) names_.insert(v->name);
+    for (const auto& op : block.ops()) {
+      for (size_t i = 0; i < op->output_count(); ++i) names_.insert(op->output(i)->name);
+      for (size_t i = 0; i < op->block_count(); ++i) add_names(*op->block(i));
+    }
+  }
+
+  const MessageOptions& options_;
+  std::set<std::string> names_;  ///< of all values of the function
 };
 
 }  // namespace
 
-void write_message(const ir::Program& program, mil::Program& message, const BlobName& blob_name) {
-  Writer w(blob_name);
+void write_message(const ir::Program& program, mil::Program& message, const MessageOptions& options) {
+  Writer w(options);
   message.set_version(1);
   w.write_attributes(program.attributes, *message.mutable_attributes());
   for (const auto& f : program.functions) {
@@ -184,8 +245,14 @@ void write_message(const ir::Program& program, mil::Program& message, const Blob
     function.set_opset(opset_name(f->opset));
     for (const auto& v : f->body().inputs()) w.write_named(*v, *function.add_inputs());
     w.write_attributes(f->attributes, *function.mutable_attributes());
-    w.write_block(f->body(), (*function.mutable_block_specializations())[function.opset()]);
+    w.write_function(*f, function);
   }
+}
+
+std::string serialize_program(const ir::Program& program, const MessageOptions& options) {
+  mil::Program message;
+  write_message(program, message, options);
+  return format::serialize(message);
 }
 
 }  // namespace moka::compiler

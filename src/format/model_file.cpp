@@ -76,6 +76,7 @@ const WeightStore& ModelFile::weights() const { return rep_->weights; }
 std::span<const ModelFile> ModelFile::children() const { return rep_->children; }
 std::span<const PackageItem> ModelFile::package_items() const { return rep_->items; }
 const std::string& ModelFile::remark() const { return rep_->remark; }
+bool ModelFile::encrypted() const { return rep_->encrypted; }
 const CompiledInfo* ModelFile::compiled() const { return rep_->compiled.get(); }
 
 std::vector<ModelFile::Stage> ModelFile::stages(const proto::Model& model) const {
@@ -158,15 +159,25 @@ Result<std::string> ModelFile::complete_specification(std::string_view serialize
   return fill_payloads(serialized, rep_->decoded.payloads);
 }
 
+namespace {
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string out;
+  for (const std::string& what : list) out += cat(out.empty() ? "" : "; ", what);
+  return out;
+}
+
+}  // namespace
+
 Result<std::string> check_version(int version, const Bytes& message, std::string_view type) {
   if (version <= newest_specification) return std::string();
-  std::string list;
-  for (const std::string& what : unknown_fields(message, type)) list += cat(list.empty() ? "" : "; ", what);
-  if (!list.empty())
-    return fail(ErrorCode::unsupported, "specification version ", version, " is newer than ", newest_specification,
-                ", the newest that is known, and the model has what that one has not: ", list);
-  return cat("specification version ", version, " is newer than ", newest_specification,
-             ", the newest that is known; the model has nothing that is not known");
+  const UnknownFields unknown = unknown_fields(message, type);
+  const std::string newer =
+      cat("specification version ", version, " is newer than ", newest_specification, ", the newest that is known");
+  if (!unknown.needed.empty())
+    return fail(ErrorCode::unsupported, newer, ", and the model has what that one has not: ", joined(unknown.needed));
+  if (unknown.ignored.empty()) return newer + "; the model has nothing that is not known";
+  return newer + "; ignored, because no prediction needs it: " + joined(unknown.ignored);
 }
 
 namespace {
@@ -229,7 +240,9 @@ Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& optio
   auto rep = std::make_shared<ModelFile::Rep>();
   rep->container = Container::mlmodel;
   rep->path = path;
+  MOKA_TRY(refuse_apple_key(path));
   rep->raw = MOKA_TRY(map_file(path));
+  if (is_container(rep->raw)) return open_container(path, rep->raw, options);
   if (Status decoded = decode_file(rep->raw, options, *rep); !decoded.ok()) {
     Error error = std::move(decoded).error();
     if (const std::string around = model_around(path); error.code() == ErrorCode::malformed && !around.empty())
@@ -237,8 +250,9 @@ Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& optio
           fail(ErrorCode::malformed, error.to_string(), "; the file is a part of '", around, "', which is the model");
     return std::move(error).in(cat("'", path, "'"));
   }
-  std::string folder = fs::path(MOKA_TRY(real_path(path))).parent_path().string();
-  rep->weights = MOKA_TRY(WeightStore::in_folder(folder, folder));
+  const std::string file = MOKA_TRY(real_path(path));
+  const ModelFolder folder = MOKA_TRY(ModelFolder::on_disk(fs::path(file).parent_path().string()));
+  rep->weights = WeightStore::in_folder(folder, folder.root());
   return ModelFile(std::move(rep));
 }
 
@@ -250,19 +264,30 @@ Result<ModelFile> open_model(const std::string& path, const OpenOptions& options
   if (status.type() == fs::file_type::not_found) return fail(ErrorCode::not_found, "'", path, "' does not exist");
   if (e) return fail(ErrorCode::io, "cannot look at '", path, "': ", e.message());
   if (!fs::is_directory(status)) return open_mlmodel(trimmed, options);
-  if (fs::exists(trimmed + "/Manifest.json", e)) return open_mlpackage(trimmed, options);
-  if (fs::exists(trimmed + "/coremldata.bin", e)) return open_mlmodelc(trimmed, options);
+  if (fs::exists(trimmed + "/Manifest.json", e))
+    return open_mlpackage(trimmed, MOKA_TRY(ModelFolder::on_disk(trimmed)), options);
+  if (fs::exists(trimmed + "/coremldata.bin", e) || fs::exists(trimmed + "/encryptionInfo", e))
+    return open_mlmodelc(trimmed, MOKA_TRY(ModelFolder::on_disk(trimmed)), options);
   return fail(ErrorCode::malformed, "the folder '", path,
               "' is not a model: it has neither Manifest.json (.mlpackage) nor coremldata.bin (.mlmodelc)",
               models_inside(trimmed));
 }
 
 Result<ModelFile> open_model_bytes(Bytes spec, std::map<std::string, Bytes> blobs, const OpenOptions& options) {
-  auto rep = std::make_shared<ModelFile::Rep>();
-  rep->raw = std::move(spec);
-  MOKA_TRY_IN(decode_file(rep->raw, options, *rep), "model from memory");
-  rep->weights = WeightStore::in_memory(std::move(blobs));
+  if (is_container(spec)) return open_container({}, spec, options);
+  return open_specification({}, std::move(spec), WeightStore::in_memory(std::move(blobs)), options);
+}
+
+ModelFile ModelFile::as_encrypted() const {
+  auto rep = std::make_shared<Rep>(*rep_);
+  rep->encrypted = true;
   return ModelFile(std::move(rep));
+}
+
+Status refuse_encrypted(const ModelFile& file, std::string_view what) {
+  if (!file.encrypted()) return {};
+  return fail(ErrorCode::invalid_argument, "'", file.path(), "' is encrypted, and ", what,
+              " would write it as plain files; 'moka decrypt' does that first");
 }
 
 }  // namespace moka::format

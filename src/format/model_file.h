@@ -13,6 +13,7 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/keys.h"
 #include "format/weights/weight_store.h"
 
 namespace moka::proto {
@@ -39,6 +40,8 @@ struct OpenOptions {
   std::shared_ptr<MemoryBudget> budget;
   /// Also opens models that Moka cannot import: models of an unknown kind and compiled neural networks.
   bool any_kind = false;
+  /// Opens encrypted models. Null: the default source or the environment (format/keys.h).
+  KeySource keys = nullptr;
 };
 
 /// The numbers of a neural network's weight. `bytes` is little-endian and may be unaligned.
@@ -95,6 +98,9 @@ class ModelFile {
   std::span<const PackageItem> package_items() const;
   /// A note about the file for the user; usually empty.
   const std::string& remark() const;
+  /// Whether the model is in an encrypted file. Its parts must not be written to disk.
+  bool encrypted() const;
+  ModelFile as_encrypted() const;
   /// Null unless compiled.
   const CompiledInfo* compiled() const;
 
@@ -122,12 +128,16 @@ struct ModelFile::Stage {
   ModelFile file;
 };
 
-/// Opens a model by path: an .mlmodel file, or an .mlpackage or .mlmodelc folder (a trailing '/' is allowed). The
-/// content decides which. Errors: not_found, io, malformed, unsupported (what and which), out_of_budget.
+/// Opens a model by path: an .mlmodel file, an .mlpackage or .mlmodelc folder (a trailing '/' is allowed), or one of
+/// them in a tar archive or in a file that age encrypted. The content decides which. Errors: not_found, io, malformed,
+/// unsupported (what and which), out_of_budget, invalid_argument (the key is missing or wrong).
 Result<ModelFile> open_model(const std::string& path, const OpenOptions& options = {});
 
 /// Opens a model from memory: an .mlmodel's bytes and its weight files by name relative to it, e.g.
-/// "weights/weight.bin".
+/// "weights/weight.bin", or the bytes of a tar archive or encrypted file without further files.
 Result<ModelFile> open_model_bytes(Bytes spec, std::map<std::string, Bytes> blobs, const OpenOptions& options = {});
+
+/// Error invalid_argument if the model is encrypted: `what` would write it to disk as plain files.
+Status refuse_encrypted(const ModelFile& file, std::string_view what);
 
 }  // namespace moka::format

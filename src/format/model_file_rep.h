@@ -18,14 +18,27 @@ struct ModelFile::Rep {
   WeightStore weights;
   std::vector<ModelFile> children;
   std::vector<PackageItem> items;
-  std::unique_ptr<CompiledInfo> compiled;
+  std::shared_ptr<CompiledInfo> compiled;
   std::string remark;
+  bool encrypted = false;
 };
 
-/// `path` has no trailing '/'.
+/// How errors name the model.
+std::string place_of(const std::string& path);
+
+/// `path` has no trailing '/' and names the model in errors.
 Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& options);
-Result<ModelFile> open_mlpackage(const std::string& path, const OpenOptions& options);
-Result<ModelFile> open_mlmodelc(const std::string& path, const OpenOptions& options);
+Result<ModelFile> open_mlpackage(const std::string& path, const ModelFolder& folder, const OpenOptions& options);
+Result<ModelFile> open_mlmodelc(const std::string& path, const ModelFolder& folder, const OpenOptions& options);
+/// The bytes of an .mlmodel.
+Result<ModelFile> open_specification(const std::string& path, Bytes bytes, WeightStore weights,
+                                     const OpenOptions& options);
+
+/// Whether the bytes are an encrypted model or a tar archive.
+bool is_container(const Bytes& bytes);
+/// The model in them: an .mlmodel, or an archive of a package, a compiled model or an .mlmodel with its weight files.
+/// Errors: those of age::open, read_tar and of opening the model.
+Result<ModelFile> open_container(const std::string& path, const Bytes& bytes, const OpenOptions& options);
 
 /// Decodes a specification file into `rep`. Checks that it holds a model of a known type and uses nothing that only a
 /// newer specification has.

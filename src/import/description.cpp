@@ -1,5 +1,6 @@
 #include "import/description.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
 #include "import/model_type.h"
+#include "import/pipeline/states.h"
 #include "import/pipeline/thresholds.h"
 
 namespace moka::import {
@@ -190,6 +192,16 @@ Result<FunctionDescription> function_of(const D& d, std::string name, std::vecto
   return out;
 }
 
+/// Adds the states of the models inside a pipeline that the pipeline itself does not describe.
+Status add_stage_states(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function) {
+  for (const proto::FeatureDescription* state : stage_states(model, file)) {
+    const auto& known = function.states;
+    if (std::any_of(known.begin(), known.end(), [&](const auto& f) { return f.name == state->name(); })) continue;
+    function.states.push_back(MOKA_TRY_IN(feature_of(*state), cat("state '", state->name(), "'")));
+  }
+  return {};
+}
+
 /// The sizes of one dimension, reduced to a single size if there is only one.
 int64_t common_size(const MultiArrayConstraint& a, size_t axis) {
   if (!a.ranges.empty()) return a.ranges[axis].lower == a.ranges[axis].upper ? a.ranges[axis].lower : ir::kAnyDim;
@@ -261,12 +273,21 @@ ModelDescription describe_readable(const proto::Model& model, const format::Mode
   return out;
 }
 
+std::vector<int64_t> MultiArrayConstraint::default_shape() const {
+  if (!shape.empty()) return shape;
+  if (!enumerated.empty()) return enumerated[0];
+  std::vector<int64_t> out;
+  for (const SizeRange& r : ranges) out.push_back(r.lower);
+  return out;
+}
+
 Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file) {
   const proto::ModelDescription& d = model.description();
   ModelDescription out = metadata_of(model, file);
   if (d.functions_size() == 0) {
     out.default_function = "main";
     out.functions.push_back(MOKA_TRY(function_of(d, "main", nullptr)));
+    MOKA_TRY(add_stage_states(model, file, out.functions[0]));
     mark_thresholds(model, file, out.functions[0]);
   } else {
     for (const auto& f : d.functions()) {

@@ -31,6 +31,8 @@ struct MultiArrayConstraint {
   /// [sequence, batch, C, H, W], or for [C] arrays [sequence, batch, C].
   bool takes_rank5 = false;
 
+  /// The default shape, or else the smallest one that is allowed. Empty when the model does not say.
+  std::vector<int64_t> default_shape() const;
   /// The rank of the described shape, 0 when the model does not say; enumerated shapes may have other ranks.
   size_t rank() const {
     return !ranges.empty()      ? ranges.size()

@@ -35,18 +35,44 @@ ir::Type with_symbols(ir::Type type, int64_t& next) {
 
 bool is_network(int type) { return type == 303 || type == 403 || type == 500; }
 
+Status mark_rank5(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function,
+                  int depth = 0);
+
+/// Marks the inputs of a pipeline that only networks read, and each as an input with rank 5.
+Status mark_rank5_of_stages(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function,
+                            int depth) {
+  std::map<std::string, bool> takes;
+  for (const format::ModelFile::Stage& stage : file.stages(model)) {
+    FunctionDescription described = MOKA_TRY(describe(*stage.model, stage.file)).functions[0];
+    MOKA_TRY(mark_rank5(*stage.model, stage.file, described, depth + 1));
+    for (const FeatureDescription& f : described.inputs) {
+      const auto [it, is_first] = takes.emplace(f.name, f.array.takes_rank5);
+      if (!is_first) it->second &= f.array.takes_rank5;
+    }
+  }
+  for (FeatureDescription& f : function.inputs) {
+    const auto it = takes.find(f.name);
+    f.array.takes_rank5 = it != takes.end() && it->second;
+  }
+  return {};
+}
+
 /// Marks the inputs that Core ML also accepts with rank 5.
-void mark_rank5(const proto::Model& model, FunctionDescription& function) {
+Status mark_rank5(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function, int depth) {
+  if (depth > kMaxDepth) return {};
+  if (format::pipeline_of(model) != nullptr) return mark_rank5_of_stages(model, file, function, depth);
+  if (!is_network(model_type(model, file))) return {};
   const auto mapping = model.has_neuralnetwork()             ? model.neuralnetwork().arrayinputshapemapping()
                        : model.has_neuralnetworkclassifier() ? model.neuralnetworkclassifier().arrayinputshapemapping()
                                                              : model.neuralnetworkregressor().arrayinputshapemapping();
-  if (mapping != proto::RANK5_ARRAY_MAPPING) return;
+  if (mapping != proto::RANK5_ARRAY_MAPPING) return {};
   for (FeatureDescription& f : function.inputs) {
     const size_t rank = f.array.rank();
     const bool one_rank = std::all_of(f.array.enumerated.begin(), f.array.enumerated.end(),
                                       [&](const auto& s) { return s.size() == rank; });
     f.array.takes_rank5 = f.kind == FeatureKind::multi_array && one_rank && (rank == 1 || rank == 3);
   }
+  return {};
 }
 
 /// `described` is [C] or [C, H, W].
@@ -77,8 +103,10 @@ void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
 }
 
 Result<ir::Program> import_features(const format::ModelFile& file, const ImportOptions& options,
-                                    const ModelDescription& description) {
+                                    const ModelDescription& description,
+                                    std::map<std::string, ImportedModel::Sized>& sized) {
   ir::Program program;
+  sized.clear();
   const FunctionDescription& described = description.functions[0];
   program.functions.push_back(std::make_unique<ir::Function>(described.name, kOwnOpset));
   ir::Function& f = *program.functions.back();
@@ -91,6 +119,10 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
       if (features.contains(input.name))
         return fail(ErrorCode::malformed, "input '", input.name, "' is described twice");
       ir::Type t = MOKA_TRY_IN(boundary_type(input, !network), cat("input '", input.name, "'"));
+      if (const auto size = options.sizes.find(input.name); size != options.sizes.end()) {
+        sized.emplace(input.name, ImportedModel::Sized{t, size->second});
+        t = ir::Type::tensor(t.dtype(), size->second);
+      }
       if (options.rows) t = MOKA_TRY_IN(rows_type(input, t), cat("input '", input.name, "'"));
       if (input.array.takes_rank5 && (options.sequences || options.batches)) t = rank5_type(t, options);
       features[input.name] = f.body().add_input(f.unique_name(input.name), with_symbols(std::move(t), symbol));
@@ -107,6 +139,26 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   }
   f.body().set_outputs(std::move(outputs));
   return program;
+}
+
+/// The default sizes of the inputs that have others, too. Empty: the model does not say one, or no input is flexible.
+Result<std::map<std::string, ir::Shape>> default_sizes(const ModelDescription& description, bool classic) {
+  std::map<std::string, ir::Shape> out;
+  for (const FeatureDescription& f : description.functions[0].inputs) {
+    if (f.kind != FeatureKind::multi_array && f.kind != FeatureKind::image) continue;
+    ir::Type t = MOKA_TRY(boundary_type(f, classic));
+    if (t.is_ranked() && t.is_concrete()) continue;
+    if (f.kind == FeatureKind::image) {
+      t.shape()[2] = f.image.height;
+      t.shape()[3] = f.image.width;
+      out.emplace(f.name, t.shape());
+      continue;
+    }
+    const std::vector<int64_t> shape = f.array.default_shape();
+    if (shape.empty()) return std::map<std::string, ir::Shape>();
+    out.emplace(f.name, MOKA_TRY(ir::Shape::make(shape)));
+  }
+  return out;
 }
 
 bool takes_sequences(const ModelDescription& description) {
@@ -170,6 +222,13 @@ void find_labels(const ir::Program& program, ModelDescription& description) {
 
 }  // namespace
 
+bool is_imported(int type) {
+  const auto all = importers();
+  return std::any_of(all.begin(), all.end(), [&](const ModelImporter& i) {
+    return std::find(i.types.begin(), i.types.end(), type) != i.types.end();
+  });
+}
+
 Status import_into(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   const int type = model_type(model, context.file);
   if (type == 0) return fail(ErrorCode::malformed, "the specification holds no model");
@@ -212,16 +271,23 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
     return out;
   }
   out.description.class_labels = MOKA_TRY(class_labels(file.spec(), &file));
-  if (is_network(type)) mark_rank5(file.spec(), out.description.functions[0]);
+  MOKA_TRY(mark_rank5(file.spec(), file, out.description.functions[0]));
   out.sequences = options.sequences;
-  Result<ir::Program> program = import_features(file, options, out.description);
+  Result<ir::Program> program = import_features(file, options, out.description, out.sized);
   if (!program.ok() && !options.sequences && takes_sequences(out.description)) {
     ImportOptions with_sequences = options;
     with_sequences.sequences = true;
-    if (auto again = import_features(file, with_sequences, out.description); again.ok()) {
+    if (auto again = import_features(file, with_sequences, out.description, out.sized); again.ok()) {
       program = std::move(again);
       out.sequences = true;
     }
+  }
+  if (!program.ok() && options.sizes.empty() && !options.rows) {
+    ImportOptions with_sizes = options;
+    with_sizes.sizes = MOKA_TRY(default_sizes(out.description, !is_network(type)));
+    if (!with_sizes.sizes.empty())
+      if (auto again = import_features(file, with_sizes, out.description, out.sized); again.ok())
+        program = std::move(again);
   }
   out.program = MOKA_TRY(std::move(program));
   find_all_hints(out);

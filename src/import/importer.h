@@ -33,6 +33,13 @@ struct ImportedModel {
   ir::Program program;
   ModelDescription description;
   bool sequences = false;  ///< imported as with ImportOptions::sequences
+  /// A flexible input of a program that is for one size of it.
+  struct Sized {
+    ir::Type flexible;  ///< its type for all allowed sizes
+    ir::Shape size;     ///< the described dimensions
+  };
+  /// By name. Empty: the program takes all allowed sizes.
+  std::map<std::string, Sized> sized;
 };
 
 struct ImportOptions {
@@ -44,10 +51,14 @@ struct ImportOptions {
   /// probabilities are a matrix with columns in the order of the class labels. Error unsupported when a model in the
   /// file does not support this form.
   bool rows = false;
+  /// The sizes of flexible inputs, by name: the program is for these. Empty: for all allowed sizes, if that is
+  /// possible.
+  std::map<std::string, ir::Shape> sizes;
 };
 
 /// Neural networks that only make sense for sequences (e.g. with a dense layer over all steps of a padded sequence) are
-/// imported for sequences regardless of `options`.
+/// imported for sequences regardless of `options`. Models with flexible inputs that can only be imported for known
+/// sizes are imported for those in `options`, or else for the default sizes.
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options);
 
 /// Values by feature name. An importer reads the inputs of its model here and adds its outputs. A pipeline is therefore
@@ -68,6 +79,9 @@ struct ModelImporter {
   Status (*import)(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);
   bool rows = false;  ///< supports ImportOptions::rows
 };
+
+/// Whether models of that type, a member of Model.Type, can be imported.
+bool is_imported(int type);
 
 /// Imports a model of any type into `builder`. Pipelines call it for each of their models.
 Status import_into(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "import/description.h"
 
@@ -27,6 +28,7 @@ class Model;
 ///   outline/network.cpp   neural networks, with their weights
 ///   outline/espresso.cpp  compiled neural networks
 ///   outline/classic.cpp   the contents of all other kinds of models
+///   outline/constant_text.cpp  constants as text
 namespace moka::import {
 
 struct Outline {
@@ -43,6 +45,8 @@ struct Outline {
     std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
     std::vector<Typed> outputs;
     std::vector<Block> blocks;
+    /// Constants written inline: parameter and value as text. Long lists are cut.
+    std::vector<std::pair<std::string, std::string>> values;
   };
   struct Function {
     std::string name, opset;
@@ -54,6 +58,8 @@ struct Outline {
     std::vector<std::string> inputs, outputs;
     int depth = 0;
     std::string custom_class;  ///< class name of a custom layer
+    /// Settings by the names of the specification: {"kernelSize", "[3, 3]"}. Weights are not among them.
+    std::vector<std::pair<std::string, std::string>> settings;
   };
   /// An array that the file holds.
   struct Weight {
@@ -64,13 +70,15 @@ struct Outline {
     std::string path;        ///< weights file as the model names it, when storage is "file"
     uint64_t offset = 0;     ///< offset of the record in that file
     bool available = true;   ///< false: the file lacks it; a fault says so
+    Bytes data;              ///< the stored elements; empty when they cannot be read
   };
   struct Stage;
 
   std::string type;  ///< Core ML's name, or "unknown (field 4711)"
   std::vector<Function> functions;
   std::vector<Layer> layers;
-  std::vector<Stage> stages;  ///< models of a pipeline
+  std::vector<Stage> stages;                 ///< models of a pipeline
+  std::vector<std::string> inputs, outputs;  ///< names of the model's features
   std::vector<Weight> weights;
   std::vector<Typed> facts;  ///< properties of other kinds of models: {"trees", "150"}
   std::vector<std::string> faults;

@@ -108,6 +108,20 @@ std::vector<std::string> linked_folders() {
   return models().folders;
 }
 
+std::string_view needs_of(int type) {
+  switch (type) {
+    case proto::Model::kCustomModel: return "a registered class";
+    case proto::Model::kLinkedModel: return "a folder that you allow";
+    case proto::Model::kTextClassifier:
+    case proto::Model::kWordTagger:
+    case proto::Model::kGazetteer:
+    case proto::Model::kWordEmbedding:
+    case proto::Model::kVisionFeaturePrint:
+    case proto::Model::kAudioFeaturePrint: return "a registered model";
+    default: return "";
+  }
+}
+
 Result<FunctionDescription> function_of(const proto::Model& model, const ImportContext& context) {
   const ModelDescription d = MOKA_TRY(describe(model, context.file));
   const FunctionDescription* f = d.function(d.default_function);

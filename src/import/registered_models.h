@@ -34,6 +34,9 @@ bool unregister_model(std::string_view name);
 std::shared_ptr<const RegisteredModel> registered_model(std::string_view name);
 std::vector<std::string> registered_model_names();
 
+/// What a program must provide for a model of that type, as a phrase; "" when nothing.
+std::string_view needs_of(int type);
+
 /// The inputs and outputs of a model that stands for code or for another file. Error malformed: it describes none.
 Result<FunctionDescription> function_of(const proto::Model& model, const ImportContext& context);
 /// Imports `entry` in the place of `model`, whose description says the inputs and outputs. Errors: unsupported where

@@ -180,6 +180,13 @@ const OpVersion* OpDef::at(Opset opset) const {
   return best;
 }
 
+OpDef::OpDef() = default;
+OpDef::OpDef(const OpDef&) = default;
+OpDef::OpDef(OpDef&&) noexcept = default;
+OpDef& OpDef::operator=(const OpDef&) = default;
+OpDef& OpDef::operator=(OpDef&&) noexcept = default;
+OpDef::~OpDef() = default;
+
 OpBuilder::OpBuilder(std::string name, std::string doc, Opset since) {
   def_.name = std::move(name);
   def_.doc = std::move(doc);

@@ -218,6 +218,13 @@ struct OpDef {
   std::vector<Note> notes;          ///< for docs/operations/
   std::vector<OpVersion> versions;  ///< ascending
 
+  OpDef();
+  OpDef(const OpDef&);
+  OpDef(OpDef&&) noexcept;
+  OpDef& operator=(const OpDef&);
+  OpDef& operator=(OpDef&&) noexcept;
+  ~OpDef();
+
   /// The newest version that is not newer than `opset`; nullptr when the operation was introduced later.
   const OpVersion* at(Opset opset) const;
 };

@@ -193,4 +193,20 @@ StaticCall::StaticCall(const Op& op) {
   call_->op = &op;
 }
 
+NamedArg::NamedArg(std::string n, Value* v) : name(std::move(n)), values{v} {}
+NamedArg::NamedArg(std::string n, std::vector<Value*> v) : name(std::move(n)), values(std::move(v)), tuple(true) {}
+NamedArg::NamedArg(std::string n, Constant c) : name(std::move(n)), constant(std::move(c)) {}
+NamedArg::NamedArg(std::string n, Tensor t) : NamedArg(std::move(n), Constant(std::move(t))) {}
+NamedArg::NamedArg(std::string n, const char* text) : NamedArg(std::move(n), Tensor::text(text)) {}
+NamedArg::NamedArg(std::string n, std::string text) : NamedArg(std::move(n), Tensor::text(std::move(text))) {}
+NamedArg::NamedArg(std::string n, bool v) : NamedArg(std::move(n), Tensor::boolean(v)) {}
+NamedArg::NamedArg(std::string n, int v) : NamedArg(std::move(n), Tensor::scalar_i64(DType::int32, v)) {}
+NamedArg::NamedArg(std::string n, float v) : NamedArg(std::move(n), Tensor::scalar(DType::fp32, v)) {}
+NamedArg::NamedArg(std::string n, const Ints& v) : NamedArg(std::move(n), Tensor::i32(v.span())) {}
+NamedArg::NamedArg(const NamedArg&) = default;
+NamedArg::NamedArg(NamedArg&&) noexcept = default;
+NamedArg& NamedArg::operator=(const NamedArg&) = default;
+NamedArg& NamedArg::operator=(NamedArg&&) noexcept = default;
+NamedArg::~NamedArg() = default;
+
 }  // namespace moka::ir

@@ -183,16 +183,21 @@ struct NamedArg {
   bool tuple = false;
   std::optional<Constant> constant;
 
-  NamedArg(std::string n, Value* v) : name(std::move(n)), values{v} {}
-  NamedArg(std::string n, std::vector<Value*> v) : name(std::move(n)), values(std::move(v)), tuple(true) {}
-  NamedArg(std::string n, Constant c) : name(std::move(n)), constant(std::move(c)) {}
-  NamedArg(std::string n, Tensor t) : NamedArg(std::move(n), Constant(std::move(t))) {}
-  NamedArg(std::string n, const char* text) : NamedArg(std::move(n), Tensor::text(text)) {}
-  NamedArg(std::string n, std::string text) : NamedArg(std::move(n), Tensor::text(std::move(text))) {}
-  NamedArg(std::string n, bool v) : NamedArg(std::move(n), Tensor::boolean(v)) {}
-  NamedArg(std::string n, int v) : NamedArg(std::move(n), Tensor::scalar_i64(DType::int32, v)) {}
-  NamedArg(std::string n, float v) : NamedArg(std::move(n), Tensor::scalar(DType::fp32, v)) {}
-  NamedArg(std::string n, const Ints& v) : NamedArg(std::move(n), Tensor::i32(v.span())) {}
+  NamedArg(std::string n, Value* v);
+  NamedArg(std::string n, std::vector<Value*> v);
+  NamedArg(std::string n, Constant c);
+  NamedArg(std::string n, Tensor t);
+  NamedArg(std::string n, const char* text);
+  NamedArg(std::string n, std::string text);
+  NamedArg(std::string n, bool v);
+  NamedArg(std::string n, int v);
+  NamedArg(std::string n, float v);
+  NamedArg(std::string n, const Ints& v);
+  NamedArg(const NamedArg&);
+  NamedArg(NamedArg&&) noexcept;
+  NamedArg& operator=(const NamedArg&);
+  NamedArg& operator=(NamedArg&&) noexcept;
+  ~NamedArg();
 };
 
 /// What Builder::append needs to know about an operation.

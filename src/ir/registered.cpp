@@ -11,9 +11,13 @@ namespace moka::ir {
 namespace {
 
 struct Instances {
+  struct Entry {
+    std::weak_ptr<const Registered> instance;
+    std::shared_ptr<const RegisteredSource> source;
+  };
   std::mutex mutex;
   int64_t last = 0;
-  std::unordered_map<int64_t, std::weak_ptr<const Registered>> alive;
+  std::unordered_map<int64_t, Entry> alive;
 };
 /// Never freed: programs may outlive static objects.
 Instances& instances() {
@@ -26,8 +30,12 @@ struct Handle {
   int64_t number = 0;
   std::shared_ptr<const Registered> instance;
   ~Handle() {
+    Instances::Entry entry;  // its destructor frees constants: not under the lock
     const std::lock_guard lock(instances().mutex);
-    instances().alive.erase(number);
+    if (const auto it = instances().alive.find(number); it != instances().alive.end()) {
+      entry = std::move(it->second);
+      instances().alive.erase(it);
+    }
   }
 };
 
@@ -42,13 +50,13 @@ Classes& classes() {
 
 }  // namespace
 
-Tensor registered_handle(std::shared_ptr<const Registered> instance) {
+Tensor registered_handle(std::shared_ptr<const Registered> instance, std::shared_ptr<const RegisteredSource> source) {
   auto handle = std::make_shared<Handle>();
   handle->instance = std::move(instance);
   {
     const std::lock_guard lock(instances().mutex);
     handle->number = ++instances().last;
-    instances().alive[handle->number] = handle->instance;
+    instances().alive[handle->number] = {handle->instance, std::move(source)};
   }
   const Bytes bytes{std::as_bytes(std::span(&handle->number, 1)), handle};
   return Tensor::wrap(DType::int64, {}, bytes).value();
@@ -59,10 +67,20 @@ Result<std::shared_ptr<const Registered>> registered_instance(const TensorView& 
   {
     const std::lock_guard lock(instances().mutex);
     if (const auto it = instances().alive.find(number); it != instances().alive.end())
-      if (auto instance = it->second.lock()) return instance;
+      if (auto instance = it->second.instance.lock()) return instance;
   }
   return fail(ErrorCode::not_found, "registered instance ", number,
               ": expected one that this process has made, got a number that names none");
+}
+
+std::shared_ptr<const RegisteredSource> registered_source(const Op& op) {
+  if (op.type_name() != "moka_registered") return nullptr;
+  const Value* handle = op.input("instance");
+  if (handle == nullptr || handle->constant() == nullptr) return nullptr;
+  const int64_t number = load_i64(handle->constant()->tensor.view(), 0);
+  const std::lock_guard lock(instances().mutex);
+  const auto it = instances().alive.find(number);
+  return it == instances().alive.end() ? nullptr : it->second.source;
 }
 
 Result<std::shared_ptr<const Registered>> registered_instance(const OpCall& call) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "ir/op_def.h"
@@ -55,8 +56,22 @@ class Registered {
   virtual bool channels_last() const { return false; }
 };
 
-/// The constant `instance` of moka_registered.
-Tensor registered_handle(std::shared_ptr<const Registered> instance);
+/// How a program called the operation that became moka_registered.
+struct RegisteredSource {
+  struct Argument {
+    std::string name;
+    bool tuple = false;
+    std::vector<std::variant<size_t, Constant>> values;  ///< inputs of moka_registered by index, or constants
+  };
+  std::string op;
+  std::vector<Argument> arguments;
+};
+
+/// The constant `instance` of moka_registered. `source`: of operations of programs.
+Tensor registered_handle(std::shared_ptr<const Registered> instance,
+                         std::shared_ptr<const RegisteredSource> source = nullptr);
+/// The source of a moka_registered; nullptr for other operations, and where there is none.
+std::shared_ptr<const RegisteredSource> registered_source(const Op& op);
 /// Error not_found: the number names nothing that is alive, as in a text that another process wrote.
 Result<std::shared_ptr<const Registered>> registered_instance(const TensorView& handle);
 /// The same of a call of moka_registered.
@@ -101,7 +116,8 @@ std::vector<std::string> registered_names(RegisteredKind kind);
 Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpec& spec,
                                                    const std::map<std::string, Constant>& attributes);
 /// The moka_registered operation of an instance; to be completed with names and types.
-OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string class_name, std::vector<Value*> inputs);
+OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string class_name, std::vector<Value*> inputs,
+                       std::shared_ptr<const RegisteredSource> source = nullptr);
 /// Says how to register what is missing: "no implementation of it is registered (...)".
 std::string register_hint(std::string_view function);
 

@@ -103,17 +103,36 @@ Result<Sorted> sort(Builder& builder, const OpSpec& spec, const Order& order) {
   return out;
 }
 
+/// `inputs`: of the moka_registered that the operation becomes.
+std::shared_ptr<const RegisteredSource> source_of(const OpSpec& spec, const std::vector<Value*>& inputs) {
+  auto out = std::make_shared<RegisteredSource>();
+  out->op = spec.op;
+  for (const NamedArg& arg : spec.args) {
+    RegisteredSource::Argument& to = out->arguments.emplace_back(RegisteredSource::Argument{arg.name, arg.tuple, {}});
+    if (arg.constant) to.values.emplace_back(*arg.constant);
+    for (const Value* v : arg.values) {
+      const auto at = std::find(inputs.begin(), inputs.end(), v);
+      if (at != inputs.end())
+        to.values.emplace_back(static_cast<size_t>(at - inputs.begin()));
+      else
+        to.values.emplace_back(*v->constant());  // what is computed is an input
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string register_hint(std::string_view function) {
   return cat("no implementation of it is registered (", function, " in C++, C or Python, or moka --plugin)");
 }
 
-OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string class_name, std::vector<Value*> inputs) {
+OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string class_name, std::vector<Value*> inputs,
+                       std::shared_ptr<const RegisteredSource> source) {
   OpSpec spec;
   spec.op = "moka_registered";
   spec.args.emplace_back("inputs", std::move(inputs));
-  spec.args.emplace_back("instance", registered_handle(std::move(instance)));
+  spec.args.emplace_back("instance", registered_handle(std::move(instance), std::move(source)));
   spec.args.emplace_back("name", std::move(class_name));
   return spec;
 }
@@ -152,7 +171,9 @@ Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpe
   said.output_count = spec.output_names.size();
   said.declared = spec.declared;
   const std::string class_name = said.class_name;
-  OpSpec out = registered_spec(MOKA_TRY(entry->make(std::move(said))), class_name, std::move(sorted.inputs));
+  auto source = source_of(spec, sorted.inputs);
+  OpSpec out =
+      registered_spec(MOKA_TRY(entry->make(std::move(said))), class_name, std::move(sorted.inputs), std::move(source));
   out.name = spec.name;
   out.output_names = spec.output_names;
   out.declared = spec.declared;

@@ -289,6 +289,15 @@ bool Tensor::operator==(const Tensor& o) const {
   return size_ == o.size_ && (size_ == 0 || std::memcmp(data_, o.data_, size_) == 0);
 }
 
+Constant::Constant() = default;
+Constant::Constant(Tensor t) : type(Type::tensor(t.dtype(), t.shape())), tensor(std::move(t)) {}
+Constant::Constant(Type t, std::vector<Constant> p) : type(std::move(t)), parts(std::move(p)) {}
+Constant::Constant(const Constant&) = default;
+Constant::Constant(Constant&&) noexcept = default;
+Constant& Constant::operator=(const Constant&) = default;
+Constant& Constant::operator=(Constant&&) noexcept = default;
+Constant::~Constant() = default;
+
 bool Constant::operator==(const Constant& o) const { return type == o.type && tensor == o.tensor && parts == o.parts; }
 
 void List::resize(size_t n) {
@@ -308,3 +317,5 @@ void List::set(size_t i, Tensor item) {
 }
 
 }  // namespace moka::ir
+
+template class std::vector<moka::ir::Constant>;

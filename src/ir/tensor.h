@@ -124,9 +124,14 @@ struct Constant {
   Tensor tensor;
   std::vector<Constant> parts;
 
-  Constant() = default;
-  Constant(Tensor t) : type(Type::tensor(t.dtype(), t.shape())), tensor(std::move(t)) {}
-  Constant(Type t, std::vector<Constant> p) : type(std::move(t)), parts(std::move(p)) {}
+  Constant();
+  Constant(Tensor t);
+  Constant(Type t, std::vector<Constant> p);
+  Constant(const Constant&);
+  Constant(Constant&&) noexcept;
+  Constant& operator=(const Constant&);
+  Constant& operator=(Constant&&) noexcept;
+  ~Constant();
   bool operator==(const Constant& o) const;
   /// Path and offset in a weights file, kept for text output. Empty path: immediate.
   std::string blob_path;
@@ -134,3 +139,5 @@ struct Constant {
 };
 
 }  // namespace moka::ir
+
+extern template class std::vector<moka::ir::Constant>;

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "ir/registered.h"
 #include "ir/text_value.h"
+#include "ir/unnamed.h"
 
 namespace moka::ir {
 
@@ -148,8 +150,8 @@ Constant epilogue_value(const std::vector<Epilogue>& epilogue) {
 
 class Printer {
  public:
-  Printer(const Program& program, bool sorted_inputs)
-      : program_(program), dialect_(dialect_of(program.version)), sorted_inputs_(sorted_inputs) {}
+  Printer(const Program& program, bool compiled)
+      : program_(program), dialect_(dialect_of(program.version)), compiled_(compiled) {}
 
   std::string print() {
     out_ = cat("program(", program_.version, ")\n");
@@ -202,7 +204,7 @@ class Printer {
     out_ += "func ";
     append_name(out_, f.name);
     out_ += cat("<", to_string(f.opset), ">(");
-    typed_names(f.body().inputs(), sorted_inputs_);
+    typed_names(f.body().inputs(), compiled_);
     out_ += ") ";
     if (!f.attributes.empty()) {
       attributes(f.attributes);
@@ -231,6 +233,33 @@ class Printer {
       append_name(out_, v.name);
   }
 
+  /// An operation with registered code, as the model has it.
+  void registered(const Op& op, const RegisteredSource& source) {
+    append_name(out_, source.op);
+    out_ += '(';
+    std::map<std::string_view, const RegisteredSource::Argument*> sorted;
+    for (const auto& argument : source.arguments) sorted.emplace(argument.name, &argument);
+    bool first = true;
+    for (const auto& [name, argument] : sorted) {
+      out_ += cat(std::exchange(first, false) ? "" : ", ", name, " = ", argument->tuple ? "(" : "");
+      for (size_t i = 0; i < argument->values.size(); ++i) {
+        if (i > 0) out_ += ", ";
+        if (const auto* input = std::get_if<size_t>(&argument->values[i]))
+          operand(*op.inputs("inputs")[*input]);
+        else
+          append_value(out_, std::get<Constant>(argument->values[i]), dialect_);
+      }
+      if (argument->tuple) out_ += ')';
+    }
+    out_ += ')';
+    std::map<std::string, const Constant*> bracket;
+    for (const auto& [key, value] : op.attributes) bracket.emplace(key, &value);
+    const Constant name(Tensor::text(op.name));
+    bracket["name"] = &name;
+    attributes(bracket);
+    out_ += ";\n";
+  }
+
   void operation(const Op& op, int column) {
     indent(column);
     for (size_t i = 0; i < op.output_count(); ++i) {
@@ -240,6 +269,10 @@ class Printer {
       append_name(out_, op.output(i)->name);
     }
     if (op.output_count() > 0) out_ += " = ";
+    if (const auto source = compiled_ ? registered_source(op) : nullptr) {
+      registered(op, *source);
+      return;
+    }
     append_name(out_, op.type_name());
     const OpVersion& version = op.version();
     if (version.def->at(op.parent()->function()->opset) != &version) out_ += cat("<", to_string(version.since), ">");
@@ -273,14 +306,17 @@ class Printer {
     out_ += ')';
 
     const Constant name(Tensor::text(op.name));
-    bracket["name"] = &name;
+    if (compiled_ && is_unnamed(op))
+      bracket.erase("name");
+    else
+      bracket["name"] = &name;
     if (op.has_trait(Trait::constant)) bracket["val"] = op.output()->constant();
     Constant epilogue;
     if (!op.epilogue.empty()) {
       epilogue = epilogue_value(op.epilogue);
       bracket["epilogue"] = &epilogue;
     }
-    attributes(bracket);
+    if (!bracket.empty()) attributes(bracket);
     if (op.block_count() > 0) {
       out_ += " {\n";
       for (size_t i = 0; i < op.block_count(); ++i) {
@@ -304,7 +340,7 @@ class Printer {
 
   const Program& program_;
   Dialect dialect_;
-  bool sorted_inputs_;
+  bool compiled_;
   std::string out_;
 };
 
@@ -317,6 +353,6 @@ void append_value(std::string& out, const Constant& value, Dialect dialect) {
   out += ')';
 }
 
-std::string print_text(const Program& program, bool sorted_inputs) { return Printer(program, sorted_inputs).print(); }
+std::string print_text(const Program& program, bool compiled) { return Printer(program, compiled).print(); }
 
 }  // namespace moka::ir

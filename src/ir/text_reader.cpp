@@ -8,6 +8,7 @@
 
 #include "ir/registered.h"
 #include "ir/scope.h"
+#include "ir/unnamed.h"
 
 namespace moka::ir {
 
@@ -23,6 +24,7 @@ struct Statement {
   std::optional<Opset> opset;
   std::vector<NamedArg> args;
   std::string name;
+  bool named = false;
   std::optional<Constant> value;  ///< value of a `const`
   std::vector<Epilogue> epilogue;
   std::map<std::string, Constant> attributes;
@@ -188,6 +190,7 @@ class Reader {
                              cat("operation '", op->name, "' (", s.op, "): expected ", op->output_count(),
                                  " outputs, got ", s.outputs.size()));
     op->attributes = std::move(s.attributes);
+    if (!s.named) mark_unnamed(*op);
     op->epilogue = std::move(s.epilogue);
     for (size_t i = 0; i < s.outputs.size(); ++i) {
       // Outputs of one statement must not share a name either.
@@ -256,6 +259,7 @@ class Reader {
           return lexer_.error_at(start, ErrorCode::malformed,
                                  cat("attribute name: expected a string, got ", value.type));
         s.name = value.tensor.text();
+        s.named = true;
       } else if (s.op == "const" && key == "val") {
         s.value = std::move(value);
       } else if (key == "epilogue") {

@@ -136,3 +136,5 @@ Result<size_t> storage_bytes(DType dtype, const Shape& shape) {
 }
 
 }  // namespace moka::ir
+
+template class std::vector<moka::ir::Type>;

@@ -68,3 +68,5 @@ bool is_compatible(const Type& from, const Type& to);
 Result<size_t> storage_bytes(DType dtype, const Shape& shape);
 
 }  // namespace moka::ir
+
+extern template class std::vector<moka::ir::Type>;

@@ -1,17 +1,10 @@
 #include "plan/packed_file.h"
 
-#include <fcntl.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
+#include <vector>
 
 #include "base/checksum.h"
+#include "base/replace_file.h"
 
 namespace moka::plan {
 
@@ -74,37 +67,6 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-Error io_error(const std::string& path, std::string_view what) {
-  return fail(ErrorCode::io, "'", path, "': ", what, ": ", std::strerror(errno));
-}
-
-Status write_all(int file, const std::string& path, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file, bytes.data(), std::min(bytes.size(), size_t{1} << 30));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return io_error(path, "writing");
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return {};
-}
-
-Status write_new(const std::string& path, std::string_view front, std::span<const PackedPiece> pieces) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return io_error(path, "making it");
-  const std::byte zeros[kAlignment + kBehind] = {};
-  auto all = [&]() -> Status {
-    MOKA_TRY(write_all(file, path, bytes_of(front)));
-    for (const PackedPiece& p : pieces) {
-      MOKA_TRY(write_all(file, path, p.bytes));
-      MOKA_TRY(write_all(file, path, std::span(zeros).first(aligned(p.bytes.size()) - p.bytes.size() + kBehind)));
-    }
-    return {};
-  };
-  Status status = all();
-  if (::close(file) != 0 && status.ok()) status = io_error(path, "closing");
-  return status;
-}
-
 }  // namespace
 
 bool PackedFile::Entry::whole() const {
@@ -161,17 +123,13 @@ Status write_packed_file(const std::string& path, std::string_view scope, std::s
   front += index;
   front.resize(begin);
 
-  std::error_code error;
-  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) {
-    std::filesystem::create_directories(folder, error);
-    if (error) return fail(ErrorCode::io, "'", folder.string(), "': ", error.message());
+  const std::byte zeros[kAlignment + kBehind] = {};
+  std::vector<std::span<const std::byte>> parts{bytes_of(front)};
+  for (const PackedPiece& p : pieces) {
+    parts.push_back(p.bytes);
+    parts.push_back(std::span(zeros).first(aligned(p.bytes.size()) - p.bytes.size() + kBehind));
   }
-  static std::atomic<int> number{0};
-  const std::string made = cat(path, ".", getpid(), ".", number++);
-  Status status = write_new(made, front, pieces);
-  if (status.ok() && std::rename(made.c_str(), path.c_str()) != 0) status = io_error(path, "replacing");
-  if (!status.ok()) std::remove(made.c_str());
-  return status;
+  return replace_file(path, parts, false);  // the checksums find what a crash of the machine damages
 }
 
 }  // namespace moka::plan

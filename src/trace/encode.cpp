@@ -20,7 +20,6 @@ struct CounterName {
   uint32_t unit;
 };
 constexpr CounterName kCounterNames[] = {{"Memory of the process", perfetto::kUnitBytes},
-                                         {"Memory of predictions", perfetto::kUnitBytes},
                                          {"Threads in use", perfetto::kUnitCount},
                                          {"Predictions running", perfetto::kUnitCount},
                                          {"Predictions waiting", perfetto::kUnitCount}};

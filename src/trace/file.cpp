@@ -51,13 +51,14 @@ class File {
   File(int fd, std::string path) : fd_(fd), path_(std::move(path)), encoder_(now(), epoch()) {}
   ~File() { close(fd_); }
   void run() {
+    sample();
     thread_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "moka-trace");
       std::unique_lock lock(mutex_);
       while (!stops_) {
         changed_.wait_for(lock, kInterval);
         lock.unlock();
-        encoder_.sample(Counter::memory, now(), resident());
+        sample();
         flush();
         lock.lock();
       }
@@ -70,6 +71,7 @@ class File {
     }
     changed_.notify_one();
     thread_.join();
+    sample();
     flush();
     encoder_.finish(now());
     write();
@@ -79,6 +81,7 @@ class File {
   const std::string& path() const { return path_; }
 
  private:
+  void sample() { encoder_.sample(Counter::memory, now(), resident()); }
   void flush() {
     each_log([this](Log& log) { log.drain([&](const Event& event) { encoder_.add(event, log); }); });
     write();

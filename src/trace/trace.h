@@ -27,7 +27,7 @@ namespace moka::trace {
 
 /// Apple's three lanes of a model.
 enum class Lane : uint8_t { activity, data, compute };
-enum class Counter : uint8_t { memory, arenas, threads, predictions, queue };
+enum class Counter : uint8_t { memory, threads, predictions, queue };
 
 /// What an event is called and says. Made once for each content and never freed, so that events can point to it.
 struct Label;

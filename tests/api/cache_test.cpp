@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -184,6 +185,38 @@ TEST_F(Cache, IsListedAndCleared) {
   EXPECT_TRUE(cached_models(cache_).empty());
   EXPECT_TRUE(fs::exists(cache_ + "/other.txt"));
   expect_same(model, mapped);
+}
+
+TEST_F(Cache, StaysBelowItsLimit) {
+  load(cache_);
+  fs::file_time_type time = fs::file_time_type::clock::now() - std::chrono::hours(100);
+  for (const char* name : {"oldest", "older", "newest"}) {
+    const fs::path file = fs::path(cache_) / (std::string(name) + ".packed");
+    write(file.string(), "");
+    fs::resize_file(file, uintmax_t{4} << 30);  // sparse
+    fs::last_write_time(file, time += std::chrono::hours(1));
+  }
+  const Model model = load(cache_, 2);
+  EXPECT_FALSE(fs::exists(fs::path(cache_) / "oldest.packed"));
+  EXPECT_FALSE(fs::exists(fs::path(cache_) / "older.packed"));
+  EXPECT_TRUE(fs::exists(fs::path(cache_) / "newest.packed"));
+  EXPECT_TRUE(fs::exists(model.cache_file()));
+}
+
+TEST_F(Cache, WhatKilledProcessesLeftIsRemoved) {
+  fs::create_directory(cache_);
+  const fs::path left = fs::path(cache_) / "a.packed.unfinished-0123456789abcdef",
+                 writing = fs::path(cache_) / "b.packed.unfinished-0123456789abcdef",
+                 other = fs::path(cache_) / "c.txt.unfinished-0123456789abcdef";
+  for (const fs::path& file : {left, writing, other}) write(file.string(), "half");
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_TRUE(cached_models(cache_).empty());
+  load(cache_);
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(writing));
+  EXPECT_EQ(clear_cache(cache_), 1u);
+  EXPECT_FALSE(fs::exists(writing));
+  EXPECT_TRUE(fs::exists(other));
 }
 
 TEST(CacheFolder, IsTheUsersOwnByDefault) {

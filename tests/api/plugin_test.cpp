@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/api_util.h"
+#include "moka/build.h"
 #include "moka/custom.h"
 
 namespace moka::test {
@@ -111,6 +112,104 @@ TEST(Plugin, SharedLibraries) {
   EXPECT_EQ(moka_load_plugin("/nowhere/layers.so"), MOKA_NOT_FOUND);
   EXPECT_EQ(moka_load_plugin(nullptr), MOKA_INVALID_ARGUMENT);
   expect_error(ErrorKind::unsupported, {"moka_plugin"}, [] { load_plugin("/lib/x86_64-linux-gnu/libm.so.6"); });
+}
+
+namespace {
+
+struct Lengths {
+  int alive = 0;
+  double scale = 0;
+  std::string inputs, outputs;
+};
+
+const char* create_lengths(void* context, const moka_model_info* info, void** model) {
+  auto* lengths = static_cast<Lengths*>(context);
+  if (info->parameter_count != 1 || std::string(info->parameters[0].name) != "scale") return "expected a scale";
+  lengths->scale = info->parameters[0].number;
+  for (size_t i = 0; i < info->input_count; i++) lengths->inputs += info->inputs[i];
+  for (size_t i = 0; i < info->output_count; i++) lengths->outputs += info->outputs[i];
+  if (lengths->scale < 0) return "scale: expected 0 or more";
+  lengths->alive++;
+  *model = lengths;
+  return nullptr;
+}
+
+void destroy_lengths(void* model) { static_cast<Lengths*>(model)->alive--; }
+
+const char* predict_lengths(void* model, const moka_features* inputs, moka_features* outputs) {
+  const char* text = nullptr;
+  if (moka_features_get_string(inputs, "text", &text) != MOKA_OK) return moka_last_error();
+  const auto size = static_cast<double>(std::string(text).size());
+  if (size == 0) return "the text is empty";
+  float pair[] = {1, static_cast<float>(size)};  // copied when predict returns
+  const int64_t shape[] = {2};
+  const moka_array array{pair, MOKA_FLOAT32, 1, shape, nullptr};
+  moka_features_set_array(outputs, "pair", &array);
+  return moka_features_set_double(outputs, "length", static_cast<Lengths*>(model)->scale * size) == MOKA_OK
+             ? nullptr
+             : moka_last_error();
+}
+
+ModelSource lengths_model(double scale, const char* class_name = "CLengths", bool with_pair = true) {
+  FeatureDescription text, length, pair;
+  text.name = "text";
+  text.type = FeatureType::string;
+  length.name = "length";
+  length.type = FeatureType::float64;
+  pair.name = "pair";
+  pair.array.shape = {2};
+  ModelDescription d;
+  d.specification_version = 3;
+  d.functions = {{"", {text}, {length}}};
+  if (with_pair) d.functions[0].outputs.push_back(pair);
+  Message model = describe_model(d);
+  Message custom = model.add("customModel").set("className", class_name);
+  Message entry = custom.add("parameters").set("key", "scale");
+  entry.add("value").set("doubleValue", Message::Scalar(scale));
+  return ModelSource(model);
+}
+
+}  // namespace
+
+TEST(Plugin, ModelsInC) {
+  Lengths lengths;
+  const moka_model_code code{sizeof code, create_lengths, destroy_lengths, predict_lengths};
+  ASSERT_EQ(moka_register_model("CLengths", &code, &lengths), MOKA_OK) << moka_last_error();
+  {
+    const Model model = lengths_model(2.5).load();
+    EXPECT_EQ(lengths.alive, 1);
+    EXPECT_EQ(lengths.inputs + "/" + lengths.outputs, "text/lengthpair");
+    const Features out = model.predict({{"text", std::string("four")}});
+    EXPECT_EQ(std::get<double>(out.at("length")), 10);
+    EXPECT_EQ(values(out.array("pair")), (std::vector<double>{1, 4}));
+    expect_error(ErrorKind::data, {"CLengths", "the text is empty"}, [&] { model.predict({{"text", std::string()}}); });
+  }
+  EXPECT_EQ(lengths.alive, 0);
+  expect_error(ErrorKind::data, {"scale: expected 0 or more"}, [] { lengths_model(-1).load(); });
+  EXPECT_EQ(moka_unregister_model("CLengths"), MOKA_OK);
+  EXPECT_EQ(moka_unregister_model("CLengths"), MOKA_NOT_FOUND);
+  expect_error(ErrorKind::unsupported, {"CLengths"}, [] { lengths_model(1).load(); });
+}
+
+TEST(Plugin, SharedLibrariesWithModels) {
+  ASSERT_EQ(moka_load_plugin(MOKA_EXAMPLE_MODEL), MOKA_OK) << moka_last_error();
+  const Features out = lengths_model(1.5, "Lengths", false).load().predict({{"text", std::string("four")}});
+  EXPECT_EQ(std::get<double>(out.at("length")), 6);
+  EXPECT_TRUE(unregister_model("Lengths"));
+}
+
+TEST(Plugin, WrongRegistrationsOfModelsAreRefused) {
+  moka_model_code code{sizeof code, nullptr, nullptr, nullptr};
+  EXPECT_EQ(moka_register_model("CLengths", &code, nullptr), MOKA_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(moka_last_error()).find("expected predict"), std::string::npos);
+  code.struct_size = 8;
+  EXPECT_EQ(moka_register_model("CLengths", &code, nullptr), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_register_model(nullptr, &code, nullptr), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_register_model_file("CLengths", nullptr), MOKA_INVALID_ARGUMENT);
+  const char* folders[] = {"/nowhere", nullptr};
+  EXPECT_EQ(moka_set_linked_model_folders(folders, 2), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_set_linked_model_folders(folders, 1), MOKA_OK);
+  EXPECT_EQ(moka_set_linked_model_folders(nullptr, 0), MOKA_OK);
 }
 
 }  // namespace moka::test

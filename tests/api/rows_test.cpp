@@ -132,8 +132,12 @@ TEST_P(Rows, EqualPredictionsOfEachRow) {
     }
     ASSERT_EQ(got.size(), m.function().outputs.size());
     for (size_t r = 0; r < count; r++) {
-      const Features row = m.predict(rows[r]);
-      for (const auto& [name, value] : row) expect_row(m, name, got.at(name), r, value);
+      const Features row = m.predict(rows[r]), again = m.predict(rows[r]);
+      for (const auto& [name, value] : row) {
+        const auto* number = std::get_if<double>(&value);
+        const bool is_drawn = number != nullptr && !std::isnan(*number) && *number != std::get<double>(again.at(name));
+        if (!is_drawn) expect_row(m, name, got.at(name), r, value);
+      }
       if (HasFailure()) return;
     }
   }

@@ -175,6 +175,42 @@ TEST(CApi, DescribesAndRunsAClassifierWithDictionary) {
   EXPECT_EQ(moka_model_class_label(m, 1000000), nullptr);
 }
 
+/// The expected values are scikit-learn's, from decision_tree_classifier.json.
+TEST(CApi, PredictsRows) {
+  moka_model* m = nullptr;
+  ASSERT_EQ(moka_model_load(classic("decision_tree_classifier").c_str(), nullptr, &m), MOKA_OK) << moka_last_error();
+  Handle<moka_model> model(m);
+  std::vector<float> rows{-0.10885368f, 0.52451181f, 0.47978535f, -0.80615097f, 0.53444821f,  -0.36625254f,
+                          0.78485662f,  0.43831331f, 1.06012559f, -2.79478478f, -0.60108268f, -0.98818523f};
+  const std::vector<int64_t> shape{3, 4};
+  const moka_array table = array_of(rows, shape);
+  auto in = features(), out = features();
+  ASSERT_EQ(moka_features_set_array(in.get(), "input", &table), MOKA_OK);
+  ASSERT_EQ(moka_model_predict_rows(m, in.get(), out.get()), MOKA_OK) << moka_last_error();
+  moka_sequence labels;
+  ASSERT_EQ(moka_features_get_sequence(out.get(), moka_model_text(m, MOKA_PREDICTED_FEATURE_NAME), &labels), MOKA_OK);
+  ASSERT_EQ(labels.count, 3u);
+  EXPECT_STREQ(labels.strings[0], "red");
+  EXPECT_STREQ(labels.strings[1], "green");
+  EXPECT_STREQ(labels.strings[2], "blue");
+  moka_array scores;
+  ASSERT_EQ(moka_features_get_array(out.get(), moka_model_text(m, MOKA_PREDICTED_PROBABILITIES_NAME), &scores),
+            MOKA_OK);
+  ASSERT_EQ(scores.rank, 2u);
+  ASSERT_EQ(scores.shape[0] * scores.shape[1], 9);
+  ASSERT_EQ(scores.type, MOKA_FLOAT64);
+  const double expected[] = {0, 0.0625, 0.9375, 0, 1, 0, 1, 0, 0};
+  for (int i = 0; i < 9; i++) EXPECT_NEAR(static_cast<const double*>(scores.data)[i], expected[i], 1e-12) << i;
+
+  const std::vector<int64_t> wrong{4, 3};
+  const moka_array short_rows = array_of(rows, wrong);
+  ASSERT_EQ(moka_features_set_array(in.get(), "input", &short_rows), MOKA_OK);
+  EXPECT_EQ(moka_model_predict_rows(m, in.get(), out.get()), MOKA_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(moka_last_error()).find("input"), std::string::npos) << moka_last_error();
+  EXPECT_EQ(moka_model_predict_rows(m, in.get(), in.get()), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_model_predict_rows(nullptr, in.get(), out.get()), MOKA_INVALID_ARGUMENT);
+}
+
 TEST(CApi, LoadsFromMemory) {
   std::ifstream file(classic("decision_tree_classifier"), std::ios::binary);
   std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};

@@ -95,7 +95,7 @@ class ReleaseCheck(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder) / "make"
             fake.write_text('#!/bin/sh\necho "running $*"\ncase $1 in test-asan) echo "100% tests passed of 7";;'
-                            ' fuzz-smoke) echo "target seeds runs"; echo "fuzz-smoke: 3 targets, 90 runs, at least 20 of each, 0 failed";;'
+                            ' fuzz-smoke) echo "fuzz_one               12       4321       87       60  ok";;'
                             ' *) echo "2 tests failed"; exit 2;; esac\n')
             fake.chmod(0o755)
             page = pathlib.Path(folder) / "page.md"
@@ -104,10 +104,15 @@ class ReleaseCheck(unittest.TestCase):
             self.assertEqual(ran.returncode, 1)
             self.assertIn("running fuzz-smoke FUZZ_SECONDS=3", ran.stdout)
             text = page.read_text()
-        self.assertRegex(text, r"Commit [0-9a-f]{12}")
-        self.assertIn("| `make test-asan` | passed | 100% tests passed of 7 |", text)
+            subprocess.run([sys.executable, str(script), "--out", str(page), "--only", "conformance-full", "--shard", "1/4"],
+                           env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True)
+            later = page.read_text()
+        self.assertRegex(text, r"\| `make test-asan` \| passed \| 100% tests passed of 7 \| 0 \| [0-9a-f]{12}")
         self.assertIn("| `make test-tsan` | failed (2) | 2 tests failed |", text)
-        self.assertIn("| `make fuzz-smoke FUZZ_SECONDS=3` | passed | fuzz-smoke: 3 targets, 90 runs, at least 20 of each, 0 failed |", text)
+        self.assertIn("| fuzz_one | ok | 4,321 | 87 | 1 |", text)
+        # a later run of one suite keeps the others
+        self.assertIn("| `make conformance-full SHARD=1/4` | failed (2) |", later)
+        self.assertIn("| `make test-asan` | passed |", later)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -333,7 +335,7 @@ class Tune(Case):
         self.assertGreaterEqual(len(shape["seconds"]), 2)
         self.assertEqual(json.loads(cache.read_text())["machines"][0]["entries"][0]["shape"], shape["shape"])
         self.assertEqual(self.answer("tune", model, "--threads", "1", "--kernels", cache)["measured"], 0)
-        self.assertEqual(self.answer("tune", model, "--threads", "1", "--kernels", cache, "--again")["measured"], 1)
+        self.assertEqual(self.tuned(model, "--threads", "1", "--kernels", cache, "--again")["measured"], 1)
         planned = self.answer("explain", model, "--threads", "1", "--kernels", cache)["operations"][0]
         self.assertEqual((planned["chosenBy"], planned["shape"]), ("cache", shape["shape"]))
         self.assertIn("the others", self.ends(0, "explain", model, "--threads", "1", "--kernels", cache).stdout)
@@ -432,6 +434,30 @@ class Cache(Case):
         self.ends(2, "compile", model, self.folder / "out", "--plan", "--isa", "mmx")
         self.ends(2, "compile", model, self.folder / "out", "--isa", "base")
 
+    def test_processes_share_it_and_may_be_killed(self):
+        model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"
+        folder = self.folder / "packed"
+        plain = self.answer("predict", model, "--input", "random", "--threads", "1")
+        command = [PROGRAM, "predict", str(model), "--input", "random", "--threads", "1", "--json", "--cache", str(folder)]
+        chance = random.Random(1)
+        for _ in range(8):
+            running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+            for killed in running[:2]:
+                time.sleep(chance.uniform(0, 0.02))
+                killed.kill()
+            for process in running:
+                out, err = process.communicate(timeout=60)
+                if process not in running[:2]:
+                    self.assertEqual((process.returncode, err), (0, ""))
+                    self.assertEqual(json.loads(out)["outputs"], plain["outputs"])
+            for file in folder.iterdir():
+                if chance.random() < 0.5:
+                    file.unlink()
+        self.assertEqual(json.loads(subprocess.run(command, capture_output=True, text=True).stdout)["outputs"], plain["outputs"])
+        self.assertEqual([m["usable"] for m in self.answer("cache", "list", "--cache", folder)["models"]], [True])
+        self.ends(0, "cache", "clear", "--cache", folder)
+        self.assertEqual(list(folder.iterdir()), [])
+
     def test_is_written_used_listed_and_cleared(self):
         model = Path(__file__).resolve().parent.parent / "golden" / "cached" / "model.mlpackage"
         folder = self.folder / "packed"
@@ -475,6 +501,56 @@ class Compile(Case):
         self.assertIn("'--target-device' is not known", done.stderr)
         self.assertIn("needs iOS 15.0 or later", done.stderr)
         self.assertIn("<dict/>", plist.read_text())
+
+    def test_lines_of_xcode(self):
+        program = Path(PROGRAM).parent / "coremlc"
+        out, plist = self.folder / "App.app" / "Resources", self.folder / "partial.plist"
+        flags = ["--deployment-target", "26.0", "--sdkroot", "/sdk", "--platform", "xros", "--output-partial-info-plist", plist]
+        done = moka("compile", self.source(), f"{out}/", *flags, "--container", "bundle-resources", program=program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([p.name for p in out.iterdir()], ["silero-vad-encoder-v6.0.0.mlmodelc"])
+        sources = self.folder / "CoreMLGenerated"
+        done = moka("generate", self.source(), sources, "--dry-run", "yes", *flags, "--container", "bundle-resources", "--language",
+                    "Swift", "--swift-version", "6.0", "--public-access", "--globalmodule", program=program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, f"{sources}/silero_vad_encoder_v6_0_0.swift\n")
+        self.assertFalse(sources.exists())
+        done = moka("compile", self.source(), out, "--deployment-target", "17.0", "--platform", "beos", program=program)
+        self.assertIn("'beos' is not known", done.stderr)
+
+    def test_the_benchmark_compiles_what_it_writes(self):
+        script = Path(__file__).resolve().parent.parent.parent / "bench" / "compile" / "run.py"
+        done = subprocess.run([sys.executable, script, "--program", PROGRAM, "--rounds", "1", "--models", "linear", "--json", "--page",
+                               self.folder / "page.md"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (row,) = json.loads(done.stdout)["rows"]
+        self.assertTrue(row["same"])
+        self.assertEqual(row["bytes"], 104_963_264)
+        self.assertIn("| 25 linear layers | 105 |", (self.folder / "page.md").read_text())
+
+    def test_an_embedded_specification_keeps_every_byte(self):
+        source = self.folder / "Plane.mlmodel"
+        plane = Path(__file__).resolve().parent.parent.parent / "examples" / "cmake" / "Plane.mlmodel"
+        entries = [field(100, field(1, key) + field(2, "value")) for key in ("z", "a", "m", "b")]
+        source.write_bytes(plane.read_bytes() + field(2, field(100, b"".join(entries))))
+        self.ends(0, "compile", source, self.folder, "--embed-specification")
+        self.ends(0, "decompile", self.folder / "Plane.mlmodelc", self.folder / "again.mlmodel")
+        self.assertEqual((self.folder / "again.mlmodel").read_bytes(), source.read_bytes())
+
+    def test_operations_without_a_name_get_none(self):
+        mil = """program(1.3)
+[buildInfo = dict<string, string>({{"moka-version", "%s"}})]
+{
+    func main<ios17>(tensor<fp32, [2]> x) {
+            fp32 half = const()[val = fp32(0x1p-1)];
+            tensor<fp32, [2]> scaled = mul(x = x, y = half)[name = string("scale")];
+            tensor<fp32, [2]> y = relu(x = scaled);
+        } -> (y);
+}""" % self.answer("version")["version"]
+        model = write_program(self.folder / "a" / "M.mlmodelc", mil, [array_feature("x", [2])], [array_feature("y", [2])])
+        self.ends(0, "decompile", model, self.folder / "M.mlpackage")
+        self.ends(0, "compile", self.folder / "M.mlpackage", self.folder)
+        self.assertEqual((self.folder / "M.mlmodelc" / "model.mil").read_text(), mil)
 
     def test_wrong_use(self):
         self.ends(2, "compile")

@@ -6,6 +6,7 @@ import zipfile
 
 import look_files
 from cli_test import MODELS, Case
+from model_files import array_feature, write_program
 
 
 class Refused(Case):
@@ -29,8 +30,10 @@ class Refused(Case):
         self.assertEqual([(l["name"], l["type"], l["inputs"]) for l in facts["layers"]["list"]],
                          [("dense", "innerProduct", ["x"]), ("odd", "custom", ["h"])])
         self.assertEqual(facts["layers"]["list"][1]["class"], "Swish")
-        self.assertEqual(facts["weights"]["list"],
-                         [{"name": "dense.weights", "type": "tensor<fp32, [6]>", "bytes": 24, "storage": "inline"}])
+        weight, = facts["weights"]["list"]
+        statistics = weight.pop("statistics")
+        self.assertEqual(weight, {"name": "dense.weights", "type": "tensor<fp32, [6]>", "bytes": 24, "storage": "inline"})
+        self.assertEqual((statistics["count"], statistics["bits"], sum(statistics["histogram"])), (6, 32, 6))
 
     def test_unknown_layer(self):
         facts = self.looked_at(look_files.unknown_layer(self.folder / "m.mlmodel"), "new", "unknown layer", "innerProduct")
@@ -54,6 +57,7 @@ class Refused(Case):
         self.assertEqual(facts["operations"]["byType"], {"linear": 1})
         weight = facts["weights"]["list"][0]
         self.assertEqual((weight["bytes"], weight["available"]), (64, False))
+        self.assertNotIn("statistics", weight)
 
     def test_other_files_as_weights(self):
         archive = self.folder / "archive.zip"
@@ -107,6 +111,31 @@ class Refused(Case):
     def test_no_model_at_all(self):
         (self.folder / "m.mlmodel").write_bytes(b"\xff" * 64)
         self.ends(3, "inspect", self.folder / "m.mlmodel")
+
+
+PALETTE = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x) {
+        tensor<fp32, [2, 4]> k = const()[name = string("k"), val = tensor<fp32, [2, 4]>([[-1.5, 0, 0, 4], [0, 0, 0, 0]])];
+        tensor<int8, [6]> codes = const()[name = string("codes"), val = tensor<int8, [6]>([1, 1, 2, 3, 3, 3])];
+        tensor<fp32, [2, 4]> z = not_an_operation(x = x, y = k)[name = string("z")];
+    } -> (z);
+}
+"""
+
+
+class Weights(Case):
+    def test_statistics_of_a_refused_model(self):
+        model = write_program(self.folder / "m.mlmodelc", PALETTE, [array_feature("x", [1, 4])], [array_feature("z", [2, 4])])
+        lines = self.ends(0, "inspect", model, "--weights").stdout.split("\n")
+        header, = [line for line in lines if line.startswith("weight ")]
+        self.assertEqual(header.split(), ["weight", "type", "bytes", "bits", "minimum", "maximum", "zeros", "different", "stored"])
+        row, = [line for line in lines if line.startswith("k ")]
+        self.assertEqual(row.split(), ["k", "fp32", "2", "x", "4", "32", "B", "32", "-1.5", "4", "75.0%", "inline"])
+        self.assertTrue(any(line.startswith("refused: ") for line in lines))
+        weights = {w["name"]: w["statistics"] for w in self.answer("inspect", model, "--weights")["weights"]["list"]}
+        k = weights["k"]
+        self.assertEqual((k["minimum"], k["maximum"], k["zeros"], k["mean"], k["distinct"]), (-1.5, 4, 6, 2.5 / 8, 0))
 
 
 class Structure(Case):

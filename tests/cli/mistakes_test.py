@@ -52,6 +52,11 @@ MISTAKES = [
     ("predict {d}/picture.mlmodel -i random", FILE, ["picture.mlmodel", "PNG"]),
     ("compile {d}/text.mlmodel {d}/out", FILE, ["text.mlmodel"]),
     ("decompile {rent} {d}/out.mlmodel", USE, ["rent.mlmodel", "compiled"]),
+    ("edit {rent} --rename rooms=area -o {d}/out.mlmodel", USE, ["--rename rooms=area", "two features", "'area'"]),
+    ("edit {rent} --type rooms=float32 -o {d}/out.mlmodel", USE, ["'rooms'", "expected an array"]),
+    ("edit {rent} --outputs price -o {d}/out.mlmodel", USE, ["expected an ML program or a neural network"]),
+    ("edit {rent} --author me -o {d}/out.txt", USE, ["out.txt", ".mlmodel"]),
+    ("edit {d}/cut.mlmodel --author me -o {d}/out.mlmodel", FILE, ["cut.mlmodel"]),
     # Inputs
     ("predict {rent}", USE, ["rooms"]),
     ("predict {rent} -i rooms=3 -i area=70", USE, ["kilometres"]),

@@ -1,5 +1,6 @@
 """The program's output to a terminal of a given width, and to a pipe."""
 
+import base64
 import fcntl
 import os
 import pty
@@ -47,11 +48,14 @@ def cells(line):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
-def in_terminal(width, *arguments, columns=None):
-    """The program's output in a terminal of `width` cells, without colors."""
+def in_terminal(width, *arguments, columns=None, variables={}, status=0):
+    """The program's output in a terminal of `width` cells, without colors. Or its errors, for another status."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    for name in ("TERM", "TERM_PROGRAM", "KITTY_WINDOW_ID", "TMUX"):
+        environment.pop(name, None)
+    environment.update(variables)
     if columns:
         environment["COLUMNS"] = str(columns)
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=follower, stderr=subprocess.PIPE, env=environment)
@@ -68,8 +72,52 @@ def in_terminal(width, *arguments, columns=None):
     os.close(leader)
     error = process.stderr.read()
     process.stderr.close()
-    assert process.wait() == 0, error
+    assert process.wait() == status, error
+    if status:
+        return error.decode()
     return re.sub(r"\x1b\[\d*m", "", out.decode()).replace("\r\n", "\n")
+
+
+SCORES = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x) {
+        tensor<fp32, [1, 4]> z = softmax(x = x, axis = int32(1))[name = string("z")];
+    } -> (z);
+}
+"""
+
+
+class Pictures(Case):
+    """--draw terminal: the picture of --draw FILE, in the escape sequences of the terminal."""
+
+    def setUp(self):
+        super().setUp()
+        self.net = write_program(self.folder / "scores.mlmodelc", SCORES, [array_feature("x", [1, 4])], [array_feature("z", [1, 4])])
+        self.arguments = ("predict", self.net, "--input", "x=0,1,2,3", "--draw")
+        self.ends(0, *self.arguments, self.folder / "out.png")
+        self.png = (self.folder / "out.png").read_bytes()
+
+    def test_kitty(self):
+        for variables in ({"TERM": "xterm-kitty"}, {"KITTY_WINDOW_ID": "1"}, {"TERM": "xterm-ghostty"}):
+            out = in_terminal(80, *self.arguments, "terminal", variables=variables)
+            parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", out)
+            self.assertEqual(parts[0][0], f"f=100,a=T,q=2,m={int(len(parts) > 1)}")
+            self.assertEqual([p for p, _ in parts[1:]], ["m=1"] * (len(parts) - 2) + ["m=0"] * (len(parts) > 1))
+            self.assertTrue(all(len(data) <= 4096 for _, data in parts))
+            self.assertEqual(base64.b64decode("".join(data for _, data in parts)), self.png)
+
+    def test_iterm(self):
+        for program in ("iTerm.app", "WezTerm"):
+            out = in_terminal(80, *self.arguments, "terminal", variables={"TERM_PROGRAM": program})
+            size, data = re.search(r"\x1b\]1337;File=inline=1;size=(\d+):([^\x07]*)\x07", out).groups()
+            self.assertEqual((int(size), base64.b64decode(data)), (len(self.png), self.png))
+
+    def test_other_terminals_are_an_error(self):
+        for variables in ({"TERM": "xterm-256color"}, {"TERM": "tmux-256color", "KITTY_WINDOW_ID": "1"},
+                          {"TERM_PROGRAM": "iTerm.app", "TMUX": "socket,1,0"}):
+            self.assertIn("expected a terminal that shows pictures", in_terminal(80, *self.arguments, "terminal", variables=variables, status=2))
+        self.assertIn("expected a terminal that shows pictures", self.ends(2, *self.arguments, "terminal").stderr)
+        self.assertIn("--json", self.ends(2, *self.arguments, "terminal", "--json").stderr)
 
 
 class Widths(Case):

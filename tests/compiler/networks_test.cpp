@@ -9,6 +9,7 @@
 #include "compiler/compiler.h"
 #include "format/espresso/network.h"
 #include "format/mlmodelc/coremldata.h"
+#include "format/proto/model.pb.h"
 #include "models_folder.h"
 
 /// Compares compiled neural networks with the output of Apple's compiler.
@@ -111,6 +112,34 @@ TEST(UpdatableNetworks, KeepTheirSpecification) {
   auto data = format::parse_coremldata(files->at("coremldata.bin"));
   ASSERT_TRUE(data.ok());
   EXPECT_EQ(data->target, "spec");
+}
+
+/// A compiled network holds no array without a size or with more than five dimensions.
+TEST(NetworksOfUnknownForm, KeepTheirSpecification) {
+  for (int rank : {0, 6}) {
+    proto::Model model;
+    model.set_specificationversion(6);
+    auto& input = *model.mutable_description()->add_input();
+    input.set_name("x");
+    input.mutable_type()->mutable_multiarraytype()->set_datatype(proto::ArrayFeatureType::DOUBLE);
+    for (int i = 0; i < rank; ++i) input.mutable_type()->mutable_multiarraytype()->add_shape(2);
+    auto& output = *model.mutable_description()->add_output();
+    output.set_name("y");
+    *output.mutable_type() = input.type();
+    auto& layer = *model.mutable_neuralnetwork()->add_layers();
+    layer.set_name("layer");
+    layer.add_input("x");
+    layer.add_output("y");
+    layer.mutable_softmaxnd()->set_axis(-1);
+    model.mutable_neuralnetwork()->set_arrayinputshapemapping(proto::EXACT_ARRAY_MAPPING);
+    auto file = format::open_model_bytes(Bytes::from(model.SerializeAsString()), {});
+    ASSERT_TRUE(file.ok()) << file.error().to_string();
+    auto files = compile(*file, "m");
+    ASSERT_TRUE(files.ok()) << files.error().to_string();
+    auto data = format::parse_coremldata(files->at("coremldata.bin"));
+    ASSERT_TRUE(data.ok());
+    EXPECT_EQ(data->target, "spec") << rank;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, Networks, testing::Values("card_detector/SSDOcr", "image_quality/ImageQualityCP20"));

@@ -1,6 +1,10 @@
 #include <algorithm>
 
+#include "compiler/place_weights.h"
 #include "conformance/case_util.h"
+#include "format/message/message.h"
+#include "format/model_file.h"
+#include "import/mlprogram/program.h"
 #include "ir/op_def.h"
 #include "ir/text_printer.h"
 #include "ir/text_reader.h"
@@ -57,6 +61,33 @@ Result<std::vector<Tensor>> text(const Case& c) {
   const Program again = MOKA_TRY_IN(read_text(first, ops::table()), "printed text");
   if (const std::string second = print_text(again); first != second)
     return fail(ErrorCode::internal, "printing again gives another text:\n", first, "\n", second);
+  return interpret(c, again);
+}
+
+/// Whether the program has a parameter that only passes set. No model has one.
+bool has_internal_parameter(const Program& program) {
+  for (const auto& op : program.functions[0]->body().ops())
+    for (const Operand& operand : op->operands())
+      if (op->version().params[static_cast<size_t>(operand.param)].internal) return true;
+  return false;
+}
+
+/// Writes the program as a message and a weight file, as a saved model has them, and reads it again.
+Result<std::vector<Tensor>> message(const Case& c) {
+  const Program program = MOKA_TRY(read_program(c));
+  if (has_internal_parameter(program)) return interpret(c, program);
+  format::WeightFile weights;
+  compiler::MessageOptions options;
+  options.constants_as_operations = true;
+  options.place = compiler::place_in(weights, program.functions[0]->opset);
+  std::string serialized = compiler::serialize_program(program, options);
+  format::Message model = MOKA_TRY(format::Message::make("Model"));
+  MOKA_TRY(model.set("specificationVersion", int64_t{9}));
+  const Bytes bytes = Bytes::from(std::move(serialized));
+  MOKA_TRY(model.set("mlProgram", MOKA_TRY(format::Message::parse("MILSpec.Program", bytes))));
+  const format::ModelFile file = MOKA_TRY(format::open_model_bytes(
+      MOKA_TRY(model.serialize()).joined(), {{"weights/weight.bin", weights.content().joined()}}));
+  const Program again = MOKA_TRY_IN(import::import_program(file, {}, {}), "the program's message");
   return interpret(c, again);
 }
 
@@ -145,15 +176,11 @@ Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optim
 }  // namespace
 
 std::vector<Column> columns() {
-  std::vector<Column> all = {{"reference", reference},
-                             {"text", text, true},
-                             {"planned", planned_reference, true},
-                             {"devices", devices},
-                             {"threads", threads},
-                             {"no_reuse", no_reuse},
-                             {"optimized", optimized, false, true},
-                             {"simulator", simulator},
-                             {"cuts", cuts, false, true}};
+  std::vector<Column> all = {{"reference", reference},   {"text", text, true},
+                             {"message", message, true}, {"planned", planned_reference, true},
+                             {"devices", devices},       {"threads", threads},
+                             {"no_reuse", no_reuse},     {"optimized", optimized, false, true},
+                             {"simulator", simulator},   {"cuts", cuts, false, true}};
   // Sums of float32; exp, log and the like by the driver.
   constexpr double kDriver = 1e-4;
   if (const kernel::Device* gpu = device_named("vulkan"); gpu != nullptr && !gpu->kernels().empty()) {

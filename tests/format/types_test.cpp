@@ -143,9 +143,36 @@ TEST(Versions, FutureOnesAreRefusedForWhatIsNotKnown) {
   EXPECT_NE(future_error(model.SerializeAsString()).find("description.input.type.multiArrayType: dataType 77"),
             std::string::npos)
       << future_error(model.SerializeAsString());
+  // Deep inside: a layer of a network in a pipeline.
+  proto::Model inner = small(99), outer = small(8);
+  auto* layer = inner.mutable_neuralnetwork()->add_layers();
+  ASSERT_TRUE(layer->mutable_convolution()->MergeFromString("\xe0\x2b\x01"s));
+  *outer.mutable_pipeline()->add_models() = inner;
+  EXPECT_NE(future_error(outer.SerializeAsString()).find("pipeline.models.neuralNetwork.layers.convolution: field 700"),
+            std::string::npos)
+      << future_error(outer.SerializeAsString());
   // A kind of model that is not known at all.
   EXPECT_NE(future_error("\x08\x63\xa2\x32\x00"s).find("field 804"), std::string::npos)
       << future_error("\x08\x63\xa2\x32\x00"s);
+}
+
+TEST(Versions, FutureOnesRunWhereNoPredictionNeedsWhatIsNotKnown) {
+  const std::string field_700 = "\xe0\x2b\x01";
+  proto::Model model = small(99);
+  ASSERT_TRUE(model.mutable_description()->mutable_metadata()->MergeFromString(field_700));
+  ASSERT_TRUE(model.mutable_description()->add_traininginput()->MergeFromString(field_700));
+  auto* network = model.mutable_neuralnetwork();
+  ASSERT_TRUE(network->mutable_updateparams()->mutable_optimizer()->MergeFromString(field_700));
+  auto file = open_model_bytes(Bytes::from(model.SerializeAsString()), {});
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  EXPECT_NE(file->remark().find("ignored, because no prediction needs it: description.trainingInput: field 700; "
+                                "description.metadata: field 700; neuralNetwork.updateParams.optimizer: field 700"),
+            std::string::npos)
+      << file->remark();
+  ASSERT_TRUE(network->MergeFromString(field_700));
+  EXPECT_EQ(future_error(model.SerializeAsString()).find("ignored"), std::string::npos);
+  EXPECT_NE(future_error(model.SerializeAsString()).find("has not: neuralNetwork: field 700"), std::string::npos)
+      << future_error(model.SerializeAsString());
 }
 
 }  // namespace

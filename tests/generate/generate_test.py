@@ -1,6 +1,7 @@
 """Generated code, compiled by each language's compiler and run."""
 
 import ast
+import json
 import os
 import shutil
 import subprocess
@@ -62,6 +63,15 @@ def run(*command, **options):
     if done.returncode:
         raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
+
+
+def prepare_package(folder):
+    """examples/swiftpm with its model and class."""
+    shutil.copytree(ROOT / "examples" / "swiftpm", folder / "swiftpm")
+    (folder / "cmake").mkdir()
+    shutil.copy(ROOT / "examples" / "cmake" / "Plane.mlmodel", folder / "cmake")
+    run(folder / "swiftpm" / "prepare", env={**os.environ, "MOKA": PROGRAM})
+    return folder / "swiftpm"
 
 
 class Generate(unittest.TestCase):
@@ -133,6 +143,14 @@ class Generate(unittest.TestCase):
             (header,) = self.generate(MODELS / name, "C++")
             run(CXX, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", "-x", "c++",
                 "-include", header, "/dev/null")
+
+    def test_a_swift_package_has_what_its_manifest_names(self):
+        package = prepare_package(self.folder)
+        self.assertIn('.copy("Resources/Plane.mlmodelc")', (package / "Package.swift").read_text())
+        compiled = package / "Sources" / "plane" / "Resources" / "Plane.mlmodelc"
+        answer = json.loads(run(PROGRAM, "predict", compiled, "--json", "-i", "x=[1, 2]"))
+        self.assertEqual(answer["outputs"]["y"]["value"], 9)
+        self.assertIn("convenience init(contentsOf modelURL: URL) throws {", (package / "Sources" / "plane" / "Plane.swift").read_text())
 
     def test_swift_has_the_names_that_apps_use(self):
         (file,) = self.generate(write_sum(self.folder), "Swift", "--public-access")

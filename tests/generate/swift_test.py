@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from generate_test import HERE, LIBRARY, PROGRAM, ROOT, run
+from generate_test import HERE, LIBRARY, PROGRAM, ROOT, prepare_package, run
 from sources import write_accumulator, write_everything, write_sum
 
 # Packages that the system has in its own version.
@@ -48,7 +48,12 @@ def main(system):
     printed = run(*inside, "./main", "/moka-test")
     if printed != "predicted\n":
         raise SystemExit(f"expected 'predicted', got {printed!r}")
-    print("Swift 5 and 6: generated classes compile and predict")
+    prepare_package(folder)
+    core_ml = ("-Xswiftc", "-I/moka-test", "-Xswiftc", "-I/moka-test/c", "-Xlinker", "-L/moka-test/lib", "-Xlinker", "-lCoreML")
+    printed = run(*inside, "swift", "run", "--package-path", "swiftpm", *core_ml, "plane", "1", "2")
+    if printed.split()[-1:] != ["9.0"]:
+        raise SystemExit(f"the package printed {printed!r}, expected 9.0")
+    print("Swift 5 and 6: generated classes compile and predict, a package with a model runs")
 
 
 if __name__ == "__main__":

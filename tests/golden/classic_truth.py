@@ -556,6 +556,59 @@ def recommender_by_hand():
     write("recommender", spec, cases)
 
 
+def probit_by_hand():
+    """The sum of independent normal weights, computed by quadrature: P = integral of Phi(w) N(w; mean, variance)."""
+    from scipy.integrate import quad
+    from scipy.stats import norm
+    table = {0: {0: (0.3, 4.0), 1: (-0.7, 2.5)}, 1: {2: (1.1, 0.8), 5: (0.2, 9.0)}, 3: {7: (-1.4, 1.5)}}
+    bias = (-0.15, 16.0)
+
+    def model(inputs, outputs, with_bias=True):
+        spec = spec_of(inputs, outputs)
+        m = spec.bayesianProbitRegressor
+        m.numberOfFeatures = 4
+        if with_bias:
+            m.bias.mean, m.bias.precision = bias
+        for i, values in sorted(table.items(), reverse=True):  # files need not be in order
+            feature = m.features.add(featureId=i)
+            for value, (mean, precision) in values.items():
+                feature.weights.add(featureValue=value, featureWeight=dict(mean=mean, precision=precision))
+        m.regressionInputFeatureName = "x"
+        return spec, m
+
+    def moments(pairs, with_bias=True):
+        some = [table[i][v] for i, v in pairs if v in table.get(i, {})] + ([bias] if with_bias else [])
+        return sum(m for m, _ in some), sum(1 / p for _, p in some)
+
+    def probability(mean, variance):
+        sd = np.sqrt(variance)
+        return quad(lambda t: norm.cdf(mean + sd * t) * norm.pdf(t), -12, 12, epsabs=1e-14, epsrel=1e-13)[0] if sd else norm.cdf(mean)
+
+    spec, m = model({"x": [4], "o": "double", "scale": "double", "limit": "double"},
+                    {"p": "double", "mean": "double", "variance": "double", "low": "double", "sample": "double"})
+    for name in ("o", "scale", "limit"):
+        next(f for f in spec.description.input if f.name == name).type.isOptional = True
+    m.optimismInputFeatureName, m.samplingScaleInputFeatureName, m.samplingTruncationInputFeatureName = "o", "scale", "limit"
+    m.meanOutputFeatureName, m.varianceOutputFeatureName = "mean", "variance"
+    m.pessimisticProbabilityOutputFeatureName, m.sampledProbabilityOutputFeatureName = "low", "sample"
+    cases = []
+    # A scale or a limit of 0 leaves nothing to chance.
+    for x, o, scale, limit in (([0, 2, 9, 7], -1.5, 0.0, 3.0), ([1, 5, 0, 0], 0.7, 2.0, 0.0), ([8, 8, 8, 8], float("nan"), 0.0, float("nan"))):
+        mean, variance = moments(list(enumerate(x)))
+        shift = 0 if np.isnan(o) else o * np.sqrt(variance)
+        cases.append(({"x": np.array(x, float), "o": o, "scale": scale, "limit": limit},
+                      {"p": probability(mean, variance), "mean": mean, "variance": variance,
+                       "low": probability(mean + shift, variance), "sample": norm.cdf(mean)}))
+    write("probit", spec, cases, 1e-11)
+
+    spec, m = model({"x": [3, 2]}, {"p": "double"}, False)
+    cases = []
+    for pairs in ([(0, 1), (1, 2), (3, 7)], [(3, 7), (2, 0), (1, 9)], [(0, 0), (0, 0), (0, 1)]):
+        x = {"shape": [3, 2], "data": [float(v) for pair in pairs for v in pair]}
+        cases.append(({"x": x}, {"p": probability(*moments(pairs, False))}))
+    write("probit_pairs", spec, cases, 1e-11)
+
+
 def shared_boosters(folder):
     import xgboost as xgb
     base = os.path.join(folder, "boosted_trees", "synthetic_models")
@@ -583,7 +636,7 @@ def shared_boosters(folder):
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     for make in (sklearn_models, sklearn_transformers, xgboost_models, libsvm_models, trees_by_hand, linear_by_hand, features_by_hand,
-                 suppression_by_hand, neighbors_by_hand, recommender_by_hand):
+                 suppression_by_hand, neighbors_by_hand, recommender_by_hand, probit_by_hand):
         make()
     if len(sys.argv) > 1:
         shared_boosters(sys.argv[1])

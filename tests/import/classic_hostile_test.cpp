@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <random>
@@ -228,7 +229,6 @@ TEST(ClassicHostile, RefusesUnsupportedTypesByName) {
     set(m);
     expect_refused(m, ErrorCode::unsupported, name);
   };
-  refused([](Model& m) { m.mutable_bayesianprobitregressor(); }, "bayesianProbitRegressor");
   refused([](Model& m) { m.mutable_custommodel()->set_classname("Mine"); }, "customModel 'Mine'");
   refused(
       [](Model& m) {
@@ -237,11 +237,36 @@ TEST(ClassicHostile, RefusesUnsupportedTypesByName) {
       },
       "other.mlmodelc");
   refused([](Model& m) { m.mutable_wordtagger(); }, "wordTagger");
+  refused(
+      [](Model& m) {
+        m.mutable_wordembedding()->set_revision(2);
+        m.mutable_wordembedding()->set_modelparameterdata("\xde\xd3V\x09\x04");
+      },
+      "(revision 2, 5 bytes that begin with de d3 56 09); register_model(\"wordEmbedding.2\"");
+  refused([](Model& m) { m.mutable_textclassifier(); }, "(revision 0, 0 bytes)");
   refused([](Model& m) { m.mutable_gazetteer(); }, "gazetteer");
   refused([](Model& m) { m.mutable_wordembedding(); }, "wordEmbedding");
   refused([](Model& m) { m.mutable_textclassifier(); }, "textClassifier");
   refused([](Model& m) { m.mutable_visionfeatureprint(); }, "visionFeaturePrint");
   refused([](Model& m) { m.mutable_audiofeatureprint(); }, "audioFeaturePrint");
+}
+
+TEST(ClassicHostile, WeightsOfAProbit) {
+  const auto refused = [](auto change, const std::string& message) {
+    Model m;
+    ASSERT_TRUE(m.ParseFromString(*read_file(golden_folder() + "/probit.mlmodel")));
+    change(*m.mutable_bayesianprobitregressor());
+    expect_refused(m, ErrorCode::malformed, message);
+  };
+  using Probit = proto::BayesianProbitRegressor;
+  refused([](Probit& m) { m.mutable_bias()->set_precision(0); }, "bias: bayesianProbitRegressor: expected a precision");
+  refused([](Probit& m) { m.mutable_features(0)->mutable_weights(0)->mutable_featureweight()->set_precision(-1); },
+          "expected a precision above 0, got -1");
+  refused([](Probit& m) { m.mutable_features(0)->mutable_weights(0)->mutable_featureweight()->set_mean(NAN); },
+          "expected a finite mean");
+  refused([](Probit& m) { m.mutable_features(0)->set_featureid(4); }, "expected features below 4, got 4");
+  refused([](Probit& m) { *m.add_features() = m.features(0); }, "has two weights for the value");
+  refused([](Probit& m) { m.set_regressioninputfeaturename("none"); }, "input 'none' is not described");
 }
 
 /// Damaged copies of every golden model. Each gives an error or a prediction.

@@ -62,6 +62,7 @@ double number(const Json& v) {
 
 Result<RuntimeValue> value(const Type& type, const Json& v) {
   if (type.is_dict()) {
+    if (!v.is_object() || !v.contains("keys")) return fail(ErrorCode::invalid_argument, "not a dictionary");
     ir::Dict d;
     d.string_keys = type.element(0).dtype() == DType::string;
     for (const Json& k : v["keys"])
@@ -75,6 +76,7 @@ Result<RuntimeValue> value(const Type& type, const Json& v) {
   std::vector<int64_t> dims;
   Json data = v;
   if (v.is_object()) {
+    if (!v.contains("shape")) return fail(ErrorCode::invalid_argument, "not an array");
     dims = v["shape"].get<std::vector<int64_t>>();
     data = v["data"];
   } else if (v.is_array()) {

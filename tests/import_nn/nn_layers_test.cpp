@@ -37,13 +37,17 @@ TEST_P(NnLayers, MatchesNumPy) {
   const Json& c = GetParam().data;
   auto file = format::open_model_bytes(Bytes::from(base64(c.at("model"))), {});
   ASSERT_TRUE(file.ok()) << file.error().to_string();
-  std::map<std::string, ir::Shape> shapes;
+  std::map<std::string, ir::Type> types;
   std::map<std::string, ir::Tensor> inputs;
   for (const auto& [name, v] : c.at("inputs").items()) {
-    shapes[name] = shape_of(v.at("shape"));
-    inputs[name] = ir::Tensor::f32(shapes[name], v.at("data").get<std::vector<float>>());
+    inputs[name] = ir::Tensor::f32(shape_of(v.at("shape")), v.at("data").get<std::vector<float>>());
+    types[name] = ir::Type::tensor(ir::DType::fp32, inputs[name].shape());
   }
-  auto network = import_network(*file, shapes);
+  if (c.contains("declared"))
+    for (const auto& [name, shape] : c.at("declared").items())
+      types[name] =
+          shape.is_null() ? ir::Type::unranked(ir::DType::fp32) : ir::Type::tensor(ir::DType::fp32, shape_of(shape));
+  auto network = import_network(*file, types);
   ASSERT_TRUE(network.ok()) << network.error().to_string();
   auto results = run(*network, inputs);
   ASSERT_TRUE(results.ok()) << results.error().to_string();

@@ -20,14 +20,19 @@ std::map<std::string, Json> golden(const std::string& folder) {
 }
 
 Result<Network> import_network(const format::ModelFile& file, const std::map<std::string, ir::Shape>& shapes) {
+  std::map<std::string, ir::Type> types;
+  for (const auto& [name, shape] : shapes) types[name] = ir::Type::tensor(ir::DType::fp32, shape);
+  return import_network(file, types);
+}
+
+Result<Network> import_network(const format::ModelFile& file, const std::map<std::string, ir::Type>& types) {
   Network n;
   n.function = std::make_unique<ir::Function>("main", ir::Opset::ios16);
   import::Features features;
   for (const auto& input : file.spec().description().input()) {
-    auto it = shapes.find(input.name());
-    if (it == shapes.end()) return fail(ErrorCode::not_found, "shape of '", input.name(), "'");
-    features[input.name()] = n.function->body().add_input(n.function->unique_name(input.name()),
-                                                          ir::Type::tensor(ir::DType::fp32, it->second));
+    auto it = types.find(input.name());
+    if (it == types.end()) return fail(ErrorCode::not_found, "shape of '", input.name(), "'");
+    features[input.name()] = n.function->body().add_input(n.function->unique_name(input.name()), it->second);
   }
   ir::Builder builder(ops::table(), n.function->body());
   import::ImportOptions options;

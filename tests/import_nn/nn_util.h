@@ -18,12 +18,14 @@ using Json = nlohmann::json;
 /// The files of tests/golden/<folder>, by name without extension.
 std::map<std::string, Json> golden(const std::string& folder);
 
-/// Imports a neural network into a function whose inputs have these shapes, whatever its description says.
 struct Network {
   std::unique_ptr<ir::Function> function;
   std::vector<std::string> outputs;
 };
+/// Imports a neural network into a function whose inputs have these shapes, whatever its description says.
 Result<Network> import_network(const format::ModelFile& file, const std::map<std::string, ir::Shape>& shapes);
+/// The same for inputs of these types, whose sizes or ranks may be unknown.
+Result<Network> import_network(const format::ModelFile& file, const std::map<std::string, ir::Type>& types);
 
 /// Predicts by the reference kernels.
 Result<std::map<std::string, ir::RuntimeValue>> run(const Network& network,

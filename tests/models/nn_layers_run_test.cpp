@@ -29,7 +29,8 @@ TEST_P(NnLayersRuns, MatchesNumPy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, NnLayersRuns,
-                         testing::ValuesIn(cases({"exact_layers", "corners", "recurrent_numbers", "control"})),
+                         testing::ValuesIn(cases({"exact_layers", "corners", "recurrent_numbers", "control", "ranks",
+                                                  "rare", "sizes", "remaining"})),
                          [](const auto& info) { return info.param.group + "_" + info.param.name; });
 
 TEST(NnLayersRun, AnIndexOutsideIsToldWhenItIsMet) {

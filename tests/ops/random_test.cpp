@@ -189,6 +189,40 @@ TEST_P(RandomOf, CategoricalFollowsItsDistribution) {
 INSTANTIATE_TEST_SUITE_P(Types, RandomOf, testing::ValuesIn(kDrawn),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
+/// The deviation z that belongs to a drawn probability Phi(mean + scale * sd * z).
+double deviation_of(double p, double mean, double deviation) {
+  double low = -20, high = 20;
+  for (int i = 0; i < 60; i++) {
+    const double z = (low + high) / 2;
+    (std::erfc(-(mean + deviation * z) / std::sqrt(2.0)) / 2 < p ? low : high) = z;
+  }
+  return low;
+}
+
+TEST(Random, ProbitSampleIsATruncatedNormal) {
+  constexpr int64_t kSamples = 20000;
+  const auto number = [](double v) { return Tensor::scalar(DType::fp64, v); };
+  const auto phi = [](double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; };
+  for (double limit : {0.5, 1.5, 30.0}) {
+    Tensor z = *Tensor::zeros(DType::fp64, {kSamples});
+    for (int64_t i = 0; i < kSamples; i++) {
+      const Tensor p = call("ml_probit_sample", {{"mean", number(0.2)},
+                                                 {"variance", number(0.25)},
+                                                 {"scale", number(1.5)},
+                                                 {"truncation", number(limit)},
+                                                 {"seed", static_cast<int>(i)}});
+      store_f64(z.view(), i, deviation_of(load_f64(p.view(), 0), 0.2, 0.75));
+      ASSERT_LE(std::fabs(load_f64(z.view(), i)), limit + 1e-9);
+    }
+    const double below = phi(-limit), all = phi(limit) - below;
+    EXPECT_LT(kolmogorov_smirnov(z, [&](double v) { return (phi(v) - below) / all; }),
+              1.63 / std::sqrt(double{kSamples}))
+        << limit;
+  }
+  const Tensor plain = call("ml_probit_sample", {{"mean", number(0.2)}, {"variance", number(0)}, {"seed", 1}});
+  EXPECT_NEAR(load_f64(plain.view(), 0), phi(0.2), 1e-15);
+}
+
 TEST(Random, SeedRepeatsAndStreamsDiffer) {
   for (const char* op : {"random_uniform", "random_normal", "random_bernoulli"}) {
     EXPECT_EQ(draw(op, {{"seed", 7}}, 1), draw(op, {{"seed", 7}}, 2)) << op;

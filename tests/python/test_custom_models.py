@@ -1,10 +1,13 @@
 """Custom models, what stands for parts of Apple's systems, linked models and sound features, against numpy."""
 
 import os
+import pathlib
+import re
 
 import moka
 import numpy as np
 import pytest
+from moka import build
 
 ct = pytest.importorskip("coremltools")
 Spec = ct.proto.Model_pb2.Model
@@ -312,3 +315,25 @@ def test_sound_analysis_preprocessing(tmp_path):
     spec.description.input[0].type.multiArrayType.shape[0] = 399
     with pytest.raises(moka.Error, match="at least 400 samples"):
         moka.Model(saved(spec, tmp_path / "short.mlmodel"))
+
+
+def test_the_sound_classifier_of_turi_create(tmp_path, monkeypatch):
+    """The page of the documentation, and a pipeline that begins with the custom model, as Turi Create writes it."""
+    monkeypatch.chdir(tmp_path)
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/custom-layers.md").read_text()
+    (snippet,) = [s for s in re.findall(r"```python\n(.*?)```", page, re.S) if "TCSoundClassifierPreprocessing" in s]
+    samples = np.sin(2 * np.pi * 440 * np.arange(15600) / 16000).astype(np.float32)
+    first = spec_of([("x", "array", (15600,))], [("y", "array", (1, 96, 64))])
+    first.customModel.className = "TCSoundClassifierPreprocessing"
+    second = build.model("neuralNetwork", {"y": build.array((1, 96, 64), np.float64)}, {"mean": build.array((1,), np.float64)}, version=4)
+    second.neuralNetwork.layers.add(name="mean", input=["y"], output=["mean"], reduce={"mode": "AVG", "axis": "CHW"})
+    whole = build.pipeline(
+        [("sound", saved(first, tmp_path / "first.mlmodel")), ("mean", second)],
+        {"x": build.array((15600,))},
+        {"mean": build.array((1,), np.float64)},
+    )
+    with pytest.raises(moka.UnsupportedError, match="TCSoundClassifierPreprocessing"):
+        whole.load()
+    exec(snippet, {})
+    mean = whole.load().predict({"x": samples})["mean"]
+    np.testing.assert_allclose(mean.ravel(), log_mel(samples).mean(), rtol=1e-5)

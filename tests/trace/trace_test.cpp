@@ -85,7 +85,9 @@ TEST(Trace, EveryCutAndEveryDamagedByteIsAnAnswerOrAnError) {
       std::string damaged = whole;
       damaged[i] = static_cast<char>(damaged[i] ^ change);
       const auto contents = read_text(damaged);
-      if (!contents.ok()) EXPECT_EQ(contents.error().code(), ErrorCode::malformed);
+      if (!contents.ok()) {
+        EXPECT_EQ(contents.error().code(), ErrorCode::malformed);
+      }
     }
   EXPECT_FALSE(read_text("").ok());
   EXPECT_FALSE(read_text("{\"traceEvents\": []}").ok());

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <numeric>
 #include <optional>
 
+#include "arguments.h"
 #include "bench_stream.h"
-#include "checks.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
@@ -193,22 +192,22 @@ int bench(const Options& options) {
 
 }  // namespace
 
-Command add_bench(CLI::App& parent) {
+Command add_bench(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("bench", "Time loading and predicting, and measure memory");
-  add_load_options(*app, options->load);
-  app->add_option("-n,--iterations", options->iterations, "Predictions after the first")
-      ->check(whole_number(1, static_cast<int64_t>(kMostSamples)))
-      ->option_text("N");
-  app->add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")
-      ->check(number(0.001, 86400))
-      ->option_text("S");
-  add_input_options(*app, options->input);
-  app->add_flag(
+  Arguments app = parent.add_subcommand("bench", "Time loading and predicting, and measure memory");
+  add_load_options(app, options->load);
+  app.add_option("-n,--iterations", options->iterations, "Predictions after the first")
+      .check(whole_number(1, static_cast<int64_t>(kMostSamples)))
+      .option_text("N");
+  app.add_option("--seconds", options->seconds, "Predict for so long (default 3, or until --iterations)")
+      .check(number(0.001, 86400))
+      .option_text("S");
+  add_input_options(app, options->input);
+  app.add_flag(
       "--stream", options->stream,
       "Read --input again for each prediction while others run; prints the rates of both stages and of the stream");
-  app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
-  app->footer(
+  app.add_flag("--json", options->json, "Answer in JSON, times in seconds");
+  app.footer(
       "Without --input random values of the model's default shapes are used.\n"
       "Example: moka bench Model.mlpackage --threads 1 --iterations 100");
   return {app, "moka bench Model.mlpackage --threads 1 --iterations 100", [options] { return bench(*options); }};

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
-#include "checks.h"
+#include "arguments.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
@@ -57,17 +56,14 @@ int cache(const Options& options) {
 
 }  // namespace
 
-Command add_cache(CLI::App& parent) {
+Command add_cache(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("cache", "List or clear the packed weights that loading with --cache keeps");
-  app->add_option("WHAT", options->what, "list or clear")
-      ->required()
-      ->check(one_of({"list", "clear"}))
-      ->option_text(" ");
-  app->add_option("--cache", options->folder, "The folder (default: $MOKA_CACHE, else the user's own)")
-      ->option_text("DIR");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer("Example: moka cache list");
+  Arguments app = parent.add_subcommand("cache", "List or clear the packed weights that loading with --cache keeps");
+  app.add_option("WHAT", options->what, "list or clear").required().check(one_of({"list", "clear"})).option_text(" ");
+  app.add_option("--cache", options->folder, "The folder (default: $MOKA_CACHE, else the user's own)")
+      .option_text("DIR");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer("Example: moka cache list");
   return {app, "moka cache list", [options] { return cache(*options); }};
 }
 

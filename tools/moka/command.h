@@ -3,34 +3,40 @@
 #include <functional>
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "arguments.h"
 
 namespace moka::cli {
 
 /// A subcommand that was added to its parent.
 struct Command {
-  CLI::App* app = nullptr;
+  Arguments app;
   std::string example;       ///< example in the overview
   std::function<int()> run;  ///< returns the exit code; call it only after parsing
 };
 
-Command add_inspect(CLI::App& parent);
-Command add_predict(CLI::App& parent);
-Command add_explain(CLI::App& parent);
-Command add_bench(CLI::App& parent);
-Command add_tune(CLI::App& parent);
-Command add_rates(CLI::App& parent);
-Command add_report(CLI::App& parent);
-Command add_trace(CLI::App& parent);
-Command add_cache(CLI::App& parent);
-Command add_compile(CLI::App& parent);
-Command add_decompile(CLI::App& parent);
-Command add_generate(CLI::App& parent);
-Command add_metadata(CLI::App& parent);
-Command add_version(CLI::App& parent);
-Command add_completion(CLI::App& parent);
+Command add_inspect(Arguments parent);
+Command add_predict(Arguments parent);
+Command add_explain(Arguments parent);
+Command add_bench(Arguments parent);
+Command add_tune(Arguments parent);
+Command add_rates(Arguments parent);
+Command add_report(Arguments parent);
+Command add_trace(Arguments parent);
+Command add_cache(Arguments parent);
+Command add_compile(Arguments parent);
+Command add_decompile(Arguments parent);
+Command add_edit(Arguments parent);
+Command add_convert(Arguments parent);
+Command add_generate(Arguments parent);
+Command add_compress(Arguments parent);
+Command add_key(Arguments parent);
+Command add_encrypt(Arguments parent);
+Command add_decrypt(Arguments parent);
+Command add_metadata(Arguments parent);
+Command add_verify(Arguments parent);
+Command add_view(Arguments parent);
+Command add_version(Arguments parent);
+Command add_completion(Arguments parent);
 
 /// The whole program. Results go to standard output, errors to standard error.
 int run(int argc, const char* const* argv);

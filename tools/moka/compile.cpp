@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,7 +28,6 @@ struct Options {
   int threads = 0;
   bool print_categories = false, plan = false, json = false;
   bool embed = false;
-  CLI::App* app = nullptr;
 };
 
 fs::path without_slash(const std::string& path) {
@@ -64,13 +62,18 @@ bool older(const std::string& a, const std::string& b) {
 
 void check_target(const Options& options) {
   if (options.deployment_target.empty()) return;
-  const Json metadata = Json::parse(model_metadata(options.model)).at(0);
-  const std::string platform = options.platform.empty() ? "iOS" : options.platform;
-  for (const auto& [name, version] : metadata.at("availability").items())
-    if (CLI::detail::to_lower(name) == CLI::detail::to_lower(platform) &&
-        older(options.deployment_target, version.get<std::string>()))
+  const Json availability = Json::parse(model_metadata(options.model)).at(0).at("availability");
+  std::string platform = in_lower_case(options.platform.empty() ? "iOS" : options.platform);
+  if (platform == "xros") platform = "visionos";  // Xcode's name
+  for (const auto& [name, version] : availability.items()) {
+    if (in_lower_case(name) != platform) continue;
+    if (older(options.deployment_target, version.get<std::string>()))
       note("compile", fmt::format("warning: the model needs {} {} or later, the deployment target is {}", name,
                                   version.get<std::string>(), options.deployment_target));
+    return;
+  }
+  note("compile", fmt::format("warning: the platform '{}' is not known, and the deployment target is not checked",
+                              options.platform));
 }
 
 /// Limits the CPU's kernels to an instruction set. Only before they are first used.
@@ -83,23 +86,24 @@ void use_isa(const std::string& name) {
     throw UsageError(fmt::format("--isa {}: this machine cannot pack for it; it has {}", name, machine));
 }
 
-int compile(const Options& options) {
-  for (const std::string& extra : options.app->remaining())
+int compile(const Options& options, const Arguments& app) {
+  for (const std::string& extra : app.remaining())
     note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
   if (options.print_categories) {
     print("model\n");
     return 0;
   }
   if (options.model.empty() || options.folder.empty()) throw UsageError("MODEL and OUTDIR are needed");
-  if (!options.encrypt.empty()) throw UsageError("--encrypt: models encrypted for Apple's systems cannot be made");
+  if (!options.encrypt.empty())
+    throw UsageError(
+        "--encrypt: models encrypted for Apple's systems cannot be made; 'moka encrypt' encrypts models for Moka");
   if (!options.plan && (!options.isa.empty() || options.threads != 0))
     throw UsageError("--isa and --threads need --plan");
   use_isa(options.isa);
   check_target(options);
 
   const fs::path source = without_slash(options.model);
-  fs::path folder = options.folder;
-  if (!options.container.empty()) folder /= options.container;
+  const fs::path folder = options.folder;
   fs::create_directories(folder);
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");
   if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
@@ -130,40 +134,39 @@ int compile(const Options& options) {
 
 }  // namespace
 
-Command add_compile(CLI::App& parent) {
+Command add_compile(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("compile", "Compile a model as coremlcompiler does: OUTDIR/NAME.mlmodelc");
-  options->app = app;
-  app->allow_extras();
-  app->add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage")->option_text(" ");
-  app->add_option("OUTDIR", options->folder, "Where the compiled model is made; an older one is replaced")
-      ->option_text(" ");
-  app->add_option("--deployment-target", options->deployment_target,
-                  "Warn where the model needs a later version of the platform")
-      ->option_text("VERSION");
-  app->add_option("--platform", options->platform, "iOS (default), macOS, tvOS, watchOS, visionOS or macCatalyst")
-      ->option_text("NAME");
-  app->add_option("--sdkroot", options->sdkroot, "Accepted for build systems; has no effect")->option_text("DIR");
-  app->add_option("--output-partial-info-plist", options->partial_plist, "Write an empty property list")
-      ->option_text("FILE");
-  app->add_option("--container", options->container, "Compile into this folder of OUTDIR")->option_text("NAME");
-  app->add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models")->option_text("KEY");
-  app->add_flag("--embed-specification", options->embed,
-                "Keep neural networks as specifications instead of writing model.espresso.*");
-  app->add_flag("--plan", options->plan,
-                "Also pack the weights for the CPU, so that the first load with --cache need not");
-  app->add_option("--isa", options->isa, "With --plan: for machines with this set (default: this machine's)")
-      ->option_text("base|avx2|avx512")
-      ->check(CLI::IsMember({"base", "avx2", "avx512"}));
-  app->add_option("--threads", options->threads, "With --plan: for predictions with so many (default: all cores)")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1024));
-  app->add_option("--cache", options->cache, "With --plan: the folder of packed weights (default: the user's own)")
-      ->option_text("DIR");
-  app->add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer("Example: moka compile Classifier.mlpackage build");
-  return {app, "moka compile Classifier.mlpackage build", [options] { return compile(*options); }};
+  Arguments app = parent.add_subcommand("compile", "Compile a model as coremlcompiler does: OUTDIR/NAME.mlmodelc");
+  app.allow_extras();
+  app.add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage").option_text(" ");
+  app.add_option("OUTDIR", options->folder, "Where the compiled model is made; an older one is replaced")
+      .option_text(" ");
+  app.add_option("--deployment-target", options->deployment_target,
+                 "Warn where the model needs a later version of the platform")
+      .option_text("VERSION");
+  app.add_option("--platform", options->platform, "iOS (default), macOS, tvOS, watchOS, visionOS or macCatalyst")
+      .option_text("NAME");
+  app.add_option("--sdkroot", options->sdkroot, "Accepted for build systems; has no effect").option_text("DIR");
+  app.add_option("--output-partial-info-plist", options->partial_plist, "Write an empty property list")
+      .option_text("FILE");
+  app.add_option("--container", options->container, "Accepted for build systems; has no effect").option_text("KIND");
+  app.add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models").option_text("KEY");
+  app.add_flag("--embed-specification", options->embed,
+               "Keep neural networks as specifications instead of writing model.espresso.*");
+  app.add_flag("--plan", options->plan,
+               "Also pack the weights for the CPU, so that the first load with --cache need not");
+  app.add_option("--isa", options->isa, "With --plan: for machines with this set (default: this machine's)")
+      .option_text("base|avx2|avx512")
+      .check(one_of({"base", "avx2", "avx512"}));
+  app.add_option("--threads", options->threads, "With --plan: for predictions with so many (default: all cores)")
+      .option_text("N")
+      .check(whole_number(1, 1024));
+  app.add_option("--cache", options->cache, "With --plan: the folder of packed weights (default: the user's own)")
+      .option_text("DIR");
+  app.add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer("Example: moka compile Classifier.mlpackage build");
+  return {app, "moka compile Classifier.mlpackage build", [options, app] { return compile(*options, app); }};
 }
 
 }  // namespace moka::cli

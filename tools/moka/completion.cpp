@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "command.h"
@@ -148,16 +147,16 @@ std::string completion_script(const CommandFacts& program, const std::string& sh
   return shell == "bash" ? bash(program) : shell == "zsh" ? zsh(program) : fish(program);
 }
 
-Command add_completion(CLI::App& parent) {
+Command add_completion(Arguments parent) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* app = parent.add_subcommand("completion", "Print shell completion for commands and options");
-  app->add_option("SHELL", *shell, "bash, zsh, fish, or man for the manual page")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}))
-      ->option_text(" ");
-  app->footer("Shells find installed copies automatically. Example: source <(moka completion bash)");
-  return {app, "source <(moka completion bash)", [shell, &parent] {
-            const CommandFacts program = facts_of(parent);
+  Arguments app = parent.add_subcommand("completion", "Print shell completion for commands and options");
+  app.add_option("SHELL", *shell, "bash, zsh, fish, or man for the manual page")
+      .required()
+      .check(one_of({"bash", "zsh", "fish", "man"}))
+      .option_text(" ");
+  app.footer("Shells find installed copies automatically. Example: source <(moka completion bash)");
+  return {app, "source <(moka completion bash)", [shell, parent] {
+            const CommandFacts program = facts_of(parent.app());
             print(*shell == "man" ? man_page(program, MOKA_VERSION) : completion_script(program, *shell));
             return 0;
           }};

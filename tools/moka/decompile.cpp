@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "command.h"
@@ -23,15 +22,15 @@ int decompile(const Options& options) {
 
 }  // namespace
 
-Command add_decompile(CLI::App& parent) {
+Command add_decompile(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("decompile", "Turn a compiled model back into an .mlpackage or .mlmodel");
-  app->add_option("MODEL", options->model, "An .mlmodelc folder")->required()->option_text(" ");
-  app->add_option("OUT", options->destination, "The .mlpackage or .mlmodel to write; ML programs need an .mlpackage")
-      ->required()
-      ->option_text(" ");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer("Example: moka decompile Classifier.mlmodelc Classifier.mlpackage");
+  Arguments app = parent.add_subcommand("decompile", "Turn a compiled model back into an .mlpackage or .mlmodel");
+  app.add_option("MODEL", options->model, "An .mlmodelc folder").required().option_text(" ");
+  app.add_option("OUT", options->destination, "The .mlpackage or .mlmodel to write; ML programs need an .mlpackage")
+      .required()
+      .option_text(" ");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer("Example: moka decompile Classifier.mlmodelc Classifier.mlpackage");
   return {app, "moka decompile Classifier.mlmodelc Classifier.mlpackage", [options] { return decompile(*options); }};
 }
 

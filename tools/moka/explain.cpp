@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -8,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "checks.h"
+#include "arguments.h"
 #include "command.h"
 #include "explain_units.h"
 #include "io/table.h"
@@ -289,24 +288,24 @@ int explain(const Options& options) {
 
 }  // namespace
 
-Command add_explain(CLI::App& parent) {
+Command add_explain(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app =
+  Arguments app =
       parent.add_subcommand("explain", "Show where every operation runs and why, its cost, and what was optimized");
-  add_load_options(*app, options->load);
-  auto* measure =
-      app->add_flag("--measure", options->measure, "Predict several times; times are the medians of these predictions");
-  app->add_option("--predictions", options->predictions, "How many --measure takes (default: half a second's, 3 to 51)")
-      ->check(CLI::Range(1, 1'000'000))
-      ->needs(measure)
-      ->option_text("N");
-  app->add_option("--unit", options->unit, "Only what stays off this unit and why: cpu, gpu or neuralEngine")
-      ->check(one_of({"cpu", "gpu", "neuralEngine"}))
-      ->option_text("UNIT");
-  app->add_flag("--all", options->all, "Every operation, reason and remark, in order");
-  add_input_options(*app, options->input);
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer(
+  add_load_options(app, options->load);
+  const Option measure =
+      app.add_flag("--measure", options->measure, "Predict several times; times are the medians of these predictions");
+  app.add_option("--predictions", options->predictions, "How many --measure takes (default: half a second's, 3 to 51)")
+      .check(whole_number(1, 1'000'000))
+      .needs(measure)
+      .option_text("N");
+  app.add_option("--unit", options->unit, "Only what stays off this unit and why: cpu, gpu or neuralEngine")
+      .check(one_of({"cpu", "gpu", "neuralEngine"}))
+      .option_text("UNIT");
+  app.add_flag("--all", options->all, "Every operation, reason and remark, in order");
+  add_input_options(app, options->input);
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer(
       "Without --input the plan is for the model's default shapes. Without --measure nothing is predicted.\n"
       "Example: moka explain Model.mlpackage --measure");
   return {app, "moka explain Model.mlpackage --measure", [options] { return explain(*options); }};

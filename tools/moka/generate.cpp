@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
-#include "checks.h"
 #include "command.h"
 #include "io/io_error.h"
 #include "json.h"
@@ -24,7 +22,6 @@ struct Options {
   std::string model, folder, language, swift_version = "5";
   std::string deployment_target, platform, sdkroot, partial_plist, container;
   bool public_access = false, global_module = false, dry_run = false, json = false;
-  CLI::App* app = nullptr;
 };
 
 Language language_of(const std::string& name) {
@@ -34,13 +31,14 @@ Language language_of(const std::string& name) {
                                                         {"c", Language::c},
                                                         {"python", Language::python}};
   for (const auto& [known, language] : languages)
-    if (CLI::detail::to_lower(name) == known) return language;
+    if (in_lower_case(name) == known) return language;
   throw UsageError(fmt::format("--language {}: expected Swift, Objective-C, C++, C or Python", name));
 }
 
-int generate(const Options& options) {
-  for (const std::string& extra : options.app->remaining())
-    note("generate", fmt::format("warning: '{}' is not known and has no effect", extra));
+int generate(const Options& options, const Arguments& app) {
+  for (const std::string& extra : app.remaining())
+    if (!options.dry_run || extra != "yes")  // Xcode writes `--dry-run yes`
+      note("generate", fmt::format("warning: '{}' is not known and has no effect", extra));
   if (options.language.empty()) throw UsageError("--language is needed: Swift, Objective-C, C++, C or Python");
   const auto sources = generate_interface(options.model, {language_of(options.language), options.swift_version,
                                                           options.public_access, options.global_module});
@@ -64,32 +62,32 @@ int generate(const Options& options) {
 
 }  // namespace
 
-Command add_generate(CLI::App& parent) {
+Command add_generate(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("generate", "Write source code that loads a model and predicts with types");
-  options->app = app;
-  app->allow_extras();
-  app->add_option("MODEL", options->model, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
-      ->required()
-      ->option_text(" ");
-  app->add_option("OUTDIR", options->folder, "Where the sources go; older ones are replaced")
-      ->required()
-      ->option_text(" ");
-  app->add_option("--language", options->language, "Swift, Objective-C, C++, C or Python")->option_text("NAME");
-  app->add_option("--swift-version", options->swift_version, "Version of the language for Swift sources (default 5)")
-      ->option_text("VERSION");
-  app->add_flag("--public-access", options->public_access, "Swift: declare everything public");
-  app->add_flag("--globalmodule", options->global_module, "Swift: make the classes usable from Objective-C");
-  app->add_flag("--dry-run", options->dry_run, "Print the names of the files and write none");
+  Arguments app = parent.add_subcommand("generate", "Write source code that loads a model and predicts with types");
+  app.allow_extras();
+  app.add_option("MODEL", options->model, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
+      .required()
+      .option_text(" ");
+  app.add_option("OUTDIR", options->folder, "Where the sources go; older ones are replaced")
+      .required()
+      .option_text(" ");
+  app.add_option("--language", options->language, "Swift, Objective-C, C++, C or Python").option_text("NAME");
+  app.add_option("--swift-version", options->swift_version, "Version of the language for Swift sources (default 5)")
+      .option_text("VERSION");
+  app.add_flag("--public-access", options->public_access, "Swift: declare everything public");
+  app.add_flag("--globalmodule", options->global_module, "Swift: make the classes usable from Objective-C");
+  app.add_flag("--dry-run", options->dry_run, "Print the names of the files and write none");
   for (const auto& [flag, text] : {std::pair{"--deployment-target", &options->deployment_target},
                                    {"--platform", &options->platform},
                                    {"--sdkroot", &options->sdkroot},
                                    {"--output-partial-info-plist", &options->partial_plist},
                                    {"--container", &options->container}})
-    app->add_option(flag, *text, "Accepted for build systems; has no effect")->option_text("VALUE");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer("Example: moka generate Classifier.mlpackage src --language C++");
-  return {app, "moka generate Classifier.mlpackage src --language C++", [options] { return generate(*options); }};
+    app.add_option(flag, *text, "Accepted for build systems; has no effect").option_text("VALUE");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer("Example: moka generate Classifier.mlpackage src --language C++");
+  return {app, "moka generate Classifier.mlpackage src --language C++",
+          [options, app] { return generate(*options, app); }};
 }
 
 }  // namespace moka::cli

@@ -92,7 +92,7 @@ FileReference parse_reference(std::string_view reference) {
   }
   file.extension = std::filesystem::path(file.path).extension().string();
   if (!file.extension.empty()) file.extension.erase(0, 1);
-  for (char& c : file.extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  file.extension = in_lower_case(file.extension);
   return file;
 }
 

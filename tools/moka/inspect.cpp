@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -49,20 +48,21 @@ Loaded loaded(const InspectOptions& options) {
 }
 
 int inspect(const InspectOptions& options) {
+  use_keys(options.load.keys);
   if (options.mil && !options.json) {
     print(loaded(options).model->mil(options.optimized));
     return 0;
   }
-  const ModelOutline outline = Model::outline(options.load.path);
-  const FunctionDescription function = chosen_function(outline, options.load.function);
+  const Inspection inspection = Inspection::open(options.load.path);
+  const FunctionDescription function = chosen_function(inspection.outline(), options.load.function);
   if (!options.json) {
-    print(inspect_text(outline, function, options));
+    print(inspect_text(inspection, function, options));
     std::fflush(stdout);
     const Loaded result = loaded(options);
     if (!result.model) print("\n" + paragraph("refused: " + result.refusal));
     return 0;
   }
-  Json json = inspect_json(outline, function, options);
+  Json json = inspect_json(inspection, function, options);
   const Loaded result = loaded(options);
   if (!result.model) json["refused"] = result.refusal;
   if (options.mil) json["mil"] = result.model->mil(options.optimized);
@@ -72,16 +72,17 @@ int inspect(const InspectOptions& options) {
 
 }  // namespace
 
-Command add_inspect(CLI::App& parent) {
+Command add_inspect(Arguments parent) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* app = parent.add_subcommand("inspect", "Show a model's inputs, outputs, metadata, operations and weights");
-  add_model(*app, options->load);
-  auto* mil = app->add_flag("--mil", options->mil, "The program as MIL text");
-  app->add_flag("--optimized", options->optimized, "With --mil: after Moka's passes")->needs(mil)->option_text(" ");
-  app->add_flag("--layers", options->layers, "Every operation or layer with its shapes");
-  app->add_flag("--weights", options->weights, "Every weight with its type and size");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer(
+  Arguments app = parent.add_subcommand("inspect", "Show a model's inputs, outputs, metadata, operations and weights");
+  add_model(app, options->load);
+  const Option mil = app.add_flag("--mil", options->mil, "The program as MIL text");
+  app.add_flag("--optimized", options->optimized, "With --mil: after Moka's passes").needs(mil).option_text(" ");
+  app.add_flag("--layers", options->layers, "Every operation or layer with its shapes");
+  app.add_flag("--weights", options->weights,
+               "Every weight with its type, size and range, its zeros and different values");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer(
       "Shows the content of the file even if Moka cannot run it; a last line 'refused:' then gives the reason.\n"
       "Example: moka inspect Classifier.mlpackage --layers");
   return {app, "moka inspect Classifier.mlpackage --layers", [options] { return inspect(*options); }};

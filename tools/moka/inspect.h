@@ -3,8 +3,9 @@
 #include <string>
 
 #include "json.h"
-#include "moka/model_structure.h"
+#include "moka/inspection.h"
 #include "options.h"
+#include "weight_statistics.h"
 
 /// `moka inspect`: shows the content of a file (inspect_text.cpp as text, inspect_json.cpp as JSON), then whether it
 /// runs.
@@ -16,8 +17,12 @@ struct InspectOptions {
 };
 
 /// Everything except whether Moka runs the model. `function`: the function to show.
-std::string inspect_text(const ModelOutline& outline, const FunctionDescription& function,
+std::string inspect_text(const Inspection& inspection, const FunctionDescription& function,
                          const InspectOptions& options);
-Json inspect_json(const ModelOutline& outline, const FunctionDescription& function, const InspectOptions& options);
+/// The weights of a function by type, and each with its statistics (inspect_weights.cpp). Empty: there are none.
+std::string weights_text(const ModelStructure& structure, const std::string& function);
+std::string weight_list_text(const ModelStructure& structure, const std::string& function,
+                             const StatisticsReader& statistics);
+Json inspect_json(const Inspection& inspection, const FunctionDescription& function, const InspectOptions& options);
 
 }  // namespace moka::cli

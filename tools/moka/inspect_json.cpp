@@ -1,10 +1,12 @@
 #include "inspect.h"
+#include "io/table.h"
 #include "model_facts.h"
 
 namespace moka::cli {
 namespace {
 
-Json weights_json(const ModelStructure& structure, const std::string& function, bool list) {
+/// `statistics`: null for no list.
+Json weights_json(const ModelStructure& structure, const std::string& function, const StatisticsReader* statistics) {
   Json json{{"count", 0}, {"bytes", 0}, {"groups", Json::array()}};
   uint64_t bytes = 0;
   int64_t count = 0;
@@ -19,13 +21,17 @@ Json weights_json(const ModelStructure& structure, const std::string& function, 
   }
   json["count"] = count;
   json["bytes"] = bytes;
-  if (!list) return json;
+  if (!statistics) return json;
   json["list"] = Json::array();
-  for (const auto* weight : weights_of(structure, function)) {
+  const auto weights = weights_of(structure, function);
+  io::Progress progress("reading weights", weights.size());
+  for (const auto* weight : weights) {
     Json entry{{"name", weight->name}, {"type", weight->type}, {"bytes", weight->bytes}, {"storage", weight->storage}};
     if (!weight->path.empty()) entry["path"] = weight->path;
     if (!weight->available) entry["available"] = false;
+    if (const auto found = statistics->read(*weight)) entry["statistics"] = to_json(*found);
     json["list"].push_back(std::move(entry));
+    progress.advance();
   }
   return json;
 }
@@ -67,18 +73,18 @@ Json nodes_json(const ModelStructure& structure, const std::string& function, bo
 
 /// Adds "operations" or "layers", "weights", "facts", "models" and "faults", each where there are any.
 void add_structure(Json& json, const ModelStructure& structure, const std::string& function,
-                   const InspectOptions& options) {
+                   const InspectOptions& options, const StatisticsReader* statistics) {
   if (!structure.functions.empty()) json["operations"] = nodes_json(structure, function, options.layers);
   if (!structure.layers.empty()) json["layers"] = nodes_json(structure, function, options.layers);
   if (!structure.facts.empty()) {
     json["facts"] = Json::object();
     for (const auto& [name, value] : structure.facts) json["facts"][name] = value;
   }
-  json["weights"] = weights_json(structure, function, options.weights);
+  json["weights"] = weights_json(structure, function, statistics);
   for (const auto& part : structure.models) {
     Json model{{"name", part.name}, {"type", part.structure.type}};
     const auto& functions = part.structure.functions;
-    add_structure(model, part.structure, functions.empty() ? "" : functions[0].name, options);
+    add_structure(model, part.structure, functions.empty() ? "" : functions[0].name, options, statistics);
     json["models"].push_back(std::move(model));
   }
   for (const std::string& fault : structure.faults) json["faults"].push_back(fault);
@@ -86,7 +92,8 @@ void add_structure(Json& json, const ModelStructure& structure, const std::strin
 
 }  // namespace
 
-Json inspect_json(const ModelOutline& outline, const FunctionDescription& function, const InspectOptions& options) {
+Json inspect_json(const Inspection& inspection, const FunctionDescription& function, const InspectOptions& options) {
+  const ModelOutline& outline = inspection.outline();
   const ModelDescription& d = outline.description;
   Json json{
       {"path", options.load.path},
@@ -106,7 +113,9 @@ Json inspect_json(const ModelOutline& outline, const FunctionDescription& functi
     json["classLabels"] = {
         {"type", d.int64_labels ? "Int64" : "String"}, {"count", d.class_labels.size()}, {"labels", d.class_labels}};
   for (const std::string& fault : outline.faults) json["faults"].push_back(fault);
-  add_structure(json, outline.structure, function.name, options);
+  std::optional<StatisticsReader> statistics;
+  if (options.weights) statistics.emplace(inspection);
+  add_structure(json, outline.structure, function.name, options, statistics ? &*statistics : nullptr);
   return json;
 }
 

@@ -74,33 +74,6 @@ std::string nodes_text(const ModelStructure& structure, const std::string& funct
          counts_text(type_counts(nodes));
 }
 
-std::string weights_text(const ModelStructure& structure, const std::string& function) {
-  const auto groups = weight_groups(structure, function);
-  if (groups.empty()) return {};
-  io::Table table({{"weights", Align::left},
-                   {"stored", Align::left},
-                   {"arrays", Align::right},
-                   {"parameters", Align::right},
-                   {"bytes", Align::right},
-                   {"share", Shrink::drop}});
-  WeightGroup total;
-  for (const auto& group : groups) {
-    total.weights += group.weights;
-    total.parameters += group.parameters;
-    total.bytes += group.bytes;
-  }
-  for (const auto& group : groups)
-    table.add_row({group.element, group.storage, format_count(group.weights), format_count(group.parameters),
-                   format_bytes(static_cast<double>(group.bytes)),
-                   bar(total.bytes ? static_cast<double>(group.bytes) / static_cast<double>(total.bytes) : 0, 20)});
-  if (groups.size() > 1) {
-    table.add_rule();
-    table.add_row({"all", "", format_count(total.weights), format_count(total.parameters),
-                   format_bytes(static_cast<double>(total.bytes))});
-  }
-  return "\n" + table_text(table);
-}
-
 /// The names of values worth showing as operands: computed values, inputs and weights.
 class Operands {
  public:
@@ -160,16 +133,6 @@ std::string layers_text(const ModelStructure& structure, const std::string& func
   return "\n" + table_text(table);
 }
 
-std::string weight_list_text(const ModelStructure& structure, const std::string& function) {
-  io::Table table(
-      {{"weight", Shrink::middle}, {"type", Align::left}, {"bytes", Align::right}, {"stored", Align::left}});
-  for (const auto* weight : weights_of(structure, function))
-    table.add_row({weight->name, short_type(weight->type),
-                   weight->bytes == 0 && !weight->available ? "" : format_bytes(static_cast<double>(weight->bytes)),
-                   weight->available ? weight->storage : weight->storage + ", missing"});
-  return table.empty() ? "" : "\n" + table_text(table);
-}
-
 std::string facts_text(const ModelStructure& structure) {
   std::string out;
   for (const auto& [name, value] : structure.facts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, value);
@@ -202,7 +165,9 @@ void add_stages(const ModelStructure& structure, int depth, io::Table& table) {
   }
 }
 
-std::string stages_text(const ModelStructure& structure, const InspectOptions& options) {
+/// `statistics`: null to list no weights.
+std::string stages_text(const ModelStructure& structure, const InspectOptions& options,
+                        const StatisticsReader* statistics) {
   if (structure.models.empty()) return {};
   io::Table table({{"model", Shrink::middle}, {"type", Align::left}, {"holds", Shrink::wrap}});
   add_stages(structure, 0, table);
@@ -210,7 +175,7 @@ std::string stages_text(const ModelStructure& structure, const InspectOptions& o
   for (const auto& part : structure.models) {
     const std::string function = function_of(part.structure);
     if (options.layers) out += layers_text(part.structure, function);
-    if (options.weights) out += weight_list_text(part.structure, function);
+    if (statistics) out += weight_list_text(part.structure, function, *statistics);
   }
   return out;
 }
@@ -249,8 +214,9 @@ std::string faults_text(const ModelOutline& outline) {
 
 }  // namespace
 
-std::string inspect_text(const ModelOutline& outline, const FunctionDescription& function,
+std::string inspect_text(const Inspection& inspection, const FunctionDescription& function,
                          const InspectOptions& options) {
+  const ModelOutline& outline = inspection.outline();
   const ModelDescription& d = outline.description;
   std::string out = bold(file_name(options.load.path)) + "\n";
   out += fact("type", d.type + (d.updatable ? ", updatable" : ""));
@@ -274,10 +240,12 @@ std::string inspect_text(const ModelOutline& outline, const FunctionDescription&
   out += features_text("output", function.outputs);
   out += features_text("state", function.states);
   out += user_defined_text(d.user_defined);
-  out += stages_text(structure, options);
+  std::optional<StatisticsReader> statistics;
+  if (options.weights) statistics.emplace(inspection);
+  out += stages_text(structure, options, statistics ? &*statistics : nullptr);
   out += nodes_text(structure, function.name) + weights_text(structure, function.name);
   if (options.layers) out += layers_text(structure, function.name);
-  if (options.weights) out += weight_list_text(structure, function.name);
+  if (statistics) out += weight_list_text(structure, function.name, *statistics);
   return out + faults_text(outline);
 }
 

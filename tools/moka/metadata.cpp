@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "command.h"
@@ -8,14 +7,15 @@
 
 namespace moka::cli {
 
-Command add_metadata(CLI::App& parent) {
+Command add_metadata(Arguments parent) {
   auto options = std::make_shared<LoadOptions>();
   auto json = std::make_shared<bool>(false);
-  CLI::App* app = parent.add_subcommand("metadata", "Print the metadata.json that a compiled model has, for any model");
-  add_model(*app, *options);
-  app->add_flag("--json", *json, "Accepted for consistency; the output is always JSON");
-  app->footer("Example: moka metadata Classifier.mlpackage");
+  Arguments app = parent.add_subcommand("metadata", "Print the metadata.json that a compiled model has, for any model");
+  add_model(app, *options);
+  app.add_flag("--json", *json, "Accepted for consistency; the output is always JSON");
+  app.footer("Example: moka metadata Classifier.mlpackage");
   return {app, "moka metadata Classifier.mlpackage", [options, json] {
+            use_keys(options->keys);
             print(model_metadata(options->path) + "\n");
             return 0;
           }};

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 
-#include "checks.h"
+#include "arguments.h"
 #include "moka/custom.h"
 #include "plugin.h"
 #include "text.h"
@@ -14,85 +13,87 @@
 
 namespace moka::cli {
 
-void add_model(CLI::App& app, LoadOptions& options) {
-  app.add_option("MODEL", options.path, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
-      ->required()
-      ->option_text(" ");
-  app.add_option("--function", options.function, "Function of a model that has several")->option_text("NAME");
+void add_model(Arguments app, LoadOptions& options) {
+  app.add_option("MODEL", options.path,
+                 "An .mlmodel file, an .mlpackage or an .mlmodelc folder, or one that is encrypted")
+      .required()
+      .option_text(" ");
+  app.add_option("--function", options.function, "Function of a model that has several").option_text("NAME");
+  add_key_options(app, options.keys);
 }
 
-void add_load_options(CLI::App& app, LoadOptions& options) {
+void add_load_options(Arguments app, LoadOptions& options) {
   add_model(app, options);
   app.add_option("--compute-units", options.compute_units, "all (default), cpuOnly, cpuAndGPU or cpuAndNeuralEngine")
-      ->check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
-      ->option_text("UNITS");
-  app.add_option("--device", options.device, "Only this device and 'reference'")->option_text("NAME");
+      .check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
+      .option_text("UNITS");
+  app.add_option("--device", options.device, "Only this device and 'reference'").option_text("NAME");
   app.add_option("--threads", options.threads, "Threads of one prediction (default: one for each core)")
-      ->check(whole_number(1, 1024))
-      ->option_text("N");
+      .check(whole_number(1, 1024))
+      .option_text("N");
   app.add_option("--processors", options.processors,
                  "Bind worker threads to these processors, but not the calling thread (default: any)")
-      ->delimiter(',')
-      ->check(whole_number(0, 65535))
-      ->allow_extra_args(false)
-      ->option_text("N,N");
+      .delimiter(',')
+      .check(whole_number(0, 65535))
+      .allow_extra_args(false)
+      .option_text("N,N");
   app.add_option("--precision", options.precision,
                  "at-least (default): float16 may be computed in float32; exact: every value rounded to its type")
-      ->check(one_of({"at-least", "exact"}))
-      ->option_text("RULE");
+      .check(one_of({"at-least", "exact"}))
+      .option_text("RULE");
   app.add_option("--kernels", options.kernels,
                  "Kernel cache: the file that 'moka tune' wrote, default for the user's own, or off\n"
                  "(default: $MOKA_KERNEL_CACHE, else off; tune: default)")
-      ->option_text("FILE");
+      .option_text("FILE");
   app.add_option("--cache", options.cache,
                  "Folder that keeps packed weights for later loads, default for the user's own, or off\n"
                  "(default: $MOKA_CACHE, else off)")
-      ->option_text("DIR");
+      .option_text("DIR");
   app.add_option("--pin", options.pins,
                  "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX;\n"
                  "the device's name, gpu or neuralEngine. The last matching pin counts. Or by a kernel:\n"
                  "one operation, or all of a shape as explain --json writes it")
-      ->allow_extra_args(false)
-      ->option_text("OPERATIONS=DEVICE|KERNEL");
-  app.add_option("--pins", options.pin_file, "A file of pins, one a line")->option_text("FILE");
+      .allow_extra_args(false)
+      .option_text("OPERATIONS=DEVICE|KERNEL");
+  app.add_option("--pins", options.pin_file, "A file of pins, one a line").option_text("FILE");
   app.add_flag("--strict", options.strict,
                "Fail when a device refuses a pinned operation or is lost, instead of using the CPU");
   app.add_option("--rates", options.rates,
                  "Measured rates of the units: a file, default for the user's own, or off\n"
                  "(default: $MOKA_RATES, else default; moka rates)")
-      ->option_text("FILE");
+      .option_text("FILE");
   app.add_option("--plugin", options.plugins,
                  "Custom layers and operations: a shared library with moka_plugin, or a Python file")
-      ->allow_extra_args(false)
-      ->option_text("FILE");
+      .allow_extra_args(false)
+      .option_text("FILE");
   app.add_option("--linked-models", options.linked,
                  "A folder in which the files of linked models may lie (default: none)")
-      ->allow_extra_args(false)
-      ->option_text("DIR");
+      .allow_extra_args(false)
+      .option_text("DIR");
   app.add_option("--rules", options.rules,
                  "Additional rules for the Neural Engine preview (default: $MOKA_NEURAL_ENGINE_RULES)")
-      ->option_text("FILE");
+      .option_text("FILE");
 }
 
-void add_input_options(CLI::App& app, InputOptions& options) {
+void add_input_options(Arguments app, InputOptions& options) {
   app.add_option("-i,--input", options.inputs,
                  "name=VALUE: a number, numbers (1,2,3 or [[1,2],[3,4]]), text, random,\n"
                  "or @file (.npy .npz[:member] .json .png .jpg .webp .wav .flac .txt);\n"
                  "'random' alone fills every input that is not given; @file.npz, @file.json give\n"
                  "inputs by name. Several predictions come from the rows of @file.csv, from a list\n"
                  "in @file.json or from the lines of @file.jsonl")
-      ->allow_extra_args(false)
-      ->option_text("NAME=VALUE");
+      .allow_extra_args(false)
+      .option_text("NAME=VALUE");
   app.add_option("--fit", options.fit, "How pictures fill an image input: scaleFill (default), scaleFit or centerCrop")
-      ->check(one_of({"scaleFill", "scaleFit", "centerCrop"}))
-      ->option_text("HOW");
+      .check(one_of({"scaleFill", "scaleFit", "centerCrop"}))
+      .option_text("HOW");
   app.add_option("--rate", options.rate, "Resample sound to this sample rate first")
-      ->check(whole_number(1, 10'000'000))
-      ->option_text("HZ");
+      .check(whole_number(1, 10'000'000))
+      .option_text("HZ");
   app.add_flag("--pad", options.pad, "Make sound as long as the model wants: add silence, or cut the end off");
   app.add_option("--seed", options.seed, "Seed of random inputs (default 1)")
-      ->check(whole_number(0, INT64_MAX))
-      ->option_text("N");
+      .check(whole_number(0, INT64_MAX))
+      .option_text("N");
 }
 
 namespace {
@@ -143,6 +144,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
 }
 
 Model load(const LoadOptions& options, const ModelConfiguration& configuration) {
+  use_keys(options.keys);
   load_plugins(options.plugins);
   if (!options.linked.empty()) set_linked_model_folders(options.linked);
   try {

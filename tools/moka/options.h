@@ -2,12 +2,10 @@
 
 #include <string>
 
+#include "arguments.h"
 #include "input.h"
+#include "keys.h"
 #include "moka/model.h"
-
-namespace CLI {
-class App;
-}
 
 namespace moka::cli {
 
@@ -23,16 +21,17 @@ struct LoadOptions {
   std::vector<std::string> plugins;  ///< what registers layers before the model is loaded
   std::vector<std::string> linked;   ///< folders in which linked models may lie
   bool strict = false;
+  KeyOptions keys;  ///< of an encrypted model
 };
 
-/// Only the positional MODEL.
-void add_model(CLI::App& app, LoadOptions& options);
+/// Only MODEL, --function and the options of keys.
+void add_model(Arguments app, LoadOptions& options);
 /// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin,
 /// --pins, --strict, --rates, --plugin,
 /// --linked-models, --rules.
-void add_load_options(CLI::App& app, LoadOptions& options);
+void add_load_options(Arguments app, LoadOptions& options);
 /// Adds --input and the options that control how files become inputs.
-void add_input_options(CLI::App& app, InputOptions& options);
+void add_input_options(Arguments app, InputOptions& options);
 
 ModelConfiguration configuration(const LoadOptions& options);
 

@@ -1,18 +1,22 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
-#include "checks.h"
+#include "arguments.h"
 #include "command.h"
+#include "draw/answer.h"
 #include "io/table.h"
 #include "json.h"
 #include "options.h"
 #include "output.h"
 #include "print.h"
+#include "rows.h"
 #include "states.h"
+#include "terminal_picture.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -22,7 +26,7 @@ namespace {
 struct Options {
   LoadOptions load;
   InputOptions input;
-  std::string folder;
+  std::string folder, drawing;
   int64_t repeat = 1;
   bool state = false, json = false;
   std::string load_state, save_state;  ///< folders
@@ -48,10 +52,17 @@ Run predict_all(const Model& model, const Options& options, const Inputs& inputs
   io::Progress progress("predicting", static_cast<size_t>(options.repeat) * inputs.rows.size());
   for (int64_t i = 0; i < options.repeat; ++i) {
     run.outputs.clear();
+    if (!stateful) {
+      const auto start = Clock::now();
+      run.outputs = predict_rows(model, inputs.rows, [&](size_t rows) { progress.advance(rows); });
+      run.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+      run.predictions += static_cast<int64_t>(inputs.rows.size());
+      continue;
+    }
     for (const Features& row : inputs.rows) {
-      if (stateful && !keeps && run.predictions) state = model.new_state();
+      if (!keeps && run.predictions) state = model.new_state();
       PredictionOptions prediction;
-      if (state) prediction.state = &*state;
+      prediction.state = &*state;
       const auto start = Clock::now();
       run.outputs.push_back(model.predict(row, prediction));
       run.seconds += std::chrono::duration<double>(Clock::now() - start).count();
@@ -63,13 +74,40 @@ Run predict_all(const Model& model, const Options& options, const Inputs& inputs
   return run;
 }
 
+/// How the pictures of --draw terminal are printed; none where files are written. Throws UsageError for a terminal that
+/// shows no pictures.
+PictureProtocol protocol_of(const Options& options) {
+  if (options.drawing != "terminal") return PictureProtocol::none;
+  if (options.json) throw UsageError("--draw terminal: expected no --json, which is for programs");
+  const PictureProtocol protocol = isatty(STDOUT_FILENO)
+                                       ? picture_protocol([](const char* name) { return std::getenv(name); })
+                                       : PictureProtocol::none;
+  if (protocol == PictureProtocol::none)
+    throw UsageError(
+        "--draw terminal: expected a terminal that shows pictures as kitty, Ghostty, iTerm2 or WezTerm does, outside "
+        "tmux and screen; --draw FILE writes them");
+  return protocol;
+}
+
 int predict(const Options& options) {
+  const PictureProtocol protocol = protocol_of(options);
   const Model model = load(options.load, configuration(options.load));
   const Inputs inputs = read_inputs(model, options.input);
   for (const std::string& text : inputs.notes) note("predict", text);
   const Run run = predict_all(model, options, inputs);
   std::vector<std::string> files;
   if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder);
+  if (!options.drawing.empty()) {
+    const std::vector<Drawing> drawings = drawings_of(model, options.input, inputs, run.outputs);
+    if (protocol != PictureProtocol::none) {
+      for (const Drawing& drawing : drawings) print(terminal_picture(drawing.picture, protocol));
+    } else {
+      const std::vector<std::string> drawn = write_drawings(options.drawing, drawings);
+      for (size_t i = 0; i < drawn.size(); ++i)
+        note("predict", fmt::format("drew {} into {}", drawings[i].what, drawn[i]));
+      files.insert(files.end(), drawn.begin(), drawn.end());
+    }
+  }
   if (!run.states.empty()) note("predict", fmt::format("states saved in {}", options.save_state));
   if (options.json) {
     Json json{{"model", options.load.path}, {"predictions", run.predictions}, {"seconds", run.seconds}};
@@ -99,25 +137,30 @@ int predict(const Options& options) {
 
 }  // namespace
 
-Command add_predict(CLI::App& parent) {
+Command add_predict(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("predict", "Predict from numbers, text, pictures, sound or a table");
-  add_load_options(*app, options->load);
-  add_input_options(*app, options->input);
-  app->add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
-      ->option_text("DIR");
-  app->add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
-  app->add_option("--load-state", options->load_state,
-                  "Begin with the states of this folder, NAME.npy each; keeps one state")
-      ->option_text("DIR");
-  app->add_option("--save-state", options->save_state,
-                  "Write the states here after the last prediction; keeps one state")
-      ->option_text("DIR");
-  app->add_option("--repeat", options->repeat, "Predict N times and show the last outputs")
-      ->check(whole_number(1, 1'000'000'000))
-      ->option_text("N");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer(
+  Arguments app = parent.add_subcommand("predict", "Predict from numbers, text, pictures, sound or a table");
+  add_load_options(app, options->load);
+  add_input_options(app, options->input);
+  app.add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
+      .option_text("DIR");
+  app.add_option(
+         "--draw", options->drawing,
+         "Draw what the outputs mean as PNG: boxes, masks, key points, maps, classes; plots of a table's rows.\n"
+         "'terminal' shows it in a terminal that can (kitty, Ghostty, iTerm2, WezTerm)")
+      .option_text("FILE");
+  app.add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
+  app.add_option("--load-state", options->load_state,
+                 "Begin with the states of this folder, NAME.npy each; keeps one state")
+      .option_text("DIR");
+  app.add_option("--save-state", options->save_state,
+                 "Write the states here after the last prediction; keeps one state")
+      .option_text("DIR");
+  app.add_option("--repeat", options->repeat, "Predict N times and show the last outputs")
+      .check(whole_number(1, 1'000'000'000))
+      .option_text("N");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer(
       "Examples:\n"
       "  moka predict Classifier.mlmodel --input image=@cat.jpg --fit centerCrop\n"
       "  moka predict Sleep.mlmodel -i wake=6 -i estimatedSleep=8\n"

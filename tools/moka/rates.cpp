@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
-#include "checks.h"
+#include "arguments.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
@@ -60,18 +59,18 @@ Json machine(const MachineRates& rates) {
 
 }  // namespace
 
-Command add_rates(CLI::App& parent) {
+Command add_rates(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("rates", "Measure the speed of each unit of this machine");
-  app->add_option("--rates", options->file,
-                  "The file for the rates, default for the user's own, or off\n(default: $MOKA_RATES, else default)")
-      ->option_text("FILE");
-  app->add_option("--threads", options->threads, "Threads of one prediction (default: one for each core)")
-      ->check(whole_number(1, 1024))
-      ->option_text("N");
-  app->add_flag("--known", options->known, "Measure nothing, show what the file has");
-  app->add_flag("--json", options->json, "Answer in JSON, in bytes, operations and seconds");
-  app->footer(
+  Arguments app = parent.add_subcommand("rates", "Measure the speed of each unit of this machine");
+  app.add_option("--rates", options->file,
+                 "The file for the rates, default for the user's own, or off\n(default: $MOKA_RATES, else default)")
+      .option_text("FILE");
+  app.add_option("--threads", options->threads, "Threads of one prediction (default: one for each core)")
+      .check(whole_number(1, 1024))
+      .option_text("N");
+  app.add_flag("--known", options->known, "Measure nothing, show what the file has");
+  app.add_flag("--json", options->json, "Answer in JSON, in bytes, operations and seconds");
+  app.footer(
       "Plans for several units use these rates. A GPU is also measured on first use.\n"
       "Example: moka rates");
   return {app, "moka rates", [options] {

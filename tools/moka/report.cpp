@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
-#include "checks.h"
+#include "arguments.h"
 #include "command.h"
 #include "io/file.h"
 #include "io/io_error.h"
@@ -135,47 +134,47 @@ int report(const Options& options) {
 
 }  // namespace
 
-Command add_report(CLI::App& parent) {
+Command add_report(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app =
+  Arguments app =
       parent.add_subcommand("report", "The performance report: load, prediction, memory and every operation");
-  app->add_option("MODEL", options->load.path, "A model, or a report in JSON that was saved")
-      ->required()
-      ->option_text(" ");
+  app.add_option("MODEL", options->load.path, "A model, or a report in JSON that was saved")
+      .required()
+      .option_text(" ");
   const auto list = [app](const char* names, std::vector<std::string>& to, const char* help, const char* text) {
-    return app->add_option(names, to, help)->delimiter(',')->allow_extra_args(false)->option_text(text);
+    return app.add_option(names, to, help).delimiter(',').allow_extra_args(false).option_text(text);
   };
   list("--units,--compute-units", options->units, "all, cpuOnly, cpuAndGPU, cpuAndNeuralEngine; several: side by side",
        "UNITS,...")
-      ->check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}));
+      .check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}));
   list("--threads", options->threads, "Threads of one prediction; several: side by side", "N,...");
   list("--precision", options->precisions, "at-least or exact, or both", "RULE,...")
-      ->check(one_of({"at-least", "exact"}));
+      .check(one_of({"at-least", "exact"}));
   list("--function", options->functions, "Functions of a model that has several", "NAME,...");
   list("--batch", options->batches, "Predictions that are given at once", "N,...");
-  app->add_option("--shape", options->shapes, "The size of an array input: x=1x3x224x224")
-      ->allow_extra_args(false)
-      ->option_text("NAME=SIZES");
-  app->add_option("--device", options->load.device, "Only this device and 'reference'")->option_text("NAME");
-  app->add_option("--rates", options->load.rates, "Measured rates of the units (moka rates)")->option_text("FILE");
-  app->add_option("--seconds", options->seconds, "How long each setting predicts (default 2)")
-      ->check(number(0.01, 3600))
-      ->option_text("S");
-  add_input_options(*app, options->input);
-  app->add_option("-o,--out", options->page, "Write the report as one HTML page that needs no network")
-      ->option_text("FILE.html");
-  app->add_option("--save", options->saved, "Write the report as JSON, for --compare")->option_text("FILE.json");
-  app->add_option("--compare", options->before,
-                  "Say what differs from this saved report beyond noise; exit 1 where worse")
-      ->option_text("OLD.json");
-  app->add_option("--tolerance", options->tolerance, "With --compare: a smaller change is none (default 0.05)")
-      ->check(number(0, 10))
-      ->option_text("FRACTION");
-  app->add_option("--filter", options->filter, "Operations whose row has this text: a type, kernel, device or reason")
-      ->option_text("TEXT");
-  app->add_flag("--all", options->all, "Every operation, in order");
-  app->add_flag("--json", options->json, "Answer in JSON");
-  app->footer(
+  app.add_option("--shape", options->shapes, "The size of an array input: x=1x3x224x224")
+      .allow_extra_args(false)
+      .option_text("NAME=SIZES");
+  app.add_option("--device", options->load.device, "Only this device and 'reference'").option_text("NAME");
+  app.add_option("--rates", options->load.rates, "Measured rates of the units (moka rates)").option_text("FILE");
+  app.add_option("--seconds", options->seconds, "How long each setting predicts (default 2)")
+      .check(number(0.01, 3600))
+      .option_text("S");
+  add_input_options(app, options->input);
+  app.add_option("-o,--out", options->page, "Write the report as one HTML page that needs no network")
+      .option_text("FILE.html");
+  app.add_option("--save", options->saved, "Write the report as JSON, for --compare").option_text("FILE.json");
+  app.add_option("--compare", options->before,
+                 "Say what differs from this saved report beyond noise; exit 1 where worse")
+      .option_text("OLD.json");
+  app.add_option("--tolerance", options->tolerance, "With --compare: a smaller change is none (default 0.05)")
+      .check(number(0, 10))
+      .option_text("FRACTION");
+  app.add_option("--filter", options->filter, "Operations whose row has this text: a type, kernel, device or reason")
+      .option_text("TEXT");
+  app.add_flag("--all", options->all, "Every operation, in order");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer(
       "moka report --compare old.json new.json compares two saved reports.\n"
       "Example: moka report Model.mlpackage --threads 1,2 -o report.html");
   return {app, "moka report Model.mlpackage -o report.html", [options] { return report(*options); }};

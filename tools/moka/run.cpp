@@ -20,15 +20,15 @@ namespace {
 std::string overview(const std::vector<Command>& commands) {
   std::string out = bold("moka") + " runs Core ML models anywhere and shows what it does.\n\n";
   for (const Command& command : commands)
-    out += fmt::format("  {}{}\n           {}\n\n", bold(fmt::format("{:<9}", command.app->get_name())),
-                       command.app->get_description(), dim("$ " + command.example));
+    out += fmt::format("  {}{}\n           {}\n\n", bold(fmt::format("{:<9}", command.app.app().get_name())),
+                       command.app.app().get_description(), dim("$ " + command.example));
   return out +
          "MODEL is an .mlmodel file, an .mlpackage or an .mlmodelc folder.\n"
          "`moka COMMAND --help` tells every option; with --json each command answers in JSON.\n";
 }
 
 int guarded(const Command& command) {
-  const std::string name = command.app->get_name();
+  const std::string name = command.app.app().get_name();
   const auto failed = [&](std::string_view text, int code) {
     note(name, text);
     return code;
@@ -54,15 +54,19 @@ int run_command(int argc, const char* const* argv, std::string& name) {
   app.set_version_flag("--version", "moka " MOKA_VERSION, "Print the version");
   app.set_help_flag("-h,--help", "Print this help");
   app.get_formatter()->column_width(32);
-  const std::vector<Command> commands{add_inspect(app),  add_predict(app), add_explain(app),   add_bench(app),
-                                      add_tune(app),     add_rates(app),   add_report(app),    add_trace(app),
-                                      add_cache(app),    add_compile(app), add_decompile(app), add_generate(app),
-                                      add_metadata(app), add_version(app), add_completion(app)};
+  const Arguments program(app);
+  const std::vector<Command> commands{
+      add_inspect(program), add_predict(program), add_explain(program),   add_bench(program),
+      add_tune(program),    add_rates(program),   add_report(program),    add_trace(program),
+      add_cache(program),   add_compile(program), add_compress(program),  add_decompile(program),
+      add_convert(program), add_edit(program),    add_generate(program),  add_metadata(program),
+      add_key(program),     add_encrypt(program), add_decrypt(program),   add_verify(program),
+      add_view(program),    add_version(program), add_completion(program)};
   app.require_subcommand(0, 1);
 
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> names;
-    for (const Command& command : commands) names.push_back(command.app->get_name());
+    for (const Command& command : commands) names.push_back(command.app.app().get_name());
     name = argv[1];
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       const auto close = nearest(name, names);
@@ -85,7 +89,8 @@ int run_command(int argc, const char* const* argv, std::string& name) {
     note(name, std::string(e.what()) + (name.empty() ? " (moka --help)" : " (moka " + name + " --help)"));
     return kWrongUse;
   }
-  const auto chosen = std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.app->parsed(); });
+  const auto chosen =
+      std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.app.app().parsed(); });
   if (chosen != commands.end()) return guarded(*chosen);
   print(overview(commands));
   return kFine;

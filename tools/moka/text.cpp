@@ -32,13 +32,13 @@ size_t edits(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string lower(std::string_view text) {
+}  // namespace
+
+std::string in_lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
-
-}  // namespace
 
 std::string format_bytes(double bytes) {
   constexpr std::string_view kUnits[] = {"kB", "MB", "GB", "TB"};
@@ -134,7 +134,7 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
   size_t least = std::max<size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > 4 * name.size() + 8) continue;
-    const size_t distance = edits(lower(name), lower(candidate));
+    const size_t distance = edits(in_lower_case(name), in_lower_case(candidate));
     if (distance < least && distance < std::max(name.size(), candidate.size())) {
       least = distance;
       best = candidate;

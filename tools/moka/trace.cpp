@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,7 +12,7 @@
 #include <fstream>
 #include <memory>
 
-#include "checks.h"
+#include "arguments.h"
 #include "command.h"
 #include "io/file.h"
 #include "io/io_error.h"
@@ -124,18 +123,18 @@ int trace(const Options& options) {
 
 }  // namespace
 
-Command add_trace(CLI::App& parent) {
+Command add_trace(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("trace", "Records what a program does with models, for Perfetto");
-  app->add_option("COMMAND", options->words, "A command with its arguments, after --; or: summary FILE")
-      ->option_text(" ");
-  app->add_option("-o,--out", options->out, "Where the trace of the command goes (default moka.pftrace)")
-      ->option_text("FILE");
-  app->add_option("--by", options->by, "What a summary's rows are: kind (default), name, model, device or kernel")
-      ->check(one_of({"kind", "name", "model", "device", "kernel"}))
-      ->option_text("WHAT");
-  app->add_flag("--json", options->json, "The summary in JSON, times in seconds");
-  app->footer(
+  Arguments app = parent.add_subcommand("trace", "Records what a program does with models, for Perfetto");
+  app.add_option("COMMAND", options->words, "A command with its arguments, after --; or: summary FILE")
+      .option_text(" ");
+  app.add_option("-o,--out", options->out, "Where the trace of the command goes (default moka.pftrace)")
+      .option_text("FILE");
+  app.add_option("--by", options->by, "What a summary's rows are: kind (default), name, model, device or kernel")
+      .check(one_of({"kind", "name", "model", "device", "kernel"}))
+      .option_text("WHAT");
+  app.add_flag("--json", options->json, "The summary in JSON, times in seconds");
+  app.footer(
       "The exit code is the command's. MOKA_TRACE=FILE in the environment traces a program as well.\n"
       "Example: moka trace -o out.pftrace -- moka predict Model.mlpackage --input random");
   return {app, "moka trace -- moka predict Model.mlpackage --input random", [options] { return trace(*options); }};

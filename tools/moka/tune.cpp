@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -177,17 +176,17 @@ int tune(const Options& options) {
 
 }  // namespace
 
-Command add_tune(CLI::App& parent) {
+Command add_tune(Arguments parent) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = parent.add_subcommand("tune", "Time the kernels that can run each operation, and save the fastest");
-  add_load_options(*app, options->load);
-  app->add_option("--shape", options->shapes, "Tune for an input of this shape, not the default one: NAME=1x3x512x512")
-      ->allow_extra_args(false)
-      ->option_text("NAME=SHAPE");
-  app->add_flag("--again", options->again, "Time also what the kernel cache has already");
-  add_input_options(*app, options->input);
-  app->add_flag("--json", options->json, "Answer in JSON, times in seconds");
-  app->footer(
+  Arguments app = parent.add_subcommand("tune", "Time the kernels that can run each operation, and save the fastest");
+  add_load_options(app, options->load);
+  app.add_option("--shape", options->shapes, "Tune for an input of this shape, not the default one: NAME=1x3x512x512")
+      .allow_extra_args(false)
+      .option_text("NAME=SHAPE");
+  app.add_flag("--again", options->again, "Time also what the kernel cache has already");
+  add_input_options(app, options->input);
+  app.add_flag("--json", options->json, "Answer in JSON, times in seconds");
+  app.footer(
       "Programs use these times if MOKA_KERNEL_CACHE is set to default or to the file.\n"
       "Example: moka tune Model.mlpackage --threads 1");
   return {app, "moka tune Model.mlpackage --threads 1", [options] { return tune(*options); }};

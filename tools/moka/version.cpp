@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "command.h"
@@ -7,10 +6,10 @@
 
 namespace moka::cli {
 
-Command add_version(CLI::App& parent) {
+Command add_version(Arguments parent) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* app = parent.add_subcommand("version", "Print the version of this program");
-  app->add_flag("--json", *json, "Answer in JSON");
+  Arguments app = parent.add_subcommand("version", "Print the version of this program");
+  app.add_flag("--json", *json, "Answer in JSON");
   return {app, "moka version", [json] {
             print(*json ? rendered(Json{{"version", MOKA_VERSION}}) : std::string(MOKA_VERSION "\n"));
             return 0;

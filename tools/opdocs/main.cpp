@@ -1,6 +1,5 @@
-// moka_opdocs FOLDER: writes operations.md, operations/ and device-support.md into FOLDER, and removes the pages of
-// operations that no longer exist.
-// moka_opdocs --json FILE: writes the operations as JSON.
+// moka_opdocs FOLDER: writes operations.md, operations/, models.md and device-support.md into FOLDER, and removes the
+// pages of operations that no longer exist. moka_opdocs --json FILE: writes the operations as JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -35,9 +34,10 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = argv[1];
     std::filesystem::remove_all(folder / "operations");
     std::filesystem::create_directories(folder / "operations");
-    for (const auto& [name, text] : moka::opdocs::documents(moka::opdocs::find_support(MOKA_GOLDEN_FOLDER)))
+    const moka::opdocs::Support support = moka::opdocs::find_support(MOKA_GOLDEN_FOLDER);
+    for (const auto& [name, text] : moka::opdocs::documents(support))
       if (!write(folder / name, text)) return 1;
-    return 0;
+    return write(folder / "models.md", moka::opdocs::models_markdown(support, MOKA_MODELS_FOLDER)) ? 0 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "moka_opdocs: %s\n", e.what());
     return 1;

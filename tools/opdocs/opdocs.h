@@ -39,6 +39,9 @@ std::map<std::string, std::string> documents(const Support& support);
 /// name -> opset -> parameters.
 std::string operations_json();
 
+/// Types of models and layers of networks: imported or not, cases, operations, kernels. Throws std::runtime_error on a
+/// malformed file of `golden`, the folder tests/golden.
+std::string models_markdown(const Support& support, const std::string& golden);
 std::string support_markdown(const Support& support);
 /// A section about the kernels that run one operation.
 std::string kernels_markdown(const Support& support, const std::string& operation);

@@ -135,6 +135,24 @@ Status check_names(const google::protobuf::RepeatedPtrField<Layer>& layers, cons
   return {};
 }
 
+/// The file holds the size of each blob, on at most five axes.
+Status check_sizes(const google::protobuf::RepeatedPtrField<Layer>& layers, const proto::ModelDescription& d,
+                   const std::map<std::string, std::vector<int64_t>>& sizes) {
+  const auto check = [&](const std::string& blob) -> Status {
+    const auto it = sizes.find(blob);
+    if (it == sizes.end()) return fail(ErrorCode::unsupported, "blob '", blob, "' of unknown size");
+    if (it->second.size() > format::espresso::axis_count)
+      return fail(ErrorCode::unsupported, "blob '", blob, "' of rank ", it->second.size());
+    return {};
+  };
+  for (const auto& input : d.input()) MOKA_TRY(check(input.name()));
+  for (const Layer& layer : layers) {
+    for (const std::string& blob : layer.input()) MOKA_TRY(check(blob));
+    for (const std::string& blob : layer.output()) MOKA_TRY(check(blob));
+  }
+  return {};
+}
+
 /// Compiled reshapes and pools contain sizes, which are valid for only one input size. Arrays of the legacy mapping may
 /// also be sequences.
 bool is_flexible(const proto::ModelDescription& description, bool exact) {
@@ -152,6 +170,7 @@ Result<Written> write_params(const proto::Model& model, const format::ModelFile&
   const auto known = import::nn::blob_sizes(model, file);
   if (!known.ok()) return fail(ErrorCode::unsupported, "sizes of blobs: ", known.error().to_string());
   const auto& sizes = *known;
+  MOKA_TRY(check_sizes(layers, model.description(), sizes));
   Written out;
   const bool classifier = model.has_neuralnetworkclassifier();
   if (classifier)
@@ -176,11 +195,7 @@ Result<Written> write_params(const proto::Model& model, const format::ModelFile&
   json shapes = json::object();
   const auto add_shape = [&](const std::string& blob) { shapes[blob] = shape_of(sizes.at(blob), exact); };
   for (const auto& input : model.description().input()) add_shape(input.name());
-  for (const Fused& fused : fuse(layers, net.outputs)) {
-    if (sizes.at(fused.top).size() > format::espresso::axis_count)
-      return fail(ErrorCode::unsupported, "blob '", fused.top, "' of rank ", sizes.at(fused.top).size());
-    add_shape(fused.top);
-  }
+  for (const Fused& fused : fuse(layers, net.outputs)) add_shape(fused.top);
   json root{{"storage", "model.espresso.weights"},  {"analyses", json::object()},
             {"properties", json::object()},         {"format_version", 200},
             {"metadata_in_weights", json::array()}, {"layers", std::move(net.layers)}};

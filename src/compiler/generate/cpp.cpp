@@ -73,7 +73,7 @@ Sources write_cpp(const import::ModelDescription& description, const std::string
   w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat("std::move(", f.identifier, ")"); });
   w["convenience"] = model.inputs.empty() ? ""
                                           : fill(R"(
-  $class$Output prediction($parameters$) const { return prediction($class$Input{$passed$}); }
+  $class$Output prediction($parameters$) const { return this->prediction($class$Input{$passed$}); }
 )",
                                                  w);
   w["states"] = model.states.empty() ? ""

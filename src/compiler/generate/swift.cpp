@@ -417,7 +417,7 @@ $since$
     /// - Parameters:
 $documentation$$attribute$    $access$func prediction($parameters$) throws -> $class$Output {
         let input_ = $class$Input($passed$)
-        return try prediction(input: input_)
+        return try self.prediction(input: input_)
     }
 )",
                 w);
@@ -517,7 +517,7 @@ $awaitable$
 
     /// Predicts with the default function
     $access$func prediction(input: $class$Input) throws -> $class$Output {
-        try prediction(input: input, options: MLPredictionOptions())
+        try self.prediction(input: input, options: MLPredictionOptions())
     }
 
     /// Predicts with the default function

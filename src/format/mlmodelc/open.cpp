@@ -1,10 +1,7 @@
-#include <filesystem>
-
 #include "format/espresso/specification.h"
 #include "format/file_kind.h"
 #include "format/mlmodelc/coremldata.h"
 #include "format/model_file_rep.h"
-#include "format/path_guard.h"
 #include "format/proto/model.pb.h"
 
 namespace moka::format {
@@ -13,10 +10,10 @@ namespace {
 constexpr int max_pipeline_depth = 16;
 constexpr uint64_t max_stages = 65536;
 
-/// Opens the compiled model in the folder `path`, part of the one whose real path is `root`. `left` limits the number
-/// of models in all, so that links between folders cannot multiply them.
-Result<ModelFile> open_compiled(const std::string& path, const std::string& root, const OpenOptions& options, int depth,
-                                uint64_t& left);
+/// Opens the compiled model at the place `folder` of `files`. `left` limits the number of models in all, so that links
+/// between folders cannot multiply them.
+Result<ModelFile> open_compiled(const std::string& path, const ModelFolder& files, const std::string& folder,
+                                const OpenOptions& options, int depth, uint64_t& left);
 
 /// The kind of a compiled network and its class labels, for a network whose layers cannot be read.
 void describe_network(const CoreMLData& data, proto::Model& model) {
@@ -32,7 +29,7 @@ void describe_network(const CoreMLData& data, proto::Model& model) {
   }
 }
 
-Status open_stages(const std::string& folder, const std::string& root, const OpenOptions& options, int depth,
+Status open_stages(const std::string& folder, const ModelFolder& files, const OpenOptions& options, int depth,
                    uint64_t& left, uint64_t count, ModelFile::Rep& rep) {
   if (depth >= max_pipeline_depth)
     return fail(ErrorCode::malformed, "pipelines nest deeper than ", max_pipeline_depth, " models");
@@ -41,8 +38,8 @@ Status open_stages(const std::string& folder, const std::string& root, const Ope
     --left;
     std::string name = cat("model", i);
     auto open = [&]() -> Result<ModelFile> {
-      std::string child = MOKA_TRY_IN(resolve_inside(root, folder, name), cat("pipeline of ", count, " models"));
-      return MOKA_TRY_IN(open_compiled(child, root, options, depth + 1, left), name);
+      std::string child = MOKA_TRY_IN(files.resolve(folder, name), cat("pipeline of ", count, " models"));
+      return MOKA_TRY_IN(open_compiled(cat(rep.path, "/", name), files, child, options, depth + 1, left), name);
     };
     auto child = open();
     if (!child.ok() && options.any_kind) return {};
@@ -52,18 +49,18 @@ Status open_stages(const std::string& folder, const std::string& root, const Ope
 }
 
 /// The file's bytes; empty when there is no such file.
-Result<Bytes> optional_file(const std::string& folder, const std::string& root, std::string_view name) {
-  auto path = resolve_inside(root, folder, name);
-  if (path.ok()) return map_file(*path);
+Result<Bytes> optional_file(const std::string& folder, const ModelFolder& files, std::string_view name) {
+  auto path = files.resolve(folder, name);
+  if (path.ok()) return files.read(*path);
   if (path.error().code() == ErrorCode::not_found) return Bytes();
   return std::move(path).error();
 }
 
 /// The layers of a compiled neural network as those of a specification.
-Status read_network(const std::string& folder, const std::string& root, const CoreMLData& data,
+Status read_network(const std::string& folder, const ModelFolder& files, const CoreMLData& data,
                     const OpenOptions& options, ModelFile::Rep& rep) {
   auto file = [&](std::string_view name) -> Result<Bytes> {
-    return map_file(MOKA_TRY_IN(resolve_inside(root, folder, name), "compiled neural network"));
+    return files.read(MOKA_TRY_IN(files.resolve(folder, name), "compiled neural network"));
   };
   Bytes net_file = MOKA_TRY(file("model.espresso.net")), shape_file = MOKA_TRY(file("model.espresso.shape"));
   const size_t memory = espresso::json_memory(net_file.size() + shape_file.size());
@@ -73,9 +70,9 @@ Status read_network(const std::string& folder, const std::string& root, const Co
     net.shapes = MOKA_TRY(espresso::parse_shapes(shape_file));
     net.blobs =
         MOKA_TRY(espresso::parse_weights(MOKA_TRY(file(net.storage.empty() ? "model.espresso.weights" : net.storage))));
-    if (Bytes images = MOKA_TRY(optional_file(folder, root, "model/coremldata.bin")); !images.empty())
+    if (Bytes images = MOKA_TRY(optional_file(folder, files, "model/coremldata.bin")); !images.empty())
       net.transforms.merge(MOKA_TRY(espresso::parse_transforms(images)));
-    Bytes optionals = MOKA_TRY(optional_file(folder, root, "neural_network_optionals/coremldata.bin"));
+    Bytes optionals = MOKA_TRY(optional_file(folder, files, "neural_network_optionals/coremldata.bin"));
     return espresso::to_specification(net, data, espresso::parse_optionals(optionals), *rep.decoded.model,
                                       rep.decoded.payloads);
   };
@@ -84,22 +81,25 @@ Status read_network(const std::string& folder, const std::string& root, const Co
   return status;
 }
 
-Result<ModelFile> open_compiled(const std::string& path, const std::string& root, const OpenOptions& options, int depth,
-                                uint64_t& left) {
+Result<ModelFile> open_compiled(const std::string& path, const ModelFolder& files, const std::string& folder,
+                                const OpenOptions& options, int depth, uint64_t& left) {
   auto rep = std::make_shared<ModelFile::Rep>();
   rep->container = Container::mlmodelc;
   rep->path = path;
-  std::string folder = MOKA_TRY(real_path(path));
-  std::string data_path = MOKA_TRY(resolve_inside(root, folder, "coremldata.bin"));
-  rep->raw = MOKA_TRY(map_file(data_path));
+  if (files.resolve(folder, "encryptionInfo").ok())
+    return fail(ErrorCode::unsupported,
+                "the model was encrypted by Apple's tools (encryptionInfo); only Apple's systems can fetch its key. "
+                "Compile the model without --encrypt, and protect it with 'moka encrypt'");
+  std::string data_path = MOKA_TRY(files.resolve(folder, "coremldata.bin"));
+  rep->raw = MOKA_TRY(files.read(data_path));
   Result<CoreMLData> parsed = parse_coremldata(rep->raw);
   if (!parsed.ok())
     return foreign_or(std::move(parsed).error(), rep->raw, "the header of a compiled model").in("coremldata.bin");
   const CoreMLData data = *std::move(parsed);
-  rep->weights = MOKA_TRY(WeightStore::in_folder(root, folder));
+  rep->weights = WeightStore::in_folder(files, folder);
   rep->compiled = std::make_unique<CompiledInfo>(
       CompiledInfo{data.type, {data.version[0], data.version[1], data.version[2]}, data.target, {}});
-  rep->compiled->metadata_json = MOKA_TRY(optional_file(folder, root, "metadata.json"));
+  rep->compiled->metadata_json = MOKA_TRY(optional_file(folder, files, "metadata.json"));
 
   if (data.target == "spec") {
     MOKA_TRY(decode_file(data.spec, options, *rep));
@@ -113,13 +113,13 @@ Result<ModelFile> open_compiled(const std::string& path, const std::string& root
   proto::Model& model = *rep->decoded.model;
   model.set_specificationversion(static_cast<int32_t>(data.spec_version));
   if (data.is_neural_network()) {
-    Status read = read_network(folder, root, data, options, *rep);
+    Status read = read_network(folder, files, data, options, *rep);
     if (!read.ok() && !options.any_kind) return std::move(read).error();
     if (!read.ok()) describe_network(data, model);
   } else if (data.is_program()) {
-    auto mil = resolve_inside(root, folder, "model.mil");
+    auto mil = files.resolve(folder, "model.mil");
     if (!mil.ok() && options.any_kind) return ModelFile(std::move(rep));
-    rep->mil_text = MOKA_TRY(map_file(MOKA_TRY_IN(std::move(mil), "compiled ML program")));
+    rep->mil_text = MOKA_TRY(files.read(MOKA_TRY_IN(std::move(mil), "compiled ML program")));
     if (rep->mil_text.text().find("program") == std::string_view::npos)
       return foreign_or(fail(ErrorCode::malformed, "expected MIL text, got no program"), rep->mil_text, "MIL text")
           .in("model.mil");
@@ -129,17 +129,16 @@ Result<ModelFile> open_compiled(const std::string& path, const std::string& root
       case 201: model.mutable_pipelineregressor(); break;
       default: model.mutable_pipeline(); break;
     }
-    MOKA_TRY(open_stages(folder, root, options, depth, left, data.stages, *rep));
+    MOKA_TRY(open_stages(folder, files, options, depth, left, data.stages, *rep));
   }
   return ModelFile(std::move(rep));
 }
 
 }  // namespace
 
-Result<ModelFile> open_mlmodelc(const std::string& path, const OpenOptions& options) {
-  std::string root = MOKA_TRY(real_path(path));
+Result<ModelFile> open_mlmodelc(const std::string& path, const ModelFolder& folder, const OpenOptions& options) {
   uint64_t left = max_stages;
-  return MOKA_TRY_IN(open_compiled(path, root, options, 0, left), cat("'", path, "'"));
+  return MOKA_TRY_IN(open_compiled(path, folder, folder.root(), options, 0, left), place_of(path));
 }
 
 }  // namespace moka::format

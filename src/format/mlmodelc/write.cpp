@@ -3,12 +3,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
-
 #include "base/sha256.h"
 #include "format/mlmodelc/stream.h"
 #include "format/path_guard.h"
@@ -17,24 +11,6 @@
 
 namespace moka::format {
 namespace {
-
-namespace fs = std::filesystem;
-
-Status write_file(const fs::path& path, std::string_view bytes) {
-  std::error_code ec;
-  fs::create_directories(path.parent_path(), ec);
-  if (ec) return fail(ErrorCode::io, "'", path.parent_path().string(), "': cannot be made: ", ec.message());
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out) return fail(ErrorCode::io, "'", path.string(), "': cannot be written: ", std::strerror(errno));
-  return {};
-}
-
-Status write_all(const std::map<std::string, Bytes>& files, const fs::path& folder) {
-  for (const auto& [name, bytes] : files) MOKA_TRY(write_file(folder / MOKA_TRY(normalise_inside(name)), bytes.text()));
-  return {};
-}
 
 /// The contents of the length-delimited fields with this number, in order.
 Result<std::vector<Bytes>> fields(const Bytes& message, uint32_t number) {
@@ -130,16 +106,6 @@ Result<std::vector<Bytes>> stage_specifications(const Bytes& specification, uint
   if (found.size() != 1)
     return fail(ErrorCode::unsupported, "a pipeline whose message is in ", found.size(), " pieces");
   return fields(found[0], 1);
-}
-
-Status write_folder(const std::map<std::string, Bytes>& files, const std::string& folder) {
-  std::error_code ec;
-  if (fs::exists(folder, ec) && !(fs::is_directory(folder, ec) && fs::is_empty(folder, ec)))
-    return fail(ErrorCode::invalid_argument, "'", folder,
-                "': expected a new or empty folder, got one that holds files");
-  Status status = write_all(files, folder);
-  if (!status.ok()) fs::remove_all(folder, ec);
-  return status;
 }
 
 }  // namespace moka::format

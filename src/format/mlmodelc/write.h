@@ -48,8 +48,4 @@ std::vector<std::string> stage_names(const proto::Model& pipeline);
 /// The bytes of each model of a pipeline, `type` being the field number of its kind. Error malformed.
 Result<std::vector<Bytes>> stage_specifications(const Bytes& specification, uint32_t type);
 
-/// Makes `folder`, which must not exist or be empty, with these files; what was written before an error is removed.
-/// Errors: invalid_argument (the folder holds something), io.
-Status write_folder(const std::map<std::string, Bytes>& files, const std::string& folder);
-
 }  // namespace moka::format

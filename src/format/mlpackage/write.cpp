@@ -33,18 +33,20 @@ nlohmann::json item(const char* description, const char* name) {
 
 }  // namespace
 
-std::map<std::string, Bytes> package_files(Bytes specification, const std::map<std::string, Bytes>& weights) {
-  const auto hash = sha256(specification.span);
+std::map<std::string, Rope> package_files(Rope specification, std::map<std::string, Rope> weights) {
+  Sha256 hasher;
+  for (const Bytes& piece : specification.pieces()) hasher.add(piece.span);
+  const auto hash = hasher.finish();
   const std::string model = identifier("model", hash);
   nlohmann::json manifest{{"fileFormatVersion", "1.0.0"}, {"rootModelIdentifier", model}};
   manifest["itemInfoEntries"][model] = item("CoreML Model Specification", "model.mlmodel");
   if (!weights.empty())
     manifest["itemInfoEntries"][identifier("weights", hash)] = item("CoreML Model Weights", "weights");
   const std::string data = "Data/com.apple.CoreML/";
-  std::map<std::string, Bytes> files;
-  for (const auto& [path, bytes] : weights) files[data + path] = bytes;
+  std::map<std::string, Rope> files;
+  for (auto& [path, content] : weights) files[data + path] = std::move(content);
   files[data + "model.mlmodel"] = std::move(specification);
-  files["Manifest.json"] = Bytes::from(manifest.dump(4));
+  files["Manifest.json"] = Rope(Bytes::from(manifest.dump(4)));
   return files;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "base/file_reader.h"
 #include "format/path_guard.h"
@@ -15,7 +16,8 @@ constexpr size_t kSmallBlob = 4 << 10;  // bytes
 }  // namespace
 
 struct WeightStore::Rep {
-  std::string root, base;  // empty: only `files` exist
+  std::optional<ModelFolder> folder;  // none: only `files` exist
+  std::string base;
   std::mutex mutex;
   std::map<std::string, Bytes, std::less<>> files;  // by normalized name
   std::weak_ptr<FileReader> reader;
@@ -28,11 +30,16 @@ std::string_view WeightStore::relative_name(std::string_view name) {
 
 WeightStore::WeightStore() : rep_(std::make_shared<Rep>()) {}
 
-Result<WeightStore> WeightStore::in_folder(const std::string& root, const std::string& base) {
+WeightStore WeightStore::in_folder(ModelFolder folder, std::string base) {
   WeightStore store;
-  store.rep_->root = MOKA_TRY(real_path(root));
-  store.rep_->base = MOKA_TRY(real_path(base));
+  store.rep_->folder = std::move(folder);
+  store.rep_->base = std::move(base);
   return store;
+}
+
+Result<WeightStore> WeightStore::in_folder(const std::string& root, const std::string& base) {
+  ModelFolder folder = MOKA_TRY(ModelFolder::on_disk(root));
+  return in_folder(std::move(folder), MOKA_TRY(real_path(base)));
 }
 
 WeightStore WeightStore::in_memory(std::map<std::string, Bytes> files) {
@@ -49,7 +56,7 @@ Result<Bytes> WeightStore::file(std::string_view name) const {
   std::string_view relative = relative_name(name);
   std::lock_guard lock(rep_->mutex);
   if (auto it = rep_->files.find(relative); it != rep_->files.end()) return it->second;
-  if (rep_->base.empty()) {
+  if (!rep_->folder) {
     std::string key = MOKA_TRY(normalise_inside(relative));
     auto it = rep_->files.find(key);
     if (it == rep_->files.end())
@@ -57,12 +64,12 @@ Result<Bytes> WeightStore::file(std::string_view name) const {
                   "' is missing: the model refers to it, but it was not given");
     return it->second;
   }
-  Result<std::string> resolved = resolve_inside(rep_->root, rep_->base, relative);
+  Result<std::string> resolved = rep_->folder->resolve(rep_->base, relative);
   if (!resolved.ok() && resolved.error().code() == ErrorCode::not_found)
     return fail(ErrorCode::not_found, "weight file '", relative, "' is missing: the model refers to it, but '",
                 rep_->base, "' does not have it");
   std::string path = MOKA_TRY_IN(std::move(resolved), "weight file");
-  Bytes bytes = MOKA_TRY_IN(map_file(path), "weight file");
+  Bytes bytes = MOKA_TRY_IN(rep_->folder->read(path), "weight file");
   rep_->files.emplace(std::string(relative), bytes);
   return bytes;
 }

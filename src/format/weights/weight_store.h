@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/model_folder.h"
 #include "format/weights/blob.h"
 
 namespace moka::format {
@@ -17,8 +18,10 @@ class WeightStore {
  public:
   /// No files.
   WeightStore();
-  /// Names are relative to `base`, the folder of the model file. The store never opens a file outside `root`, not even
-  /// through a symbolic link. Both folders must exist; `base` is `root` or inside it.
+  /// Names are relative to `base`, the place of the model file's folder. The store never opens a file outside `folder`,
+  /// not even through a symbolic link.
+  static WeightStore in_folder(ModelFolder folder, std::string base);
+  /// The same for folders on disk, which must exist.
   static Result<WeightStore> in_folder(const std::string& root, const std::string& base);
   /// Names are the keys, such as "weights/weight.bin". Bytes that are not 16-byte aligned are copied.
   static WeightStore in_memory(std::map<std::string, Bytes> files);

@@ -38,10 +38,22 @@ struct Part {
   std::string name() const { return version.empty() ? type : cat(type, ".", version); }
 };
 
+/// "416 bytes that begin with de d3 56 09".
+std::string form_of(const std::string& bytes) {
+  std::string out = cat(bytes.size(), " bytes");
+  for (size_t i = 0; i < std::min<size_t>(bytes.size(), 4); ++i) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto b = static_cast<unsigned char>(bytes[i]);
+    out += cat(i == 0 ? " that begin with " : " ", kDigits[b >> 4], kDigits[b & 15]);
+  }
+  return out;
+}
+
 template <class Message>
 Status add_text(Part& part, const Message& m) {
   part.version = cat(m.revision());
-  part.reason = "it needs Apple's Natural Language framework";
+  part.reason = cat("it needs Apple's Natural Language framework (revision ", m.revision(), ", ",
+                    form_of(m.modelparameterdata()), ")");
   part.parameters.emplace("revision", number(m.revision()));
   part.parameters.emplace("language", text(m.language()));
   part.parameters.emplace("modelParameterData", MOKA_TRY(bytes_of(m.modelparameterdata())));
@@ -173,24 +185,15 @@ Status import_custom(const Model& model, const ImportContext& context, ir::Build
 Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   if (model.Type_case() == Model::kCustomModel) return import_custom(model, context, builder, features);
   if (auto part = MOKA_TRY(part_of(model))) return import_part(std::move(*part), model, context, builder, features);
-  if (model.Type_case() == Model::kBayesianProbitRegressor)
-    return fail(ErrorCode::unsupported,
-                "model type bayesianProbitRegressor: the file does not hold the scale of its link function");
   return fail(ErrorCode::unsupported, "model type number ", static_cast<int>(model.Type_case()));
 }
 
 }  // namespace
 
 ModelImporter importer_registered() {
-  static constexpr int types[] = {Model::kBayesianProbitRegressor,
-                                  Model::kCustomModel,
-                                  Model::kTextClassifier,
-                                  Model::kWordTagger,
-                                  Model::kGazetteer,
-                                  Model::kWordEmbedding,
-                                  Model::kVisionFeaturePrint,
-                                  Model::kAudioFeaturePrint,
-                                  Model::kSoundAnalysisPreprocessing};
+  static constexpr int types[] = {
+      Model::kCustomModel,   Model::kTextClassifier,     Model::kWordTagger,        Model::kGazetteer,
+      Model::kWordEmbedding, Model::kVisionFeaturePrint, Model::kAudioFeaturePrint, Model::kSoundAnalysisPreprocessing};
   return {types, import};
 }
 

@@ -62,7 +62,7 @@ Result<Vectors> vectors_of(const Svm& svm) {
   return v;
 }
 
-Result<Value*> kernel(const Site& site, const proto::Kernel& k, const Vectors& v) {
+Result<Value*> kernel(const Site& site, const proto::Kernel& k, const Vectors& v, bool exact) {
   const char* name = "linear";
   double gamma = 0, c = 0;
   int degree = 0;
@@ -83,7 +83,7 @@ Result<Value*> kernel(const Site& site, const proto::Kernel& k, const Vectors& v
     default: return fail(ErrorCode::malformed, "support vector machine without a kernel");
   }
   Value* x = MOKA_TRY(site.vector(v.width));
-  std::vector<NamedArg> args{{"x", x}, {"kernel", name}, {"degree", degree}};
+  std::vector<NamedArg> args{{"x", x}, {"kernel", name}, {"degree", degree}, {"exact", exact}};
   args.emplace_back("gamma", Tensor::scalar(DType::fp64, gamma));
   args.emplace_back("c", Tensor::scalar(DType::fp64, c));
   args.emplace_back("row_begin", MOKA_TRY(site.tensor(v.row_begin)));
@@ -97,7 +97,7 @@ Status import_regressor(const Site& site, const proto::SupportVectorRegressor& s
   if (svm.coefficients().alpha_size() != v.count())
     return fail(ErrorCode::malformed, "supportVectorRegressor: expected ", v.count(), " coefficients, got ",
                 svm.coefficients().alpha_size());
-  Value* k = MOKA_TRY(kernel(site, svm.kernel(), v));
+  Value* k = MOKA_TRY(kernel(site, svm.kernel(), v, false));
   Tensor alpha = MOKA_TRY(site.tensor(classic::span_of(svm.coefficients().alpha()), {1, v.count()}));
   const double offset[] = {-svm.rho()};
   Tensor rho = MOKA_TRY(site.tensor(offset));
@@ -135,7 +135,7 @@ Status import_classifier(const Site& site, const proto::SupportVectorClassifier&
     return fail(ErrorCode::malformed, "supportVectorClassifier: expected ", pairs, " values of ", what, ", got ", size);
   };
   MOKA_TRY(check("rho", svm.rho_size()));
-  Value* k = MOKA_TRY(kernel(site, svm.kernel(), v));
+  Value* k = MOKA_TRY(kernel(site, svm.kernel(), v, true));
   std::vector<NamedArg> args{{"x", k}};
   args.emplace_back("coefficients", MOKA_TRY(site.tensor(alpha, {n - 1, sum})));
   args.emplace_back("rho", MOKA_TRY(site.tensor(classic::span_of(svm.rho()))));

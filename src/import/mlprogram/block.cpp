@@ -9,6 +9,7 @@
 #include "format/proto/mil.pb.h"
 #include "import/mlprogram/value.h"
 #include "ir/registered.h"
+#include "ir/unnamed.h"
 
 namespace moka::import {
 
@@ -44,6 +45,7 @@ class OpImporter {
     if (made->output_count() != outputs_.size())
       return fail(ErrorCode::malformed, "expected ", made->output_count(), " outputs, got ", outputs_.size());
     made->attributes = std::move(attributes_);
+    if (!op_.attributes().contains("name")) mark_unnamed(*made);
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (scope_.find(outputs_[i].first) != nullptr)
         return fail(ErrorCode::malformed, "value '", outputs_[i].first, "' is defined twice");

@@ -207,6 +207,10 @@ Result<Constant> read_value(const mil::Value& value, const Type* expected, const
     out.blob_offset = blob.offset();
     return out;
   }
+  // coremltools writes nothing for an empty list.
+  if (value.immediatevalue().value_case() == mil::Value::ImmediateValue::VALUE_NOT_SET && type.is_list() &&
+      type.length() == 0)
+    return Constant(type, std::vector<Constant>());
   if (!value.has_immediatevalue()) return fail(ErrorCode::malformed, "expected a value of type ", type, ", got none");
   const auto& immediate = value.immediatevalue();
   const auto wrong = [&](std::string_view got) {

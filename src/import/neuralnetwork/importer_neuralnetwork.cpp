@@ -77,7 +77,7 @@ Result<Value*> subtract_mean(Network& net, Value* x, const proto::NeuralNetworkM
 
 Result<Blob> input_blob(Network& net, Value* x, const proto::FeatureDescription& feature, const Parts& parts) {
   const std::string& name = feature.name();
-  if (!x->type.is_tensor() || !x->type.is_ranked())
+  if (!x->type.is_tensor() || (!x->type.is_ranked() && !parts.exact_arrays))
     return fail(ErrorCode::unsupported, "an input of type ", x->type, " of a neural network");
   if (x->type.dtype() != DType::fp32) x = MOKA_TRY(net.op("cast", {{"x", x}, {"dtype", "fp32"}}, name));
   int rank = x->type.rank();

@@ -16,12 +16,6 @@ std::string identifier(std::string_view name) {
   return out;
 }
 
-namespace {
-
-bool is_one(const Dim& d) { return d.size == 1; }
-
-}  // namespace
-
 bool Blob::is_ranked() const {
   const Value* v = form(Form::exact);
   return v == nullptr || v->type.is_ranked();
@@ -38,6 +32,12 @@ std::vector<Dim> dims_of(Value* v) {
     dims.push_back(d >= 0 ? Dim{d} : Dim{ir::kAnyDim, v, i});
   }
   return dims;
+}
+
+ir::Type unknown_sizes(DType dtype, int rank) {
+  Shape s;
+  for (int i = 0; i < rank; i++) s.push_back(ir::kAnyDim);
+  return ir::Type::tensor(dtype, s);
 }
 
 bool all_known(std::span<const Dim> dims) {
@@ -129,97 +129,6 @@ Result<Value*> Network::squeeze(Value* x, const Ints& axes, std::string_view nam
   }
   if (known) return op("squeeze", {{"x", x}, {"axes", axes}}, name);
   return reshape_exactly(x, left, name);
-}
-
-namespace {
-
-/// One dimension of size `lead[0] * ...`; an int32 value when the product is unknown at import.
-Dim folded(std::span<const Dim> lead) {
-  if (lead.empty()) return Dim{1};
-  const Dim* only = nullptr;
-  for (const Dim& d : lead) {
-    if (is_one(d)) continue;
-    if (only != nullptr) return Dim{product(lead)};
-    only = &d;
-  }
-  return only == nullptr ? Dim{1} : *only;
-}
-
-}  // namespace
-
-Result<Value*> Network::as(Blob& blob, Form form) {
-  if (!blob.is_ranked()) return fail(ErrorCode::unsupported, "a blob whose rank is known only when it runs");
-  if (Value* v = blob.form(form)) return v;
-  const std::string name = "view";
-  int rank = blob.rank();
-  if (form != Form::exact && rank < 3)
-    return fail(ErrorCode::unsupported, "expected an input of rank 3 or more, got rank ", rank);
-  std::vector<Dim> lead = blob.lead();
-  auto position_of_fold = [&]() -> int {
-    // set when all other leading dimensions are 1; -1 otherwise
-    int at = -1;
-    for (size_t i = 0; i < lead.size(); i++) {
-      if (is_one(lead[i])) continue;
-      if (at >= 0) return -1;
-      at = static_cast<int>(i);
-    }
-    return at >= 0 ? at : static_cast<int>(lead.size()) - 1;
-  };
-  Value*& to = blob.form(form);
-
-  if (form == Form::exact) {
-    Form have = blob.form(Form::nchw) != nullptr ? Form::nchw : Form::matrix;
-    Value* v = blob.form(have);
-    Ints axes;
-    if (rank >= 4) {
-      int keep = position_of_fold();
-      if (keep < 0) return to = MOKA_TRY(reshape(v, blob.dims, name));
-      for (int i = 0; i < rank - 3; i++)
-        if (i != keep) axes.push_back(i);
-    }
-    if (have == Form::matrix) {
-      axes.push_back(rank - 2);
-      axes.push_back(rank - 1);
-    }
-    if (rank == 3) {
-      v = MOKA_TRY(op("squeeze", {{"x", v}, {"axes", Ints{0}}}, name));
-      if (have == Form::matrix) {
-        axes = Ints{1, 2};
-      }
-    }
-    if (!axes.empty()) v = MOKA_TRY(op("expand_dims", {{"x", v}, {"axes", axes}}, name));
-    return to = v;
-  }
-
-  if (form == Form::nchw) {
-    if (Value* m = blob.form(Form::matrix))
-      return to = MOKA_TRY(op("expand_dims", {{"x", m}, {"axes", Ints{2, 3}}}, name));
-    Value* v = blob.form(Form::exact);
-    if (rank == 4) return to = v;
-    if (rank == 3) return to = MOKA_TRY(op("expand_dims", {{"x", v}, {"axes", Ints{0}}}, name));
-    int keep = position_of_fold();
-    if (keep >= 0) {
-      Ints axes;
-      for (int i = 0; i < rank - 3; i++)
-        if (i != keep) axes.push_back(i);
-      return to = MOKA_TRY(op("squeeze", {{"x", v}, {"axes", axes}}, name));
-    }
-    std::vector<Dim> dims{folded(lead)};
-    dims.insert(dims.end(), blob.dims.end() - 3, blob.dims.end());
-    if (!dims[0].known() && !all_known(std::span(dims).subspan(1))) {
-      Value* tail = MOKA_TRY(shape_value(std::span(dims).subspan(1), name));
-      Value* any = MOKA_TRY(constant(Tensor::i32({-1}), "fold"));
-      Value* shape = MOKA_TRY(op("concat", {{"values", std::vector<Value*>{any, tail}}, {"axis", 0}}, name));
-      return to = MOKA_TRY(op("reshape", {{"x", v}, {"shape", shape}}, name));
-    }
-    dims[0].from = nullptr;
-    return to = MOKA_TRY(reshape(v, dims, name));
-  }
-
-  Value* v = MOKA_TRY(as(blob, Form::nchw));
-  if (!is_one(blob.dims[static_cast<size_t>(rank) - 1]) || !is_one(blob.dims[static_cast<size_t>(rank) - 2]))
-    return fail(ErrorCode::unsupported, "expected an input whose height and width are 1, got ", v->type);
-  return to = MOKA_TRY(op("squeeze", {{"x", v}, {"axes", Ints{2, 3}}}, name));
 }
 
 Result<Blob> Network::blob(Value* v, Form form, std::vector<Dim> lead) {

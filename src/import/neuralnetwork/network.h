@@ -42,8 +42,7 @@ struct Blob {
   Value* forms[3] = {};
   bool scalar = false;  ///< a scalar, stored with the one dimension that blobs must have; expandDims ignores it
 
-  /// False: the rank is known only at run time. Such a blob has only the form exact and can only be an output of the
-  /// model.
+  /// False: the rank is known only at run time, and `dims` is empty.
   bool is_ranked() const;
   int rank() const { return static_cast<int>(dims.size()); }
   Value* form(Form f) const { return forms[static_cast<int>(f)]; }
@@ -56,6 +55,8 @@ struct Blob {
 std::string identifier(std::string_view name);
 
 std::vector<Dim> dims_of(Value* v);  ///< precondition: ranked
+/// A tensor of that rank whose sizes are unknown.
+ir::Type unknown_sizes(DType dtype, int rank);
 bool all_known(std::span<const Dim> dims);
 /// Product of known dimensions; kAnyDim when one is unknown or the product overflows.
 int64_t product(std::span<const Dim> dims);
@@ -77,6 +78,8 @@ class Network {
 
   /// The value of the blob in that form, converted once and kept. Error unsupported when the blob has no such form.
   Result<Value*> as(Blob& blob, Form form);
+  /// The exact form of a value whose leading dimensions are those of `like`, a blob of unknown rank.
+  Result<Value*> unfold(Value* v, Form form, const Blob& like, std::string_view name);
   /// A blob whose given form is `v`. `lead`: the dimensions that nchw and matrix fold.
   Result<Blob> blob(Value* v, Form form, std::vector<Dim> lead = {});
 
@@ -96,6 +99,9 @@ class Network {
   int nesting = 0;  ///< number of branches and loops around the layers being added
 
  private:
+  /// `form` of a blob of unknown rank.
+  Result<Value*> fold(Blob& blob, Form form);
+
   const ImportContext* context_;
   ir::Builder* builder_;
 };
@@ -114,13 +120,22 @@ class Layer {
   /// Error malformed unless the numbers of inputs and outputs are in range.
   Status arity(int in_min, int in_max, int out_min = 1, int out_max = 1) const;
 
+  /// Input i. Error unsupported when its rank is known only at run time.
   Result<Blob*> blob(int i);
-  Result<Value*> in(int i, Form form = Form::exact);
+  Result<Value*> in(int i);
+  /// Input i, which may have an unknown rank.
+  Result<Blob*> any_blob(int i);
+  Result<Value*> in(int i, Form form);
+  Result<Value*> any(int i) { return in(i, Form::exact); }
+  /// Input i, which must have that rank at run time if its rank is unknown now.
+  Result<Value*> with_rank(int i, int rank);
   Result<Value*> nchw(int i) { return in(i, Form::nchw); }
   /// The form of input i that elementwise operations can use without a conversion.
   Result<Form> cheap_form(int i);
   /// A form in which all inputs broadcast like their blobs.
   Result<Form> common_form();
+  /// An axis of `x`, not negative if the rank of x is known. Error malformed: x has no such axis.
+  Result<int> axis(int64_t axis, const Value* x);
   /// Input i as an int32 tensor (indices, sizes).
   Result<Value*> int32(int i);
   /// Input i, a shape or one entry per dimension, as an int32 vector. Files store such blobs with any rank.

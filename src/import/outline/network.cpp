@@ -1,5 +1,6 @@
 #include "import/neuralnetwork/network.h"
 
+#include "format/mlmodel/named_fields.h"
 #include "format/proto/model.pb.h"
 #include "import/outline/parts.h"
 
@@ -27,7 +28,8 @@ class Reader {
                              {l.input().begin(), l.input().end()},
                              {l.output().begin(), l.output().end()},
                              depth,
-                             l.custom().classname()});
+                             l.custom().classname(),
+                             settings(l)});
       weights(l);
       if (!l.has_branch() && !l.has_loop()) continue;
       if (depth >= kMaxDepth) {
@@ -45,6 +47,20 @@ class Reader {
   }
 
  private:
+  /// The fields of the layer's own message.
+  static std::vector<Outline::Typed> settings(const NeuralNetworkLayer& l) {
+    constexpr size_t kMostBytes = size_t{1} << 20;
+    std::vector<Outline::Typed> out;
+    if (l.has_branch() || l.has_loop() || l.ByteSizeLong() > kMostBytes) return out;
+    for (auto& [path, text] : format::named_fields(l.SerializeAsString(), "NeuralNetworkLayer")) {
+      // "convolution.kernelSize": the type of the layer stands beside it.
+      const size_t dot = path.find('.');
+      if (dot == std::string::npos || path.starts_with("inputTensor") || path.starts_with("outputTensor")) continue;
+      out.emplace_back(path.substr(dot + 1), std::move(text));
+    }
+    return out;
+  }
+
   void weight(std::string_view field, const WeightParams& w) {
     auto data = file_.weight_data(w);
     const std::string name = cat(layer_, ".", field);
@@ -58,6 +74,7 @@ class Reader {
     Outline::Weight out;
     out.name = name;
     out.bytes = bytes;
+    out.data = data->bytes;
     out.storage = w.quantization().has_lookuptablequantization() ? "inline palette"
                   : w.quantization().has_linearquantization()    ? "inline linear"
                                                                  : "inline";

@@ -35,6 +35,8 @@ Outline outline_of(const proto::Model& model, const format::ModelFile& file, int
   const int type = model_type(model, file);
   out.type = model_type_name(type);
   if (out.type.empty()) out.type = unknown_type(model);
+  for (const auto& feature : model.description().input()) out.inputs.push_back(feature.name());
+  for (const auto& feature : model.description().output()) out.outputs.push_back(feature.name());
   if (depth > kMaxDepth) {
     out.faults.push_back(cat("models nested more than ", kMaxDepth, " deep"));
     return out;
@@ -87,6 +89,7 @@ void WeightFiles::add(Outline::Weight weight) {
     ++fault->second.weights;
   } else {
     const uint64_t expected = weight.bytes;
+    weight.data = blob->data;
     weight.bytes = blob->data.size();
     if (expected != 0 && expected != weight.bytes)
       out_.faults.push_back(cat("weight '", weight.name, "': ", weight.type, " takes ", expected, " bytes, '",

@@ -4,6 +4,7 @@
 
 #include "format/model_file.h"
 #include "import/outline.h"
+#include "ir/tensor.h"
 
 namespace moka::proto {
 class Model;
@@ -42,6 +43,8 @@ void outline_classic(const proto::Model& model, Outline& out);
 
 /// "ios15" for "CoreML5"; unknown opsets stay unchanged.
 std::string opset_name(std::string_view opset);
+/// A constant as text: "[1, 1]", "same", "0.001". Long lists are cut.
+std::string constant_text(const ir::Constant& constant);
 /// "tensor<fp16, [3]>" for a vector of `count` elements.
 std::string vector_type(std::string_view element, uint64_t count);
 /// Whether a tensor that is written inline is listed as a weight. Strings and single numbers are settings.

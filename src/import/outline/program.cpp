@@ -72,16 +72,19 @@ class Reader {
     for (const auto& [parameter, argument] : sorted(op.inputs())) {
       std::vector<std::string> names;
       for (const auto& binding : argument->arguments()) {
-        if (binding.has_name())
+        if (binding.has_name()) {
           names.push_back(binding.name());
-        else
-          weight(weight_name(out, parameter, constant), binding.value());
+          continue;
+        }
+        weight(weight_name(out, parameter, constant), binding.value());
+        text(out, parameter, binding.value());
       }
       out.inputs.emplace_back(parameter, std::move(names));
     }
     for (const auto& [key, value] : sorted(op.attributes())) {
       if (key == "name") continue;
       weight(weight_name(out, key, constant), *value);
+      text(out, key, *value);
       if (!constant) out.inputs.emplace_back(key, std::vector<std::string>());
     }
     if (op.blocks_size() > 0 && depth >= kMaxDepth)
@@ -93,6 +96,14 @@ class Reader {
 
   static std::string weight_name(const Outline::Operation& op, const std::string& parameter, bool constant) {
     return constant ? (op.outputs.empty() ? op.name : op.outputs[0].first) : cat(op.name, ".", parameter);
+  }
+
+  /// Adds a short immediate value as text.
+  void text(Outline::Operation& op, const std::string& parameter, const mil::Value& value) {
+    constexpr size_t kMostBytes = 4096;
+    if (!value.has_immediatevalue() || value.ByteSizeLong() > kMostBytes) return;
+    if (auto constant = import_value(value, file_, nullptr); constant.ok())
+      op.values.emplace_back(parameter, constant_text(*constant));
   }
 
   void weight(std::string name, const mil::Value& value) {
@@ -125,6 +136,7 @@ class Reader {
     if (!listed(ir::to_string(type->dtype()), count < 0 ? data->count : static_cast<uint64_t>(count))) return;
     out.storage = "inline";
     if (out.bytes == 0) out.bytes = data->bytes.size();
+    out.data = data->bytes;
     out_.weights.push_back(std::move(out));
   }
 

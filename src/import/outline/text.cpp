@@ -27,7 +27,7 @@ class Reader {
  private:
   /// A value: the text if it is a string, and the weight if it is one.
   struct Value {
-    std::string text;
+    std::string text, shown;
     Outline::Weight weight;
     bool is_weight = false;
   };
@@ -59,12 +59,16 @@ class Reader {
     }
     lexer_.seek(start);
     const ir::Constant constant = MOKA_TRY(ir::read_value(lexer_, {}));
+    out.shown = constant_text(constant);
     if (!constant.type.is_tensor()) return out;
     if (constant.tensor.dtype() == ir::DType::string && constant.tensor.count() == 1) out.text = constant.tensor.text();
     out.is_weight = listed(ir::to_string(constant.tensor.dtype()), static_cast<uint64_t>(constant.tensor.count()));
     out.weight.type = cat(constant.type);
     out.weight.bytes = constant.tensor.bytes();
     out.weight.storage = "inline";
+    if (out.is_weight)
+      out.weight.data = {{static_cast<const std::byte*>(constant.tensor.data()), constant.tensor.bytes()},
+                         constant.tensor.owner()};
     return out;
   }
 
@@ -95,6 +99,7 @@ class Reader {
     const bool constant = op->type == "const" && !op->outputs.empty();
     for (auto& [key, v] : given) {
       if (key == "name") continue;
+      if (!v.shown.empty()) op->values.emplace_back(key, v.shown);
       add(constant ? op->outputs[0].first : cat(op->name, ".", key), std::move(v));
       if (!constant) op->inputs.emplace_back(key, std::vector<std::string>());
     }

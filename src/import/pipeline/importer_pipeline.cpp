@@ -24,18 +24,20 @@ bool is_neural_network(const Model& m) {
 /// A value in the form that a stage expects. Pipelines and ML programs convert their inputs themselves; other models
 /// get arrays of the element type and shape that ImportedModel specifies.
 Result<Value*> adapt(const Model& stage, const FeatureDescription& feature, Value* v, ir::Builder& builder,
-                     const std::string& prefix, bool rows) {
+                     const std::string& prefix, const ImportOptions& options) {
   if (format::pipeline_of(stage) != nullptr || stage.Type_case() == Model::kMlProgram ||
       stage.Type_case() == Model::TYPE_NOT_SET)
     return v;
   if (feature.kind == FeatureKind::image || !v->type.is_tensor() || v->type.dtype() == ir::DType::string) return v;
   Type wanted = MOKA_TRY(boundary_type(feature, !is_neural_network(stage)));
   if (!wanted.is_tensor() || wanted.dtype() == ir::DType::string) return v;
-  const Type given = rows ? without_rows(v->type) : v->type;
-  bool reshape = wanted.is_ranked() && wanted.is_concrete() && given.is_ranked() && !(wanted.shape() == given.shape());
+  const Type given = options.rows ? without_rows(v->type) : v->type;
+  const bool sequences = (options.sequences || options.batches) && is_neural_network(stage) && given.rank() == 5;
+  const bool reshape = !sequences && wanted.is_ranked() && wanted.is_concrete() && given.is_ranked() &&
+                       !(wanted.shape() == given.shape());
   if (!reshape && wanted.dtype() == given.dtype()) return v;
   std::vector<NamedArg> args{{"x", v}, {"dtype", std::string(to_string(wanted.dtype()))}};
-  if (rows) args.emplace_back("rows", true);
+  if (options.rows) args.emplace_back("rows", true);
   if (reshape) args.emplace_back("shape", Tensor::i32(wanted.shape().dims()));
   return builder.op("ml_convert", std::move(args), cat(prefix, feature.name));
 }
@@ -50,7 +52,7 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
   for (const FeatureDescription& feature : f->inputs) {
     auto it = known.find(feature.name);
     if (it != known.end()) {
-      local[feature.name] = MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix, outer.options.rows),
+      local[feature.name] = MOKA_TRY_IN(adapt(*stage.model, feature, it->second, builder, prefix, outer.options),
                                         cat("input '", feature.name, "'"));
     } else if (!feature.optional) {
       return fail(ErrorCode::malformed, "no earlier model and no input of the pipeline gives '", feature.name, "'");
@@ -58,7 +60,14 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
   }
   for (const auto& [name, value] : thresholds(*stage.model, stage.file))
     if (const auto it = known.find(name); it != known.end()) local.emplace(name, it->second);
-  if (!f->states.empty()) return fail(ErrorCode::unsupported, "it has states, which models in pipelines may not");
+  for (const FeatureDescription& state : f->states) {
+    const auto it = known.find(state.name);
+    if (it == known.end()) return fail(ErrorCode::malformed, "the pipeline does not keep its state '", state.name, "'");
+    const Type wanted = MOKA_TRY(boundary_type(state, true));
+    if (!(it->second->type == wanted))
+      return fail(ErrorCode::malformed, "state '", state.name, "': expected ", wanted, ", got ", it->second->type);
+    local[state.name] = it->second;
+  }
   ImportContext context{stage.file, outer.options, prefix, outer.depth + 1};
   Features results = std::move(local);
   MOKA_TRY(import_into(*stage.model, context, builder, results));
@@ -95,6 +104,8 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
     else if (!feature.optional)
       return fail(ErrorCode::not_found, "pipeline: input '", feature.name, "' has no value");
   }
+  for (const FeatureDescription& state : f->states)
+    if (const auto it = features.find(state.name); it != features.end()) known[state.name] = it->second;
   for (const auto& [name, value] : thresholds(model, context.file))
     if (const auto it = features.find(name); it != features.end()) known.emplace(name, it->second);
   for (size_t i = 0; i < stages.size(); ++i)

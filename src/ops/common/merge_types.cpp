@@ -11,8 +11,7 @@ namespace {
 
 std::optional<Type> merge_tensors(const Type& a, const Type& b) {
   if (a.dtype() != b.dtype()) return std::nullopt;
-  if (!a.is_ranked() || !b.is_ranked()) return Type::unranked(a.dtype());
-  if (a.rank() != b.rank()) return std::nullopt;
+  if (!a.is_ranked() || !b.is_ranked() || a.rank() != b.rank()) return Type::unranked(a.dtype());
   ir::Shape shape = a.shape();
   for (int i = 0; i < shape.rank(); ++i)
     if (shape[i] != b.shape()[i]) shape[i] = ir::kAnyDim;

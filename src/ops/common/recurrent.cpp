@@ -40,10 +40,9 @@ bool read_numbers(std::string_view text, Gate& g) {
   return beta.ec == std::errc() && std::string_view(beta.ptr, end) == ")";
 }
 
-}  // namespace
+constexpr std::string_view kCoupled = "; coupled";
 
-Result<Gate> gate_of(const OpCall& call, std::string_view param) {
-  const std::string_view text = MOKA_TRY(call.text(param));
+Result<Gate> gate_from(const OpCall& call, std::string_view param, std::string_view text) {
   std::string name(text.substr(0, text.find('(')));
   const std::string_view numbers = text.substr(name.size());
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -53,6 +52,23 @@ Result<Gate> gate_of(const OpCall& call, std::string_view param) {
     if (numbers.empty() || (n.numbers && read_numbers(numbers, g))) return g;
   }
   return call.error(param, "tanh, scaled_tanh, sigmoid, hard_sigmoid, relu or linear", cat("'", text, "'"));
+}
+
+}  // namespace
+
+Result<Gate> gate_of(const OpCall& call, std::string_view param) {
+  return gate_from(call, param, MOKA_TRY(call.text(param)));
+}
+
+std::string coupled_text(std::string_view activation) { return cat(activation, kCoupled); }
+
+Result<RecurrentGate> recurrent_gate_of(const OpCall& call) {
+  std::string_view text = MOKA_TRY(call.text("recurrent_activation"));
+  RecurrentGate g;
+  g.is_coupled = text.ends_with(kCoupled);
+  if (g.is_coupled) text.remove_suffix(kCoupled.size());
+  g.gate = MOKA_TRY(gate_from(call, "recurrent_activation", text));
+  return g;
 }
 
 std::string gate_text(std::string_view name, float alpha, float beta) {

@@ -23,6 +23,14 @@ struct Gate {
 /// 0.6)".
 Result<Gate> gate_of(const ir::OpCall& call, std::string_view param);
 std::string gate_text(std::string_view name, float alpha, float beta);
+/// The text of a recurrent activation of `lstm` whose forget gate is 1 minus the input gate.
+std::string coupled_text(std::string_view activation);
+/// The recurrent activation of `lstm`. Kernels that read it with gate_of refuse coupled gates.
+struct RecurrentGate {
+  Gate gate;
+  bool is_coupled = false;
+};
+Result<RecurrentGate> recurrent_gate_of(const ir::OpCall& call);
 void apply_gate(const Gate& g, double* v, int64_t n);
 
 inline constexpr ir::Note kGateNote{

@@ -13,6 +13,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   MOKA_TRY(call.number("gamma"));
   MOKA_TRY(call.number("c"));
   MOKA_TRY(call.integer("degree"));
+  MOKA_TRY(call.flag("exact"));
   if (rows < 0) return call.error("row_begin", "at least one element", "none");
   auto begin = ml::span_of<int64_t>(*call.value("row_begin"));
   auto columns = ml::span_of<int64_t>(*call.value("columns"));
@@ -80,7 +81,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_ml_svm_kernel() {
   return ml::define("ml_svm_kernel",
                     "The kernel of x with each support vector. Vector r is sparse: values at columns "
-                    "[row_begin[r], row_begin[r + 1]).")
+                    "[row_begin[r], row_begin[r + 1]). `exact`: the last bit matters, as votes between classes may "
+                    "depend on it.")
       .in("x", ml::kF64)
       .constant("row_begin", ml::kI64)
       .constant("columns", ml::kI64)
@@ -90,6 +92,8 @@ OpDef define_ml_svm_kernel() {
       .constant("gamma", ml::kF64)
       .constant("c", ml::kF64)
       .constant("degree", only(DType::int32))
+      .constant("exact", kBool)
+      .or_else(Tensor::boolean(false))
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
       .infer(infer)

@@ -19,7 +19,8 @@ Status check_state(const OpCall& call, std::string_view param, int64_t batch, in
 
 Result<std::vector<Type>> infer_lstm(const OpCall& call) {
   const Direction direction = MOKA_TRY(direction_of(call, true));
-  for (const char* p : {"recurrent_activation", "cell_activation", "activation"}) MOKA_TRY(gate_of(call, p));
+  MOKA_TRY(recurrent_gate_of(call));
+  for (const char* p : {"cell_activation", "activation"}) MOKA_TRY(gate_of(call, p));
   bool unranked = false;
   const RecurrentSizes s = MOKA_TRY(recurrent_sizes(call, 4, unranked));
   if (unranked) return std::vector<Type>(3, Type::unranked(call.dtype("x")));
@@ -63,7 +64,7 @@ Status lstm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int64_t steps = x.shape[0], batch = x.shape[1], inputs = x.shape[2], hidden = call.in("weight_hh").shape[1];
   const Direction direction = MOKA_TRY(direction_of(call, true));
-  const Gate recurrent = MOKA_TRY(gate_of(call, "recurrent_activation"));
+  const auto [recurrent, is_coupled] = MOKA_TRY(recurrent_gate_of(call));
   const Gate cell = MOKA_TRY(gate_of(call, "cell_activation"));
   const Gate activation = MOKA_TRY(gate_of(call, "activation"));
   const bool all = MOKA_TRY(call.flag("output_sequence"));
@@ -98,6 +99,7 @@ Status lstm_reference(const OpCall& call, std::span<const TensorView> out) {
           for (int64_t i = 0; i < 2 * hidden; ++i) z[i] += load_f64(*p.peephole, i) * c[i % hidden];
         }
         apply_gate(recurrent, z, 2 * hidden);
+        for (int64_t i = 0; is_coupled && i < hidden; ++i) z[hidden + i] = 1 - z[i];
         apply_gate(cell, z + 3 * hidden, hidden);
         for (int64_t i = 0; i < hidden; ++i) {
           c[i] = std::min(std::max(z[hidden + i] * c[i] + z[i] * z[3 * hidden + i], -clip), clip);
@@ -166,6 +168,10 @@ OpDef define_lstm() {
           "Peepholes of the input and forget gates read the old cell state, that of the output gate the new one. clip "
           "limits the cell state.",
           "coremltools' definition's parameters; the equations of Core ML's UniDirectionalLSTMLayer")
+      .note(
+          "With \"; coupled\" after the name of the recurrent activation, the forget gate is 1 - input gate and its "
+          "weights are not used.",
+          "coupledInputAndForgetGate of the LSTM layers of neural networks, which become this operation")
       .note(
           "Bidirectional: forward units come first. With output_sequence the backward half is at the step it belongs "
           "to.",

@@ -153,7 +153,11 @@ public final class MLModel {
         var values: [String: MLFeatureValue] = [:]
         for i in 0..<moka_features_count(outputs) {
             let name = moka_features_name(outputs, i)!
-            var array = moka_array()
+            var array = moka_array(), number = 0.0
+            if moka_features_get_double(outputs, name, &number) == MOKA_OK {
+                values[String(cString: name)] = MLFeatureValue(double: number)
+                continue
+            }
             try check(moka_features_get_array(outputs, name, &array))
             values[String(cString: name)] = MLFeatureValue(multiArray: MLMultiArray(array))
         }

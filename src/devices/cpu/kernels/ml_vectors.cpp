@@ -116,9 +116,9 @@ Match match_svm(const MatchCall& m) {
             begin = m.call.arg_index("row_begin");
   const auto x_at = static_cast<size_t>(m.call.arg_index("x"));
   const int64_t depth = rows->length;
-  // The last bit may decide votes between classes. A single row therefore uses the arithmetic of the reference: sums
-  // without fused multiply-adds, and the C library's exponentials.
-  const bool single = rows->count == 1;
+  // The last bit may decide votes between classes. A single row of a classifier therefore uses the arithmetic of the
+  // reference: sums without fused multiply-adds, and the C library's exponentials.
+  const bool exact = rows->count == 1 && *m.call.flag("exact");
   auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
     const ir::TensorView at = MOKA_TRY(context.constant(columns)), from = MOKA_TRY(context.constant(begin));
@@ -134,12 +134,12 @@ Match match_svm(const MatchCall& m) {
     return {};
   };
   tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {
-    const vector::DoubleLoops& loops = single ? vector::double_loops_base() : vector::double_loops();
+    const vector::DoubleLoops& loops = exact ? vector::double_loops_base() : vector::double_loops();
     const double* x = args.in[x_at].as<double>() + first * depth;
     double* y = args.out[0].as<double>() + first * vectors;
     if (kind == KernelKind::rbf) {
       loops.distances(x, n, depth, data_of(packed), vectors, y);
-      if (single)
+      if (exact)
         for (int64_t i = 0; i < vectors; i++) y[i] = std::exp(-gamma * y[i]);
       else
         loops.exponentials(y, n * vectors, -gamma);

@@ -39,17 +39,15 @@ KernelChoice elementwise(const MatchCall& m, std::span<const Type> in,
   c.in_place = 0;
   c.tiles = chunks.tiles();
   c.run = [=](const KernelArgs& args) -> Status {
-    for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t first = chunks.first(t), n = chunks.first(t + 1) - first;
-      const auto part = [&](const TensorView& v) {
-        return TensorView{dtype, ir::Shape{n}, v.as<std::byte>() + first * bytes};
-      };
-      TensorView views[kMostInputs];
-      for (size_t i = 0; i < in.size(); i++) views[i] = part(args.in[i]);
-      const TensorView out = part(args.out[0]);
-      MOKA_TRY(instance->run({{views, in.size()}, {&out, 1}, nullptr, 0, nullptr, 0, 0, 1, args.thread}));
-      if (!layout.is_row_major()) clear_padding(shape, layout, args.out[0].as<float>(), first, first + n);
-    }
+    const int64_t first = chunks.first(args.begin), n = chunks.first(args.end) - first;
+    const auto part = [&](const TensorView& v) {
+      return TensorView{dtype, ir::Shape{n}, v.as<std::byte>() + first * bytes};
+    };
+    TensorView views[kMostInputs];
+    for (size_t i = 0; i < in.size(); i++) views[i] = part(args.in[i]);
+    const TensorView out = part(args.out[0]);
+    MOKA_TRY(instance->run({{views, in.size()}, {&out, 1}, nullptr, 0, nullptr, 0, 0, 1, args.thread}));
+    if (!layout.is_row_major()) clear_padding(shape, layout, args.out[0].as<float>(), first, first + n);
     return {};
   };
   return c;

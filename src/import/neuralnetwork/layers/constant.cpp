@@ -34,7 +34,7 @@ Status load_constant_nd(Layer& l) {
 
 Status fill_like(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  return l.set(0, MOKA_TRY(l.op("fill_like", {{"ref_tensor", MOKA_TRY(l.in(0))}, {"value", l.p.filllike().value()}})));
+  return l.set(0, MOKA_TRY(l.op("fill_like", {{"ref_tensor", MOKA_TRY(l.any(0))}, {"value", l.p.filllike().value()}})));
 }
 
 Status fill_static(Layer& l) {
@@ -86,8 +86,8 @@ Status range_static(Layer& l) {
 
 /// A number from an input with one element.
 Result<Value*> scalar(Layer& l, int i) {
-  Value* v = MOKA_TRY(l.in(i));
-  if (v->type.rank() == 0) return v;
+  Value* v = MOKA_TRY(l.any(i));
+  if (v->type.is_ranked() && v->type.rank() == 0) return v;
   return l.op("squeeze", {{"x", v}});
 }
 
@@ -110,7 +110,7 @@ Status range_dynamic(Layer& l) {
 /// The shape parameter of a random operation: the shape of the input, the input itself, or the layer's shape.
 Result<NamedArg> like(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  return NamedArg("shape", MOKA_TRY(l.op("shape", {{"x", MOKA_TRY(l.in(0))}})));
+  return NamedArg("shape", MOKA_TRY(l.op("shape", {{"x", MOKA_TRY(l.any(0))}})));
 }
 Result<NamedArg> dynamic(Layer& l) {
   MOKA_TRY(l.arity(1, 1));

@@ -6,7 +6,7 @@ namespace {
 
 Status copy(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  Blob b = *MOKA_TRY(l.blob(0));
+  Blob b = *MOKA_TRY(l.any_blob(0));
   l.net.blobs[l.p.output(0)] = std::move(b);
   return {};
 }

@@ -4,10 +4,6 @@ namespace moka::import::nn {
 
 namespace {
 
-Result<int> axis_of(Layer& l, int64_t axis, Value* x) {
-  return MOKA_TRY_IN(ir::normalize_axis(axis, x->type.rank()), l.place());
-}
-
 Result<std::string> mode_name(Layer& l, proto::ScatterMode mode) {
   static constexpr const char* kNames[] = {"update", "add", "sub", "mul", "div", "max", "min"};
   int m = static_cast<int>(mode);
@@ -17,38 +13,38 @@ Result<std::string> mode_name(Layer& l, proto::ScatterMode mode) {
 
 Status gather(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   Value* indices = MOKA_TRY(l.int32(1));
-  const int axis = MOKA_TRY(axis_of(l, l.p.gather().axis(), x));
+  const int axis = MOKA_TRY(l.axis(l.p.gather().axis(), x));
   return l.set(0, MOKA_TRY(l.op("gather", {{"x", x}, {"indices", indices}, {"axis", axis}})));
 }
 
 Status gather_nd(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   Value* indices = MOKA_TRY(l.int32(1));
   return l.set(0, MOKA_TRY(l.op("gather_nd", {{"x", x}, {"indices", indices}})));
 }
 
 Status gather_along_axis(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  Value* x = MOKA_TRY(l.in(0));
-  int axis = MOKA_TRY(axis_of(l, l.p.gatheralongaxis().axis(), x));
+  Value* x = MOKA_TRY(l.any(0));
+  int axis = MOKA_TRY(l.axis(l.p.gatheralongaxis().axis(), x));
   Value* indices = MOKA_TRY(l.int32(1));
   return l.set(0, MOKA_TRY(l.op("gather_along_axis", {{"x", x}, {"indices", indices}, {"axis", axis}})));
 }
 
 Result<std::vector<NamedArg>> scatter_inputs(Layer& l) {
   MOKA_TRY(l.arity(3, 3));
-  Value* data = MOKA_TRY(l.in(0));
+  Value* data = MOKA_TRY(l.any(0));
   Value* indices = MOKA_TRY(l.int32(1));
-  Value* updates = MOKA_TRY(l.in(2));
+  Value* updates = MOKA_TRY(l.any(2));
   return std::vector<NamedArg>{{"data", data}, {"indices", indices}, {"updates", updates}};
 }
 
 Status scatter(Layer& l) {
   std::vector<NamedArg> args = MOKA_TRY(scatter_inputs(l));
-  args.emplace_back("axis", MOKA_TRY(axis_of(l, l.p.scatter().axis(), MOKA_TRY(l.in(0)))));
+  args.emplace_back("axis", MOKA_TRY(l.axis(l.p.scatter().axis(), MOKA_TRY(l.any(0)))));
   args.emplace_back("mode", MOKA_TRY(mode_name(l, l.p.scatter().mode())));
   return l.set(0, MOKA_TRY(l.op("scatter", std::move(args))));
 }
@@ -61,14 +57,14 @@ Status scatter_nd(Layer& l) {
 
 Status scatter_along_axis(Layer& l) {
   std::vector<NamedArg> args = MOKA_TRY(scatter_inputs(l));
-  args.emplace_back("axis", MOKA_TRY(axis_of(l, l.p.scatteralongaxis().axis(), MOKA_TRY(l.in(0)))));
+  args.emplace_back("axis", MOKA_TRY(l.axis(l.p.scatteralongaxis().axis(), MOKA_TRY(l.any(0)))));
   args.emplace_back("mode", MOKA_TRY(mode_name(l, l.p.scatteralongaxis().mode())));
   return l.set(0, MOKA_TRY(l.op("scatter_along_axis", std::move(args))));
 }
 
 Status where_non_zero(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  return l.set(0, MOKA_TRY(l.op("non_zero", {{"x", MOKA_TRY(l.in(0))}})));
+  return l.set(0, MOKA_TRY(l.op("non_zero", {{"x", MOKA_TRY(l.any(0))}})));
 }
 
 /// Keeps the elements between the diagonals. A negative count keeps all elements on that side.

@@ -56,7 +56,8 @@ Status padding(Layer& l) {
 Status constant_pad(Layer& l) {
   MOKA_TRY(l.arity(1, 2));
   const auto& p = l.p.constantpad();
-  Value* x = MOKA_TRY(l.in(0));
+  if (p.padamounts_size() > 2 * ir::kMaxRank) return l.malformed(cat(p.padamounts_size(), " amounts"));
+  Value* x = MOKA_TRY(l.inputs() == 2 ? l.any(0) : l.with_rank(0, p.padamounts_size() / 2));
   std::vector<NamedArg> args{{"x", x}, {"mode", "constant"}, {"constant_val", p.value()}};
   int rank = x->type.rank();
   if (l.inputs() == 2) {

@@ -9,8 +9,6 @@ namespace {
 constexpr int kManyBlobs = 1 << 16;
 constexpr int64_t kInt32 = (int64_t{1} << 31) - 1;
 
-Result<int> axis_of(Layer& l, int64_t axis, int rank) { return MOKA_TRY_IN(ir::normalize_axis(axis, rank), l.place()); }
-
 Result<Value*> concatenate(Layer& l, std::vector<Value*> values, int axis, bool interleave = false) {
   if (values.size() == 1) return values[0];
   std::vector<NamedArg> args{{"values", std::move(values)}, {"axis", axis}};
@@ -36,9 +34,11 @@ Status concat(Layer& l) {
   return l.set(0, MOKA_TRY(concatenate(l, values, axis)), form);
 }
 
-/// Gives all inputs the rank of the first by adding or removing leading dimensions of 1.
-Result<Value*> with_rank(Layer& l, int i, int rank) {
-  Value* v = MOKA_TRY(l.in(i));
+/// Gives all inputs the rank of the first, if it is known, by adding or removing leading dimensions of 1.
+Result<Value*> with_rank(Layer& l, int i, const Value* first) {
+  Value* v = MOKA_TRY(l.any(i));
+  if (!v->type.is_ranked() || !first->type.is_ranked()) return v;
+  const int rank = first->type.rank();
   const int extra = v->type.rank() - rank;
   Ints axes;
   for (int a = 0; a < std::abs(extra); a++) axes.push_back(a);
@@ -53,17 +53,19 @@ Result<Value*> with_rank(Layer& l, int i, int rank) {
 
 Status concat_nd(Layer& l) {
   MOKA_TRY(l.arity(1, kManyBlobs));
-  std::vector<Value*> values{MOKA_TRY(l.in(0))};
-  for (int i = 1; i < l.inputs(); i++) values.push_back(MOKA_TRY(with_rank(l, i, values[0]->type.rank())));
-  int axis = MOKA_TRY(axis_of(l, l.p.concatnd().axis(), values[0]->type.rank()));
+  std::vector<Value*> values{MOKA_TRY(l.any(0))};
+  for (int i = 1; i < l.inputs(); i++) values.push_back(MOKA_TRY(with_rank(l, i, values[0])));
+  int axis = MOKA_TRY(l.axis(l.p.concatnd().axis(), values[0]));
   return l.set(0, MOKA_TRY(concatenate(l, values, axis, l.p.concatnd().interleave())));
 }
 
 Status stack(Layer& l) {
   MOKA_TRY(l.arity(1, kManyBlobs));
   std::vector<Value*> values;
-  for (int i = 0; i < l.inputs(); i++) values.push_back(MOKA_TRY(l.in(i)));
-  int axis = MOKA_TRY(axis_of(l, l.p.stack().axis(), values[0]->type.rank() + 1));
+  for (int i = 0; i < l.inputs(); i++) values.push_back(MOKA_TRY(l.any(i)));
+  const ir::Type& t = values[0]->type;
+  int axis = t.is_ranked() ? MOKA_TRY(ir::normalize_axis(l.p.stack().axis(), t.rank() + 1))
+                           : MOKA_TRY(l.axis(l.p.stack().axis(), values[0]));
   return l.set(0, MOKA_TRY(l.op("stack", {{"values", values}, {"axis", axis}})));
 }
 
@@ -89,11 +91,11 @@ Status split(Layer& l) {
 Status split_nd(Layer& l) {
   MOKA_TRY(l.arity(1, 1, 1, kManyBlobs));
   const auto& p = l.p.splitnd();
-  Value* x = MOKA_TRY(l.in(0));
-  int axis = MOKA_TRY(axis_of(l, p.axis(), x->type.rank()));
+  Value* x = MOKA_TRY(l.any(0));
+  int axis = MOKA_TRY(l.axis(p.axis(), x));
   std::vector<int64_t> sizes;
   if (p.splitsizes_size() == 0) {
-    const int64_t size = x->type.shape()[axis], n = l.outputs();
+    const int64_t size = x->type.is_ranked() ? x->type.shape()[axis] : ir::kAnyDim, n = l.outputs();
     if (size < 0 || size % n == 0) return split_into(l, x, axis, Form::exact, {{"num_splits", l.outputs()}});
     // Each of the first parts gets one element of the remainder.
     for (int64_t i = 0; i < n; i++) sizes.push_back(size / n + (i < size % n ? 1 : 0));
@@ -202,7 +204,8 @@ Result<Ints> entries(Layer& l, const T& f, int rank, std::string_view what, int6
 Status slice_static(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.slicestatic();
-  Value* x = MOKA_TRY(l.in(0));
+  if (p.beginids_size() > ir::kMaxRank) return l.unsupported(cat("beginIds: ", p.beginids_size(), " entries"));
+  Value* x = MOKA_TRY(l.with_rank(0, p.beginids_size()));
   int rank = x->type.rank();
   std::vector<NamedArg> args{{"x", x}};
   args.emplace_back("begin", MOKA_TRY(entries(l, p.beginids(), rank, "beginIds", 0)));
@@ -230,9 +233,10 @@ Result<std::vector<int64_t>> fixed(Layer& l, int i, std::string_view what) {
 Status slice_dynamic(Layer& l) {
   MOKA_TRY(l.arity(2, 7));
   const auto& p = l.p.slicedynamic();
-  Value* x = MOKA_TRY(l.in(0));
-  int rank = x->type.rank();
   Value* begin = MOKA_TRY(l.int32_vector(1));
+  const int64_t n = begin->type.is_ranked() && begin->type.rank() == 1 ? begin->type.shape()[0] : ir::kAnyDim;
+  Value* x = MOKA_TRY(n < 0 || n > ir::kMaxRank ? l.in(0) : l.with_rank(0, static_cast<int>(n)));
+  int rank = x->type.rank();
   std::vector<NamedArg> args{{"x", x}, {"begin", begin}};
   if (l.inputs() > 2)
     args.emplace_back("end", MOKA_TRY(l.int32_vector(2)));
@@ -260,7 +264,7 @@ Status slice_by_size(Layer& l) {
   const auto& p = l.p.slicebysize();
   Value* x = MOKA_TRY(l.in(0));
   int rank = x->type.rank();
-  int axis = MOKA_TRY(axis_of(l, p.axis(), rank));
+  int axis = MOKA_TRY(l.axis(p.axis(), x));
   if (p.size() < 1 || p.size() > kInt32) return l.malformed(cat("a size of ", p.size()));
   Value* at = MOKA_TRY(l.int32_vector(1));
   std::vector<Value*> begin;
@@ -276,8 +280,9 @@ Status slice_by_size(Layer& l) {
 
 Status reverse(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  Value* x = MOKA_TRY(l.in(0));
   const auto& dims = l.p.reverse().reversedim();
+  if (dims.size() > ir::kMaxRank) return l.unsupported(cat("flags: ", dims.size(), " entries"));
+  Value* x = MOKA_TRY(l.with_rank(0, dims.size()));
   int rank = x->type.rank();
   if (dims.size() != rank) return l.malformed(cat("expected ", rank, " flags, got ", dims.size()));
   Ints axes;
@@ -290,9 +295,9 @@ Status reverse(Layer& l) {
 Status reverse_seq(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
   const auto& p = l.p.reverseseq();
-  Value* x = MOKA_TRY(l.in(0));
-  int batch = MOKA_TRY(axis_of(l, p.batchaxis(), x->type.rank()));
-  int sequence = MOKA_TRY(axis_of(l, p.sequenceaxis(), x->type.rank()));
+  Value* x = MOKA_TRY(l.any(0));
+  int batch = MOKA_TRY(l.axis(p.batchaxis(), x));
+  int sequence = MOKA_TRY(l.axis(p.sequenceaxis(), x));
   Value* lengths = MOKA_TRY(l.int32(1));
   return l.set(0, MOKA_TRY(l.op("reverse_sequence",
                                 {{"x", x}, {"lengths", lengths}, {"seq_axis", sequence}, {"batch_axis", batch}})));
@@ -301,11 +306,11 @@ Status reverse_seq(Layer& l) {
 Status sliding_windows(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.slidingwindows();
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   uint64_t step = std::max<uint64_t>(p.step(), 1);
   if (p.windowsize() == 0 || p.windowsize() > static_cast<uint64_t>(kInt32) || step > static_cast<uint64_t>(kInt32))
     return l.malformed(cat("windows of ", p.windowsize(), " with step ", step));
-  int axis = MOKA_TRY(axis_of(l, p.axis(), x->type.rank()));
+  int axis = MOKA_TRY(l.axis(p.axis(), x));
   return l.set(
       0,
       MOKA_TRY(l.op(

@@ -67,16 +67,10 @@ Status softmax(Layer& l) {
   return l.set(0, MOKA_TRY(l.op("softmax", {{"x", x}, {"axis", 1}})), form);
 }
 
-Result<int> axis_of(Layer& l, int64_t axis, Value* x) {
-  int rank = x->type.rank();
-  if (axis < -rank || axis >= rank) return l.malformed(cat("axis ", axis, " of an input of rank ", rank));
-  return static_cast<int>(axis);
-}
-
 Status softmax_nd(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  Value* x = MOKA_TRY(l.in(0));
-  const int axis = MOKA_TRY(axis_of(l, l.p.softmaxnd().axis(), x));
+  Value* x = MOKA_TRY(l.any(0));
+  const int axis = MOKA_TRY(l.axis(l.p.softmaxnd().axis(), x));
   return l.set(0, MOKA_TRY(l.op("softmax", {{"x", x}, {"axis", axis}})));
 }
 
@@ -98,9 +92,9 @@ Status lrn(Layer& l) {
 Status layer_normalization(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.layernormalization();
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   int n = p.normalizedshape_size();
-  if (n == 0 || n > x->type.rank())
+  if (n == 0 || n > ir::kMaxRank || (x->type.is_ranked() && n > x->type.rank()))
     return l.malformed(cat("a normalized shape of rank ", n, " for an input of rank ", x->type.rank()));
   Shape shape;
   Ints axes;

@@ -4,35 +4,25 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Whether the last window may lie past the input, where it has no maximum and no mean. Without padding, Core ML's rule
-/// drops no window, so this happens when the stride exceeds the window size.
-Result<bool> windows_may_miss(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, const Ints& pad) {
-  bool may = false;
-  for (int i = 0; i < 2 && pad[0] == 0 && pad[1] == 0; i++) {
-    int64_t size = x->type.shape()[2 + i];
-    if (stride[i] <= kernel[i]) continue;
-    if (size > kernel[i] && (size - kernel[i] + stride[i] - 1) / stride[i] * stride[i] >= size)
-      return l.unsupported(cat("includeLastPixel without padding, kernel size ", kernel[i], ", stride ", stride[i],
-                               ": the last window would lie behind an input of size ", size));
-    may |= size < 0;
+/// Sets the padding for the number of windows that Core ML's rule for includeLastPixel gives without padding: all
+/// windows that are needed to reach the last pixel, and one behind the input if the stride leaps over the last pixel.
+/// That one has no maximum, and its mean is 0.
+Result<bool> pad_for_last_window(const Layer& l, Value* x, const Ints& kernel, const Ints& stride, Padding& padding) {
+  Ints end{0, 0};
+  bool is_behind = false, is_known = true;
+  for (int i = 0; i < 2; i++) {
+    const int64_t size = x->type.shape()[2 + i];
+    is_known &= size >= 0;
+    const int64_t steps = std::max<int64_t>(size - kernel[i] + stride[i] - 1, 0) / stride[i];
+    end[i] = steps * stride[i] + kernel[i] - size;
+    is_behind |= size < 0 ? stride[i] > kernel[i] : end[i] >= kernel[i];
   }
-  return may;
-}
-
-/// Returns y with a run-time check that all its windows begin inside x.
-Result<Value*> expect_windows(Layer& l, Value* x, Value* y, const Ints& kernel, const Ints& stride) {
-  const std::string name = cat(l.p.name(), "_with_windows_inside_the_input");
-  std::vector<Dim> of_x = dims_of(x), of_y = dims_of(y);
-  // The formula (size + shift) / stride + 1 counts all windows that begin inside or, where windows overlap, as many as
-  // cover the input.
-  auto shift = [&](int i) { return stride[i] > kernel[i] ? -1 : stride[i] - kernel[i] - 1; };
-  Value* lead = MOKA_TRY(l.net.shape_value(std::span(of_y).first(2), name));
-  Value* n = MOKA_TRY(l.net.shape_value(std::span(of_x).subspan(2), name));
-  n = MOKA_TRY(l.net.op("add", {{"x", n}, {"y", Tensor::i32({shift(0), shift(1)})}}, name));
-  n = MOKA_TRY(l.net.op("floor_div", {{"x", n}, {"y", Tensor::i32({stride[0], stride[1]})}}, name));
-  n = MOKA_TRY(l.net.op("add", {{"x", n}, {"y", 1}}, name));
-  Value* shape = MOKA_TRY(l.net.op("concat", {{"values", std::vector<Value*>{lead, n}}, {"axis", 0}}, name));
-  return l.net.op("reshape", {{"x", y}, {"shape", shape}}, name, &y->type);
+  if (!is_behind) return false;
+  if (!is_known)
+    return l.unsupported(cat("includeLastPixel without padding, kernel size ", kernel[0], " x ", kernel[1], ", stride ",
+                             stride[0], " x ", stride[1], ", for an input of unknown size"));
+  padding = {"custom", Ints{0, end[0], 0, end[1]}};
+  return true;
 }
 
 Result<Value*> pool(Layer& l, Value* x, std::string_view op, const Ints& kernel, const Ints& stride,
@@ -65,7 +55,7 @@ Status pooling(Layer& l) {
   Ints kernel = MOKA_TRY(pair(l, p.kernelsize(), "kernel size", 3));
   Ints stride = MOKA_TRY(pair(l, p.stride(), "stride", 1));
   Padding padding;
-  bool ceil = false, check_windows = false;
+  bool ceil = false;
   if (p.has_same()) {
     padding = same_padding(p.same());
   } else if (p.has_includelastpixel()) {
@@ -77,14 +67,12 @@ Status pooling(Layer& l) {
       if (amounts[i] > (uint64_t{1} << 31) - 1) return l.malformed(cat("includeLastPixel: a padding of ", amounts[i]));
       pad[i] = static_cast<int64_t>(amounts[i]);
     }
-    check_windows = MOKA_TRY(windows_may_miss(l, x, kernel, stride, pad));
     padding = {"custom", Ints{pad[0], pad[0], pad[1], pad[1]}};
-    ceil = true;
+    ceil = pad[0] != 0 || pad[1] != 0 || !MOKA_TRY(pad_for_last_window(l, x, kernel, stride, padding));
   } else {
     padding = MOKA_TRY(valid_padding(l, p.valid()));
   }
   Value* y = MOKA_TRY(pool(l, x, op, kernel, stride, padding, p.avgpoolexcludepadding(), ceil));
-  if (check_windows) y = MOKA_TRY(expect_windows(l, x, y, kernel, stride));
   return l.set(0, y, Form::nchw);
 }
 

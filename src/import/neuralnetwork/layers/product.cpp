@@ -72,12 +72,13 @@ Status embedding_nd(Layer& l) {
 Status batched_matmul(Layer& l) {
   MOKA_TRY(l.arity(1, 2));
   const auto& p = l.p.batchedmatmul();
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
+  const auto is_vector = [](const Value* v) { return v->type.is_ranked() && v->type.rank() == 1; };
   if (l.inputs() == 2) {
     // Vectors become a row and a column, and the product keeps both dimensions.
-    Value* y = MOKA_TRY(l.in(1));
-    if (x->type.rank() == 1) x = MOKA_TRY(l.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}));
-    if (y->type.rank() == 1) y = MOKA_TRY(l.op("expand_dims", {{"x", y}, {"axes", Ints{1}}}));
+    Value* y = MOKA_TRY(l.any(1));
+    if (is_vector(x)) x = MOKA_TRY(l.op("expand_dims", {{"x", x}, {"axes", Ints{0}}}));
+    if (is_vector(y)) y = MOKA_TRY(l.op("expand_dims", {{"x", y}, {"axes", Ints{1}}}));
     return l.set(
         0, MOKA_TRY(
                l.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", p.transposea()}, {"transpose_y", p.transposeb()}})));
@@ -86,7 +87,7 @@ Status batched_matmul(Layer& l) {
   Shape shape = MOKA_TRY(l.shape({p.weightmatrixseconddimension(), p.weightmatrixfirstdimension()}, "weights"));
   Value* weights = MOKA_TRY(l.weight(p.weights(), shape, "weights"));
   Value* bias = p.hasbias() ? MOKA_TRY(l.weight(p.bias(), Shape{shape[0]}, "bias")) : nullptr;
-  if (x->type.rank() > 3) {
+  if (!x->type.is_ranked() || x->type.rank() > 3) {
     Value* y = MOKA_TRY(l.op("matmul", {{"x", x}, {"y", weights}, {"transpose_y", true}}));
     if (bias != nullptr) y = MOKA_TRY(l.op("add", {{"x", y}, {"y", bias}}));
     return l.set(0, y);

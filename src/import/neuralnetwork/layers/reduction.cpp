@@ -52,7 +52,13 @@ Status reduce(Layer& l) {
 template <class P>
 Status reduce_nd(Layer& l, std::string_view op, const P& p) {
   MOKA_TRY(l.arity(1, 1));
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
+  if (!x->type.is_ranked() && !p.reduceall() && p.axes_size() > 0) {
+    Ints given;
+    for (int64_t a : p.axes()) given.push_back(MOKA_TRY(l.axis(a, x)));
+    return l.set(0, MOKA_TRY(l.op(op, {{"x", x}, {"axes", given}, {"keep_dims", p.keepdims()}})));
+  }
+  if (!x->type.is_ranked()) return l.set(0, MOKA_TRY(l.op(op, {{"x", x}, {"keep_dims", p.keepdims()}})));
   int rank = x->type.rank();
   bool drop[ir::kMaxRank] = {};
   if (p.reduceall() || p.axes_size() == 0)
@@ -81,10 +87,10 @@ Status log_sum_exp(Layer& l) { return reduce_nd(l, "reduce_log_sum_exp", l.p.red
 
 Status arg(Layer& l, std::string_view op, int64_t axis, bool remove) {
   MOKA_TRY(l.arity(1, 1));
-  Value* x = MOKA_TRY(l.in(0));
-  int rank = x->type.rank();
-  int a = MOKA_TRY(ir::normalize_axis(axis, rank));
-  return l.set(0, MOKA_TRY(l.op(op, {{"x", x}, {"axis", a}, {"keep_dims", !remove || rank == 1}})));
+  Value* x = MOKA_TRY(l.any(0));
+  const int a = MOKA_TRY(l.axis(axis, x));
+  const bool only = x->type.is_ranked() && x->type.rank() == 1;
+  return l.set(0, MOKA_TRY(l.op(op, {{"x", x}, {"axis", a}, {"keep_dims", !remove || only}})));
 }
 Status arg_max(Layer& l) { return arg(l, "reduce_argmax", l.p.argmax().axis(), l.p.argmax().removedim()); }
 Status arg_min(Layer& l) { return arg(l, "reduce_argmin", l.p.argmin().axis(), l.p.argmin().removedim()); }
@@ -130,15 +136,15 @@ Status top_k(Layer& l) {
 Status arg_sort(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.argsort();
-  Value* x = MOKA_TRY(l.in(0));
-  int axis = MOKA_TRY(ir::normalize_axis(p.axis(), x->type.rank()));
+  Value* x = MOKA_TRY(l.any(0));
+  const int axis = MOKA_TRY(l.axis(p.axis(), x));
   return l.set(0, MOKA_TRY(l.op("argsort", {{"x", x}, {"axis", axis}, {"ascending", !p.descending()}})));
 }
 
 Status cum_sum(Layer& l) {
   MOKA_TRY(l.arity(1, 2));
   const auto& p = l.p.cumsum();
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   int64_t at = p.axis();
   if (l.inputs() == 2) {
     Value* v = MOKA_TRY(l.in(1));
@@ -146,7 +152,7 @@ Status cum_sum(Layer& l) {
       return l.unsupported(cat("an axis that is computed ('", l.p.input(1), "'); a constant is supported"));
     at = ir::load_i64(v->constant()->tensor.view(), 0);
   }
-  int axis = MOKA_TRY(ir::normalize_axis(at, x->type.rank()));
+  const int axis = MOKA_TRY(l.axis(at, x));
   return l.set(
       0, MOKA_TRY(
              l.op("cumsum", {{"x", x}, {"axis", axis}, {"exclusive", p.excludefinalsum()}, {"reverse", p.reverse()}})));

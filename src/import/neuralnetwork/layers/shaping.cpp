@@ -88,8 +88,9 @@ Status permute(Layer& l) {
 
 Status transpose(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  Value* x = MOKA_TRY(l.in(0));
   const auto& axes = l.p.transpose().axes();
+  if (axes.size() > ir::kMaxRank) return l.unsupported(cat("axes: ", axes.size(), " entries"));
+  Value* x = MOKA_TRY(l.with_rank(0, axes.size()));
   int rank = x->type.rank();
   // An image has leading dimensions of 1, which a layer written for an array [C, H, W] does not count.
   Ints extra;
@@ -122,21 +123,23 @@ Result<Ints> small_ints(Layer& l, const google::protobuf::RepeatedField<int64_t>
 Status reshape_static(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   Ints shape = MOKA_TRY(small_ints(l, l.p.reshapestatic().targetshape(), "target shape"));
-  return l.set(0, MOKA_TRY(l.op("reshape", {{"x", MOKA_TRY(l.in(0))}, {"shape", shape}})));
+  return l.set(0, MOKA_TRY(l.op("reshape", {{"x", MOKA_TRY(l.any(0))}, {"shape", shape}})));
 }
 
 Status reshape_dynamic(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   Value* shape = MOKA_TRY(l.int32_vector(1));
   return l.set(0, MOKA_TRY(l.op("reshape", {{"x", x}, {"shape", shape}})));
 }
 
 Status reshape_like(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  Blob* like = MOKA_TRY(l.blob(1));
-  MOKA_TRY(l.in(1));
-  return l.set(0, MOKA_TRY(l.net.reshape(MOKA_TRY(l.in(0)), like->dims, l.p.name())));
+  Value* x = MOKA_TRY(l.any(0));
+  Value* like = MOKA_TRY(l.any(1));
+  if (like->type.is_ranked()) return l.set(0, MOKA_TRY(l.net.reshape(x, dims_of(like), l.p.name())));
+  Value* shape = MOKA_TRY(l.op("shape", {{"x", like}}));
+  return l.set(0, MOKA_TRY(l.op("reshape", {{"x", x}, {"shape", shape}})));
 }
 
 Status rank_preserving_reshape(Layer& l) {
@@ -152,6 +155,8 @@ Status rank_preserving_reshape(Layer& l) {
     if (shape[i] < 0) free++;
   }
   if (free > 1) return l.malformed("more than one target dimension of -1");
+  if (free == 1 && std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return d.size == 0; }))
+    return l.malformed("a target dimension of -1 beside one of size 0, which leaves it undetermined");
   bool dynamic = std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return d.from != nullptr; });
   if (free == 1 && dynamic) {
     for (int i = 0; i < shape.size(); i++)
@@ -173,20 +178,25 @@ Status rank_preserving_reshape(Layer& l) {
 Status expand_dims(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   Ints axes = MOKA_TRY(small_ints(l, l.p.expanddims().axes(), "axes"));
-  if (MOKA_TRY(l.blob(0))->scalar && axes.size() > 0) {
+  if (MOKA_TRY(l.any_blob(0))->scalar && axes.size() > 0) {
     Ints others;
     for (int i = 0; i + 1 < axes.size(); i++) others.push_back(i);
     Value* x = MOKA_TRY(l.in(0));
     return l.set(0, others.empty() ? x : MOKA_TRY(l.op("expand_dims", {{"x", x}, {"axes", others}})));
   }
-  return l.set(0, MOKA_TRY(l.op("expand_dims", {{"x", MOKA_TRY(l.in(0))}, {"axes", axes}})));
+  return l.set(0, MOKA_TRY(l.op("expand_dims", {{"x", MOKA_TRY(l.any(0))}, {"axes", axes}})));
 }
 
 /// A tensor of a neural network keeps at least one dimension.
 Status squeeze(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.squeeze();
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
+  if (!x->type.is_ranked()) {
+    std::vector<NamedArg> args{{"x", x}};
+    if (!p.squeezeall() && p.axes_size() > 0) args.emplace_back("axes", MOKA_TRY(small_ints(l, p.axes(), "axes")));
+    return l.set(0, MOKA_TRY(l.op("squeeze", std::move(args))));
+  }
   int rank = x->type.rank();
   bool drop[ir::kMaxRank] = {};
   if (p.squeezeall() || p.axes_size() == 0) {
@@ -216,22 +226,22 @@ Status squeeze(Layer& l) {
 
 Status flatten_to_2d(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   int64_t axis = l.p.flattento2d().axis();
-  int rank = x->type.rank();
+  int rank = x->type.is_ranked() ? x->type.rank() : ir::kMaxRank;
   if (axis < -rank || axis > rank) return l.malformed(cat("axis ", axis, " of an input of rank ", rank));
   return l.set(0, MOKA_TRY(l.op("flatten2d", {{"x", x}, {"axis", static_cast<int>(axis)}})));
 }
 
 Status get_shape(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
-  return l.set(0, MOKA_TRY(l.op("shape", {{"x", MOKA_TRY(l.in(0))}})));
+  return l.set(0, MOKA_TRY(l.op("shape", {{"x", MOKA_TRY(l.any(0))}})));
 }
 
 Status broadcast_to(Layer& l, std::span<const Dim> dims, Value* shape) {
-  Value* x = MOKA_TRY(l.in(0));
+  Value* x = MOKA_TRY(l.any(0));
   std::vector<Dim> from = dims_of(x);
-  if (shape == nullptr && all_known(dims) && all_known(from) && dims.size() >= from.size() &&
+  if (shape == nullptr && x->type.is_ranked() && all_known(dims) && all_known(from) && dims.size() >= from.size() &&
       dims.size() <= ir::kMaxRank) {
     Ints wide, reps;
     size_t extra = dims.size() - from.size();
@@ -252,8 +262,9 @@ Status broadcast_to(Layer& l, std::span<const Dim> dims, Value* shape) {
 
 Status broadcast_to_like(Layer& l) {
   MOKA_TRY(l.arity(2, 2));
-  Value* like = MOKA_TRY(l.in(1));
-  return broadcast_to(l, dims_of(like), nullptr);
+  Value* like = MOKA_TRY(l.any(1));
+  if (like->type.is_ranked()) return broadcast_to(l, dims_of(like), nullptr);
+  return broadcast_to(l, {}, MOKA_TRY(l.op("shape", {{"x", like}})));
 }
 
 Status broadcast_to_static(Layer& l) {

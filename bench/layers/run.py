@@ -1,0 +1,122 @@
+"""What registered layers cost: an elementwise layer in C beside the built-in one, and ten layers in NumPy beside NumPy alone.
+
+run.py [--rounds N] [--threads N] [--json FILE]
+
+Both sides of a row take turns, and the row shows their medians.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+import moka
+import numpy as np
+from moka import build
+
+HERE = pathlib.Path(__file__).resolve().parent
+SIZES = [(16, 64, 64), (64, 128, 128), (64, 512, 512)]
+MEGAPIXEL = (1, 1024, 1024)
+LAYERS = 10
+
+
+@moka.register_layer("BenchHalf")
+class Half:
+    """x / 2 + 1."""
+
+    def __init__(self, parameters):
+        pass
+
+    def evaluate(self, inputs, outputs):
+        np.multiply(inputs[0], 0.5, out=outputs[0])
+        outputs[0] += 1
+
+
+def network(shape, fill, count=1):
+    """A model of `count` layers one after the other; `fill` makes a layer what it is."""
+    array = build.array(shape, np.float32)
+    spec = build.model("neuralNetwork", {"x": array}, {"y": array}, version=4)
+    spec.neuralNetwork.arrayInputShapeMapping = "EXACT_ARRAY_MAPPING"
+    names = ["x"] + [f"x{i}" for i in range(1, count)] + ["y"]
+    for i in range(count):
+        fill(spec.neuralNetwork.layers.add(name=f"layer{i}", input=[names[i]], output=[names[i + 1]]))
+    return build.Source(spec)
+
+
+def custom(name):
+    def fill(layer):
+        layer.custom = {"className": name}
+    return fill
+
+
+def relu(layer):
+    layer.activation = {"ReLU": {}}
+
+
+def predictor(source, threads):
+    """Predicts into the same output array each time, so that only the layers cost."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = moka.Model(source.save(f"{folder}/model.mlmodel"), compute_units="CPU_ONLY", threads=threads)
+    shape = tuple(model.inputs[0].shape)
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    y = np.empty(shape, np.float32)
+
+    def predict():
+        model.predict({"x": x}, outputs={"y": y})
+        return y
+    return predict, x
+
+
+def compare(left, right, rounds):
+    """The medians of both in seconds. They take turns, so that a change of the machine's speed meets both."""
+    times = [], []
+    for _ in range(rounds):
+        for side, run in enumerate((left, right)):
+            begin = time.perf_counter()
+            run()
+            times[side].append(time.perf_counter() - begin)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def rows(rounds, threads):
+    with tempfile.TemporaryDirectory() as folder:
+        plugin = f"{folder}/relu.so"
+        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", f"-I{HERE.parents[1] / 'include'}", str(HERE / "relu.c"), "-o", plugin], check=True)
+        moka.load_plugin(plugin)
+        for shape in SIZES:
+            (ours, _), (built_in, _) = predictor(network(shape, custom("BenchRelu")), threads), predictor(network(shape, relu), threads)
+            assert np.array_equal(ours(), built_in())
+            yield f"ReLU in C, {int(np.prod(shape)):,} elements", "built-in", *compare(ours, built_in, rounds)
+    python, x = predictor(network(MEGAPIXEL, custom("BenchHalf"), LAYERS), threads)
+    buffers = [np.empty_like(x), np.empty_like(x)]
+    layer = Half({})
+
+    def alone():
+        value = x
+        for i in range(LAYERS):
+            layer.evaluate([value], [buffers[i % 2]])
+            value = buffers[i % 2]
+        return value
+    assert np.array_equal(python(), alone())
+    yield f"{LAYERS} layers in Python, {int(np.prod(MEGAPIXEL)):,} elements each", "NumPy alone", *compare(python, alone, rounds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=101)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    print(f"{'registered layer':<52} {'seconds':>10}  {'beside':<12} {'seconds':>10} {'ratio':>6}")
+    results = []
+    for name, other, ours, theirs in rows(options.rounds, options.threads):
+        print(f"{name:<52} {ours:>10.6f}  {other:<12} {theirs:>10.6f} {ours / theirs:>6.3f}", flush=True)
+        results.append({"layer": name, "beside": other, "seconds": ours, "besideSeconds": theirs, "ratio": ours / theirs})
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "moka/build.h"
+
+/// Edits saved models. Each function returns a changed copy and leaves the model as it was; weights are shared. What an
+/// edit does not concern is saved byte for byte. An edit that is not possible throws Exception: not_found (a feature or
+/// value that the model does not have), invalid_argument (an edit that contradicts the model), unsupported (a kind of
+/// model that cannot be edited so), malformed (the model's own fault).
+namespace moka::edit {
+
+/// Which features an edit concerns. States count as inputs.
+enum class Side { any, inputs, outputs };
+
+using Names = std::map<std::string, std::string, std::less<>>;
+
+/// Renames inputs, outputs and states, from old to new names, everywhere: in all functions, in layers, and in the
+/// stages of a pipeline that the feature passes. Two features may swap names.
+MOKA_EXPORT ModelSource rename_features(const ModelSource& model, const Names& names, Side side = Side::any);
+/// Renames operations of ML programs and layers of neural networks.
+MOKA_EXPORT ModelSource rename_operations(const ModelSource& model, const Names& names);
+/// Renames inner values of ML programs and neural networks: those that are not features.
+MOKA_EXPORT ModelSource rename_values(const ModelSource& model, const Names& names);
+
+/// Changes the element type of an array: "float16", "float32", "float64", "int32" or "int8". A program gets a cast, or
+/// loses the cast that it had.
+MOKA_EXPORT ModelSource set_type(const ModelSource& model, const std::string& feature, const std::string& type,
+                                 Side side = Side::any);
+
+/// How the pixels of an image, 0 to 255, become the numbers of an array and back: number = pixel * scale + bias for
+/// inputs, pixel = number * scale + bias for outputs. One number, or one per channel in the order of the color space.
+struct ImageSettings {
+  ColorSpace color = ColorSpace::rgb;
+  std::vector<double> scale = {1}, bias = {0};
+  std::string layout;  ///< of the array: "chw" or "hwc"; empty: what its shape says
+};
+/// Makes an image of an array [1, C, H, W], [C, H, W], [1, H, W, C] or [H, W, C], or [H, W] for one channel. Flexible
+/// sizes stay flexible. Networks take images as [1, C, H, W] or [C, H, W].
+MOKA_EXPORT ModelSource set_image(const ModelSource& model, const std::string& feature, const ImageSettings& settings,
+                                  Side side = Side::any);
+/// Lets the model compute (x - mean) / std of an input first. One number, or one per channel of an image or per element
+/// of an axis.
+MOKA_EXPORT ModelSource normalize(const ModelSource& model, const std::string& input, const std::vector<double>& mean,
+                                  const std::vector<double>& std, std::optional<int> axis = std::nullopt);
+
+/// Texts or integers.
+using Labels = std::variant<std::vector<std::string>, std::vector<int64_t>>;
+struct ClassifierNames {
+  std::string probabilities;  ///< the output with one element per label; empty: the only output
+  std::string label = "classLabel", dictionary = "classLabel_probs";
+};
+/// Makes a classifier of an ML program or a neural network. Replaces the labels of a model that is one.
+MOKA_EXPORT ModelSource set_labels(const ModelSource& model, const Labels& labels, const ClassifierNames& names = {});
+/// Makes an ML program or a neural network, which returns the probabilities, of a classifier.
+MOKA_EXPORT ModelSource remove_labels(const ModelSource& model);
+
+/// Replaces the weights of ML programs and neural networks by others of the same size: zeros, or random numbers of this
+/// seed. The structure stays, so that a model can be shown to others.
+MOKA_EXPORT ModelSource strip_weights(const ModelSource& model, std::optional<uint64_t> seed = std::nullopt);
+
+/// Raises the specification version to that of a system, "ios18", and the opset of ML programs with it.
+MOKA_EXPORT ModelSource set_target(const ModelSource& model, const std::string& target);
+
+/// Sets a text of the metadata by the name of its field: "shortDescription", "versionString", "author", "license". An
+/// empty text removes it.
+MOKA_EXPORT ModelSource set_metadata(const ModelSource& model, const std::string& field, const std::string& text);
+/// Sets an entry of the user-defined metadata. An empty text removes it.
+MOKA_EXPORT ModelSource set_user_defined(const ModelSource& model, const std::string& key, const std::string& text);
+/// Sets the description of a feature.
+MOKA_EXPORT ModelSource describe_feature(const ModelSource& model, const std::string& feature, const std::string& text);
+
+/// The allowed sizes of an input: of an array, by dimension; of an image, height and width. Either ranges, or the
+/// allowed shapes, the first of which is the default. One shape, or ranges of equal bounds, fix the size.
+struct InputSizes {
+  std::vector<SizeRange> ranges;
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<int64_t> standard = {};  ///< the default of ranges; empty: the old one if it fits, or the lower bounds
+};
+/// Sets the sizes of inputs of an ML program or a neural network, together where they depend on each other. The model
+/// is imported for the default, each shape and both ends of the ranges, so that a size that it cannot have is an error.
+MOKA_EXPORT ModelSource set_sizes(const ModelSource& model, const std::map<std::string, InputSizes>& inputs);
+
+/// A model that begins at `inputs` and ends at `outputs`: features, values or operations. An empty list leaves that end
+/// as it is. Drops what is not needed, weights included.
+MOKA_EXPORT ModelSource cut(const ModelSource& model, const std::vector<std::string>& inputs,
+                            const std::vector<std::string>& outputs);
+
+/// Two models that run one after the other, of about the same size of weights. The second reads what the first returns
+/// and perhaps inputs of the model. For ML programs with one function.
+MOKA_EXPORT std::pair<ModelSource, ModelSource> bisect(const ModelSource& model);
+/// A pipeline of the two halves, with the features of the model.
+MOKA_EXPORT ModelSource bisect_into_pipeline(const ModelSource& model);
+
+/// A pipeline of models, which run in this order. A model reads what earlier ones return under the names of its inputs.
+/// The pipeline returns what no later model reads. `models`: by the names of the stages.
+MOKA_EXPORT ModelSource join(const std::vector<std::pair<std::string, ModelSource>>& models);
+/// Adds a model to the end of a pipeline, which is made of `model` if it is none.
+MOKA_EXPORT ModelSource append(const ModelSource& model, const std::string& name, const ModelSource& next,
+                               const std::string& next_name);
+/// A model of a pipeline, by the name of the stage or its number from 0 on.
+MOKA_EXPORT ModelSource extract_stage(const ModelSource& model, const std::string& stage);
+/// One ML program of a pipeline of ML programs.
+MOKA_EXPORT ModelSource inline_pipeline(const ModelSource& model);
+
+/// A model that has one function of an ML program only.
+MOKA_EXPORT ModelSource extract_function(const ModelSource& model, const std::string& function);
+/// Adds a function of another ML program under a new name; an empty `from` stands for its default function. Equal
+/// weights are stored once.
+MOKA_EXPORT ModelSource add_function(const ModelSource& model, const std::string& name, const ModelSource& other,
+                                     const std::string& from = {});
+MOKA_EXPORT ModelSource set_default_function(const ModelSource& model, const std::string& function);
+
+/// Throws what loading the model would throw for a model that contradicts itself.
+MOKA_EXPORT void check(const ModelSource& model);
+
+}  // namespace moka::edit

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moka/model_structure.h"
+
+namespace moka {
+
+/// What the elements of a weight are like, as the file stores them: quantized weights count by their codes.
+struct WeightStatistics {
+  uint64_t count = 0, zeros = 0, nan = 0, infinite = 0;
+  unsigned bits = 0;  ///< of one stored element
+  /// The range and moments of the finite elements; zeros when there are none.
+  double minimum = 0, maximum = 0, mean = 0, deviation = 0;
+  /// Number of different values; 0: more than 65536, or not counted because elements have more than 16 bits.
+  uint64_t distinct = 0;
+  /// Finite elements in intervals of the same width from minimum to maximum.
+  std::vector<uint64_t> histogram;
+};
+
+/// A model file that is open for looking at it. Works for every kind of model, also those that Moka refuses to run.
+/// Nothing is loaded: weights are read when their statistics are asked for. Safe to use from many threads.
+class MOKA_EXPORT Inspection {
+ public:
+  /// Throws not_found, io or malformed when there is no model at all.
+  static Inspection open(const std::string& path);
+
+  const ModelOutline& outline() const;
+  /// The statistics of `structure.weights[weight]`, where `structure` is the model's, or that of the model in a
+  /// pipeline which the indices `models` lead to. Throws invalid_argument (indices), unsupported (elements that cannot
+  /// be read).
+  WeightStatistics statistics(size_t weight, std::span<const size_t> models = {}, size_t intervals = 64) const;
+
+  struct Impl;
+
+ private:
+  explicit Inspection(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace moka

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moka/build.h"
+
+namespace moka {
+
+struct OnnxImportOptions {
+  /// The operation set of the program, such as "ios17". Empty: the oldest one, from ios17 on, that has what the model
+  /// needs.
+  std::string opset;
+  /// Sizes of dimensions by name. The others stay flexible.
+  std::map<std::string, int64_t> dimensions;
+  /// Shapes of inputs by name.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  /// Values of inputs by name, which become constants. Core ML wants many parameters constant that ONNX computes.
+  std::map<std::string, MultiArray> constants;
+};
+
+/// An input or output of an ONNX graph, and what it is in the program.
+struct OnnxFeature {
+  std::string name;     ///< in the graph
+  std::string feature;  ///< in the program; differs where MIL does not allow the name
+  std::string type;     ///< ONNX's element type: "int64", "float"
+};
+
+struct OnnxImport {
+  ModelSource source;
+  std::vector<OnnxFeature> inputs, outputs;
+  std::vector<std::string> remarks;  ///< what changed: integers of 64 bits, and the like
+};
+
+/// An ONNX model as an ML program. Weights stay in the mapped file until the model is saved or loaded. docs/onnx.md
+/// says what is supported. Throws Exception: not_found, io, malformed; unsupported (names the node and the operator);
+/// invalid_argument (options).
+MOKA_EXPORT OnnxImport import_onnx(const std::string& path, const OnnxImportOptions& options = {});
+/// The same for a model in memory, without external data. Copies the bytes.
+MOKA_EXPORT OnnxImport import_onnx(std::span<const std::byte> model, const OnnxImportOptions& options = {});
+
+/// The operators that are imported, sorted: "ai.onnx.Conv".
+MOKA_EXPORT std::vector<std::string> imported_onnx_operators();
+
+}  // namespace moka

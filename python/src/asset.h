@@ -1,0 +1,18 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "moka/model.h"
+
+namespace moka::python {
+
+/// Copies of weight files, from a dict of name to bytes.
+std::map<std::string, std::vector<std::byte>> files_of(const nanobind::dict& blobs);
+/// A model in the memory of Python objects, which the result keeps.
+ModelAssetView asset_of(nanobind::handle specification, const nanobind::dict& blobs);
+
+}  // namespace moka::python

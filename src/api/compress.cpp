@@ -1,0 +1,130 @@
+#include "moka/compress.h"
+
+#include <cmath>
+
+#include "api/build.h"
+#include "api/internal.h"
+#include "compress/program.h"
+
+namespace moka {
+namespace {
+
+using compress::Recipe;
+
+compress::Granularity granularity_of(WeightGranularity g) { return static_cast<compress::Granularity>(g); }
+
+bool prunes(const WeightCompression& c) { return c.sparsity > 0 || c.threshold >= 0 || c.m > 0; }
+
+Recipe recipe_of(const WeightCompression& c) {
+  Recipe out;
+  if (c.form == WeightForm::linear)
+    out.form = compress::Linear{c.bits, c.symmetric, c.is_signed, granularity_of(c.granularity), c.block_size};
+  if (c.form == WeightForm::palette)
+    out.form = compress::Palette{
+        c.bits,
+        static_cast<compress::Palette::Mode>(c.mode),
+        c.granularity == WeightGranularity::group ? compress::Granularity::group : compress::Granularity::tensor,
+        c.group_size,
+        c.vector_size,
+        c.per_channel_scale};
+  if (prunes(c)) out.prune = compress::Prune{c.sparsity, c.threshold, c.n, c.m, c.sparse_block};
+  return out;
+}
+
+void check(const WeightCompression& c) {
+  auto wrong = [](const auto&... parts) { throw Exception(ErrorKind::invalid_argument, cat(parts...)); };
+  const bool palette = c.form == WeightForm::palette;
+  if (c.form == WeightForm::linear && c.bits != 4 && c.bits != 8) wrong("linear: expected 4 or 8 bits, got ", c.bits);
+  if (palette && c.bits != 1 && c.bits != 2 && c.bits != 3 && c.bits != 4 && c.bits != 6 && c.bits != 8)
+    wrong("palette: expected 1, 2, 3, 4, 6 or 8 bits, got ", c.bits);
+  if (c.form == WeightForm::linear && c.granularity == WeightGranularity::group)
+    wrong("linear: expected a granularity of tensor, channel or block, got group");
+  if (c.block_size < 1 || c.group_size < 1 || c.vector_size < 1)
+    wrong("expected sizes of blocks, groups and vectors from 1 on");
+  if ((c.sparsity > 0) + (c.threshold >= 0) + (c.m > 0) > 1)
+    wrong("expected one of a sparsity, a threshold and n of m, got several");
+  if (c.sparsity < 0 || c.sparsity > 1) wrong("sparsity: expected a number from 0 to 1, got ", c.sparsity);
+  if (c.m < 0 || c.n < 0 || c.n > c.m) wrong("expected n from 1 to m, got ", c.n, ":", c.m);
+}
+
+/// Whether `text` has the form of `pattern`, in which "*" matches any text.
+bool matches(std::string_view pattern, std::string_view text) {
+  size_t star = std::string_view::npos, mark = 0, p = 0, t = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      mark = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool applies(const std::string& pattern, const compress::Site& site) {
+  constexpr std::string_view type = "type:";
+  return pattern.starts_with(type) ? site.operation == pattern.substr(type.size()) : matches(pattern, site.name);
+}
+
+}  // namespace
+
+std::string describe(const WeightCompression& c) {
+  std::string out;
+  auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
+  if (c.sparsity > 0) add(cat("pruned to ", c.sparsity));
+  if (c.sparsity > 0 && c.sparse_block > 0) add(cat("blocks of ", c.sparse_block));
+  if (c.threshold >= 0) add(cat("pruned up to ", c.threshold));
+  if (c.m > 0) add(cat("pruned ", c.n, ":", c.m));
+  if (c.form == WeightForm::unchanged) return out;
+  const bool linear = c.form == WeightForm::linear;
+  add(cat(linear ? "linear " : "palette ", c.bits, c.bits == 1 ? " bit" : " bits"));
+  if (c.granularity == WeightGranularity::tensor || (!linear && c.granularity != WeightGranularity::group))
+    add("tensor");
+  if (linear && c.granularity == WeightGranularity::channel) add("channel");
+  if (linear && c.granularity == WeightGranularity::block) add(cat("blocks of ", c.block_size));
+  if (!linear && c.granularity == WeightGranularity::group) add(cat("groups of ", c.group_size));
+  if (linear && !c.symmetric) add("asymmetric");
+  if (linear && !c.is_signed) add("unsigned");
+  if (!linear && c.vector_size > 1) add(cat("vectors of ", c.vector_size));
+  if (!linear && c.per_channel_scale) add("scaled");
+  if (!linear && c.mode != PaletteMode::kmeans) add(c.mode == PaletteMode::uniform ? "uniform" : "unique");
+  return out;
+}
+
+CompressedModel compress_weights(const ModelSource& model, const CompressionOptions& options) {
+  check(options.weights);
+  for (const auto& [pattern, compression] : options.exceptions) check(compression);
+  const auto chosen = [&](const compress::Site& site) -> const WeightCompression* {
+    if (site.elements <= options.least_elements) return nullptr;
+    const WeightCompression* out = &options.weights;
+    for (const auto& [pattern, compression] : options.exceptions)
+      if (applies(pattern, site)) out = &compression;
+    return out;
+  };
+  format::ModelSource source = model.impl().source;
+  source.specification = source.specification.copy();
+  const auto outcomes = api::unwrap(compress::compress(
+      source,
+      [&](const compress::Site& site) {
+        const WeightCompression* c = chosen(site);
+        return c == nullptr ? Recipe{} : recipe_of(*c);
+      },
+      options.progress));
+  std::vector<CompressedWeight> out;
+  for (const compress::Outcome& o : outcomes) {
+    const WeightCompression* c = chosen(o.site);
+    const bool changed = c != nullptr && !recipe_of(*c).keeps() && o.skipped.empty();
+    out.push_back({o.site.name, o.site.operation, o.site.shape, o.bytes_before, o.bytes_after,
+                   changed ? o.signal_to_noise : INFINITY, o.largest_error, changed ? describe(*c) : "", o.skipped});
+  }
+  return {ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)})), std::move(out)};
+}
+
+}  // namespace moka

@@ -1,0 +1,93 @@
+#include "moka/onnx_export.h"
+
+#include <filesystem>
+
+#include "api/internal.h"
+#include "compiler/onnx/export.h"
+#include "format/onnx/write.h"
+#include "format/write_files.h"
+#include "passes/pass.h"
+
+namespace moka {
+namespace {
+
+constexpr size_t kMostInside = size_t{64} << 20;  ///< bytes of weights in the model itself
+
+/// What makes the graph smaller on every runtime. Nothing here depends on a device.
+constexpr std::string_view kPasses[] = {"fold_constants", "remove_identities", "recognise_gru", "fuse_hard_swish"};
+
+const ir::Function& function_of(const import::ImportedModel& model, const std::string& wanted) {
+  const std::string& name = wanted.empty() ? model.description.default_function : wanted;
+  const ir::Function* f = model.program.find(name);
+  if (f == nullptr && wanted.empty() && model.program.functions.size() == 1) f = model.program.functions[0].get();
+  if (f == nullptr || model.description.function(name) == nullptr)
+    api::raise(fail(ErrorCode::not_found, "function '", name, "': the model does not have it"));
+  return *f;
+}
+
+compiler::onnx::Exported exported(import::ImportedModel& model, const OnnxExportOptions& options) {
+  const ir::Function& f = function_of(model, options.function);
+  std::vector<passes::Remark> remarks;
+  for (const std::string_view pass : kPasses)
+    for (const std::string_view each : {pass, std::string_view("remove_dead_code")})
+      api::unwrap(passes::run_pass(const_cast<ir::Function&>(f), each, ops::table(), remarks));
+  const std::string& name = options.function.empty() ? model.description.default_function : options.function;
+  return api::unwrap(compiler::onnx::export_function(f, *model.description.function(name), model.description,
+                                                     {options.opset, MOKA_VERSION}));
+}
+
+OnnxExport report(const compiler::onnx::Exported& e) {
+  OnnxExport out;
+  out.opset = static_cast<int>(e.model.opsets[0].version);
+  out.operations = e.operations;
+  out.nodes = e.nodes;
+  for (const compiler::onnx::Unexpressed& u : e.unexpressed) out.unsupported.push_back({u.name, u.type, u.reason});
+  return out;
+}
+
+OnnxExport write(import::ImportedModel model, const std::string& destination, const OnnxExportOptions& options) {
+  const compiler::onnx::Exported e = exported(model, options);
+  OnnxExport out = report(e);
+  if (options.check) return out;
+  if (!out.unsupported.empty()) {
+    const UnsupportedOperation& first = out.unsupported[0];
+    const size_t others = out.unsupported.size() - 1;
+    api::raise(fail(ErrorCode::unsupported, "operation '", first.name, "' (", first.type,
+                    "): ONNX cannot express it: ", first.reason, others == 0 ? "" : cat(" (and ", others, " more)")));
+  }
+  size_t weights = 0;
+  for (const format::onnx::Tensor& t : e.model.graph.initializers) weights += t.raw ? t.raw->size() : 0;
+  format::onnx::WriteOptions how;
+  if (options.external_data || weights > kMostInside)
+    how.data_file = std::filesystem::path(destination).filename().string() + ".data";
+  format::onnx::Written written = api::unwrap(format::onnx::write_model(e.model, how));
+  if (written.data.size() > 0) {
+    out.files.push_back(destination + ".data");
+    api::unwrap(format::replace_file(std::move(written.data), out.files.back()));
+  }
+  out.files.push_back(destination);
+  api::unwrap(format::replace_file(std::move(written.model), destination));
+  return out;
+}
+
+}  // namespace
+
+OnnxExport export_onnx(const std::string& path, const std::string& destination, const OnnxExportOptions& options) {
+  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(path)), {})), destination, options);
+}
+
+OnnxExport export_onnx(const ModelAssetView& model, const std::string& destination, const OnnxExportOptions& options) {
+  std::map<std::string, Bytes> blobs;
+  for (const auto& [name, data] : model.blobs) blobs.emplace(name, Bytes{data, model.owner});
+  const format::ModelFile file = api::unwrap(format::open_model_bytes({model.specification, model.owner}, blobs));
+  return write(api::unwrap(import::import_model(file, {})), destination, options);
+}
+
+OnnxExport export_mil_onnx(const std::string& text, const std::string& destination, const OnnxExportOptions& options,
+                           const std::map<std::string, std::vector<std::byte>>& weights) {
+  std::map<std::string, Bytes> files;
+  for (const auto& [name, bytes] : weights) files.emplace(name, Bytes::copy_of(bytes));
+  return write(api::unwrap(api::import_text(text, files, nullptr)), destination, options);
+}
+
+}  // namespace moka

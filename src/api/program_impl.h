@@ -1,0 +1,35 @@
+#pragma once
+
+#include "ir/program.h"
+#include "moka/program.h"
+
+namespace moka {
+
+struct __attribute__((visibility("hidden"))) ProgramBuilder::Impl {
+  /// A function with its description.
+  struct Part {
+    ir::Function* function;
+    std::unique_ptr<ir::Builder> builder;
+    std::vector<ir::Value*> outputs;
+    FunctionDescription described;
+  };
+
+  ir::Program program;
+  ir::Opset opset;
+  std::vector<Part> parts;
+  std::vector<ir::Builder*> nested;  ///< of the blocks that are being built, innermost last
+  ModelDescription texts;
+  bool described = false;  ///< the types of the program do not say everything
+
+  explicit Impl(ir::Opset o) : opset(o) {}
+  void add(const std::string& name);
+  /// The function that is being built.
+  Part& part();
+  ir::Builder& builder() { return nested.empty() ? *part().builder : *nested.back(); }
+  ir::Value* add_input(const std::string& name, ir::Type type);
+  ir::Value* add_output(Value value, const std::string& name, FeatureDescription feature);
+  void add_classifier(Value probabilities, std::vector<ir::Constant> labels, const std::string& label,
+                      const std::string& probabilities_name);
+};
+
+}  // namespace moka

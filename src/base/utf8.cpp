@@ -1,0 +1,38 @@
+#include "base/utf8.h"
+
+#include <cstddef>
+
+namespace moka {
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    // The number of bytes that follow, and the range of the first of them.
+    size_t more = 0;
+    unsigned lower = 0x80, upper = 0xBF;
+    if (lead < 0x80) {
+      more = 0;
+    } else if (lead >= 0xC2 && lead <= 0xDF) {
+      more = 1;
+    } else if (lead >= 0xE0 && lead <= 0xEF) {
+      more = 2;
+      if (lead == 0xE0) lower = 0xA0;
+      if (lead == 0xED) upper = 0x9F;
+    } else if (lead >= 0xF0 && lead <= 0xF4) {
+      more = 3;
+      if (lead == 0xF0) lower = 0x90;
+      if (lead == 0xF4) upper = 0x8F;
+    } else {
+      return false;
+    }
+    if (text.size() - i <= more) return false;
+    for (size_t k = 1; k <= more; ++k, lower = 0x80, upper = 0xBF) {
+      const auto c = static_cast<unsigned char>(text[i + k]);
+      if (c < lower || c > upper) return false;
+    }
+    i += more + 1;
+  }
+  return true;
+}
+
+}  // namespace moka

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "format/source.h"
+
+namespace moka::editing {
+
+/// Makes a model that begins at `inputs` and ends at `outputs`, which name features, values or operations (layers of a
+/// network); none: where it began or ended. Drops inputs, states, operations and weights that are not needed. Element
+/// types that no feature has become int32, and float16 becomes float32 where the specification version has no float16
+/// features. An ML program must have one function.
+/// Errors: not_found, invalid_argument (a value inside a block, a constant), unsupported (the
+/// kind of model, a value other than a tensor).
+/// `keep_inputs`: the model may also read inputs that are not listed, where `inputs` has some.
+Status cut(format::ModelSource& source, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+           bool keep_inputs = false);
+
+}  // namespace moka::editing

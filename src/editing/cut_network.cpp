@@ -1,0 +1,177 @@
+#include "editing/cut_network.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "editing/features.h"
+#include "editing/infer.h"
+#include "editing/network.h"
+
+namespace moka::editing {
+namespace {
+
+using Sizes = std::map<std::string, std::vector<int64_t>>;
+
+/// Sizes as a feature describes them: without the first two of five dimensions, and [C] for [C, 1, 1].
+std::vector<int64_t> described_size(std::vector<int64_t> size, bool exact) {
+  if (exact || size.size() != 5) return size;
+  size.erase(size.begin(), size.begin() + 2);
+  if (size[1] == 1 && size[2] == 1) size.resize(1);
+  return size;
+}
+
+Result<Message> array_feature(const std::string& name, const std::vector<int64_t>& shape) {
+  Message out = MOKA_TRY(Message::make("FeatureDescription"));
+  MOKA_TRY(set_text(out, "name", name));
+  Message type = MOKA_TRY(out.edit("type"));
+  const Message array = MOKA_TRY(type.edit("multiArrayType"));
+  MOKA_TRY(set_text(array, "dataType", "FLOAT32"));
+  MOKA_TRY(set_integers(array, "shape", shape));
+  return out;
+}
+
+bool has(const std::vector<std::string>& list, const std::string& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// What a layer reads, with the layers in its loops and branches.
+Result<std::set<std::string>> reads_of(const Message& layer) {
+  const std::vector<std::string> inputs = MOKA_TRY(texts_of(layer, "input"));
+  std::set<std::string> out(inputs.begin(), inputs.end());
+  for (const char* kind : {"branch", "loop"})
+    if (MOKA_TRY(layer.count(kind)) > 0) {
+      out.merge(MOKA_TRY(blobs_of(MOKA_TRY(layer.child(kind)))));
+    }
+  return out;
+}
+
+/// Values by the names that the user gave.
+Result<std::vector<std::string>> resolved(const std::vector<std::string>& names, const std::vector<Message>& layers,
+                                          const std::set<std::string>& inputs) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    std::vector<std::string> found;
+    if (inputs.contains(name)) found = {name};
+    for (const Message& layer : layers) {
+      const std::vector<std::string> given = MOKA_TRY(texts_of(layer, "output"));
+      if (has(given, name)) found = {name};
+    }
+    for (const Message& layer : layers)
+      if (found.empty() && MOKA_TRY(has_text(layer, "name", name))) found = MOKA_TRY(texts_of(layer, "output"));
+    if (found.empty()) return fail(ErrorCode::not_found, "the network has no value or layer '", name, "'");
+    for (std::string& value : found)
+      if (!has(out, value)) out.push_back(std::move(value));
+  }
+  return out;
+}
+
+/// Makes a plain network of a classifier or a regressor.
+Status make_plain(Message model, std::string& kind) {
+  if (kind == "neuralNetwork") return {};
+  Message content = MOKA_TRY(model.child(kind));
+  if (kind == "neuralNetworkClassifier")
+    for (const char* field : {"stringClassLabels", "int64ClassLabels", "labelProbabilityLayerName"})
+      MOKA_TRY(content.clear(field));
+  MOKA_TRY(convert_network(model, kind, "neuralNetwork"));
+  kind = "neuralNetwork";
+  Message description = MOKA_TRY(model.edit("description"));
+  MOKA_TRY(description.clear("predictedFeatureName"));
+  return description.clear("predictedProbabilitiesName");
+}
+
+/// The value with the probabilities of a classifier, which its outputs stand for.
+Result<std::string> probabilities_of(const Message& content, const std::vector<Message>& layers) {
+  std::string name = MOKA_TRY(text_of(content, "labelProbabilityLayerName"));
+  if (name.empty() && !layers.empty())
+    for (const std::string& output : MOKA_TRY(texts_of(layers.back(), "output"))) name = output;
+  return name;
+}
+
+}  // namespace
+
+Status cut_network(format::ModelSource& source, const std::vector<std::string>& inputs,
+                   const std::vector<std::string>& outputs, bool keep_inputs) {
+  Message model = source.specification;
+  std::string kind = MOKA_TRY(kind_of(model));
+  Interface interface = MOKA_TRY(interfaces(model)).at(0);
+  std::map<std::string, Message> old_inputs, old_outputs;
+  std::set<std::string> input_names;
+  for (const Feature& f : MOKA_TRY(features(interface))) {
+    (f.is_input ? old_inputs : old_outputs).emplace(f.name, f.message);
+    if (f.is_input) input_names.insert(f.name);
+  }
+  const Result<Sizes> sizes = network_sizes(source);
+  if (!outputs.empty()) MOKA_TRY(make_plain(model, kind));
+  Message network = MOKA_TRY(model.child(kind));
+  std::vector<Message> layers = MOKA_TRY(network.children("layers"));
+  const bool exact = MOKA_TRY(has_text(network, "arrayInputShapeMapping", "EXACT_ARRAY_MAPPING"));
+
+  std::vector<std::string> provided = MOKA_TRY(resolved(inputs, layers, input_names));
+  std::vector<std::string> wanted = MOKA_TRY(resolved(outputs, layers, input_names));
+  for (const std::string& name : wanted)
+    if (input_names.contains(name) || has(provided, name))
+      return fail(ErrorCode::invalid_argument, "output '", name, "': it is an input of the model that is cut out");
+  std::set<std::string> needed(wanted.begin(), wanted.end());
+  if (outputs.empty()) {
+    for (const auto& [name, message] : old_outputs) needed.insert(name);
+    if (kind == "neuralNetworkClassifier") needed.insert(MOKA_TRY(probabilities_of(network, layers)));
+  }
+  std::vector<Message> kept;
+  for (size_t i = layers.size(); i-- > 0;) {
+    bool used = false;
+    for (const std::string& name : MOKA_TRY(texts_of(layers[i], "output")))
+      used |= needed.contains(name) && !has(provided, name);
+    if (!used) continue;
+    needed.merge(MOKA_TRY(reads_of(layers[i])));
+    kept.push_back(layers[i]);
+  }
+  std::reverse(kept.begin(), kept.end());
+  MOKA_TRY(network.set_all("layers", kept));
+
+  const auto sized = [&](const std::string& name) -> Result<std::vector<int64_t>> {
+    if (!sizes.ok()) return fail(ErrorCode::unsupported, "the size of '", name, "': ", sizes.error().to_string());
+    const auto it = sizes.value().find(name);
+    if (it == sizes.value().end()) return fail(ErrorCode::unsupported, "the size of '", name, "' is not known");
+    return described_size(it->second, exact);
+  };
+  std::vector<Message> described;
+  for (const auto& [name, message] : old_inputs) {
+    if (!needed.contains(name)) continue;
+    if (!inputs.empty() && !keep_inputs && !has(provided, name))
+      return fail(ErrorCode::invalid_argument, "the outputs also depend on the input '", name,
+                  "'; list it among the inputs, or further values that replace it");
+    described.push_back(message);
+  }
+  for (const std::string& name : provided) {
+    if (!needed.contains(name))
+      return fail(ErrorCode::invalid_argument, "input '", name, "': nothing between it and the outputs reads it");
+    if (!input_names.contains(name)) described.push_back(MOKA_TRY(array_feature(name, MOKA_TRY(sized(name)))));
+  }
+  if (described.empty()) return fail(ErrorCode::invalid_argument, "the model that is cut out would have no input");
+  MOKA_TRY(interface.message.set_all("input", described));
+  if (!outputs.empty()) {
+    described.clear();
+    for (const std::string& name : wanted) {
+      const auto old = old_outputs.find(name);
+      const Result<std::vector<int64_t>> size = sized(name);
+      described.push_back(old != old_outputs.end()
+                              ? old->second
+                              : MOKA_TRY(array_feature(name, size.ok() ? size.value() : std::vector<int64_t>())));
+    }
+    MOKA_TRY(interface.message.set_all("output", described));
+  }
+  std::vector<Message> preprocessing;
+  for (const Message& one : MOKA_TRY(network.children("preprocessing"))) {
+    const std::string name = MOKA_TRY(text_of(one, "featureName"));
+    if (name.empty() || needed.contains(name)) preprocessing.push_back(one);
+  }
+  MOKA_TRY(network.set_all("preprocessing", preprocessing));
+  MOKA_TRY(network.clear("updateParams"));
+  MOKA_TRY(model.clear("isUpdatable"));
+  for (Message layer : kept) MOKA_TRY(layer.clear("isUpdatable"));
+  Message description = MOKA_TRY(model.edit("description"));
+  return description.clear("trainingInput");
+}
+
+}  // namespace moka::editing

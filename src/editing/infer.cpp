@@ -1,0 +1,89 @@
+#include "editing/infer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "editing/program.h"
+#include "format/model_file.h"
+#include "import/importer.h"
+#include "import/mlprogram/program.h"
+#include "import/neuralnetwork/blob_sizes.h"
+
+namespace moka::editing {
+namespace {
+
+Result<format::ModelFile> opened(const Message& specification, const format::FileContents& weights) {
+  std::map<std::string, Bytes> files;
+  for (const auto& [name, content] : weights) files.emplace(name, content.joined());
+  return format::open_model_bytes(MOKA_TRY(specification.serialize()).joined(), std::move(files));
+}
+
+/// Calls `visit` for the declared results of operations other than constants, and for the inputs of blocks.
+Status for_results(const Message& block, const std::function<Status(Message)>& visit) {
+  for (const Message& op : MOKA_TRY(block.children("operations"))) {
+    if (MOKA_TRY(has_text(op, "type", "const"))) continue;
+    for (const Message& output : MOKA_TRY(op.children("outputs"))) MOKA_TRY(visit(output));
+    for (const Message& inner : MOKA_TRY(op.children("blocks"))) {
+      for (const Message& input : MOKA_TRY(inner.children("inputs"))) MOKA_TRY(visit(input));
+      MOKA_TRY(for_results(inner, visit));
+    }
+  }
+  return {};
+}
+
+void add_types(const ir::Block& block, std::map<std::string, ir::Type>& out) {
+  for (const auto& input : block.inputs()) out[input->name] = input->type;
+  for (const auto& op : block.ops()) {
+    for (size_t i = 0; i < op->output_count(); ++i) out[op->output(i)->name] = op->output(i)->type;
+    for (size_t i = 0; i < op->block_count(); ++i) add_types(*op->block(i), out);
+  }
+}
+
+}  // namespace
+
+Status check_import(const format::ModelSource& source) {
+  const format::ModelFile file = MOKA_TRY(opened(source.specification, source.weights));
+  MOKA_TRY(import::import_model(file, {}));
+  return {};
+}
+
+Result<std::map<std::string, std::vector<int64_t>>> network_sizes(const format::ModelSource& source) {
+  const format::ModelFile file = MOKA_TRY(opened(source.specification, source.weights));
+  return import::nn::blob_sizes(file.spec(), file);
+}
+
+Result<std::map<std::string, std::map<std::string, ir::Type>>> infer_types(const format::ModelSource& source) {
+  const Message copy = source.specification.copy();
+  for (const ProgramFunction& function : MOKA_TRY(program_functions(copy)))
+    MOKA_TRY(for_results(function.block, [](Message named) -> Status {
+      std::optional<TensorType> type = MOKA_TRY(tensor_type(MOKA_TRY(child_or_empty(named, "type"))));
+      if (!type) return {};
+      std::fill(type->shape.begin(), type->shape.end(), -1);
+      return named.set("type", MOKA_TRY(make_type(*type)));
+    }));
+  const format::ModelFile file = MOKA_TRY(opened(copy, source.weights));
+  const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
+  const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
+  std::map<std::string, std::map<std::string, ir::Type>> out;
+  for (const auto& function : program.functions) add_types(function->body(), out[function->name]);
+  return out;
+}
+
+Status infer_again(format::ModelSource& source) {
+  const auto types = MOKA_TRY(infer_types(source));
+  for (const ProgramFunction& function : MOKA_TRY(program_functions(source.specification))) {
+    const auto& inferred = types.at(function.name);
+    MOKA_TRY(for_results(function.block, [&](Message named) -> Status {
+      std::optional<TensorType> type = MOKA_TRY(tensor_type(MOKA_TRY(child_or_empty(named, "type"))));
+      const auto found = inferred.find(MOKA_TRY(text_of(named, "name")));
+      if (!type || found == inferred.end() || !found->second.is_tensor() || !found->second.is_ranked()) return {};
+      const TensorType old = *type;
+      type->shape.clear();
+      for (int64_t size : found->second.shape()) type->shape.push_back(size < 0 ? -1 : size);
+      return *type == old ? Status() : named.set("type", MOKA_TRY(make_type(*type)));
+    }));
+  }
+  return {};
+}
+
+}  // namespace moka::editing

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "editing/features.h"
+
+/// ML programs as messages: MILSpec.Program, Function, Block, Operation.
+namespace moka::editing {
+
+struct ProgramFunction {
+  std::string name;
+  std::string opset;  ///< "CoreML7"
+  Message function;
+  Message block;  ///< of its opset
+};
+/// Errors: malformed (a function has no block for its opset).
+Result<std::vector<ProgramFunction>> program_functions(const Message& model);
+/// The function that an interface describes: the one of its name, or the only one. Error malformed.
+Result<ProgramFunction> function_of(const Message& model, const Interface& interface);
+
+/// A tensor type; -1 is an unknown dimension.
+struct TensorType {
+  std::string element;  ///< MILSpec.DataType: "FLOAT32"
+  std::vector<int64_t> shape;
+  bool operator==(const TensorType&) const = default;
+};
+/// nullopt: another type than a tensor of known rank.
+Result<std::optional<TensorType>> tensor_type(const Message& value_type);
+Result<Message> make_type(const TensorType& type);
+/// A NamedValueType.
+Result<Message> make_named(const std::string& name, const TensorType& type);
+/// A Value that the message holds, of this type and FLOAT16, FLOAT32, INT32, BOOL or STRING elements.
+Result<Message> make_value(const TensorType& type, const std::vector<double>& numbers);
+Result<Message> make_text(const std::string& text);
+
+/// Calls `visit` for each binding of the operation and of the operations in its blocks.
+Status for_bindings(const Message& operation, const std::function<Status(Message)>& visit);
+/// The values that an operation, or an operation in its blocks, reads.
+Result<std::vector<std::string>> values_read(const Message& operation);
+/// The values that it defines itself.
+Result<std::vector<std::string>> values_defined(const Message& operation);
+/// The constant text of the attribute "name", or the name of the first output.
+Result<std::string> operation_name(const Message& operation);
+
+/// All names of values in the function.
+Result<std::set<std::string>> names_in(const ProgramFunction& function);
+/// `base`, or base_1, base_2, ..., whichever is not among `names`, to which it is added.
+std::string unique_name(const std::string& base, std::set<std::string>& names);
+/// Renames values in the function, including its inputs and outputs.
+Status rename_values(const ProgramFunction& function, const Names& names);
+
+/// An operation with one output. Arguments are names of values.
+Result<Message> make_operation(const std::string& type, const std::vector<std::pair<std::string, std::string>>& inputs,
+                               const std::string& output, const TensorType& type_of_output);
+/// An operation `const`.
+Result<Message> make_constant(const std::string& name, const Message& value);
+
+}  // namespace moka::editing

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/source.h"
+
+namespace moka::editing {
+
+/// The allowed sizes of an input: of an array, by dimension; of an image, height and width.
+struct Sizes {
+  std::vector<std::pair<int64_t, int64_t>> ranges;  ///< lower and upper; upper -1: any. Equal ones fix a dimension.
+  std::vector<std::vector<int64_t>> enumerated;     ///< the allowed shapes, the first of which is the default
+  std::vector<int64_t> standard;  ///< the default of ranges; empty: the old one if it fits, or the lower bounds
+};
+
+/// Sets the sizes of inputs, by name, together. Infers the types of an ML program's values again and describes its
+/// outputs accordingly. The model is imported for the default, for each enumerated shape and for both ends of the
+/// ranges, so that a size that the model cannot have is an error. Errors: not_found, invalid_argument (sizes that do
+/// not fit the input or the model), unsupported (classic models, pipelines).
+Status set_sizes(format::ModelSource& source, const std::map<std::string, Sizes>& inputs);
+
+}  // namespace moka::editing

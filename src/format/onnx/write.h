@@ -1,0 +1,26 @@
+#pragma once
+
+#include "format/message/rope.h"
+#include "format/onnx/model.h"
+
+namespace moka::format::onnx {
+
+struct WriteOptions {
+  /// The name, relative to the model, of the file for raw data of `external_from` bytes or more; empty: none.
+  std::string data_file;
+  size_t external_from = 1024;
+};
+
+/// The content of a model and of the file with its external data, which refer to the payloads of the model.
+struct Written {
+  Rope model;
+  Rope data;
+};
+
+/// Tensors that are external already stay so. Error unsupported: a model of 2 GiB or more without its external data.
+Result<Written> write_model(const Model& model, const WriteOptions& options = {});
+
+/// A tensor as a TensorProto.
+Rope write_tensor(const Tensor& tensor);
+
+}  // namespace moka::format::onnx

@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "import/onnx/node.h"
+
+namespace moka::import::onnx {
+namespace {
+
+void pad(Node& n) {
+  Value* given = n.in(0);
+  const auto r = static_cast<size_t>(n.rank(given));
+  const bool older = n.opset < 11;
+  const std::vector<int64_t> list = older ? n.integers_or("pads") : n.integers(1, "pads");
+  std::vector<int64_t> axes = !older && n.has(3) ? n.integers(3, "axes") : std::vector<int64_t>();
+  if (!n.has(3) || older)
+    for (size_t i = 0; i < r; ++i) axes.push_back(static_cast<int64_t>(i));
+  if (list.size() != 2 * axes.size()) n.malformed(cat(list.size(), " pads for ", axes.size(), " axes"));
+  std::vector<int64_t> begins(r, 0), ends(r, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto a = static_cast<size_t>(n.axis(axes[i], given));
+    constexpr int64_t most = int64_t{1} << 24;
+    if (std::abs(list[i]) > most || std::abs(list[axes.size() + i]) > most) n.malformed("pads are too large");
+    begins[a] = list[i], ends[a] = list[axes.size() + i];
+  }
+  const std::string mode = n.text_or("mode", "constant");
+  double value = older ? n.number_or("value", 0) : n.has(2) ? n.number(2, "constant_value") : 0;
+  const DType own = given->type.dtype();
+  Value* x = ir::is_float(own) ? given : n.cast(given, DType::fp32);
+  // Negative padding cuts off.
+  for (size_t i = 0; i < r; ++i) {
+    const auto a = static_cast<int64_t>(i);
+    if (begins[i] >= 0 && ends[i] >= 0) continue;
+    const int64_t d = n.known_shape(x, "negative padding")[static_cast<int>(i)];
+    x = n.slice(x, a, std::max<int64_t>(0, -begins[i]), d - std::max<int64_t>(0, -ends[i]));
+    begins[i] = std::max<int64_t>(0, begins[i]), ends[i] = std::max<int64_t>(0, ends[i]);
+  }
+  if (mode == "wrap") {
+    for (size_t i = 0; i < r; ++i) {
+      if (begins[i] == 0 && ends[i] == 0) continue;
+      const int64_t d = n.known_shape(x, "wrapped padding")[static_cast<int>(i)];
+      if (d < 1) n.malformed("wrapped padding of nothing");
+      std::vector<int64_t> at;
+      for (int64_t k = -begins[i]; k < d + ends[i]; ++k) at.push_back(((k % d) + d) % d);
+      x = n.op("gather", {{"x", x}, {"indices", Tensor::i32(at)}, {"axis", static_cast<int>(i)}});
+    }
+    return n.set(0, n.cast(x, own));
+  }
+  std::vector<int64_t> pads;
+  bool any = false;
+  for (size_t i = 0; i < r; ++i) pads.push_back(begins[i]), pads.push_back(ends[i]), any |= begins[i] + ends[i] > 0;
+  if (!any) return n.set(0, x == given ? n.unary("identity", x) : n.cast(x, own));
+  const bool margins = mode != "constant";
+  if (margins) {
+    // MIL mirrors at most two axes at once.
+    for (size_t i = 0; i < r; ++i) {
+      if (begins[i] + ends[i] == 0) continue;
+      std::vector<int64_t> perm, back(r);
+      for (size_t k = 0; k < r; ++k)
+        if (k != i) perm.push_back(static_cast<int64_t>(k));
+      perm.push_back(static_cast<int64_t>(i));
+      for (size_t k = 0; k < r; ++k) back[static_cast<size_t>(perm[k])] = static_cast<int64_t>(k);
+      Value* last = n.transpose(x, perm);
+      last = n.op("pad", {{"x", last},
+                          {"pad", Tensor::i32({begins[i], ends[i]})},
+                          {"mode", mode == "edge" ? "replicate" : "reflect"},
+                          n.arg("constant_val", 0, x)});
+      x = n.transpose(last, back);
+    }
+    return n.set(0, n.cast(x, own));
+  }
+  x = n.op("pad", {{"x", x}, {"pad", Tensor::i32(pads)}, {"mode", "constant"}, n.arg("constant_val", value, x)});
+  n.set(0, n.cast(x, own));
+}
+
+void center_crop_pad(Node& n) {
+  Value* given = n.in(0);
+  std::vector<int64_t> axes = n.integers_or("axes");
+  if (axes.empty())
+    for (int64_t i = 0; i < n.rank(given); ++i) axes.push_back(i);
+  const std::vector<int64_t> wanted = n.integers(1, "shape");
+  if (wanted.size() != axes.size()) n.malformed(cat(wanted.size(), " sizes for ", axes.size(), " axes"));
+  const DType own = given->type.dtype();
+  Value* x = ir::is_float(own) ? given : n.cast(given, DType::fp32);
+  std::vector<int64_t> pads(2 * static_cast<size_t>(n.rank(x)), 0);
+  bool any = false;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t a = n.axis(axes[i], x), d = n.known_shape(x, "CenterCropPad")[static_cast<int>(a)];
+    if (wanted[i] < d) {
+      const int64_t begin = (d - wanted[i]) / 2;
+      x = n.slice(x, a, begin, begin + wanted[i]);
+    } else if (wanted[i] > d) {
+      const int64_t more = wanted[i] - d;
+      pads[2 * static_cast<size_t>(a)] = more / 2;
+      pads[2 * static_cast<size_t>(a) + 1] = more - more / 2;
+      any = true;
+    }
+  }
+  if (any) x = n.op("pad", {{"x", x}, {"pad", Tensor::i32(pads)}, {"mode", "constant"}, n.arg("constant_val", 0, x)});
+  n.set(0, x == given ? n.unary("identity", x) : n.cast(x, own));
+}
+
+constexpr OperatorImport kOperators[] = {{"Pad", pad}, {"CenterCropPad", center_crop_pad}};
+
+}  // namespace
+
+std::span<const OperatorImport> operators_pad() { return kOperators; }
+
+}  // namespace moka::import::onnx

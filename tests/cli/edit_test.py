@@ -1,0 +1,102 @@
+"""moka edit from outside."""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cli_test import Case
+from model_files import array_feature, write_program
+
+NET = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x) {
+        tensor<fp32, [1, 4]> first = add(x = x, y = fp32(1))[name = string("first")];
+        tensor<fp32, [1, 4]> y = mul(x = first, y = fp32(2))[name = string("y")];
+    } -> (y);
+}
+"""
+
+
+class Edit(Case):
+    def model(self):
+        path = self.folder / "Net.mlpackage"
+        if not path.exists():
+            features = [array_feature("x", [1, 4])], [array_feature("y", [1, 4])]
+            compiled = write_program(self.folder / "Net.mlmodelc", NET, *features)
+            self.ends(0, "decompile", compiled, path)
+        return path
+
+    def predicted(self, model, name="x"):
+        out = self.ends(0, "predict", model, "--input", f"{name}=[[1,2,3,4]]", "--json").stdout
+        return json.loads(out)["outputs"] if "outputs" in json.loads(out) else json.loads(out)
+
+    def values(self, model, output, name="x"):
+        return self.predicted(model, name)[output]["values"]
+
+    def test_edits_in_the_given_order(self):
+        out = self.folder / "Edited.mlpackage"
+        done = self.ends(0, "edit", self.model(), "--rename", "x=a", "--type", "a=float16", "--rename", "a=b", "--author",
+                         "somebody", "--set", "key=text=1", "--outputs", "first", "-o", out, "--json")
+        self.assertEqual(json.loads(done.stdout)["edits"], [
+            "--rename x=a", "--type a=float16", "--rename a=b", "--author somebody", "--set key=text=1", "--outputs first"])
+        self.assertEqual(self.values(out, "first", "b"), [[2, 3, 4, 5]])
+        facts = json.loads(self.ends(0, "inspect", out, "--json").stdout)
+        self.assertEqual(facts["metadata"]["author"], "somebody")
+        self.assertEqual(self.values(self.model(), "y"), [[4, 6, 8, 10]])
+
+    def test_a_model_replaces_itself(self):
+        self.ends(0, "edit", self.model(), "--rename", "y=z", "-o", self.model())
+        self.assertEqual(self.values(self.model(), "z"), [[4, 6, 8, 10]])
+
+    def test_a_failed_edit_writes_nothing(self):
+        out = self.folder / "Edited.mlpackage"
+        failed = self.ends(2, "edit", self.model(), "--author", "me", "--rename", "q=z", "-o", out)
+        self.assertIn("--rename q=z: the model has no input or output 'q'; it has: x, y", failed.stderr)
+        self.assertFalse(out.exists())
+        self.assertIn("expected OLD=NEW, got 'q'", self.ends(2, "edit", self.model(), "--rename", "q", "-o", out).stderr)
+        self.assertFalse(out.exists())
+
+    def test_labels_images_and_weights(self):
+        (self.folder / "labels.txt").write_text("a\nb\n\nc\nd\n")
+        out = self.folder / "Edited.mlpackage"
+        self.ends(0, "edit", self.model(), "--labels", f"{self.folder / 'labels.txt'},output=y,label=best", "-o", out)
+        self.assertEqual(self.predicted(out)["best"]["value"], "d")
+        self.ends(0, "edit", out, "--remove-labels", "--normalize", "x=mean=1:2:3:4,std=2", "-o", out)
+        self.assertEqual(self.values(out, "y"), [[2, 2, 2, 2]])
+        self.ends(0, "edit", out, "--strip", "random,seed=4", "--target", "ios26", "-o", out)
+        self.assertIn("number such as", self.ends(2, "edit", out, "--normalize", "x=mean=one", "-o", out).stderr)
+        self.assertIn("zeros or random", self.ends(2, "edit", out, "--strip", "all", "-o", out).stderr)
+        self.assertIn("expected the color", self.ends(2, "edit", out, "--image", "x=cmyk", "-o", out).stderr)
+        self.assertIn("'depth=3'", self.ends(2, "edit", out, "--image", "x=rgb,depth=3", "-o", out).stderr)
+        self.assertIn("cannot be read", self.ends(2, "edit", out, "--labels", "absent.txt", "-o", out).stderr)
+
+    def test_pipelines_functions_and_halves(self):
+        model, out = self.model(), self.folder / "Edited.mlpackage"
+        self.ends(0, "edit", model, "--rename", "x=y,y=z", "-o", self.folder / "Next.mlpackage")
+        self.ends(0, "edit", model, "--append", self.folder / "Next.mlpackage", "-o", out)
+        self.assertEqual(self.values(out, "z"), [[10, 14, 18, 22]])
+        self.ends(0, "edit", out, "--inline", "-o", self.folder / "One.mlpackage")
+        self.assertEqual(self.values(self.folder / "One.mlpackage", "z"), [[10, 14, 18, 22]])
+        self.ends(0, "edit", out, "--stage", "Next", "-o", out)
+        self.assertEqual(self.values(out, "z", "y"), [[4, 6, 8, 10]])
+        self.ends(0, "edit", model, "--add-function", f"second={out}", "--default-function", "second", "-o", out)
+        self.assertEqual(self.values(out, "z", "y"), [[4, 6, 8, 10]])
+        self.ends(0, "edit", out, "--function", "main", "--bisect", "-o", out)
+        self.assertEqual(self.values(out, "y"), [[4, 6, 8, 10]])
+        self.assertIn("it has: first, second", self.ends(2, "edit", out, "--stage", "7", "-o", out).stderr)
+
+    def test_sizes(self):
+        out = self.folder / "Edited.mlpackage"
+        self.ends(0, "edit", self.model(), "--shape", "x=1x2..9", "-o", out)
+        answer = self.ends(0, "predict", out, "--input", "x=[[1,2,3,4,5,6]]", "--json").stdout
+        self.assertEqual(json.loads(answer)["outputs"]["y"]["values"], [[4, 6, 8, 10, 12, 14]])
+        self.ends(0, "edit", self.model(), "--shape", "x=1x4|1x6", "-o", out)
+        self.ends(2, "predict", out, "--input", "x=[[1,2,3,4,5]]")
+        self.assertIn("expected sizes such as", self.ends(2, "edit", out, "--shape", "x=1xfour", "-o", out).stderr)
+        self.assertIn("from 1 on", self.ends(2, "edit", out, "--shape", "x=1x9..4", "-o", out).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,147 @@
+"""moka key, encrypt and decrypt, and predictions with encrypted models, against Debian's age and tar where they are installed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM = os.environ["MOKA_PROGRAM"]
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("MOKA_")}
+
+
+def moka(*arguments, **environment):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
+                          env={**ENVIRONMENT, **environment}, start_new_session=True)
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
+
+
+class Protect(unittest.TestCase):
+    def setUp(self):
+        keeper = tempfile.TemporaryDirectory()
+        self.addCleanup(keeper.cleanup)
+        self.folder = Path(keeper.name)
+        self.model = self.folder / "Net.mlpackage"
+        shutil.copytree(GOLDEN / "cached" / "model.mlpackage", self.model)
+        self.key = self.folder / "secret.key"
+        self.recipient = self.fine("key", "-o", self.key).strip()
+        self.encrypted = self.folder / "Net.mlpackage.age"
+
+    def fine(self, *arguments, **environment):
+        done = moka(*arguments, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def answer(self, *arguments, **environment):
+        """The values of a prediction."""
+        answer = json.loads(self.fine("predict", *arguments, "-i", "random", "--json", **environment))
+        return answer["outputs"]
+
+    def refused(self, code, words, *arguments, **environment):
+        done = moka(*arguments, **environment)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_keys(self):
+        self.assertEqual(self.key.stat().st_mode & 0o777, 0o600)
+        self.assertTrue(self.recipient.startswith("age1"))
+        self.assertEqual(self.fine("key", "--of", self.key).strip(), self.recipient)
+        self.refused(2, "exists already", "key", "-o", self.key)
+        answer = json.loads(self.fine("key", "--json"))
+        self.assertTrue(answer["identity"].startswith("AGE-SECRET-KEY-1"))
+        self.refused(2, "-o", "key", "--passphrase")
+        self.refused(3, "AGE-SECRET-KEY", "key", "--of", self.model / "Manifest.json")
+
+    def test_predicts_with_the_encrypted_model(self):
+        self.assertIn("Net.mlpackage.age", self.fine("encrypt", self.model, "-r", self.recipient))
+        plain = self.answer(self.model)
+        for way in (["--identity", self.key], []):
+            environment = {} if way else {"MOKA_IDENTITY": str(self.key)}
+            self.assertEqual(self.answer(self.encrypted, *way, **environment), plain)
+        for command in ("inspect", "metadata", "explain"):
+            self.fine(command, self.encrypted, "--identity", self.key)
+        self.refused(2, "no identity is given", "predict", self.encrypted, "-i", "random")
+        other = self.folder / "other.key"
+        self.fine("key", "-o", other)
+        self.refused(2, "another identity", "predict", self.encrypted, "-i", "random", "--identity", other)
+        self.refused(2, "moka decrypt", "compile", self.encrypted, self.folder / "out", MOKA_IDENTITY=str(self.key))
+        self.assertFalse((self.folder / "out" / "Net.mlpackage.mlmodelc").exists())
+
+    def test_the_cache_stays_empty(self):
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        cache = self.folder / "cache"
+        self.fine("predict", self.encrypted, "-i", "random", "--identity", self.key, "--cache", cache)
+        self.assertEqual([p for p in cache.rglob("*") if p.is_file()], [])
+        self.fine("predict", self.model, "-i", "random", "--cache", cache)
+        self.assertNotEqual([p for p in cache.rglob("*") if p.is_file()], [])
+
+    def test_altered_and_cut_files_are_refused(self):
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        whole = self.encrypted.read_bytes()
+        for at in (0, 30, 100, 150, 200, 260, len(whole) // 2, len(whole) - 1):
+            self.encrypted.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+            self.assertIn(moka("predict", self.encrypted, "-i", "random", "--identity", self.key).returncode, (2, 3), at)
+            self.encrypted.write_bytes(whole[:at])
+            self.assertIn(moka("predict", self.encrypted, "-i", "random", "--identity", self.key).returncode, (2, 3), at)
+
+    def test_decrypts_to_the_same_files(self):
+        before = contents(self.model)
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        self.refused(2, "exists already", "decrypt", self.encrypted, "--identity", self.key)
+        shutil.rmtree(self.model)
+        self.assertEqual(json.loads(self.fine("decrypt", self.encrypted, "--identity", self.key, "--json")), {"written": str(self.model)})
+        self.assertEqual(contents(self.model), before)
+
+    def test_passphrases(self):
+        word = self.folder / "word"
+        word.write_text("correct horse\n")
+        self.fine("encrypt", self.model, "--passphrase-file", word)
+        self.fine("predict", self.encrypted, "-i", "random", "--passphrase-file", word)
+        self.fine("predict", self.encrypted, "-i", "random", MOKA_PASSPHRASE="correct horse")
+        self.refused(2, "the passphrase is wrong", "predict", self.encrypted, "-i", "random", MOKA_PASSPHRASE="wrong")
+        self.refused(2, "none is given", "predict", self.encrypted, "-i", "random")
+        self.refused(2, "no terminal", "encrypt", self.model, "--passphrase")
+        self.refused(2, "either recipients", "encrypt", self.model)
+        self.refused(2, "either recipients", "encrypt", self.model, "--passphrase-file", word, "-r", self.recipient)
+        locked = self.folder / "locked.key"
+        recipient = self.fine("key", "-o", locked, "--passphrase-file", word).strip()
+        self.fine("encrypt", self.model, "-r", recipient)
+        self.fine("predict", self.encrypted, "-i", "random", "--identity", locked, "--passphrase-file", word)
+
+    def test_mistakes(self):
+        self.refused(2, "mistyped", "encrypt", self.model, "-r", self.recipient[:-1] + ("q" if self.recipient[-1] != "q" else "p"))
+        self.refused(2, "is secret", "encrypt", self.model, "-r", self.key.read_text().split("\n")[1])
+        self.refused(3, "does not exist", "encrypt", self.folder / "none", "-r", self.recipient)
+        self.refused(2, "moka encrypt", "compile", self.model, self.folder, "--encrypt", "x.mlmodelkey")
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        self.refused(3, "Apple", "predict", self.encrypted, "-i", "random", "--identity", "team.mlmodelkey")
+        self.refused(2, "encrypted already", "encrypt", self.encrypted, "-r", self.recipient)
+
+    def test_age_opens_ours_and_we_open_theirs(self):
+        if shutil.which("age") is None:
+            self.skipTest("age is not installed")
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        out = self.folder / "out"
+        out.mkdir()
+        subprocess.run(f"age -d -i {self.key} {self.encrypted} | tar x -C {out}", shell=True, check=True)
+        self.assertEqual(contents(out / "Net.mlpackage"), contents(self.model))
+        plain = self.answer(self.model)
+        for options, name in (("", "theirs.age"), ("-a", "armored.age")):
+            subprocess.run(f"tar c -C {self.folder} Net.mlpackage | age -r {self.recipient} {options} > {self.folder / name}", shell=True, check=True)
+            self.assertEqual(self.answer(self.folder / name, "--identity", self.key), plain)
+        made = subprocess.run(["age-keygen"], capture_output=True, text=True, check=True).stdout
+        (self.folder / "theirs.key").write_text(made)
+        recipient = made.split("public key: ")[1].split("\n")[0]
+        self.assertEqual(self.fine("key", "--of", self.folder / "theirs.key").strip(), recipient)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,122 @@
+"""moka verify from outside."""
+
+import json
+import os
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cli_test import AFFINE, MODELS, Case
+from model_files import array_feature, write_npy, write_program
+
+OTHER = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> a, tensor<fp32, [1, 4]> y) {
+        tensor<fp32, [1, 4]> twice = mul(x = a, y = fp32(FACTOR))[name = string("twice")];
+        tensor<fp32, [1, 4]> result = add(x = twice, y = y)[name = string("result")];
+    } -> (result);
+}
+"""
+
+
+class Verify(Case):
+    def affine(self):
+        inputs = [array_feature("x", [1, 4]), array_feature("y", [1, 4])]
+        return write_program(self.folder / "A.mlmodelc", AFFINE, inputs, [array_feature("z", [1, 4])])
+
+    def other(self, factor):
+        inputs = [array_feature("a", [1, 4]), array_feature("y", [1, 4])]
+        program = OTHER.replace("FACTOR", str(factor))
+        return write_program(self.folder / "B.mlmodelc", program, inputs, [array_feature("result", [1, 4])])
+
+    def test_features_of_other_names_are_paired(self):
+        answer = self.answer("verify", self.affine(), "--against", self.other(2))
+        self.assertTrue(answer["passed"])
+        self.assertEqual(answer["minSnr"], 80)
+        [output] = answer["shapes"][0]["outputs"]
+        self.assertEqual((output["name"], output["reference"], output["equal"]), ("z", "result", True))
+        self.assertEqual(answer["shapes"][0]["predictions"], 3)
+        again = self.answer("verify", self.affine_again(), "--against", self.folder / "B.mlmodelc", "--map", "x=a", "--runs", "5")
+        self.assertEqual(again["shapes"][0]["outputs"][0]["elements"], 20)
+
+    def affine_again(self):
+        return self.folder / "A.mlmodelc"
+
+    def test_a_difference_is_measured(self):
+        # 2x + y is 3, 6, 9, 12; 2.5x + y is 3.5, 7, 10.5, 14.
+        done = self.moka_fails("verify", self.affine(), "--against", self.other(2.5), "--input", "x=[[1,2,3,4]]", "--input",
+                               "y=[[1,2,3,4]]", "--json")
+        answer = json.loads(done.stdout)
+        [output] = answer["shapes"][0]["outputs"]
+        self.assertEqual(output["largestError"], 2)
+        self.assertAlmostEqual(output["largestRelativeError"], 1 / 7)
+        self.assertAlmostEqual(output["snr"], 16.9020, places=3)  # 10 log10(7^2)
+        self.assertIn("expected at least 80.0 dB", answer["failures"][0])
+        self.ends(0, "verify", self.folder / "A.mlmodelc", "--against", self.folder / "B.mlmodelc", "--min-snr", "5")
+        self.moka_fails("verify", self.folder / "A.mlmodelc", "--against", self.folder / "B.mlmodelc", "--min-snr", "5",
+                        "--max-error", "0.001")
+
+    def moka_fails(self, *arguments):
+        from cli_test import moka
+        done = moka(*arguments)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return done
+
+    def test_saved_answers(self):
+        model = self.affine()
+        cases = {"device": "some phone", "cases": [
+            {"inputs": {"x": [[1, 2, 3, 4]], "y": [[0, 0, 0, -9]]}, "outputs": {"z": [[2, 4, 6, 0]]}},
+            {"inputs": {"x": [[1, 1, 1, 1]], "y": [[1, 1, 1, 1]]}, "outputs": {"z": {"type": "float32", "values": [3, 3, 3, 3]}}}]}
+        file = self.folder / "answers.json"
+        file.write_text(json.dumps(cases))
+        answer = self.answer("verify", model, "--against", file)
+        self.assertTrue(answer["passed"])
+        self.assertTrue(answer["shapes"][0]["outputs"][0]["equal"])
+        cases["cases"][1]["outputs"]["z"]["values"][2] = 4
+        file.write_text(json.dumps(cases))
+        self.moka_fails("verify", model, "--against", file)
+        for text, message in (("[1", "answers.json"), ("{}", "no object 'outputs'"), ('{"outputs": {}}', "no outputs"),
+                              ('{"inputs": {"q": 1}, "outputs": {"z": 1}}', "no input 'q'"), ('{"cases": 3}', "not a list")):
+            file.write_text(text)
+            self.assertIn(message, self.ends(2, "verify", model, "--against", file).stderr)
+
+    def test_a_folder_of_arrays(self):
+        folder = self.folder / "arrays"
+        folder.mkdir()
+        for name, values in (("x", [1, 2, 3, 4]), ("y", [0, 0, 0, 0]), ("z", [2, 4, 6, 8])):
+            write_npy(folder / f"{name}.npy", [1, 4], values)
+        self.ends(0, "verify", self.affine(), "--against", folder)
+        write_npy(folder / "z.npy", [1, 4], [2, 4, 6, 9])
+        self.moka_fails("verify", self.folder / "A.mlmodelc", "--against", folder)
+
+    def test_other_settings(self):
+        self.ends(0, "verify", self.affine(), "--against-device", "reference", "--shapes", "all")
+
+    def test_mistakes(self):
+        model = self.affine()
+        self.assertIn("--against", self.ends(2, "verify", model).stderr)
+        against = ("verify", model, "--against", self.other(2))
+        self.assertIn("no input or output 'q'", self.ends(2, *against, "--map", "q=a").stderr)
+        self.assertIn("expected a number", self.ends(2, *against, "--min-snr", "much").stderr)
+        self.assertIn("NAME=LOW:HIGH", self.ends(2, *against, "--range", "x=3").stderr)
+
+    def test_python_that_is_missing(self):
+        (self.folder / "net.onnx").write_bytes(b"no model")
+        os.environ["MOKA_PYTHON"] = str(self.folder / "nothing")
+        self.addCleanup(os.environ.pop, "MOKA_PYTHON")
+        text = self.ends(3, "verify", self.affine(), "--against", self.folder / "net.onnx").stderr
+        self.assertIn("$MOKA_PYTHON", text)
+        os.environ["MOKA_PYTHON"] = sys.executable
+        self.ends(3, "verify", self.folder / "A.mlmodelc", "--against", self.folder / "net.onnx")
+
+    def test_a_model_and_what_apples_compiler_made_of_it(self):
+        source = MODELS / "silero_vad" / "silero-vad-unified-v6.0.0.mlpackage"
+        if not source.exists():
+            self.skipTest(f"{source} is not there; MOKA_TEST_MODELS names the folder")
+        answer = self.answer("verify", source, "--against", source.with_suffix(".mlmodelc"))
+        self.assertTrue(all(o["equal"] for o in answer["shapes"][0]["outputs"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+// Input: a byte that chooses an edit, and a specification (.mlmodel) to be edited and written.
+#include <cstdint>
+#include <span>
+
+#include "editing/cut.h"
+#include "editing/features.h"
+#include "editing/functions.h"
+#include "editing/image.h"
+#include "editing/inline.h"
+#include "editing/join.h"
+#include "editing/labels.h"
+#include "editing/normalize.h"
+#include "editing/rename.h"
+#include "editing/strip.h"
+#include "editing/types.h"
+#include "editing/version.h"
+
+namespace {
+
+using namespace moka::editing;
+using moka::Status;
+using moka::format::ModelSource;
+
+/// Applies an edit to the first input or output.
+Status edit(ModelSource& source, uint8_t choice) {
+  Message& model = source.specification;
+  std::string input, output;
+  for (const Feature& f : MOKA_TRY(features(MOKA_TRY(interfaces(model)).at(0)))) (f.is_input ? input : output) = f.name;
+  const std::string& name = choice & 1 ? input : output;
+  constexpr uint8_t edits = 12;
+  switch ((choice >> 1) % edits) {
+    case 0: return rename_features(model, {{name, "a"}}, Side::any);
+    case 1: return set_element(model, name, "float16", Side::any);
+    case 2: return set_image(model, name, {}, Side::any);
+    case 3: return normalize(model, input, {1}, {2}, std::nullopt);
+    case 4: return set_labels(model, std::vector<std::string>{"a", "b"}, "", "label", "probabilities");
+    case 5: return remove_labels(model);
+    case 6: return cut(source, {}, {output});
+    case 7: return strip_weights(source, 1);
+    case 8: return set_target(model, "ios26");
+    case 9: return append(source, "a", ModelSource{model.copy()}, "b");
+    case 10: return inline_pipeline(source);
+    default: return add_function(source, "second", ModelSource{model.copy()}, "");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  auto bytes = moka::Bytes::copy_of(std::as_bytes(std::span(data + 1, size - 1)));
+  auto message = Message::parse("Model", bytes);
+  if (!message.ok() || !message->copy().decode_all().ok()) return 0;
+  ModelSource source{*message};
+  if (edit(source, data[0]).ok()) (void)source.specification.serialize().ok();
+  return 0;
+}

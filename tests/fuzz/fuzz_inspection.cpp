@@ -1,0 +1,54 @@
+// Input: a specification (.mlmodel) of any kind. Every weight has statistics or says why not.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+
+#include "moka/inspection.h"
+
+namespace {
+
+const std::string& path() {
+  static const std::string path =
+      (std::filesystem::temp_directory_path() / ("fuzz_inspection_" + std::to_string(getpid()) + ".mlmodel")).string();
+  return path;
+}
+
+void read_all(const moka::Inspection& inspection, const moka::ModelStructure& structure, std::vector<size_t> models) {
+  for (size_t i = 0; i < structure.weights.size(); ++i) {
+    try {
+      const moka::WeightStatistics s = inspection.statistics(i, models);
+      const uint64_t finite = std::accumulate(s.histogram.begin(), s.histogram.end(), uint64_t{0});
+      if (finite + s.nan + s.infinite != s.count || s.zeros > s.count || s.minimum > s.maximum || s.distinct > s.count)
+        std::abort();
+    } catch (const moka::Exception& e) {
+      if (e.kind() != moka::ErrorKind::unsupported) std::abort();
+    }
+  }
+  for (size_t i = 0; i < structure.models.size(); ++i) {
+    models.push_back(i);
+    read_all(inspection, structure.models[i].structure, models);
+    models.pop_back();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  return std::atexit([] { unlink(path().c_str()); });
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::FILE* file = std::fopen(path().c_str(), "wb");
+  if (!file || std::fwrite(data, 1, size, file) != size || std::fclose(file) != 0) std::abort();
+  try {
+    const moka::Inspection inspection = moka::Inspection::open(path());
+    read_all(inspection, inspection.outline().structure, {});
+  } catch (const moka::Exception&) {
+  }
+  return 0;
+}

@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include "import/onnx/import.h"
+#include "ir/evaluate.h"
+
+namespace moka::import::onnx {
+namespace {
+
+namespace format = moka::format::onnx;
+using ir::DType;
+using ir::Shape;
+using ir::Tensor;
+
+format::Attribute integer(const std::string& name, int64_t v) {
+  format::Attribute a;
+  a.name = name, a.kind = format::Attribute::Kind::integer, a.integer = v;
+  return a;
+}
+
+format::Node node(const std::string& type, std::vector<std::string> in, std::vector<std::string> out,
+                  std::vector<format::Attribute> attributes = {}) {
+  format::Node n;
+  n.op_type = type, n.inputs = std::move(in), n.outputs = std::move(out), n.attributes = std::move(attributes);
+  return n;
+}
+
+/// -1 is a dimension without a value, whose name is "N".
+format::ValueInfo tensor(const std::string& name, format::DataType type, const std::vector<int64_t>& dims) {
+  format::ValueInfo v;
+  v.name = name;
+  v.type.kind = format::Type::Kind::tensor;
+  v.type.element = type;
+  v.type.shape.emplace();
+  for (const int64_t d : dims) {
+    format::Dimension dim;
+    if (d < 0)
+      dim.param = "N";
+    else
+      dim.value = d;
+    v.type.shape->push_back(dim);
+  }
+  return v;
+}
+
+template <class T>
+format::Tensor weight(const std::string& name, format::DataType type, std::vector<int64_t> dims,
+                      const std::vector<T>& v) {
+  format::Tensor t;
+  t.name = name, t.type = type, t.dims = std::move(dims);
+  t.raw = Bytes::copy_of(std::as_bytes(std::span(v)));
+  return t;
+}
+
+format::ModelFile model(std::vector<format::Node> nodes, std::vector<format::ValueInfo> in,
+                        std::vector<format::ValueInfo> out, std::vector<format::Tensor> weights = {},
+                        int64_t opset = 17) {
+  format::ModelFile file;
+  file.model.opsets = {{"", opset}};
+  file.model.graph.nodes = std::move(nodes);
+  file.model.graph.inputs = std::move(in);
+  file.model.graph.outputs = std::move(out);
+  file.model.graph.initializers = std::move(weights);
+  return file;
+}
+
+Imported imported(const format::ModelFile& file, const Options& options = {}) {
+  auto made = import_model(file, options);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return std::move(made).value();
+}
+
+std::string refusal(const format::ModelFile& file, const Options& options = {}) {
+  auto made = import_model(file, options);
+  return made.ok() ? "accepted" : made.error().to_string();
+}
+
+std::vector<float> run(const Imported& m, const Tensor& x) {
+  const ir::RuntimeValue inputs[] = {x};
+  auto out = ir::evaluate(*m.program.functions[0], inputs);
+  EXPECT_TRUE(out.ok()) << out.error().to_string();
+  const auto values = (*out)[0].tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
+constexpr auto kFloat = format::DataType::float32;
+constexpr auto kInt64 = format::DataType::int64;
+
+TEST(OnnxImport, ComputesAPerceptron) {
+  const auto file =
+      model({node("Gemm", {"x", "w", "b"}, {"h"}, {integer("transB", 1)}), node("Relu", {"h"}, {"y"})},
+            {tensor("x", kFloat, {1, 2})}, {tensor("y", kFloat, {1, 3})},
+            {weight<float>("w", kFloat, {3, 2}, {1, 2, 3, 4, -5, -6}), weight<float>("b", kFloat, {3}, {0.5f, 0, 1})});
+  const Imported m = imported(file);
+  EXPECT_EQ(m.outputs[0].value->name, "y");
+  EXPECT_EQ(run(m, Tensor::f32({1, 2}, std::vector<float>{1, 10})), (std::vector<float>{21.5f, 43, 0}));
+  // linear and relu: one operation for each node.
+  size_t operations = 0;
+  for (const auto& op : m.program.functions[0]->body().ops()) operations += op->type_name() != "const";
+  EXPECT_EQ(operations, 2u);
+}
+
+/// Shape, Gather, Concat and Reshape as PyTorch writes `x.view(x.shape[0], -1)`.
+TEST(OnnxImport, KeepsNamedDimensionsFlexible) {
+  const auto file = model(
+      {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"n"}), node("Unsqueeze", {"n", "axes"}, {"n1"}),
+       node("Concat", {"n1", "rest"}, {"target"}, {integer("axis", 0)}), node("Reshape", {"x", "target"}, {"y"})},
+      {tensor("x", kFloat, {-1, 2, 3})}, {tensor("y", kFloat, {-1, 6})},
+      {weight<int64_t>("zero", kInt64, {}, {0}), weight<int64_t>("axes", kInt64, {1}, {0}),
+       weight<int64_t>("rest", kInt64, {1}, {-1})});
+  const Imported m = imported(file);
+  const ir::Type& type = m.outputs[0].value->type;
+  ASSERT_EQ(type.rank(), 2);
+  EXPECT_EQ(type.shape()[0], m.inputs[0].value->type.shape()[0]);  // the same symbol
+  EXPECT_EQ(type.shape()[1], 6);
+  EXPECT_EQ(m.inputs[0].dimensions[0], "N");
+  EXPECT_EQ(run(m, Tensor::f32({1, 2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6})),
+            (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  Options options;
+  options.dimensions["N"] = 4;
+  EXPECT_EQ(cat(imported(file, options).outputs[0].value->type), "tensor<fp32, [4, 6]>");
+}
+
+TEST(OnnxImport, FollowsTheVersionOfSoftmax) {
+  const std::vector<float> x{0, 0, 0, 0};
+  const auto file = [&](int64_t opset) {
+    return model({node("Softmax", {"x"}, {"y"}, {integer("axis", 1)})}, {tensor("x", kFloat, {1, 2, 2})},
+                 {tensor("y", kFloat, {1, 2, 2})}, {}, opset);
+  };
+  // Before opset 13 over all axes from the axis on.
+  EXPECT_EQ(run(imported(file(12)), Tensor::f32({1, 2, 2}, x)), (std::vector<float>{0.25f, 0.25f, 0.25f, 0.25f}));
+  EXPECT_EQ(run(imported(file(13)), Tensor::f32({1, 2, 2}, x)), (std::vector<float>{0.5f, 0.5f, 0.5f, 0.5f}));
+}
+
+TEST(OnnxImport, WritesOutLoopsOfKnownLength) {
+  format::Attribute body;
+  body.name = "body", body.kind = format::Attribute::Kind::graph;
+  body.graphs.emplace_back();
+  format::Graph& g = body.graphs[0];
+  g.inputs = {tensor("i", kInt64, {}), tensor("go", format::DataType::boolean, {}), tensor("v", kFloat, {2})};
+  g.nodes = {node("Identity", {"go"}, {"on"}), node("Add", {"v", "v"}, {"w"})};
+  g.outputs = {tensor("on", format::DataType::boolean, {}), tensor("w", kFloat, {2})};
+  const auto file = model({node("Loop", {"count", "", "x"}, {"y"}, {body})}, {tensor("x", kFloat, {2})},
+                          {tensor("y", kFloat, {2})}, {weight<int64_t>("count", kInt64, {}, {3})});
+  EXPECT_EQ(run(imported(file), Tensor::f32({2}, std::vector<float>{1, -2})), (std::vector<float>{8, -16}));
+}
+
+TEST(OnnxImport, NamesWhatItRefuses) {
+  const auto one = [](format::Node n, format::DataType type = kFloat) {
+    return model({std::move(n)}, {tensor("x", type, {2})}, {tensor("y", type, {2})});
+  };
+  EXPECT_EQ(refusal(one(node("Frobnicate", {"x"}, {"y"}))),
+            "node 'y' (Frobnicate, opset 17): Core ML has no such operator, and Moka does not compose it");
+  EXPECT_NE(refusal(one(node("Relu", {"z"}, {"y"}))).find("value 'z' is neither an input nor computed"),
+            std::string::npos);
+  EXPECT_EQ(refusal(one(node("Relu", {"x"}, {"y"}), format::DataType::string)),
+            "Core ML has no tensors of type string");
+  EXPECT_EQ(refusal(one(node("Identity", {"x"}, {}))), "value 'y' is neither an input nor computed before it is read");
+  EXPECT_EQ(refusal(one(node("Cosh", {}, {"y"}))), "node 'y' (Cosh, opset 17): input 0 is missing");
+  auto large = model({node("Add", {"x", "c"}, {"y"})}, {tensor("x", kInt64, {1})}, {tensor("y", kInt64, {1})},
+                     {weight<int64_t>("c", kInt64, {1}, {int64_t{1} << 40})});
+  EXPECT_NE(refusal(large).find("1099511627776 does not fit into int32"), std::string::npos);
+  auto cut = model({node("Add", {"x", "c"}, {"y"})}, {tensor("x", kFloat, {1})}, {tensor("y", kFloat, {1})},
+                   {weight<float>("c", kFloat, {2}, {1})});
+  EXPECT_NE(refusal(cut).find("tensor 'c': expected 8 bytes, got 4"), std::string::npos);
+  auto sizes = model({node("ReduceSum", {"x", "axes"}, {"y"})},
+                     {tensor("x", kFloat, {2, 2}), tensor("axes", kInt64, {1})}, {tensor("y", kFloat, {1, 2})});
+  EXPECT_NE(refusal(sizes).find("axes (input 'axes'): expected a constant"), std::string::npos);
+  Options options;
+  options.constants["axes"] = Tensor::i32({0});
+  EXPECT_EQ(imported(sizes, options).inputs.size(), 1u);
+}
+
+}  // namespace
+}  // namespace moka::import::onnx

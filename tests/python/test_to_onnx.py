@@ -1,0 +1,66 @@
+"""A sample of the cases of onnx_judge.py, which compares all of them (make test-onnx-export)."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import moka
+import onnx_judge as judge
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+EVERY = 40  # of the many small cases
+
+
+def sample():
+    small = itertools.chain(judge.conformance_cases(), judge.layer_cases())
+    return list(itertools.islice(small, 0, None, EVERY)) + list(itertools.islice(judge.classic_cases(), 0, None, 5))
+
+
+@pytest.mark.parametrize("case", sample(), ids=lambda c: c.name)
+def test_answers_are_those_of_onnxruntime(case):
+    result = judge.judge(case)
+    if result.state in ("refused", "not implemented", "skipped", "edge"):
+        pytest.skip(f"{result.state}: {result.reason}")
+    assert result.state == "equal", result.reason
+
+
+def test_path_model_and_opset(tmp_path):
+    source = judge.GOLDEN / "boundary" / "image_rgb.mlmodel"
+    made = moka.to_onnx(source, tmp_path / "a.onnx")
+    assert made.opset == 17 and made.files == [str(tmp_path / "a.onnx")]
+    assert moka.to_onnx(moka.Model(source), tmp_path / "b.onnx", opset=21).opset == 21
+    with pytest.raises(moka.InvalidArgumentError, match="expected 17 to 23, got 9"):
+        moka.to_onnx(source, tmp_path / "c.onnx", opset=9)
+
+
+def test_one_error_names_the_operation(tmp_path):
+    text = """program(1.0)
+{
+ func main<ios15>(tensor<int32, [3]> x, tensor<int32, [1]> u) {
+  tensor<int32, [3]> y = scatter_along_axis(data = x, indices = tensor<int32, [1]>([0]), updates = u,
+    axis = tensor<int32, []>(0), mode = tensor<string, []>("div"))[name = tensor<string, []>("halve")];
+ } -> (y);
+}
+"""
+    model = moka.Model.from_mil(text)
+    with pytest.raises(moka.UnsupportedError, match=r"operation 'halve' \(scatter_along_axis\)"):
+        moka.to_onnx(model, tmp_path / "m.onnx")
+    assert [(u.name, u.type) for u in moka.check_onnx(model)] == [("halve", "scatter_along_axis")]
+
+
+def test_external_data(tmp_path):
+    model = moka.Model.from_mil(
+        "program(1.0)\n{\n func main<ios17>(tensor<fp32, [1, 64]> x) {\n"
+        "  tensor<fp32, [64, 64]> w = const()[name = string(\"w\"), val = tensor<fp32, [64, 64]>("
+        + str(np.full((64, 64), 0.25).tolist())
+        + ")];\n"
+        "  tensor<fp32, [1, 64]> y = linear(x = x, weight = w)[name = string(\"y\")];\n } -> (y);\n}\n"
+    )
+    made = moka.to_onnx(model, tmp_path / "m.onnx", external_data=True)
+    assert sorted(made.files) == [str(tmp_path / "m.onnx"), str(tmp_path / "m.onnx.data")]
+    session = onnxruntime.InferenceSession(made.files[-1], providers=["CPUExecutionProvider"])
+    x = np.ones((1, 64), np.float32)
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], model.predict({"x": x})["y"], rtol=1e-6)

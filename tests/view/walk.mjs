@@ -1,0 +1,217 @@
+// Opens every model in Chromium as a user would: walks the tabs, drops a picture, measures, and searches. Fails on messages in the
+// console, requests that leave the machine, and serious findings of axe.
+// node walk.mjs PROGRAM MODELS SCREENSHOTS
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { basename, extname, join, relative } from "node:path";
+import { createRequire } from "node:module";
+import { deflateSync } from "node:zlib";
+import { chromium } from "playwright-core";
+
+const [, , program, folder, screenshots] = process.argv;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const failures = [];
+mkdirSync(screenshots, { recursive: true });
+
+function modelsIn(path) {
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+    const inner = join(path, entry.name);
+    if ([".mlmodel", ".mlpackage", ".mlmodelc"].includes(extname(entry.name))) return [inner];
+    return entry.isDirectory() ? modelsIn(inner) : [];
+  });
+}
+
+/** A page of a server of its own for the model. */
+async function withPage(browser, model, work) {
+  const server = spawn(program, ["view", model, "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
+  const context = await browser.newContext({ viewport: { width: 1400, height: 860 } });
+  try {
+    const address = await new Promise((done, failed) => {
+      server.stdout.once("data", (data) => done(String(data).trim()));
+      server.once("exit", (code) => failed(new Error(`moka view ended with ${code}`)));
+    });
+    const page = await context.newPage();
+    page.on("console", (m) => {
+      // The browser reports refused requests by itself; the page shows their reason.
+      if (m.type() === "error" && /status of 400/.test(m.text())) return;
+      if (["error", "warning"].includes(m.type())) failures.push(`${model}: console: ${m.text()}`);
+    });
+    page.on("pageerror", (e) => failures.push(`${model}: ${e.message}`));
+    page.on("request", (r) => {
+      if (!r.url().startsWith(address) && !/^(data|blob):/.test(r.url())) failures.push(`${model}: request to ${r.url()}`);
+    });
+    await page.goto(address);
+    await work(page);
+  } catch (e) {
+    failures.push(`${model}: ${e.message}`);
+  } finally {
+    await context.close();
+    server.kill();
+  }
+}
+
+async function checkAccess(page, where) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  for (const v of violations)
+    if (["serious", "critical"].includes(v.impact)) failures.push(`${where}: ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
+}
+
+const tab = (page, name) => page.getByRole("tab", { name }).click();
+
+/** All tabs of a model; returns whether the model predicts. */
+async function walk(page, name, isThorough) {
+  const shot = (what) => page.screenshot({ path: join(screenshots, `${name}-${what}.png`) });
+  const graph = page.getByRole("application");
+  await graph.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.getByRole("complementary", { name: "Details" }).waitFor();
+  if (isThorough) await checkAccess(page, `${name}, Structure`);
+  await shot("structure");
+  if (await page.getByRole("button", { name: "Open all" }).count()) {
+    await page.getByRole("button", { name: "Open all" }).click();
+    await page.getByRole("button", { name: "Fit" }).click();
+    await page.waitForTimeout(100);
+    await shot("open");
+  }
+  await tab(page, "General");
+  await page.getByRole("heading", { name: "Model", exact: true }).waitFor();
+  if (isThorough) await checkAccess(page, `${name}, General`);
+  await shot("general");
+  await tab(page, "Predictions");
+  await page.getByRole("heading", { name: "Inputs" }).first().waitFor();
+  if (isThorough) await checkAccess(page, `${name}, Predictions`);
+  await tab(page, "Preview");
+  for (const random of await page.getByRole("button", { name: "Random" }).all()) await random.click();
+  await page.getByRole("button", { name: "Predict", exact: true }).click();
+  const answer = page.getByText(/^Predicted in/);
+  const refusal = page.getByRole("heading", { name: "The prediction failed" });
+  await answer.or(refusal).waitFor({ timeout: 120000 });
+  const predicts = (await refusal.count()) === 0;
+  if (isThorough) await checkAccess(page, `${name}, Preview`);
+  await shot("preview");
+  if (!isThorough) return predicts;
+  await tab(page, "Values");
+  await page.getByRole("button", { name: "Compute" }).click();
+  const values = page.getByRole("status").getByText(/^[\d,]+ values$/);
+  await values.or(page.locator("p.error")).waitFor({ timeout: 120000 });
+  if ((await values.count()) === 1 && predicts) {
+    const rows = page.getByRole("region", { name: "Values" }).getByRole("button");
+    // A model that hands its input on computes nothing.
+    if ((await values.textContent()) !== "0 values") {
+      await rows.last().click();
+      await page.locator(".values .weight").waitFor();
+    }
+  } else if (predicts) {
+    failures.push(`${name}: no values: ${await page.locator("p.error").textContent()}`);
+  }
+  await checkAccess(page, `${name}, Values`);
+  await shot("values");
+  return predicts;
+}
+
+/** A PNG of one channel, made here: `pixel` gives 0 to 255. */
+function png(width, height, pixel) {
+  const table = Array.from({ length: 256 }, (_, n) => {
+    for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+    return n >>> 0;
+  });
+  const crc = (data) => {
+    let c = 0xffffffff;
+    for (const b of data) c = table[(c ^ b) & 255] ^ (c >>> 8);
+    return (c ^ 0xffffffff) >>> 0;
+  };
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const size = Buffer.alloc(4);
+    const sum = Buffer.alloc(4);
+    size.writeUInt32BE(data.length);
+    sum.writeUInt32BE(crc(body));
+    return Buffer.concat([size, body, sum]);
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head.set([8, 0, 0, 0, 0], 8);
+  const rows = Buffer.alloc(height * (width + 1));
+  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) rows[y * (width + 1) + 1 + x] = pixel(x, y);
+  return Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), chunk("IHDR", head), chunk("IDAT", deflateSync(rows)), chunk("IEND", Buffer.alloc(0))]);
+}
+
+/** Drops a file on the form, as from a file manager. */
+async function drop(page, bytes, name, type) {
+  const data = await page.evaluateHandle(
+    ([text, fileName, fileType]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], fileName, { type: fileType }));
+      return transfer;
+    },
+    [bytes.toString("base64"), name, type],
+  );
+  await page.dispatchEvent("form.drop", "drop", { dataTransfer: data });
+}
+
+/** A drawn 1 dropped on MNIST, its times, and their colors on the graph. */
+async function story(browser, model) {
+  await withPage(browser, model, async (page) => {
+    await tab(page, "Preview");
+    await drop(page, png(28, 28, (x, y) => (x >= 12 && x <= 15 && y >= 4 && y <= 23 ? 255 : 0)), "one.png", "image/png");
+    await page.getByText(/^Predicted in/).waitFor();
+    const figures = await page.locator(".numbers .figure").allTextContents();
+    const best = figures.map(Number).reduce((b, v, i, all) => (v > all[b] ? i : b), 0);
+    if (figures.length !== 10 || best !== 1) failures.push(`${model}: the drawn 1 is read as ${figures}`);
+    await page.screenshot({ path: join(screenshots, "story-preview.png") });
+    await tab(page, "Values");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByRole("status").getByText("No value differs by more than rounding").waitFor({ timeout: 120000 });
+    await page.getByLabel("Filter values").fill("conv");
+    await page.getByRole("region", { name: "Values" }).getByRole("button").first().click();
+    await page.getByRole("img", { name: /^Heat maps of/ }).waitFor();
+    await checkAccess(page, "MNIST, Values");
+    await page.screenshot({ path: join(screenshots, "story-values.png"), fullPage: true });
+    await tab(page, "Performance");
+    await page.getByRole("button", { name: "Measure" }).click();
+    await page.getByRole("heading", { name: "Operations" }).waitFor({ timeout: 120000 });
+    await checkAccess(page, "MNIST, Performance");
+    await page.screenshot({ path: join(screenshots, "story-performance.png") });
+    await tab(page, "Structure");
+    await page.getByLabel("Colors").selectOption("values");
+    await page.waitForTimeout(100);
+    await page.screenshot({ path: join(screenshots, "story-structure-values.png") });
+    await page.getByLabel("Colors").selectOption("time");
+    await page.getByRole("searchbox", { name: "Search operations" }).fill("conv");
+    await page.getByRole("status").getByText("found").waitFor();
+    await page.keyboard.press("Enter");
+    const details = page.getByRole("complementary", { name: "Details" });
+    await details.getByText("kernelSize").waitFor();
+    await details.getByText("Kernel", { exact: true }).waitFor();
+    await details.locator(".chart canvas").first().waitFor();
+    await checkAccess(page, "MNIST, Structure with times");
+    await page.screenshot({ path: join(screenshots, "story-structure.png") });
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.waitForTimeout(200);
+    await checkAccess(page, "MNIST, dark");
+    await page.screenshot({ path: join(screenshots, "story-dark.png") });
+  });
+}
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+const models = modelsIn(folder);
+if (models.length === 0) failures.push(`${folder}: no models`);
+let predicting = 0;
+for (const [i, model] of models.entries()) {
+  const name = relative(folder, model).replaceAll(/[^\w.]+/g, "-");
+  const started = Date.now();
+  await withPage(browser, model, async (page) => {
+    const predicts = await walk(page, name, i % 6 === 0);
+    predicting += predicts;
+    console.log(`${name}: ${predicts ? "predicts" : "shown"}, ${((Date.now() - started) / 1000).toFixed(1)} s`);
+  });
+}
+const mnist = models.find((m) => basename(m) === "MNIST.mlmodel");
+if (mnist) await story(browser, mnist);
+await browser.close();
+console.log(`${models.length} models, ${predicting} predict; screenshots are in ${screenshots}`);
+for (const failure of failures) console.error("FAILED " + failure);
+process.exit(failures.length ? 1 : 0);

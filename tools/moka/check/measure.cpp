@@ -1,0 +1,139 @@
+#include "check/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "convert.h"
+#include "text.h"
+
+namespace moka::cli {
+namespace {
+
+/// Texts and whole numbers that are equal or not.
+std::vector<std::string> labels_of(const FeatureValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
+  if (const auto* number = std::get_if<int64_t>(&value)) return {std::to_string(*number)};
+  if (const auto* texts = std::get_if<StringSequence>(&value)) return *texts;
+  std::vector<std::string> out;
+  if (const auto* numbers = std::get_if<Int64Sequence>(&value))
+    for (const int64_t n : *numbers) out.push_back(std::to_string(n));
+  return out;
+}
+
+std::vector<std::string> keys_of(const FeatureValue& value) {
+  std::vector<std::string> keys;
+  if (const auto* dictionary = std::get_if<Dictionary>(&value)) {
+    for (const auto& entry : dictionary->strings) keys.push_back(entry.first);
+    for (const auto& entry : dictionary->ints) keys.push_back(std::to_string(entry.first));
+  }
+  return keys;
+}
+
+Numbers numbers_of_image(const Image& image) {
+  if (image.format == PixelFormat::gray_float32) {
+    const io::Array array = to_float_array(image);
+    return {{1, image.height, image.width}, array.to_doubles()};
+  }
+  const io::Picture picture = to_picture(image);
+  const size_t channels = picture.channels == 1 ? 1 : 3;
+  Numbers out{{static_cast<int64_t>(channels), image.height, image.width}, {}};
+  for (size_t c = 0; c < channels; ++c)
+    for (size_t i = 0; i < picture.width * picture.height; ++i)
+      out.values.push_back(picture.pixels[i * picture.channels + c]);
+  return out;
+}
+
+/// The same numbers in the same order: dimensions of 1 do not count.
+bool same_layout(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  const auto squeezed = [](std::vector<int64_t> shape) {
+    std::erase(shape, 1);
+    return shape;
+  };
+  return squeezed(a) == squeezed(b);
+}
+
+double rank_of_best(const std::vector<double>& values, const std::vector<double>& reference) {
+  const auto best = static_cast<size_t>(std::max_element(reference.begin(), reference.end()) - reference.begin());
+  return static_cast<double>(std::count_if(values.begin(), values.end(), [&](double v) { return v > values[best]; }));
+}
+
+}  // namespace
+
+double OutputError::snr() const {
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return signal > 0 ? 10 * std::log10(signal / noise) : -std::numeric_limits<double>::infinity();
+}
+
+double OutputError::agreement(int64_t k) const {
+  if (ranks.empty()) return -1;
+  const auto good = std::count_if(ranks.begin(), ranks.end(), [&](double r) { return r < static_cast<double>(k); });
+  return static_cast<double>(good) / static_cast<double>(ranks.size());
+}
+
+bool has_numbers(const FeatureValue& value) {
+  return std::holds_alternative<MultiArray>(value) || std::holds_alternative<Image>(value) ||
+         std::holds_alternative<Dictionary>(value) || std::holds_alternative<double>(value);
+}
+
+Numbers numbers_of(const FeatureValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) return {{}, {*number}};
+  if (const auto* image = std::get_if<Image>(&value)) return numbers_of_image(*image);
+  if (const auto* dictionary = std::get_if<Dictionary>(&value)) {
+    Numbers out;
+    for (const auto& entry : dictionary->strings) out.values.push_back(entry.second);
+    for (const auto& entry : dictionary->ints) out.values.push_back(entry.second);
+    out.shape = {static_cast<int64_t>(out.values.size())};
+    return out;
+  }
+  if (const auto* array = std::get_if<MultiArray>(&value)) {
+    const MultiArray doubles = array->converted(DataType::float64);
+    const auto all = doubles.as<double>();
+    return {array->shape(), {all.begin(), all.end()}};
+  }
+  return {};
+}
+
+void add_error(OutputError& to, const FeatureValue& value, const FeatureValue& reference, bool classes) {
+  if (!has_numbers(value) || !has_numbers(reference)) {
+    const auto one = labels_of(value), two = labels_of(reference);
+    if (has_numbers(value) || has_numbers(reference) || one.size() != two.size()) {
+      to.faults.push_back(fmt::format("{}, the reference has {}", type_of(value), type_of(reference)));
+      return;
+    }
+    to.labels += static_cast<int64_t>(one.size());
+    for (size_t i = 0; i < one.size(); ++i) to.same += one[i] == two[i];
+    return;
+  }
+  if (keys_of(value) != keys_of(reference) && std::holds_alternative<Dictionary>(value) &&
+      std::holds_alternative<Dictionary>(reference)) {
+    to.faults.push_back("the keys differ from the reference's");
+    return;
+  }
+  const Numbers one = numbers_of(value), two = numbers_of(reference);
+  if (one.values.size() != two.values.size() || !same_layout(one.shape, two.shape)) {
+    to.faults.push_back(
+        fmt::format("shape {}, the reference has {}", format_shape(one.shape), format_shape(two.shape)));
+    return;
+  }
+  double peak = 0;
+  for (const double v : two.values)
+    if (std::isfinite(v)) peak = std::max(peak, std::abs(v));
+  to.elements += static_cast<int64_t>(one.values.size());
+  for (size_t i = 0; i < one.values.size(); ++i) {
+    const double v = one.values[i], r = two.values[i];
+    if (!std::isfinite(v) || !std::isfinite(r)) {
+      to.unlike += !(v == r || (std::isnan(v) && std::isnan(r)));
+      continue;
+    }
+    const double error = std::abs(v - r);
+    to.signal += r * r;
+    to.noise += error * error;
+    to.absolute = std::max(to.absolute, error);
+    if (error > 0) to.relative = std::max(to.relative, error / std::max(std::abs(r), peak / 1000));
+  }
+  if (classes && !one.values.empty()) to.ranks.push_back(rank_of_best(one.values, two.values));
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,150 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "check/reference.h"
+#include "convert.h"
+#include "io/file.h"
+#include "io/io_error.h"
+#include "io/npy.h"
+#include "io/table.h"
+#include "json_text.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+
+extern const unsigned char run_reference_bytes[];
+extern const unsigned long run_reference_size;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that only this user can read, removed at the end.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::string pattern = (fs::temp_directory_path() / "moka-verify-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw io::IoError(pattern + ": the folder cannot be created");
+    path_ = pattern;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string interpreter() {
+  const char* named = std::getenv("MOKA_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+constexpr int kCannotStart = 127;
+
+/// Runs the script. Throws IoError with the last line that it wrote to standard error when it fails.
+void run_script(const char* what, const std::string& model, const fs::path& folder) {
+  const std::string script(reinterpret_cast<const char*>(run_reference_bytes), run_reference_size);
+  const std::string python = interpreter(), errors = (folder / "errors.txt").string();
+  const std::string folder_name = folder.string();
+  const char* arguments[] = {python.c_str(), "-c", script.c_str(), what, model.c_str(), folder_name.c_str(), nullptr};
+  const pid_t child = fork();
+  if (child < 0) throw io::IoError("Python cannot be started");
+  if (child == 0) {
+    const int to = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int none = open("/dev/null", O_RDWR);
+    dup2(none, STDIN_FILENO);
+    dup2(to, STDERR_FILENO);
+    dup2(to, STDOUT_FILENO);
+    execvp(python.c_str(), const_cast<char* const*>(arguments));
+    _exit(kCannotStart);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotStart)
+    throw io::IoError(
+        fmt::format("{}: the interpreter '{}' cannot be started; $MOKA_PYTHON names another one", model, python));
+  const io::Bytes bytes = io::read_file(errors);
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const size_t line = text.rfind('\n');
+  if (line != std::string::npos) text.erase(0, line + 1);
+  if (text.empty() && WIFSIGNALED(status)) text = fmt::format("Python was ended by signal {}", WTERMSIG(status));
+  throw io::IoError(fmt::format("{}: {}", model, text));
+}
+
+DataType type_named(const std::string& name, const std::string& where) {
+  if (name == "bool") return DataType::boolean;
+  for (int i = 0; i <= static_cast<int>(DataType::boolean); ++i)
+    if (to_string(static_cast<DataType>(i)) == name) return static_cast<DataType>(i);
+  throw UsageError(fmt::format("{}: the type {} cannot be compared", where, name));
+}
+
+class PythonReference : public Reference {
+ public:
+  explicit PythonReference(const std::string& path) : path_(path) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) throw io::IoError(path + ": no such file");
+    const PrivateFolder folder;
+    run_script("describe", path, folder.path());
+    const io::Bytes bytes = io::read_file(folder.path() / "description.json");
+    const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    engine_ = json.at("engine").get<std::string>();
+    for (const auto& [key, to] : {std::pair{"inputs", &inputs_}, std::pair{"outputs", &outputs_}})
+      for (const auto& one : json.at(key)) {
+        FeatureDescription feature;
+        feature.name = one.at("name").get<std::string>();
+        feature.array.type = type_named(one.at("type").get<std::string>(), path + ": '" + feature.name + "'");
+        for (const auto& d : one.at("shape")) {
+          const auto size = d.get<int64_t>();
+          feature.array.shape.push_back(size < 0 ? 1 : size);
+          feature.array.ranges.push_back(size < 0 ? SizeRange{0, -1} : SizeRange{size, size});
+        }
+        to->push_back(std::move(feature));
+      }
+  }
+  std::string name() const override { return fmt::format("{} ({})", path_, engine_); }
+  const std::vector<FeatureDescription>& inputs() const override { return inputs_; }
+  const std::vector<FeatureDescription>& outputs() const override { return outputs_; }
+  std::vector<Features> predict(const std::vector<Features>& items) override {
+    io::Progress progress("reference", items.size());
+    std::vector<Features> out;
+    const PrivateFolder folder;
+    for (size_t i = 0; i < items.size(); ++i)
+      for (size_t n = 0; n < inputs_.size(); ++n)
+        io::write_npy(folder.path() / fmt::format("{}.{}.in.npy", i, n), to_array(items[i].array(inputs_[n].name)));
+    run_script("run", path_, folder.path());
+    for (size_t i = 0; i < items.size(); ++i) {
+      Features answer;
+      for (size_t n = 0; n < outputs_.size(); ++n)
+        answer[outputs_[n].name] = to_multi_array(io::read_npy(folder.path() / fmt::format("{}.{}.out.npy", i, n)));
+      out.push_back(std::move(answer));
+      progress.advance();
+    }
+    return out;
+  }
+
+ private:
+  std::string path_, engine_;
+  std::vector<FeatureDescription> inputs_, outputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reference> python_reference(const std::string& path) { return std::make_unique<PythonReference>(path); }
+
+}  // namespace moka::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "moka/model.h"
+
+namespace moka::cli {
+
+/// What a model is compared with: something that answers inputs.
+class Reference {
+ public:
+  virtual ~Reference() = default;
+  /// "Other.mlpackage", "net.onnx (onnxruntime 1.20.1)".
+  virtual std::string name() const = 0;
+  virtual const std::vector<FeatureDescription>& inputs() const = 0;
+  virtual const std::vector<FeatureDescription>& outputs() const = 0;
+  /// One answer for each item. The names are the reference's own.
+  virtual std::vector<Features> predict(const std::vector<Features>& items) = 0;
+  /// The inputs that a recorded answer was computed from, by the model's names. Empty: any inputs may be asked.
+  virtual std::vector<Features> recorded_inputs() const { return {}; }
+  /// The default threshold depends on its types. Null: not a Core ML model.
+  virtual const Model* model() const { return nullptr; }
+};
+
+std::unique_ptr<Reference> model_reference(Model model, std::string name);
+/// .npz, a folder of .npy, or .json (docs/checking.md). Throws UsageError, IoError.
+std::unique_ptr<Reference> saved_reference(const std::string& path, const FunctionDescription& function);
+/// An ONNX file or a PyTorch program, which `python3` or $MOKA_PYTHON runs. Throws UsageError, IoError.
+std::unique_ptr<Reference> python_reference(const std::string& path);
+/// Chooses by the path's ending.
+std::unique_ptr<Reference> open_reference(const std::string& path, const FunctionDescription& function,
+                                          const ModelConfiguration& configuration);
+
+/// All predictions of a model, each with a new state.
+std::vector<Features> predict_each(const Model& model, const std::vector<Features>& items, const std::string& label);
+
+}  // namespace moka::cli

@@ -1,0 +1,103 @@
+"""Describes or runs an ONNX file or a PyTorch program for `moka verify`.
+
+    python3 -c SCRIPT describe MODEL FOLDER     writes FOLDER/description.json
+    python3 -c SCRIPT run MODEL FOLDER          reads FOLDER/I.N.in.npy, writes FOLDER/I.N.out.npy
+"""
+import json
+import os
+import sys
+
+
+def wanted(module, why):
+    try:
+        return __import__(module)
+    except ImportError as e:
+        sys.exit(f"Python {sys.version.split()[0]} ({sys.executable}) has no module '{module}', which {why}: {e}")
+
+
+np = wanted("numpy", "exchanges arrays")
+
+
+class Onnx:
+    TYPES = {"float": "float32", "float16": "float16", "double": "float64", "int64": "int64", "int32": "int32",
+             "int16": "int16", "int8": "int8", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32",
+             "uint64": "uint64", "bool": "bool"}
+
+    def __init__(self, path):
+        runtime = wanted("onnxruntime", "runs ONNX files")
+        options = runtime.SessionOptions()
+        options.log_severity_level = 3
+        self.session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.engine = f"onnxruntime {runtime.__version__}"
+
+    def features(self, nodes):
+        out = []
+        for node in nodes:
+            kind = node.type[len("tensor(") : -1] if node.type.startswith("tensor(") else node.type
+            if kind not in self.TYPES:
+                sys.exit(f"'{node.name}' has the type {node.type}; only arrays of numbers can be compared")
+            shape = [d if isinstance(d, int) else -1 for d in node.shape]
+            out.append({"name": node.name, "type": self.TYPES[kind], "shape": shape})
+        return out
+
+    def describe(self):
+        return self.features(self.session.get_inputs()), self.features(self.session.get_outputs())
+
+    def run(self, arrays):
+        names = [node.name for node in self.session.get_inputs()]
+        return self.session.run(None, dict(zip(names, arrays)))
+
+
+class Torch:
+    def __init__(self, path):
+        self.torch = wanted("torch", "runs PyTorch programs")
+        self.program = self.torch.export.load(path)
+        self.module = self.program.module()
+        self.engine = f"PyTorch {self.torch.__version__}"
+
+    def describe(self):
+        signature = self.program.graph_signature
+        values = {node.name: node.meta.get("val") for node in self.program.graph.nodes}
+
+        def feature(name):
+            value = values.get(name)
+            if not isinstance(value, self.torch.Tensor):
+                sys.exit(f"'{name}' is not a tensor; only arrays of numbers can be compared")
+            shape = [d if isinstance(d, int) else -1 for d in value.shape]
+            return {"name": name, "type": str(value.dtype).removeprefix("torch."), "shape": shape}
+
+        outputs = next(n for n in self.program.graph.nodes if n.op == "output").args[0]
+        known = {n.name for n in outputs if hasattr(n, "name")}
+        return ([feature(n) for n in signature.user_inputs],
+                [feature(n) for n in signature.user_outputs if n in known])
+
+    def run(self, arrays):
+        with self.torch.no_grad():
+            out = self.module(*[self.torch.from_numpy(a) for a in arrays])
+        flat, _ = self.torch.utils._pytree.tree_flatten(out)
+        return [t.detach().to("cpu").numpy() for t in flat]
+
+
+def main(what, path, folder):
+    model = Torch(path) if path.lower().endswith(".pt2") else Onnx(path)
+    if what == "describe":
+        inputs, outputs = model.describe()
+        with open(os.path.join(folder, "description.json"), "w", encoding="utf-8") as f:
+            json.dump({"engine": model.engine, "inputs": inputs, "outputs": outputs}, f)
+        return
+    item = 0
+    while os.path.exists(os.path.join(folder, f"{item}.0.in.npy")):
+        arrays = []
+        while os.path.exists(name := os.path.join(folder, f"{item}.{len(arrays)}.in.npy")):
+            arrays.append(np.load(name, allow_pickle=False))
+        for n, value in enumerate(model.run(arrays)):
+            np.save(os.path.join(folder, f"{item}.{n}.out.npy"), np.asarray(value))
+        item += 1
+
+
+try:
+    main(*sys.argv[1:])
+except SystemExit:
+    raise
+except Exception as e:
+    sys.exit(f"{type(e).__name__}: {' '.join(str(e).split())[:600]}")

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "check/reference.h"
+#include "convert.h"
+#include "input.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "json_text.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+using io::NamedArray;
+
+const FeatureDescription* find(const std::vector<FeatureDescription>& features, const std::string& name) {
+  const auto at = std::find_if(features.begin(), features.end(), [&](const auto& f) { return f.name == name; });
+  return at == features.end() ? nullptr : &*at;
+}
+
+/// The description of a recorded value.
+FeatureDescription described(const std::string& name, const FeatureValue& value) {
+  FeatureDescription out;
+  out.name = name;
+  if (const auto* array = std::get_if<MultiArray>(&value)) {
+    out.array.type = array->type();
+    out.array.shape = array->shape();
+  } else if (std::holds_alternative<Dictionary>(value)) {
+    out.type = FeatureType::dictionary;
+  } else if (std::holds_alternative<std::string>(value)) {
+    out.type = FeatureType::string;
+  } else if (std::holds_alternative<int64_t>(value)) {
+    out.type = FeatureType::int64;
+  } else if (std::holds_alternative<double>(value)) {
+    out.type = FeatureType::float64;
+  } else if (!std::holds_alternative<Image>(value)) {
+    out.type = FeatureType::sequence;
+  }
+  return out;
+}
+
+class Saved : public Reference {
+ public:
+  Saved(std::string path, const FunctionDescription& function) : path_(std::move(path)), function_(function) {}
+
+  void add_case() {
+    inputs_.emplace_back();
+    answers_.emplace_back();
+  }
+  /// A value that belongs to the last case: an input if the model has one of this name.
+  void add(const std::string& name, const io::Array& array) {
+    if (const FeatureDescription* input = find(function_.inputs, name)) {
+      inputs_.back()[name] = input_value(*input, array);
+    } else if (array.type == io::ElementType::text) {
+      answers_.back()[name] = StringSequence(array.texts);
+    } else {
+      answers_.back()[name] = to_multi_array(array);
+    }
+  }
+  void add_json(const nlohmann::json& one, size_t index) {
+    add_case();
+    if (!one.is_object() || !one.contains("outputs") || !one.at("outputs").is_object())
+      throw UsageError(fmt::format("{}: case {} has no object 'outputs'", path_, index + 1));
+    if (one.contains("inputs"))
+      for (const auto& [name, value] : one.at("inputs").items()) {
+        const FeatureDescription* input = find(function_.inputs, name);
+        if (input == nullptr)
+          throw UsageError(
+              fmt::format("{}: the model has no input '{}'; it takes {}", path_, name, expected_inputs(function_)));
+        inputs_.back()[name] = value_of(*input, value);
+      }
+    for (const auto& [name, value] : one.at("outputs").items()) {
+      const FeatureDescription* output = find(function_.outputs, name);
+      FeatureDescription any;
+      any.name = name;
+      any.array.type = DataType::float64;
+      answers_.back()[name] = value_of(output ? loose(*output) : any, value);
+    }
+  }
+  void finish() {
+    if (answers_.empty() || answers_[0].empty())
+      throw UsageError(fmt::format("{}: no outputs; names that are not inputs of the model are outputs", path_));
+    for (const auto& [name, value] : answers_[0]) outputs_.push_back(described(name, value));
+    const bool has_inputs = std::any_of(inputs_.begin(), inputs_.end(), [](const auto& i) { return !i.empty(); });
+    if (!has_inputs) inputs_.clear();
+  }
+
+  std::string name() const override { return path_; }
+  const std::vector<FeatureDescription>& inputs() const override { return function_.inputs; }
+  const std::vector<FeatureDescription>& outputs() const override { return outputs_; }
+  std::vector<Features> recorded_inputs() const override { return inputs_; }
+  std::vector<Features> predict(const std::vector<Features>& items) override {
+    if (items.size() != answers_.size())
+      throw UsageError(
+          fmt::format("{}: it has the answers of {}, but {} are compared; give the inputs that they "
+                      "were computed from",
+                      path_, plural(static_cast<int64_t>(answers_.size()), "prediction"), items.size()));
+    return answers_;
+  }
+
+ private:
+  /// A recorded array may have any shape and is compared as numbers.
+  static FeatureDescription loose(FeatureDescription output) {
+    if (output.type != FeatureType::multi_array) return output;
+    output.array = {};
+    output.array.type = DataType::float64;
+    return output;
+  }
+  FeatureValue value_of(const FeatureDescription& feature, const nlohmann::json& value) const {
+    const nlohmann::json& plain = value.is_object() && value.contains("values")  ? value.at("values")
+                                  : value.is_object() && value.contains("value") ? value.at("value")
+                                                                                 : value;
+    return value_from_text(feature, plain.is_string() ? plain.get<std::string>() : plain.dump(),
+                           fmt::format("{}: '{}'", path_, feature.name));
+  }
+  FeatureValue input_value(const FeatureDescription& input, const io::Array& array) const {
+    const std::string where = fmt::format("{}: input '{}'", path_, input.name);
+    if (input.type == FeatureType::image) return image_of_array(input, array, where);
+    if (input.type == FeatureType::multi_array) return to_multi_array(array).converted(input.array.type);
+    const auto numbers = array.to_doubles();
+    if (numbers.size() == 1 && input.type == FeatureType::float64) return numbers[0];
+    if (numbers.size() == 1 && input.type == FeatureType::int64) return static_cast<int64_t>(numbers[0]);
+    throw UsageError(fmt::format("{}: expected {}, got an array", where, input.formatted_type()));
+  }
+
+  std::string path_;
+  const FunctionDescription function_;
+  std::vector<Features> inputs_, answers_;
+  std::vector<FeatureDescription> outputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reference> saved_reference(const std::string& path, const FunctionDescription& function) {
+  auto saved = std::make_unique<Saved>(path, function);
+  const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
+  if (ending == ".json") {
+    const io::Bytes bytes = io::read_file(path);
+    const nlohmann::json root = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    if (root.is_object() && root.contains("cases")) {
+      if (!root.at("cases").is_array()) throw UsageError(fmt::format("{}: 'cases' is not a list", path));
+      for (size_t i = 0; i < root.at("cases").size(); ++i) saved->add_json(root.at("cases")[i], i);
+    } else {
+      saved->add_json(root, 0);
+    }
+  } else if (ending == ".npz") {
+    saved->add_case();
+    for (const NamedArray& member : io::read_npz(path)) saved->add(member.name, member.array);
+  } else {
+    saved->add_case();
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (in_lower_case(entry.path().extension().string()) == ".npy") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const auto& file : files) saved->add(file.stem().string(), io::read_npy(file));
+  }
+  saved->finish();
+  return saved;
+}
+
+}  // namespace moka::cli

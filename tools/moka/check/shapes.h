@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "moka/description.h"
+
+namespace moka::cli {
+
+/// One choice of the sizes that a function's inputs allow.
+struct ShapeChoice {
+  std::string name;              ///< "x 1 x 3 x 64, mask 1 x 64"
+  FunctionDescription function;  ///< whose default shapes are these
+};
+
+/// The default shapes; with `all` every enumerated shape and the corners of ranges (an end without limit counts as
+/// twice the default size): of one input after the other, and of all inputs together.
+std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all);
+
+/// Whether an input may have several shapes.
+bool is_flexible(const FunctionDescription& function);
+
+}  // namespace moka::cli

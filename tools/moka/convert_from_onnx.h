@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace moka::cli {
+
+struct FromOnnxOptions {
+  std::string model, destination, opset;
+  std::vector<std::string> shapes, dimensions;
+  bool json = false;
+};
+
+/// `moka convert` of an ONNX model. Returns the exit code. Throws UsageError, and what the import throws.
+int convert_from_onnx(const FromOnnxOptions& options);
+
+}  // namespace moka::cli

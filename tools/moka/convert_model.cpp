@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "command.h"
+#include "convert_from_onnx.h"
+#include "convert_to_onnx.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+bool ends_with(const std::string& path, std::string_view suffix) { return in_lower_case(path).ends_with(suffix); }
+
+/// From ONNX if MODEL is an ONNX file, else to ONNX.
+struct ConvertOptions : ToOnnxOptions {
+  std::string opset_text;
+  std::vector<std::string> shapes, dimensions;
+};
+
+int convert_model(ConvertOptions& options) {
+  if (ends_with(options.model, ".onnx")) {
+    if (options.list || options.external_data || !options.function.empty())
+      throw UsageError("--list, --external-data and --function are for models that become ONNX");
+    return convert_from_onnx(
+        {options.model, options.destination, options.opset_text, options.shapes, options.dimensions, options.json});
+  }
+  if (!options.shapes.empty() || !options.dimensions.empty())
+    throw UsageError("--shape and --dimension are for ONNX models");
+  if (!options.opset_text.empty()) {
+    const auto n = parse_integer(options.opset_text);
+    if (!n || *n < 1 || *n > 1000)
+      throw UsageError(fmt::format("--opset: expected a number, got '{}'", options.opset_text));
+    options.opset = static_cast<int>(*n);
+  }
+  if (options.destination.empty() && !options.list) throw UsageError("-o FILE is needed, or --list");
+  if (!options.destination.empty() && !ends_with(options.destination, ".onnx"))
+    throw UsageError(fmt::format("'{}': expected a name that ends in .onnx", options.destination));
+  return convert_to_onnx(options);
+}
+
+}  // namespace
+
+Command add_convert(Arguments parent) {
+  auto options = std::make_shared<ConvertOptions>();
+  Arguments app = parent.add_subcommand("convert", "Write a model as ONNX, or an ONNX model as an .mlpackage");
+  app.add_option("MODEL", options->model, "An .mlmodel, .mlpackage or .mlmodelc, or an .onnx file")
+      .required()
+      .option_text(" ");
+  app.add_option("-o,--output", options->destination, "The .onnx file or .mlpackage to write; an older one is replaced")
+      .option_text("FILE");
+  app.add_option("--function", options->function, "A function of an ML program (default: its default one)")
+      .option_text("NAME");
+  app.add_option("--opset", options->opset_text,
+                 "ONNX's operators, 17 to 23, or Core ML's, ios17 to ios26 (default: the oldest that will do)")
+      .option_text("VERSION");
+  app.add_option("--shape", options->shapes, "The shape of an input of an ONNX model; what is not given stays flexible")
+      .option_text("NAME=SIZES");
+  app.add_option("--dimension", options->dimensions, "The size of a named dimension of an ONNX model")
+      .option_text("NAME=SIZE");
+  app.add_flag("--external-data", options->external_data,
+               "Write weights to FILE.data, as models above 64 MB always do");
+  app.add_flag("--list", options->list, "List the operations that ONNX cannot express, and write nothing");
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer("Example: moka convert Classifier.mlpackage -o classifier.onnx");
+  return {app, "moka convert Classifier.mlpackage -o classifier.onnx", [options] { return convert_model(*options); }};
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+namespace moka::cli {
+
+struct ToOnnxOptions {
+  std::string model, destination, function;
+  int opset = 0;
+  bool external_data = false;
+  bool list = false;  ///< list what ONNX cannot express, and write nothing
+  bool json = false;
+};
+
+/// `moka convert` of a Core ML model to ONNX. Returns the exit code: 1 when the list is not empty.
+int convert_to_onnx(const ToOnnxOptions& options);
+
+}  // namespace moka::cli

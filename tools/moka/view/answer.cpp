@@ -1,0 +1,165 @@
+#include "view/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "draw/answer.h"
+#include "draw/panels.h"
+#include "draw/sheet.h"
+#include "input.h"
+#include "io/file.h"
+#include "io/resize.h"
+#include "output.h"
+#include "usage_error.h"
+#include "view/base64.h"
+#include "view/values.h"
+
+namespace moka::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int64_t kMostElements = int64_t{1} << 16;
+/// The longer side of a picture on the page.
+constexpr size_t kMostSide = 1600;
+
+/// A file with bytes from the page, which exists as long as this object.
+class UploadedFile {
+ public:
+  UploadedFile(const std::string& name, std::span<const std::byte> bytes) {
+    std::string pattern = (fs::temp_directory_path() / "moka-view-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw UsageError("no folder for the file can be made");
+    folder_ = pattern;
+    path_ = folder_ / safe_file_name(fs::path(name).filename().string());
+    io::write_file(path_, bytes);
+  }
+  UploadedFile(const UploadedFile&) = delete;
+  UploadedFile& operator=(const UploadedFile&) = delete;
+  ~UploadedFile() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path folder_, path_;
+};
+
+struct Shown {
+  Json operator()(std::monostate) const { return {{"form", "text"}, {"text", ""}}; }
+  Json operator()(int64_t v) const { return {{"form", "number"}, {"value", v}}; }
+  Json operator()(double v) const { return {{"form", "number"}, {"value", v}}; }
+  Json operator()(const std::string& v) const { return {{"form", "text"}, {"text", v}}; }
+  Json operator()(const StringSequence& v) const { return {{"form", "list"}, {"items", v}}; }
+  Json operator()(const Int64Sequence& v) const { return {{"form", "list"}, {"items", v}}; }
+  Json operator()(const Dictionary& v) const {
+    std::vector<std::pair<std::string, double>> entries(v.strings.begin(), v.strings.end());
+    for (const auto& [key, number] : v.ints) entries.emplace_back(std::to_string(key), number);
+    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    return {{"form", "classes"}, {"entries", entries}};
+  }
+  Json operator()(const Image& v) const {
+    Json json = png_json(picture_of(v));
+    json["form"] = "image";
+    return json;
+  }
+  Json operator()(const MultiArray& v) const {
+    const ArrayFacts facts = facts_of(v);
+    Json json = to_json(facts, v);
+    json["form"] = "array";
+    if (const Sheet sheet = sheet_of(v, facts); sheet.shown > 0) {
+      json["maps"] = png_json(sheet.picture);
+      json["maps"]["planes"] = sheet.planes;
+      json["maps"]["shown"] = sheet.shown;
+      return json;
+    }
+    std::vector<float> first(static_cast<size_t>(std::min(v.count(), kMostElements)));
+    for (size_t i = 0; i < first.size(); ++i) first[i] = static_cast<float>(v.at(static_cast<int64_t>(i)));
+    json["data"] = base64_of(std::as_bytes(std::span(first)));
+    return json;
+  }
+};
+
+bool takes_image(const FunctionDescription& function, const std::string& name) {
+  return std::any_of(function.inputs.begin(), function.inputs.end(),
+                     [&](const auto& i) { return i.name == name && i.type == FeatureType::image; });
+}
+
+/// The picture as the page shows it.
+io::Picture shrunk(io::Picture picture) {
+  const size_t side = std::max(picture.width, picture.height);
+  if (side <= kMostSide) return picture;
+  const auto part = [&](size_t length) { return std::max<size_t>(1, length * kMostSide / side); };
+  return io::resize(picture, part(picture.width), part(picture.height));
+}
+
+}  // namespace
+
+GivenInputs inputs_of(const Model& model, const Json& inputs) {
+  if (!inputs.is_object()) throw UsageError("inputs: expected an object by name");
+  GivenInputs out;
+  InputOptions options;
+  options.pad = true;
+  std::vector<std::unique_ptr<UploadedFile>> files;
+  for (const auto& [name, value] : inputs.items()) {
+    if (value.contains("random")) {
+      options.inputs.push_back(name + "=random");
+    } else if (value.contains("file")) {
+      const auto bytes = bytes_of_base64(value.at("file").get<std::string>());
+      if (!bytes) throw UsageError(fmt::format("input '{}': the file is not base64", name));
+      files.push_back(std::make_unique<UploadedFile>(value.value("name", "file"), *bytes));
+      options.inputs.push_back(name + "=@" + files.back()->path().string());
+      const std::string extension = parse_reference(files.back()->path().string()).extension;
+      if (takes_image(model.function(), name) && extension != "npy" && extension != "npz")
+        out.picture = shrunk(io::parse_picture(*bytes, name));
+    } else {
+      const std::string text = value.at("text").get<std::string>();
+      // A text is never the name of a file here.
+      options.inputs.push_back(name + "=" + (text.starts_with('@') ? "@" : "") + text);
+    }
+  }
+  Inputs read = read_inputs(model, options);
+  if (read.rows.empty()) throw UsageError("the file has no rows");
+  for (std::string& note : read.notes) {
+    for (const auto& file : files)
+      if (const size_t at = note.find(file->path().string()); at != std::string::npos)
+        note.replace(at, file->path().string().size(), file->path().filename().string());
+    out.notes.push_back(note);
+  }
+  out.features = std::move(read.rows[0]);
+  return out;
+}
+
+Json answer_of(const Model& model, const Json& inputs) {
+  const GivenInputs given = inputs_of(model, inputs);
+  std::optional<State> state;
+  PredictionOptions options;
+  if (!model.function().states.empty()) options.state = &state.emplace(model.new_state());
+  const auto start = std::chrono::steady_clock::now();
+  const Features outputs = model.predict(given.features, options);
+  Json out{{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
+           {"notes", given.notes},
+           {"outputs", Json::array()}};
+  if (const auto drawing = drawing_of(model.description(), model.function(), given.features, outputs,
+                                      given.picture ? &*given.picture : nullptr, io::parse_fit(InputOptions{}.fit))) {
+    out["drawing"] = png_json(drawing->picture);
+    out["drawing"]["what"] = drawing->what;
+    out["drawing"]["found"] = drawing->found;
+  }
+  for (const auto& [name, value] : outputs) {
+    Json shown = shown_value(value);
+    shown["name"] = name;
+    out["outputs"].push_back(std::move(shown));
+  }
+  return out;
+}
+
+Json shown_value(const FeatureValue& value) { return std::visit(Shown{}, value); }
+
+Json png_json(const io::Picture& picture) {
+  return {{"width", picture.width}, {"height", picture.height}, {"png", base64_of(io::encode_png(picture))}};
+}
+
+}  // namespace moka::cli

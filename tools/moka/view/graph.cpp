@@ -1,0 +1,303 @@
+#include "view/graph.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace moka::cli {
+namespace {
+
+using Structure = ModelStructure;
+
+constexpr int kMaxDepth = 32;
+
+/// What a constant stands for where it is used.
+struct Known {
+  std::string text;
+  std::vector<int32_t> weights;
+};
+
+/// The names of values that can be seen at a place. An inner block sees those of the blocks around it.
+struct Scope {
+  const Scope* outer = nullptr;
+  std::unordered_map<std::string, int32_t> producers;
+  std::unordered_map<std::string, Known> constants;
+
+  const int32_t* producer(const std::string& name) const {
+    for (const Scope* s = this; s != nullptr; s = s->outer)
+      if (const auto it = s->producers.find(name); it != s->producers.end()) return &it->second;
+    return nullptr;
+  }
+  const Known* constant(const std::string& name) const {
+    for (const Scope* s = this; s != nullptr; s = s->outer) {
+      if (s->producers.contains(name)) return nullptr;
+      if (const auto it = s->constants.find(name); it != s->constants.end()) return &it->second;
+    }
+    return nullptr;
+  }
+};
+
+/// A use of a value: its producer and user, and its name.
+struct Use {
+  int32_t from, to;
+  std::string value;
+};
+
+class Builder {
+ public:
+  explicit Builder(Graph& graph) : graph_(graph) { graph_.nodes.push_back({.kind = NodeKind::model}); }
+
+  void model(const Structure& structure, const std::string& function, int32_t group, std::vector<size_t> models,
+             int depth) {
+    std::unordered_map<std::string, int32_t> weights;
+    for (size_t i = 0; i < structure.weights.size(); ++i) {
+      const auto& w = structure.weights[i];
+      if (!w.function.empty() && w.function != function) continue;
+      weights.emplace(w.name, static_cast<int32_t>(graph_.weights.size()));
+      graph_.weights.push_back({&w, models, i});
+    }
+    weights_ = std::move(weights);
+    Scope scope;
+    for (const auto& f : structure.functions)
+      if (f.name == function) return block(f.body, group, scope, 0);
+    for (const std::string& name : structure.inputs)
+      scope.producers[name] = add(group, {.kind = NodeKind::input, .name = name, .outputs = {{name, ""}}});
+    if (!structure.models.empty()) {
+      pipeline(structure, group, scope, models, depth);
+    } else if (!structure.layers.empty()) {
+      size_t at = 0;
+      layers(structure.layers, at, 0, group, scope);
+    } else {
+      GraphNode node{.name = structure.type, .type = structure.type, .values = structure.facts};
+      for (const std::string& name : structure.outputs) node.outputs.emplace_back(name, "");
+      const int32_t id = add(group, std::move(node));
+      for (const std::string& name : structure.inputs) use(scope, id, name, name);
+      for (const std::string& name : structure.outputs) scope.producers[name] = id;
+    }
+    outputs(structure.outputs, group, scope);
+  }
+
+  /// Groups what repeats, and makes edges of the uses.
+  void finish() {
+    const size_t count = graph_.nodes.size();
+    make_edges();
+    group_repeats(graph_);
+    if (graph_.nodes.size() != count) {
+      graph_.edges.clear();
+      make_edges();
+    }
+    for (const GraphNode& node : graph_.nodes) {
+      if (node.kind != NodeKind::operation) continue;
+      for (int32_t p = node.parent; p >= 0; p = graph_.nodes[static_cast<size_t>(p)].parent)
+        ++graph_.nodes[static_cast<size_t>(p)].operations;
+    }
+  }
+
+ private:
+  GraphNode& at(int32_t id) { return graph_.nodes[static_cast<size_t>(id)]; }
+
+  int32_t add(int32_t group, GraphNode node) {
+    const auto id = static_cast<int32_t>(graph_.nodes.size());
+    node.parent = group;
+    graph_.nodes.push_back(std::move(node));
+    at(group).members.push_back(id);
+    return id;
+  }
+
+  /// Node `id` takes the value `name` as `parameter`.
+  void use(const Scope& scope, int32_t id, const std::string& parameter, const std::string& name) {
+    auto& inputs = at(id).inputs;
+    if (const Known* known = scope.constant(name)) {
+      at(id).values.emplace_back(parameter, known->text);
+      at(id).weights.insert(at(id).weights.end(), known->weights.begin(), known->weights.end());
+      return;
+    }
+    if (inputs.empty() || inputs.back().first != parameter) inputs.push_back({parameter, {}});
+    inputs.back().second.push_back(name);
+    if (const int32_t* from = scope.producer(name)) uses_.push_back({*from, id, name});
+  }
+
+  void outputs(const std::vector<std::string>& names, int32_t group, const Scope& scope) {
+    for (const std::string& name : names) {
+      const int32_t id = add(group, {.kind = NodeKind::output, .name = name});
+      use(scope, id, name, name);
+    }
+  }
+
+  void block(const Structure::Block& block, int32_t group, Scope& scope, int depth) {
+    for (const auto& [name, type] : block.inputs)
+      scope.producers[name] = add(group, {.kind = NodeKind::input, .name = name, .outputs = {{name, type}}});
+    for (const auto& op : block.operations) operation(op, group, scope, depth);
+    outputs(block.outputs, group, scope);
+  }
+
+  void operation(const Structure::Operation& op, int32_t group, Scope& scope, int depth) {
+    if (op.type == "const" || op.type.starts_with("constexpr_")) return constant(op, scope);
+    const int32_t id = add(group, {.name = op.name, .type = op.type, .outputs = op.outputs, .values = op.values});
+    for (const auto& [parameter, names] : op.inputs) {
+      for (const std::string& name : names) use(scope, id, parameter, name);
+      if (const auto w = weights_.find(op.name + "." + parameter); w != weights_.end())
+        at(id).weights.push_back(w->second);
+    }
+    for (size_t i = 0; i < op.blocks.size() && depth < kMaxDepth; ++i) {
+      int32_t inner = id;
+      if (op.blocks.size() > 1) inner = add(id, {.kind = NodeKind::block, .name = block_name(op, i)});
+      Scope seen{.outer = &scope};
+      block(op.blocks[i], inner, seen, depth + 1);
+    }
+    for (const auto& [name, type] : op.outputs) scope.producers[name] = id;
+  }
+
+  static std::string block_name(const Structure::Operation& op, size_t i) {
+    if (op.type == "cond") return i == 0 ? "true" : "false";
+    if (op.type == "while_loop") return i == 0 ? "condition" : "body";
+    return "block " + std::to_string(i);
+  }
+
+  /// Constants and what is computed of them alone are shown where they are used.
+  void constant(const Structure::Operation& op, Scope& scope) {
+    Known known;
+    if (op.type != "const") {
+      known.text = op.type;
+      for (const auto& [parameter, names] : op.inputs) {
+        for (const std::string& name : names)
+          if (const Known* part = scope.constant(name))
+            known.weights.insert(known.weights.end(), part->weights.begin(), part->weights.end());
+        if (const auto w = weights_.find(op.name + "." + parameter); w != weights_.end())
+          known.weights.push_back(w->second);
+      }
+    } else if (!op.values.empty()) {
+      known.text = op.values[0].second;
+    }
+    for (const auto& [name, type] : op.outputs) {
+      Known entry = known;
+      if (const auto w = weights_.find(name); w != weights_.end() && op.type == "const") {
+        entry.weights.push_back(w->second);
+        if (entry.text.empty()) entry.text = name;
+      }
+      if (entry.text.empty()) entry.text = type;
+      scope.constants[name] = std::move(entry);
+    }
+  }
+
+  /// The layers of one depth from `at` on; deeper ones are inside the layer before them.
+  void layers(const std::vector<Structure::Layer>& all, size_t& i, int depth, int32_t group, Scope& scope) {
+    while (i < all.size() && all[i].depth >= depth) {
+      const Structure::Layer& layer = all[i++];
+      GraphNode node{.name = layer.name, .type = layer.type, .values = layer.settings};
+      if (!layer.custom_class.empty()) node.type += " " + layer.custom_class;
+      for (const std::string& name : layer.outputs) node.outputs.emplace_back(name, "");
+      const int32_t id = add(group, std::move(node));
+      for (const std::string& name : layer.inputs) use(scope, id, name, name);
+      if (const auto w = by_layer().find(layer.name); w != by_layer().end()) at(id).weights = w->second;
+      if (i < all.size() && all[i].depth > depth) {
+        Scope inner{.outer = &scope};
+        layers(all, i, all[i].depth, id, inner);
+        // The layers inside write to values outside.
+        for (const auto& [name, producer] : inner.producers) scope.producers[name] = id;
+      }
+      for (const std::string& name : layer.outputs) scope.producers[name] = id;
+    }
+  }
+
+  /// The weights "layer.field" by their layers.
+  const std::unordered_map<std::string, std::vector<int32_t>>& by_layer() {
+    if (!by_layer_.empty()) return by_layer_;
+    for (const auto& [name, index] : weights_) {
+      // The field has no dot, except for the directions of a bidirectional LSTM.
+      std::string layer = name.substr(0, name.rfind('.'));
+      for (const std::string_view direction : {".forward", ".backward"})
+        if (layer.ends_with(direction)) layer.resize(layer.size() - direction.size());
+      by_layer_[layer].push_back(index);
+    }
+    for (auto& [layer, list] : by_layer_) std::sort(list.begin(), list.end());
+    return by_layer_;
+  }
+
+  void pipeline(const Structure& structure, int32_t group, Scope& scope, const std::vector<size_t>& models, int depth) {
+    for (size_t i = 0; i < structure.models.size() && depth < kMaxDepth; ++i) {
+      const auto& part = structure.models[i];
+      GraphNode node{
+          .kind = NodeKind::model, .name = part.name, .type = part.structure.type, .values = part.structure.facts};
+      for (const std::string& name : part.structure.outputs) node.outputs.emplace_back(name, "");
+      const int32_t id = add(group, std::move(node));
+      for (const std::string& name : part.structure.inputs) use(scope, id, name, name);
+      for (const std::string& name : part.structure.outputs) scope.producers[name] = id;
+      std::vector<size_t> path = models;
+      path.push_back(i);
+      const auto& functions = part.structure.functions;
+      const bool is_plain = functions.empty() && part.structure.layers.empty() && part.structure.models.empty();
+      if (is_plain) {
+        at(id).kind = NodeKind::operation;
+        continue;
+      }
+      Builder inner(*this);
+      inner.model(part.structure, functions.empty() ? "" : functions[0].name, id, path, depth + 1);
+      uses_.insert(uses_.end(), inner.uses_.begin(), inner.uses_.end());
+    }
+  }
+
+  /// A builder of a stage: another model's names in the same graph.
+  Builder(Builder& outer) : graph_(outer.graph_) {}
+
+  /// The ancestor of `id` that is a member of `group`; -1 when it is outside.
+  int32_t member_of(int32_t id, int32_t group) {
+    while (id >= 0 && at(id).parent != group) id = at(id).parent;
+    return id;
+  }
+
+  int32_t port(int32_t group, bool in) {
+    int32_t& id = ports_[{group, in}];
+    if (id == 0) id = add(group, {.kind = NodeKind::port, .name = in ? "in" : "out"});
+    return id;
+  }
+
+  void make_edges() {
+    std::set<std::pair<int32_t, int32_t>> made;
+    const auto edge = [&](int32_t from, int32_t to, const std::string& value) {
+      if (from != to && made.emplace(from, to).second) graph_.edges.push_back({from, to, 0, false, value});
+    };
+    for (const Use& use : uses_) {
+      int32_t group = at(use.to).parent;
+      int32_t to = use.to, from = member_of(use.from, group);
+      // Through the borders of blocks up to the group that also holds the producer.
+      while (from < 0) {
+        if (is_equal_block(group)) edge(port(group, true), to, use.value);
+        to = group;
+        group = at(group).parent;
+        from = member_of(use.from, group);
+      }
+      edge(from, to, use.value);
+      for (int32_t inner = use.from; inner != from; inner = at(inner).parent) {
+        const int32_t around = at(inner).parent;
+        if (is_equal_block(around)) edge(inner, port(around, false), use.value);
+      }
+    }
+  }
+
+  bool is_equal_block(int32_t group) {
+    const GraphNode& node = at(group);
+    return node.kind == NodeKind::repeat || (node.kind == NodeKind::block && node.parent >= 0 && node.type == "block");
+  }
+
+  Graph& graph_;
+  std::unordered_map<std::string, int32_t> weights_;
+  std::unordered_map<std::string, std::vector<int32_t>> by_layer_;
+  std::vector<Use> uses_;
+  std::map<std::pair<int32_t, bool>, int32_t> ports_;
+};
+
+}  // namespace
+
+Graph graph_of(const ModelStructure& structure, const std::string& function) {
+  Graph graph;
+  graph.name = function;
+  Builder builder(graph);
+  builder.model(structure, function, 0, {}, 0);
+  builder.finish();
+  lay_out(graph);
+  return graph;
+}
+
+}  // namespace moka::cli

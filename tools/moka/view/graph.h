@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moka/model_structure.h"
+
+/// The graph that the viewer draws: operations in groups that open and close.
+///
+///   graph.cpp     a structure as a graph
+///   repeats.cpp   equal blocks, one behind the other, become groups
+///   layout.cpp    the places of each group's members
+///   graph_json.cpp  what the page reads
+namespace moka::cli {
+
+enum class NodeKind : uint8_t {
+  operation,  ///< an operation or layer; with children if it has blocks
+  input,
+  output,
+  model,   ///< a stage of a pipeline
+  block,   ///< a block of an operation, or one of several equal blocks
+  repeat,  ///< equal blocks, one behind the other
+  port,    ///< where values enter or leave a block
+};
+
+struct GraphNode {
+  NodeKind kind = NodeKind::operation;
+  std::string name, type;
+  int32_t parent = -1;
+  int32_t rank = 0, lane = 0;    ///< row and column in the grid of the parent's members
+  int32_t operations = 0;        ///< inside, for a group
+  std::vector<int32_t> members;  ///< of a group, in the order of the source
+  std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
+  std::vector<std::pair<std::string, std::string>> outputs, values;
+  std::vector<int32_t> weights;  ///< indices in Graph::weights
+};
+
+/// An edge between members of one group.
+struct GraphEdge {
+  int32_t from = 0, to = 0;
+  int32_t lane = 0;      ///< the column of its vertical part, when it passes other rows
+  bool is_long = false;  ///< it ends more than one row below its start
+  std::string value;     ///< name of the value
+};
+
+/// A weight and the model of a pipeline that holds it.
+struct GraphWeight {
+  const ModelStructure::Weight* weight = nullptr;
+  std::vector<size_t> models;
+  size_t index = 0;  ///< in that model's weights
+};
+
+struct Graph {
+  std::string name;
+  std::vector<GraphNode> nodes;  ///< the first one is the group of all
+  std::vector<GraphEdge> edges;
+  std::vector<GraphWeight> weights;
+};
+
+/// The graph of a function, or of a model without functions (empty `function`), laid out. Refers to `structure`.
+Graph graph_of(const ModelStructure& structure, const std::string& function);
+
+/// In every group, puts members that repeat into groups of their own. Takes the edges between operations.
+void group_repeats(Graph& graph);
+/// Sets rank and lane of all nodes and the lanes of edges, in time linear in both.
+void lay_out(Graph& graph);
+
+}  // namespace moka::cli

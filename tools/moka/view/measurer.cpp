@@ -1,0 +1,107 @@
+#include "view/measurer.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "io/io_error.h"
+#include "report.h"
+
+namespace moka::cli {
+namespace {
+
+bool send_all(int end, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = send(end, data, size, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+bool receive_all(int end, char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = recv(end, data, size, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+/// Messages are a length of 8 bytes and a text.
+bool send_text(int end, const std::string& text) {
+  const uint64_t size = text.size();
+  return send_all(end, reinterpret_cast<const char*>(&size), sizeof size) && send_all(end, text.data(), text.size());
+}
+
+std::optional<std::string> receive_text(int end) {
+  uint64_t size = 0;
+  if (!receive_all(end, reinterpret_cast<char*>(&size), sizeof size)) return std::nullopt;
+  std::string text(size, '\0');
+  if (!receive_all(end, text.data(), text.size())) return std::nullopt;
+  return text;
+}
+
+}  // namespace
+
+Measurer::Measurer(LoadOptions load) : load_(std::move(load)) {
+  int ends[2];
+  std::fflush(nullptr);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw io::IoError(fmt::format("a pair of sockets cannot be made: {}", std::strerror(errno)));
+  process_ = fork();
+  if (process_ == 0) {
+    close(ends[0]);
+    end_ = ends[1];
+    serve();
+  }
+  close(ends[1]);
+  end_ = ends[0];
+  if (process_ < 0) {
+    close(end_);
+    throw io::IoError(fmt::format("a process cannot be started: {}", std::strerror(errno)));
+  }
+}
+
+Measurer::~Measurer() {
+  close(end_);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Measurer::serve() {
+  while (const auto function = receive_text(end_)) {
+    ReportSetting setting;
+    setting.name = "view";
+    setting.load = load_;
+    setting.load.function = *function;
+    setting.seconds = 1;
+    Json json;
+    try {
+      json = measured_apart(setting);
+    } catch (const std::exception& e) {
+      json = {{"error", e.what()}};
+    }
+    if (!send_text(end_, json.dump(-1, ' ', false, Json::error_handler_t::replace))) break;
+  }
+  _exit(0);
+}
+
+Json Measurer::report(const std::string& function) {
+  if (!send_text(end_, function)) throw io::IoError("the process that measures has ended");
+  const auto text = receive_text(end_);
+  if (!text) throw io::IoError("the process that measures has ended");
+  return Json::parse(*text);
+}
+
+}  // namespace moka::cli

@@ -1,0 +1,120 @@
+// The data in the page. docs/viewer.md describes it.
+
+export type Kind = "operation" | "input" | "output" | "model" | "block" | "repeat" | "port";
+
+export interface GraphNode {
+  kind: Kind;
+  name: string;
+  type: string;
+  parent: number;
+  rank: number;
+  lane: number;
+  operations?: number; // of a group
+  inputs?: [string, string[]][];
+  outputs?: [string, string][];
+  values?: [string, string][];
+  weights?: number[];
+}
+
+export interface Statistics {
+  count: number;
+  zeros: number;
+  nan: number;
+  infinite: number;
+  bits: number;
+  minimum: number;
+  maximum: number;
+  mean: number;
+  deviation: number;
+  distinct: number;
+  histogram: number[];
+}
+
+export interface Weight {
+  name: string;
+  type: string;
+  bytes: number;
+  storage: string;
+  index: number;
+  models?: number[];
+  available?: boolean;
+  statistics?: Statistics;
+  error?: string;
+}
+
+export interface Graph {
+  name: string;
+  nodes: GraphNode[];
+  edges: [number, number, string, number?][];
+  weights: Weight[];
+}
+
+export interface Feature {
+  name: string;
+  type: string;
+  kind: string;
+  optional: boolean;
+  description?: string;
+  dataType?: string;
+  shape?: number[];
+  enumeratedShapes?: number[][];
+  width?: number;
+  height?: number;
+  enumeratedSizes?: [number, number][];
+}
+
+export interface FunctionFacts {
+  name: string;
+  inputs: Feature[];
+  outputs: Feature[];
+  states: Feature[];
+  predictedFeatureName?: string;
+  predictedProbabilitiesName?: string;
+}
+
+export interface Counts {
+  count: number;
+  opset?: string;
+  byType: Record<string, number>;
+}
+
+export interface ModelFacts {
+  type: string;
+  bytes: number;
+  specificationVersion: number;
+  requires: string;
+  updatable: boolean;
+  metadata: { description: string; author: string; license: string; version: string };
+  userDefined: Record<string, string>;
+  functions: FunctionFacts[];
+  defaultFunction: string;
+  classLabels?: { type: string; count: number; labels: string[] };
+  operations?: Counts;
+  layers?: Counts;
+  facts?: Record<string, string>;
+  weights: {
+    count: number;
+    bytes: number;
+    groups: { type: string; storage: string; arrays: number; parameters: number; bytes: number }[];
+  };
+  models?: { name: string; type: string }[];
+  faults?: string[];
+}
+
+export interface Document {
+  moka: string;
+  name: string;
+  model: ModelFacts;
+  graphs: Graph[];
+  live?: boolean; // a server answers below this page's address
+}
+
+export const model: Document = JSON.parse(document.getElementById("document")!.textContent!);
+
+/** Asks the server, which exists where `model.live` is set. */
+export async function ask<T>(what: string, body?: unknown): Promise<T> {
+  const answer = await fetch("api/" + what, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+  const json = await answer.json();
+  if (!answer.ok) throw new Error(json.error ?? answer.statusText);
+  return json as T;
+}

@@ -1,0 +1,134 @@
+import { useRef, useState } from "preact/hooks";
+import { Answer, Picture, type Output, type Png } from "./answers";
+import { ask, type Feature, type FunctionFacts } from "./document";
+import { seconds } from "./text";
+
+/** What the server takes for an input. */
+export type Given = { text: string } | { random: true } | { file: string; name: string };
+
+interface Prediction {
+  seconds: number;
+  notes: string[];
+  outputs: Output[];
+  drawing?: Png & { what: string; found: string[] };
+}
+
+/** What the tab shows; it outlives a change of tabs. */
+export interface PreviewState {
+  given: Record<string, Given>;
+  pictures: Record<string, string>; // addresses of dropped pictures, by input
+  prediction?: Prediction;
+  error?: string;
+}
+
+export const isComplete = (facts: FunctionFacts, given: Record<string, Given>) => facts.inputs.every((f) => f.optional || given[f.name]);
+
+async function base64(file: Blob): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(text);
+}
+
+function Input({ feature, given, picture, onText, onFile, onRandom }: {
+  feature: Feature; given?: Given; picture?: string; onText: (text: string) => void; onFile: (file: File) => void; onRandom: () => void;
+}) {
+  const takesText = feature.kind !== "Image";
+  const id = "input-" + feature.name;
+  return (
+    <div class="input">
+      <label for={id}><strong>{feature.name}</strong> <span class="dim small">{feature.type}{feature.optional && ", optional"}</span></label>
+      <div class="row">
+        {takesText && <input id={id} type="text" placeholder={feature.kind === "MultiArray" ? "1, 2, 3 …" : feature.kind === "Dictionary" ? '{"word": 1}' : ""}
+          value={given && "text" in given ? given.text : ""} onInput={(e) => onText(e.currentTarget.value)} />}
+        <label class="file">File<input id={takesText ? undefined : id} type="file" onChange={(e) => e.currentTarget.files?.[0] && onFile(e.currentTarget.files[0])} /></label>
+        <button type="button" onClick={onRandom}>Random</button>
+      </div>
+      {given && "file" in given && <div class="dim small">{given.name}</div>}
+      {given && "random" in given && <div class="dim small">random values</div>}
+      {picture && <img class="thumb" src={picture} alt={`Input ${feature.name}`} />}
+    </div>
+  );
+}
+
+export function Preview({ facts, state, change }: { facts: FunctionFacts; state: PreviewState; change: (state: PreviewState) => void }) {
+  const [busy, setBusy] = useState(false);
+  const [over, setOver] = useState(false);
+  const latest = useRef(state);
+  latest.current = state;
+  const set = (part: Partial<PreviewState>) => {
+    latest.current = { ...latest.current, ...part };
+    change(latest.current);
+  };
+
+  const predict = async () => {
+    setBusy(true);
+    const { given } = latest.current;
+    try {
+      const prediction = await ask<Prediction>("predict", { function: facts.name, inputs: given });
+      set({ prediction, error: undefined });
+    } catch (e) {
+      set({ prediction: undefined, error: (e as Error).message });
+    }
+    setBusy(false);
+  };
+  const give = (name: string, value: Given, file?: File) => {
+    const pictures = { ...latest.current.pictures };
+    delete pictures[name];
+    if (file?.type.startsWith("image/")) pictures[name] = URL.createObjectURL(file);
+    set({ given: { ...latest.current.given, [name]: value }, pictures });
+  };
+  const giveFile = async (name: string, file: File) => {
+    give(name, { file: await base64(file), name: file.name }, file);
+    if (isComplete(facts, latest.current.given)) await predict();
+  };
+  const drop = async (e: DragEvent) => {
+    e.preventDefault();
+    setOver(false);
+    const file = e.dataTransfer?.files[0];
+    if (!file) return;
+    // A picture goes to the first input that takes pictures, other files to the first that has no value.
+    const fitting = facts.inputs.filter((f) => (f.kind === "Image") === file.type.startsWith("image/"));
+    const input = fitting.find((f) => !state.given[f.name]) ?? fitting[0] ?? facts.inputs[0];
+    if (input) await giveFile(input.name, file);
+  };
+  const drawing = state.prediction?.drawing;
+  return (
+    <div class="preview">
+      <form class={"card drop" + (over ? " over" : "")} onSubmit={(e) => { e.preventDefault(); predict(); }}
+        onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={drop}>
+        <h2>Inputs</h2>
+        <p class="dim small">Drop a picture, a sound, a table or an array here, or type values.</p>
+        {facts.inputs.map((f) => (
+          <Input key={f.name} feature={f} given={state.given[f.name]} picture={state.pictures[f.name]}
+            onText={(text) => {
+              const given = { ...latest.current.given };
+              if (text) given[f.name] = { text };
+              else delete given[f.name];
+              set({ given });
+            }}
+            onFile={(file) => giveFile(f.name, file)} onRandom={() => give(f.name, { random: true })} />
+        ))}
+        <button class="primary" type="submit" disabled={busy || !isComplete(facts, state.given)}>{busy ? "Predicting…" : "Predict"}</button>
+      </form>
+      <div class="stack answers" aria-live="polite">
+        {state.error && <section class="card"><h2>The prediction failed</h2><p class="error">{state.error}</p></section>}
+        {state.prediction && (
+          <>
+            {drawing && (
+              <section class="card"><figure>
+                <Picture picture={drawing} label={`The answer as a picture: ${drawing.what}`} />
+                {drawing.found.length > 0 && <figcaption class="dim small">{drawing.found.join(", ")}</figcaption>}
+              </figure></section>
+            )}
+            {state.prediction.outputs.map((output) => (
+              <section class="card" key={output.name}><h2>{output.name}</h2><Answer output={output} /></section>
+            ))}
+            <p class="dim small">Predicted in {seconds(state.prediction.seconds)}.{state.prediction.notes.map((note) => ` ${note}.`)}</p>
+          </>
+        )}
+        {!state.prediction && !state.error && <section class="card dim">The answer appears here.</section>}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+export function bytes(count: number): string {
+  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]] as const)
+    if (count >= size) return `${+(count / size).toPrecision(3)} ${unit}`;
+  return `${count} B`;
+}
+
+export function seconds(s: number): string {
+  for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["µs", 1e-6]] as const)
+    if (s >= size) return `${+(s / size).toPrecision(3)} ${unit}`;
+  return `${Math.round(s * 1e9)} ns`;
+}
+
+export function number(v: number): string {
+  if (!Number.isFinite(v)) return String(v);
+  return Number.isInteger(v) && Math.abs(v) < 1e9 ? v.toLocaleString("en-US") : String(+v.toPrecision(5));
+}
+
+export const count = (v: number): string => v.toLocaleString("en-US");
+export const percent = (v: number): string => `${+(100 * v).toPrecision(3)} %`;
+
+/** MIL's "tensor<fp16, [1, 3]>" as "fp16 1×3". */
+export function shortType(type: string): string {
+  const m = /^tensor<(\w+), \[([^\]]*)\]>$/.exec(type);
+  return m ? `${m[1]} ${m[2].split(", ").join("×") || "scalar"}` : type;
+}
+
+const FAMILIES: [RegExp, number][] = [
+  [/conv|deconv/i, 212],
+  [/linear|matmul|einsum|innerProduct|attention|embedding/i, 245],
+  [/lstm|gru|rnn|Recurrent/i, 265],
+  [/norm/i, 285],
+  [/pool|reduce|argmax|topk/i, 172],
+  [/relu|sigmoid|tanh|gelu|silu|softmax|softplus|elu|activation|erf|clamp|clip/i, 142],
+  [/reshape|transpose|permute|concat|split|slice|stack|squeeze|expand|flatten|gather|scatter|pad|tile|cast|upsample|resize|crop/i, 28],
+  [/cond|while|loop|list|branch|state/i, 345],
+  [/tree|glm|svm|neighbor|vectorizer|encoder|scaler|imputer|pipeline/i, 95],
+];
+
+/** The hue of an operation's family; undefined for arithmetic and all others. */
+export function hueOf(type: string): number | undefined {
+  return FAMILIES.find(([pattern]) => pattern.test(type))?.[1];
+}
+
+/** Little-endian float32 in base64. */
+export function floatsOf(data: string): Float32Array {
+  const text = atob(data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new Float32Array(bytes.buffer);
+}

@@ -144,8 +144,11 @@ ModelDescription as_described(const format::ModelFile& file, ModelDescription d)
 /// compiled form.
 Result<bool> compile_network(const Part& part, Compiled& out) {
   auto written = espresso::write(part.model, part.file);
-  if (!written.ok() && written.error().code() == ErrorCode::unsupported) return false;
-  espresso::Written network = MOKA_TRY(std::move(written));
+  if (!written.ok()) {
+    if (written.error().code() == ErrorCode::unsupported) return false;
+    return std::move(written).error();
+  }
+  espresso::Written& network = *written;
   const auto hash_of = [&](const char* name) { return format::hash(network.files.at(name)); };
   out.analytics.push_back({"NeuralNetworkModelDetails",
                            {{"containsCustomLayer", "0"},

@@ -47,8 +47,10 @@ Result<std::map<std::string, std::vector<Use>>> uses_in(const Message& function)
     for (const Message& entry : MOKA_TRY(op.children("inputs"))) {
       if (MOKA_TRY(entry.count("value")) == 0) continue;
       std::vector<std::string>& names = inputs[MOKA_TRY(text(entry, "key"))];
-      for (const Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments")))
-        if (MOKA_TRY(binding.which("binding")) == "name") names.push_back(MOKA_TRY(text(binding, "name")));
+      for (const Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments"))) {
+        const std::string kind = MOKA_TRY(binding.which("binding"));
+        if (kind == "name") names.push_back(MOKA_TRY(text(binding, "name")));
+      }
     }
     for (const auto& [parameter, names] : inputs)
       for (const std::string& name : names) {

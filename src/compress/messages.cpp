@@ -92,7 +92,8 @@ Result<std::optional<Shape>> shape_of(const Message& value_type) {
   if (MOKA_TRY(value_type.which("type")) != "tensorType") return std::optional<Shape>();
   Shape out;
   for (const Message& dimension : MOKA_TRY(MOKA_TRY(value_type.child("tensorType")).children("dimensions"))) {
-    if (MOKA_TRY(dimension.which("dimension")) != "constant") return std::optional<Shape>();
+    const std::string kind = MOKA_TRY(dimension.which("dimension"));
+    if (kind != "constant") return std::optional<Shape>();
     const auto size = MOKA_TRY(MOKA_TRY(dimension.child("constant")).values("size"));
     out.push_back(size.empty() ? 0 : static_cast<int64_t>(std::get<uint64_t>(size[0])));
   }

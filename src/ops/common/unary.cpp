@@ -19,7 +19,7 @@ InferFn same_as_x_with_scalars(std::initializer_list<const char*> params) {
 
 void own_float_type(OpVersion& v, std::initializer_list<const char*> params) {
   v.set_domain("U", kF16F32);
-  for (const char* p : params) v.edit(p).type_var = "U";
+  for (const char* p : params) v.edit(p).type_var = std::string("U");
 }
 
 }  // namespace moka::ops

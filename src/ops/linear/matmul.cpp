@@ -126,7 +126,7 @@ OpDef define_matmul() {
           .at(Opset::ios17,
               [](OpVersion& v) {
                 v.set_domain("U", domain);
-                v.edit("y").type_var = "U";
+                v.edit("y").type_var = std::string("U");
               })
           .note("A vector on the left is a row, on the right a column, and its dimension is dropped. Other dimensions "
                 "broadcast.",

@@ -208,7 +208,7 @@ class Builder {
       // The field has no dot, except for the directions of a bidirectional LSTM.
       std::string layer = name.substr(0, name.rfind('.'));
       for (const std::string_view direction : {".forward", ".backward"})
-        if (layer.ends_with(direction)) layer.resize(layer.size() - direction.size());
+        if (layer.ends_with(direction)) layer.erase(layer.size() - direction.size());
       by_layer_[layer].push_back(index);
     }
     for (auto& [layer, list] : by_layer_) std::sort(list.begin(), list.end());

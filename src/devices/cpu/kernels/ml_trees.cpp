@@ -219,7 +219,7 @@ std::string refusal_of(const Source& s) {
 
 /// The number of nodes in all trees; nullopt when a node belongs to two trees, which no importer creates.
 std::optional<int64_t> nodes_of_forest(const Source& s) {
-  std::vector<uint8_t> seen(static_cast<size_t>(s.nodes));
+  std::vector<uint8_t> seen(static_cast<size_t>(s.nodes), 0);
   int64_t count = 0;
   const auto once = [&](int32_t i) { return ++count, std::exchange(seen[static_cast<size_t>(i)], 1) == 0; };
   for (const int32_t r : s.roots)

@@ -1,16 +1,14 @@
 #include "runtime/machine_file.h"
 
+#include "base/json_depth.h"
+
 namespace moka::runtime {
 
 Result<Json> parse_machine_file(std::string_view text, const MachineFormat& format) {
   constexpr int kMaxDepth = 8;
-  bool deep = false;
-  auto limit = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep |= depth > kMaxDepth;
-    return !deep;
-  };
-  Json root = Json::parse(text.begin(), text.end(), limit, false);
-  if (deep || !root.is_object()) return fail(ErrorCode::malformed, "no JSON object, or a damaged one");
+  Json root;
+  if (!json_nests_deeper(text, kMaxDepth)) root = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (!root.is_object()) return fail(ErrorCode::malformed, "no JSON object, or a damaged one");
   if (auto it = root.find("format"); it == root.end() || *it != format.name)
     return fail(ErrorCode::malformed, "its format is not '", format.name, "'");
   if (auto it = root.find("version"); it == root.end() || !it->is_number_integer() || *it != format.version)

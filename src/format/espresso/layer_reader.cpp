@@ -35,6 +35,7 @@ Status LayerReader::begin() {
   name = MOKA_TRY(text(object_, "name", "a layer: "));
   const std::string where = cat("layer '", name, "': ");
   type = MOKA_TRY(text(object_, "type", where));
+  if (type.empty()) return malformed(cat(where, "no type"));
   bottoms = split(MOKA_TRY(text(object_, "bottom", where)));
   tops = split(MOKA_TRY(text(object_, "top", where)));
   return {};

@@ -515,6 +515,8 @@ class Compile(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, f"{sources}/silero_vad_encoder_v6_0_0.swift\n")
         self.assertFalse(sources.exists())
+        done = moka("compile", "--language", "Swift", self.source(), out, "--swift-version", "4.0", program=program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = moka("compile", self.source(), out, "--deployment-target", "17.0", "--platform", "beos", program=program)
         self.assertIn("'beos' is not known", done.stderr)
 

@@ -188,6 +188,11 @@ class Generate(unittest.TestCase):
         ):
             self.assertIn(declaration, text)
 
+    def test_lines_without_a_language_give_objective_c(self):
+        printed = run(PROGRAM, "generate", write_sum(self.folder), self.folder / "out")
+        files = [Path(line).name for line in printed.splitlines()]
+        self.assertEqual(files, ["Sum_of_two.h", "Sum_of_two.m"])
+
     def test_a_dry_run_writes_nothing_and_flags_of_build_systems_are_taken(self):
         model = write_sum(self.folder)
         out = self.folder / "out"

@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 
 /// The flags are coremlcompiler's.
 struct Options {
-  std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt, cache = "default";
+  std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt, language, swift,
+      cache = "default";
   std::string isa;  ///< of --plan; empty: this machine's best
   int threads = 0;
   bool print_categories = false, plan = false, json = false;
@@ -150,6 +151,9 @@ Command add_compile(Arguments parent) {
   app.add_option("--output-partial-info-plist", options->partial_plist, "Write an empty property list")
       .option_text("FILE");
   app.add_option("--container", options->container, "Accepted for build systems; has no effect").option_text("KIND");
+  for (const auto& [flag, text] : {std::pair{"--language", &options->language}, {"--swift-version", &options->swift}})
+    app.add_option(flag, *text, "Accepted for scripts that pass the flags of 'generate'; has no effect")
+        .option_text("VALUE");
   app.add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models").option_text("KEY");
   app.add_flag("--embed-specification", options->embed,
                "Keep neural networks as specifications instead of writing model.espresso.*");

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 /// The flags are coremlcompiler's. Flags that have no effect here are among the extras.
 struct Options {
-  std::string model, folder, language, swift_version = "5";
+  std::string model, folder, language = "Objective-C", swift_version = "5";
   std::string deployment_target, platform, sdkroot, partial_plist, container;
   bool public_access = false, global_module = false, dry_run = false, json = false;
 };
@@ -39,7 +39,6 @@ int generate(const Options& options, const Arguments& app) {
   for (const std::string& extra : app.remaining())
     if (!options.dry_run || extra != "yes")  // Xcode writes `--dry-run yes`
       note("generate", fmt::format("warning: '{}' is not known and has no effect", extra));
-  if (options.language.empty()) throw UsageError("--language is needed: Swift, Objective-C, C++, C or Python");
   const auto sources = generate_interface(options.model, {language_of(options.language), options.swift_version,
                                                           options.public_access, options.global_module});
   if (!options.dry_run) fs::create_directories(options.folder);
@@ -72,7 +71,7 @@ Command add_generate(Arguments parent) {
   app.add_option("OUTDIR", options->folder, "Where the sources go; older ones are replaced")
       .required()
       .option_text(" ");
-  app.add_option("--language", options->language, "Swift, Objective-C, C++, C or Python").option_text("NAME");
+  app.add_option("--language", options->language, "Objective-C (default), Swift, C++, C or Python").option_text("NAME");
   app.add_option("--swift-version", options->swift_version, "Version of the language for Swift sources (default 5)")
       .option_text("VERSION");
   app.add_flag("--public-access", options->public_access, "Swift: declare everything public");

@@ -6,7 +6,8 @@
 namespace moka::compiler {
 
 /// Adds to a program what its compiled text contains besides the operations: the dialect, the compiler's name, and for
-/// each function with flexible inputs their default sizes and ranges (attribute FlexibleShapeInformation).
+/// each function with flexible inputs their default sizes, and ranges or enumerated shapes (attribute
+/// FlexibleShapeInformation).
 void prepare_text(ir::Program& program, const import::ModelDescription& description);
 
 }  // namespace moka::compiler

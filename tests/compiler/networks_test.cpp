@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/half.h"
@@ -140,6 +141,100 @@ TEST(NetworksOfUnknownForm, KeepTheirSpecification) {
     ASSERT_TRUE(data.ok());
     EXPECT_EQ(data->target, "spec") << rank;
   }
+}
+
+/// A network of one layer on an input [channels, 4, 4].
+proto::Model network(int channels, const std::function<void(proto::NeuralNetworkLayer&)>& fill) {
+  proto::Model model;
+  model.set_specificationversion(3);
+  auto& input = *model.mutable_description()->add_input();
+  input.set_name("x");
+  auto& image = *input.mutable_type()->mutable_imagetype();
+  image.set_width(4);
+  image.set_height(4);
+  image.set_colorspace(channels == 1 ? proto::ImageFeatureType::GRAYSCALE : proto::ImageFeatureType::RGB);
+  auto& output = *model.mutable_description()->add_output();
+  output.set_name("y");
+  output.mutable_type()->mutable_multiarraytype()->set_datatype(proto::ArrayFeatureType::FLOAT32);
+  auto& layer = *model.mutable_neuralnetwork()->add_layers();
+  layer.set_name("layer");
+  layer.add_input("x");
+  layer.add_output("y");
+  fill(layer);
+  return model;
+}
+
+Files compiled(const proto::Model& model) {
+  auto file = format::open_model_bytes(Bytes::from(model.SerializeAsString()), {});
+  EXPECT_TRUE(file.ok()) << file.error().to_string();
+  auto files = compile(*file, "m");
+  EXPECT_TRUE(files.ok()) << files.error().to_string();
+  return files.ok() ? *files : Files{};
+}
+
+/// A kernel of 2 by 1 with weights 1, 2, 3, ...
+void set_kernel(proto::ConvolutionLayerParams& p, uint64_t inputs, uint64_t outputs, uint64_t groups, int weights) {
+  p.set_kernelchannels(inputs);
+  p.set_outputchannels(outputs);
+  p.set_ngroups(groups);
+  p.add_kernelsize(2);
+  p.add_kernelsize(1);
+  p.mutable_valid();
+  for (int i = 1; i <= weights; ++i) p.mutable_weights()->add_floatvalue(static_cast<float>(i));
+}
+
+// Transposed convolutions of published compiled models are depthwise.
+TEST(TransposedConvolutions, AreLayersIfTheOrderOfWeightsDoesNotMatter) {
+  const Files depthwise = compiled(network(3, [](auto& layer) {
+    auto& p = *layer.mutable_convolution();
+    set_kernel(p, 3, 3, 3, 6);
+    p.set_isdeconvolution(true);
+    p.add_stride(2);
+    p.add_stride(2);
+    p.add_outputshape(8);
+    p.add_outputshape(7);
+  }));
+  const json layer = parse(depthwise.at("model.espresso.net"))["layers"][0];
+  EXPECT_EQ(layer["type"], "deconvolution");
+  for (const auto& [key, value] : {std::pair{"K", 3},
+                                   {"C", 3},
+                                   {"n_groups", 3},
+                                   {"Ny", 2},
+                                   {"Nx", 1},
+                                   {"stride_y", 2},
+                                   {"deconv_out_height", 8},
+                                   {"deconv_out_width", 7},
+                                   {"fused_relu", 0}})
+    EXPECT_EQ(layer[key], value) << key;
+  auto weights = format::espresso::parse_weights(depthwise.at("model.espresso.weights"));
+  ASSERT_TRUE(weights.ok());
+  EXPECT_EQ(floats(weights->at(layer["blob_weights"]), false), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  const Files full = compiled(network(3, [](auto& layer) {
+    set_kernel(*layer.mutable_convolution(), 3, 2, 1, 12);
+    layer.mutable_convolution()->set_isdeconvolution(true);
+  }));
+  EXPECT_FALSE(full.contains("model.espresso.net"));
+}
+
+// The keys and the order of the blobs are those of published compiled models with weights of 8 bits.
+TEST(QuantizedConvolutions, HaveBytesScalesAndBiases) {
+  const Files files = compiled(network(3, [](auto& layer) {
+    auto& p = *layer.mutable_convolution();
+    set_kernel(p, 3, 2, 1, 0);
+    p.mutable_weights()->set_rawvalue(std::string("\0\1\2\3\4\5\6\7\x7f\x80\xfe\xff", 12));
+    auto& q = *p.mutable_weights()->mutable_quantization();
+    q.set_numberofbits(8);
+    q.mutable_linearquantization()->add_scale(0.5f);
+    for (float bias : {-1.0f, 2.0f}) q.mutable_linearquantization()->add_bias(bias);
+  }));
+  const json layer = parse(files.at("model.espresso.net"))["layers"][0];
+  EXPECT_EQ(layer["weights"], (json{{"W_U8", 1}, {"per_ch_qbias", 3}, {"per_ch_qscale", 5}}));
+  EXPECT_FALSE(layer.contains("blob_weights"));
+  auto blobs = format::espresso::parse_weights(files.at("model.espresso.weights"));
+  ASSERT_TRUE(blobs.ok());
+  EXPECT_EQ(blobs->at(1).text(), std::string_view("\0\1\2\3\4\5\6\7\x7f\x80\xfe\xff", 12));
+  EXPECT_EQ(floats(blobs->at(3), false), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(floats(blobs->at(5), false), (std::vector<float>{0.5f, 0.5f}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, Networks, testing::Values("card_detector/SSDOcr", "image_quality/ImageQualityCP20"));

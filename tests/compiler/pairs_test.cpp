@@ -1,13 +1,19 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "compiler/class_name.h"
 #include "compiler/compiler.h"
+#include "compiler/text_form.h"
 #include "format/mlmodelc/coremldata.h"
 #include "format/proto/model.pb.h"
+#include "ir/text_printer.h"
+#include "ir/text_reader.h"
 #include "models_folder.h"
 
 /// Compares compiled models with the output of Apple's compiler for the same model.
@@ -109,6 +115,52 @@ TEST(Compiler, FlexibleInputsAreNamedInTheText) {
                 "(\"RangeDims\", {{\"stft_features\", [[1, 1], [129, 129], [1, 1024]]}})))]"),
       std::string::npos)
       << files->at("model.mil").text().substr(0, 900);
+}
+
+// The form of the text is that of a published compiled model; the rule of its labels is not known.
+TEST(Compiler, EnumeratedShapesAreInTheText) {
+  const char* source = R"(program(1.3)
+{
+    func main<ios17>(tensor<fp32, [?]> input) {
+            tensor<fp32, [?]> output = relu(x = input);
+        } -> (output);
+})";
+  auto program = ir::read_text(source, ops::table());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  import::ModelDescription description;
+  description.specification_version = 9;
+  description.default_function = "main";
+  description.functions.emplace_back().name = "main";
+  auto& input = description.functions[0].inputs.emplace_back();
+  input.name = "input";
+  input.array.shape = {4};
+  input.array.enumerated = {{1}, {2}, {4}};
+  prepare_text(*program, description);
+  const std::string text = ir::print_text(*program, true);
+  const std::string begin =
+      "[FlexibleShapeInformation = tuple<tuple<string, dict<string, tensor<int32, [?]>>>, tuple<string, dict<string, "
+      "dict<string, tensor<int32, [?]>>>>>(((\"DefaultShapes\", {{\"input\", [4]}}), (\"EnumeratedShapes\", {";
+  const size_t at = text.find(begin);
+  ASSERT_NE(at, std::string::npos) << text;
+  const std::string shapes = text.substr(at + begin.size(), text.find(")))]", at) - at - begin.size());
+  const std::regex labeled(R"re(\{"([0-9a-f]{8})", \{\{"input", \[([124])\]\}\}\}(, |\}))re");
+  std::vector<std::string> labels;
+  std::set<std::string> sizes;
+  size_t length = 0;
+  for (std::sregex_iterator it(shapes.begin(), shapes.end(), labeled), end; it != end; ++it) {
+    labels.push_back(it->str(1));
+    sizes.insert(it->str(2));
+    length += static_cast<size_t>(it->length());
+  }
+  EXPECT_EQ(length, shapes.size()) << shapes;
+  EXPECT_TRUE(std::is_sorted(labels.begin(), labels.end())) << shapes;
+  EXPECT_EQ(sizes, (std::set<std::string>{"1", "2", "4"})) << shapes;
+  EXPECT_TRUE(ir::read_text(text, ops::table()).ok());
+  // A second flexible input would need combinations of shapes, of which no file is public.
+  program->functions[0]->attributes.clear();
+  description.functions[0].inputs.push_back(input);
+  prepare_text(*program, description);
+  EXPECT_EQ(ir::print_text(*program, true).find("Flexible"), std::string::npos);
 }
 
 TEST(Compiler, PipelinesHaveTheirModelsInFolders) {

@@ -160,6 +160,26 @@ TEST(Espresso, PreprocessingOfTheFirstCompilers) {
   EXPECT_EQ(scaler.channelscale(), 0.25f);
 }
 
+TEST(Espresso, TransposedConvolutions) {
+  Folder f;
+  json layer = convolution();
+  layer["type"] = "deconvolution";
+  layer["deconv_out_height"] = layer["deconv_out_width"] = 4;
+  f.net({layer});
+  EXPECT_NE(f.error(ErrorCode::unsupported).find("order of weights"), std::string::npos);
+  layer["K"] = layer["C"] = layer["n_groups"] = 2;
+  f.weights({floats({1, 2}), floats({0, 0})});
+  layer["blob_weights"] = 1;
+  layer["blob_biases"] = 3;
+  f.net({layer});
+  auto file = f.open();
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  const auto& p = network(file).layers(0).convolution();
+  EXPECT_TRUE(p.isdeconvolution());
+  EXPECT_EQ(p.outputshape(1), 4u);
+  EXPECT_EQ(values(*file, p.weights()), (std::vector<float>{1, 2}));
+}
+
 TEST(Espresso, EightBitWeights) {
   Folder f;
   json layer = convolution();
@@ -261,6 +281,12 @@ TEST(Espresso, DeepAndLargeJson) {
   EXPECT_NE(f.error(ErrorCode::unsupported).find("compressed"), std::string::npos);
   f.put("model.espresso.net", "{\"layers\":[");
   f.error();
+
+  // Millions of small objects take time in proportion, not hours.
+  std::string objects = "{\"layers\":[";
+  for (int i = 0; i < 1000000; ++i) objects += "{},";
+  f.put("model.espresso.net", objects + "{}]}");
+  EXPECT_NE(f.error().find("no type"), std::string::npos);
 
   // A megabyte of small layers must fit the budget before it is parsed.
   std::string bomb = "{\"layers\":[";

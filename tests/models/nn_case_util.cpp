@@ -7,8 +7,16 @@
 
 namespace moka::test {
 
+std::string Case::specification() const { return base64(data.at("model").get<std::string>()); }
+
+Features Case::inputs() const {
+  Features out;
+  for (const auto& [name, v] : data.at("inputs").items()) out[name] = array(v);
+  return out;
+}
+
 Model Case::model(const ModelConfiguration& c) const {
-  const std::string bytes = base64(data.at("model").get<std::string>());
+  const std::string bytes = specification();
   ModelAsset asset;
   asset.specification.resize(bytes.size());
   std::memcpy(asset.specification.data(), bytes.data(), bytes.size());

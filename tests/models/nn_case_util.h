@@ -15,7 +15,9 @@ using Json = nlohmann::json;
 struct Case {
   std::string group, name;
   Json data;
+  std::string specification() const;
   Model model(const ModelConfiguration& c = {}) const;
+  Features inputs() const;
   double tolerance() const { return data.at("tolerance"); }
 };
 std::vector<Case> cases(std::initializer_list<const char*> groups);

@@ -12,8 +12,7 @@ class NnLayersRuns : public testing::TestWithParam<Case> {};
 
 TEST_P(NnLayersRuns, MatchesNumPy) {
   const Case& c = GetParam();
-  Features in;
-  for (const auto& [name, v] : c.data.at("inputs").items()) in[name] = array(v);
+  const Features in = c.inputs();
   for (const char* device : {"cpu", "reference"}) {
     ModelConfiguration configuration;
     configuration.device = device;

@@ -23,6 +23,9 @@ Status between(Network& net, const Fused& fused, int operation, float alpha) {
 Status sum(Network& net, const Fused& fused) { return between(net, fused, 0, fused.layer->add().alpha()); }
 Status product(Network& net, const Fused& fused) { return between(net, fused, 1, fused.layer->multiply().alpha()); }
 
+Status minimum(Network& net, const Fused& fused) { return add(net, fused, 22); }
+Status maximum(Network& net, const Fused& fused) { return add(net, fused, 23); }
+
 Status unary(Network& net, const Fused& fused) {
   const Unary& p = fused.layer->unary();
   // A specification without a scale means 1.
@@ -87,6 +90,7 @@ Status softmax_nd(Network& net, const Fused& fused) {
 
 std::span<const LayerKind> elementwise_kinds() {
   static constexpr LayerKind list[] = {{Layer::kAdd, sum, 2},      {Layer::kMultiply, product, 2},
+                                       {Layer::kMin, minimum, 2},  {Layer::kMax, maximum, 2},
                                        {Layer::kUnary, unary},     {Layer::kActivation, activation},
                                        {Layer::kSoftmax, softmax}, {Layer::kSoftmaxND, softmax_nd}};
   return list;

@@ -18,10 +18,14 @@ struct Uses {
   }
 };
 
+/// Whether known compiled models have the next layer in this one.
+bool is_convolution(const Layer& layer) { return layer.has_convolution() && !layer.convolution().isdeconvolution(); }
+
 bool folds(const Layer& layer, const Layer& norm) {
   const auto& p = norm.batchnorm();
-  return layer.has_convolution() && norm.has_batchnorm() && !p.computemeanvar() && !p.instancenormalization() &&
-         p.channels() == layer.convolution().outputchannels() && norm.output_size() == 1;
+  return is_convolution(layer) && !layer.convolution().weights().has_quantization() && norm.has_batchnorm() &&
+         !p.computemeanvar() && !p.instancenormalization() && p.channels() == layer.convolution().outputchannels() &&
+         norm.output_size() == 1;
 }
 
 }  // namespace
@@ -45,7 +49,7 @@ std::vector<Fused> fuse(const Layers& layers, const std::set<std::string>& outpu
       fused.norm = &layers[n].batchnorm();
       take(n);
     }
-    if (layer.has_convolution() || layer.has_innerproduct())
+    if (is_convolution(layer) || layer.has_innerproduct())
       if (int n = next(); n > i && layers[n].has_activation() && layers[n].output_size() == 1) {
         fused.relu = layers[n].activation().has_relu();
         fused.tanh = layers[n].activation().has_tanh();

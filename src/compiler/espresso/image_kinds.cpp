@@ -6,6 +6,8 @@
 namespace moka::compiler::espresso {
 namespace {
 
+using format::WeightData;
+
 struct Padding {
   int mode = 0;
   uint64_t top = 0, bottom = 0, left = 0, right = 0;
@@ -49,21 +51,51 @@ Result<Padding> padding_of(const Params& p) {
 
 bool is_half(const Network& net, const proto::WeightParams& weight) {
   auto data = net.file.weight_data(weight);
-  return data.ok() && data->kind == format::WeightData::Kind::float16;
+  return data.ok() && data->kind == WeightData::Kind::float16;
+}
+
+/// One number for each channel. A specification may have a single one for all.
+template <class List>
+std::string of_channels(const List& list, uint64_t channels) {
+  std::vector<float> out(channels, list.size() > 0 ? list.Get(0) : 0);
+  if (list.size() > 1) out.assign(list.begin(), list.end());
+  return bytes_of(out);
+}
+
+/// Weights of 8 bits, with a scale and a bias for each channel.
+Status add_quantized(Network& net, json& to, const proto::WeightParams& weight, uint64_t count, uint64_t channels) {
+  const WeightData data = MOKA_TRY(net.file.weight_data(weight));
+  const auto& q = weight.quantization();
+  if (!q.has_linearquantization() || q.numberofbits() != 8 || data.kind != WeightData::Kind::raw)
+    return fail(ErrorCode::unsupported, "quantized weights other than 8 bits with a scale");
+  const auto& linear = q.linearquantization();
+  if (data.bytes.size() != count) return fail(ErrorCode::malformed, data.bytes.size(), " weights, expected ", count);
+  for (const auto* list : {&linear.scale(), &linear.bias()})
+    if (list->size() > 1 && static_cast<uint64_t>(list->size()) != channels)
+      return fail(ErrorCode::malformed, list->size(), " numbers of quantization for ", channels, " channels");
+  json& weights = to["weights"];
+  weights["W_U8"] = net.add_blob(std::string(data.bytes.text()));
+  weights["per_ch_qbias"] = net.add_blob(of_channels(linear.bias(), channels));
+  weights["per_ch_qscale"] = net.add_blob(of_channels(linear.scale(), channels));
+  return {};
+}
+
+void add_biases(Network& net, json& to, const std::vector<float>& biases) {
+  to["has_biases"] = biases.empty() ? 0 : 1;
+  if (!biases.empty()) to["blob_biases"] = net.add_blob(bytes_of(biases));
 }
 
 /// Adds the biases, then the weights, in the order of their blobs.
-Status add_weights(Network& net, json& to, std::vector<float> weights, bool half, std::vector<float> biases) {
-  to["has_biases"] = biases.empty() ? 0 : 1;
-  if (!biases.empty()) to["blob_biases"] = net.add_blob(bytes_of(biases));
+void add_weights(Network& net, json& to, const std::vector<float>& weights, bool half,
+                 const std::vector<float>& biases) {
+  add_biases(net, to, biases);
   if (!half) {
     to["blob_weights"] = net.add_blob(bytes_of(weights));
-    return {};
+    return;
   }
   std::string bytes(weights.size() * sizeof(uint16_t), '\0');
   float_to_half(weights.data(), reinterpret_cast<uint16_t*>(bytes.data()), weights.size());
   to["blob_weights_f16"] = net.add_blob(std::move(bytes));
-  return {};
 }
 
 /// Folds the batch norm that follows into weights and biases.
@@ -87,22 +119,26 @@ Status fold(const Network& net, const proto::BatchnormLayerParams& norm, std::ve
 
 Status convolution(Network& net, const Fused& fused) {
   const auto& p = fused.layer->convolution();
-  if (p.isdeconvolution()) return fail(ErrorCode::unsupported, "a transposed convolution");
   if (p.kernelsize_size() != 2 && p.kernelsize_size() != 0)
     return fail(ErrorCode::malformed, p.kernelsize_size(), " kernel sizes, expected 2");
+  const bool transposed = p.isdeconvolution(), quantized = p.weights().has_quantization();
   const uint64_t height = p.kernelsize_size() ? p.kernelsize(0) : 3, width = p.kernelsize_size() ? p.kernelsize(1) : 3;
-  const uint64_t groups = std::max<uint64_t>(p.ngroups(), 1);
-  uint64_t count = p.outputchannels();
+  const uint64_t groups = std::max<uint64_t>(p.ngroups(), 1), channels = p.outputchannels();
+  const uint64_t inputs = transposed ? p.kernelchannels() : p.kernelchannels() * groups;
+  // Whether compiled models store transposed weights as specifications do, [in][out / groups], is known only where the
+  // order does not matter.
+  if (transposed && (quantized || (inputs > groups && channels > groups)))
+    return fail(ErrorCode::unsupported, "a transposed convolution with several channels on both sides of a group");
+  uint64_t count = transposed ? channels / groups : channels;
   for (uint64_t factor : {p.kernelchannels(), height, width})
     if (__builtin_mul_overflow(count, factor, &count))
       return fail(ErrorCode::malformed, "a convolution with too many weights");
-  std::vector<float> weights = MOKA_TRY(numbers(net, p.weights(), count)), biases;
-  if (p.hasbias()) biases = MOKA_TRY(numbers(net, p.bias(), p.outputchannels()));
-  if (fused.norm != nullptr) MOKA_TRY(fold(net, *fused.norm, weights, biases));
+  std::vector<float> biases;
+  if (p.hasbias()) biases = MOKA_TRY(numbers(net, p.bias(), channels));
 
-  json out = layer_object(net, *fused.layer, "convolution", fused.top);
-  out["K"] = p.kernelchannels() * groups;
-  out["C"] = p.outputchannels();
+  json out = layer_object(net, *fused.layer, transposed ? "deconvolution" : "convolution", fused.top);
+  out["K"] = inputs;
+  out["C"] = channels;
   out["Nx"] = width;
   out["Ny"] = height;
   out["n_groups"] = groups;
@@ -110,10 +146,21 @@ Status convolution(Network& net, const Fused& fused) {
   set_unless_one(out, "stride_y", "stride_x", p.stride());
   set_unless_one(out, "dilation_y", "dilation_x", p.dilationfactor());
   set(out, MOKA_TRY(padding_of(p)));
+  if (transposed && p.outputshape_size() == 2) {
+    out["deconv_out_height"] = p.outputshape(0);
+    out["deconv_out_width"] = p.outputshape(1);
+  }
   out["fused_relu"] = fused.relu ? 1 : 0;
   out["fused_tanh"] = fused.tanh ? 1 : 0;
   out["has_batch_norm"] = 0;
-  MOKA_TRY(add_weights(net, out, std::move(weights), is_half(net, p.weights()), std::move(biases)));
+  if (quantized) {
+    add_biases(net, out, biases);
+    MOKA_TRY(add_quantized(net, out, p.weights(), count, channels));
+  } else {
+    std::vector<float> weights = MOKA_TRY(numbers(net, p.weights(), count));
+    if (fused.norm != nullptr) MOKA_TRY(fold(net, *fused.norm, weights, biases));
+    add_weights(net, out, weights, is_half(net, p.weights()), biases);
+  }
   net.layers.push_back(std::move(out));
   return {};
 }
@@ -135,7 +182,7 @@ Status inner_product(Network& net, const Fused& fused) {
   out["has_relu"] = fused.relu ? 1 : 0;
   out["has_tanh"] = fused.tanh ? 1 : 0;
   out["has_prelu"] = 0;
-  MOKA_TRY(add_weights(net, out, std::move(weights), is_half(net, p.weights()), std::move(biases)));
+  add_weights(net, out, weights, is_half(net, p.weights()), biases);
   net.layers.push_back(std::move(out));
   return {};
 }

@@ -6,24 +6,24 @@
 namespace moka::editing {
 namespace {
 
-struct Target {
-  std::string_view name;
-  int version;             ///< of the specification
-  std::string_view opset;  ///< of ML programs; empty: it has none
-};
-constexpr Target kTargets[] = {{"ios11", 1, ""},        {"ios12", 3, ""},        {"ios13", 4, ""},
+constexpr System kSystems[] = {{"ios11", 1, ""},        {"ios12", 3, ""},        {"ios13", 4, ""},
                                {"ios14", 5, ""},        {"ios15", 6, "CoreML5"}, {"ios16", 7, "CoreML6"},
                                {"ios17", 8, "CoreML7"}, {"ios18", 9, "CoreML8"}, {"ios26", 10, "CoreML9"}};
 
 }  // namespace
 
+std::span<const System> systems() { return kSystems; }
+
+const System* find_system(std::string_view name) {
+  for (const System& system : kSystems)
+    if (system.name == name) return &system;
+  return nullptr;
+}
+
 Status set_target(Message model, std::string_view name) {
-  const Target* target = nullptr;
+  const System* target = find_system(name);
   std::string known;
-  for (const Target& t : kTargets) {
-    if (t.name == name) target = &t;
-    known += cat(known.empty() ? "" : ", ", t.name);
-  }
+  for (const System& system : kSystems) known += cat(known.empty() ? "" : ", ", system.name);
   if (target == nullptr)
     return fail(ErrorCode::invalid_argument, "target: expected one of ", known, ", got '", name, "'");
   const int64_t version = MOKA_TRY(integer_of(model, "specificationVersion"));

@@ -43,6 +43,8 @@ std::string operations_json();
 /// malformed file of `golden`, the folder tests/golden.
 std::string models_markdown(const Support& support, const std::string& golden);
 std::string support_markdown(const Support& support);
+/// The rules of `moka lint`.
+std::string rules_markdown();
 /// A section about the kernels that run one operation.
 std::string kernels_markdown(const Support& support, const std::string& operation);
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "check/shapes.h"
 #include "input.h"
 #include "io/io_error.h"
 #include "model_facts.h"
+#include "moka/input_sizes.h"
 #include "text.h"
 #include "usage_error.h"
 

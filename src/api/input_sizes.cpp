@@ -1,11 +1,11 @@
-#include "check/shapes.h"
+#include "moka/input_sizes.h"
 
 #include <algorithm>
 #include <set>
 
-#include "text.h"
+#include "base/error.h"
 
-namespace moka::cli {
+namespace moka {
 namespace {
 
 constexpr size_t kMostCorners = 32;  ///< of one input
@@ -72,17 +72,14 @@ std::string name_of(const FunctionDescription& function) {
     const bool image = f.type == FeatureType::image;
     if (!image && f.type != FeatureType::multi_array) continue;
     const Shape shape = image ? Shape{f.image.height, f.image.width} : f.array.shape;
-    out += (out.empty() ? "" : ", ") + f.name + " " + format_shape(shape);
+    out += (out.empty() ? "" : ", ") + f.name;
+    for (size_t i = 0; i < shape.size(); ++i) out += cat(i == 0 ? " " : " x ", shape[i]);
+    if (shape.empty()) out += " scalar";
   }
   return out;
 }
 
 }  // namespace
-
-bool is_flexible(const FunctionDescription& function) {
-  return std::any_of(function.inputs.begin(), function.inputs.end(),
-                     [](const FeatureDescription& f) { return shapes_of(f).size() > 1; });
-}
 
 std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all) {
   std::vector<ShapeChoice> out;
@@ -115,4 +112,4 @@ std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool
   return out;
 }
 
-}  // namespace moka::cli
+}  // namespace moka

@@ -5,7 +5,7 @@
 
 #include "moka/description.h"
 
-namespace moka::cli {
+namespace moka {
 
 /// One choice of the sizes that a function's inputs allow.
 struct ShapeChoice {
@@ -15,9 +15,6 @@ struct ShapeChoice {
 
 /// The default shapes; with `all` every enumerated shape and the corners of ranges (an end without limit counts as
 /// twice the default size): of one input after the other, and of all inputs together.
-std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all);
+MOKA_EXPORT std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all);
 
-/// Whether an input may have several shapes.
-bool is_flexible(const FunctionDescription& function);
-
-}  // namespace moka::cli
+}  // namespace moka

@@ -1,0 +1,157 @@
+#include "moka/lint.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/build.h"
+#include "api/lint.h"
+#include "compiler/class_name.h"
+#include "editing/version.h"
+
+namespace moka::lint {
+namespace {
+
+/// Kernels may add up in another order.
+constexpr double kRounding = 1e-4;
+
+using Rules = std::vector<const linting::Rule*>;
+
+const linting::Rule* rule_named(const std::string& name) {
+  if (const linting::Rule* rule = linting::find_rule(name)) return rule;
+  std::string known;
+  for (const linting::Rule& rule : linting::rules()) known += cat(known.empty() ? "" : ", ", rule.name);
+  throw Exception(ErrorKind::invalid_argument, cat("rule '", name, "': expected one of ", known));
+}
+
+Rules chosen(const Options& options) {
+  Rules out;
+  for (const std::string& name : options.only) out.push_back(rule_named(name));
+  if (options.only.empty())
+    for (const linting::Rule& rule : linting::rules()) out.push_back(&rule);
+  for (const std::string& name : options.ignore) std::erase(out, rule_named(name));
+  return out;
+}
+
+void check_options(const Options& options, const linting::Subject& subject) {
+  if (!options.target.empty() && editing::find_system(options.target) == nullptr) {
+    std::string known;
+    for (const editing::System& system : editing::systems()) known += cat(known.empty() ? "" : ", ", system.name);
+    throw Exception(ErrorKind::invalid_argument, cat("target '", options.target, "': expected one of ", known));
+  }
+  for (const auto& [name, range] : options.ranges) {
+    bool found = false;
+    for (const auto& function : subject.description.functions)
+      for (const auto& input : function.inputs)
+        found |= input.name == name && input.kind == import::FeatureKind::multi_array;
+    if (!found)
+      throw Exception(ErrorKind::invalid_argument, cat("range of '", name, "': not an array input of the model"));
+    if (!(range.first <= range.second))
+      throw Exception(ErrorKind::invalid_argument, cat("range of '", name, "': expected a low and a high end"));
+  }
+  if (!options.function.empty() && subject.program != nullptr && subject.program->find(options.function) == nullptr)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("function '", options.function, "': the model has none of that name"));
+}
+
+/// What can be known of the model without running it. `source`: what the subject refers to if it can be changed.
+linting::Subject subject_of(const std::string& path, const Options& options,
+                            std::optional<format::ModelSource>& source) {
+  linting::Subject out;
+  const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
+  std::vector<std::string> faults;
+  out.description = import::outline_description(file, faults);
+  out.outline = std::make_shared<import::Outline>(import::outline(file));
+  out.model_name = compiler::model_name(path);
+  out.target = options.target;
+  out.as_float16 = options.as_float16;
+  if (auto read = format::ModelSource::read(path); read.ok()) out.source = &source.emplace(std::move(read).value());
+  if (auto imported = import::import_model(file, {}); imported.ok()) {
+    out.description = std::move(imported->description);
+    out.program = std::make_shared<ir::Program>(std::move(imported->program));
+  } else {
+    out.load_error = imported.error().to_string();
+  }
+  linting::complete(out, options.ranges);
+  check_options(options, out);
+  if (!options.function.empty())
+    std::erase_if(out.functions, [&](const auto& view) { return view.function->name != options.function; });
+  return out;
+}
+
+/// Throws internal when the two models answer differently.
+void compare(const std::string& path, const ModelSource& repaired, const Options& options) {
+  ModelConfiguration c;
+  c.compute_units = ComputeUnits::cpu_only;
+  c.function_name = options.function;
+  const Model before = Model::load(path, c), after = repaired.load(c);
+  std::vector<Features> inputs = options.inputs;
+  if (inputs.empty()) inputs.push_back(api::inputs_within(before.random_inputs(options.seed), options.ranges));
+  for (const Features& features : inputs) {
+    const Features a = api::predict_once(before, features), b = api::predict_once(after, features);
+    for (const auto& [name, value] : a) {
+      const auto *x = std::get_if<MultiArray>(&value), *y = std::get_if<MultiArray>(b.find(name));
+      if (x == nullptr || y == nullptr) continue;
+      for (int64_t i = 0; i < x->count(); ++i)
+        if (const double p = x->at(i), q = y->at(i); !(p == q || (std::isnan(p) && std::isnan(q))) &&
+                                                     !(std::abs(p - q) <= kRounding * std::max(1.0, std::abs(p))))
+          throw Exception(ErrorKind::internal,
+                          cat("output '", name, "': the repaired model answers ", q, ", expected ", p));
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Level level) {
+  switch (level) {
+    case Level::note: return "note";
+    case Level::warning: return "warning";
+    case Level::error: return "error";
+  }
+  return "error";
+}
+
+std::vector<Rule> rules() {
+  std::vector<Rule> out;
+  for (const linting::Rule& rule : linting::rules())
+    out.push_back({std::string(rule.name), static_cast<Level>(rule.level), std::string(rule.summary),
+                   std::string(rule.remedy), rule.fix != nullptr});
+  std::sort(out.begin(), out.end(), [](const Rule& a, const Rule& b) { return a.name < b.name; });
+  return out;
+}
+
+bool Report::has(Level at_least) const {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.level >= at_least; });
+}
+
+Report check(const std::string& path, const Options& options) {
+  const Rules use = chosen(options);
+  Report report;
+  std::optional<format::ModelSource> source;
+  linting::Subject subject = subject_of(path, options, source);
+  if (options.predict && subject.program != nullptr) api::measure(path, options, subject, report);
+  for (linting::Finding& f : linting::run_rules(subject, use))
+    report.findings.push_back({std::string(f.rule), static_cast<Level>(f.level), std::move(f.function),
+                               std::move(f.place), std::move(f.reason), std::move(f.evidence), std::move(f.remedy)});
+  return report;
+}
+
+Repair fix(const std::string& path, const Options& options) {
+  const Rules use = chosen(options);
+  Repair out{ModelSource::open(path), {}};
+  std::optional<format::ModelSource> source;
+  linting::Subject subject = subject_of(path, options, source);
+  format::ModelSource changed = out.model.impl().source;
+  changed.specification = changed.specification.copy();
+  for (const linting::Rule* rule : use) {
+    if (rule->fix == nullptr) continue;
+    for (std::string& done : api::unwrap(rule->fix(subject, changed)))
+      out.done.emplace_back(rule->name, std::move(done));
+  }
+  if (out.done.empty()) return out;
+  out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(changed)}));
+  if (options.predict) compare(path, out.model, options);
+  return out;
+}
+
+}  // namespace moka::lint

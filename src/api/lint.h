@@ -1,0 +1,18 @@
+#pragma once
+
+#include "linting/lint.h"
+#include "moka/lint.h"
+
+namespace moka::api {
+
+/// Predicts with the model at `path` and records what each value was like, and with which of the allowed sizes of
+/// inputs a prediction fails. What cannot be run becomes a remark of `report`, or the subject's load_error.
+void measure(const std::string& path, const lint::Options& options, linting::Subject& subject, lint::Report& report);
+
+/// With a new state if the model has one.
+Features predict_once(const Model& model, const Features& inputs);
+
+/// Random inputs that keep to the ranges.
+Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges);
+
+}  // namespace moka::api

@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "api/lint.h"
+#include "moka/input_sizes.h"
+
+namespace moka::api {
+namespace {
+
+using linting::FunctionView;
+using linting::Measurements;
+
+/// Inputs of more elements are not tried, because ranges without a limit have corners that nobody uses.
+constexpr int64_t kMostElements = int64_t{1} << 26;
+
+ModelConfiguration configuration_of(const FunctionView& view, bool single) {
+  ModelConfiguration c;
+  c.compute_units = ComputeUnits::cpu_only;
+  if (!single) c.function_name = view.function->name;
+  return c;
+}
+
+/// Calls `run` with options that have a new state if the model needs one.
+template <class F>
+Features with_state(const Model& model, const F& run) {
+  PredictionOptions options;
+  std::optional<State> state;
+  if (!model.function().states.empty()) options.state = &state.emplace(model.new_state());
+  return run(options);
+}
+
+void observe(const Model& model, const std::vector<Features>& inputs, Measurements& to) {
+  const Intermediate add = [&](std::string_view, std::string_view value, const MultiArray& array) {
+    linting::Measured& m = to[std::string(value)];
+    for (int64_t i = 0; i < array.count(); ++i) m.add(array.at(i));
+  };
+  for (const Features& features : inputs)
+    with_state(model, [&](const PredictionOptions& options) { return model.intermediates(features, add, options); });
+}
+
+bool has_half(const ir::Block& block) {
+  bool found = false;
+  linting::for_each_op(block, [&](const ir::Op& op) {
+    for (size_t i = 0; i < op.output_count(); ++i)
+      found |= op.output(i)->type.is_tensor() && op.output(i)->type.dtype() == ir::DType::fp16;
+  });
+  return found;
+}
+
+int64_t elements_of(const FunctionDescription& function) {
+  int64_t most = 0;
+  for (const FeatureDescription& f : function.inputs) {
+    double count = f.type == FeatureType::image
+                       ? 4.0 * static_cast<double>(f.image.width) * static_cast<double>(f.image.height)
+                       : 1;
+    if (f.type == FeatureType::multi_array)
+      for (int64_t size : f.array.shape) count *= static_cast<double>(size);
+    most = std::max(most, static_cast<int64_t>(std::min(count, 1e18)));
+  }
+  return most;
+}
+
+void try_sizes(const Model& model, const FunctionView& view, const lint::Options& options, linting::Subject& subject,
+               lint::Report& report) {
+  const std::vector<ShapeChoice> choices = shape_choices(model.function(), true);
+  for (size_t i = 1; i < choices.size(); ++i) {
+    if (elements_of(choices[i].function) > kMostElements) {
+      report.remarks.push_back(cat("inputs ", choices[i].name, " were not tried: they are too large"));
+      continue;
+    }
+    ++report.sizes;
+    try {
+      predict_once(model, inputs_within(random_inputs(choices[i].function, options.seed), options.ranges));
+    } catch (const Exception& e) {
+      if (e.kind() == ErrorKind::out_of_budget)
+        report.remarks.push_back(cat("inputs ", choices[i].name, " were not tried: ", e.what()));
+      else
+        subject.failed_sizes.push_back({view.function->name, choices[i].name, e.what()});
+    }
+  }
+}
+
+void measure_function(const std::string& path, const lint::Options& options, bool is_default, FunctionView& view,
+                      linting::Subject& subject, lint::Report& report) {
+  const ModelConfiguration usual = configuration_of(view, subject.functions.size() == 1);
+  const Model model = Model::load(path, usual);
+  std::vector<Features> inputs = options.inputs;
+  if (inputs.empty() || !is_default) inputs = {inputs_within(model.random_inputs(options.seed), options.ranges)};
+  // Without the passes, every operation of the program keeps a result to look at.
+  ModelConfiguration plain = usual;
+  plain.optimize = false;
+  observe(model.configured(plain), inputs, view.wide);
+  if (has_half(view.function->body())) {
+    plain.precision = Precision::exact;
+    observe(model.configured(plain), inputs, view.half);
+  }
+  report.predictions += inputs.size();
+  try_sizes(model, view, options, subject, report);
+}
+
+}  // namespace
+
+Features predict_once(const Model& model, const Features& inputs) {
+  return with_state(model, [&](const PredictionOptions& options) { return model.predict(inputs, options); });
+}
+
+Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges) {
+  for (const auto& [name, range] : ranges) {
+    FeatureValue* value = inputs.find(name);
+    auto* given = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
+    if (given == nullptr) continue;
+    MultiArray wide = given->converted(DataType::float64);
+    for (double& x : wide.as<double>()) x = range.first + x * (range.second - range.first);
+    *given = wide.converted(given->type());
+  }
+  return inputs;
+}
+
+void measure(const std::string& path, const lint::Options& options, linting::Subject& subject, lint::Report& report) {
+  for (size_t i = 0; i < subject.functions.size(); ++i) {
+    FunctionView& view = subject.functions[i];
+    if (!options.function.empty() && view.function->name != options.function) continue;
+    const bool is_default = options.function.empty() ? view.function->name == subject.description.default_function ||
+                                                           subject.functions.size() == 1
+                                                     : true;
+    try {
+      measure_function(path, options, is_default, view, subject, report);
+    } catch (const Exception& e) {
+      if (e.kind() == ErrorKind::unsupported || e.kind() == ErrorKind::out_of_budget)
+        report.remarks.push_back(cat("nothing was measured: ", e.what()));
+      else if (subject.load_error.empty())
+        subject.load_error = e.what();
+    }
+  }
+}
+
+}  // namespace moka::api

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "import/description.h"
+#include "ir/program.h"
+
+namespace moka::linting {
+
+/// How much of an interval a value's elements really take.
+enum class Grip : uint8_t {
+  wide,     ///< the elements are in the interval
+  reached,  ///< for some allowed input, an element is at either end
+  each,     ///< the same for each element, whatever the others are
+};
+
+/// The numbers that the elements of a value can have.
+struct Interval {
+  double low = -HUGE_VAL, high = HUGE_VAL;
+  Grip grip = Grip::wide;
+
+  bool is_bounded() const;
+  double magnitude() const;
+  bool contains(double x) const { return low <= x && x <= high; }
+};
+
+/// Bounds of all values of a function, from its constants and the declared ranges of its inputs.
+class Bounds {
+ public:
+  using Ranges = std::map<std::string, std::pair<double, double>>;  ///< allowed numbers of inputs
+  static Bounds of(const ir::Function& function, const import::FunctionDescription* description, const Ranges& ranges);
+
+  Interval of(const ir::Value* value) const;
+  void set(const ir::Value* value, Interval interval);
+
+ private:
+  void walk(const ir::Block& block);
+  std::unordered_map<const ir::Value*, Interval> known_;
+};
+
+/// An operation whose inputs' bounds are known.
+struct Call {
+  const ir::Op& op;
+  const Bounds& bounds;
+
+  Interval in(std::string_view parameter) const;  ///< unbounded when it is absent
+  /// A constant number, or the parameter's default.
+  double number(std::string_view parameter, double otherwise) const;
+  int64_t elements(std::string_view parameter) const;  ///< of an input; 0 when unknown
+};
+
+using Transfer = Interval (*)(const Call& call);
+using Transfers = std::map<std::string_view, Transfer>;
+/// What operations do to intervals, by families.
+const Transfers& elementwise_transfers();
+const Transfers& activation_transfers();
+const Transfers& linear_transfers();
+const Transfers& movement_transfers();
+const Transfers& reduction_transfers();
+
+/// f of both ends, for a function that does not fall.
+template <class F>
+Interval rising(Interval x, const F& f) {
+  return {f(x.low), f(x.high), x.grip};
+}
+/// The interval of both.
+Interval hull(Interval a, Interval b);
+/// x * factor and x + addend for one number.
+Interval scaled(Interval x, double factor);
+Interval shifted(Interval x, double addend);
+/// Only a part of the elements, or several that overlap.
+Interval at_most(Interval x, Grip grip);
+
+}  // namespace moka::linting

@@ -1,0 +1,106 @@
+#include "linting/repair.h"
+
+#include <algorithm>
+#include <set>
+
+#include "editing/operations.h"
+#include "editing/weights.h"
+
+namespace moka::linting {
+namespace {
+
+using editing::Message;
+using editing::ProgramFunction;
+
+Result<bool> is_program(const format::ModelSource& source) {
+  return MOKA_TRY(editing::kind_of(source.specification)) == "mlProgram";
+}
+
+/// Operations that count also when nobody reads their results.
+bool has_effect(std::string_view type) {
+  return type == "write_state" || type == "coreml_update_state" || type == "print";
+}
+
+Result<size_t> drop_unused(const ProgramFunction& function) {
+  std::vector<Message> operations = MOKA_TRY(function.block.children("operations"));
+  std::set<std::string> read;
+  for (std::string& name : MOKA_TRY(editing::texts_of(function.block, "outputs"))) read.insert(std::move(name));
+  std::vector<Message> kept;
+  size_t dropped = 0;
+  for (auto op = operations.rbegin(); op != operations.rend(); ++op) {
+    const std::string type = MOKA_TRY(editing::text_of(*op, "type"));
+    bool needed = has_effect(type);
+    for (const std::string& name : MOKA_TRY(editing::values_defined(*op))) needed |= read.contains(name);
+    for (const Message& block : MOKA_TRY(op->children("blocks")))
+      for (const Message& inner : MOKA_TRY(block.children("operations")))
+        needed |= has_effect(MOKA_TRY(editing::text_of(inner, "type")));
+    if (!needed) {
+      dropped += type != "const";
+      continue;
+    }
+    for (std::string& name : MOKA_TRY(editing::values_read(*op))) read.insert(std::move(name));
+    kept.push_back(*op);
+  }
+  if (kept.size() == operations.size()) return dropped;
+  std::reverse(kept.begin(), kept.end());
+  MOKA_TRY(Message(function.block).set_all("operations", kept));
+  return dropped;
+}
+
+/// Drops the operations that define the values, and the constants that only these read.
+Status drop(editing::Operations& operations, const std::map<std::string, std::string>& values) {
+  std::set<std::string> were_read, read;
+  std::vector<Message> kept;
+  for (const Message& op : operations.list) {
+    bool replaced = true;
+    for (const std::string& name : MOKA_TRY(editing::values_defined(op))) replaced &= values.contains(name);
+    for (std::string& name : MOKA_TRY(editing::values_read(op))) (replaced ? were_read : read).insert(std::move(name));
+    if (!replaced) kept.push_back(op);
+  }
+  operations.list.clear();
+  for (const Message& op : kept) {
+    bool needed = !MOKA_TRY(editing::has_text(op, "type", "const"));
+    for (const std::string& name : MOKA_TRY(editing::values_defined(op)))
+      needed |= read.contains(name) || !were_read.contains(name) || MOKA_TRY(operations.is_returned(name));
+    if (needed) operations.list.push_back(op);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status replace_values(format::ModelSource& source, const Replacements& replacements) {
+  if (!MOKA_TRY(is_program(source))) return {};
+  for (const ProgramFunction& function : MOKA_TRY(editing::program_functions(source.specification))) {
+    const auto mine = replacements.find(function.name);
+    if (mine == replacements.end()) continue;
+    const std::map<std::string, std::string> all(mine->second.begin(), mine->second.end());
+    editing::Operations operations = MOKA_TRY(editing::Operations::of(function));
+    for (const auto& [from, to] : all) {
+      // The replacement may be replaced itself.
+      std::string last = to;
+      for (auto next = all.find(last); next != all.end(); next = all.find(last)) last = next->second;
+      MOKA_TRY(operations.replace_uses(from, last, 0));
+    }
+    MOKA_TRY(drop(operations, all));
+    MOKA_TRY(operations.write());
+  }
+  return {};
+}
+
+Result<size_t> drop_unused(format::ModelSource& source) {
+  if (!MOKA_TRY(is_program(source))) return size_t{0};
+  size_t dropped = 0;
+  for (const ProgramFunction& function : MOKA_TRY(editing::program_functions(source.specification)))
+    dropped += MOKA_TRY(drop_unused(function));
+  MOKA_TRY(editing::drop_unused_weights(source));
+  return dropped;
+}
+
+size_t weight_bytes(const format::ModelSource& source) {
+  size_t out = 0;
+  for (const auto& [name, content] : source.weights) out += content.size();
+  return out;
+}
+
+}  // namespace moka::linting

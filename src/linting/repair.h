@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "format/source.h"
+
+/// Changes of ML programs that keep their predictions.
+namespace moka::linting {
+
+/// Values that others replace, by function.
+using Replacements = std::map<std::string, std::vector<std::pair<std::string, std::string>>>;
+/// Lets what reads a value read its replacement, and drops the operations of these values with their constants. Other
+/// kinds of models stay.
+Status replace_values(format::ModelSource& source, const Replacements& replacements);
+
+/// Drops operations and constants that nothing reads, and weights in files. Returns the number of operations that were
+/// dropped, without constants. Other kinds of models stay.
+Result<size_t> drop_unused(format::ModelSource& source);
+
+/// Bytes of all weight files.
+size_t weight_bytes(const format::ModelSource& source);
+
+}  // namespace moka::linting

@@ -1,0 +1,75 @@
+#include <set>
+
+#include "linting/lint.h"
+#include "linting/repair.h"
+
+namespace moka::linting {
+namespace {
+
+/// Operations that no output needs, in order.
+std::vector<const ir::Op*> unused(const ir::Block& body) {
+  std::set<const ir::Value*> read(body.outputs().begin(), body.outputs().end());
+  std::vector<const ir::Op*> out;
+  for (auto it = body.ops().rbegin(); it != body.ops().rend(); ++it) {
+    const ir::Op& op = **it;
+    bool needed = op.has_trait(ir::Trait::stateful) || op.block_count() > 0;
+    for (size_t i = 0; i < op.output_count(); ++i) needed |= read.contains(op.output(i));
+    if (!needed) {
+      if (!op.has_trait(ir::Trait::constant) && !op.has_trait(ir::Trait::constexpr_weight)) out.push_back(&op);
+      continue;
+    }
+    for (const ir::Operand& operand : op.operands()) read.insert(operand.values.begin(), operand.values.end());
+  }
+  return out;
+}
+
+/// Layers of a network that nothing reads.
+void check_layers(const import::Outline& outline, Report& report) {
+  std::set<std::string> read(outline.outputs.begin(), outline.outputs.end());
+  for (const import::Outline::Layer& layer : outline.layers) read.insert(layer.inputs.begin(), layer.inputs.end());
+  if (outline.outputs.empty()) return;
+  for (size_t i = 0; i < outline.layers.size(); ++i) {
+    const import::Outline::Layer& layer = outline.layers[i];
+    bool needed = layer.depth > 0 || layer.outputs.empty();
+    for (const std::string& name : layer.outputs) needed |= read.contains(name);
+    // The last layer of a classifier has the probabilities, which the description calls otherwise.
+    if (needed || i + 1 == outline.layers.size()) continue;
+    report.add(Level::warning, cat("layer '", layer.name, "' (", layer.type, ")"),
+               {"nothing reads its results", "", ""});
+  }
+}
+
+void check(const Subject& subject, Report& report) {
+  if (subject.is_network() && subject.outline != nullptr) return check_layers(*subject.outline, report);
+  for (const FunctionView& view : subject.functions) {
+    const std::vector<const ir::Op*> all = unused(view.function->body());
+    for (const ir::Op* op : all) {
+      bool is_last = true;
+      for (size_t i = 0; i < op->output_count(); ++i) is_last &= !op->output(i)->is_used();
+      if (!is_last) continue;
+      report.add(Level::warning, place_of(*op),
+                 {"no output needs its result",
+                  cat(all.size(), all.size() == 1 ? " operation is" : " operations are", " unused in all"), ""},
+                 &view);
+    }
+  }
+}
+
+Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
+  const size_t dropped = MOKA_TRY(drop_unused(source));
+  if (dropped == 0) return std::vector<std::string>{};
+  return std::vector<std::string>{cat("dropped ", dropped, dropped == 1 ? " operation" : " operations")};
+}
+
+}  // namespace
+
+Rule rule_unused_operation() {
+  return {"unused-operation",
+          Level::warning,
+          "Operations and layers that no output needs",
+          "Drop them: moka lint --fix for ML programs.",
+          check,
+          fix};
+}
+
+}  // namespace moka::linting

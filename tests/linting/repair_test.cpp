@@ -1,0 +1,101 @@
+#include "lint_util.h"
+
+namespace moka::lint_test {
+namespace {
+
+constexpr auto kWarning = lint::Level::warning;
+
+/// x [1, 64] -> two linears with equal weights -> sum -> y, with parts that do nothing.
+ModelSource wasteful() {
+  ProgramBuilder b("ios17");
+  const Value x = b.input("x", DataType::float32, {1, 64});
+  const MultiArray weight = noise({64, 64}), copy = noise({64, 64}), unused = noise({64, 64}, 1, 5);
+  const Value p = b.op("linear", {{"x", x}, {"weight", b.constant(weight, "fp32", "w")}}, "p");
+  const Value q =
+      b.op("linear", {{"x", b.op("relu", {{"x", x}}, "relu")}, {"weight", b.constant(copy, "fp32", "w_again")}}, "q");
+  const Value same = b.op("mul", {{"x", q}, {"y", 1.0f}}, "times_one");
+  const Value twice = b.op("relu", {{"x", p}}, "r1"), again = b.op("relu", {{"x", p}}, "r2");
+  b.op("linear", {{"x", x}, {"weight", b.constant(unused, "fp32", "u")}}, "dead");
+  const Value sum = b.op("add", {{"x", same}, {"y", b.op("add", {{"x", twice}, {"y", again}})}}, "y");
+  b.output(sum);
+  return b.source();
+}
+
+TEST(Repair, FindsWhatIsWasted) {
+  const lint::Report r = report(wasteful());
+  EXPECT_TRUE(finds(r, "duplicate-weight", "'w_again", kWarning));
+  EXPECT_TRUE(finds(r, "idle-operation", "'times_one'", kWarning));
+  EXPECT_TRUE(finds(r, "duplicate-operation", "'r2'", lint::Level::note));
+  EXPECT_TRUE(finds(r, "unused-operation", "'dead'", kWarning));
+  EXPECT_EQ(r.findings.size(), 4u);
+}
+
+TEST(Repair, TheRepairedModelAnswersTheSame) {
+  const ModelSource before = wasteful();
+  const Saved saved(before);
+  const lint::Repair repair = lint::fix(saved.path);
+  EXPECT_EQ(repair.done.size(), 4u);
+  EXPECT_TRUE(found(repair.model).empty());
+  EXPECT_LT(repair.model.weight_file("weights/weight.bin").count(),
+            before.weight_file("weights/weight.bin").count() / 2);
+  Features inputs;
+  inputs["x"] = noise({1, 64}, 1, 9);
+  const Features a = before.load().predict(inputs), b = repair.model.load().predict(inputs);
+  const auto &p = std::get<MultiArray>(a.at("y")), &q = std::get<MultiArray>(b.at("y"));
+  for (int64_t i = 0; i < p.count(); ++i) EXPECT_FLOAT_EQ(p.at(i), q.at(i));
+}
+
+TEST(Repair, OnlyChosenRulesRepair) {
+  const Saved saved(wasteful());
+  lint::Options options;
+  options.only = {"idle-operation"};
+  const lint::Repair repair = lint::fix(saved.path, options);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].first, "idle-operation");
+  EXPECT_TRUE(finds(report(repair.model), "duplicate-weight", "'w_again", kWarning));
+}
+
+TEST(Repair, TheVersionIsRaised) {
+  ProgramBuilder b("ios17");
+  b.output(b.op("relu", {{"x", b.input("x", DataType::float16, {1, 8})}}, "y"));
+  const ModelSource model = b.source();
+  model.specification().set("specificationVersion", 6);
+  const Saved saved(model);
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].second, "raised the specification version to 8");
+  EXPECT_TRUE(found(repair.model).empty());
+}
+
+TEST(Repair, ACleanModelStays) {
+  ProgramBuilder b("ios17");
+  b.output(b.op("relu", {{"x", b.input("x", DataType::float32, {1, 8})}}, "y"));
+  const Saved saved(b.source());
+  EXPECT_TRUE(lint::fix(saved.path).done.empty());
+}
+
+TEST(Options, MistakesAreNamed) {
+  ProgramBuilder b("ios17");
+  b.output(b.op("relu", {{"x", b.input("x", DataType::float32, {1, 8})}}, "y"));
+  const Saved saved(b.source());
+  const auto message_of = [&](const lint::Options& options) -> std::string {
+    try {
+      lint::check(saved.path, options);
+    } catch (const Exception& e) {
+      return e.kind() == ErrorKind::invalid_argument ? e.what() : "another kind";
+    }
+    return "none";
+  };
+  lint::Options rule, target, range, function;
+  rule.only = {"no-such-rule"};
+  target.target = "ios99";
+  range.ranges["z"] = {0, 1};
+  function.function = "other";
+  EXPECT_EQ(message_of(rule).substr(0, 37), "rule 'no-such-rule': expected one of ");
+  EXPECT_EQ(message_of(target).substr(0, 32), "target 'ios99': expected one of ");
+  EXPECT_EQ(message_of(range), "range of 'z': not an array input of the model");
+  EXPECT_EQ(message_of(function), "function 'other': the model has none of that name");
+}
+
+}  // namespace
+}  // namespace moka::lint_test

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -71,6 +74,22 @@ struct LayerPlan {
   double seconds = 0;                      ///< estimated time on one thread, where the layer knows it
 };
 
+/// A Vulkan compute shader that does what evaluate does, for layers between operations that run on a GPU.
+///
+/// Its storage buffers, in set 0, are the inputs, the outputs and `buffers`, with bindings from 0 on and at most 8.
+/// Arrays are dense and row-major, with elements of float32 or int32; booleans are bytes. The entry point is "main". A
+/// shader is trusted like the layer's own code: what it reads and writes outside of its buffers is not checked.
+struct LayerShader {
+  std::vector<uint32_t> spirv;  ///< SPIR-V for Vulkan 1.1
+  /// GLSL instead, which the program glslangValidator compiles. Without the program the layer has no shader.
+  std::string glsl;
+  std::vector<uint32_t> constants;             ///< specialization constants 0, 1, ...; 32 bits each
+  std::vector<std::byte> parameters;           ///< push constants, at most 128 bytes
+  std::array<uint32_t, 3> groups = {1, 1, 1};  ///< workgroups along x, y and z
+  std::vector<MultiArray> buffers;             ///< constants, such as weights, which are uploaded once
+  double seconds = 0;                          ///< estimated time, where the layer knows it
+};
+
 enum class LayerOrder : uint8_t {
   row_major,
   channels_last,  ///< elements of arrays of rank 3 and more: axis 1 is the innermost; shapes stay logical
@@ -98,6 +117,9 @@ class MOKA_EXPORT CustomLayer {
   virtual LayerOrder order() const;
   /// Asked once for each set of shapes.
   virtual LayerPlan plan(const std::vector<std::vector<int64_t>>& inputs, int threads) const;
+  /// Asked for concrete shapes while a plan is made in which a GPU may run the layer. The default: nullopt, which
+  /// leaves it to the CPU.
+  virtual std::optional<LayerShader> shader(const std::vector<std::vector<int64_t>>& inputs) const;
 };
 
 /// Makes the layer that a model names. Throws when its parameters make no sense.

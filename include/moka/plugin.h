@@ -57,6 +57,23 @@ typedef struct moka_layer_call {
   int thread;
 } moka_layer_call;
 
+/* A Vulkan compute shader that does what evaluate does; moka::LayerShader of moka/custom.h has its rules. Everything is
+ * borrowed until the thread's next call. */
+typedef struct moka_layer_shader {
+  size_t struct_size; /* set by Moka */
+  size_t spirv_words; /* SPIR-V for Vulkan 1.1, */
+  const uint32_t* spirv;
+  const char* glsl;      /* or GLSL, for the program glslangValidator */
+  size_t constant_count; /* specialization constants 0, 1, ... */
+  const uint32_t* constants;
+  size_t parameter_bytes; /* push constants, at most 128 bytes */
+  const void* parameters;
+  uint32_t groups[3];  /* workgroups; set to 1 by Moka */
+  size_t buffer_count; /* bound behind the inputs and outputs */
+  const moka_array* buffers;
+  double seconds; /* estimated time; 0: not known */
+} moka_layer_shader;
+
 /* A class of layers. Functions return NULL, or what went wrong: a text that lives until the thread's next call. Set
  * struct_size, evaluate, and what else is needed. */
 typedef struct moka_layer_type {
@@ -74,6 +91,8 @@ typedef struct moka_layer_type {
   const char* (*evaluate)(void* layer, const moka_layer_call* call);
   /* How many tiles threads may compute at the same time; NULL: 1. */
   int64_t (*tiles)(void* layer, size_t input_count, const moka_shape* inputs, int threads);
+  /* Fills in a shader for these shapes, or leaves spirv and glsl NULL. NULL: there is none. */
+  const char* (*shader)(void* layer, size_t input_count, const moka_shape* inputs, moka_layer_shader* shader);
 } moka_layer_type;
 
 /* Models loaded from now on use it for custom layers of that class. `type` is copied. */

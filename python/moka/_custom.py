@@ -37,6 +37,12 @@ def register_layer(class_name: str, factory: Optional[Any] = None) -> Any:
     * `evaluate(self, inputs, outputs)`: float32 arrays, of rank 5 in networks with the legacy mapping. It writes into
       the outputs, which are views of Moka's memory and must not be kept.
 
+    * `shader(self, input_shapes)`, optional: what a GPU runs instead of evaluate, for inputs of these shapes, or None. A
+      dict with the Vulkan compute shader as SPIR-V in `spirv` (bytes) or as GLSL in `glsl` (which needs the program glslangValidator), and
+      `groups` (workgroups along x, y, z), `constants` (specialization constants), `parameters` (bytes of push constants),
+      `buffers` (arrays, bound behind the inputs and outputs) and `seconds` (an estimate) where needed. See
+      docs/custom-layers.md.
+
     Attributes of the object: `in_place = 0` lets the output have the memory of that input, which evaluate may then find
     in both; `channels_last = True` asks for arrays whose channels are the innermost elements.
 

@@ -95,12 +95,62 @@ nb::list shapes_to_python(const std::vector<std::vector<int64_t>>& shapes) {
   return out;
 }
 
+/// The dict that the method `shader` returns.
+LayerShader to_shader(const nb::object& said) {
+  if (!nb::isinstance<nb::dict>(said)) raise_type("shader: expected a dict or None, got " + kind_of(said));
+  LayerShader out;
+  for (auto [key, value] : nb::cast<nb::dict>(said)) {
+    const auto name = nb::cast<std::string>(key);
+    const auto bytes = [&, &held = value] {
+      if (!nb::isinstance<nb::bytes>(held)) raise_type("shader, " + name + ": expected bytes, got " + kind_of(held));
+      const auto b = nb::cast<nb::bytes>(held);
+      return std::span(static_cast<const std::byte*>(b.data()), b.size());
+    };
+    if (name == "spirv") {
+      const auto code = bytes();
+      if (code.size() % 4 != 0)
+        throw Exception(ErrorKind::data,
+                        "shader, spirv: expected whole words, got " + std::to_string(code.size()) + " bytes");
+      out.spirv.resize(code.size() / 4);
+      std::memcpy(out.spirv.data(), code.data(), code.size());
+    } else if (name == "glsl") {
+      out.glsl = nb::cast<std::string>(value);
+    } else if (name == "constants") {
+      out.constants = nb::cast<std::vector<uint32_t>>(value);
+    } else if (name == "parameters") {
+      const auto parameters = bytes();
+      out.parameters.assign(parameters.begin(), parameters.end());
+    } else if (name == "groups") {
+      const auto groups = nb::cast<std::vector<uint32_t>>(value);
+      if (groups.size() > out.groups.size())
+        throw Exception(ErrorKind::data, "shader, groups: expected at most 3, got " + std::to_string(groups.size()));
+      std::copy(groups.begin(), groups.end(), out.groups.begin());
+    } else if (name == "buffers") {
+      for (nb::handle buffer : nb::iter(value)) {
+        Borrowed borrowed;
+        MultiArray array;
+        if (!borrowed.array(buffer, false, array))
+          raise_type("shader, buffers: expected arrays, got " + kind_of(buffer));
+        out.buffers.push_back(array.converted(array.type()));
+      }
+    } else if (name == "seconds") {
+      out.seconds = nb::cast<double>(value);
+    } else {
+      throw Exception(
+          ErrorKind::data,
+          "shader: expected spirv, glsl, constants, parameters, groups, buffers or seconds, got '" + name + "'");
+    }
+  }
+  return out;
+}
+
 /// A layer whose class is written in Python: Core ML's protocol with numpy arrays.
 class PythonLayer final : public CustomLayer {
  public:
   explicit PythonLayer(nb::object layer)
       : has_weights_(nb::hasattr(layer, "set_weights")),
         has_shapes_(nb::hasattr(layer, "output_shapes")),
+        has_shader_(nb::hasattr(layer, "shader")),
         in_place_(nb::hasattr(layer, "in_place") ? nb::cast<int>(layer.attr("in_place")) : -1),
         order_(nb::hasattr(layer, "channels_last") && nb::cast<bool>(layer.attr("channels_last"))
                    ? LayerOrder::channels_last
@@ -132,6 +182,15 @@ class PythonLayer final : public CustomLayer {
   LayerOrder order() const override { return order_; }
   LayerPlan plan(const std::vector<std::vector<int64_t>>&, int) const override { return {.in_place = in_place_}; }
 
+  std::optional<LayerShader> shader(const std::vector<std::vector<int64_t>>& inputs) const override {
+    if (!has_shader_) return std::nullopt;
+    return with_python([&]() -> std::optional<LayerShader> {
+      const nb::object said = layer_.get().attr("shader")(shapes_to_python(inputs));
+      if (said.is_none()) return std::nullopt;
+      return to_shader(said);
+    });
+  }
+
   void evaluate(const LayerCall& call) const override {
     with_python([&] {
       nb::list inputs, outputs;
@@ -156,7 +215,7 @@ class PythonLayer final : public CustomLayer {
                                              "] after it returned: keep a copy() instead");
   }
 
-  const bool has_weights_, has_shapes_;
+  const bool has_weights_, has_shapes_, has_shader_;
   const int in_place_;
   const LayerOrder order_;
   const Held layer_;

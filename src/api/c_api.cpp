@@ -205,6 +205,8 @@ View& fresh_view(const moka_features* features, const char* name) {
 
 }  // namespace
 
+moka::MultiArray moka::api::borrowed_array(const moka_array& a) { return ::to_array(a); }
+
 extern "C" {
 
 const char* moka_version(void) { return MOKA_VERSION; }

@@ -128,6 +128,29 @@ class CLayer final : public moka::CustomLayer {
     return p;
   }
 
+  std::optional<moka::LayerShader> shader(const std::vector<std::vector<int64_t>>& inputs) const override {
+    if (type_.shader == nullptr) return std::nullopt;
+    const std::vector<moka_shape> in = to_c(inputs);
+    moka_layer_shader said{};
+    said.struct_size = sizeof said;
+    for (uint32_t& n : said.groups) n = 1;
+    check(type_.shader(layer_, in.size(), in.data(), &said));
+    if (said.spirv == nullptr && said.glsl == nullptr) return std::nullopt;
+    moka::LayerShader out;
+    if (said.spirv != nullptr) out.spirv.assign(said.spirv, said.spirv + said.spirv_words);
+    if (said.glsl != nullptr) out.glsl = said.glsl;
+    if (said.constant_count > 0) out.constants.assign(said.constants, said.constants + said.constant_count);
+    const auto* parameters = static_cast<const std::byte*>(said.parameters);
+    if (said.parameter_bytes > 0) out.parameters.assign(parameters, parameters + said.parameter_bytes);
+    std::copy(std::begin(said.groups), std::end(said.groups), out.groups.begin());
+    for (size_t i = 0; i < said.buffer_count; i++) {
+      const MultiArray borrowed = moka::api::borrowed_array(said.buffers[i]);
+      out.buffers.push_back(borrowed.converted(borrowed.type()));
+    }
+    out.seconds = said.seconds;
+    return out;
+  }
+
   void evaluate(const moka::LayerCall& call) const override {
     constexpr size_t kFew = 8;
     moka_array few[2 * kFew];

@@ -24,4 +24,6 @@ struct moka_features {
 namespace moka::api {
 /// Runs `f`. What it throws becomes a status and the text of moka_last_error.
 moka_status c_status(const std::function<void()>& f) noexcept;
+/// An array that borrows its memory. Throws invalid_argument where its members do not fit.
+MultiArray borrowed_array(const moka_array& a);
 }  // namespace moka::api

@@ -14,6 +14,7 @@ void CustomLayer::set_weights(const std::vector<MultiArray>&) {}
 bool CustomLayer::elementwise() const { return false; }
 LayerOrder CustomLayer::order() const { return LayerOrder::row_major; }
 LayerPlan CustomLayer::plan(const std::vector<std::vector<int64_t>>&, int) const { return {}; }
+std::optional<LayerShader> CustomLayer::shader(const std::vector<std::vector<int64_t>>&) const { return std::nullopt; }
 
 std::vector<std::vector<int64_t>> CustomLayer::output_shapes(const std::vector<std::vector<int64_t>>& inputs) const {
   if (inputs.empty()) throw Exception(ErrorKind::data, "a layer without inputs must say its output shapes");
@@ -186,6 +187,26 @@ class LayerStep final : public ir::Registered {
     p.thread_scratch = said.thread_scratch;
     p.seconds = said.seconds;
     return p;
+  }
+
+  Result<std::optional<ir::RegisteredShader>> shader(std::span<const Type> in, std::span<const Type>) const override {
+    std::optional<LayerShader> said;
+    MOKA_TRY(guarded(what_, "shader", [&] { said = layer_->shader(shapes_of(in)); }));
+    if (!said) return std::optional<ir::RegisteredShader>();
+    ir::RegisteredShader s{std::move(said->spirv),
+                           std::move(said->glsl),
+                           std::move(said->constants),
+                           std::move(said->parameters),
+                           said->groups,
+                           {},
+                           said->seconds};
+    for (const MultiArray& b : said->buffers) {
+      const MultiArray dense = b.is_contiguous() ? b : b.converted(b.type());
+      const auto* data = static_cast<const std::byte*>(dense.data());
+      s.buffers.push_back(
+          {{data, static_cast<size_t>(dense.count()) * size_of(dense.type())}, std::make_shared<MultiArray>(dense)});
+    }
+    return std::optional(std::move(s));
   }
 
   Status run(const ir::RegisteredCall& call) const override {

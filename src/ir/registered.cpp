@@ -50,6 +50,10 @@ Classes& classes() {
 
 }  // namespace
 
+Result<std::optional<RegisteredShader>> Registered::shader(std::span<const Type>, std::span<const Type>) const {
+  return std::optional<RegisteredShader>();
+}
+
 Tensor registered_handle(std::shared_ptr<const Registered> instance, std::shared_ptr<const RegisteredSource> source) {
   auto handle = std::make_shared<Handle>();
   handle->instance = std::move(instance);

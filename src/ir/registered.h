@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
 #include "ir/op_def.h"
 #include "ir/program.h"
 
@@ -40,6 +43,17 @@ struct RegisteredCall {
   int thread = 0;
 };
 
+/// A compute shader that does what `run` does for concrete types; see moka::LayerShader.
+struct RegisteredShader {
+  std::vector<uint32_t> spirv;
+  std::string glsl;  ///< where `spirv` is empty
+  std::vector<uint32_t> constants;
+  std::vector<std::byte> parameters;
+  std::array<uint32_t, 3> groups{1, 1, 1};
+  std::vector<Bytes> buffers;
+  double seconds = 0;
+};
+
 /// One layer, operation or model of one program. Its functions are called by many threads at once.
 class Registered {
  public:
@@ -51,6 +65,8 @@ class Registered {
   /// Asked for concrete types.
   virtual Result<RegisteredPlan> plan(std::span<const Type> in, std::span<const Type> out, int threads) const = 0;
   virtual Status run(const RegisteredCall& call) const = 0;
+  /// nullopt: it has none.
+  virtual Result<std::optional<RegisteredShader>> shader(std::span<const Type> in, std::span<const Type> out) const;
   /// Whether it is elementwise or takes channels last, whatever the types are.
   virtual bool elementwise() const { return false; }
   virtual bool channels_last() const { return false; }

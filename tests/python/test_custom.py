@@ -361,3 +361,55 @@ def test_a_published_model_with_a_custom_layer(models, layers):
     h = numbers(dense.innerProduct.weights).reshape(10, 6) @ h.mean((1, 2)) + numbers(dense.innerProduct.bias)
     expected = np.exp(h - h.max())
     np.testing.assert_allclose(got, expected / expected.sum(), rtol=1e-4, atol=1e-7)
+
+
+SWISH = """#version 450
+layout(local_size_x = 64) in;
+layout(constant_id = 0) const uint kTable = 1;
+layout(binding = 0) readonly buffer X { float x[]; };
+layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(binding = 2) readonly buffer T { float table[]; };
+layout(push_constant) uniform P { float beta; };
+void main() {
+  const uint i = gl_GlobalInvocationID.x;
+  if (i < uint(y.length())) y[i] = table[i % kTable] * x[i] / (1.0 + exp(-beta * x[i]));
+}
+"""
+
+
+def test_a_shader_runs_on_a_gpu(tmp_path, layers):
+    table = np.array([1, 2, 3], np.float32)
+    said = {}
+
+    @moka.register_layer("Swish")
+    class Swish:
+        def __init__(self, parameters):
+            pass
+
+        def evaluate(self, inputs, outputs):
+            x = inputs[0]
+            outputs[0][...] = np.resize(table, x.shape) * x / (1 + np.exp(-0.5 * x))
+
+        def shader(self, input_shapes):
+            said["shapes"] = input_shapes
+            count = int(np.prod(input_shapes[0]))
+            return {
+                "glsl": SWISH,
+                "groups": ((count + 63) // 64,),
+                "constants": [3],
+                "parameters": np.float32(0.5).tobytes(),
+                "buffers": [table],
+            }
+
+    path = network(tmp_path / "m.mlmodel", {"x": (5, 30)}, {"y": (5, 30)}, "Swish", rank5=False)
+    try:
+        model = moka.Model(path, device="vulkan", strict=True)
+    except moka.Error as e:
+        if "no GPU" in str(e) or "glslangValidator" in str(e):
+            pytest.skip(str(e))
+        raise
+    assert said["shapes"] == [(5, 30)]
+    x = rng.standard_normal((5, 30)).astype(np.float32)
+    got = model.predict({"x": x})["y"]
+    np.testing.assert_allclose(got, np.resize(table, x.shape) * x / (1 + np.exp(-0.5 * x)), rtol=1e-5, atol=1e-6)
+    assert [o.kernel for o in model.compute_plan().operations if o.type == "moka_registered"] == ["vulkan.registered"]

@@ -40,6 +40,7 @@ struct Features {
   uint64_t alignment = 64;      ///< minStorageBufferOffsetAlignment, at least 64
   uint32_t max_groups = 0;      ///< maxComputeWorkGroupCount[0]
   uint32_t max_groups_y = 0, max_groups_z = 0;
+  uint32_t max_invocations = 0;  ///< of a workgroup
 };
 
 /// Made when it is first asked for. Thread-safe but for `queue`, which `queue_mutex` guards.

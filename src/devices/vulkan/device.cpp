@@ -30,10 +30,11 @@ const Found& found() {
     made->description = features->name;
     if (!features->half_storage) made->description += ", without float16";
     made->is_processor = features->is_processor;
-    for (auto family : {attention_kernels(), concat_kernels(), conv_kernels(), conv_transpose_kernels(),
-                        elementwise_kernels(), fill_kernels(), gather_kernels(), host_kernels(), matmul_kernels(),
-                        movement_kernels(), norm_kernels(), order_kernels(), pad_kernels(), pool_kernels(),
-                        quantize_kernels(), recurrent_kernels(), reduce_kernels(), resize_kernels(), sample_kernels()})
+    for (auto family :
+         {attention_kernels(), concat_kernels(), conv_kernels(),       conv_transpose_kernels(), elementwise_kernels(),
+          fill_kernels(),      gather_kernels(), host_kernels(),       matmul_kernels(),         movement_kernels(),
+          norm_kernels(),      order_kernels(),  pad_kernels(),        pool_kernels(),           quantize_kernels(),
+          recurrent_kernels(), reduce_kernels(), registered_kernels(), resize_kernels(),         sample_kernels()})
       made->kernels.insert(made->kernels.end(), family.begin(), family.end());
     return made;
   }();

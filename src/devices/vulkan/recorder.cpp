@@ -38,14 +38,22 @@ Groups VulkanRecorder::lines(uint64_t n) {
 
 Result<Command> VulkanRecorder::command(std::string_view name, std::vector<uint32_t> constants, std::vector<Use> uses,
                                         std::span<const std::byte> params, Groups groups) const {
+  const Shader* shader = find_shader(name);
+  if (shader == nullptr) return fail(ErrorCode::internal, "device 'vulkan' has no shader ", name);
+  return command(*shader, std::move(constants), std::move(uses), params, groups);
+}
+
+Result<Command> VulkanRecorder::command(const Shader& shader, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                        std::span<const std::byte> params, Groups groups) const {
   Command c;
-  c.key = {find_shader(name), std::move(constants)};
-  if (c.key.shader == nullptr) return fail(ErrorCode::internal, "device 'vulkan' has no shader ", name);
+  c.key = {&shader, std::move(constants)};
+  const std::string_view name = shader.name;
   if (static_cast<size_t>(c.key.shader->bindings) != uses.size())
     return fail(ErrorCode::internal, "shader ", name, " has ", c.key.shader->bindings, " buffers, not ", uses.size());
   const uint64_t alignment = context_->features().alignment;
   for (Use& u : uses) {
     if (u.buffer == nullptr) return fail(ErrorCode::internal, "shader ", name, ": a buffer is missing");
+    if (!shader.has_starts) continue;
     const auto first = static_cast<uint32_t>(u.offset % alignment / u.element);
     c.push.insert(c.push.end(), reinterpret_cast<const std::byte*>(&first),
                   reinterpret_cast<const std::byte*>(&first + 1));
@@ -62,6 +70,12 @@ Status VulkanRecorder::dispatch_bytes(std::string_view name, std::vector<uint32_
                                       std::span<const std::byte> params, Groups groups, std::optional<Chain> chain) {
   commands_.push_back(MOKA_TRY(command(name, std::move(constants), std::move(uses), params, groups)));
   commands_.back().chain = std::move(chain);
+  return {};
+}
+
+Status VulkanRecorder::dispatch(const Shader& shader, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                std::span<const std::byte> params, Groups groups) {
+  commands_.push_back(MOKA_TRY(command(shader, std::move(constants), std::move(uses), params, groups)));
   return {};
 }
 
@@ -247,8 +261,9 @@ Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& co
     if (made[at] != bound) api.CmdBindPipeline(to, VK_PIPELINE_BIND_POINT_COMPUTE, made[at]);
     bound = made[at++];
     api.CmdBindDescriptorSets(to, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines.layout(n), 0, 1, &set, 0, nullptr);
-    api.CmdPushConstants(to, pipelines.layout(n), VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<uint32_t>(c.push.size()),
-                         c.push.data());
+    if (!c.push.empty())
+      api.CmdPushConstants(to, pipelines.layout(n), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                           static_cast<uint32_t>(c.push.size()), c.push.data());
     api.CmdDispatch(to, c.groups.x, c.groups.y, c.groups.z);
     counters.dispatches++;
   }

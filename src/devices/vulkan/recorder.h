@@ -66,6 +66,9 @@ class VulkanRecorder final : public kernel::Recorder {
     return dispatch_bytes(shader, std::move(constants), std::move(uses),
                           {reinterpret_cast<const std::byte*>(&params), sizeof params}, groups, std::move(chain));
   }
+  /// For a shader that the build does not know.
+  Status dispatch(const Shader& shader, std::vector<uint32_t> constants, std::vector<Use> uses,
+                  std::span<const std::byte> params, Groups groups);
   void copy(Use from, Use to);
   /// The next two describe the dispatch that was recorded last.
   void offer(std::shared_ptr<const Producer> producer) { commands_.back().producer = std::move(producer); }
@@ -84,6 +87,8 @@ class VulkanRecorder final : public kernel::Recorder {
   Status dispatch_bytes(std::string_view shader, std::vector<uint32_t> constants, std::vector<Use> uses,
                         std::span<const std::byte> params, Groups groups, std::optional<Chain> chain);
   Result<Command> command(std::string_view shader, std::vector<uint32_t> constants, std::vector<Use> uses,
+                          std::span<const std::byte> params, Groups groups) const;
+  Result<Command> command(const Shader& shader, std::vector<uint32_t> constants, std::vector<Use> uses,
                           std::span<const std::byte> params, Groups groups) const;
   Status join_chains();
   Status join_producers();

@@ -11,6 +11,7 @@ struct Shader {
   std::string_view name;
   std::span<const uint32_t> code;
   int bindings;
+  bool has_starts = true;  ///< push constants begin with the first element of each binding (VulkanRecorder::dispatch)
 };
 
 /// All of them; written by the build.

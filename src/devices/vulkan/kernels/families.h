@@ -21,6 +21,7 @@ std::span<const KernelDef> pool_kernels();
 std::span<const KernelDef> quantize_kernels();
 std::span<const KernelDef> recurrent_kernels();
 std::span<const KernelDef> reduce_kernels();
+std::span<const KernelDef> registered_kernels();
 std::span<const KernelDef> resize_kernels();
 std::span<const KernelDef> sample_kernels();
 

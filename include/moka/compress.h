@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,6 +77,66 @@ struct CompressedModel {
 /// will be written and compared with its source. Throws invalid_argument (options that contradict each other),
 /// unsupported (no ML program, a program for iOS 15), malformed.
 MOKA_EXPORT CompressedModel compress_weights(const ModelSource& model, const CompressionOptions& options = {});
+
+/// Chooses a form for each weight.
+struct CompressionSearch {
+  /// The goal: one of the two. The size in bytes of the specification and the weight files together, or the signal to
+  /// noise in dB that every output has in every prediction.
+  std::optional<size_t> size;
+  std::optional<double> signal_to_noise;
+  /// To choose from. Empty: integers of 8 bits and palettes of 1 to 8 bits, and in programs for iOS 18 integers of 4
+  /// bits in blocks and palettes of groups.
+  std::vector<WeightCompression> forms;
+  /// As in CompressionOptions: weights whose form is not searched.
+  std::vector<std::pair<std::string, WeightCompression>> exceptions;
+  int64_t least_elements = 2048;  ///< weights of up to so many elements stay as they are
+  /// What the model is compared on. Some measure the weights, the others check the result; from 9 on both have enough.
+  /// Empty: random inputs.
+  std::vector<Features> inputs;
+  uint64_t seed = 1;  ///< of random inputs
+  ModelConfiguration configuration;
+  /// Called on one thread at a time. `what`: "measuring weights".
+  std::function<void(std::string_view what, size_t done, size_t total)> progress;
+};
+
+/// A form of one weight alone.
+struct WeightTrial {
+  std::string form;
+  size_t bytes = 0;            ///< of the weight
+  double signal_to_noise = 0;  ///< of the outputs in dB, when all other weights are as they were; infinite: no change
+};
+struct WeightSensitivity {
+  std::string name;
+  std::vector<WeightTrial> trials;
+};
+
+/// A model between the source and the smallest one.
+struct CompressionPoint {
+  size_t size = 0;
+  double expected = 0;             ///< signal to noise in dB, by the weights measured alone
+  std::optional<double> measured;  ///< that of the model, if it was made: its worst prediction
+};
+
+struct SearchedModel {
+  ModelSource model;
+  std::vector<CompressedWeight> weights;
+  std::vector<WeightSensitivity> sensitivity;
+  std::vector<CompressionPoint> curve;  ///< from the largest to the smallest
+  size_t size_before = 0, size_after = 0;
+  double signal_to_noise = 0;  ///< of the worst checked prediction, in dB
+  /// What other inputs can expect, in dB: three standard deviations below the mean of the checked predictions, or the
+  /// worst of them. The search holds this above its goal.
+  double bound = 0;
+  size_t measured_inputs = 0, checked_inputs = 0;
+  bool separate = false;                         ///< the weights were measured on other inputs than those checked
+  double seconds_before = 0, seconds_after = 0;  ///< of the fastest of several predictions
+};
+
+/// Measures what each form of each weight alone does to the outputs, chooses the forms by that, and checks and corrects
+/// the choice on inputs that have not measured the weights. Throws invalid_argument (not one goal), unsupported (a goal
+/// that no choice reaches, several functions, no output of numbers), and what compress_weights and Model::predict
+/// throw.
+MOKA_EXPORT SearchedModel search_compression(const ModelSource& model, const CompressionSearch& search);
 
 /// "linear 4 bits, blocks of 32".
 MOKA_EXPORT std::string describe(const WeightCompression& compression);

@@ -3,17 +3,42 @@
 #include <cmath>
 
 #include "api/build.h"
+#include "api/compress.h"
 #include "api/internal.h"
-#include "compress/program.h"
 
 namespace moka {
 namespace {
 
-using compress::Recipe;
-
 compress::Granularity granularity_of(WeightGranularity g) { return static_cast<compress::Granularity>(g); }
 
 bool prunes(const WeightCompression& c) { return c.sparsity > 0 || c.threshold >= 0 || c.m > 0; }
+
+/// Whether `text` has the form of `pattern`, in which "*" matches any text.
+bool matches(std::string_view pattern, std::string_view text) {
+  size_t star = std::string_view::npos, mark = 0, p = 0, t = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      mark = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace
+
+namespace api {
+
+using compress::Recipe;
 
 Recipe recipe_of(const WeightCompression& c) {
   Recipe out;
@@ -47,33 +72,21 @@ void check(const WeightCompression& c) {
   if (c.m < 0 || c.n < 0 || c.n > c.m) wrong("expected n from 1 to m, got ", c.n, ":", c.m);
 }
 
-/// Whether `text` has the form of `pattern`, in which "*" matches any text.
-bool matches(std::string_view pattern, std::string_view text) {
-  size_t star = std::string_view::npos, mark = 0, p = 0, t = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 bool applies(const std::string& pattern, const compress::Site& site) {
   constexpr std::string_view type = "type:";
   return pattern.starts_with(type) ? site.operation == pattern.substr(type.size()) : matches(pattern, site.name);
 }
 
-}  // namespace
+CompressedWeight public_outcome(const compress::Outcome& o, const WeightCompression* c) {
+  const bool changed = c != nullptr && !recipe_of(*c).keeps() && o.skipped.empty();
+  return {o.site.name,     o.site.operation,
+          o.site.shape,    o.bytes_before,
+          o.bytes_after,   changed ? o.signal_to_noise : INFINITY,
+          o.largest_error, changed ? describe(*c) : "",
+          o.skipped};
+}
+
+}  // namespace api
 
 std::string describe(const WeightCompression& c) {
   std::string out;
@@ -99,13 +112,13 @@ std::string describe(const WeightCompression& c) {
 }
 
 CompressedModel compress_weights(const ModelSource& model, const CompressionOptions& options) {
-  check(options.weights);
-  for (const auto& [pattern, compression] : options.exceptions) check(compression);
+  api::check(options.weights);
+  for (const auto& [pattern, compression] : options.exceptions) api::check(compression);
   const auto chosen = [&](const compress::Site& site) -> const WeightCompression* {
     if (site.elements <= options.least_elements) return nullptr;
     const WeightCompression* out = &options.weights;
     for (const auto& [pattern, compression] : options.exceptions)
-      if (applies(pattern, site)) out = &compression;
+      if (api::applies(pattern, site)) out = &compression;
     return out;
   };
   format::ModelSource source = model.impl().source;
@@ -114,16 +127,11 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
       source,
       [&](const compress::Site& site) {
         const WeightCompression* c = chosen(site);
-        return c == nullptr ? Recipe{} : recipe_of(*c);
+        return c == nullptr ? compress::Recipe{} : api::recipe_of(*c);
       },
       options.progress));
   std::vector<CompressedWeight> out;
-  for (const compress::Outcome& o : outcomes) {
-    const WeightCompression* c = chosen(o.site);
-    const bool changed = c != nullptr && !recipe_of(*c).keeps() && o.skipped.empty();
-    out.push_back({o.site.name, o.site.operation, o.site.shape, o.bytes_before, o.bytes_after,
-                   changed ? o.signal_to_noise : INFINITY, o.largest_error, changed ? describe(*c) : "", o.skipped});
-  }
+  for (const compress::Outcome& o : outcomes) out.push_back(api::public_outcome(o, chosen(o.site)));
   return {ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)})), std::move(out)};
 }
 

@@ -257,7 +257,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// `path` is empty for a model in memory.
   static std::shared_ptr<const Impl> from_file(
       const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
-      const ModelConfiguration& configuration);
+      const ModelConfiguration& configuration, std::shared_ptr<plan::PackedStore> packed = nullptr);
+  /// A model in memory. Models with the same store share what they pack from the same memory.
+  static Model in_memory(const Bytes& specification, const std::map<std::string, Bytes>& files,
+                         std::shared_ptr<plan::PackedStore> packed, const ModelConfiguration& configuration);
   /// Whose lanes predictions are on in traces.
   trace::ModelId traced() const;
   /// The one for inputs with these leading dimensions and sizes (of `sized`), and these outputs.

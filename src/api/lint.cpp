@@ -5,6 +5,7 @@
 
 #include "api/build.h"
 #include "api/lint.h"
+#include "api/new_state.h"
 #include "compiler/class_name.h"
 #include "editing/version.h"
 

@@ -9,9 +9,6 @@ namespace moka::api {
 /// inputs a prediction fails. What cannot be run becomes a remark of `report`, or the subject's load_error.
 void measure(const std::string& path, const lint::Options& options, linting::Subject& subject, lint::Report& report);
 
-/// With a new state if the model has one.
-Features predict_once(const Model& model, const Features& inputs);
-
 /// Random inputs that keep to the ranges.
 Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "api/lint.h"
+#include "api/new_state.h"
 #include "moka/input_sizes.h"
 
 namespace moka::api {
@@ -19,22 +20,13 @@ ModelConfiguration configuration_of(const FunctionView& view, bool single) {
   return c;
 }
 
-/// Calls `run` with options that have a new state if the model needs one.
-template <class F>
-Features with_state(const Model& model, const F& run) {
-  PredictionOptions options;
-  std::optional<State> state;
-  if (!model.function().states.empty()) options.state = &state.emplace(model.new_state());
-  return run(options);
-}
-
 void observe(const Model& model, const std::vector<Features>& inputs, Measurements& to) {
   const Intermediate add = [&](std::string_view, std::string_view value, const MultiArray& array) {
     linting::Measured& m = to[std::string(value)];
     for (int64_t i = 0; i < array.count(); ++i) m.add(array.at(i));
   };
   for (const Features& features : inputs)
-    with_state(model, [&](const PredictionOptions& options) { return model.intermediates(features, add, options); });
+    with_new_state(model, [&](const PredictionOptions& options) { return model.intermediates(features, add, options); });
 }
 
 bool has_half(const ir::Block& block) {
@@ -98,10 +90,6 @@ void measure_function(const std::string& path, const lint::Options& options, boo
 }
 
 }  // namespace
-
-Features predict_once(const Model& model, const Features& inputs) {
-  return with_state(model, [&](const PredictionOptions& options) { return model.predict(inputs, options); });
-}
 
 Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges) {
   for (const auto& [name, range] : ranges) {

@@ -171,12 +171,13 @@ std::map<std::string, Bytes> hold(std::map<std::string, std::vector<std::byte>> 
 
 std::shared_ptr<const Model::Impl> Model::Impl::from_file(
     const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
-    const ModelConfiguration& configuration) {
+    const ModelConfiguration& configuration, std::shared_ptr<plan::PackedStore> packed) {
   const api::TracedLoad traced(path, configuration);
   auto budget = budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
   auto source = std::make_shared<Source>();
+  if (packed) source->packed = std::move(packed);
   {
     const trace::Span span(trace::Lane::activity, "open");
     source->file = api::unwrap(open({budget, false, api::key_source(configuration.key)}));
@@ -186,6 +187,13 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(
     api::warn(path.empty() ? remark : cat("'", path, "': ", remark));
   times.open = seconds_since(start);
   return make(std::move(source), configuration, std::move(budget), times);
+}
+
+Model Model::Impl::in_memory(const Bytes& specification, const std::map<std::string, Bytes>& files,
+                             std::shared_ptr<plan::PackedStore> packed, const ModelConfiguration& configuration) {
+  return Model(from_file(
+      {}, [&](const auto& options) { return format::open_model_bytes(specification, files, options); }, configuration,
+      std::move(packed)));
 }
 
 Model Model::load(const std::string& path, const ModelConfiguration& configuration) {

@@ -39,9 +39,6 @@ struct Outcome {
   double largest_error = 0;
 };
 
-/// The weights of all programs in a model, pipelines included.
-Result<std::vector<Site>> sites_of(const format::ModelSource& source);
-
 using Chooser = std::function<Recipe(const Site&)>;
 /// Called on one thread when a weight is done.
 using Progress = std::function<void(size_t done, size_t total)>;

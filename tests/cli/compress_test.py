@@ -55,6 +55,45 @@ class Compress(unittest.TestCase):
         self.compress("--layer", "*=none")
         self.assertEqual(self.outputs(self.out), self.outputs(MODEL))
 
+    def test_search_by_size(self):
+        chart = self.out.parent / "chart.png"
+        answer = self.compress("--least", 16, "--target-size", "60%", "--chart", chart)
+        whole = size(MODEL) + (MODEL / "Data/com.apple.CoreML/model.mlmodel").stat().st_size
+        written = size(self.out) + next(self.out.rglob("*.mlmodel")).stat().st_size
+        self.assertEqual((answer["sizeBefore"], answer["sizeAfter"]), (whole, written))
+        self.assertLess(written, 0.6 * whole)
+        self.assertEqual(chart.read_bytes()[:4], b"\x89PNG")
+        self.assertTrue(answer["separateInputs"])
+        self.assertGreater(answer["secondsAfter"], 0)
+        for weight in answer["sensitivity"]:
+            self.assertEqual(weight["trials"][0]["signalToNoise"], None)  # unchanged
+        self.assertTrue(any(len(weight["trials"]) > 3 for weight in answer["sensitivity"]))
+        sizes = [point["size"] for point in answer["curve"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertGreaterEqual(sum("measured" in point for point in answer["curve"]), 3)
+
+    def test_search_by_error(self):
+        for goal in (45, 25):
+            answer = self.compress("--least", 16, "--max-error", f"{goal}dB")
+            self.assertGreaterEqual(answer["bound"], goal)
+            for seed in ("77", "78"):
+                done = moka("verify", self.out, "--against", MODEL, "--seed", seed, "--runs", 20, "--min-snr", goal)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = moka("compress", MODEL, "-o", self.out, "--least", 16, "--max-error", "25", "--forms", "palette4,linear8")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("@ written", "prediction", "bound", "linear 8 bits, channel"):
+            self.assertIn(words, done.stdout)
+
+    def test_search_mistakes(self):
+        for code, words, options in ((2, "got both", ("--target-size", "40%", "--max-error", "40")), (2, "40%", ("--target-size", "small")),
+                                     (2, "12MB", ("--target-size", "12miles")), (2, "40dB", ("--max-error", "loud")), (2, "--forms", ("--palette", 4, "--max-error", 40)),
+                                     (2, "FORM:SIZE", ("--max-error", 40, "--forms", "linear4:x")), (2, "need a search", ("--forms", "linear8")),
+                                     (3, "the smallest model", ("--target-size", "1%"))):
+            done = moka("compress", MODEL, "-o", self.out, *options)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertFalse(self.out.exists())
+
     def test_mistakes(self):
         for words, options in (("got both", ("--linear", 8, "--palette", 4)), ("--prune", ("--prune", "some")), ("--per", ("--per", "row")),
                                ("granularity", ("--linear", 8, "--per", "group:4")), ("--layer", ("--layer", "a=small"))):

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cmath>
+
+#include "api/compress.h"
+#include "api/internal.h"
+#include "api/search_compression.h"
+
+namespace moka::api {
+namespace {
+
+WeightCompression linear(unsigned bits, WeightGranularity granularity) {
+  WeightCompression out;
+  out.bits = bits;
+  out.granularity = granularity;
+  return out;
+}
+
+WeightCompression palette(unsigned bits, int64_t group) {
+  WeightCompression out;
+  out.form = WeightForm::palette;
+  out.bits = bits;
+  out.granularity = group > 0 ? WeightGranularity::group : WeightGranularity::tensor;
+  out.group_size = group;
+  return out;
+}
+
+std::vector<WeightCompression> usual_forms(compress::Form form) {
+  std::vector<WeightCompression> out{linear(8, WeightGranularity::channel)};
+  for (const unsigned bits : {8U, 6U, 4U, 2U, 1U}) out.push_back(palette(bits, 0));
+  if (form == compress::Form::ios16) return out;
+  constexpr int64_t group = 16;
+  out.push_back(linear(4, WeightGranularity::block));
+  for (const unsigned bits : {4U, 3U, 2U, 1U}) out.push_back(palette(bits, group));
+  return out;
+}
+
+WeightCompression unchanged() {
+  WeightCompression out;
+  out.form = WeightForm::unchanged;
+  return out;
+}
+
+struct Candidate {
+  WeightCompression compression;
+  compress::Made made;
+};
+
+/// Leaves out forms that have more bytes and more noise in the weight than another one.
+void drop_dominated(std::vector<Candidate>& candidates) {
+  const auto worse = [](const compress::Outcome& a, const compress::Outcome& b) {
+    return a.bytes_after >= b.bytes_after && a.signal_to_noise <= b.signal_to_noise &&
+           (a.bytes_after > b.bytes_after || a.signal_to_noise < b.signal_to_noise);
+  };
+  const std::vector<bool> dropped = [&] {
+    std::vector<bool> out;
+    for (const Candidate& a : candidates)
+      out.push_back(std::any_of(candidates.begin(), candidates.end(),
+                                [&](const Candidate& b) { return worse(a.made.outcome, b.made.outcome); }));
+    return out;
+  }();
+  size_t at = 0;
+  std::erase_if(candidates, [&](const Candidate&) { return dropped[at++]; });
+}
+
+}  // namespace
+
+Sensitivity::Sensitivity(const format::ModelSource& model, const CompressionSearch& search)
+    : search_(search), trials_(unwrap(compress::Trials::of(model))) {
+  for (const auto& [name, content] : model.weights) files_[name] = content.joined();
+  base_ = Model::Impl::in_memory(unwrap(trials_.unchanged()), files_, packed_, search.configuration);
+}
+
+void Sensitivity::measure(size_t site, const std::vector<WeightCompression>& forms, bool fixed,
+                          const OutputNoise& noise, std::span<const size_t> inputs) {
+  std::vector<Candidate> candidates;
+  for (const WeightCompression& form : forms) {
+    const compress::Recipe recipe = recipe_of(form);
+    if (recipe.keeps()) continue;
+    compress::Made made = unwrap(trials_.encode(site, recipe));
+    if (made.encoding) candidates.push_back({form, std::move(made)});
+  }
+  drop_dominated(candidates);
+  std::vector<MeasuredForm>& out = forms_[site];
+  for (const Candidate& c : candidates) {
+    const auto changed = unwrap(trials_.with(site, c.made.encoding->decoded));
+    std::map<std::string, Bytes> files = files_;
+    files[std::string(compress::kTriedFile)] = changed.file;
+    const Model model = Model::Impl::in_memory(changed.specification, files, packed_, search_.configuration);
+    double mean = 0;
+    for (const double share : noise.shares(model, inputs)) mean += share / static_cast<double>(inputs.size());
+    // These inputs may leave out what others read, as the rows of an embedding.
+    const double own = std::pow(10, -c.made.outcome.signal_to_noise / 10);
+    if (mean == 0) mean = own;
+    if (fixed) out.clear();
+    out.push_back({c.compression, c.made.outcome.bytes_after, std::isfinite(mean) ? mean : 1e30});
+  }
+}
+
+void Sensitivity::measure(const OutputNoise& noise, std::span<const size_t> inputs) {
+  const auto& all = sites();
+  forms_.assign(all.size(), {});
+  for (size_t i = 0; i < all.size(); ++i) {
+    const compress::Site& site = all[i];
+    if (search_.progress) search_.progress("measuring weights", i, all.size());
+    const size_t bytes = site.shared ? 0 : static_cast<size_t>(site.elements) * (site.half ? 2 : 4);
+    forms_[i] = {{unchanged(), bytes, 0}};
+    if (site.shared || site.elements <= search_.least_elements) continue;
+    const WeightCompression* fixed = nullptr;
+    for (const auto& [pattern, compression] : search_.exceptions)
+      if (applies(pattern, site)) fixed = &compression;
+    const auto forms = search_.forms.empty() ? usual_forms(trials_.form(i)) : search_.forms;
+    measure(i, fixed != nullptr ? std::vector{*fixed} : forms, fixed != nullptr, noise, inputs);
+  }
+  if (search_.progress) search_.progress("measuring weights", all.size(), all.size());
+}
+
+compress::Options Sensitivity::options() const {
+  compress::Options out;
+  for (const auto& forms : forms_) {
+    out.emplace_back();
+    for (const MeasuredForm& f : forms) out.back().push_back({f.bytes, f.noise});
+  }
+  return out;
+}
+
+}  // namespace moka::api

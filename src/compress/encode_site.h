@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compress/constants.h"
+#include "compress/program.h"
+#include "format/weights/weight_store.h"
+
+namespace moka::compress {
+
+/// The weight files of a model.
+format::WeightStore store_of(const format::ModelSource& source);
+
+/// The elements of a constant. Errors: malformed.
+Result<std::vector<float>> values_of(const Found& found, const format::WeightStore& store);
+
+/// Constants of the same key have the same place, shape and axes, and are encoded once.
+std::string key_of(const Found& found);
+Site site_of(const Found& found, bool shared);
+
+struct Made {
+  Outcome outcome;
+  std::optional<Encoding> encoding;  ///< nullopt: it was skipped
+};
+
+/// Encodes a constant by a recipe that does not keep it, and compares the result with its source. Errors: malformed,
+/// and internal if a decoded weight differs from its source by more than its form allows.
+Result<Made> encode_site(const Found& found, const Site& site, const Recipe& recipe, const format::WeightStore& store);
+
+}  // namespace moka::compress

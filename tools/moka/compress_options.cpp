@@ -1,0 +1,215 @@
+#include "compress_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "options.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+/// "block:32" as a word and a number.
+std::pair<std::string, int64_t> split(const std::string& option, const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return {text, 32};
+  const auto number = parse_integer(text.substr(colon + 1));
+  if (!number || *number < 1) throw UsageError(fmt::format("{}: expected WORD:NUMBER, got '{}'", option, text));
+  return {text.substr(0, colon), *number};
+}
+
+void set_granularity(const std::string& text, WeightCompression& to) {
+  if (text.empty()) return;
+  const auto [word, number] = split("--per", text);
+  if (word == "tensor") {
+    to.granularity = WeightGranularity::tensor;
+  } else if (word == "channel") {
+    to.granularity = WeightGranularity::channel;
+  } else if (word == "group") {
+    to.granularity = WeightGranularity::group;
+    to.group_size = number;
+  } else if (word == "block") {
+    to.granularity = WeightGranularity::block;
+    to.block_size = number;
+  } else {
+    throw UsageError(fmt::format("--per: expected tensor, channel, group:N or block:N, got '{}'", text));
+  }
+}
+
+void set_pruning(const CompressOptions& options, WeightCompression& to) {
+  to.threshold = options.threshold;
+  to.sparse_block = options.prune_block;
+  if (options.prune.empty()) return;
+  const size_t colon = options.prune.find(':');
+  const auto first = parse_number(options.prune.substr(0, colon));
+  const auto second = colon == std::string::npos ? std::nullopt : parse_integer(options.prune.substr(colon + 1));
+  if (!first || (colon != std::string::npos && !second))
+    throw UsageError(fmt::format("--prune: expected a fraction such as 0.5, or N:M, got '{}'", options.prune));
+  if (second) {
+    to.n = static_cast<int64_t>(*first);
+    to.m = *second;
+  } else {
+    to.sparsity = *first;
+  }
+}
+
+/// "linear8", "palette4", "none".
+WeightCompression form_of(const std::string& text, WeightCompression base, const char* option = "--layer") {
+  for (const auto& [word, form] : {std::pair{"linear", WeightForm::linear}, std::pair{"palette", WeightForm::palette}})
+    if (text.starts_with(word)) {
+      const auto bits = parse_integer(text.substr(std::string_view(word).size()));
+      if (!bits) break;
+      base.form = form;
+      base.bits = static_cast<unsigned>(*bits);
+      return base;
+    }
+  if (text != "none")
+    throw UsageError(fmt::format("{}: expected none, linear8, palette4, ..., got '{}'", option, text));
+  WeightCompression none;
+  none.form = WeightForm::unchanged;
+  return none;
+}
+
+/// "40%" of a size, or "12 MB".
+size_t size_of(const std::string& text, size_t whole) {
+  constexpr double percent = 100;
+  const auto end = text.find_last_of("0123456789.");
+  const auto value = parse_number(trimmed(std::string_view(text).substr(0, end == std::string::npos ? 0 : end + 1)));
+  const std::string unit = end == std::string::npos ? "" : std::string(trimmed(text.substr(end + 1)));
+  if (value && *value > 0) {
+    if (unit == "%") return static_cast<size_t>(*value / percent * static_cast<double>(whole));
+    for (const auto& [name, bytes] : {std::pair{"B", 1e0}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}})
+      if (unit == name) return static_cast<size_t>(*value * bytes);
+  }
+  throw UsageError(fmt::format("--target-size: expected a share such as 40%, or a size such as 12MB, got '{}'", text));
+}
+
+double decibels(const std::string& text) {
+  const bool has_unit = text.ends_with("dB");
+  const auto value = parse_number(trimmed(text.substr(0, text.size() - (has_unit ? 2 : 0))));
+  if (!value) throw UsageError(fmt::format("--max-error: expected a signal to noise such as 40dB, got '{}'", text));
+  return *value;
+}
+
+/// "linear4", "palette4:16".
+WeightCompression searched_form(const std::string& text, const WeightCompression& base) {
+  const size_t colon = text.find(':');
+  WeightCompression out = form_of(text.substr(0, colon), base, "--forms");
+  if (out.form == WeightForm::unchanged)
+    throw UsageError("--forms: expected linear8, linear4:32, palette4, palette4:16, ..., got 'none'");
+  const bool linear = out.form == WeightForm::linear;
+  out.granularity = linear ? WeightGranularity::channel : WeightGranularity::tensor;
+  if (colon == std::string::npos) return out;
+  const auto size = parse_integer(text.substr(colon + 1));
+  if (!size || *size < 1) throw UsageError(fmt::format("--forms: expected FORM:SIZE, got '{}'", text));
+  out.granularity = linear ? WeightGranularity::block : WeightGranularity::group;
+  (linear ? out.block_size : out.group_size) = *size;
+  return out;
+}
+
+}  // namespace
+
+CompressionOptions compression(const CompressOptions& options) {
+  CompressionOptions out;
+  WeightCompression& all = out.weights;
+  if (options.linear != 0 && options.palette != 0) throw UsageError("expected one of --linear and --palette, got both");
+  const bool prunes = !options.prune.empty() || options.threshold >= 0;
+  all.form = options.palette != 0             ? WeightForm::palette
+             : options.linear != 0 || !prunes ? WeightForm::linear
+                                              : WeightForm::unchanged;
+  all.bits = static_cast<unsigned>(options.palette != 0 ? options.palette : options.linear != 0 ? options.linear : 8);
+  all.symmetric = !options.asymmetric;
+  all.is_signed = !options.is_unsigned;
+  all.vector_size = options.vector;
+  all.per_channel_scale = options.scales;
+  all.mode = options.mode == "uniform"  ? PaletteMode::uniform
+             : options.mode == "unique" ? PaletteMode::unique
+                                        : PaletteMode::kmeans;
+  if (all.form == WeightForm::palette) all.granularity = WeightGranularity::tensor;
+  set_granularity(options.per, all);
+  set_pruning(options, all);
+  out.least_elements = options.least;
+  for (const std::string& layer : options.layers) {
+    const size_t equal = layer.rfind('=');
+    if (equal == std::string::npos)
+      throw UsageError(fmt::format("--layer: expected WEIGHTS=FORM such as type:conv=linear8, got '{}'", layer));
+    out.exceptions.emplace_back(layer.substr(0, equal), form_of(layer.substr(equal + 1), all));
+  }
+  return out;
+}
+
+CompressionSearch compression_search(const CompressOptions& options, size_t size_before) {
+  if (!options.target_size.empty() && !options.max_error.empty())
+    throw UsageError("expected one of --target-size and --max-error, got both");
+  if (options.linear != 0 || options.palette != 0)
+    throw UsageError("--linear and --palette fix what a search chooses; --forms lists what it may choose from");
+  CompressionSearch out;
+  if (!options.target_size.empty()) out.size = size_of(options.target_size, size_before);
+  if (!options.max_error.empty()) out.signal_to_noise = decibels(options.max_error);
+  const CompressionOptions all = compression(options);
+  out.exceptions = all.exceptions;
+  out.least_elements = all.least_elements;
+  out.seed = options.input.seed;
+  for (size_t at = 0; at < options.forms.size();) {
+    const size_t comma = std::min(options.forms.find(',', at), options.forms.size());
+    out.forms.push_back(searched_form(options.forms.substr(at, comma - at), all.weights));
+    at = comma + 1;
+  }
+  return out;
+}
+
+void add_compress_options(Arguments app, CompressOptions& options) {
+  app.add_option("--linear", options.linear, "Integers of 8 (default) or 4 bits with scales")
+      .check(one_of({"4", "8"}))
+      .option_text("BITS");
+  app.add_option("--palette", options.palette, "Indices of so many bits into a table of values")
+      .check(one_of({"1", "2", "3", "4", "6", "8"}))
+      .option_text("BITS");
+  app.add_option("--per", options.per,
+                 "What shares a scale or a table: tensor, channel, block:N input channels (linear),\n"
+                 "group:N output channels (palettes); default: channel for --linear, tensor for --palette")
+      .option_text("WHAT");
+  app.add_flag("--asymmetric", options.asymmetric, "Linear: the least and the greatest value use all numbers");
+  app.add_flag("--unsigned", options.is_unsigned, "Linear: numbers from 0 on");
+  app.add_option("--mode", options.mode, "Palettes: kmeans (default), uniform or unique")
+      .check(one_of({"kmeans", "uniform", "unique"}))
+      .option_text("HOW");
+  app.add_option("--vector", options.vector, "Palettes: output channels that one index covers (default 1)")
+      .check(whole_number(1, 64))
+      .option_text("N");
+  app.add_flag("--scales", options.scales, "Palettes: normalize by the largest value across the output channels");
+  app.add_option("--prune", options.prune, "Set this fraction of the smallest values to zero, or N of M neighbors")
+      .option_text("FRACTION|N:M");
+  app.add_option("--prune-block", options.prune_block, "With a fraction: so many output channels become zero together")
+      .check(whole_number(1, 1 << 20))
+      .option_text("N");
+  app.add_option("--threshold", options.threshold, "Set values up to this size to zero")
+      .check(number(0, 1e30))
+      .option_text("SIZE");
+  app.add_option("--layer", options.layers,
+                 "Another form for some weights: a name (\"conv_*\") or type:OPERATION, and none, linear8,\n"
+                 "palette4, ...; the last one that matches counts")
+      .allow_extra_args(false)
+      .option_text("WEIGHTS=FORM");
+  app.add_option("--least", options.least, "Weights of up to so many elements stay as they are (default 2048)")
+      .check(whole_number(0, INT64_MAX))
+      .option_text("N");
+  app.add_option("--target-size", options.target_size,
+                 "Choose forms by what they do to the outputs: the least error for a size of the model,\n"
+                 "as a share (40%) or in bytes (12MB)")
+      .option_text("SIZE");
+  app.add_option("--max-error", options.max_error,
+                 "Choose forms by what they do to the outputs: the smallest model whose every output has\n"
+                 "this signal to noise (40dB), with a margin for other inputs")
+      .option_text("DB");
+  app.add_option("--forms", options.forms,
+                 "With either: what to choose from, such as linear8,linear4:32,palette6,palette4:16\n"
+                 "(default: all bits)")
+      .option_text("FORM,...");
+  app.add_option("--chart", options.chart, "With either: draw sizes and errors into this PNG file").option_text("FILE");
+  add_input_options(app, options.input);
+}
+
+}  // namespace moka::cli

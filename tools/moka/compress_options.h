@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "input.h"
+#include "json.h"
+#include "moka/compress.h"
+
+namespace moka::cli {
+
+struct CompressOptions {
+  std::string model, out, per, prune, mode = "kmeans";
+  std::vector<std::string> layers;
+  int linear = 0, palette = 0;
+  int64_t vector = 1, least = 2048, prune_block = 0;
+  double threshold = -1;
+  bool asymmetric = false, is_unsigned = false, scales = false, json = false;
+
+  std::string target_size, max_error, forms, chart;  ///< of the search
+  InputOptions input;
+  bool searches() const { return !target_size.empty() || !max_error.empty(); }
+};
+
+void add_compress_options(Arguments app, CompressOptions& options);
+
+/// Throws UsageError.
+CompressionOptions compression(const CompressOptions& options);
+/// `size_before`: of the model in bytes, for a share. Throws UsageError.
+CompressionSearch compression_search(const CompressOptions& options, size_t size_before);
+
+/// Searches, writes the model and prints what was found. Returns the exit code.
+int compress_by_search(const CompressOptions& options);
+
+Json to_json(const CompressedWeight& weight);
+/// The changed weights as a table, and why others were not changed.
+std::string weights_text(const std::vector<CompressedWeight>& weights);
+
+}  // namespace moka::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "io/picture.h"
+#include "size_curve.h"
+
+namespace moka::cli {
+
+/// Sizes from left to right, signal to noise from bottom to top: a line of what is expected, discs of what was
+/// measured, and a larger one for the model that was written. 4 channels.
+io::Picture drawn_curve(const Curve& curve);
+
+}  // namespace moka::cli

@@ -3,6 +3,7 @@
 /// All of Moka's C++ interface.
 #include "moka/build.h"
 #include "moka/cache.h"
+#include "moka/comparison.h"
 #include "moka/compiler.h"
 #include "moka/compute_plan.h"
 #include "moka/custom.h"

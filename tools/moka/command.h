@@ -35,6 +35,7 @@ Command add_decrypt(Arguments parent);
 Command add_metadata(Arguments parent);
 Command add_verify(Arguments parent);
 Command add_lint(Arguments parent);
+Command add_diff(Arguments parent);
 Command add_view(Arguments parent);
 Command add_version(Arguments parent);
 Command add_completion(Arguments parent);

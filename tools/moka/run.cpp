@@ -61,7 +61,8 @@ int run_command(int argc, const char* const* argv, std::string& name) {
       add_cache(program),   add_compile(program), add_compress(program), add_decompile(program),
       add_convert(program), add_edit(program),    add_generate(program), add_metadata(program),
       add_key(program),     add_encrypt(program), add_decrypt(program),  add_verify(program),
-      add_lint(program),    add_view(program),    add_version(program),  add_completion(program)};
+      add_diff(program),    add_lint(program),    add_view(program),     add_version(program),
+      add_completion(program)};
   app.require_subcommand(0, 1);
 
   if (argc > 1 && argv[1][0] != '-') {

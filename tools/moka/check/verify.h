@@ -47,10 +47,25 @@ struct Verification {
 /// Predicts with both and compares. Throws UsageError, IoError, Exception; a shape that one side refuses is a failure.
 Verification verified(const Model& model, Reference& reference, const VerifyOptions& options);
 
+/// Stretches random arrays of floats to the ranges "name=low:high". Throws UsageError.
+void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function);
+
+/// Whether a model has float16 values or compressed weights.
+struct Arithmetic {
+  bool half = false, compressed = false;
+  bool operator==(const Arithmetic&) const = default;
+};
+Arithmetic arithmetic_of(const Model& model);
+
 /// The signal to noise in dB that the arithmetic of the models leaves: 80 for float32, 40 when one of them computes in
 /// float16, 20 when one has compressed weights.
 double usual_snr(const Model& model, const Model* other);
 
+Json to_json(const OutputError& error);
+/// "43.2 dB", "equal"; empty without numbers.
+std::string decibels(const OutputError& error);
+/// "3 of 4", "top 1 100%, top 5 100%"; empty for neither labels nor classes.
+std::string agreement(const OutputError& error);
 Json to_json(const Verification& verification);
 std::string verification_text(const Verification& verification);
 

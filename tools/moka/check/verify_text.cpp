@@ -10,6 +10,10 @@
 namespace moka::cli {
 namespace {
 
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+}  // namespace
+
 std::string decibels(const OutputError& e) {
   if (!e.has_numbers()) return "";
   return std::isfinite(e.snr()) ? fmt::format("{:.1f} dB", e.snr()) : e.snr() > 0 ? "equal" : "-inf dB";
@@ -21,9 +25,20 @@ std::string agreement(const OutputError& e) {
   return fmt::format("top 1 {}, top 5 {}", format_percent(e.agreement(1)), format_percent(e.agreement(5)));
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-}  // namespace
+Json to_json(const OutputError& e) {
+  Json output{{"name", e.name}, {"reference", e.other}, {"elements", e.elements}};
+  if (e.has_numbers()) {
+    output["equal"] = e.noise == 0 && e.unlike == 0;
+    output["snr"] = number(e.snr());
+    output["largestError"] = e.absolute;
+    output["largestRelativeError"] = e.relative;
+    output["unlike"] = e.unlike;
+  }
+  if (e.labels > 0) output["labels"] = {{"compared", e.labels}, {"same", e.same}};
+  if (!e.ranks.empty()) output["agreement"] = {{"top1", e.agreement(1)}, {"top5", e.agreement(5)}};
+  if (!e.faults.empty()) output["faults"] = e.faults;
+  return output;
+}
 
 Json to_json(const Verification& v) {
   Json out{
@@ -33,20 +48,7 @@ Json to_json(const Verification& v) {
     Json one{{"shape", shape.name}, {"predictions", shape.predictions}};
     if (!shape.fault.empty()) one["fault"] = shape.fault;
     one["outputs"] = Json::array();
-    for (const OutputError& e : shape.outputs) {
-      Json output{{"name", e.name}, {"reference", e.other}, {"elements", e.elements}};
-      if (e.has_numbers()) {
-        output["equal"] = e.noise == 0 && e.unlike == 0;
-        output["snr"] = number(e.snr());
-        output["largestError"] = e.absolute;
-        output["largestRelativeError"] = e.relative;
-        output["unlike"] = e.unlike;
-      }
-      if (e.labels > 0) output["labels"] = {{"compared", e.labels}, {"same", e.same}};
-      if (!e.ranks.empty()) output["agreement"] = {{"top1", e.agreement(1)}, {"top5", e.agreement(5)}};
-      if (!e.faults.empty()) output["faults"] = e.faults;
-      one["outputs"].push_back(std::move(output));
-    }
+    for (const OutputError& e : shape.outputs) one["outputs"].push_back(to_json(e));
     out["shapes"].push_back(std::move(one));
   }
   out["uncompared"] = v.uncompared;

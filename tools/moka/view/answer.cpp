@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "check/values.h"
 #include "draw/answer.h"
 #include "draw/panels.h"
 #include "draw/sheet.h"
@@ -15,7 +16,6 @@
 #include "output.h"
 #include "usage_error.h"
 #include "view/base64.h"
-#include "view/values.h"
 
 namespace moka::cli {
 namespace {

@@ -2,14 +2,8 @@
 
 #include "json.h"
 #include "moka/model.h"
-#include "output.h"
 
-/// Every value of one prediction. Values are observed one after another and never kept together, so that a model of any
-/// size stays within bounds.
 namespace moka::cli {
-
-/// {"type", "shape", "minimum", "maximum", "mean", "finite", "nan", "infinite"}.
-Json to_json(const ArrayFacts& facts, const MultiArray& array);
 
 /// {"values": [{"operation", "value", ...facts}], "complete"}, in the order of computation. Values in loops come once
 /// for each iteration. "complete" is false when there are more than 20000 values.
@@ -21,10 +15,7 @@ Json value_of(const Model& model, const Features& inputs, size_t index);
 /// values_of with the same values of `other`, the same model under another setting. Values that both compute have
 /// "difference", the greatest one of their elements; "relative", its fraction of the greatest magnitude; "differs",
 /// true when that is more than rounding explains; and "other", the facts there. "first" is the index of the first value
-/// that differs; absent: none. At most 2^26 elements are compared, in large values every n-th.
-///
-/// Rounding explains 2^-13 of the greatest magnitude, and 2^-8 from the first float16 value on. Whole numbers differ
-/// when any is not equal. NaN equals NaN, and an infinity itself.
+/// that differs; absent: none. check/values.h says when values differ.
 Json compared_values(const Model& model, const Model& other, const Features& inputs);
 
 }  // namespace moka::cli

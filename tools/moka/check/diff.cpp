@@ -1,0 +1,186 @@
+#include "check/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/features.h"
+#include "check/verify.h"
+#include "text.h"
+
+namespace moka::cli {
+namespace {
+
+using Operations = std::vector<ModelComparison::Operation>;
+
+std::map<std::string, int> producers_of(const Operations& operations) {
+  std::map<std::string, int> out;
+  for (size_t i = 0; i < operations.size(); ++i)
+    for (const auto& [value, type] : operations[i].outputs) out.emplace(value, static_cast<int>(i));
+  return out;
+}
+
+/// Follows differing values through the first model.
+class Tracer {
+ public:
+  Tracer(const ModelComparison& structure, ValueDiff& diff)
+      : structure_(structure),
+        diff_(diff),
+        by_value_a_(producers_of(structure.a)),
+        by_value_b_(producers_of(structure.b)) {
+    const auto& values = diff.found.values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i].other.empty()) continue;
+      paired_a_.insert(values[i].value);
+      paired_b_.insert(values[i].other);
+      if (diff.found.first ? values[i].differs : !values[i].equal) differs_.emplace(values[i].value, i);
+    }
+  }
+
+  void run() {
+    for (const auto& [name, index] : differs_)
+      if (is_origin(name)) diff_.origins.push_back(index);
+    std::sort(diff_.origins.begin(), diff_.origins.end());
+    if (diff_.origins.empty()) return;
+    const ComparedValue& first = diff_.found.values[diff_.origins[0]];
+    diff_.region_a = region(structure_.a, by_value_a_, paired_a_, first.value, false);
+    diff_.region_b = region(structure_.b, by_value_b_, paired_b_, first.other, true);
+    diff_.trail = trail(diff_.origins[0]);
+  }
+
+ private:
+  /// The values that an operation reads, with those of its blocks' operations.
+  std::vector<std::string> inputs_of(int op) const {
+    std::vector<std::string> out;
+    const int depth = structure_.a[static_cast<size_t>(op)].depth;
+    for (size_t i = static_cast<size_t>(op); i < structure_.a.size(); ++i) {
+      if (i > static_cast<size_t>(op) && structure_.a[i].depth <= depth) break;
+      for (const auto& [parameter, values] : structure_.a[i].inputs)
+        out.insert(out.end(), values.begin(), values.end());
+    }
+    return out;
+  }
+
+  /// Whether no value that it is computed from differs, looking through values that have no partner.
+  bool is_origin(const std::string& value) const {
+    std::set<std::string> seen;
+    std::vector<std::string> left{value};
+    while (!left.empty()) {
+      const std::string name = left.back();
+      left.pop_back();
+      const auto at = by_value_a_.find(name);
+      if (at == by_value_a_.end()) continue;
+      for (const std::string& input : inputs_of(at->second)) {
+        if (!seen.insert(input).second || input == value) continue;
+        if (differs_.contains(input)) return false;
+        if (!paired_a_.contains(input)) left.push_back(input);
+      }
+    }
+    return true;
+  }
+
+  /// The operations that compute a value from values with partners.
+  std::vector<int> region(const Operations& operations, const std::map<std::string, int>& producers,
+                          const std::set<std::string>& paired, const std::string& value, bool is_b) const {
+    std::set<int> out;
+    std::vector<std::string> left{value};
+    while (!left.empty()) {
+      const auto at = producers.find(left.back());
+      left.pop_back();
+      if (at == producers.end() || !out.insert(at->second).second) continue;
+      for (const auto& [parameter, values] : operations[static_cast<size_t>(at->second)].inputs)
+        for (const std::string& input : values)
+          if (!paired.contains(input)) left.push_back(input);
+    }
+    // Partners without a difference explain nothing, such as a reshape whose result is not a value of its own.
+    const auto producer = producers.find(value);
+    std::erase_if(out, [&](int i) {
+      return (producer == producers.end() || i != producer->second) &&
+             operations[static_cast<size_t>(i)].partner >= 0 &&
+             std::none_of(structure_.differences.begin(), structure_.differences.end(),
+                          [&](const auto& d) { return (is_b ? d.b : d.a) == i; });
+    });
+    return {out.begin(), out.end()};
+  }
+
+  /// The shortest way over differing values to one that no operation reads on, else to the last one.
+  std::vector<size_t> trail(size_t origin) const {
+    std::map<std::string, std::vector<int>> users;
+    for (size_t i = 0; i < structure_.a.size(); ++i)
+      for (const std::string& input : inputs_of(static_cast<int>(i))) users[input].push_back(static_cast<int>(i));
+    const std::string start = diff_.found.values[origin].value;
+    std::map<std::string, std::string> from{{start, ""}};
+    std::vector<std::string> order{start};
+    for (size_t n = 0; n < order.size(); ++n)
+      for (const int user : users[order[n]])
+        for (const auto& [value, type] : structure_.a[static_cast<size_t>(user)].outputs)
+          if (differs_.contains(value) || !paired_a_.contains(value))
+            if (from.emplace(value, order[n]).second) order.push_back(value);
+    std::string end = start;
+    for (const std::string& value : order)
+      if (differs_.contains(value) && differs_.at(value) >= differs_.at(end)) end = value;
+    std::vector<size_t> out;
+    for (std::string value = end; !value.empty(); value = from.at(value))
+      if (const auto at = differs_.find(value); at != differs_.end()) out.push_back(at->second);
+    std::reverse(out.begin(), out.end());
+    return out;
+  }
+
+  const ModelComparison& structure_;
+  ValueDiff& diff_;
+  std::map<std::string, int> by_value_a_, by_value_b_;
+  std::set<std::string> paired_a_, paired_b_;
+  std::map<std::string, size_t> differs_;  ///< by name: the first index
+};
+
+std::optional<double> tolerance_of(const Model& a, const Model& b) {
+  const Arithmetic one = arithmetic_of(a), two = arithmetic_of(b);
+  if (one == two) return std::nullopt;
+  return one.compressed != two.compressed ? kCompressedRounding : kHalfRounding;
+}
+
+}  // namespace
+
+ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& structure, const DiffOptions& options) {
+  const PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels);
+  std::vector<Features> items = options.inputs;
+  for (int64_t run = 0; run < options.runs && options.inputs.empty(); ++run) {
+    items.push_back(a.random_inputs(options.seed + static_cast<uint64_t>(run)));
+    spread(items.back(), options.ranges, a.function());
+  }
+  std::map<std::string, std::string> names(structure.values.begin(), structure.values.end());
+  ValueOptions how;
+  if (!options.same_names) how.names = &names;
+  how.tolerance = options.tolerance ? options.tolerance : tolerance_of(a, b);
+  ValueDiff out;
+  out.tolerance = how.tolerance.value_or(kRounding);
+  std::vector<Features> ours, theirs;
+  for (const Features& item : items) {
+    ++out.predictions;
+    try {
+      ValueComparison found = compare_values(a, item, b, features.for_other(item), how);
+      ours.push_back(found.outputs);
+      theirs.push_back(found.other_outputs);
+      if (out.predictions == 1 || (!out.found.first && (found.first || !out.found.first_unequal)))
+        out.found = std::move(found);
+    } catch (const Exception& e) {
+      out.fault = e.what();
+      return out;
+    }
+  }
+  out.outputs = features.errors(ours, theirs);
+  for (const OutputError& e : out.outputs) {
+    if (!e.faults.empty()) out.failures.push_back(fmt::format("output '{}': {}", e.name, e.faults[0]));
+    if (e.unlike > 0)
+      out.failures.push_back(
+          fmt::format("output '{}': {} NaN or infinite on one side only", e.name, plural(e.unlike, "element")));
+    if (e.same < e.labels)
+      out.failures.push_back(fmt::format("output '{}': {} of {} labels are the same", e.name, e.same, e.labels));
+  }
+  Tracer(structure, out).run();
+  return out;
+}
+
+}  // namespace moka::cli

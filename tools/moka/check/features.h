@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "check/measure.h"
+#include "check/pairing.h"
+#include "moka/model.h"
+
+namespace moka::cli {
+
+/// The inputs and outputs of a model and those of what it is compared with.
+class PairedFeatures {
+ public:
+  /// `map`: "name=other" texts; `all_classes`: outputs that are lists of numbers hold classes too. Throws UsageError
+  /// when the other side needs an input, or has no output, that the model has.
+  PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
+                 const std::vector<FeatureDescription>& outputs, const std::vector<std::string>& map,
+                 const PixelScale& pixels, bool all_classes = false);
+
+  const NamePairs& outputs() const { return outputs_; }
+  /// Outputs of the model without a partner.
+  std::vector<std::string> uncompared() const;
+  /// The model's inputs in the form of the other side.
+  Features for_other(const Features& item) const;
+  /// The errors of each output over all predictions.
+  std::vector<OutputError> errors(const std::vector<Features>& model, const std::vector<Features>& other) const;
+
+ private:
+  bool is_classes(const std::string& name, const FeatureValue& value) const;
+
+  const Model& model_;
+  std::vector<FeatureDescription> other_inputs_;
+  NamePairs inputs_, outputs_;
+  PixelScale pixels_;
+  bool all_classes_;
+};
+
+}  // namespace moka::cli

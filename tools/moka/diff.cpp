@@ -1,0 +1,134 @@
+#include "check/diff.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "command.h"
+#include "options.h"
+#include "print.h"
+#include "text.h"
+#include "usage_error.h"
+
+namespace moka::cli {
+namespace {
+
+struct Options {
+  LoadOptions load;
+  InputOptions input;
+  DiffOptions diff;
+  std::string other, device, precision, function, tolerance;
+  bool structure_only = false, ignore_structure = false, optimized = false, json = false;
+};
+
+/// The options that load the other side.
+LoadOptions other_side(const Options& options) {
+  LoadOptions out = options.load;
+  if (!options.other.empty()) {
+    out.path = options.other;
+    out.pins.clear();
+    out.pin_file.clear();
+  }
+  if (!options.device.empty()) {
+    out.device = options.device;
+    out.compute_units = "all";
+  }
+  if (!options.precision.empty()) out.precision = options.precision;
+  if (!options.function.empty()) out.function = options.function;
+  return out;
+}
+
+int run_diff(const Options& options) {
+  const bool other_settings = !options.device.empty() || !options.precision.empty();
+  if (options.other.empty() && !other_settings && options.function.empty())
+    throw UsageError(
+        "expected another model, or --against-device, --against-precision or --against-function for the same one");
+  DiffOptions how = options.diff;
+  how.seed = options.input.seed;
+  if (!options.tolerance.empty()) {
+    how.tolerance = parse_number(options.tolerance);
+    if (!how.tolerance || !(*how.tolerance >= 0))
+      throw UsageError(fmt::format("--tolerance: expected a number of at least 0, got '{}'", options.tolerance));
+  }
+  const LoadOptions other = other_side(options);
+  Diff diff;
+  diff.a = options.load.path;
+  diff.b = other.path;
+  if (!options.function.empty()) diff.b += ", function " + options.function;
+  if (!options.device.empty()) diff.b += ", device " + options.device;
+  if (!options.precision.empty()) diff.b += ", precision " + options.precision;
+  diff.has_structure = !options.other.empty() || !options.function.empty();
+  diff.ignores_structure = options.ignore_structure;
+  if (options.structure_only && !diff.has_structure)
+    throw UsageError("--structure-only: both sides have the same structure");
+  use_keys(options.load.keys);
+  diff.structure = compare_models(options.load.path, other.path, {options.load.function, other.function});
+  if (!options.structure_only) {
+    // Every operation is computed, so that each value of one model has one in the other. The same model under other
+    // settings runs as it does in predictions.
+    const auto loaded = [&](const LoadOptions& load_options) {
+      ModelConfiguration c = configuration(load_options);
+      c.optimize = !diff.has_structure || options.optimized;
+      return load(load_options, c);
+    };
+    const Model a = loaded(options.load), b = loaded(other);
+    how.same_names = !diff.has_structure;
+    if (!options.input.inputs.empty()) {
+      Inputs inputs = read_inputs(a, options.input);
+      for (const std::string& text : inputs.notes) note("diff", text);
+      how.inputs = std::move(inputs.rows);
+    }
+    diff.values = diff_values(a, b, diff.structure, how);
+  }
+  print(options.json ? rendered(to_json(diff)) : diff_text(diff));
+  return diff.same() ? kFine : kNo;
+}
+
+}  // namespace
+
+Command add_diff(Arguments parent) {
+  auto options = std::make_shared<Options>();
+  Arguments app = parent.add_subcommand("diff", "Show where two models differ: operations, weights and values");
+  add_load_options(app, options->load);
+  app.add_option("OTHER", options->other, "The other model, of any kind").option_text(" ");
+  app.add_option("--against-device", options->device, "The other side runs on this device, such as reference")
+      .option_text("NAME");
+  app.add_option("--against-precision", options->precision, "The other side computes by this rule: at-least or exact")
+      .check(one_of({"at-least", "exact"}))
+      .option_text("RULE");
+  app.add_option("--against-function", options->function,
+                 "The other side is this function (default: that of --function)")
+      .option_text("NAME");
+  app.add_option("--map", options->diff.map, "Pair an input or output with the other model's of another name")
+      .allow_extra_args(false)
+      .option_text("NAME=OTHER");
+  app.add_option("--runs", options->diff.runs, "Random inputs (default 1), without --input")
+      .check(whole_number(1, 1'000'000))
+      .option_text("N");
+  app.add_option("--range", options->diff.ranges, "Random numbers of an array input (default 0:1)")
+      .allow_extra_args(false)
+      .option_text("NAME=LOW:HIGH");
+  app.add_option("--pixel-scale", options->diff.pixels.scale,
+                 "Where the other model takes an array for an image: pixels times this (default 1)")
+      .option_text("X");
+  app.add_option("--pixel-bias", options->diff.pixels.bias, "and plus this (default 0)").option_text("X");
+  app.add_option("--tolerance", options->tolerance,
+                 "Largest difference of a value, relative to its greatest magnitude (default: what rounding\n"
+                 "explains: 2^-13; 2^-8 with float16; 2^-3 where one model has compressed weights)")
+      .option_text("X");
+  app.add_flag("--structure-only", options->structure_only, "Compare operations and weights, and predict nothing");
+  app.add_flag("--ignore-structure", options->ignore_structure, "The exit code depends on values only");
+  app.add_flag("--optimized", options->optimized,
+               "Compare the values of the optimized programs, in which operations are fused");
+  add_input_options(app, options->input);
+  app.add_flag("--json", options->json, "Answer in JSON");
+  app.footer(
+      "Exits with 1 when the models differ.\n"
+      "Examples:\n"
+      "  moka diff Net.mlpackage Other.mlpackage\n"
+      "  moka diff Net.mlpackage Small.mlpackage --input image=@cat.jpg --ignore-structure\n"
+      "  moka diff Net.mlpackage --against-device reference");
+  return {app, "moka diff Net.mlpackage Other.mlpackage", [options] { return run_diff(*options); }};
+}
+
+}  // namespace moka::cli

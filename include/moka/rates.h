@@ -12,10 +12,11 @@ struct UnitRates {
   std::string device, unit, description;  ///< "vulkan", "gpu", name of the hardware
   /// floating-point operations per second in large matrix products; a multiply-add counts as two
   double fp32 = 0, fp16 = 0;
-  double bytes = 0;           ///< bytes per second that elementwise operations read and write
+  double bytes = 0;           ///< bytes per second that elementwise operations read and write in memory, beyond caches
   double launch = 0;          ///< seconds of one submission; zero for units in host memory
   double transfer = 0;        ///< seconds of an empty transfer
   double transfer_bytes = 0;  ///< bytes per second of transfers; zero for units in host memory
+  std::string date{};         ///< when they were measured, UTC: "2026-11-24T12:00:00Z"; empty: not measured
 };
 
 struct MachineRates {
@@ -25,8 +26,8 @@ struct MachineRates {
 };
 
 /// Measures the CPU and each GPU that has a driver, and saves the rates to `file` (as in ModelConfiguration::rates).
-/// The rates apply to plans that use `threads` threads (0: one per core). Takes about a second per unit. Throws io when
-/// the file cannot be written.
+/// The rates apply to plans that use `threads` threads (0: one per core). Takes a second or two per unit. Throws io
+/// when the file cannot be written.
 MOKA_EXPORT MachineRates measure_rates(const std::string& file = {}, int threads = 0);
 /// The rates in the file for this machine. Units that are not in the file have zeros.
 MOKA_EXPORT MachineRates read_rates(const std::string& file = {}, int threads = 0);

@@ -1,6 +1,7 @@
 #include "moka/rates.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include "api/internal.h"
 #include "base/processors.h"
@@ -20,6 +21,15 @@ Result<std::string> rates_file(std::string file) {
     if (const char* variable = std::getenv("MOKA_RATES"); variable != nullptr) file = variable;
   if (file == "off") return std::string();
   return file.empty() || file == "default" ? runtime::default_rates() : file;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
 }
 
 /// The rates of one machine for a number of threads, and their file.
@@ -45,7 +55,7 @@ class RatesFile {
     const kernel::UnitRates rates =
         MOKA_TRY_IN(runtime::measure_unit(d, hosts_, machine_.threads), cat("device '", d.name(), "'"));
     std::erase_if(known_, [&](const runtime::KnownUnit& u) { return u.device == d.name(); });
-    known_.push_back({std::string(d.name()), d.identity(), rates});
+    known_.push_back({std::string(d.name()), d.identity(), rates, utc_now()});
     return {};
   }
   /// The file holds rounded numbers. Rounding here makes this load plan with the same numbers as later loads.
@@ -140,6 +150,7 @@ MachineRates machine_rates(const std::string& file, int threads, bool measures) 
       r.fp32 = u->rates.measured.fp32;
       r.fp16 = u->rates.measured.fp16;
       r.bytes = u->rates.measured.bytes;
+      r.date = u->date;
       r.launch = u->rates.launch;
       r.transfer = u->rates.latency;
       if (d->memory() != nullptr) r.transfer_bytes = u->rates.bytes_per_second;

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -17,10 +19,24 @@ constexpr int kFewest = 3, kMost = 30;
 constexpr double kSeconds = 60e-3;
 /// Operations of a long chain beyond those of a short one.
 constexpr int kMore = 4;
-constexpr int64_t kElements = int64_t{4} << 20, kSmallSide = 256, kLargeSide = 1024;
+constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
 /// A product that takes less says little of large ones.
 constexpr double kShortProduct = 1e-3;
 constexpr int kInputs = 8;
+/// Tensors of elementwise operations are this many times as large as the last-level cache, within these bytes.
+constexpr int64_t kCaches = 4, kLeastBytes = int64_t{64} << 20, kMostBytes = int64_t{512} << 20;
+/// The part of the free memory that one of them may take.
+constexpr int64_t kPartOfMemory = 16;
+
+/// Elements of a float32 tensor that no cache holds. What a device's own cache holds is not known.
+int64_t elements_beyond_caches(bool is_host) {
+  int64_t bytes = kLeastBytes;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  if (is_host) bytes = std::clamp(kCaches * int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)}, kLeastBytes, kMostBytes);
+#endif
+  const int64_t memory = int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  return std::max(std::min(bytes, memory / kPartOfMemory), int64_t{16} << 20) / 4;
+}
 
 /// What a program of one kind of operation takes, and what its kernels estimate.
 struct Timed {
@@ -46,9 +62,10 @@ class Programs {
       return v[0];
     });
   }
+  /// Each squares the result before it. Operations with two uses of one value are not joined to one dispatch.
   Result<Timed> elementwise(int64_t elements, int count) {
     return timed(false, {{elements}}, [&](ir::Builder& b, std::vector<ir::Value*> v) -> Result<ir::Value*> {
-      for (int i = 0; i < count; i++) v[0] = MOKA_TRY(b.op(i % 2 == 0 ? "relu" : "abs", {{"x", v[0]}}));
+      for (int i = 0; i < count; i++) v[0] = MOKA_TRY(b.op("mul", {{"x", v[0]}, {"y", v[0]}}));
       return v[0];
     });
   }
@@ -137,11 +154,12 @@ Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<c
   out.measured.fp16 = fp16.measured;
   out.estimated.fp16 = fp16.estimated;
 
-  auto few = programs.elementwise(kElements, 1);
+  const int64_t elements = elements_beyond_caches(device.memory() == nullptr);
+  auto few = programs.elementwise(elements, 1);
   if (!few.ok() && few.error().code() == ErrorCode::unsupported) return out;
   MOKA_TRY(std::move(few));
-  const Timed more = MOKA_TRY(programs.elementwise(kElements, 1 + kMore));
-  const double bytes = 4.0 * static_cast<double>(kElements);
+  const Timed more = MOKA_TRY(programs.elementwise(elements, 1 + kMore));
+  const double bytes = 4.0 * static_cast<double>(elements);
   const Rate memory = rate_of(2 * bytes, *few, more);
   out.measured.bytes = memory.measured;
   out.estimated.bytes = memory.estimated;

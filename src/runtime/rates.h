@@ -17,8 +17,9 @@ struct RatesMachine {
   int threads = 1;
 };
 
-/// Runs products, elementwise operations and transfers on the device alone; half a second or so. What it refuses keeps
-/// the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. Errors: those of running.
+/// Runs products, elementwise operations beyond the caches and transfers on the device alone; a second or two. What it
+/// refuses keeps the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. Errors: those of
+/// running.
 Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
                                        int threads);
 
@@ -26,6 +27,7 @@ Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<c
 struct KnownUnit {
   std::string device, identity;
   kernel::UnitRates rates;
+  std::string date{};  ///< when they were measured, UTC: "2026-11-24T12:00:00Z"
 };
 /// The units of `machine` in the text of a file. Errors: malformed, unsupported (a newer version).
 Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMachine& machine);

@@ -67,8 +67,21 @@ class Report(Case):
     def test_roof_is_measured_where_it_is_not_known(self):
         report = json.loads(self.ends(0, "report", self.model(), "--seconds", "0.1", "--rates", "off", "--json").stdout)
         machine = report["settings"][0]["machine"]
-        self.assertEqual(machine["from"], "measured for this report")
+        self.assertEqual(machine["from"], "for this report")
+        self.assertRegex(machine["units"][0]["measured"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertGreater(machine["units"][0]["bytesPerSecond"], 0)
+
+    def test_operations_and_conversions_cover_the_prediction(self):
+        shape = [1, 32, 96, 96]
+        text = NET.replace("[1, 16, 24, 24]", str(shape)).replace("[16, 16, 3, 3]", "[32, 32, 3, 3]")
+        model = write_program(self.folder / "Large.mlmodelc", text, [array_feature("x", shape), array_feature("w", [32, 32, 3, 3])],
+                              [array_feature("z", shape)])
+        report = json.loads(self.ends(0, "report", model, "--seconds", "0.2", "--threads", "1", *RATES, "--json").stdout)
+        covered = report["settings"][0]["plan"]["coverage"]
+        self.assertGreater(covered["fraction"], 0.95)
+        self.assertLessEqual(covered["fraction"], 1)
+        parts = covered["operationsSeconds"] + covered["conversionsSeconds"]
+        self.assertAlmostEqual(parts / covered["predictionSeconds"], covered["fraction"], places=9)
 
     def test_arithmetic_is_that_of_the_convolution(self):
         for o in self.report()["settings"][0]["operations"]:

@@ -8,7 +8,7 @@ namespace {
 const RatesMachine kMine{"a processor", "build 1", 2};
 
 KnownUnit unit(const std::string& device, double fp32) {
-  KnownUnit u{device, device + " 1.0", {}};
+  KnownUnit u{device, device + " 1.0", {}, "2026-11-24T12:00:00Z"};
   u.rates.measured = {fp32, 2 * fp32, 1e10};
   u.rates.estimated = {1e11, 1e11, 2e10};
   u.rates.launch = 5e-5;
@@ -30,6 +30,7 @@ TEST(Rates, WhatIsWrittenIsRead) {
   EXPECT_DOUBLE_EQ(units[0].rates.measured.fp32, 1.23e11);
   EXPECT_DOUBLE_EQ(units[0].rates.estimated.bytes, 2e10);
   EXPECT_DOUBLE_EQ(units[0].rates.launch, 5e-5);
+  EXPECT_EQ(units[0].date, "2026-11-24T12:00:00Z");
 }
 
 TEST(Rates, UnitsAreReplacedAndOtherMachinesStay) {

@@ -37,7 +37,8 @@ std::string human(const MachineRates& rates) {
                    u.launch > 0 ? format_seconds(u.launch) : "", u.transfer > 0 ? format_seconds(u.transfer) : "",
                    per_second(u.transfer_bytes, "GB/s")});
   std::string out = table_text(table) + "\n";
-  for (const UnitRates& u : rates.units) out += fact(u.device, u.description);
+  for (const UnitRates& u : rates.units)
+    out += fact(u.device, u.description + (u.date.empty() ? "" : ", measured " + u.date));
   for (const std::string& remark : rates.remarks) out += fact("remark", remark);
   return out + fact("file", rates.file.empty() ? "none: rates are off" : rates.file);
 }
@@ -53,7 +54,8 @@ Json machine(const MachineRates& rates) {
                              {"bytesPerSecond", u.bytes},
                              {"launchSeconds", u.launch},
                              {"transferSeconds", u.transfer},
-                             {"transferBytesPerSecond", u.transfer_bytes}});
+                             {"transferBytesPerSecond", u.transfer_bytes},
+                             {"measured", u.date}});
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -101,7 +102,14 @@ Json measure(const Options& options) {
                 {"bytes", size_on_disk(path)}}}};
   if (std::filesystem::path(path).extension() != ".mlmodelc") report["compile"] = compiled_apart(path);
   report["settings"] = Json::array();
-  for (const ReportSetting& s : settings_of(options)) report["settings"].push_back(measured_apart(s));
+  // Settings with as many threads have the same machine.
+  std::map<int, Json> machines;
+  for (ReportSetting s : settings_of(options)) {
+    const auto [machine, is_new] = machines.try_emplace(s.load.threads);
+    if (is_new) machine->second = machine_apart(s);
+    if (!machine->second.contains("error")) s.machine = machine->second;
+    report["settings"].push_back(measured_apart(s));
+  }
   return report;
 }
 

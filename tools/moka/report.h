@@ -18,8 +18,18 @@ struct ReportSetting {
   int64_t batch = 1;                ///< predictions that predict_batch gets at once
   std::vector<std::string> shapes;  ///< "input=1x3x224x224"
   double seconds = 2;               ///< of steady prediction
+  Json machine = nullptr;           ///< what machine_apart gives; null: `measured` finds out itself
 };
 
+/// The rates of this machine's units for the threads of the setting: {"units", "from"}. Those in the file of rates, or
+/// measured now, in a process of its own.
+Json machine_apart(const ReportSetting& setting);
+
+/// What of the same predictions is in operations and in conversions of inputs and outputs, from a trace of them:
+/// {"predictions", "predictionSeconds", "operationsSeconds", "conversionsSeconds", "fraction"}, means of one
+/// prediction, or {"error"}. In one prediction everything meets the same load of the machine, so that the fraction
+/// holds under load.
+Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions);
 /// Loads and predicts in this process: an object of "settings". Throws what loading and predicting throw.
 Json measured(const ReportSetting& setting);
 /// The same in a process of its own, whose peak of memory is the setting's alone; what fails becomes "error".

@@ -72,17 +72,7 @@ void reshape(Features& inputs, const FunctionDescription& function, const std::s
 Json machine_rates(const ReportSetting& setting) {
   MachineRates rates = read_rates(setting.load.rates, setting.load.threads);
   const bool is_known = std::any_of(rates.units.begin(), rates.units.end(), [](const auto& u) { return u.fp32 > 0; });
-  if (!is_known) {
-    // What else runs on the machine makes rates lower, never higher.
-    rates = measure_rates("off", setting.load.threads);
-    const MachineRates again = measure_rates("off", setting.load.threads);
-    for (size_t i = 0; i < std::min(rates.units.size(), again.units.size()); i++) {
-      UnitRates& u = rates.units[i];
-      u.fp32 = std::max(u.fp32, again.units[i].fp32);
-      u.fp16 = std::max(u.fp16, again.units[i].fp16);
-      u.bytes = std::max(u.bytes, again.units[i].bytes);
-    }
-  }
+  if (!is_known) rates = measure_rates("off", setting.load.threads);
   Json units = Json::array();
   for (const UnitRates& u : rates.units)
     units.push_back({{"device", u.device},
@@ -90,9 +80,9 @@ Json machine_rates(const ReportSetting& setting) {
                      {"description", u.description},
                      {"fp32", u.fp32},
                      {"fp16", u.fp16},
-                     {"bytesPerSecond", u.bytes}});
-  return {{"units", std::move(units)},
-          {"from", is_known && !rates.file.empty() ? rates.file : "measured for this report"}};
+                     {"bytesPerSecond", u.bytes},
+                     {"measured", u.date}});
+  return {{"units", std::move(units)}, {"from", is_known && !rates.file.empty() ? rates.file : "for this report"}};
 }
 
 void add_operations(Json& json, const ComputePlan& plan, const Model& model) {
@@ -191,7 +181,7 @@ Json measured(const ReportSetting& setting) {
   json["load"] = statistics(std::move(loads));
   json["load"]["parts"] = {
       {"open", t.open}, {"import", t.import}, {"passes", t.passes}, {"plan", t.plan}, {"pack", t.pack}};
-  json["machine"] = machine_rates(setting);
+  json["machine"] = setting.machine.is_null() ? machine_rates(setting) : setting.machine;
   const double single = median / static_cast<double>(setting.batch);
   const int predictions = static_cast<int>(std::clamp(setting.seconds / 2 / std::max(single, 1e-6), 3.0, 101.0)) | 1;
   const ComputePlan plan = model.compute_plan(inputs, predictions);
@@ -204,6 +194,7 @@ Json measured(const ReportSetting& setting) {
                     {"peakBytes", peak},
                     {"peakAfterLoadBytes", after_load}};
   add_operations(json, plan, model);
+  json["plan"]["coverage"] = coverage(model, inputs, options, predictions);
   return json;
 }
 
@@ -263,6 +254,10 @@ Json measured_apart(const ReportSetting& setting) {
   Json json = apart([&] { return measured(setting); });
   if (!json.contains("name")) json["name"] = setting.name;
   return json;
+}
+
+Json machine_apart(const ReportSetting& setting) {
+  return apart([&] { return machine_rates(setting); });
 }
 
 Json compiled_apart(const std::string& path) {

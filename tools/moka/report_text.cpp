@@ -117,13 +117,24 @@ std::string operations_text(const Json& setting, const std::string& filter, bool
   out += fact("sum", fmt::format("{} of operations in a prediction of {}",
                                  format_seconds(plan.at("operationsSeconds").get<double>()),
                                  format_seconds(std::max(0.0, plan.at("predictionSeconds").get<double>()))));
-  for (const Json& u : setting.at("machine").at("units"))
-    if (u.at("fp32").get<double>() > 0)
+  if (const Json c = plan.value("coverage", Json::object()); c.contains("fraction"))
+    out +=
+        fact("covered", fmt::format("{} of {} predictions: {} each in operations, {} in conversions, of {}",
+                                    format_percent(c.at("fraction").get<double>()), c.at("predictions").get<int64_t>(),
+                                    format_seconds(c.at("operationsSeconds").get<double>()),
+                                    format_seconds(c.at("conversionsSeconds").get<double>()),
+                                    format_seconds(c.at("predictionSeconds").get<double>())));
+  const Json& machine = setting.at("machine");
+  const auto runs = [&](const Json& device) {
+    return std::any_of(operations.begin(), operations.end(), [&](const Json& o) { return o.at("device") == device; });
+  };
+  for (const Json& u : machine.at("units"))
+    if (u.at("fp32").get<double>() > 0 && runs(u.at("device")))
       out +=
-          fact("roof", fmt::format("{}: {} GF/s in float32, {} GB/s of memory ({})", u.at("device").get<std::string>(),
-                                   format_number(u.at("fp32").get<double>() / 1e9),
+          fact("roof", fmt::format("{}: {} GF/s in float32, {} GB/s of memory ({}, measured {})",
+                                   u.at("device").get<std::string>(), format_number(u.at("fp32").get<double>() / 1e9),
                                    format_number(u.at("bytesPerSecond").get<double>() / 1e9),
-                                   setting.at("machine").at("from").get<std::string>()));
+                                   machine.at("from").get<std::string>(), u.value("measured", std::string("?"))));
   return out;
 }
 

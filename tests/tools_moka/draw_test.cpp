@@ -246,6 +246,14 @@ TEST(Sheet, PlanesHaveOneScaleAndNotFiniteElementsAreRed) {
   EXPECT_EQ(count(rgb(heat_color(0))), (2 * 64 - 3) * 14 * 14);
 }
 
+TEST(Sheet, LongTablesStaySmall) {
+  const MultiArray array(DataType::float32, {1, 5000, 10});
+  const Sheet sheet = sheet_of(array, facts_of(array));
+  EXPECT_EQ(sheet.shown, 1);
+  EXPECT_LE(sheet.picture.height, 2000U);
+  EXPECT_GE(sheet.picture.width, 10U);
+}
+
 TEST(Sheet, SmallArraysHaveNone) {
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1024}, {32, 2}, {7, 9}, {3, 0, 8}}) {
     const MultiArray array(DataType::float32, shape);

@@ -14,6 +14,8 @@ namespace moka::cli {
 namespace {
 
 constexpr size_t kGap = 12;
+/// The greatest height of an enlarged picture: a map of thousands of rows and a few columns stays small.
+constexpr size_t kMostHeight = 1600;
 
 /// Every pixel becomes a square of so many.
 io::Picture enlarged(const io::Picture& picture, size_t factor) {
@@ -29,7 +31,7 @@ io::Picture enlarged(const io::Picture& picture, size_t factor) {
 io::Picture of_width(const io::Picture& picture, size_t width) {
   if (picture.width > width)
     return io::resize(picture, width, std::max<size_t>(1, picture.height * width / picture.width));
-  return enlarged(picture, std::max<size_t>(1, width / picture.width));
+  return enlarged(picture, std::max<size_t>(1, std::min(width / picture.width, kMostHeight / picture.height)));
 }
 
 io::Picture picture_of(const Image& image) {

@@ -10,21 +10,21 @@ namespace moka::cli {
 namespace {
 
 constexpr int64_t kLeastCells = 64, kLeastColumns = 4, kMostPlanes = 48;
-/// A plane with a longer side shows every n-th element.
+/// A plane shows every n-th row or column of a longer side.
 constexpr int64_t kMostSide = 512;
 constexpr size_t kOneWidth = 480, kManyWidth = 112, kSheetWidth = 1000;
 constexpr Color kNotFinite{255, 40, 40};
 
 io::Picture plane(const MultiArray& array, int64_t first, int64_t rows, int64_t columns, const ArrayFacts& facts) {
-  const int64_t step = std::max<int64_t>(1, (std::max(rows, columns) + kMostSide - 1) / kMostSide);
-  io::Picture out = io::Picture::blank(static_cast<size_t>((columns + step - 1) / step),
-                                       static_cast<size_t>((rows + step - 1) / step), 4);
+  const int64_t down = (rows + kMostSide - 1) / kMostSide, right = (columns + kMostSide - 1) / kMostSide;
+  io::Picture out = io::Picture::blank(static_cast<size_t>((columns + right - 1) / right),
+                                       static_cast<size_t>((rows + down - 1) / down), 4);
   const double range = facts.most > facts.least ? facts.most - facts.least : 1;
-  for (int64_t y = 0; y < rows; y += step)
-    for (int64_t x = 0; x < columns; x += step) {
+  for (int64_t y = 0; y < rows; y += down)
+    for (int64_t x = 0; x < columns; x += right) {
       const double v = array.at(first + y * columns + x);
       const Color c = std::isfinite(v) ? heat_color((v - facts.least) / range) : kNotFinite;
-      uint8_t* to = out.at(static_cast<size_t>(x / step), static_cast<size_t>(y / step));
+      uint8_t* to = out.at(static_cast<size_t>(x / right), static_cast<size_t>(y / down));
       to[0] = c.r, to[1] = c.g, to[2] = c.b;
     }
   return out;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "moka/model_structure.h"
@@ -22,6 +23,13 @@ struct WeightStatistics {
   std::vector<uint64_t> histogram;
 };
 
+/// A node of a tree ensemble. A leaf has values and no test.
+struct TreeNode {
+  uint64_t tree = 0, id = 0, on_true = 0, on_false = 0;
+  std::string test;                                 ///< "feature 3 <= 0.5"; empty for a leaf
+  std::vector<std::pair<uint64_t, double>> values;  ///< that a leaf adds to a dimension of the result
+};
+
 /// A model file that is open for looking at it. Works for every kind of model, also those that Moka refuses to run.
 /// Nothing is loaded: weights are read when their statistics are asked for. Safe to use from many threads.
 class MOKA_EXPORT Inspection {
@@ -34,6 +42,9 @@ class MOKA_EXPORT Inspection {
   /// pipeline which the indices `models` lead to. Throws invalid_argument (indices), unsupported (elements that cannot
   /// be read).
   WeightStatistics statistics(size_t weight, std::span<const size_t> models = {}, size_t intervals = 64) const;
+
+  /// The nodes of a tree ensemble, in the order of the file; empty for other models. `models` as above.
+  std::vector<TreeNode> tree_nodes(std::span<const size_t> models = {}) const;
 
   struct Impl;
 

@@ -12,6 +12,17 @@ namespace moka {
 struct Inspection::Impl {
   ModelOutline outline;
   import::Outline read;  ///< keeps the file mapped, and knows where weights are
+
+  const import::Outline& part(std::span<const size_t> models) const {
+    const import::Outline* out = &read;
+    for (const size_t model : models) {
+      if (model >= out->stages.size())
+        throw Exception(ErrorKind::invalid_argument,
+                        cat("model ", model, ": expected a number below ", out->stages.size()));
+      out = &out->stages[model].outline;
+    }
+    return *out;
+  }
 };
 
 namespace {
@@ -66,18 +77,18 @@ Inspection Inspection::open(const std::string& path) {
 
 const ModelOutline& Inspection::outline() const { return impl_->outline; }
 
+std::vector<TreeNode> Inspection::tree_nodes(std::span<const size_t> models) const {
+  std::vector<TreeNode> out;
+  for (const auto& n : impl_->part(models).tree_nodes)
+    out.push_back({n.tree, n.id, n.on_true, n.on_false, n.test, n.values});
+  return out;
+}
+
 WeightStatistics Inspection::statistics(size_t weight, std::span<const size_t> models, size_t intervals) const {
-  const import::Outline* outline = &impl_->read;
-  for (const size_t model : models) {
-    if (model >= outline->stages.size())
-      throw Exception(ErrorKind::invalid_argument,
-                      cat("model ", model, ": expected a number below ", outline->stages.size()));
-    outline = &outline->stages[model].outline;
-  }
-  if (weight >= outline->weights.size())
-    throw Exception(ErrorKind::invalid_argument,
-                    cat("weight ", weight, ": expected a number below ", outline->weights.size()));
-  const ir::TensorView view = api::unwrap(elements_of(outline->weights[weight]));
+  const auto& weights = impl_->part(models).weights;
+  if (weight >= weights.size())
+    throw Exception(ErrorKind::invalid_argument, cat("weight ", weight, ": expected a number below ", weights.size()));
+  const ir::TensorView view = api::unwrap(elements_of(weights[weight]));
   WeightStatistics out;
   out.bits = static_cast<unsigned>(ir::bits(view.dtype));
   out.count = static_cast<uint64_t>(view.count());

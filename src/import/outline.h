@@ -72,6 +72,12 @@ struct Outline {
     bool available = true;   ///< false: the file lacks it; a fault says so
     Bytes data;              ///< the stored elements; empty when they cannot be read
   };
+  /// A node of a tree ensemble. A leaf has values and no test.
+  struct TreeNode {
+    uint64_t tree = 0, id = 0, on_true = 0, on_false = 0;
+    std::string test;                                   ///< "feature 3 <= 0.5"; empty for a leaf
+    std::vector<std::pair<uint64_t, double>> values{};  ///< that a leaf adds to a dimension of the result
+  };
   struct Stage;
 
   std::string type;  ///< Core ML's name, or "unknown (field 4711)"
@@ -80,7 +86,8 @@ struct Outline {
   std::vector<Stage> stages;                 ///< models of a pipeline
   std::vector<std::string> inputs, outputs;  ///< names of the model's features
   std::vector<Weight> weights;
-  std::vector<Typed> facts;  ///< properties of other kinds of models: {"trees", "150"}
+  std::vector<Typed> facts;          ///< properties of other kinds of models: {"trees", "150"}
+  std::vector<TreeNode> tree_nodes;  ///< of a tree ensemble, in the order of the file
   std::vector<std::string> faults;
 };
 

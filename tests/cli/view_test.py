@@ -148,6 +148,45 @@ class View(Case):
         self.assertFalse(compared["values"][index]["differs"])
         self.assertNotIn("first", self.answer("values", {"inputs": inputs, "setting": exact, "other": exact}))
 
+    def test_passes_and_what_they_fused(self):
+        self.serve(self.model(NET.replace("softmax(x = sum, axis = int32(1))", "relu(x = sum)")))
+        answer = self.answer("passes", {})
+        nodes = [n["type"] for n in answer["graph"]["nodes"] if n["kind"] == "operation"]
+        self.assertEqual(answer["operationsInSource"], 2)
+        self.assertIn("add", nodes)
+        # relu runs in the step of add, be it by a pass or by the planner.
+        self.assertEqual([o["fused"] for o in answer["operations"] if o["name"] == "sum"], [["z"]])
+
+    def test_copies_are_saved_and_nothing_is_replaced(self):
+        package = self.folder / "Net.mlpackage"
+        self.ends(0, "decompile", self.model(), package)
+        self.serve(package)
+        copy = self.folder / "copy.mlpackage"
+        self.assertEqual(self.answer("save", {"path": str(copy)})["written"], str(copy))
+        self.ends(0, "predict", copy, "--input", "x=1,2,3,4")
+        compiled = self.folder / "copy.mlmodelc"
+        self.answer("save", {"path": str(compiled)})
+        self.ends(0, "predict", compiled, "--input", "x=1,2,3,4")
+        self.answer("save", {"path": str(self.folder / "flexible.mlpackage"), "shapes": ["x=1x4"]})
+        for path, reason in ((copy, "exists already"), (self.folder / "copy.txt", ".mlpackage"), ("", "expected a file")):
+            status, text, _ = self.ask("api/save", {"path": str(path)})
+            self.assertEqual(status, 400)
+            self.assertIn(reason, json.loads(text)["error"])
+
+    def test_random_values_of_a_size(self):
+        mil = NET.replace("[1, 4]> x)", "[?, 4]> x)").replace("[1, 4]> sum", "[?, 4]> sum").replace("[1, 4]> z", "[?, 4]> z")
+        self.serve(self.model(mil))
+        output = self.answer("predict", {"inputs": {"x": {"random": True, "shape": [1, 4]}}})["outputs"][0]
+        self.assertEqual(output["shape"], [1, 4])
+        for shape in ([0, 4], [1 << 20, 1 << 20], "4"):
+            self.assertEqual(self.ask("api/predict", {"inputs": {"x": {"random": True, "shape": shape}}})[0], 400, shape)
+
+    def test_general_has_the_precisions(self):
+        model = document_of(self.page(self.model()))["model"]
+        # The program has a constant of int8; nothing is in a weights file.
+        self.assertEqual((model["computePrecision"], "storagePrecision" in model), ("Mixed (Float32, Int8)", False))
+        self.assertIn("iOS", model["availability"])
+
     def test_answers_are_drawn(self):
         self.serve(self.model())
         answer = self.answer("predict", {"inputs": {"x": {"text": "0,0,0,0"}}})

@@ -98,6 +98,38 @@ TEST(Graph, SkippingEdgeHasItsOwnLane) {
   EXPECT_NE(skip->lane, up.lane);
 }
 
+TEST(Graph, EnsemblesHaveTheirTrees) {
+  ModelStructure structure;
+  structure.type = "treeEnsembleRegressor";
+  structure.inputs = {"x"};
+  structure.outputs = {"y"};
+  std::vector<TreeNode> nodes;
+  for (uint64_t tree = 0; tree < 20; ++tree) {
+    nodes.push_back({tree, 0, 1, 2, "feature 3 <= 0.5", {}});
+    nodes.push_back({tree, 1, 0, 0, "", {{0, 2.5}}});
+    nodes.push_back({tree, 2, 0, 0, "", {{0, -1}}});
+  }
+  nodes.push_back({20, 0, 0, 7, "feature 0 < 1", {}});  // its own child, and one that is absent
+  const Graph graph = graph_of(structure, "", [&](const auto&) { return nodes; });
+  const GraphNode& ensemble = at(graph, find(graph, "treeEnsembleRegressor"));
+  ASSERT_EQ(ensemble.members.size(), 21U);
+  EXPECT_EQ(ensemble.operations, 61);
+  EXPECT_EQ(graph.nodes[0].operations, 1);
+  const GraphNode& tree = at(graph, ensemble.members[0]);
+  EXPECT_EQ(tree.name, "tree 0");
+  ASSERT_EQ(tree.members.size(), 3U);
+  EXPECT_EQ(at(graph, tree.members[0]).type, "feature 3 <= 0.5");
+  EXPECT_EQ(at(graph, tree.members[1]).name, "yes: node 1");
+  EXPECT_EQ(at(graph, tree.members[1]).type, "2.5");
+  EXPECT_EQ(at(graph, tree.members[2]).name, "no: node 2");
+  EXPECT_EQ(at(graph, tree.members[2]).rank, 1);
+  // The trees stand in rows.
+  std::set<std::pair<int32_t, int32_t>> places;
+  for (const int32_t id : ensemble.members) places.emplace(at(graph, id).rank, at(graph, id).lane);
+  EXPECT_EQ(places.size(), 21U);
+  EXPECT_EQ(at(graph, ensemble.members[20]).rank, 2);
+}
+
 TEST(Graph, TwelveEqualLayersBecomeOneGroup) {
   const Graph graph = graph_of(residual(12), "main");
   check(graph);

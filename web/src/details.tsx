@@ -4,7 +4,7 @@ import type { Graph, Statistics, Weight } from "./document";
 import { ask, model } from "./document";
 import type { Step } from "./placement";
 import type { Structure } from "./scene";
-import { bytes, count, number, percent, seconds, shortType } from "./text";
+import { bytes, count, number, percent, seconds, shortType, sizeOf, sourceOf } from "./text";
 import { ValueCard, type ValueFacts, type ValuesRequest } from "./values";
 
 function WeightCard({ weight }: { weight: Weight }) {
@@ -75,6 +75,8 @@ interface Props {
 
 const MOST_WEIGHTS = 12;
 
+const isTreeNode = (graph: Graph, id: number) => graph.nodes[graph.nodes[id].parent]?.type === "tree";
+
 export function Details({ graph, structure, id, step, values, request, select, toggle, isOpen }: Props) {
   const node = graph.nodes[id];
   const producers = new Map<string, number>();
@@ -87,7 +89,7 @@ export function Details({ graph, structure, id, step, values, request, select, t
       <h2>{node.kind === "operation" ? node.type || node.name : node.name || node.type}</h2>
       <p class="dim path">{[...structure.around(id).map(label), node.name].join(" › ")}</p>
       {structure.isGroup(id) && (
-        <p><button onClick={() => toggle(id)}>{isOpen ? "Close" : "Open"} ({count(node.operations ?? 0)} operations)</button></p>
+        <p><button onClick={() => toggle(id)}>{isOpen ? "Close" : "Open"} ({sizeOf(node)})</button></p>
       )}
       {step && <Placement step={step} />}
       {node.inputs && (
@@ -117,6 +119,12 @@ export function Details({ graph, structure, id, step, values, request, select, t
           <h3>Values of the prediction</h3>
           {computed.map((value) => <ValueCard key={value.index} value={value} request={request} />)}
         </>
+      )}
+      {node.kind === "operation" && !structure.isGroup(id) && !isTreeNode(graph, id) && (
+        <details class="source">
+          <summary>Source</summary>
+          <pre tabIndex={0} aria-label="Source of the operation">{sourceOf(node)}</pre>
+        </details>
       )}
       {users.length > 0 && (
         <>

@@ -1,5 +1,7 @@
 // The data in the page. docs/viewer.md describes it.
 
+import type { PlannedOperation } from "./placement";
+
 export type Kind = "operation" | "input" | "output" | "model" | "block" | "repeat" | "port";
 
 export interface GraphNode {
@@ -49,6 +51,15 @@ export interface Graph {
   weights: Weight[];
 }
 
+/** The loaded function after the passes, and the steps of its plan. */
+export interface Passes {
+  graph: Graph;
+  operations: PlannedOperation[];
+  folded: number;
+  operationsInSource: number;
+  remarks: { pass: string; text: string }[];
+}
+
 export interface Feature {
   name: string;
   type: string;
@@ -57,9 +68,12 @@ export interface Feature {
   description?: string;
   dataType?: string;
   shape?: number[];
+  shapeRange?: [number, number | null][];
   enumeratedShapes?: number[][];
   width?: number;
   height?: number;
+  widthRange?: [number, number | null];
+  heightRange?: [number, number | null];
   enumeratedSizes?: [number, number][];
 }
 
@@ -83,6 +97,9 @@ export interface ModelFacts {
   bytes: number;
   specificationVersion: number;
   requires: string;
+  storagePrecision?: string;
+  computePrecision?: string;
+  availability?: Record<string, string>;
   updatable: boolean;
   metadata: { description: string; author: string; license: string; version: string };
   userDefined: Record<string, string>;

@@ -2,7 +2,7 @@
 import type { Graph } from "./document";
 import type { Box, Line, Scene } from "./scene";
 import { TITLE } from "./scene";
-import { count, hueOf, shortType } from "./text";
+import { hueOf, shortType, sizeOf } from "./text";
 
 export interface View {
   x: number; // the scene's point in the window's corner
@@ -202,7 +202,7 @@ export function draw(canvas: HTMLCanvasElement, graph: Graph, scene: Scene, view
         c.font = `11px ${FONT}`;
         c.fillStyle = color.dim;
         const shape = node.outputs?.[0]?.[1];
-        const line = tint?.text ?? (isGroup ? `${count(node.operations!)} operations` : shape ? shortType(shape) : undefined);
+        const line = tint?.text ?? (isGroup ? sizeOf(node) : shape ? shortType(shape) : undefined);
         c.fillText(line ? fitted(c, line, box.width - 26) : fittedEnd(c, node.name, box.width - 26), box.x + 14, box.y + 33);
       }
     }

@@ -3,6 +3,8 @@ import { model } from "./document";
 import { familyColor } from "./draw";
 import { bytes, count } from "./text";
 
+const SYSTEMS: Record<string, string> = { macCatalyst: "Mac Catalyst" };
+
 function Facts({ rows }: { rows: [string, string | undefined][] }) {
   return (
     <dl class="facts">
@@ -31,7 +33,9 @@ export function General({ dark }: { dark: boolean }) {
           ["License", m.metadata.license],
           ["Version", m.metadata.version],
           ["Specification", String(m.specificationVersion)],
-          ["Available from", m.requires],
+          ["Available from", m.availability ? Object.entries(m.availability).map(([system, version]) => `${SYSTEMS[system] ?? system} ${version}`).join(", ") : m.requires],
+          ["Storage precision", m.storagePrecision],
+          ["Compute precision", m.computePrecision],
           ["Operation set", m.operations?.opset],
           ["Updatable", m.updatable ? "yes" : undefined],
           ["Functions", m.functions.length > 1 ? m.functions.map((f) => f.name).join(", ") : undefined],

@@ -36,7 +36,7 @@ export interface Step {
   roof?: string;
 }
 
-export function stepsByName(report: Report): Map<string, Step> {
+export function stepsByName(report: { operations?: PlannedOperation[] }): Map<string, Step> {
   const steps = new Map<string, Step>();
   for (const o of report.operations ?? []) {
     const step: Step = {
@@ -78,7 +78,7 @@ export function stepsOfNodes(graph: Graph, steps: Map<string, Step>): Map<number
 const DEVICE_HUES: Record<string, number> = { cpu: 212, vulkan: 28, neuralEngine: 142, "neural-engine": 142, reference: 345 };
 
 export function tintOf(step: Step, by: "device" | "time", dark: boolean): { color: string; text: string } {
-  const text = step.into ? `in ${step.into}` : step.seconds !== undefined ? `${seconds(step.seconds)}${step.share !== undefined ? " · " + percent(step.share) : ""}` : step.device;
+  const text = step.into ? `in ${step.into}` : step.seconds !== undefined ? `${seconds(step.seconds)}${step.share !== undefined ? " · " + percent(step.share) : ""}` : step.kernel || "no copy";
   if (by === "device") return { color: `hsl(${DEVICE_HUES[step.device] ?? 265} 60% ${dark ? 60 : 50}%)`, text: step.into ? text : `${step.device} · ${text}` };
   // Ten percent of the time is already hot.
   const heat = Math.min(1, Math.sqrt((step.share ?? 0) / 0.15));

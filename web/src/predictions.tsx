@@ -1,11 +1,6 @@
 import type { Feature } from "./document";
 import { model } from "./document";
-
-function shapes(f: Feature): string | undefined {
-  if (f.enumeratedShapes) return f.enumeratedShapes.map((s) => s.join(" × ")).join(", ");
-  if (f.enumeratedSizes) return f.enumeratedSizes.map((s) => s.join(" × ")).join(", ");
-  return undefined;
-}
+import { sizesOf } from "./text";
 
 function Features({ title, features }: { title: string; features: Feature[] }) {
   if (features.length === 0) return null;
@@ -17,7 +12,7 @@ function Features({ title, features }: { title: string; features: Feature[] }) {
         <tbody>{features.map((f) => (
           <tr key={f.name}>
             <td><strong>{f.name}</strong>{f.optional && <span class="chip">optional</span>}</td>
-            <td>{f.type}{shapes(f) && <div class="dim">Sizes: {shapes(f)}</div>}</td>
+            <td>{f.type}{sizesOf(f) && <div class="dim">Sizes: {sizesOf(f)}</div>}</td>
             <td class="dim">{f.description}</td>
           </tr>
         ))}</tbody>

@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import { Answer, Picture, type Output, type Png } from "./answers";
+import { Camera } from "./camera";
 import { ask, type Feature, type FunctionFacts } from "./document";
-import { seconds } from "./text";
+import { seconds, shapeOf, sizesOf } from "./text";
 
 /** What the server takes for an input. */
-export type Given = { text: string } | { random: true } | { file: string; name: string };
+export type Given = { text: string } | { random: true; shape?: number[] } | { file: string; name: string };
 
 interface Prediction {
   seconds: number;
@@ -30,9 +31,31 @@ async function base64(file: Blob): Promise<string> {
   return btoa(text);
 }
 
-function Input({ feature, given, picture, onText, onFile, onRandom }: {
-  feature: Feature; given?: Given; picture?: string; onText: (text: string) => void; onFile: (file: File) => void; onRandom: () => void;
+/** The size of random values for an array that has several. */
+function SizeChoice({ feature, change }: { feature: Feature; change: (shape?: number[]) => void }) {
+  const [text, setText] = useState("");
+  const shapes = feature.enumeratedShapes;
+  if (shapes)
+    return (
+      <label class="small">Size <select onChange={(e) => change(shapes[Number(e.currentTarget.value)])}>
+        {shapes.map((s, i) => <option key={i} value={i}>{s.join(" × ")}</option>)}
+      </select></label>
+    );
+  const bad = text !== "" && shapeOf(text)?.length !== feature.shape?.length;
+  return (
+    <label class="small">Size <input type="text" class="size" value={text} placeholder={feature.shape?.join(" x ")} aria-invalid={bad} onInput={(e) => {
+      setText(e.currentTarget.value);
+      change(shapeOf(e.currentTarget.value));
+    }} /> <span class="dim">{sizesOf(feature)}</span></label>
+  );
+}
+
+function Input({ feature, given, picture, onText, onFile, onFrame, onRandom }: {
+  feature: Feature; given?: Given; picture?: string; onText: (text: string) => void; onFile: (file: File) => void;
+  onFrame: (file: File) => Promise<void>; onRandom: (shape?: number[]) => void;
 }) {
+  const [shape, setShape] = useState<number[]>();
+  const isFlexible = feature.kind === "MultiArray" && (feature.enumeratedShapes ?? feature.shapeRange) !== undefined;
   const takesText = feature.kind !== "Image";
   const id = "input-" + feature.name;
   return (
@@ -42,10 +65,12 @@ function Input({ feature, given, picture, onText, onFile, onRandom }: {
         {takesText && <input id={id} type="text" placeholder={feature.kind === "MultiArray" ? "1, 2, 3 …" : feature.kind === "Dictionary" ? '{"word": 1}' : ""}
           value={given && "text" in given ? given.text : ""} onInput={(e) => onText(e.currentTarget.value)} />}
         <label class="file">File<input id={takesText ? undefined : id} type="file" onChange={(e) => e.currentTarget.files?.[0] && onFile(e.currentTarget.files[0])} /></label>
-        <button type="button" onClick={onRandom}>Random</button>
+        {!takesText && <Camera onFrame={onFrame} />}
+        <button type="button" onClick={() => onRandom(shape)}>Random</button>
       </div>
+      {isFlexible && <SizeChoice feature={feature} change={setShape} />}
       {given && "file" in given && <div class="dim small">{given.name}</div>}
-      {given && "random" in given && <div class="dim small">random values</div>}
+      {given && "random" in given && <div class="dim small">random values{given.shape && `, ${given.shape.join(" × ")}`}</div>}
       {picture && <img class="thumb" src={picture} alt={`Input ${feature.name}`} />}
     </div>
   );
@@ -107,7 +132,11 @@ export function Preview({ facts, state, change }: { facts: FunctionFacts; state:
               else delete given[f.name];
               set({ given });
             }}
-            onFile={(file) => giveFile(f.name, file)} onRandom={() => give(f.name, { random: true })} />
+            onFile={(file) => giveFile(f.name, file)} onRandom={(shape) => give(f.name, { random: true, ...(shape && { shape }) })}
+            onFrame={async (file) => {
+              give(f.name, { file: await base64(file), name: file.name });
+              if (isComplete(facts, latest.current.given)) await predict();
+            }} />
         ))}
         <button class="primary" type="submit" disabled={busy || !isComplete(facts, state.given)}>{busy ? "Predicting…" : "Predict"}</button>
       </form>

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Details } from "./details";
 import type { Graph } from "./document";
+import { model } from "./document";
 import { draw, drawMap, type Look, type View } from "./draw";
 import { stepsOfNodes, tintOf, type Step } from "./placement";
 import { arrange, Structure } from "./scene";
@@ -9,15 +10,21 @@ import { tintOfValues, valuesByName, type ValuesState } from "./values";
 
 interface Props {
   graph: Graph;
+  /** Of the graph after the passes. */
+  summary?: string;
+  shown: Shown;
+  show: (shown: Shown) => void;
+  note?: string;
   dark: boolean;
   steps?: Map<string, Step>;
   values: ValuesState;
 }
 
+export type Shown = "file" | "passes";
 type Coloring = "type" | "device" | "time" | "values";
 const MOST_FOUND = 200;
 
-export function StructureTab({ graph, dark, steps, values }: Props) {
+export function StructureTab({ graph, summary, shown, show: showOther, note, dark, steps, values }: Props) {
   const structure = useMemo(() => new Structure(graph), [graph]);
   const [open, setOpen] = useState<Set<number>>(new Set());
   const [selected, setSelected] = useState(-1);
@@ -234,8 +241,14 @@ export function StructureTab({ graph, dark, steps, values }: Props) {
             if (e.key === "Enter" && matches.length) show(matches[(matches.indexOf(selected) + 1) % matches.length]);
             if (e.key === "Escape") { setQuery(""); canvas.current!.focus(); }
           }} />
-        <span class="dim" role="status">{query ? `${count(matches.length)} found` : `${count(operations)} operations`}</span>
+        <span class="dim" role="status">{note ?? (query ? `${count(matches.length)} found` : summary ?? (operations ? `${count(operations)} operations` : ""))}</span>
         <span class="space" />
+        {model.live && (
+          <label>Graph <select value={shown} onChange={(e) => showOther(e.currentTarget.value as Shown)}>
+            <option value="file">In the file</option>
+            <option value="passes">After the passes</option>
+          </select></label>
+        )}
         {(nodeSteps || byName) && (
           <label>Colors <select value={coloring} onChange={(e) => setColoring(e.currentTarget.value as Coloring)}>
             <option value="type">Type</option>

@@ -1,3 +1,5 @@
+import type { Feature, GraphNode } from "./document";
+
 export function bytes(count: number): string {
   for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]] as const)
     if (count >= size) return `${+(count / size).toPrecision(3)} ${unit}`;
@@ -47,4 +49,40 @@ export function floatsOf(data: string): Float32Array {
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Float32Array(bytes.buffer);
+}
+
+/** What a group holds. */
+export const sizeOf = (node: GraphNode): string => `${count(node.operations ?? 0)} ${node.type.startsWith("tree") ? "nodes" : "operations"}`;
+
+/** The operation as MIL or the specification writes it. */
+export function sourceOf(node: GraphNode): string {
+  const outputs = node.outputs ?? [];
+  if (outputs.some(([, type]) => type)) {
+    const given = [
+      ...(node.inputs ?? []).map(([parameter, names]) => `${parameter} = ${names.length === 1 ? names[0] : `(${names.join(", ")})`}`),
+      ...(node.values ?? []).map(([parameter, text]) => `${parameter} = ${text}`),
+    ];
+    return `${outputs.map(([name, type]) => `${type} ${name}`).join(",\n")} =\n  ${node.type}(${given.join(",\n    ")})\n  [name = string(${JSON.stringify(node.name)})];`;
+  }
+  const lines = [`name: ${JSON.stringify(node.name)}`];
+  for (const [, names] of node.inputs ?? []) for (const name of names) lines.push(`input: ${JSON.stringify(name)}`);
+  for (const [name] of outputs) lines.push(`output: ${JSON.stringify(name)}`);
+  const settings = (node.values ?? []).map(([key, text]) => `\n  ${key}: ${text}`).join("");
+  return [...lines, `${node.type} {${settings}${settings && "\n"}}`].join("\n");
+}
+
+/** "1 × 3 × 64" and "1x3x64" as numbers; undefined for anything else. */
+export function shapeOf(text: string): number[] | undefined {
+  const parts = text.trim().split(/\s*[x×]\s*/);
+  return parts.every((p) => /^[1-9]\d*$/.test(p)) ? parts.map(Number) : undefined;
+}
+
+/** The sizes that a flexible feature allows. */
+export function sizesOf(f: Feature): string | undefined {
+  const range = ([low, high]: [number, number | null]) => (low === high ? String(low) : `${low} … ${high ?? "any"}`);
+  if (f.enumeratedShapes) return f.enumeratedShapes.map((s) => s.join(" × ")).join(", ");
+  if (f.enumeratedSizes) return f.enumeratedSizes.map((s) => s.join(" × ")).join(", ");
+  if (f.shapeRange) return f.shapeRange.map(range).join(" × ");
+  if (f.widthRange && f.heightRange) return `${range(f.widthRange)} × ${range(f.heightRange)}`;
+  return undefined;
 }

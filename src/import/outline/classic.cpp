@@ -32,12 +32,40 @@ void linear(const M& m, Facts& facts) {
   facts.add("offsets", m.offset_size());
 }
 
-void trees(const proto::TreeEnsembleParameters& ensemble, Facts& facts) {
+std::string test_of(const proto::TreeEnsembleParameters_TreeNode& node) {
+  using Node = proto::TreeEnsembleParameters_TreeNode;
+  const char* relation = "?";
+  switch (node.nodebehavior()) {
+    case Node::BranchOnValueLessThanEqual: relation = "<="; break;
+    case Node::BranchOnValueLessThan: relation = "<"; break;
+    case Node::BranchOnValueGreaterThanEqual: relation = ">="; break;
+    case Node::BranchOnValueGreaterThan: relation = ">"; break;
+    case Node::BranchOnValueEqual: relation = "=="; break;
+    case Node::BranchOnValueNotEqual: relation = "!="; break;
+    default: break;
+  }
+  return cat("feature ", node.branchfeatureindex(), " ", relation, " ", node.branchfeaturevalue(),
+             node.missingvaluetrackstruechild() ? " or missing" : "");
+}
+
+void trees(const proto::TreeEnsembleParameters& ensemble, Outline& out, Facts& facts) {
   std::set<uint64_t> ids;
   int64_t leaves = 0;
   for (const auto& node : ensemble.nodes()) {
     ids.insert(node.treeid());
-    leaves += node.nodebehavior() == proto::TreeEnsembleParameters_TreeNode::LeafNode;
+    const bool is_leaf = node.nodebehavior() == proto::TreeEnsembleParameters_TreeNode::LeafNode;
+    leaves += is_leaf;
+    Outline::TreeNode& listed = out.tree_nodes.emplace_back();
+    listed.tree = node.treeid();
+    listed.id = node.nodeid();
+    if (is_leaf) {
+      for (const auto& value : node.evaluationinfo())
+        listed.values.emplace_back(value.evaluationindex(), value.evaluationvalue());
+    } else {
+      listed.test = test_of(node);
+      listed.on_true = node.truechildnodeid();
+      listed.on_false = node.falsechildnodeid();
+    }
   }
   facts.add("trees", ids.size());
   facts.add("nodes", ensemble.nodes_size());
@@ -94,9 +122,9 @@ void outline_classic(const proto::Model& model, Outline& out) {
     case M::kGlmClassifier:
       linear(model.glmclassifier(), facts);
       return facts.add("classes", labels(model.glmclassifier()));
-    case M::kTreeEnsembleRegressor: return trees(model.treeensembleregressor().treeensemble(), facts);
+    case M::kTreeEnsembleRegressor: return trees(model.treeensembleregressor().treeensemble(), out, facts);
     case M::kTreeEnsembleClassifier:
-      trees(model.treeensembleclassifier().treeensemble(), facts);
+      trees(model.treeensembleclassifier().treeensemble(), out, facts);
       return facts.add("classes", labels(model.treeensembleclassifier()));
     case M::kSupportVectorRegressor: return support_vectors(model.supportvectorregressor(), facts);
     case M::kSupportVectorClassifier:

@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr int64_t kMostElements = int64_t{1} << 16;
+constexpr int64_t kMostRandom = int64_t{1} << 28;
 /// The longer side of a picture on the page.
 constexpr size_t kMostSide = 1600;
 
@@ -97,6 +98,24 @@ io::Picture shrunk(io::Picture picture) {
 
 }  // namespace
 
+namespace {
+
+/// Random values of another size than the default.
+FeatureValue random_array(const FunctionDescription& function, const std::string& name, const Json& shape) {
+  FunctionDescription one;
+  for (const FeatureDescription& f : function.inputs)
+    if (f.name == name && f.type == FeatureType::multi_array) one.inputs.push_back(f);
+  if (one.inputs.empty()) throw UsageError(fmt::format("input '{}': only arrays have a shape", name));
+  one.inputs[0].array.shape = shape.get<std::vector<int64_t>>();
+  double count = 1;
+  for (const int64_t d : one.inputs[0].array.shape) count *= static_cast<double>(std::max<int64_t>(d, 0));
+  if (count < 1 || count > kMostRandom)
+    throw UsageError(fmt::format("input '{}': expected a shape of 1 to {} elements", name, kMostRandom));
+  return random_inputs(one, InputOptions{}.seed).at(name);
+}
+
+}  // namespace
+
 GivenInputs inputs_of(const Model& model, const Json& inputs) {
   if (!inputs.is_object()) throw UsageError("inputs: expected an object by name");
   GivenInputs out;
@@ -129,6 +148,8 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
     out.notes.push_back(note);
   }
   out.features = std::move(read.rows[0]);
+  for (const auto& [name, value] : inputs.items())
+    if (value.contains("shape")) out.features[name] = random_array(model.function(), name, value["shape"]);
   return out;
 }
 

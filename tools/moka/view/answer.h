@@ -15,8 +15,8 @@ struct GivenInputs {
   Json notes = Json::array();          ///< on how files were used
 };
 
-/// Inputs by name: {"text": "3.5"}, {"file": base64, "name": "street.jpg"} or {"random": true}. Files are read as
-/// `--input NAME=@FILE` reads them. Throws UsageError, IoError.
+/// Inputs by name: {"text": "3.5"}, {"file": base64, "name": "street.jpg"} or {"random": true}, for an array also with
+/// {"shape": [1, 3, 64, 64]}. Files are read as `--input NAME=@FILE` reads them. Throws UsageError, IoError.
 GivenInputs inputs_of(const Model& model, const Json& inputs);
 
 /// Predicts once: {"seconds", "notes", "outputs": [...], "drawing"}, each output in the form that the page shows.

@@ -4,6 +4,7 @@
 
 #include "inspect.h"
 #include "io/io_error.h"
+#include "moka/compiler.h"
 #include "page.h"
 
 namespace moka::cli {
@@ -26,9 +27,18 @@ Json view_document(const Inspection& inspection, const std::string& path) {
             {"name", std::filesystem::path(path).lexically_normal().filename().string()},
             {"model", inspect_json(inspection, function, options)},
             {"graphs", Json::array()}};
+  try {
+    // As the compiler writes it, with Core ML's names.
+    const Json metadata = Json::parse(model_metadata(path)).at(0);
+    for (const char* key : {"storagePrecision", "computePrecision", "availability"})
+      if (metadata.contains(key)) json["model"][key] = metadata[key];
+  } catch (const std::exception&) {
+    // A model that cannot be compiled has none of these facts.
+  }
+  const auto trees = [&](const std::vector<size_t>& models) { return inspection.tree_nodes(models); };
   const auto& functions = outline.structure.functions;
-  if (functions.empty()) json["graphs"].push_back(to_json(graph_of(outline.structure, "")));
-  for (const auto& f : functions) json["graphs"].push_back(to_json(graph_of(outline.structure, f.name)));
+  if (functions.empty()) json["graphs"].push_back(to_json(graph_of(outline.structure, "", trees)));
+  for (const auto& f : functions) json["graphs"].push_back(to_json(graph_of(outline.structure, f.name, trees)));
   return json;
 }
 

@@ -74,6 +74,7 @@ class Builder {
       const int32_t id = add(group, std::move(node));
       for (const std::string& name : structure.inputs) use(scope, id, name, name);
       for (const std::string& name : structure.outputs) scope.producers[name] = id;
+      note_ensemble(id, models);
     }
     outputs(structure.outputs, group, scope);
   }
@@ -103,6 +104,10 @@ class Builder {
     graph_.nodes.push_back(std::move(node));
     at(group).members.push_back(id);
     return id;
+  }
+
+  void note_ensemble(int32_t id, std::vector<size_t> models) {
+    if (at(id).type.starts_with("treeEnsemble")) graph_.ensembles.push_back({id, std::move(models)});
   }
 
   /// Node `id` takes the value `name` as `parameter`.
@@ -230,6 +235,7 @@ class Builder {
       const bool is_plain = functions.empty() && part.structure.layers.empty() && part.structure.models.empty();
       if (is_plain) {
         at(id).kind = NodeKind::operation;
+        note_ensemble(id, path);
         continue;
       }
       Builder inner(*this);
@@ -290,12 +296,14 @@ class Builder {
 
 }  // namespace
 
-Graph graph_of(const ModelStructure& structure, const std::string& function) {
+Graph graph_of(const ModelStructure& structure, const std::string& function, const TreeReader& trees) {
   Graph graph;
   graph.name = function;
   Builder builder(graph);
   builder.model(structure, function, 0, {}, 0);
   builder.finish();
+  for (const GraphEnsemble& e : graph.ensembles)
+    if (trees) add_trees(graph, e.node, trees(e.models));
   lay_out(graph);
   return graph;
 }

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "moka/inspection.h"
 #include "moka/model_structure.h"
 
 /// The graph that the viewer draws: operations in groups that open and close.
 ///
 ///   graph.cpp     a structure as a graph
+///   trees.cpp     the trees of an ensemble
 ///   repeats.cpp   equal blocks, one behind the other, become groups
 ///   layout.cpp    the places of each group's members
 ///   graph_json.cpp  what the page reads
@@ -52,15 +55,29 @@ struct GraphWeight {
   size_t index = 0;  ///< in that model's weights
 };
 
+/// An operation that is a tree ensemble, and the indices that lead to it in pipelines.
+struct GraphEnsemble {
+  int32_t node = 0;
+  std::vector<size_t> models;
+};
+
 struct Graph {
   std::string name;
   std::vector<GraphNode> nodes;  ///< the first one is the group of all
   std::vector<GraphEdge> edges;
   std::vector<GraphWeight> weights;
+  std::vector<GraphEnsemble> ensembles;
 };
 
+/// The nodes of the tree ensemble that the indices lead to.
+using TreeReader = std::function<std::vector<TreeNode>(const std::vector<size_t>& models)>;
+
 /// The graph of a function, or of a model without functions (empty `function`), laid out. Refers to `structure`.
-Graph graph_of(const ModelStructure& structure, const std::string& function);
+/// Ensembles have their trees in them if `trees` reads them.
+Graph graph_of(const ModelStructure& structure, const std::string& function, const TreeReader& trees = nullptr);
+
+/// Adds a group for each tree, with its nodes, to node `ensemble`; no more trees than a page shows.
+void add_trees(Graph& graph, int32_t ensemble, const std::vector<TreeNode>& nodes);
 
 /// In every group, puts members that repeat into groups of their own. Takes the edges between operations.
 void group_repeats(Graph& graph);

@@ -8,6 +8,7 @@ namespace moka::cli {
 namespace {
 
 constexpr int32_t kMostLanes = 256;  ///< to each side; beyond, places are shared
+constexpr int32_t kColumns = 8;      ///< of members that nothing connects
 
 /// The columns of a grid, and up to which row each is taken.
 class Lanes {
@@ -40,6 +41,9 @@ class Layout {
   }
 
   void group(const std::vector<int32_t>& members) {
+    if (std::all_of(members.begin(), members.end(),
+                    [&](int32_t id) { return links(id).in.empty() && links(id).out.empty(); }))
+      return shelve(members);
     const std::vector<int32_t> order = sorted(members);
     const int32_t rows = rank(order);
     std::vector<std::vector<int32_t>> by_row(static_cast<size_t>(rows));
@@ -52,6 +56,14 @@ class Layout {
   GraphNode& at(int32_t id) { return graph_.nodes[static_cast<size_t>(id)]; }
   GraphEdge& edge(int32_t i) { return graph_.edges[static_cast<size_t>(i)]; }
   const Links& links(int32_t id) const { return links_[static_cast<size_t>(id)]; }
+
+  /// In rows, in their own order: the trees of an ensemble.
+  void shelve(const std::vector<int32_t>& members) {
+    for (size_t i = 0; i < members.size(); ++i) {
+      at(members[i]).rank = static_cast<int32_t>(i) / kColumns;
+      at(members[i]).lane = static_cast<int32_t>(i) % kColumns;
+    }
+  }
 
   /// Producers in front of users. Ports and damaged models need not be in order; what is left of a cycle comes last.
   std::vector<int32_t> sorted(const std::vector<int32_t>& members) {

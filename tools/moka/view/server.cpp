@@ -12,6 +12,8 @@
 #include "usage_error.h"
 #include "view/answer.h"
 #include "view/measurer.h"
+#include "view/passes.h"
+#include "view/save.h"
 #include "view/values.h"
 
 extern char** environ;
@@ -70,6 +72,16 @@ struct ViewService::Impl {
     return compared_values(used, model(request, request["other"]), inputs);
   }
 
+  Json passes(const Json& request) {
+    const std::lock_guard lock(mutex);
+    return passes_of(model(request));
+  }
+
+  Json save(const Json& request) {
+    const std::lock_guard lock(mutex);
+    return save_model(load, request);
+  }
+
   Json report(const Json& request) {
     const std::lock_guard lock(mutex);
     return measurer.report(request.value("function", load.function));
@@ -90,6 +102,8 @@ HttpResponse ViewService::answer(const HttpRequest& request) {
       {"api/weight", [](Impl& impl, const Json& r) { return impl.weight(r); }},
       {"api/predict", [](Impl& impl, const Json& r) { return impl.predict(r); }},
       {"api/values", [](Impl& impl, const Json& r) { return impl.values(r); }},
+      {"api/passes", [](Impl& impl, const Json& r) { return impl.passes(r); }},
+      {"api/save", [](Impl& impl, const Json& r) { return impl.save(r); }},
       {"api/report", [](Impl& impl, const Json& r) { return impl.report(r); }},
   };
   const auto it = answers.find(request.path);

@@ -3,8 +3,8 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-layers bench-tables bench-compare bench-docs bench-accuracy bench-vulkan \
+.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-layers bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -85,6 +85,12 @@ test-view: $(BUILD)/build.ninja
 	@tools/setup --view
 	cmake --build $(BUILD) -j $(JOBS) --target moka_program
 	@tests/view/run $(BUILD)
+
+## The pictures of the README in docs/pictures, from the model of the demo.
+pictures: demo
+	@tools/setup --view
+	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	@tests/view/run $(BUILD) pictures
 
 ## Long runs of the wheel with the memory of the process; minutes.
 soak: test-python
@@ -170,6 +176,11 @@ bench-tables: wheel
 BENCH_LAYERS_FLAGS ?=
 bench-layers: test-python
 	$(BUILD)/python-full/bin/python bench/layers/run.py $(BENCH_LAYERS_FLAGS)
+
+## What writing a trace costs, on MobileNetV2 and on small operations: docs/performance/tracing.md. BENCH_TRACING_FLAGS are options of
+## bench/tracing/run.py.
+bench-tracing: test-python
+	$(BUILD)/python-full/bin/python bench/tracing/run.py $(if $(BENCH_TRACING_FLAGS),$(BENCH_TRACING_FLAGS),--page docs/performance/tracing.md)
 
 ## What the nets do on the device vulkan, beside ncnn's Vulkan backend: docs/performance/vulkan.md. BENCH_VULKAN_FLAGS are options
 ## of vulkan.py, for example "--nets mobilenet_v2 --count".

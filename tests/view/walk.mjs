@@ -1,12 +1,12 @@
 // Opens every model in Chromium as a user would: walks the tabs, drops a picture, measures, and searches. Fails on messages in the
 // console, requests that leave the machine, and serious findings of axe.
 // node walk.mjs PROGRAM MODELS SCREENSHOTS
-import { spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import { createRequire } from "node:module";
 import { deflateSync } from "node:zlib";
-import { chromium } from "playwright-core";
+import { launch, serveModel } from "./serve.mjs";
 
 const [, , program, folder, screenshots] = process.argv;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -23,13 +23,11 @@ function modelsIn(path) {
 
 /** A page of a server of its own for the model. */
 async function withPage(browser, model, work) {
-  const server = spawn(program, ["view", model, "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
+  const folder = mkdtempSync(join(tmpdir(), "moka-view-test-"));
+  const server = await serveModel(program, model, { cwd: folder });
+  const { address } = server;
   const context = await browser.newContext({ viewport: { width: 1400, height: 860 } });
   try {
-    const address = await new Promise((done, failed) => {
-      server.stdout.once("data", (data) => done(String(data).trim()));
-      server.once("exit", (code) => failed(new Error(`moka view ended with ${code}`)));
-    });
     const page = await context.newPage();
     page.on("console", (m) => {
       // The browser reports refused requests by itself; the page shows their reason.
@@ -41,12 +39,13 @@ async function withPage(browser, model, work) {
       if (!r.url().startsWith(address) && !/^(data|blob):/.test(r.url())) failures.push(`${model}: request to ${r.url()}`);
     });
     await page.goto(address);
-    await work(page);
+    await work(page, folder);
   } catch (e) {
     failures.push(`${model}: ${e.message}`);
   } finally {
     await context.close();
-    server.kill();
+    server.close();
+    rmSync(folder, { recursive: true });
   }
 }
 
@@ -184,7 +183,7 @@ async function story(browser, model) {
     await page.getByRole("status").getByText("found").waitFor();
     await page.keyboard.press("Enter");
     const details = page.getByRole("complementary", { name: "Details" });
-    await details.getByText("kernelSize").waitFor();
+    await details.getByRole("rowheader", { name: "kernelSize" }).waitFor();
     await details.getByText("Kernel", { exact: true }).waitFor();
     await details.locator(".chart canvas").first().waitFor();
     await checkAccess(page, "MNIST, Structure with times");
@@ -196,7 +195,80 @@ async function story(browser, model) {
   });
 }
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+/** What the passes made of a program, its source text, and a copy of it. */
+async function inside(browser, model) {
+  await withPage(browser, model, async (page, folder) => {
+    const status = page.getByRole("status");
+    const before = Number((await status.textContent()).replace(/\D/g, ""));
+    await page.getByRole("combobox", { name: "Graph" }).selectOption("passes");
+    await status.getByText(" operations of ").waitFor({ timeout: 120000 });
+    const [after, of] = (await status.textContent()).match(/[\d,]+/g).map((n) => Number(n.replace(",", "")));
+    if (!(after < of && after > 0 && of === before)) failures.push(`${model}: ${after} operations of ${of} after the passes, ${before} in the file`);
+    await page.getByRole("searchbox", { name: "Search operations" }).fill("conv");
+    await page.keyboard.press("Enter");
+    const details = page.getByRole("complementary", { name: "Details" });
+    await details.getByText("Kernel", { exact: true }).waitFor();
+    await details.getByText("Source", { exact: true }).click();
+    await details.getByText("[name = string(").waitFor();
+    await checkAccess(page, `${model}, after the passes`);
+    await page.screenshot({ path: join(screenshots, "passes.png") });
+    await tab(page, "Utilities");
+    await page.getByLabel("File", { exact: true }).fill("copy.mlpackage");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").getByText("Wrote ").waitFor({ timeout: 60000 });
+    if (!existsSync(join(folder, "copy.mlpackage", "Manifest.json"))) failures.push(`${model}: no copy was saved`);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").getByText("exists already").waitFor();
+    await checkAccess(page, `${model}, Utilities`);
+    await page.screenshot({ path: join(screenshots, "utilities.png") });
+  });
+}
+
+/** The trees of an ensemble open, and a tree in them. */
+async function trees(browser, model) {
+  await withPage(browser, model, async (page) => {
+    const search = page.getByRole("searchbox", { name: "Search operations" });
+    await search.fill("tree 1");
+    await page.keyboard.press("Enter");
+    const details = page.getByRole("complementary", { name: "Details" });
+    await details.getByRole("button", { name: /^Open \(\d+ nodes\)/ }).click();
+    await search.fill("<");
+    await page.keyboard.press("Enter");
+    await details.getByRole("heading", { name: /^feature \d+ / }).waitFor();
+    await search.fill("");
+    await page.screenshot({ path: join(screenshots, "trees.png") });
+  });
+}
+
+/** The camera predicts one picture after another. */
+async function camera(browser, model) {
+  await withPage(browser, model, async (page) => {
+    await tab(page, "Preview");
+    await page.getByRole("button", { name: "Camera" }).click();
+    const answer = page.getByText(/^Predicted in/);
+    await answer.waitFor({ timeout: 60000 });
+    const picture = page.locator(".answers img").first();
+    const first = await picture.getAttribute("src");
+    await page.waitForFunction((src) => document.querySelector(".answers img")?.getAttribute("src") !== src, first, { timeout: 60000 });
+    await page.screenshot({ path: join(screenshots, "camera.png") });
+    await page.getByRole("button", { name: "Stop the camera" }).click();
+    await page.getByRole("button", { name: "Camera", exact: true }).waitFor();
+  });
+}
+
+/** Random values of a size that a flexible input allows. */
+async function sizes(browser, model) {
+  await withPage(browser, model, async (page) => {
+    await tab(page, "Preview");
+    await page.getByLabel("Size").first().fill("3 x 1");
+    await page.getByRole("button", { name: "Random" }).first().click();
+    await page.getByRole("button", { name: "Predict", exact: true }).click();
+    await page.getByText(/^Predicted in/).waitFor({ timeout: 60000 });
+    await page.getByText(/float\d+ 3 × 1 /).first().waitFor();
+  });
+}
+
+const browser = await launch();
 const models = modelsIn(folder);
 if (models.length === 0) failures.push(`${folder}: no models`);
 let predicting = 0;
@@ -211,6 +283,10 @@ for (const [i, model] of models.entries()) {
 }
 const mnist = models.find((m) => basename(m) === "MNIST.mlmodel");
 if (mnist) await story(browser, mnist);
+for (const [name, work] of [["nmp.mlpackage", inside], ["RandomForest.mlmodel", trees], ["Image2Image.mlmodel", camera], ["MyModel.mlpackage", sizes]]) {
+  const model = models.find((m) => basename(m) === name);
+  if (model) await work(browser, model);
+}
 await browser.close();
 console.log(`${models.length} models, ${predicting} predict; screenshots are in ${screenshots}`);
 for (const failure of failures) console.error("FAILED " + failure);

@@ -191,6 +191,13 @@ TEST(ClassName, KeepsLettersAndDigits) {
   EXPECT_EQ(class_name("3D net"), "_3D_net");
   EXPECT_EQ(class_name(""), "_");
   EXPECT_EQ(class_name("caf\u00e9"), "caf\u00e9");
+  EXPECT_EQ(class_name("\u65e5\u672c \u03a9\u00b2"), "\u65e5\u672c_\u03a9\u00b2");
+  EXPECT_EQ(class_name("\U0001f600!"), "__");
+  EXPECT_EQ(class_name("a\u200b\u202eb\u2028c"), "a__b_c") << "invisible";
+  EXPECT_EQ(class_name("x\u0301"), "x\u0301");
+  EXPECT_EQ(class_name("\u0301x"), "_\u0301x");
+  EXPECT_EQ(class_name("_1"), "_1");
+  EXPECT_EQ(class_name("\xff\xe3\x81"), "___") << "not UTF-8";
   EXPECT_EQ(model_name("a.b/Net.v2.mlpackage/"), "Net.v2");
   EXPECT_EQ(model_name("Net"), "Net");
 }

@@ -100,7 +100,9 @@ constexpr std::string_view reserved[] = {"and",
                                          "static_assert",
                                          "thread_local",
                                          "typeof",
-                                         "xor_eq"};
+                                         "xor_eq",
+                                         "linux",
+                                         "unix"};
 
 bool is_number(const Field& f) {
   return f.feature.kind == FeatureKind::int64 || f.feature.kind == FeatureKind::float64;

@@ -2,13 +2,29 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 
 #include "base/error.h"
+#include "compiler/class_name.h"
 
 namespace moka::compiler {
 namespace {
 
 bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
+
+/// Calls `hidden` with each code point that changes how the text around it is displayed, and `other` with each other
+/// byte.
+template <class Hidden, class Other>
+void split_hidden(std::string_view text, const Hidden& hidden, const Other& other) {
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint c = code_point(text.substr(at));
+    if (is_invisible(c.value))
+      hidden(c.value);
+    else
+      for (char byte : text.substr(at, c.bytes)) other(byte);
+    at += c.bytes;
+  }
+}
 
 std::string filled_line(std::string_view line, const Words& words) {
   std::string out;
@@ -40,16 +56,21 @@ std::string fill(std::string_view text, const Words& words) {
 }
 
 std::string one_line(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (is_control(c)) c = ' ';
+  std::string out;
+  split_hidden(
+      text, [&](uint32_t) { out += ' '; }, [&](char c) { out += is_control(c) ? ' ' : c; });
   return out;
 }
 
 std::string literal(std::string_view text, bool swift) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out = "\"";
-  for (char c : text) {
+  const auto hidden = [&](uint32_t c) {
+    char number[5];
+    std::snprintf(number, sizeof number, "%04x", c);
+    out += swift ? cat("\\u{", number, "}") : cat("\\u", number);
+  };
+  split_hidden(text, hidden, [&](char c) {
     if (c == '"' || c == '\\') {
       out += {'\\', c};
     } else if (is_control(c)) {
@@ -61,7 +82,7 @@ std::string literal(std::string_view text, bool swift) {
     } else {
       out += c;
     }
-  }
+  });
   return out + '"';
 }
 

@@ -17,7 +17,7 @@ using Words = std::map<std::string, std::string, std::less<>>;
 /// Replaces every $name$ in `text` with its word. Removes a line that consists only of names with empty words.
 std::string fill(std::string_view text, const Words& words);
 
-/// Makes text fit a comment line: newlines and other control characters become spaces.
+/// Makes text fit a comment line: newlines and other control and invisible characters become spaces.
 std::string one_line(std::string_view text);
 
 /// A literal in double quotes for C, C++, Objective-C and Python, or for Swift with `swift`.

@@ -78,7 +78,22 @@ constexpr std::string_view reserved[] = {"Any",
                                          "features",
                                          "provider",
                                          "input_",
-                                         "_"};
+                                         "_",
+                                         "CGImage",
+                                         "CVPixelBuffer",
+                                         "MLArrayBatchProvider",
+                                         "MLDictionaryFeatureProvider",
+                                         "MLFeatureProvider",
+                                         "MLFeatureValue",
+                                         "MLModel",
+                                         "MLModelConfiguration",
+                                         "MLMultiArray",
+                                         "MLPredictionOptions",
+                                         "MLSequence",
+                                         "MLShapedArray",
+                                         "MLState",
+                                         "NSNumber",
+                                         "NSObject"};
 
 /// The specification versions of the systems that introduced parts of Core ML.
 constexpr int with_configuration = 3, with_images = 4, with_async_load = 5, with_shaped_arrays = 6,

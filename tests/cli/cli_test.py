@@ -492,6 +492,15 @@ class Compile(Case):
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), [out.name])
         self.assertIn("encoder_output", self.answer("predict", out, "-i", "random")["outputs"])
 
+    def test_what_killed_processes_left_goes(self):
+        out = self.folder / "silero-vad-encoder-v6.0.0.mlmodelc"
+        mine = self.folder / f".{out.name}.{os.getpid()}"  # of a process that runs
+        for left in (mine, self.folder / f".{out.name}.999999999", self.folder / f".{out.name}.kept"):
+            left.mkdir()
+        for _ in range(2):
+            self.ends(0, "compile", self.source(), self.folder)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), sorted([out.name, mine.name, f".{out.name}.kept"]))
+
     def test_apples_names_and_flags(self):
         plist = self.folder / "partial.plist"
         program = Path(PROGRAM).parent / "coremlcompiler"

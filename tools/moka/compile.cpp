@@ -1,10 +1,16 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "command.h"
 #include "io/io_error.h"
@@ -87,6 +93,33 @@ void use_isa(const std::string& name) {
     throw UsageError(fmt::format("--isa {}: this machine cannot pack for it; it has {}", name, machine));
 }
 
+/// Removes what killed processes left: folders of this name with the number of a process that does not exist.
+void remove_unfinished(const fs::path& folder, const std::string& name) {
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(name)) continue;
+    char* end = nullptr;
+    const long process = std::strtol(file.c_str() + name.size(), &end, 10);
+    if (process > 0 && *end == '\0' &&
+        (process == getpid() || (::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH)))
+      left.push_back(entry.path());
+  }
+  std::error_code ignored;
+  for (const fs::path& path : left) fs::remove_all(path, ignored);
+}
+
+/// Puts a folder in the place of another. A reader sees either the old or the new one where the file system can
+/// exchange two names.
+void replace(const fs::path& next, const fs::path& out) {
+  if (fs::exists(out) && ::renameat2(AT_FDCWD, next.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(next);
+    return;
+  }
+  fs::remove_all(out);
+  fs::rename(next, out);
+}
+
 int compile(const Options& options, const Arguments& app) {
   for (const std::string& extra : app.remaining())
     note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
@@ -109,13 +142,11 @@ int compile(const Options& options, const Arguments& app) {
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");
   if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
     throw UsageError(fmt::format("'{}' is not a compiled model and is not replaced", out.string()));
-  // A reader sees either the old or the new model.
-  const fs::path next = folder / fmt::format(".{}.{}", out.filename().string(), getpid());
-  std::error_code ignored;
-  fs::remove_all(next, ignored);
+  const std::string unfinished = fmt::format(".{}.", out.filename().string());
+  remove_unfinished(folder, unfinished);
+  const fs::path next = folder / (unfinished + std::to_string(getpid()));
   compile_model(source.string(), next.string(), !options.embed);
-  fs::remove_all(out);
-  fs::rename(next, out);
+  replace(next, out);
   if (!options.partial_plist.empty()) write_plist(options.partial_plist);
   Json facts{{"compiled", out.string()}};
   std::string text = (out / "coremldata.bin").string() + "\n";

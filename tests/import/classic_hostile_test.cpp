@@ -243,6 +243,14 @@ TEST(ClassicHostile, RefusesUnsupportedTypesByName) {
         m.mutable_wordembedding()->set_modelparameterdata("\xde\xd3V\x09\x04");
       },
       "(revision 2, 5 bytes that begin with de d3 56 09); register_model(\"wordEmbedding.2\"");
+  refused(
+      [](Model& m) {
+        const char header[] = "\xde\xd3V\x09\x08\0\x07\0\x01\0\x01\0\x04\0\0";
+        m.mutable_gazetteer()->set_modelparameterdata(header, sizeof header);
+      },
+      "16 bytes in a container of Natural Language with method 8 (word embedding) and 4 parts");
+  refused([](Model& m) { m.mutable_wordtagger()->set_modelparameterdata("bplist00 and more"); },
+          "17 bytes in a property list");
   refused([](Model& m) { m.mutable_textclassifier(); }, "(revision 0, 0 bytes)");
   refused([](Model& m) { m.mutable_gazetteer(); }, "gazetteer");
   refused([](Model& m) { m.mutable_wordembedding(); }, "wordEmbedding");

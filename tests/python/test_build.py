@@ -1,12 +1,14 @@
 """Models that moka.build makes: predicted by Moka against numpy, and read by coremltools."""
 
 import copy
+import gzip
 import pathlib
 import re
 
 import moka
 import numpy as np
 import pytest
+from conftest import ROOT
 from moka import build
 
 rng = np.random.default_rng(3)
@@ -321,19 +323,57 @@ def test_open_change_and_save(tmp_path, classifier):
         source.save(tmp_path / "m.mlmodel")
 
 
-def test_saved_models_of_others_are_the_same(models, tmp_path):
-    seen = 0
-    for path in [*models.rglob("*.mlpackage"), *models.rglob("*.mlmodel")]:
-        if path.parent.name == "com.apple.CoreML" or path.parent.suffix in (".mlpackage", ".mlmodelc"):
-            continue
-        saved = pathlib.Path(build.open(path).save(tmp_path / f"{seen}{path.suffix}"))
-        seen += 1
-        if path.is_file():
-            assert saved.read_bytes() == path.read_bytes(), path
-            continue
-        files = {f.relative_to(path): f.read_bytes() for f in path.rglob("*") if f.is_file()}
-        assert {f.relative_to(saved): f.read_bytes() for f in saved.rglob("*") if f.is_file()} == files, path
-    assert seen >= 20
+def files_of(path):
+    if path.is_file():
+        return {path.suffix: path.read_bytes()}
+    return {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+
+
+def saved_models(folder):
+    found = [*folder.rglob("*.mlpackage"), *folder.rglob("*.mlmodel"), *folder.rglob("*.mlmodel.gz")]
+    return [p for p in sorted(found) if "Data" not in p.parts and not any(parent.suffix == ".mlmodelc" for parent in p.parents)]
+
+
+def check_round_trip(path, folder):
+    """Opened and saved twice, a model keeps its bytes. ML programs in an .mlmodel become packages around the same specification."""
+    if path.suffix == ".gz":
+        plain = folder / "plain.mlmodel"
+        plain.write_bytes(gzip.decompress(path.read_bytes()))
+        path = plain
+    source = build.open(path)
+    is_program = path.is_file() and "ML program" in refusal(source, folder / "once.mlmodel")
+    suffix = ".mlpackage" if is_program else path.suffix
+    once = pathlib.Path(source.save(folder / f"once{suffix}"))
+    again = pathlib.Path(build.open(once).save(folder / f"again{suffix}"))
+    assert files_of(again) == files_of(once)
+    if is_program:
+        assert (once / "Data/com.apple.CoreML/model.mlmodel").read_bytes() == path.read_bytes()
+    else:
+        assert files_of(once) == files_of(path)
+
+
+def refusal(source, path):
+    try:
+        source.save(path)
+    except moka.InvalidArgumentError as e:
+        return str(e)
+    return ""
+
+
+def test_models_of_the_tests_are_saved_as_they_were(tmp_path):
+    paths = saved_models(ROOT / "tests") + saved_models(ROOT / "examples")
+    assert len(paths) >= 100
+    for number, path in enumerate(paths):
+        (tmp_path / str(number)).mkdir()
+        check_round_trip(path, tmp_path / str(number))
+
+
+def test_published_models_are_saved_as_they_were(models, tmp_path):
+    paths = saved_models(models)
+    assert len(paths) >= 25
+    for number, path in enumerate(paths):
+        (tmp_path / str(number)).mkdir()
+        check_round_trip(path, tmp_path / str(number))
 
 
 def test_the_page_of_the_documentation(tmp_path, monkeypatch):

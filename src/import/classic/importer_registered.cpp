@@ -4,6 +4,7 @@
 #include "format/proto/model.pb.h"
 #include "import/classic/classic.h"
 #include "import/importer.h"
+#include "import/language_data.h"
 #include "import/registered_models.h"
 
 /// Models whose code or weights are not in the file: custom models, and parts of Apple's systems. They run when a
@@ -38,22 +39,11 @@ struct Part {
   std::string name() const { return version.empty() ? type : cat(type, ".", version); }
 };
 
-/// "416 bytes that begin with de d3 56 09".
-std::string form_of(const std::string& bytes) {
-  std::string out = cat(bytes.size(), " bytes");
-  for (size_t i = 0; i < std::min<size_t>(bytes.size(), 4); ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    const auto b = static_cast<unsigned char>(bytes[i]);
-    out += cat(i == 0 ? " that begin with " : " ", kDigits[b >> 4], kDigits[b & 15]);
-  }
-  return out;
-}
-
 template <class Message>
 Status add_text(Part& part, const Message& m) {
   part.version = cat(m.revision());
   part.reason = cat("it needs Apple's Natural Language framework (revision ", m.revision(), ", ",
-                    form_of(m.modelparameterdata()), ")");
+                    form_of_language_data(m.modelparameterdata()), ")");
   part.parameters.emplace("revision", number(m.revision()));
   part.parameters.emplace("language", text(m.language()));
   part.parameters.emplace("modelParameterData", MOKA_TRY(bytes_of(m.modelparameterdata())));

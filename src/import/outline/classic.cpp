@@ -1,6 +1,7 @@
 #include <set>
 
 #include "format/proto/model.pb.h"
+#include "import/language_data.h"
 #include "import/outline/parts.h"
 
 namespace moka::import {
@@ -94,7 +95,7 @@ template <class M>
 void trained_elsewhere(const M& m, Facts& facts) {
   facts.add("revision", m.revision());
   if (!m.language().empty()) facts.add("language", m.language());
-  facts.add("parameter bytes", m.modelparameterdata().size());
+  facts.add("parameters", form_of_language_data(m.modelparameterdata()));
 }
 
 void suppression(const proto::NonMaximumSuppression& m, Facts& facts) {

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+/// The parameters of models that Apple's Natural Language framework trains: text classifiers, word taggers, gazetteers
+/// and word embeddings.
+namespace moka::import {
+
+/// The size and form of such bytes: "416 bytes in a container of Natural Language with method 4 (maximum entropy) and 4
+/// parts", or the first bytes of a form that is not known.
+std::string form_of_language_data(const std::string& bytes);
+
+}  // namespace moka::import

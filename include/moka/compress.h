@@ -16,6 +16,7 @@ enum class WeightForm : uint8_t {
   unchanged,
   linear,   ///< integers with scales: constexpr_affine_dequantize, constexpr_blockwise_shift_scale
   palette,  ///< indices into tables of values: constexpr_lut_to_dense
+  half,     ///< float16, in neural networks
 };
 
 /// What shares scales or a table.
@@ -29,10 +30,12 @@ enum class PaletteMode : uint8_t {
 
 /// How to compress a weight, with the rules of coremltools.optimize.coreml. Programs for iOS 16 and 17 have linear
 /// forms of 8 bits for a tensor or channels, palettes for a tensor (but not of 3 bits), and pruning; everything else,
-/// and pruning with another form, needs a program for iOS 18.
+/// and pruning with another form, needs a program for iOS 18. Neural networks have the rules of coremltools'
+/// quantization_utils: linear forms of 1 to 8 bits for a tensor or channels, asymmetric below 8 bits, palettes of 1 to
+/// 8 bits for a tensor, and float16.
 struct WeightCompression {
   WeightForm form = WeightForm::linear;
-  unsigned bits = 8;  ///< linear: 4 or 8; palette: 1, 2, 3, 4, 6 or 8
+  unsigned bits = 8;  ///< in programs linear: 4 or 8; palette: 1, 2, 3, 4, 6 or 8
   /// Linear: tensor, channel or block. Palette: tensor or group.
   WeightGranularity granularity = WeightGranularity::channel;
   int64_t block_size = 32;  ///< input channels that share a scale
@@ -73,9 +76,9 @@ struct CompressedModel {
   std::vector<CompressedWeight> weights;
 };
 
-/// The model with compressed weights: an ML program, or those in a pipeline. Every weight is decoded again from what
-/// will be written and compared with its source. Throws invalid_argument (options that contradict each other),
-/// unsupported (no ML program, a program for iOS 15), malformed.
+/// The model with compressed weights: an ML program or a neural network, or those in a pipeline. Every weight is
+/// decoded again from what will be written and compared with its source. Throws invalid_argument (options that
+/// contradict each other), unsupported (no ML program or neural network, a program for iOS 15), malformed.
 MOKA_EXPORT CompressedModel compress_weights(const ModelSource& model, const CompressionOptions& options = {});
 
 /// Chooses a form for each weight.
@@ -84,8 +87,8 @@ struct CompressionSearch {
   /// noise in dB that every output has in every prediction.
   std::optional<size_t> size;
   std::optional<double> signal_to_noise;
-  /// To choose from. Empty: integers of 8 bits and palettes of 1 to 8 bits, and in programs for iOS 18 integers of 4
-  /// bits in blocks and palettes of groups.
+  /// To choose from. Empty: integers of 8 bits and palettes of 1 to 8 bits, in programs for iOS 18 also integers of 4
+  /// bits in blocks and palettes of groups, in networks also float16 and integers of 4 and 6 bits.
   std::vector<WeightCompression> forms;
   /// As in CompressionOptions: weights whose form is not searched.
   std::vector<std::pair<std::string, WeightCompression>> exceptions;

@@ -52,6 +52,7 @@ Recipe recipe_of(const WeightCompression& c) {
         c.group_size,
         c.vector_size,
         c.per_channel_scale};
+  if (c.form == WeightForm::half) out.form = compress::Half{};
   if (prunes(c)) out.prune = compress::Prune{c.sparsity, c.threshold, c.n, c.m, c.sparse_block};
   return out;
 }
@@ -59,9 +60,8 @@ Recipe recipe_of(const WeightCompression& c) {
 void check(const WeightCompression& c) {
   auto wrong = [](const auto&... parts) { throw Exception(ErrorKind::invalid_argument, cat(parts...)); };
   const bool palette = c.form == WeightForm::palette;
-  if (c.form == WeightForm::linear && c.bits != 4 && c.bits != 8) wrong("linear: expected 4 or 8 bits, got ", c.bits);
-  if (palette && c.bits != 1 && c.bits != 2 && c.bits != 3 && c.bits != 4 && c.bits != 6 && c.bits != 8)
-    wrong("palette: expected 1, 2, 3, 4, 6 or 8 bits, got ", c.bits);
+  if ((palette || c.form == WeightForm::linear) && (c.bits < 1 || c.bits > 8))
+    wrong("expected 1 to 8 bits, got ", c.bits);
   if (c.form == WeightForm::linear && c.granularity == WeightGranularity::group)
     wrong("linear: expected a granularity of tensor, channel or block, got group");
   if (c.block_size < 1 || c.group_size < 1 || c.vector_size < 1)
@@ -96,6 +96,7 @@ std::string describe(const WeightCompression& c) {
   if (c.threshold >= 0) add(cat("pruned up to ", c.threshold));
   if (c.m > 0) add(cat("pruned ", c.n, ":", c.m));
   if (c.form == WeightForm::unchanged) return out;
+  if (c.form == WeightForm::half) return "float16";
   const bool linear = c.form == WeightForm::linear;
   add(cat(linear ? "linear " : "palette ", c.bits, c.bits == 1 ? " bit" : " bits"));
   if (c.granularity == WeightGranularity::tensor || (!linear && c.granularity != WeightGranularity::group))

@@ -45,6 +45,7 @@ class Sensitivity {
   std::shared_ptr<plan::PackedStore> packed_ = std::make_shared<plan::PackedStore>();
   std::optional<Model> base_;
   std::vector<std::vector<MeasuredForm>> forms_;
+  bool changes_ = false;  ///< a form has changed an output
 };
 
 }  // namespace moka::api

@@ -24,7 +24,19 @@ WeightCompression palette(unsigned bits, int64_t group) {
   return out;
 }
 
-std::vector<WeightCompression> usual_forms(compress::Form form) {
+std::vector<WeightCompression> forms_of_network() {
+  WeightCompression half;
+  half.form = WeightForm::half;
+  std::vector<WeightCompression> out{half};
+  for (const unsigned bits : {8U, 6U, 4U}) {
+    out.push_back(linear(bits, WeightGranularity::channel));
+    out.back().symmetric = false;
+  }
+  for (const unsigned bits : {8U, 6U, 4U, 3U, 2U, 1U}) out.push_back(palette(bits, 0));
+  return out;
+}
+
+std::vector<WeightCompression> forms_of_program(compress::Form form) {
   std::vector<WeightCompression> out{linear(8, WeightGranularity::channel)};
   for (const unsigned bits : {8U, 6U, 4U, 2U, 1U}) out.push_back(palette(bits, 0));
   if (form == compress::Form::ios16) return out;
@@ -42,7 +54,7 @@ WeightCompression unchanged() {
 
 struct Candidate {
   WeightCompression compression;
-  compress::Made made;
+  compress::Trials::Tried made;
 };
 
 /// Leaves out forms that have more bytes and more noise in the weight than another one.
@@ -76,21 +88,24 @@ void Sensitivity::measure(size_t site, const std::vector<WeightCompression>& for
   for (const WeightCompression& form : forms) {
     const compress::Recipe recipe = recipe_of(form);
     if (recipe.keeps()) continue;
-    compress::Made made = unwrap(trials_.encode(site, recipe));
-    if (made.encoding) candidates.push_back({form, std::move(made)});
+    compress::Trials::Tried made = unwrap(trials_.encode(site, recipe));
+    if (made.values) candidates.push_back({form, std::move(made)});
   }
   drop_dominated(candidates);
   std::vector<MeasuredForm>& out = forms_[site];
   for (const Candidate& c : candidates) {
-    const auto changed = unwrap(trials_.with(site, c.made.encoding->decoded));
+    const auto changed = unwrap(trials_.with(site, *c.made.values));
     std::map<std::string, Bytes> files = files_;
-    files[std::string(compress::kTriedFile)] = changed.file;
+    if (!changed.file.empty()) files[std::string(compress::kTriedFile)] = changed.file;
     const Model model = Model::Impl::in_memory(changed.specification, files, packed_, search_.configuration);
     double mean = 0;
     for (const double share : noise.shares(model, inputs)) mean += share / static_cast<double>(inputs.size());
     // These inputs may leave out what others read, as the rows of an embedding.
     const double own = std::pow(10, -c.made.outcome.signal_to_noise / 10);
-    if (mean == 0) mean = own;
+    if (mean == 0)
+      mean = own;
+    else
+      changes_ = true;
     if (fixed) out.clear();
     out.push_back({c.compression, c.made.outcome.bytes_after, std::isfinite(mean) ? mean : 1e30});
   }
@@ -102,16 +117,23 @@ void Sensitivity::measure(const OutputNoise& noise, std::span<const size_t> inpu
   for (size_t i = 0; i < all.size(); ++i) {
     const compress::Site& site = all[i];
     if (search_.progress) search_.progress("measuring weights", i, all.size());
-    const size_t bytes = site.shared ? 0 : static_cast<size_t>(site.elements) * (site.half ? 2 : 4);
+    const size_t bytes = site.shared ? 0 : compress::bytes_of(site);
     forms_[i] = {{unchanged(), bytes, 0}};
     if (site.shared || site.elements <= search_.least_elements) continue;
     const WeightCompression* fixed = nullptr;
     for (const auto& [pattern, compression] : search_.exceptions)
       if (applies(pattern, site)) fixed = &compression;
-    const auto forms = search_.forms.empty() ? usual_forms(trials_.form(i)) : search_.forms;
+    const auto forms = !search_.forms.empty()  ? search_.forms
+                       : trials_.is_network(i) ? forms_of_network()
+                                               : forms_of_program(trials_.form(i));
     measure(i, fixed != nullptr ? std::vector{*fixed} : forms, fixed != nullptr, noise, inputs);
   }
   if (search_.progress) search_.progress("measuring weights", all.size(), all.size());
+  const bool tried = std::any_of(forms_.begin(), forms_.end(), [](const auto& forms) { return forms.size() > 1; });
+  if (tried && !changes_)
+    throw Exception(
+        ErrorKind::unsupported,
+        "a search needs inputs for which the outputs depend on the weights; no form of any weight changed them");
 }
 
 compress::Options Sensitivity::options() const {

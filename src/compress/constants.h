@@ -50,8 +50,7 @@ struct Axes {
 };
 std::optional<Axes> axes_of(const Found& found);
 
-/// All constants of floats of rank 2 or more in weight files. Errors: unsupported (no ML program, or one for iOS 15),
-/// malformed.
+/// All constants of floats of rank 2 or more in weight files. Errors: unsupported (a program for iOS 15), malformed.
 Result<std::vector<Found>> constants_of(const format::ModelSource& source);
 
 }  // namespace moka::compress

@@ -16,25 +16,6 @@ int64_t count_of(const Shape& shape) {
   return out;
 }
 
-/// Compares what was written with its source.
-Status compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome) {
-  double signal = 0, noise = 0, largest = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double error = static_cast<double>(decoded[i]) - values[i];
-    signal += static_cast<double>(values[i]) * values[i];
-    noise += error * error;
-    largest = std::max(largest, std::abs(error));
-    outcome.largest_error = std::max(outcome.largest_error, std::abs(static_cast<double>(values[i])));
-  }
-  const double peak = std::exchange(outcome.largest_error, largest);
-  outcome.signal_to_noise = noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
-  // No form moves a value further than the range of the weight, and pruning only moves values to zero.
-  constexpr double slack = 1.01;
-  if (!std::isfinite(noise) || largest > peak * (pruned ? slack : 2 * slack))
-    return fail(ErrorCode::internal, "weight '", outcome.site.name, "': what was written differs from it by ", largest);
-  return {};
-}
-
 }  // namespace
 
 format::WeightStore store_of(const format::ModelSource& source) {
@@ -70,15 +51,34 @@ Site site_of(const Found& found, bool shared) {
   return {found.name, found.uses[0].type, found.shape, found.half, shared, count_of(found.shape)};
 }
 
+Status compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome) {
+  double signal = 0, noise = 0, largest = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double error = static_cast<double>(decoded[i]) - values[i];
+    signal += static_cast<double>(values[i]) * values[i];
+    noise += error * error;
+    largest = std::max(largest, std::abs(error));
+    outcome.largest_error = std::max(outcome.largest_error, std::abs(static_cast<double>(values[i])));
+  }
+  const double peak = std::exchange(outcome.largest_error, largest);
+  outcome.signal_to_noise = noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
+  // No form moves a value further than the range of the weight, and pruning only moves values to zero.
+  constexpr double slack = 1.01;
+  if (!std::isfinite(noise) || largest > peak * (pruned ? slack : 2 * slack))
+    return fail(ErrorCode::internal, "weight '", outcome.site.name, "': what was written differs from it by ", largest);
+  return {};
+}
+
 Result<Made> encode_site(const Found& found, const Site& site, const Recipe& recipe, const format::WeightStore& store) {
   Made out{{site, recipe}, std::nullopt};
   const auto axes = axes_of(found);
   const std::vector<float> values = MOKA_TRY(values_of(found, store));
   const Weight weight{found.shape, found.half, values, axes ? axes->input : 1, axes ? axes->output : 0};
-  out.outcome.bytes_before = values.size() * (found.half ? 2 : 4);
+  out.outcome.bytes_before = bytes_of(site);
   const bool joint = recipe.prune && recipe.form.index() != 0;
   std::string& skipped = out.outcome.skipped;
   if (!axes) skipped = "the operations that read it disagree about its channels";
+  if (std::holds_alternative<Half>(recipe.form)) skipped = "an ML program fixes the type of its weights";
   if (joint && found.form == Form::ios16) skipped = "joint forms need a program for iOS 18";
   if (skipped.empty() && recipe.prune) skipped = refusal(weight, *recipe.prune, found.form);
   if (const auto* linear = std::get_if<Linear>(&recipe.form); linear != nullptr && skipped.empty())

@@ -20,6 +20,9 @@ Result<std::vector<float>> values_of(const Found& found, const format::WeightSto
 std::string key_of(const Found& found);
 Site site_of(const Found& found, bool shared);
 
+/// Sets the errors of an outcome. Error internal: values differ by more than a form can make them differ.
+Status compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome);
+
 struct Made {
   Outcome outcome;
   std::optional<Encoding> encoding;  ///< nullopt: it was skipped

@@ -75,6 +75,9 @@ struct Palette {
   bool scales = false;                            ///< normalizes by a scale of each position across output channels
 };
 
+/// Numbers of 16 bits instead of 32, in neural networks.
+struct Half {};
+
 struct Prune {
   double sparsity = 0;    ///< fraction of the smallest values that become zero; 0: other rules
   double threshold = -1;  ///< values up to this size become zero; negative: other rules

@@ -55,8 +55,10 @@ Status move_blobs(const Message& model, const format::WeightStore& store, format
 
 }  // namespace
 
-Result<std::vector<Outcome>> compress(format::ModelSource& source, const Chooser& choose, const Progress& progress) {
+Result<std::vector<Outcome>> compress_programs(format::ModelSource& source, const Chooser& choose,
+                                               const Progress& progress) {
   const std::vector<Found> found = MOKA_TRY(constants_of(source));
+  if (found.empty()) return std::vector<Outcome>();
   const format::WeightStore store = store_of(source);
   std::vector<Made> made(found.size());
   std::vector<size_t> work;
@@ -64,6 +66,7 @@ Result<std::vector<Outcome>> compress(format::ModelSource& source, const Chooser
   for (size_t i = 0; i < found.size(); ++i) {
     const bool shared = !first.emplace(key_of(found[i]), i).second;
     made[i].outcome.site = site_of(found[i], shared);
+    if (!shared) made[i].outcome.bytes_before = made[i].outcome.bytes_after = bytes_of(made[i].outcome.site);
     made[i].outcome.recipe = choose(made[i].outcome.site);
     if (!made[i].outcome.recipe.keeps() && !shared) work.push_back(i);
   }

@@ -6,6 +6,7 @@
 
 #include "compress/constants.h"
 #include "compress/encode_site.h"
+#include "compress/network.h"
 
 namespace moka::compress {
 
@@ -19,25 +20,35 @@ class Trials {
   /// Errors: those of constants_of.
   static Result<Trials> of(const format::ModelSource& source);
 
+  /// Those of programs, then those of networks.
   const std::vector<Site>& sites() const { return sites_; }
-  /// The iOS version whose forms the weight can take.
+  bool is_network(size_t site) const { return site >= found_.size(); }
+  /// The iOS version whose forms the weight of a program can take.
   Form form(size_t site) const { return found_[site].form; }
+  /// A weight that was encoded and decoded again; nullopt: it was skipped.
+  struct Tried {
+    Outcome outcome;
+    std::optional<std::vector<float>> values;
+  };
   /// Errors: those of encode_site.
-  Result<Made> encode(size_t site, const Recipe& recipe) const;
+  Result<Tried> encode(size_t site, const Recipe& recipe) const;
 
   /// The specification of a model in which the weight, and those that share it, have other elements.
   struct Changed {
-    Bytes specification, file;  ///< `file` is kTriedFile
+    Bytes specification, file;  ///< `file` is kTriedFile; empty for a network
   };
   Result<Changed> with(size_t site, std::span<const float> values) const;
   /// The model as it is.
   Result<Bytes> unchanged() const;
 
  private:
-  Trials(format::Message specification, std::vector<Found> found, format::WeightStore store);
+  Trials(format::Message specification, std::vector<Found> found, std::vector<NetworkWeight> networks,
+         format::WeightStore store);
+  Result<Changed> with_network_weight(const NetworkWeight& weight, std::span<const float> values) const;
 
   format::Message specification_;
   std::vector<Found> found_;
+  std::vector<NetworkWeight> networks_;
   format::WeightStore store_;
   std::vector<Site> sites_;
 };

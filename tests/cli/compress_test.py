@@ -10,6 +10,7 @@ from pathlib import Path
 
 PROGRAM = os.environ["MOKA_PROGRAM"]
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+MODELS = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", "models"))
 MODEL = GOLDEN / "cached" / "model.mlpackage"
 
 
@@ -101,10 +102,22 @@ class Compress(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)
             self.assertFalse(self.out.exists())
-        network = next(GOLDEN.rglob("*.mlmodel"))
-        done = moka("compress", network, "-o", self.out)
+        classic = GOLDEN / "classic" / "decision_tree_classifier.mlmodel"
+        done = moka("compress", classic, "-o", self.out)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("ML program", done.stderr)
+        self.assertIn("neural network", done.stderr)
+
+    @unittest.skipUnless((MODELS / "image_nn").is_dir(), "needs the models in MOKA_TEST_MODELS")
+    def test_networks(self):
+        network = MODELS / "image_nn" / "MNIST.mlmodel"
+        out = self.out.with_suffix(".mlmodel")
+        for options, share in ((("--linear", 8), 0.26), (("--linear", 5, "--asymmetric"), 0.17), (("--palette", 7), 0.23), (("--half",), 0.51),
+                                     (("--target-size", "20%"), 0.2), (("--max-error", "20"), 0.26)):
+            done = moka("compress", network, "-o", out, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertLess(out.stat().st_size, share * network.stat().st_size, options)
+            done = moka("verify", out, "--against", network, "--seed", 9, "--min-snr", 15)
+            self.assertEqual(done.returncode, 0, done.stdout)
 
 
 if __name__ == "__main__":

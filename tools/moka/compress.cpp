@@ -80,9 +80,9 @@ std::string weights_text(const std::vector<CompressedWeight>& weights) {
 
 Command add_compress(Arguments parent) {
   auto options = std::make_shared<CompressOptions>();
-  Arguments app = parent.add_subcommand("compress", "Make the weights of an ML program smaller");
-  app.add_option("MODEL", options->model, "An .mlpackage").required().option_text(" ");
-  app.add_option("-o,--out", options->out, "The .mlpackage to write").required().option_text("MODEL");
+  Arguments app = parent.add_subcommand("compress", "Make the weights of an ML program or a neural network smaller");
+  app.add_option("MODEL", options->model, "An .mlpackage or .mlmodel").required().option_text(" ");
+  app.add_option("-o,--out", options->out, "The .mlpackage or .mlmodel to write").required().option_text("MODEL");
   add_compress_options(app, *options);
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka compress Net.mlpackage --palette 4 -o Small.mlpackage");

@@ -65,8 +65,12 @@ WeightCompression form_of(const std::string& text, WeightCompression base, const
       base.bits = static_cast<unsigned>(*bits);
       return base;
     }
+  if (text == "half") {
+    base.form = WeightForm::half;
+    return base;
+  }
   if (text != "none")
-    throw UsageError(fmt::format("{}: expected none, linear8, palette4, ..., got '{}'", option, text));
+    throw UsageError(fmt::format("{}: expected none, half, linear8, palette4, ..., got '{}'", option, text));
   WeightCompression none;
   none.form = WeightForm::unchanged;
   return none;
@@ -114,11 +118,13 @@ WeightCompression searched_form(const std::string& text, const WeightCompression
 CompressionOptions compression(const CompressOptions& options) {
   CompressionOptions out;
   WeightCompression& all = out.weights;
-  if (options.linear != 0 && options.palette != 0) throw UsageError("expected one of --linear and --palette, got both");
+  if ((options.linear != 0) + (options.palette != 0) + (options.half ? 1 : 0) > 1)
+    throw UsageError("expected one of --linear, --palette and --half, got both");
   const bool prunes = !options.prune.empty() || options.threshold >= 0;
   all.form = options.palette != 0             ? WeightForm::palette
              : options.linear != 0 || !prunes ? WeightForm::linear
                                               : WeightForm::unchanged;
+  if (options.half) all.form = WeightForm::half;
   all.bits = static_cast<unsigned>(options.palette != 0 ? options.palette : options.linear != 0 ? options.linear : 8);
   all.symmetric = !options.asymmetric;
   all.is_signed = !options.is_unsigned;
@@ -143,8 +149,8 @@ CompressionOptions compression(const CompressOptions& options) {
 CompressionSearch compression_search(const CompressOptions& options, size_t size_before) {
   if (!options.target_size.empty() && !options.max_error.empty())
     throw UsageError("expected one of --target-size and --max-error, got both");
-  if (options.linear != 0 || options.palette != 0)
-    throw UsageError("--linear and --palette fix what a search chooses; --forms lists what it may choose from");
+  if (options.linear != 0 || options.palette != 0 || options.half)
+    throw UsageError("--linear, --palette and --half fix what a search chooses; --forms lists what it may choose from");
   CompressionSearch out;
   if (!options.target_size.empty()) out.size = size_of(options.target_size, size_before);
   if (!options.max_error.empty()) out.signal_to_noise = decibels(options.max_error);
@@ -161,12 +167,14 @@ CompressionSearch compression_search(const CompressOptions& options, size_t size
 }
 
 void add_compress_options(Arguments app, CompressOptions& options) {
-  app.add_option("--linear", options.linear, "Integers of 8 (default) or 4 bits with scales")
-      .check(one_of({"4", "8"}))
+  app.add_option("--linear", options.linear, "Integers with scales: 8 (default) or 4 bits; in neural networks 1 to 8")
+      .check(whole_number(1, 8))
       .option_text("BITS");
-  app.add_option("--palette", options.palette, "Indices of so many bits into a table of values")
-      .check(one_of({"1", "2", "3", "4", "6", "8"}))
+  app.add_option("--palette", options.palette,
+                 "Indices into a table of values: 1, 2, 3, 4, 6 or 8 bits; in neural networks 1 to 8")
+      .check(whole_number(1, 8))
       .option_text("BITS");
+  app.add_flag("--half", options.half, "Neural networks: float16");
   app.add_option("--per", options.per,
                  "What shares a scale or a table: tensor, channel, block:N input channels (linear),\n"
                  "group:N output channels (palettes); default: channel for --linear, tensor for --palette")
@@ -189,7 +197,7 @@ void add_compress_options(Arguments app, CompressOptions& options) {
       .check(number(0, 1e30))
       .option_text("SIZE");
   app.add_option("--layer", options.layers,
-                 "Another form for some weights: a name (\"conv_*\") or type:OPERATION, and none, linear8,\n"
+                 "Another form for some weights: a name (\"conv_*\") or type:OPERATION, and none, half, linear8,\n"
                  "palette4, ...; the last one that matches counts")
       .allow_extra_args(false)
       .option_text("WEIGHTS=FORM");

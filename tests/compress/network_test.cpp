@@ -1,0 +1,100 @@
+#include "compress/network.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/half.h"
+#include "base64.h"
+#include "compress/blocks.h"
+
+/// Against what coremltools' quantization_utils makes of the same weights (tests/golden/network_weights_truth.py).
+namespace moka::compress {
+namespace {
+
+std::vector<float> floats_of(const std::string& text) {
+  const std::string bytes = test::base64(text);
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+Recipe recipe_of(const std::string& mode, unsigned bits) {
+  if (bits == 16) return {std::nullopt, Half{}};
+  if (mode == "kmeans") return {std::nullopt, Palette{bits}};
+  return {std::nullopt, Linear{bits, mode == "linear_symmetric"}};
+}
+
+double squared_error(const std::vector<float>& values, const std::vector<float>& decoded) {
+  double sum = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    sum += (static_cast<double>(decoded[i]) - values[i]) * (static_cast<double>(decoded[i]) - values[i]);
+  return sum;
+}
+
+/// What a table and codes, packed from the highest bit down, stand for.
+std::vector<float> looked_up(const std::vector<float>& table, const std::string& data, unsigned bits, size_t count) {
+  std::vector<float> out;
+  for (size_t i = 0; i < count; ++i) {
+    unsigned code = 0;
+    for (unsigned b = 0; b < bits; ++b) {
+      const size_t at = i * bits + b;
+      code = code << 1 | (static_cast<unsigned char>(data[at / 8]) >> (7 - at % 8) & 1U);
+    }
+    out.push_back(table.at(code));
+  }
+  return out;
+}
+
+TEST(CompressNetwork, WeightsAsCoremltoolsWritesThem) {
+  std::ifstream in(std::string(MOKA_GOLDEN) + "/compressed/networks.json");
+  const auto golden = nlohmann::json::parse(in);
+  size_t cases = 0;
+  for (const auto& c : golden["cases"]) {
+    const auto& w = golden["weights"][c["weight"].get<std::string>()];
+    const std::vector<float> values = floats_of(w["values"]);
+    NetworkWeight weight{*format::Message::make("WeightParams"), "w", c["weight"], w["shape"], w["axis"]};
+    ASSERT_TRUE(weight.params.set_packed("floatValue", Bytes::copy_of(std::as_bytes(std::span(values)))).ok());
+    const unsigned bits = c["bits"];
+    const std::string mode = c["mode"], where = cat(weight.layer, " ", mode, " ", bits);
+    const auto made = encode_network_weight(weight, recipe_of(mode, bits));
+    ASSERT_TRUE(made.ok() && made->encoding) << where;
+    const NetworkEncoding& encoding = *made->encoding;
+    const std::string data = test::base64(c["data"]);
+    const std::vector<float> table = floats_of(c["table"]);
+    EXPECT_EQ(encoding.scale, floats_of(c["scale"])) << where;
+    EXPECT_EQ(encoding.bias, floats_of(c["bias"])) << where;
+    ASSERT_EQ(encoding.table.size(), table.size()) << where;
+    if (mode == "kmeans") {
+      const auto theirs = looked_up(table, data, bits, values.size());
+      const auto ours = looked_up(encoding.table, std::string(encoding.data.text()), bits, values.size());
+      EXPECT_EQ(ours, encoding.decoded);
+      EXPECT_LE(squared_error(values, ours), squared_error(values, theirs) * (1 + 1e-6)) << where;
+    } else {
+      for (size_t i = 0; i < table.size(); ++i) EXPECT_FLOAT_EQ(encoding.table[i], table[i]) << where;
+      EXPECT_EQ(encoding.data.text(), data) << where;
+    }
+    ASSERT_TRUE(write(weight, encoding).ok());
+    EXPECT_EQ(*weight.params.names(), bits == 16 ? std::vector<std::string>{"float16Value"}
+                                                 : (std::vector<std::string>{"rawValue", "quantization"}))
+        << where;
+    ++cases;
+  }
+  EXPECT_EQ(cases, 30u);
+}
+
+TEST(CompressNetwork, FormsThatNetworksLackAreRefused) {
+  const std::vector<float> values{1, 2, 3, 1e6F};
+  NetworkWeight weight{*format::Message::make("WeightParams"), "w", "innerProduct", {2, 2}};
+  for (const auto& [recipe, words] :
+       {std::pair{Recipe{Prune{0.5}, {}}, "sparse"},
+        {Recipe{std::nullopt, Linear{4}}, "asymmetric"},
+        {Recipe{std::nullopt, Linear{8, true, true, Granularity::block, 2}}, "blocks"},
+        {Recipe{std::nullopt, Palette{4, Palette::Mode::kmeans, Granularity::group, 1}}, "groups"},
+        {Recipe{std::nullopt, Palette{1, Palette::Mode::unique}}, "different"},
+        {Recipe{std::nullopt, Half{}}, "halves"}})
+    EXPECT_NE(refusal(weight, values, recipe).find(words), std::string::npos) << refusal(weight, values, recipe);
+}
+
+}  // namespace
+}  // namespace moka::compress

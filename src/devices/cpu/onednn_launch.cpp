@@ -3,6 +3,8 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string_view>
+#include <vector>
 
 #include "devices/cpu/onednn.h"
 
@@ -38,6 +40,17 @@ Error failed(std::string_view what, dnnl_status_t status) {
   return fail(ErrorCode::internal, "oneDNN ", what, ": status ", static_cast<int>(status));
 }
 
+/// oneDNN generates the code of its matrix products when the first of them runs. This runs one.
+void generate_products() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    constexpr int n = 64;
+    const std::vector<float> a(n * n), b(n * n);
+    std::vector<float> c(n * n);
+    dnnl_sgemm('N', 'N', n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n);
+  });
+}
+
 /// A primitive that many threads may run at once. Each run takes a set of memory objects, preferably one that already
 /// points to its data. A new set is made when more runs overlap than ever before.
 class Shared {
@@ -60,6 +73,7 @@ class Shared {
     OneThread scope;
     try {
       primitive = dnnl::primitive(pd.get());
+      if (std::string_view(pd.impl_info_str()).find("gemm") != std::string_view::npos) generate_products();
       packed.resize(arguments.size());
       for (size_t i = 0; i < arguments.size(); i++) {
         const Launch::Argument& a = arguments[i];

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "devices/cpu/common/winograd_tiles.h"
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
@@ -9,6 +10,7 @@
 namespace moka::devices_test {
 namespace {
 
+using namespace devices::cpu;
 using namespace ir;
 
 struct Case {
@@ -217,6 +219,32 @@ TEST(Winograd, OddWeights) {
         for (float v : r.outputs[0].as<float>()) plain += std::isfinite(v);
         EXPECT_GE(plain, 46 * r.outputs[0].count() / 48);
       }
+}
+
+/// A window that holds a NaN gives NaN in every channel. Such a tile is filled without reading the weights, which would
+/// take a hundred times as long as the transforms.
+TEST(Winograd, WindowsOfNaNReadNoWeights) {
+  const vector::Winograds& all = vector::winograds();
+  WinogradBlocking p{};
+  p.f = std::find_if(all.begin, all.begin + all.count, [](const vector::Winograd& f) {
+    return f.down.taps == 3 && f.across.taps == 3 && f.down.stride == 1;
+  });
+  p.w.rank = 2;
+  const int64_t high = p.f->down.out, wide = 2 * p.f->across.out;
+  p.w.kernel = {3, 3};
+  p.w.strides = {1, 1};
+  p.w.pads_begin = {1, 1};
+  p.w.in = p.w.out = {high, wide};
+  p.in = all.block;
+  p.out = all.block - 1;
+  p.in_groups = p.out_groups = 1;
+  const size_t count = static_cast<size_t>(high * wide * all.block);
+  const float nan = std::nanf("");
+  const std::vector<float> x(count, nan), bias(static_cast<size_t>(all.block));
+  std::vector<float> y(count, nan);
+  const std::optional<kernel::StoredConstant> none;
+  correct_tiles(p, x.data(), Taps{none, nullptr}, bias.data(), {0, 0, 0, 2, 0}, 0, y.data());
+  for (size_t i = 0; i < count; i++) EXPECT_EQ(std::isnan(y[i]), static_cast<int64_t>(i) % all.block < p.out) << i;
 }
 
 /// Tiles that are computed directly read the weights as the file stores them.

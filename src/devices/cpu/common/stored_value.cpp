@@ -18,12 +18,20 @@ int64_t block_of(const ir::Shape& shape, const ir::Shape& blocks, int64_t i) {
   return at;
 }
 
+/// Whether all blocks are whole rows of the first axis.
+bool are_rows(const ir::Shape& blocks) { return blocks.count() == blocks[0]; }
+
 }  // namespace
 
 void stored_values(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
   const ir::Shape& shape = s.elements.shape();
   ops::load_floats(s.elements.view(), first, n, to);
   if (s.table.empty_handle() && s.scale.empty_handle()) return;
+  if (s.table.empty_handle() && s.offset.empty_handle() && are_rows(s.scale.shape())) {
+    const int64_t row = shape.count() / s.scale.count();
+    for (int64_t i = 0; i < n; i++) to[i] *= s.scale.as<float>()[static_cast<size_t>((first + i) / row)];
+    return;
+  }
   for (int64_t i = 0; i < n; i++) {
     if (!s.table.empty_handle()) {
       const ir::Shape& blocks = s.table.shape();

@@ -1,14 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
 
 #include "devices/cpu/common/activations.h"
 #include "devices/cpu/common/conv_work.h"
-#include "devices/cpu/common/stored_value.h"
+#include "devices/cpu/common/winograd_tiles.h"
 #include "devices/cpu/kernels/family.h"
-#include "devices/cpu/vector/gemm.h"
-#include "devices/cpu/vector/winograd.h"
-#include "ops/common/window.h"
 
 /// Winograd convolutions: tiles of the input are transformed, each point of the transform is a matrix product over the
 /// channels, and the products are transformed back (vector/winograd.h).
@@ -20,30 +18,6 @@ using ops::Window;
 using vector::gemm;
 using vector::Winograd;
 using vector::winograds;
-
-struct WinogradBlocking {
-  Window w;
-  const Winograd* f;
-  int64_t in, out;                ///< channels
-  int64_t in_groups, out_groups;  ///< blocks of channels
-  int64_t summed;                 ///< rows of the window that are not transformed: their products are summed
-  int64_t down, across, tiles;    ///< tiles along the axes of an image; all tiles
-  int64_t chunks, parts;          ///< divisions of the tiles and of the output channels
-  int64_t in_step, out_step;      ///< floats from point to point in a chunk's transformed tiles and in their products
-
-  int64_t panel() const { return gemm().panel; }
-  int64_t block() const { return winograds().block; }
-  int64_t panels() const { return (out_groups * block() + panel() - 1) / panel(); }
-  int64_t width(int64_t p) const { return std::min(panel(), out_groups * block() - p * panel()); }
-  int64_t first(int64_t part) const { return panels() * part / parts; }
-  int64_t scratch() const { return f->points() * (in_step + out_step); }
-  /// Transformed weights per pair of an input and an output channel.
-  int64_t weights() const { return summed * f->weights(); }
-  /// Offset into the transformed weights: [panel of vector/gemm.h][summed row][weight].
-  int64_t weight_at(int64_t p, int64_t line, int64_t weight) const {
-    return p * panel() * in * weights() + (line * f->weights() + weight) * in * width(p);
-  }
-};
 
 void transform_weights(const WinogradBlocking& blocking, const float* weight, float* to) {
   const int64_t filter_step = blocking.in * blocking.w.taps(),
@@ -70,12 +44,6 @@ Chunk chunk_of(const WinogradBlocking& p, int64_t i) {
           (image * p.down + p.down * (part + 1) / parts) * p.across};
 }
 
-/// Adjacent tiles in a line of tiles of an image.
-struct Row {
-  int64_t image, y, x, count;
-  int64_t at;  ///< index of the first tile in its chunk
-};
-
 /// Calls f for the tiles of a chunk and of `more` lines after it.
 template <class F>
 void each_row(const WinogradBlocking& p, const Chunk& chunk, int64_t more, F f) {
@@ -101,44 +69,6 @@ void transform_inputs(const WinogradBlocking& p, const Chunk& chunk, const float
       p.f->input(lines, width, r.x * across.out * across.stride - p.w.pads_begin[1], r.count,
                  v + r.at * p.in_groups * block + g * block, p.in_step, p.in_groups * block);
     });
-}
-
-/// Computes one block of channels of one tile directly. The transforms would spread an infinity or a NaN of the input
-/// over the whole tile.
-void tap_by_tap(const WinogradBlocking& p, const float* x, const std::optional<kernel::StoredConstant>& stored,
-                const float* weight, const float* bias, const Row& r, int64_t group, float* y) {
-  constexpr int64_t kMostBlock = 16, kMostOut = 4, kMostTaps = 8;
-  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block(), taps = p.w.kernel[1];
-  const int64_t used = std::min(block, p.out - group * block);
-  const int64_t top = r.y * p.f->down.out, left = r.x * p.f->across.out;
-  const int64_t rows = std::min<int64_t>(p.f->down.out, p.w.out[0] - top),
-                columns = std::min<int64_t>(p.f->across.out, p.w.out[1] - left);
-  double sums[kMostOut][kMostOut][kMostBlock] = {};
-  for (int64_t c = 0; c < p.in; c++) {
-    const float* plane = x + (r.image * p.in_groups + c / block) * height * width * block + c % block;
-    for (int64_t k = 0; k < p.w.kernel[0]; k++) {
-      double w[kMostTaps][kMostBlock] = {};
-      for (int64_t o = 0; o < used; o++) {
-        float line[kMostTaps] = {};
-        const int64_t at = (((group * block + o) * p.in + c) * p.w.kernel[0] + k) * taps;
-        if (stored) stored_values(*stored, at, taps, line);
-        for (int64_t l = 0; l < taps; l++) w[l][o] = static_cast<double>(stored ? line[l] : weight[at + l]);
-      }
-      for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-          for (int64_t l = 0; l < taps; l++) {
-            const int64_t h = (top + i) * p.w.strides[0] + k - p.w.pads_begin[0],
-                          v = (left + j) * p.w.strides[1] + l - p.w.pads_begin[1];
-            const bool inside = h >= 0 && h < height && v >= 0 && v < width;
-            const double value = inside ? static_cast<double>(plane[(h * width + v) * block]) : 0;
-            for (int64_t o = 0; o < block; o++) sums[i][j][o] += value * w[l][o];
-          }
-    }
-  }
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++)
-      for (int64_t o = 0; o < block; o++)
-        y[(i * p.w.out[1] + j) * block + o] = static_cast<float>(sums[i][j][o] + static_cast<double>(bias[o]));
 }
 
 /// Tiles per chunk: as many as fit half of the L2 cache. Weights that exceed the caches are read once per chunk, so
@@ -283,9 +213,7 @@ Match match_winograd(const MatchCall& m) {
             float* to = y_all + ((r.image * p.out_groups + group) * p.w.out[0] + top) * line + left * block;
             if (!p.f->output(made + r.at * p.panel() + g * block, p.out_step, p.panel(), add.data(), r.count, rows,
                              width, to, line))
-              for (int64_t i = 0; i < r.count; i++)
-                tap_by_tap(p, from, stored, data_of(args, weight), add.data(), {r.image, r.y, r.x + i, 1, 0}, group,
-                           to + i * wide * block);
+              correct_tiles(p, from, {stored, data_of(args, weight)}, add.data(), r, group, to);
             for (int64_t i = 0; i < rows; i++, to += line)
               finish_blocked(y, data_of(args, addend), after, y_all, to - y_all, to - y_all + width * block);
           });

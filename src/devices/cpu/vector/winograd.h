@@ -57,6 +57,12 @@ constexpr int kMostLines = 9;  ///< largest down.in
 
 struct Winograds {
   int64_t block;  ///< channels per block
+
+  /// Whether any of the `block` numbers at x is NaN.
+  bool (*has_nan)(const float* x);
+  /// to[p * block + i] += sum of values[p * n + t] * taps[t * block + i]. `taps` and `to` are aligned to 64 bytes.
+  void (*sum_taps)(const double* taps, int64_t n, const double* values, int64_t pixels, double* to);
+
   const Winograd* begin;
   int64_t count;
 };

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <span>
 
+#include "passes/affine.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -14,98 +15,13 @@ namespace {
 
 using namespace ir;
 
-constexpr size_t kMaxWeights = size_t{64} << 20;  ///< most bytes of weights that are expanded for folding
-constexpr size_t kMaxExpanded = size_t{1} << 20;  ///< the same for compressed weights
-
-/// y = scale * x + shift per channel. A single entry stands for all channels.
-struct Affine {
-  std::vector<double> scale{1}, shift{0};
-
-  static double at(const std::vector<double>& v, size_t i) { return v[v.size() == 1 ? 0 : i]; }
-  bool scales() const {
-    return std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1; });
-  }
-  bool shifts() const {
-    return std::any_of(shift.begin(), shift.end(), [](double s) { return s != 0; });
-  }
-  bool finite() const {
-    auto ok = [](double v) { return std::isfinite(v); };
-    return std::all_of(scale.begin(), scale.end(), ok) && std::all_of(shift.begin(), shift.end(), ok);
-  }
-  /// The composition: first this, then `next`.
-  Affine then(const Affine& next) const {
-    const size_t n = std::max({scale.size(), shift.size(), next.scale.size(), next.shift.size()});
-    Affine out{std::vector<double>(n), std::vector<double>(n)};
-    for (size_t i = 0; i < n; i++) {
-      out.scale[i] = at(scale, i) * at(next.scale, i);
-      out.shift[i] = at(shift, i) * at(next.scale, i) + at(next.shift, i);
-    }
-    return out;
-  }
-};
+constexpr size_t kMaxWeights = size_t{64} << 20;   ///< most bytes of weights that are expanded for folding
+constexpr size_t kMaxExpanded = size_t{1} << 20;   ///< the same for compressed weights
+constexpr size_t kScaledNow = size_t{64} << 10;    ///< larger weights are scaled when a kernel packs them
+constexpr int64_t kFewRows = 4;                    ///< rows for which kernels read weights from the file
+constexpr size_t kReadAsStored = size_t{1} << 20;  ///< bytes from which reading them takes most of the time
 
 bool is_wide_float(const Type& t) { return t.is_tensor() && (t.dtype() == DType::fp32 || t.dtype() == DType::fp64); }
-
-/// The entries of a constant that varies only along dimension `axis` of a tensor of rank `rank`.
-std::optional<std::vector<double>> per_channel(const Value* v, int rank, int axis, int64_t channels) {
-  const Tensor* t = tensor_constant(v);
-  if (t == nullptr || !is_float(t->dtype()) || t->shape().rank() > rank) return std::nullopt;
-  for (int i = 0; i < t->shape().rank(); i++) {
-    const int64_t d = t->shape()[i];
-    if (d != 1 && (i + rank - t->shape().rank() != axis || d != channels)) return std::nullopt;
-  }
-  return as_doubles(*t);
-}
-
-std::optional<std::vector<double>> vector_of(const Op& op, std::string_view param, size_t channels, double missing) {
-  const Value* v = op.input(param);
-  if (v == nullptr) return std::vector<double>(channels, missing);
-  const auto t = constant_value(*v, kMaxWeights);
-  if (!t || static_cast<size_t>(t->count()) != channels) return std::nullopt;
-  return as_doubles(*t);
-}
-
-std::optional<Affine> batch_norm(const Op& op, int64_t channels) {
-  const auto n = static_cast<size_t>(channels);
-  const auto mean = vector_of(op, "mean", n, 0), variance = vector_of(op, "variance", n, 1),
-             gamma = vector_of(op, "gamma", n, 1), beta = vector_of(op, "beta", n, 0);
-  const auto epsilon = number_of(op, "epsilon");
-  if (!mean || !variance || !gamma || !beta || !epsilon) return std::nullopt;
-  Affine a{std::vector<double>(n), std::vector<double>(n)};
-  for (size_t i = 0; i < n; i++) {
-    a.scale[i] = (*gamma)[i] / std::sqrt((*variance)[i] + *epsilon);
-    a.shift[i] = (*beta)[i] - (*mean)[i] * a.scale[i];
-  }
-  return a;
-}
-
-/// What `op` does to its operand `x`, per entry of dimension `axis`, which has `channels` entries.
-std::optional<Affine> affine_of(const Op& op, const Value& x, int axis, int64_t channels) {
-  const std::string& type = op.type_name();
-  const int rank = x.type.rank();
-  if (!op.epilogue.empty()) return std::nullopt;
-  if (type == "batch_norm") return axis == 1 && op.input("x") == &x ? batch_norm(op, channels) : std::nullopt;
-  if (type == "linear_activation") {
-    const auto alpha = number_of(op, "alpha"), beta = number_of(op, "beta");
-    if (!alpha || !beta) return std::nullopt;
-    return Affine{{*alpha}, {*beta}};
-  }
-  if (type != "add" && type != "mul" && type != "sub" && type != "real_div") return std::nullopt;
-  const bool first = op.input("x") == &x;
-  if (op.input("x") == nullptr || op.input("y") == nullptr) return std::nullopt;
-  const Value* other = op.input(first ? "y" : "x");
-  if (other == &x || (!first && type == "real_div")) return std::nullopt;
-  auto c = per_channel(other, rank, axis, channels);
-  if (!c || (c->size() > 1 && x.type.shape()[axis] != channels)) return std::nullopt;
-  if (type == "mul") return Affine{std::move(*c), {0}};
-  if (type == "real_div") {
-    for (double& v : *c) v = 1 / v;
-    return Affine{std::move(*c), {0}};
-  }
-  if (type == "sub" && first)
-    for (double& v : *c) v = -v;
-  return Affine{{type == "sub" && !first ? -1.0 : 1.0}, std::move(*c)};
-}
 
 /// A convolution or a linear layer, and its channels.
 struct Layer {
@@ -133,6 +49,13 @@ struct Layer {
   }
 
   int axis() const { return linear ? op.output()->type.rank() - 1 : 1; }
+
+  /// Whether the kernel is faster when it reads the weights as the file stores them.
+  bool reads_from_file() const {
+    const Type &x = op.input("x")->type, &w = op.input("weight")->type;
+    const auto bytes = storage_bytes(w.dtype(), w.shape());
+    return linear && bytes && *bytes >= kReadAsStored && x.is_concrete() && x.shape().count() <= kFewRows * taken;
+  }
 
   /// Calls fn(weight, output channel, input channel).
   template <class F>
@@ -212,7 +135,7 @@ class Folder {
 
   Status fold(const Layer& layer) {
     Op& op = layer.op;
-    const auto bias = vector_of(op, "bias", static_cast<size_t>(layer.made), 0);
+    const auto bias = vector_of(op, "bias", static_cast<size_t>(layer.made), 0, kMaxWeights);
     if (!bias) return {};
     Affine before, after;
     struct Follower {
@@ -226,7 +149,7 @@ class Folder {
       Op& p = *input->producer();
       Value* x = source_of(p);
       if (x == nullptr || !same_sizes(x->type, input->type)) break;
-      const auto a = affine_of(p, *x, layer.linear ? input->type.rank() - 1 : 1, layer.taken);
+      const auto a = affine_of(p, *x, layer.linear ? input->type.rank() - 1 : 1, layer.taken, kMaxWeights);
       if (!a || !a->finite() || (a->shifts() && !sees_only_input(layer))) break;
       before = a->then(before);
       names += cat(names.empty() ? "" : ", ", p.name);
@@ -240,7 +163,7 @@ class Folder {
       if (const auto moved = axis_behind(next, *output, axis, layer.made)) {
         axis = *moved;
       } else if (same_sizes(output->type, next.output()->type)) {
-        const auto a = affine_of(next, *output, axis, layer.made);
+        const auto a = affine_of(next, *output, axis, layer.made, kMaxWeights);
         if (!a || !a->finite()) break;
         after = after.then(*a);
         names += cat(names.empty() ? "" : ", ", next.name);
@@ -319,21 +242,26 @@ class Folder {
     return v->constant() != nullptr;
   }
 
-  /// Returns false if the weights cannot be changed.
+  /// Returns false if the weights cannot be changed, or are better read from the file.
   Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after,
                      std::string_view names) {
     Op& op = layer.op;
     const bool reweigh = before.scales() || after.scales();
     if (reweigh || before.shifts()) {
-      if (!may_expand(*op.input("weight"))) return false;
-      const auto old = constant_value(*op.input("weight"), kMaxWeights);
-      if (!old) return false;
-      std::vector<double> w = as_doubles(*old);
-      layer.each_weight(w, [&](double& v, size_t out, size_t in) {
-        bias[out] += v * Affine::at(before.shift, in);
-        v *= Affine::at(before.scale, in) * Affine::at(after.scale, out);
-      });
-      if (reweigh) op.set_constant("weight", MOKA_TRY(rounded(w, old->dtype(), old->shape())));
+      Value* weight = op.input("weight");
+      if (!may_expand(*weight) || (reweigh && layer.reads_from_file())) return false;
+      const bool later = MOKA_TRY(storage_bytes(weight->type.dtype(), weight->type.shape())) > kScaledNow;
+      if (before.shifts() || !later) {
+        const auto old = constant_value(*weight, kMaxWeights);
+        if (!old) return false;
+        std::vector<double> w = as_doubles(*old);
+        layer.each_weight(w, [&](double& v, size_t out, size_t in) {
+          bias[out] += v * Affine::at(before.shift, in);
+          v *= Affine::at(before.scale, in) * Affine::at(after.scale, out);
+        });
+        if (reweigh && !later) op.set_constant("weight", MOKA_TRY(rounded(w, old->dtype(), old->shape())));
+      }
+      if (reweigh && later) MOKA_TRY(scale_when_packed(layer, before, after));
     }
     for (size_t i = 0; i < bias.size(); i++)
       bias[i] = bias[i] * Affine::at(after.scale, i) + Affine::at(after.shift, i);
@@ -344,6 +272,26 @@ class Folder {
     }
     c_.remark(cat(names, reweigh ? " into the weights of " : " into the bias of ", op.name));
     return true;
+  }
+
+  /// Makes the weights an operation on constants, so that only the kernel's packed form of the result is kept.
+  Status scale_when_packed(const Layer& layer, const Affine& before, const Affine& after) {
+    Op& op = layer.op;
+    Builder builder = Builder::before(c_.table, op);
+    const auto scales = [](const std::vector<double>& v) {
+      return rounded(v, DType::fp64, Shape{static_cast<int64_t>(v.size())});
+    };
+    Value* weight = op.input("weight");
+    Tensor by_input = MOKA_TRY(scales(before.scale)), by_output = MOKA_TRY(scales(after.scale));
+    Value* scaled = MOKA_TRY(builder.op("moka_scale_weights",
+                                        {given("weight", weight),
+                                         {"input_scale", std::move(by_input)},
+                                         {"output_scale", std::move(by_output)},
+                                         {"groups", static_cast<int>(layer.groups)},
+                                         {"transposed", layer.transposed}},
+                                        weight->name));
+    op.set_input("weight", {scaled});
+    return {};
   }
 
   static Result<Tensor> rounded(const std::vector<double>& v, DType dtype, const Shape& shape) {

@@ -59,11 +59,6 @@ bool is_set(const Op& op, std::string_view param) { return number_of(op, param).
 
 bool is_float32(const Value& v) { return v.type.is_tensor() && v.type.is_concrete() && v.type.dtype() == DType::fp32; }
 
-/// Inline constants belong to one operation, so they are copied.
-NamedArg given(std::string param, Value* v) {
-  return v->is_inline_constant() ? NamedArg(std::move(param), *v->constant()) : NamedArg(std::move(param), v);
-}
-
 /// The operands and settings of one attention.
 struct Parts {
   Value *query = nullptr, *key = nullptr, *value = nullptr, *mask = nullptr;

@@ -94,6 +94,10 @@ std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) 
 
 std::optional<Tensor> constant_value(const Value& v, size_t max_bytes) { return value_within(v, max_bytes, kMaxDepth); }
 
+NamedArg given(std::string param, Value* v) {
+  return v->is_inline_constant() ? NamedArg(std::move(param), *v->constant()) : NamedArg(std::move(param), v);
+}
+
 std::vector<double> as_doubles(const Tensor& t) {
   std::vector<double> out(static_cast<size_t>(t.count()));
   const TensorView view = t.view();

@@ -41,6 +41,9 @@ std::string_view text_of(const ir::Op& op, std::string_view param);
 /// the program. nullopt: it depends on an input, or it or an intermediate value is larger than `max_bytes`.
 std::optional<ir::Tensor> constant_value(const ir::Value& v, size_t max_bytes);
 
+/// An argument for a builder. Inline constants belong to one operation, so they are copied.
+ir::NamedArg given(std::string param, ir::Value* v);
+
 /// All elements of a tensor as doubles.
 std::vector<double> as_doubles(const ir::Tensor& t);
 

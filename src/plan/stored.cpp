@@ -43,6 +43,22 @@ Shape without_last(const Shape& s) {
   return out;
 }
 
+/// The factor of each row of weights that are scaled by output channel only.
+std::optional<Tensor> row_factors(const Op& op) {
+  const Tensor *input = of_file(op.input("input_scale")), *output = of_file(op.input("output_scale"));
+  const Tensor* transposed = of_file(op.input("transposed"));
+  if (input == nullptr || output == nullptr || transposed == nullptr || input->count() != 1 ||
+      ir::load_i64(transposed->view(), 0) != 0)
+    return std::nullopt;
+  Shape shape = op.output()->type.shape();
+  for (int i = 1; i < shape.rank(); i++) shape[i] = 1;
+  std::vector<float> factors;
+  for (int64_t i = 0; i < shape[0]; i++)
+    factors.push_back(static_cast<float>(input->as<double>()[0] *
+                                         output->as<double>()[static_cast<size_t>(output->count() == 1 ? 0 : i)]));
+  return Tensor::f32(shape, factors);
+}
+
 }  // namespace
 
 Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& value) {
@@ -50,6 +66,15 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
   const Op* op = v->producer();
   kernel::StoredConstant s;
   std::optional<kernel::StoredConstant> otherwise;
+  if (op != nullptr && op->type_name() == "moka_scale_weights") {
+    auto unscaled = MOKA_TRY(stored(*op->input("weight")));
+    auto factors = row_factors(*op);
+    if (!unscaled || !factors || unscaled->is_half || !unscaled->table.empty_handle() ||
+        !unscaled->scale.empty_handle() || !ir::is_float(unscaled->elements.dtype()))
+      return otherwise;
+    unscaled->scale = std::move(*factors);
+    return unscaled;
+  }
   if (op != nullptr && op->type_name() == "constexpr_cast") {
     v = op->input("source_val");
     op = v->producer();

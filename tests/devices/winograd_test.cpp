@@ -247,6 +247,25 @@ TEST(Winograd, WindowsOfNaNReadNoWeights) {
   for (size_t i = 0; i < count; i++) EXPECT_EQ(std::isnan(y[i]), static_cast<int64_t>(i) % all.block < p.out) << i;
 }
 
+/// Weights that are scaled when they are packed are not kept unpacked for the tiles that are computed directly.
+TEST(Winograd, OddInputsAndScaledWeights) {
+  Graph g;
+  Tensor x = g.random({1, 32, 20, 20});
+  x.mut<float>()[20 * 9 + 8] = std::numeric_limits<float>::infinity();
+  Tensor scale = Tensor::zeros(DType::fp64, {32}).value(), one = Tensor::zeros(DType::fp64, {1}).value();
+  one.mut<double>()[0] = 1;
+  for (size_t i = 0; i < 32; i++) scale.mut<double>()[i] = 0.25 * static_cast<double>(i) - 3;
+  Value* weight = g.op("moka_scale_weights", {{"weight", g.constant(g.random({32, 32, 3, 3}))},
+                                              {"input_scale", one},
+                                              {"output_scale", scale},
+                                              {"groups", 1},
+                                              {"transposed", false}});
+  ASSERT_NE(weight, nullptr);
+  const auto r = expect_same(g, {g.op("conv", {{"x", g.input_of(x)}, {"weight", weight}, {"pad_type", "same"}})});
+  EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+  for (const plan::Place& place : r.plan->places) EXPECT_TRUE(place.value != weight || place.constant.empty_handle());
+}
+
 /// Tiles that are computed directly read the weights as the file stores them.
 TEST(Winograd, OddInputsAndStoredWeights) {
   const int64_t n = 20;

@@ -140,6 +140,56 @@ TEST_P(PassCase, RewritesAndComputesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Passes, PassCase, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.pass + "_" + info.param.name; });
 
+/// A random constant.
+Value* weight(Builder& b, const Shape& shape, uint64_t seed) {
+  RandomSource random{seed};
+  return *b.constant("w", random_value(Type::tensor(DType::fp32, shape), random).tensor);
+}
+
+/// Scaling large weights takes longer than the rest of loading, and keeping the result doubles their memory. They
+/// become an operation that runs when a kernel packs them.
+TEST(FoldScale, ScalesLargeWeightsWhenPacked) {
+  auto make = [](Program& program) {
+    program.functions.push_back(std::make_unique<Function>("main", Opset::ios17));
+    Function& f = *program.functions.back();
+    Builder b(ops::table(), f.body());
+    Value* x = f.body().add_input("x", Type::tensor(DType::fp32, {1, 32, 4, 4}));
+    Value* m = *b.op("mul", {{"x", x}, {"y", weight(b, {32, 1, 1}, 1)}});
+    Value* c = *b.op("conv", {{"x", m}, {"weight", weight(b, {64, 32, 3, 3}, 2)}, {"bias", weight(b, {64}, 3)}});
+    f.body().set_outputs({*b.op("mul", {{"x", c}, {"y", weight(b, {64, 1, 1}, 4)}})});
+  };
+  Program before, after;
+  make(before);
+  make(after);
+  std::vector<passes::Remark> remarks;
+  const Status status = run_pass(after, "fold_scale", remarks);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  const Op* conv = after.functions[0]->body().outputs()[0]->producer();
+  ASSERT_EQ(conv->type_name(), "conv");
+  const Op* scaled = conv->input("weight")->producer();
+  ASSERT_NE(scaled, nullptr);
+  EXPECT_EQ(scaled->type_name(), "moka_scale_weights");
+  EXPECT_EQ(scaled->input("weight")->producer()->type_name(), "const");
+  const Outcome a = evaluate(*before.functions[0], 5), b = evaluate(*after.functions[0], 5);
+  expect_close(a.outputs, b.outputs, 1e-5, "output");
+}
+
+/// A product of few rows reads its weights from the file, which is faster than any copy.
+TEST(FoldScale, LeavesLargeWeightsOfFewRows) {
+  for (int64_t rows : {1, 4, 5}) {
+    Program program;
+    program.functions.push_back(std::make_unique<Function>("main", Opset::ios17));
+    Function& f = *program.functions.back();
+    Builder b(ops::table(), f.body());
+    Value* x = f.body().add_input("x", Type::tensor(DType::fp32, {rows, 512}));
+    Value* m = *b.op("mul", {{"x", x}, {"y", weight(b, {512}, 1)}});
+    f.body().set_outputs({*b.op("linear", {{"x", m}, {"weight", weight(b, {512, 512}, 2)}})});
+    std::vector<passes::Remark> remarks;
+    ASSERT_TRUE(run_pass(program, "fold_scale", remarks).ok());
+    EXPECT_EQ(remarks.empty(), rows <= 4) << rows;
+  }
+}
+
 TEST(Pipeline, RunsEveryPass) {
   std::set<std::string_view> ran = {"remove_dead_code"}, all;
   ran.insert(passes::order().begin(), passes::order().end());

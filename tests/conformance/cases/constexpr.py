@@ -1,6 +1,6 @@
 import numpy as np
 
-from case import literal, program_case, type_text
+from case import literal, op_case, program_case, type_text
 
 rng = np.random.default_rng(4)
 f32, f16, i8, u8 = np.float32, np.float16, np.int8, np.uint8
@@ -225,3 +225,25 @@ for kind, (low, high) in RANGES.items():
         dense = np.where(mask, blockwise(d, s, o), 0).astype(f32)
         then_dense("constexpr_sparse_blockwise_shift_scale", "%s_%s" % (kind, tag), {"data_mask": Packed("uint1", mask), "nonzero_data": data, "scale": s, "offset": offset},
                    mask, dense[mask == 1], dense)
+
+
+def scaled_weights(w, by_input, by_output, groups, transposed):
+    """The first two dimensions of w are output and input channels of a group, or with `transposed` the reverse."""
+    a, b = (by_input, by_output) if transposed else (by_output, by_input)
+    y = w.astype(np.float64)
+    rows = w.shape[0] // groups
+    for i in range(w.shape[0]):
+        for j in range(w.shape[1]):
+            y[i, j] *= np.resize(a, w.shape[0])[i] * np.resize(b, w.shape[1] * groups)[i // rows * w.shape[1] + j]
+    return y.astype(w.dtype)
+
+
+for name, shape, inputs, outputs, groups, transposed, dtype in [
+        ("linear", (5, 7), 7, 5, 1, False, f32), ("one_factor", (3, 4), 1, 3, 1, False, f32),
+        ("grouped", (4, 3, 2, 2), 6, 4, 2, False, f32), ("transposed", (4, 3, 3), 4, 6, 2, True, f32),
+        ("no_taps", (2, 3, 0), 3, 2, 1, False, f32), ("fp64", (3, 2, 1), 2, 1, 1, False, np.float64)]:
+    w = rng.standard_normal(shape).astype(dtype)
+    by_input, by_output = rng.standard_normal(inputs), rng.standard_normal(outputs)
+    op_case("moka_scale_weights", name, {"weight": w},
+            {"input_scale": by_input, "output_scale": by_output, "groups": groups, "transposed": transposed},
+            [scaled_weights(w, by_input, by_output, groups, transposed)])

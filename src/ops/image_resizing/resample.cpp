@@ -3,57 +3,15 @@
 #include "ops/common/common.h"
 #include "ops/common/image_point.h"
 #include "ops/common/ranks.h"
+#include "ops/common/resampling.h"
 #include "ops/common/runs.h"
 
 namespace moka::ops {
 
 namespace {
 
-enum class Padding : uint8_t { constant, border, reflection, symmetric };
-enum class Range : uint8_t { pixels, minus_one_to_one, zero_to_one };
-
-struct Settings {
-  bool bilinear = true;
-  Padding padding = Padding::constant;
-  Range range = Range::pixels;
-  bool align = false;
-  double pad = 0;
-};
-
-Result<Settings> settings_of(const OpCall& call) {
-  Settings s;
-  const std::string_view sampling = MOKA_TRY(call.text("sampling_mode"));
-  if (sampling != "bilinear" && sampling != "nearest")
-    return call.error("sampling_mode", "bilinear or nearest", cat("'", sampling, "'"));
-  s.bilinear = sampling == "bilinear";
-  const std::string_view padding = MOKA_TRY(call.text("padding_mode"));
-  if (padding == "constant")
-    s.padding = Padding::constant;
-  else if (padding == "border")
-    s.padding = Padding::border;
-  else if (padding == "reflection")
-    s.padding = Padding::reflection;
-  else if (padding == "symmetric")
-    s.padding = Padding::symmetric;
-  else
-    return call.error("padding_mode", "constant, border, reflection or symmetric", cat("'", padding, "'"));
-  const std::string_view range = MOKA_TRY(call.text("coordinates_mode"));
-  if (range == "unnormalized")
-    s.range = Range::pixels;
-  else if (range == "normalized_minus_one_to_one")
-    s.range = Range::minus_one_to_one;
-  else if (range == "normalized_zero_to_one")
-    s.range = Range::zero_to_one;
-  else
-    return call.error("coordinates_mode", "unnormalized, normalized_minus_one_to_one or normalized_zero_to_one",
-                      cat("'", range, "'"));
-  s.align = MOKA_TRY(call.flag("align_corners"));
-  s.pad = MOKA_TRY(call.number("padding_value"));
-  return s;
-}
-
 Result<std::vector<Type>> infer_resample(const OpCall& call) {
-  MOKA_TRY(settings_of(call));
+  MOKA_TRY(resample_settings_of(call));
   const DType dtype = call.dtype("x");
   if (any_unranked(call, {"x", "coordinates"})) return one(Type::unranked(dtype));
   const Shape& x = call.shape("x");
@@ -66,24 +24,9 @@ Result<std::vector<Type>> infer_resample(const OpCall& call) {
   return one(Type::tensor(dtype, {known_of(x[0], at[0]), x[1], at[1], at[2]}));
 }
 
-/// The pixel position of a coordinate. Unless padding is constant, the position is reflected or clamped into the image.
-double position(const Settings& s, double v, int64_t n) {
-  const auto size = static_cast<double>(n);
-  double p = v;
-  if (s.range == Range::minus_one_to_one) p = s.align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
-  if (s.range == Range::zero_to_one) p = s.align ? v * (size - 1) : v * size - 0.5;
-  switch (s.padding) {
-    case Padding::constant: return p;
-    case Padding::border: return p > 0 ? std::min(p, size - 1) : 0.0;
-    case Padding::reflection: return reflected(p, 0, size - 1, n);
-    case Padding::symmetric: return reflected(p, -0.5, size - 0.5, n);
-  }
-  return p;
-}
-
 Status resample_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[0].count() == 0) return {};
-  const Settings s = MOKA_TRY(settings_of(call));
+  const ResampleSettings s = MOKA_TRY(resample_settings_of(call));
   const TensorView& x = call.in("x");
   const TensorView& at = call.in("coordinates");
   const TensorView& y = out[0];
@@ -92,8 +35,8 @@ Status resample_reference(const OpCall& call, std::span<const TensorView> out) {
   with_reader(x, [&](auto read) {
     for (int64_t b = 0; b < batch; ++b) {
       for (int64_t o = 0; o < area; ++o) {
-        const double px = position(s, load_f64(at, (b * area + o) * 2), iw);
-        const double py = position(s, load_f64(at, (b * area + o) * 2 + 1), ih);
+        const double px = resample_position(s, load_f64(at, (b * area + o) * 2), iw);
+        const double py = resample_position(s, load_f64(at, (b * area + o) * 2 + 1), ih);
         const double nx = std::nearbyint(px), ny = std::nearbyint(py);
         const bool hit = nx >= 0 && ny >= 0 && nx < static_cast<double>(iw) && ny < static_cast<double>(ih);
         for (int64_t c = 0; c < channels; ++c) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "devices/cpu/common/activations.h"
 #include "devices/cpu/kernels/family.h"
@@ -165,6 +166,25 @@ Match match_reduce(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
+/// The row of the first largest (`sign` 1) or smallest (-1) number of each column. The first NaN wins over every
+/// number.
+void best_rows(const float* x, float sign, int64_t rows, int64_t step, int64_t columns, int32_t* best) {
+  alignas(64) float top[kColumns];
+  for (int64_t i = 0; i < columns; i++) {
+    top[i] = sign * x[i];
+    best[i] = 0;
+  }
+  for (int64_t r = 1; r < rows; r++) {
+    x += step;
+    for (int64_t i = 0; i < columns; i++) {
+      const float v = sign * x[i];
+      const bool better = v > top[i] || (v != v && top[i] == top[i]);
+      top[i] = better ? v : top[i];
+      best[i] = better ? static_cast<int32_t>(r) : best[i];
+    }
+  }
+}
+
 Match match_argmax(const MatchCall& m) {
   const ir::Shape& x = m.call.shape("x");
   if (m.call.dtype("x") != ir::DType::fp32) return Match::no(cat("element type ", m.call.dtype("x")));
@@ -172,11 +192,28 @@ Match match_argmax(const MatchCall& m) {
   if (!axis.ok() || x.count() == 0) return Match::no("an empty tensor");
   const int at = static_cast<int>(*axis < 0 ? *axis + x.rank() : *axis);
   const int64_t n = x[at];
-  if (x.count(at + 1, x.rank()) != 1) return Match::no("an axis that is not the last");
+  const int64_t inner = x.count(at + 1, x.rank());
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const Reduce f = m.call.version().def->name == "reduce_argmax" ? Reduce::max : Reduce::min;
   KernelChoice c;
   c.kernel = "cpu.reduce_arg";
+  if (inner > 1) {
+    if (n > std::numeric_limits<int32_t>::max()) return Match::no("more than 2^31 elements along the axis");
+    const int64_t parts = (inner + kColumns - 1) / kColumns;
+    c.tiles = x.count() / n / inner * parts;
+    c.cost = cost_of(m, 0, traffic(m));
+    c.run = [=](const KernelArgs& args) -> Status {
+      alignas(64) int32_t best[kColumns];
+      for (int64_t t = args.begin; t < args.end; t++) {
+        const int64_t outer = t / parts, first = t % parts * kColumns, columns = std::min(kColumns, inner - first);
+        best_rows(args.in[in].as<float>() + outer * n * inner + first, f == Reduce::max ? 1.0f : -1.0f, n, inner,
+                  columns, best);
+        for (int64_t i = 0; i < columns; i++) ir::store_i64(args.out[0], outer * inner + first + i, best[i]);
+      }
+      return {};
+    };
+    return Match::yes(std::move(c));
+  }
   c.tiles = x.count() / n;
   c.cost = cost_of(m, 0, traffic(m));
   c.run = [=](const KernelArgs& args) -> Status {

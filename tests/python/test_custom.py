@@ -412,4 +412,4 @@ def test_a_shader_runs_on_a_gpu(tmp_path, layers):
     x = rng.standard_normal((5, 30)).astype(np.float32)
     got = model.predict({"x": x})["y"]
     np.testing.assert_allclose(got, np.resize(table, x.shape) * x / (1 + np.exp(-0.5 * x)), rtol=1e-5, atol=1e-6)
-    assert [o.kernel for o in model.compute_plan().operations if o.type == "moka_registered"] == ["vulkan.registered"]
+    assert [o.kernel for o in model.explain().operations if o.type == "moka_registered"] == ["vulkan.registered"]

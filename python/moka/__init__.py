@@ -7,7 +7,7 @@
 Code written for coremltools on a Mac runs unchanged: once moka is installed, `coremltools` predicts with it.
 """
 
-from . import build, edit, encryption
+from . import build, edit, encryption, lint
 from ._moka import (
     ComputePlan,
     DataError,
@@ -31,7 +31,6 @@ from ._moka import (
     __version__,
     summarize_trace,
 )
-from . import edit
 from ._custom import (
     check_layers,
     load_plugin,
@@ -87,6 +86,7 @@ __all__ = [
     "edit",
     "from_onnx",
     "encryption",
+    "lint",
     "load_plugin",
     "register_layer",
     "register_model",

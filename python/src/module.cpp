@@ -27,6 +27,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_draw(m);
   moka::python::bind_build(m);
   moka::python::bind_edit(m);
+  moka::python::bind_lint(m);
   moka::python::bind_onnx_export(m);
   moka::python::bind_encryption(m);
   m.def(

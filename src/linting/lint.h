@@ -70,8 +70,9 @@ struct Subject {
   std::vector<FunctionView> functions;
   std::vector<FailedSizes> failed_sizes;
   size_t tried_sizes = 0;
-  std::string target;       ///< the system that must run the model: "ios16"; empty: that of its version
-  bool as_float16 = false;  ///< judge float32 values as if they were float16
+  std::string target;                   ///< the system that must run the model: "ios16"; empty: that of its version
+  bool is_measured_with_given = false;  ///< inputs or ranges of the user, not only random ones
+  bool as_float16 = false;              ///< judge float32 values as if they were float16
 
   bool is_network() const;
   /// Whether some unit computes the value in float16.

@@ -3,7 +3,7 @@
 namespace moka::linting {
 namespace {
 
-constexpr int kFew = 2;
+constexpr int kFew = 2;  ///< a block of a net may have one for a reason
 
 bool is_window(const ir::Op& op) {
   return is_op(&op, "conv") || is_op(&op, "conv_transpose") || is_op(&op, "max_pool") || is_op(&op, "avg_pool");
@@ -22,7 +22,7 @@ void check(const Subject& subject, Report& report) {
       ++between;
       if (first == nullptr) first = &op;
     });
-    if (between >= kFew)
+    if (between >= kFew && 2 * between >= all)
       report.add(Level::warning, place_of(*first),
                  {"convolutions and pools stand between transposes, each of which is a dispatch that moves all data",
                   cat(between, " of ", all), ""},
@@ -33,7 +33,7 @@ void check(const Subject& subject, Report& report) {
 }  // namespace
 
 Rule rule_channels_last() {
-  return {"channels-last", Level::warning, "Convolutions and pools that each stand between two transposes",
+  return {"channels-last", Level::warning, "Nets of which most convolutions and pools stand between two transposes",
           "Keep the whole net in the order N, C, H, W and transpose its input once.", check};
 }
 

@@ -8,7 +8,8 @@ void check(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       if (op.operands().empty() || op.block_count() > 0 || op.has_trait(ir::Trait::random) ||
-          op.has_trait(ir::Trait::stateful) || op.has_trait(ir::Trait::constexpr_weight))
+          op.has_trait(ir::Trait::stateful) || op.has_trait(ir::Trait::constexpr_weight) || op.output_count() == 0 ||
+          !op.output()->type.is_tensor())
         return;
       for (const ir::Operand& operand : op.operands())
         for (const ir::Value* value : operand.values)

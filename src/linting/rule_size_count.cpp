@@ -15,8 +15,9 @@ void check(const Subject& subject, Report& report) {
       if (subject.description.type_name != "mlProgram" || f.kind != import::FeatureKind::multi_array) continue;
       for (size_t axis = 0; axis < f.array.ranges.size(); ++axis)
         if (f.array.ranges[axis].upper < 0)
-          report.add(Level::warning, cat("input '", f.name, "'"),
-                     {"ML programs need an upper bound of each size", cat("dimension ", axis, " has none"),
+          report.add(Level::note, cat("input '", f.name, "'"),
+                     {"coremltools refuses ML programs without an upper bound of each size",
+                      cat("dimension ", axis, " has none"),
                       "Set one: moka edit --shape, or upper_bound of coremltools' RangeDim."});
     }
 }

@@ -14,16 +14,22 @@ struct Need {
   std::string what;
 };
 
-void add_feature(const import::FeatureDescription& f, std::vector<Need>& needs) {
+/// `is_pipeline`: the version of a stage counts for sizes, and Create ML's pipelines have an older one.
+void add_feature(const import::FeatureDescription& f, bool is_pipeline, std::vector<Need>& needs) {
   const std::string name = cat("feature '", f.name, "'");
   if (f.kind == FeatureKind::state) needs.push_back({9, cat("state '", f.name, "'")});
   if (f.kind == FeatureKind::multi_array && f.array.dtype == ir::DType::fp16)
-    needs.push_back({7, name + " of float16"});
-  if (f.kind == FeatureKind::multi_array && f.array.dtype == ir::DType::int8) needs.push_back({10, name + " of int8"});
+    needs.push_back({7, cat(name, " of float16")});
+  if (f.kind == FeatureKind::multi_array && f.array.dtype == ir::DType::int8)
+    needs.push_back({10, cat(name, " of int8")});
   if (f.kind == FeatureKind::image && f.image.color == import::ColorSpace::grayscale_float16)
-    needs.push_back({7, name + " of float16 pixels"});
-  if (!f.array.ranges.empty() || !f.array.enumerated.empty() || f.image.width_range || !f.image.enumerated.empty())
-    needs.push_back({3, name + " of flexible size"});
+    needs.push_back({7, cat(name, " of float16 pixels")});
+  if (is_pipeline) return;
+  const auto varies = [](const import::SizeRange& range) { return range.lower != range.upper; };
+  if (std::any_of(f.array.ranges.begin(), f.array.ranges.end(), varies) || f.array.enumerated.size() > 1 ||
+      f.image.enumerated.size() > 1 || (f.image.width_range && varies(*f.image.width_range)) ||
+      (f.image.height_range && varies(*f.image.height_range)))
+    needs.push_back({3, cat(name, " of flexible size")});
 }
 
 int version_of(ir::Opset opset) {
@@ -35,11 +41,12 @@ int version_of(ir::Opset opset) {
 std::vector<Need> needs_of(const Subject& subject) {
   std::vector<Need> out;
   const bool is_program = subject.description.type_name == "mlProgram";
-  if (is_program) out.push_back({6, "an ML program"});
-  if (is_program && subject.description.functions.size() > 1) out.push_back({9, "several functions"});
+  const bool is_pipeline = subject.description.type_name.starts_with("pipeline");
+  if (is_program) out.push_back({6, cat("an ML program")});
+  if (is_program && subject.description.functions.size() > 1) out.push_back({9, cat("several functions")});
   for (const import::FunctionDescription& function : subject.description.functions)
     for (const auto* features : {&function.inputs, &function.outputs, &function.states})
-      for (const import::FeatureDescription& f : *features) add_feature(f, out);
+      for (const import::FeatureDescription& f : *features) add_feature(f, is_pipeline, out);
   if (is_program)
     for (const FunctionView& view : subject.functions)
       out.push_back({version_of(view.function->opset), cat("the opset ", to_string(view.function->opset))});
@@ -72,7 +79,28 @@ void check_target(const Subject& subject, const editing::System& target, Report&
     });
 }
 
+/// Operations of a program that cannot be imported, which its own opset does not have.
+void check_opset(const import::Outline::Function& function, const std::vector<import::Outline::Operation>& operations,
+                 std::set<std::string>& told, Report& report) {
+  const std::optional<ir::Opset> opset = ir::opset_from_string(function.opset);
+  if (!opset) return;
+  for (const import::Outline::Operation& op : operations) {
+    for (const import::Outline::Block& block : op.blocks) check_opset(function, block.operations, told, report);
+    const ir::OpDef* def = ops::table().find(op.type);
+    if (def == nullptr || def->at(*opset) != nullptr || !told.insert(op.type).second) continue;
+    report.add(Level::error, cat("operation '", op.name, "' (", op.type, ")"),
+               {cat("the opset ", to_string(*opset), " of its function does not have the operation"),
+                cat("it came with ", to_string(def->versions[0].since)),
+                "Convert with a later minimum_deployment_target, or write it in terms of older operations."});
+  }
+}
+
 void check(const Subject& subject, Report& report) {
+  if (subject.program == nullptr && subject.outline != nullptr) {
+    std::set<std::string> told;
+    for (const import::Outline::Function& function : subject.outline->functions)
+      check_opset(function, function.body.operations, told, report);
+  }
   const int version = subject.description.specification_version;
   for (const Need& need : needs_of(subject)) {
     if (need.version > version)

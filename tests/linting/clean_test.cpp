@@ -122,5 +122,17 @@ TEST(Clean, NetsOfThePatternsOfTorchvision) {
   for (const auto& [name, net] : nets) EXPECT_EQ(found(net()), std::vector<std::string>{}) << name;
 }
 
+TEST(Clean, PublishedModels) {
+  MOKA_NEEDS_MODELS(models);
+  for (const char* name :
+       {"basic_pitch/nmp.mlpackage", "image_nn/MNIST.mlmodel", "image_nn/TinyDrawingEmbedding.mlmodel",
+        "custom_and_image_io/Image2Image.mlmodel", "image_quality/ImageQualityCP20.mlmodel",
+        "seq2seq_lstm/Es2EnCharDecoder.mlmodel", "sentiment_glm/SentimentPolarity.mlmodel",
+        "glm_sleep/SleepCalculator.mlmodel", "misc_small/onehot_simple.mlmodel"}) {
+    const lint::Report r = lint::check((*models / name).string());
+    EXPECT_TRUE(r.findings.empty()) << name << ": " << r.findings[0].rule << " " << r.findings[0].place;
+  }
+}
+
 }  // namespace
 }  // namespace moka::lint_test

@@ -327,6 +327,33 @@ TEST(Planted, TheDeclaredVersionIsTooOld) {
   EXPECT_TRUE(finds(report(model), "system-version", "model", kError));
 }
 
+TEST(Planted, AnOperationIsNewerThanTheOpset) {
+  ProgramBuilder b("ios18");
+  const Value q = b.input("q", DataType::float32, {1, 2, 4, 8});
+  b.output(b.op("scaled_dot_product_attention", {{"query", q}, {"key", q}, {"value", q}}, "attention"));
+  const ModelSource model = b.source();
+  Message functions = model.specification().at("mlProgram").at("functions").at("value");
+  functions.set("opset", "CoreML6");
+  functions.at("block_specializations").set("key", "CoreML6");
+  EXPECT_TRUE(finds(report(model), "system-version", "'attention'", kError));
+}
+
+TEST(Planted, TooManySizesAreEnumerated) {
+  ProgramBuilder b("ios17");
+  FeatureDescription f;
+  f.name = "x";
+  f.array.shape = {1, 1};
+  for (int64_t size = 1; size <= 129; ++size) f.array.enumerated.push_back({1, size});
+  b.output(b.op("relu", {{"x", b.input(f)}}, "y"));
+  EXPECT_TRUE(finds(report(b.source()), "size-count", "'x'", kError));
+}
+
+TEST(Planted, ANetworkOverflowsOnGivenData) {
+  const ModelSource model = edit::normalize(network("x", "y"), "x", {0}, {1e-4});
+  EXPECT_TRUE(finds(report(model, ranged(0, 100)), "float16-overflow", "operation", kError));
+  EXPECT_TRUE(found(network("x", "y"), ranged(0, 100)).empty());
+}
+
 TEST(Planted, TransposesCancel) {
   ProgramBuilder b("ios17");
   const Value x = b.input("x", DataType::float32, {1, 8, 8, 4});

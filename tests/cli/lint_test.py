@@ -1,0 +1,69 @@
+"""moka lint from outside."""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cli_test import Case, moka
+from model_files import array_feature, write_program
+
+PROGRAM = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x) {
+        tensor<fp16, [1, 4]> half = cast(x = x, dtype = string("fp16"))[name = string("half")];
+        tensor<fp16, [1, 4]> scaled = mul(x = half, y = fp16(30000))[name = string("scaled")];
+        tensor<fp32, [1, 4]> y = cast(x = scaled, dtype = string("fp32"))[name = string("y")];
+    } -> (y);
+}
+"""
+
+
+class Lint(Case):
+    def model(self):
+        return write_program(self.folder / "Net.mlmodelc", PROGRAM, [array_feature("x", [1, 4])], [array_feature("y", [1, 4])])
+
+    def finds(self, *arguments):
+        done = moka("lint", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
+        return done
+
+    def test_an_overflow_of_given_data_is_an_error(self):
+        done = self.finds(self.model(), "--range", "x=2.5:3", "--json")
+        answer = json.loads(done.stdout)
+        [finding] = answer["findings"]
+        self.assertEqual((finding["rule"], finding["level"]), ("float16-overflow", "error"))
+        self.assertEqual(finding["place"], "operation 'scaled' (mul)")
+        self.assertIn("4 infinite", finding["evidence"])
+        self.assertEqual((answer["predictions"], answer["sizes"]), (1, 0))
+
+    def test_small_numbers_are_fine(self):
+        done = self.ends(0, "lint", self.model(), "--input", "x=[[0.5, 1, 1.5, 2]]")
+        self.assertEqual(done.stdout, "nothing found; values measured in 1 prediction\n")
+        self.ends(0, "lint", self.folder / "Net.mlmodelc", "--no-run")
+
+    def test_rules_and_levels_are_chosen(self):
+        model = self.model()
+        self.ends(0, "lint", model, "--range", "x=3:4", "--ignore", "float16-overflow")
+        self.ends(0, "lint", model, "--range", "x=3:4", "--only", "swift-name")
+        self.finds(model, "--range", "x=0:4", "--no-run", "--fail-on", "warning")
+        self.ends(0, "lint", model, "--range", "x=0:4", "--no-run")
+
+    def test_the_rules_are_listed(self):
+        rules = json.loads(self.ends(0, "lint", "--rules", "--json").stdout)["rules"]
+        self.assertGreaterEqual(len(rules), 20)
+        self.assertTrue(all(rule["finds"] and rule["remedy"] for rule in rules))
+        self.assertIn("infinite-mask", self.ends(0, "lint", "--rules").stdout)
+
+    def test_mistakes(self):
+        model = self.model()
+        self.assertIn("expected one of", self.ends(2, "lint", model, "--only", "nonsense").stderr)
+        self.assertIn("NAME=LOW:HIGH", self.ends(2, "lint", model, "--range", "x=3").stderr)
+        self.assertIn("--fix and -o", self.ends(2, "lint", model, "--fix").stderr)
+        self.assertIn("expected MODEL", self.ends(2, "lint").stderr)
+        self.ends(3, "lint", self.folder / "absent.mlmodel")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -26,7 +26,8 @@ void observe(const Model& model, const std::vector<Features>& inputs, Measuremen
     for (int64_t i = 0; i < array.count(); ++i) m.add(array.at(i));
   };
   for (const Features& features : inputs)
-    with_new_state(model, [&](const PredictionOptions& options) { return model.intermediates(features, add, options); });
+    with_new_state(model,
+                   [&](const PredictionOptions& options) { return model.intermediates(features, add, options); });
 }
 
 bool has_half(const ir::Block& block) {

@@ -6,7 +6,7 @@ SINCE = "8a604be"  # the first commit that is judged is the one after it
 MAX_SUBJECT = 72
 CODE = re.compile(r"\.(h|hpp|cpp|c|inc|py|pyi|cmake|proto|sh)$|(^|/)CMakeLists\.txt$|^Makefile$|^tools/[^.]+$")
 VERBS = set("""accept add adopt align allow annotate answer apply assert assign avoid batch begin bench benchmark bind bound break
-bring build bump cache call change check choose clarify clean clear close collect combine compare compile complete
+ask bring build bump cache call change check choose clarify clean clear close collect combine compare compile complete
 compress compute configure connect consolidate convert copy correct count cover create cut deal declare decode
 deduplicate decompile default define delete deliver demote deprecate derive describe detect disable dispatch divide
 document draw drop emit enable encode enforce ensure estimate evaluate exclude expand expect explain export expose
@@ -16,7 +16,7 @@ install instrument integrate introduce invert isolate join judge keep key label 
 link list load lock log look loosen lower make map mark match measure merge migrate mirror model move multiply name
 narrow normalise note number offer omit open optimise order overlap own pack pad parallelise parse pass permit pin
 place plan plot point port precompile predict prefer prefetch prepare preserve prevent print profile promote propagate
-protect prove provide prune publish pull push put quantise query quote raise re-export re-record reach read rearrange rebuild
+protect prove provide prune publish pull push put quantise quantize query quote raise re-export re-record reach read rearrange rebuild
 recognise record recover reduce refactor refine refuse register regenerate reject resample relax release remember
 remove rename render reorder reorganise repair repeat replace report require reserve reset reshape resolve restore
 restrict resume retry return reuse revert review revise rewrite rework round route run save say scale scan schedule

@@ -213,6 +213,8 @@ Status Context::make_device() {
                       memory_type(~0u, all) >= 0;
   if (const char* v = std::getenv("MOKA_VULKAN_STAGING"); v != nullptr && std::string_view(v) == "1")
     features_.unified = false;
+  if (const char* v = std::getenv("MOKA_VULKAN_HALF"); v != nullptr && std::string_view(v) == "0")
+    features_.half = false;
 
   // Only what shaders use is switched on.
   VkPhysicalDevice16BitStorageFeatures use_half{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};

@@ -86,8 +86,8 @@ Match match_attention(const MatchCall& m) {
   if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
   set_cost(c, m, static_cast<double>(heads.count() * h.rows * h.keys) * static_cast<double>(h.width + h.made));
   const Element other = kept != e ? kept : mask_element;
-  const std::string shader =
-      cat(kept != e ? "attention_kept_" : "attention_", name_of(e), other == e ? "" : cat("_", name_of(other)));
+  const std::string shader = cat(kept != e ? cat("attention_kept_", name_of(e)) : cat("attention_", tile_name_of(e)),
+                                 other == e ? "" : cat("_", name_of(other)));
   const std::array<int64_t, 3> first{h.query.first, h.key.first, h.value.first};
   c.record = [=, width = u32(h.width)](Recorder& recorder, const RecordArgs& args) -> Status {
     return recorder_of(recorder).dispatch(

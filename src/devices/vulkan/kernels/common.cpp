@@ -222,6 +222,13 @@ After after_of(std::span<const ir::Epilogue> epilogues) {
 
 std::string shader_name(std::string_view stem, Element e) { return cat(stem, "_", name_of(e)); }
 
+std::string_view tile_name_of(Element e) { return e == Element::f16 && features().half ? "h16" : name_of(e); }
+
+std::string tile_shader_name(std::string_view stem, Element e, Element weights) {
+  if (e != weights) return cat(shader_name(stem, e), "_", name_of(weights));
+  return cat(stem, "_", tile_name_of(e));
+}
+
 Use scratch_of(const RecordArgs& args, int64_t floats) {
   return {args.scratch.buffer, args.scratch.offset, static_cast<size_t>(floats) * 4, 4, true};
 }

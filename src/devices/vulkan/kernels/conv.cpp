@@ -201,8 +201,7 @@ Match match_conv_tiled(const MatchCall& m) {
   set_cost(c, m, conv->multiply_adds());
   bool plain = w.taps() == 1;
   for (int i = 0; i < 3; i++) plain &= w.strides[i] == 1 && w.pads_begin[i] == 0 && w.in[i] == w.out[i];
-  const std::string shader =
-      cat("conv_", name_of(conv->floats), weights != conv->floats ? cat("_", name_of(weights)) : std::string());
+  const std::string shader = tile_shader_name("conv", conv->floats, weights);
   c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = conv.window;
     const Use x = conv.use(args.in, conv.x);

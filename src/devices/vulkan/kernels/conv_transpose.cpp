@@ -128,7 +128,7 @@ Match match_tiled(const MatchCall& m) {
       uploaded_before(c, t->weight, key, phases * w.groups * t->channels * product(taps) * ((t->made + 3) / 4 * 4),
                       weights, [t = *t](const ir::TensorView& value, float* to) { return pack_weights(t, value, to); });
   set_cost(c, m, t->multiply_adds());
-  const std::string shader = cat("conv_transpose_", name_of(t->floats), weights != t->floats ? "_f16" : "");
+  const std::string shader = tile_shader_name("conv_transpose", t->floats, weights);
   c.record = [=, t = *t](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = t.window;
     const WindowParams p(w);

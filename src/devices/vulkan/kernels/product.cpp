@@ -46,8 +46,9 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   const bool bias = uses.bias.buffer != nullptr, addend = uses.addend.buffer != nullptr;
   if (!bias) uses.bias = uses.a.unused();
   if (!addend) uses.addend = uses.a.unused();
-  const std::string shader = cat(is_narrow() ? "gemv_" : "matmul_", name_of(floats),
-                                 weights != floats ? cat("_", name_of(weights)) : std::string());
+  const std::string shader =
+      is_narrow() ? cat(shader_name("gemv", floats), weights != floats ? cat("_", name_of(weights)) : std::string())
+                  : tile_shader_name("matmul", floats, weights);
   const Tiles t = tiles();
   auto constants = after.constants({bias, addend, p.a_k == 1, p.b_k == 1});
   if (!is_narrow()) constants = t.constants(std::move(constants));

@@ -21,8 +21,8 @@ layout(push_constant) uniform P {
   uint steps[5][2];
 };
 
-shared float queries[ROWS][CHUNK];
-shared float some_keys[KEYS][CHUNK + 1];
+shared TILE1 queries[ROWS][CHUNK];
+shared TILE1 some_keys[KEYS][CHUNK + 1];
 shared float scores[ROWS][KEYS];
 
 uint head(uint tensor) {
@@ -49,17 +49,17 @@ void main() {
       for (uint i = t; i < ROWS * CHUNK; i += 256) {
         const uint at = first_row + i / CHUNK, column = e + i % CHUNK;
         queries[i / CHUNK][i % CHUNK] =
-            at < rows && column < kWidth ? float(query[q0 + at * query_row + column * query_column]) : 0.0;
+            TILE1(at < rows && column < kWidth ? float(query[q0 + at * query_row + column * query_column]) : 0.0);
       }
       for (uint i = t; i < KEYS * CHUNK; i += 256) {
         const uint at = first + i / CHUNK, column = e + i % CHUNK;
         some_keys[i / CHUNK][i % CHUNK] =
-            at < keys && column < kWidth ? float(key[k0 + at * key_row + column * key_column]) : 0.0;
+            TILE1(at < keys && column < kWidth ? float(key[k0 + at * key_row + column * key_column]) : 0.0);
       }
       barrier();
       for (uint k = 0; k < CHUNK; k++) {
-        const float q = queries[r][k];
-        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += q * some_keys[lane + j * LANES][k];
+        const float q = float(queries[r][k]);
+        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += q * float(some_keys[lane + j * LANES][k]);
       }
       barrier();
     }

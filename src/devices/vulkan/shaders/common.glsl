@@ -4,6 +4,17 @@
 #extension GL_EXT_control_flow_attributes : enable
 #include "numbers.inc"
 
+// What tiles in shared memory hold. Where both sides of a product are float16 and the driver computes it, they stay so
+// and take half the memory. Such products are exact in float32, in which they are computed and added.
+#ifdef HALF_TILES
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define TILE1 float16_t
+#define TILE4 f16vec4
+#else
+#define TILE1 float
+#define TILE4 vec4
+#endif
+
 #define NAN uintBitsToFloat(0x7fc00000u)
 #define INF uintBitsToFloat(0x7f800000u)
 

@@ -39,7 +39,7 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
         weights = vec4(w[w_base + k * rows4]);
 #endif
       }
-      tile_a[in_tile * kQuads + t % kQuads] = weights;
+      tile_a[in_tile * kQuads + t % kQuads] = TILE4(weights);
     }
     [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kTile) {
       const uint in_tile = t / kTile + i, k = k0 + in_tile;
@@ -55,7 +55,7 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
             v = float(x[x_base + k / taps * in_plane + uint((at.x * in_sizes.y + at.y) * in_sizes.z + at.z)]);
         }
       }
-      tile_b[in_tile * kQuads + t % kTile / 4][t % 4] = v;
+      tile_b[in_tile * kQuads + t % kTile / 4][t % 4] = TILE1(v);
     }
     barrier();
     add_tiles(sum, row_group, column_group);

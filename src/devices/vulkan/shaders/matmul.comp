@@ -6,7 +6,7 @@
 layout(constant_id = 6) const uint kTile = 64;
 layout(local_size_x_id = 7) in;
 #include "tile.glsl"
-// variants: f32 f16 f32_f16
+// variants: f32 f16 h16 f32_f16
 
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 1) readonly buffer B { T2 b[]; };
@@ -28,14 +28,15 @@ void main() {
       // Neighbours read what lies side by side.
       const uint k = kALine ? e % TILE_DEPTH : e / kTile, r = kALine ? e / TILE_DEPTH : e % kTile;
       const uint row = first_row + r;
-      tile_a[k * kQuads + r / 4][r % 4] = row < rows && k0 + k < depth ? float(a[a_base + row * a_row + (k0 + k) * a_k]) : 0.0;
+      tile_a[k * kQuads + r / 4][r % 4] =
+          TILE1(row < rows && k0 + k < depth ? float(a[a_base + row * a_row + (k0 + k) * a_k]) : 0.0);
     }
     [[unroll]] for (uint i = 0; i < TILE_DEPTH * kTile; i += kInvocations) {
       const uint e = i + t;
       const uint k = kBLine ? e % TILE_DEPTH : e / kTile, r = kBLine ? e / TILE_DEPTH : e % kTile;
       const uint column = first_column + r;
       tile_b[k * kQuads + r / 4][r % 4] =
-          column < columns && k0 + k < depth ? float(b[b_base + column * b_column + (k0 + k) * b_k]) : 0.0;
+          TILE1(column < columns && k0 + k < depth ? float(b[b_base + column * b_column + (k0 + k) * b_k]) : 0.0);
     }
     barrier();
     add_tiles(sum, row_group, column_group);

@@ -5,13 +5,13 @@
 const uint kQuads = kTile / 4;
 const uint kInvocations = kTile * kTile / 16;
 
-shared vec4 tile_a[TILE_DEPTH * kQuads];
-shared vec4 tile_b[TILE_DEPTH * kQuads];
+shared TILE4 tile_a[TILE_DEPTH * kQuads];
+shared TILE4 tile_b[TILE_DEPTH * kQuads];
 
 // Rows of sum are those of the left side from `row_group * 4` on.
 void add_tiles(inout mat4 sum, uint row_group, uint column_group) {
   [[unroll]] for (uint k = 0; k < TILE_DEPTH; k++) {
-    const vec4 a = tile_a[k * kQuads + row_group], b = tile_b[k * kQuads + column_group];
+    const vec4 a = vec4(tile_a[k * kQuads + row_group]), b = vec4(tile_b[k * kQuads + column_group]);
     sum[0] += a.x * b;
     sum[1] += a.y * b;
     sum[2] += a.z * b;

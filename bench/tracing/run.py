@@ -107,7 +107,8 @@ def main():
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
     if options.page:
-        processor = next((u.description for u in moka.read_rates(threads=options.threads) if u.device == "cpu"), "unknown")
+        names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+        processor = names[0] if names else "unknown processor"
         pathlib.Path(options.page).write_text(
             "# The cost of a trace\n\n<!-- Made by `make bench-tracing`; do not edit. -->\n\n"
             f"Predictions with and without a trace take turns of {options.seconds} s, {options.rounds} times ({processor}, {datetime.date.today()}, load {load:.1f} when "

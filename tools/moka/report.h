@@ -26,9 +26,9 @@ struct ReportSetting {
 Json machine_apart(const ReportSetting& setting);
 
 /// What of the same predictions is in operations and in conversions of inputs and outputs, from a trace of them:
-/// {"predictions", "predictionSeconds", "operationsSeconds", "conversionsSeconds", "fraction"}, means of one
-/// prediction, or {"error"}. In one prediction everything meets the same load of the machine, so that the fraction
-/// holds under load.
+/// {"predictions", "predictionSeconds", "operationsSeconds", "conversionsSeconds", "fraction"}, means or the shortest
+/// times of one prediction, or {"error"}. In one prediction everything meets the same load of the machine, so that the
+/// fraction holds under load.
 Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions);
 /// Loads and predicts in this process: an object of "settings". Throws what loading and predicting throw.
 Json measured(const ReportSetting& setting);

@@ -2,14 +2,15 @@
 
 run.py [--rounds N] [--seconds S] [--threads N] [--json FILE] [--page FILE]
 
-Both sides take turns of S seconds, and the row shows the fastest prediction of each, which other work on the machine disturbs least. A turn with
-a trace begins and ends it.
+Both sides take turns of S seconds, of which the processor time counts, with that of the thread that writes the trace: other work on the machine
+is not in it. A row shows the best turn of each side, and the median ratio of neighboring turns. A turn with a trace begins and ends it.
 """
 import argparse
 import datetime
 import json
 import os
 import pathlib
+import statistics
 import tempfile
 import time
 
@@ -63,15 +64,17 @@ def measured(program, inputs, options, folder):
     model = moka.Model(program.save(f"{folder}/net.mlpackage"), compute_units="CPU_ONLY", threads=options.threads)
 
     def turn():
-        times, end = [], time.perf_counter() + options.seconds
-        while len(times) < 3 or time.perf_counter() < end:
-            begin = time.perf_counter()
+        count, begin, end = 0, time.process_time(), time.perf_counter() + options.seconds
+        while count < 3 or time.perf_counter() < end:
             model.predict(inputs)
-            times.append(time.perf_counter() - begin)
-        return min(times)
+            count += 1
+        return (time.process_time() - begin) / count
 
     turn()
-    off, on, events = [], [], 0
+    with moka.trace(f"{folder}/one.pftrace") as trace:
+        model.predict(inputs)
+    events = sum(g.count for g in trace.summary().groups)
+    off, on = [], []
     for i in range(options.rounds):
         sides = [False, True] if i % 2 else [True, False]
         for traced in sides:
@@ -80,10 +83,8 @@ def measured(program, inputs, options, folder):
                 continue
             trace = moka.trace(f"{folder}/t.pftrace")
             on.append(turn())
-            groups = trace.summary().groups
-            predictions = sum(g.count for g in groups if g.kind == "predict")
-            events = sum(g.count for g in groups) / predictions
-    return min(off), min(on), events
+            trace.stop()
+    return min(off), min(on), statistics.median(b / a for a, b in zip(off, on)), events
 
 
 def main():
@@ -98,8 +99,8 @@ def main():
     results = []
     for name, make in (("MobileNetV2", mobilenet_v2), (f"{SMALL} softmaxes of 64 numbers", small_operations)):
         with tempfile.TemporaryDirectory() as folder:
-            off, on, events = measured(*make(), options, folder)
-        results.append({"net": name, "threads": options.threads, "seconds": off, "tracedSeconds": on, "ratio": on / off, "slices": events})
+            off, on, ratio, events = measured(*make(), options, folder)
+        results.append({"net": name, "threads": options.threads, "seconds": off, "tracedSeconds": on, "ratio": ratio, "slices": events})
     lines = ["| net | threads | slices in a prediction | without a trace, ms | with a trace, ms | ratio |", "|---|---:|---:|---:|---:|---:|"]
     for r in results:
         lines.append(f"| {r['net']} | {r['threads']} | {r['slices']:.0f} | {1e3 * r['seconds']:.3f} | {1e3 * r['tracedSeconds']:.3f} | {r['ratio']:.3f} |")
@@ -112,7 +113,7 @@ def main():
         pathlib.Path(options.page).write_text(
             "# The cost of a trace\n\n<!-- Made by `make bench-tracing`; do not edit. -->\n\n"
             f"Predictions with and without a trace take turns of {options.seconds} s, {options.rounds} times ({processor}, {datetime.date.today()}, load {load:.1f} when "
-            "it began). Times are those of the fastest prediction. While no trace is written, a step costs one branch.\n\n" + "\n".join(lines) + "\n")
+            "it began). Times are processor time of the best turn; the ratio is the median over neighboring turns. While no trace is written, a step costs one branch.\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,10 @@ void collect(const std::string& operation, const std::string& path, const Messag
     if (f.is_message) {
       for (const Message& inner : message.all(f.name)) collect(operation, path + "." + f.name, inner, to);
     } else if (is_number(f)) {
+      // Only average pooling reads it, and a changed size of the file changes how other weights are imported.
+      if (f.name == "avgPoolExcludePadding" &&
+          message.values("type") != std::vector<Message::Scalar>{std::string("AVERAGE")})
+        continue;
       const std::string full = path + "." + f.name;
       to.push_back({operation, full, message, f.name, {}, 0, f.repeated && message.values(f.name).size() > 16});
     }

@@ -11,6 +11,8 @@
 #include "moka/edit.h"
 #include "moka/error.h"
 #include "moka/feature.h"
+#include "moka/input_sizes.h"
+#include "moka/lint.h"
 #include "moka/model.h"
 #include "moka/model_structure.h"
 #include "moka/multi_array.h"

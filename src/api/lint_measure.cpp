@@ -23,6 +23,10 @@ ModelConfiguration configuration_of(const FunctionView& view, bool single) {
 void observe(const Model& model, const std::vector<Features>& inputs, Measurements& to) {
   const Intermediate add = [&](std::string_view, std::string_view value, const MultiArray& array) {
     linting::Measured& m = to[std::string(value)];
+    if (array.type() == DataType::float32 && array.is_contiguous()) {
+      for (float x : array.as<float>()) m.add(x);
+      return;
+    }
     for (int64_t i = 0; i < array.count(); ++i) m.add(array.at(i));
   };
   for (const Features& features : inputs)

@@ -8,7 +8,7 @@
 namespace moka::linting {
 namespace {
 
-/// Larger constants are looked at in this many places; their bounds are then not used as if all elements were known.
+/// Larger constants have no bounds, because reading them takes too long.
 constexpr int64_t kMostElements = int64_t{1} << 26;
 
 Interval of_constant(const ir::Constant& constant) {
@@ -130,7 +130,5 @@ Interval Bounds::of(const ir::Value* value) const {
   if (const auto it = known_.find(value); it != known_.end()) return it->second;
   return value->constant() != nullptr ? of_constant(*value->constant()) : of_type(value->type);
 }
-
-void Bounds::set(const ir::Value* value, Interval interval) { known_[value] = interval; }
 
 }  // namespace moka::linting

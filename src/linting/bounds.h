@@ -35,7 +35,6 @@ class Bounds {
   static Bounds of(const ir::Function& function, const import::FunctionDescription* description, const Ranges& ranges);
 
   Interval of(const ir::Value* value) const;
-  void set(const ir::Value* value, Interval interval);
 
  private:
   void walk(const ir::Block& block);

@@ -64,6 +64,8 @@ Interval batch_norm(const Call& c) {
   const ir::Tensor *gamma = constant(c, "gamma"), *beta = constant(c, "beta");
   const Interval x = c.in("x");
   if (mean == nullptr || variance == nullptr || mean->count() != variance->count() || !x.is_bounded()) return {};
+  for (const ir::Tensor* other : {gamma, beta})
+    if (other != nullptr && other->count() != mean->count()) return {};
   const double epsilon = c.number("epsilon", 1e-5);
   Interval out{HUGE_VAL, -HUGE_VAL, at_most(x, Grip::reached).grip};
   if (x.grip != Grip::each) out.grip = Grip::wide;

@@ -21,7 +21,7 @@
 namespace moka::linting {
 
 /// What float16 can hold.
-inline constexpr double kHalfMax = 65504, kHalfNormal = 0x1p-14, kHalfLeast = 0x1p-24;
+inline constexpr double kHalfMax = 65504, kHalfNormal = 0x1p-14;
 
 enum class Level : uint8_t { note, warning, error };
 
@@ -69,11 +69,11 @@ struct Subject {
   std::string load_error;                          ///< why the model cannot be loaded
   std::vector<FunctionView> functions;
   std::vector<FailedSizes> failed_sizes;
-  size_t tried_sizes = 0;
   std::string target;                   ///< the system that must run the model: "ios16"; empty: that of its version
   bool is_measured_with_given = false;  ///< inputs or ranges of the user, not only random ones
   bool as_float16 = false;              ///< judge float32 values as if they were float16
 
+  /// Whether units choose the precision of its numbers: a network, or a pipeline with one.
   bool is_network() const;
   /// Whether some unit computes the value in float16.
   bool in_half(const ir::Value& value) const;
@@ -136,8 +136,6 @@ const ir::Op* computed_by(const ir::Value* value);
 bool is_op(const ir::Op* op, std::string_view type);
 /// The number that all elements of a constant are, behind moves.
 std::optional<double> uniform_constant(const ir::Value* value);
-/// The text of a constant; empty for others.
-std::string_view text_of(const ir::Op& op, std::string_view parameter);
 /// Whether values of that type are numbers with a fraction.
 bool is_float_tensor(const ir::Type& type);
 /// nullptr: it was not observed.

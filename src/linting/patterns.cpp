@@ -59,13 +59,6 @@ std::optional<double> uniform_constant(const ir::Value* value) {
   return first;
 }
 
-std::string_view text_of(const ir::Op& op, std::string_view parameter) {
-  const ir::Value* value = op.input(parameter);
-  if (value == nullptr || value->constant() == nullptr) return {};
-  const ir::Tensor& t = value->constant()->tensor;
-  return t.dtype() == ir::DType::string && t.count() == 1 ? std::string_view(t.text()) : std::string_view();
-}
-
 bool is_float_tensor(const ir::Type& type) { return type.is_tensor() && ir::is_float(type.dtype()); }
 
 const Measured* measured(const Measurements& measurements, const ir::Value* value) {

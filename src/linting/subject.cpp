@@ -24,15 +24,23 @@ void Measured::add(double value) {
   if (value == 0) return;
   ++nonzero;
   const double size = std::abs(value);
+  if (size >= kHalfNormal) return;
+  ++subnormal;
   vanishing += static_cast<float>(half(value)) == 0;
-  subnormal += size < kHalfNormal;
 }
 
-bool Subject::is_network() const { return description.type_name.starts_with("neuralNetwork"); }
+bool Subject::is_network() const {
+  if (description.type_name.starts_with("neuralNetwork")) return true;
+  if (!description.type_name.starts_with("pipeline") || description.typed || outline == nullptr) return false;
+  return std::any_of(outline->stages.begin(), outline->stages.end(), [](const import::Outline::Stage& stage) {
+    return stage.outline.type.starts_with("neuralNetwork");
+  });
+}
 
 bool Subject::in_half(const ir::Value& value) const {
   if (!is_float_tensor(value.type)) return false;
-  return value.type.dtype() == ir::DType::fp16 || is_network() || as_float16;
+  if (value.type.dtype() == ir::DType::fp16) return true;
+  return value.type.dtype() == ir::DType::fp32 && (as_float16 || is_network());
 }
 
 void Report::add(Level level, std::string place, Text text, const FunctionView* view) {

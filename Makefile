@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-layers bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-layers bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -163,6 +163,13 @@ bench: wheel
 bench-compile: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_program
 	python3 bench/compile/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPILE_FLAGS),$(BENCH_COMPILE_FLAGS),--page docs/performance/compile.md)
+
+## Compressing nets with moka and coremltools, and what the search finds: docs/performance/compress.md. BENCH_COMPRESS_FLAGS are
+## options of bench/compress/run.py, for example "--nets mobilenet_v2 --alone".
+bench-compress: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	@bench/setup --no-wheel --peers ""
+	$(BUILD)/bench/venv/bin/python bench/compress/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPRESS_FLAGS),$(BENCH_COMPRESS_FLAGS),--page docs/performance/compress.md)
 
 ## Classic models for one row and for tables, beside the libraries that trained them: docs/performance/tables.md. BENCH_TABLES_FLAGS
 ## are options of bench/tables/run.py, for example "--models svr --rows 1".

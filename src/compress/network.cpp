@@ -36,6 +36,8 @@ class Layer {
     const size_t floats = MOKA_TRY(out.params.packed("floatValue")).size();
     const size_t halves = MOKA_TRY(out.params.packed("float16Value")).size();
     if (floats + halves == 0) return {};
+    const auto updatable = MOKA_TRY(out.params.values("isUpdatable"));
+    if (!updatable.empty() && std::get<bool>(updatable[0])) return {};
     out.half = floats == 0;
     const size_t got = out.half ? halves / 2 : floats / sizeof(float);
     if (got != static_cast<size_t>(count))

@@ -29,7 +29,7 @@ struct NetworkEncoding {
 };
 
 /// The weights of rank 2 or more in all neural networks of a model, pipelines, loops and branches included, that hold
-/// floats. Error malformed: a layer contradicts its weights.
+/// floats and cannot be updated. Error malformed: a layer contradicts its weights.
 Result<std::vector<NetworkWeight>> network_weights_of(const format::Message& specification);
 Result<std::vector<float>> values_of(const NetworkWeight& weight);
 

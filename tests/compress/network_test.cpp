@@ -83,6 +83,43 @@ TEST(CompressNetwork, WeightsAsCoremltoolsWritesThem) {
   EXPECT_EQ(cases, 30u);
 }
 
+/// A model with one inner product of 2 outputs and `inputs` inputs, and 6 weights.
+format::Message dense(int64_t inputs, bool updatable) {
+  auto model = *format::Message::make("Model");
+  auto network = *model.edit("neuralNetwork");
+  auto layer = *network.edit("layers");
+  EXPECT_TRUE(layer.set("name", std::string("dense")).ok());
+  auto params = *layer.edit("innerProduct");
+  EXPECT_TRUE(params.set("outputChannels", uint64_t{2}).ok());
+  EXPECT_TRUE(params.set("inputChannels", static_cast<uint64_t>(inputs)).ok());
+  auto weights = *params.edit("weights");
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  EXPECT_TRUE(weights.set_packed("floatValue", Bytes::copy_of(std::as_bytes(std::span(values)))).ok());
+  EXPECT_TRUE(weights.set("isUpdatable", updatable).ok());
+  return model;
+}
+
+TEST(CompressNetwork, FindsWeightsAndRaisesTheVersion) {
+  const format::Message model = dense(3, false);
+  const auto weights = network_weights_of(model);
+  ASSERT_TRUE(weights.ok());
+  ASSERT_EQ(weights->size(), 1u);
+  const NetworkWeight& weight = weights->front();
+  EXPECT_EQ(weight.name, "dense.weights");
+  EXPECT_EQ(weight.layer, "innerProduct");
+  EXPECT_EQ(weight.shape, (Shape{2, 3}));
+  const std::vector<std::pair<Recipe, int64_t>> versions{{Recipe{std::nullopt, Half{}}, 2},
+                                                         {Recipe{std::nullopt, Palette{2}}, 3}};
+  for (const auto& [recipe, version] : versions) {
+    format::ModelSource source{dense(3, false)};
+    ASSERT_TRUE(compress(source, [&r = recipe](const Site&) { return r; }).ok());
+    EXPECT_EQ(std::get<int64_t>((*source.specification.values("specificationVersion")).at(0)), version);
+  }
+  EXPECT_FALSE(network_weights_of(dense(4, false)).ok());
+  EXPECT_FALSE(network_weights_of(dense(-1, false)).ok());
+  EXPECT_EQ(network_weights_of(dense(3, true))->size(), 0u);
+}
+
 TEST(CompressNetwork, FormsThatNetworksLackAreRefused) {
   const std::vector<float> values{1, 2, 3, 1e6F};
   NetworkWeight weight{*format::Message::make("WeightParams"), "w", "innerProduct", {2, 2}};

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "plan/packed_cache.h"
 
 namespace moka::plan {
@@ -11,6 +12,7 @@ namespace moka::plan {
 namespace {
 
 constexpr size_t kSpelledOut = 4 << 10;  // size up to which a tensor is identified by its content
+constexpr size_t kDigested = 64 << 10;   // size up to which a tensor of no file is identified by a digest
 constexpr int kMaxDepth = 64;
 
 /// A name for a large tensor; empty: it has none.
@@ -76,7 +78,11 @@ std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache
   const auto name_of = [&](const ir::Tensor& t) {
     const auto place = place_in_file(t.data(), t.bytes());
     const std::string* name = place ? cache.name_of(place->content) : nullptr;
-    return name != nullptr ? cat("'", *name, "' at ", place->offset) : std::string();
+    if (name != nullptr) return cat("'", *name, "' at ", place->offset);
+    if (t.bytes() > kDigested) return std::string();
+    Digest digest;
+    digest.add({static_cast<const std::byte*>(t.data()), t.bytes()});
+    return digest.text();
   };
   return describe(value, kMaxDepth, text, name_of) ? text : std::string();
 }

@@ -34,8 +34,8 @@ class PackedStore {
 /// A text that describes how a constant value is made. Equal values have equal texts. The text identifies large tensors
 /// by their addresses, so `sources` must outlive it. Empty: unknown.
 std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
-/// The same for a file of packed constants: large tensors are described by where they are in the model's files. Empty
-/// when one is in none of them.
+/// The same for a file of packed constants: large tensors are described by where they are in the model's files, or up
+/// to 64 KiB by a digest. Empty when a larger one is in none of them.
 std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache);
 
 }  // namespace moka::plan

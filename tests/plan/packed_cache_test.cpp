@@ -5,9 +5,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "base/bytes.h"
 #include "base/checksum.h"
+#include "plan/packed_store.h"
 #include "temporary_folder.h"
 
 /// The file of packed constants, and the damage that it detects.
@@ -44,6 +47,33 @@ class PackedCacheFile : public ::testing::Test {
   test::TemporaryFolder folder_;
   std::string path_ = (folder_ / "below" / "model.packed").string();
 };
+
+/// Weights of the file times factors that a pass made have a name in the file of packed constants.
+TEST_F(PackedCacheFile, NamesScaledWeights) {
+  const std::string path = (folder_ / "weights").string();
+  std::ofstream(path, std::ios::binary) << std::string(1024 * 32 * 4, 'w');
+  const auto file = map_file(path);
+  ASSERT_TRUE(file.ok());
+  const auto place = place_in_file(file->data(), file->size());
+  ASSERT_TRUE(place.has_value());
+  const PackedCache cache(path_, "scope", "model", {{place->content, "weights"}});
+  std::set<std::string> names;
+  for (const auto& [entries, factor] : {std::pair<int64_t, double>{1024, 1}, {1024, 2}, {1, 2}, {1024, 2}}) {
+    ir::Tensor scale = ir::Tensor::zeros(ir::DType::fp64, {entries}).value(),
+               one = ir::Tensor::zeros(ir::DType::fp64, {1}).value();
+    std::fill_n(scale.mut<double>().begin(), entries, factor);
+    ir::Function f("main", ir::Opset::ios17);
+    ir::Builder b(ops::table(), f.body());
+    ir::Value* weight = *b.constant("w", *ir::Tensor::wrap(ir::DType::fp32, {1024, 32}, *file));
+    const auto scaled =
+        b.op("moka_scale_weights",
+             {{"weight", weight}, {"input_scale", one}, {"output_scale", scale}, {"groups", 1}, {"transposed", false}});
+    ASSERT_TRUE(scaled.ok()) << scaled.error().to_string();
+    names.insert(lasting_identity_of(**scaled, cache));
+  }
+  EXPECT_EQ(names.size(), 3u);
+  EXPECT_FALSE(names.contains(""));
+}
 
 TEST(Checksum, DependsOnEveryBitAndOnTheOrder) {
   std::string text(200, 'a');

@@ -143,7 +143,13 @@ bool Pairing::contradicts(int i, int j) const {
       const ir::Value *u = a_.resolved(operand.values[n]), *v = b_.resolved(values[n]);
       if (a_.is_constant(u) || b_.is_constant(v)) continue;
       const ir::Value* other = partner(u);
-      if (other != nullptr ? other != v : back_.contains(v)) return !x.has_trait(ir::Trait::commutative);
+      const auto back = back_.find(v);
+      if (other == v || (other == nullptr && back == back_.end())) continue;
+      // One side may have operations between that the other has folded into weights.
+      const bool is_folded = other == nullptr      ? comes_after(a_, of_a_, u, back->second)
+                             : back == back_.end() ? comes_after(b_, of_b_, v, other)
+                                                   : false;
+      if (!is_folded) return !x.has_trait(ir::Trait::commutative);
     }
   }
   return false;
@@ -237,10 +243,18 @@ std::vector<int> Pairing::feeders(const Graph& g, const Graph& h, const std::vec
   return out;
 }
 
+bool Pairing::comes_after(const Graph& g, const std::vector<int>& partners, const ir::Value* value,
+                          const ir::Value* source) {
+  constexpr size_t kFolded = 3;  ///< operations
+  const int node = value->producer() == nullptr ? -1 : g.index_of(value->producer());
+  const int from = source->producer() == nullptr ? -1 : g.index_of(source->producer());
+  return node >= 0 && from >= 0 && partners[static_cast<size_t>(node)] < 0 && follows(g, partners, node, from, kFolded);
+}
+
 /// Whether `node` computes from the result of `source`, with nothing but operations without partners between.
-bool Pairing::follows(const Graph& g, const std::vector<int>& partners, int node, int source) {
+bool Pairing::follows(const Graph& g, const std::vector<int>& partners, int node, int source, size_t most) {
   const ir::Op* at = g.nodes()[static_cast<size_t>(node)].op;
-  for (size_t steps = 0; steps < g.nodes().size(); ++steps) {
+  for (size_t steps = 0; steps < most; ++steps) {
     const ir::Op* next = nullptr;
     for (const ir::Operand& operand : at->operands())
       for (const ir::Value* value : operand.values) {
@@ -262,7 +276,7 @@ void Pairing::fuse(const Graph& g, const Graph& h, const std::vector<int>& partn
     if (partners[i] >= 0 || g.nodes()[i].is_transparent) continue;
     for (const int j : feeders(g, h, partners, static_cast<int>(i))) {
       const int source = others[static_cast<size_t>(j)];
-      if (source < 0 || !follows(g, partners, static_cast<int>(i), source)) continue;
+      if (source < 0 || !follows(g, partners, static_cast<int>(i), source, g.nodes().size())) continue;
       into[i] = j;
       break;
     }

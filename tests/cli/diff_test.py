@@ -105,6 +105,33 @@ class Diff(Case):
         self.assertEqual([op["name"] for op in first["operationsOfA"]], ["conv_1", "norm_1"])
         self.assertEqual([op["name"] for op in first["operationsOfB"]], ["folded"])
 
+    def test_a_chain_that_was_folded(self):
+        def line(type, name, arguments):
+            return f'        tensor<fp32, [1, 2, 4]> {name} = {type}({arguments})[name = string("{name}")];\n'
+
+        def program(file, folded):
+            lines, x = "", "x"
+            for i in (1, 2, 3):
+                last = "y" if i == 3 else f"r{i}" + "_folded" * folded
+                weight = "[[[2], [4]], [[6], [8]]]), bias = tensor<fp32, [2]>([1, 1])" if folded else "[[[1], [2]], [[3], [4]]])"
+                lines += line("conv", f"c{i}", f'x = {x}, weight = tensor<fp32, [2, 2, 1]>({weight}, pad_type = string("valid")')
+                if not folded:
+                    numbers = {"mean": 0, "variance": 1, "gamma": 2, "beta": 1}
+                    lines += line("batch_norm", f"n{i}", f"x = c{i}, epsilon = fp32(0), " + ", ".join(
+                        f"{k} = tensor<fp32, [2]>([{v}, {v}])" for k, v in numbers.items()))
+                lines += line("relu", last, f"x = {'c' if folded else 'n'}{i}")
+                x = last
+            text = "program(1.3)\n{\n    func main<ios18>(tensor<fp32, [1, 2, 4]> x) {\n" + lines + "    } -> (y);\n}\n"
+            return self.program(file, text, (1, 2, 4))
+
+        found = self.answer("diff", program("a.mlmodelc", False), program("b.mlmodelc", True), "--ignore-structure")
+        structure, values = found["structure"], found["values"]
+        self.assertEqual([(op["name"], op["fusedInto"]["name"]) for op in structure["onlyInA"]],
+                         [("n1", "c1"), ("n2", "c2"), ("n3", "c3")])
+        self.assertEqual(structure["onlyInB"], [])
+        self.assertEqual({d["kind"] for d in structure["differences"]} & {"type", "input"}, set())
+        self.assertEqual((values["compared"], values["differ"]), (6, 0))
+
     def test_other_settings(self):
         found = self.answer("diff", self.net("a.mlmodelc"), "--against-device", "reference")
         self.assertNotIn("structure", found)

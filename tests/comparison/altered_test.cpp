@@ -63,12 +63,12 @@ std::string saved(const ModelSource& source, const fs::path& folder, const std::
   return path;
 }
 
-/// Every operation and inner value gets another name.
-ModelSource renamed(const ModelSource& source, const ModelComparison& found) {
-  edit::Names operations;
+/// Another name for every operation.
+edit::Names other_names(const ModelComparison& found) {
+  edit::Names out;
   for (const auto& op : found.a)
-    if (!op.name.empty()) operations[op.name] = "other_" + std::to_string(operations.size());
-  return edit::rename_operations(source, operations);
+    if (!op.name.empty()) out[op.name] = "other_" + std::to_string(out.size());
+  return out;
 }
 
 bool names(const ModelComparison& found, const ModelComparison::Difference& d, const Leaf& leaf) {
@@ -106,6 +106,7 @@ class Altered : public ::testing::Test {
       return false;
     }
     EXPECT_TRUE(same.same()) << base.name;
+    const edit::Names others = other_names(same);
     for (int attempt = 0; attempt < 20; ++attempt) {
       ModelSource source = base.open();
       const std::vector<Leaf> leaves = leaves_of(source);
@@ -114,7 +115,8 @@ class Altered : public ::testing::Test {
       ModelComparison found;
       try {
         if (!alter(source, leaf, small, random)) continue;
-        found = compare_models(before, saved(rename ? renamed(source, same) : source, folder_.path(), "after"));
+        found = compare_models(
+            before, saved(rename ? edit::rename_operations(source, others) : source, folder_.path(), "after"));
         // A field that the layer does not read, such as one that only other modes use.
         if (found.same() && !leaf.is_weight &&
             Model::load(saved(source, folder_.path(), "plain")).mil() == Model::load(before).mil())
@@ -126,10 +128,12 @@ class Altered : public ::testing::Test {
       EXPECT_FALSE(found.same()) << what;
       // A parameter may change the shapes that others depend on, or what a layer consists of; a weight changes nothing
       // else.
+      const auto at = others.find(leaf.operation);
+      const std::string renamed = at == others.end() ? leaf.operation : at->second;
       bool is_named = false;
       for (const auto& d : found.differences) is_named |= names(found, d, leaf);
       for (const auto* list : {&found.a, &found.b})
-        for (const auto& op : *list) is_named |= op.partner < 0 && op.name == leaf.operation;
+        for (const auto& op : *list) is_named |= op.partner < 0 && (op.name == leaf.operation || op.name == renamed);
       EXPECT_TRUE(is_named) << what << describe(found);
       if (leaf.is_weight) {
         for (const auto& d : found.differences) EXPECT_TRUE(names(found, d, leaf)) << what << describe(found);

@@ -17,7 +17,7 @@ using io::Shrink;
 using Kind = ModelComparison::Kind;
 using Operations = std::vector<ModelComparison::Operation>;
 
-constexpr size_t kMostRows = 40, kTrailEnds = 12;
+constexpr size_t kMostRows = 40, kTrailEnds = 12, kLongest = 48;
 
 std::string painted(std::string_view text, io::Colour colour) { return io::painted(text, colour, colour_output()); }
 
@@ -72,7 +72,7 @@ std::string differences_text(const ModelComparison& s) {
                      {"where", Align::left, Shrink::drop}});
     for (size_t i = 0; i < std::min(differences.size(), kMostRows); ++i) {
       const ModelComparison::Difference& d = *differences[i];
-      const auto absent = [](const std::string& text) { return text.empty() ? "none" : text; };
+      const auto absent = [](const std::string& text) { return text.empty() ? "none" : shortened(text, kLongest); };
       const std::string type = d.a < 0 ? "" : s.a[static_cast<size_t>(d.a)].type;
       const bool counts = d.numbers && d.kind == Kind::weight;
       table.add_row(
@@ -127,11 +127,10 @@ std::string structure_text(const ModelComparison& s) {
   for (const auto& op : s.b) transparent += op.partner < 0 && op.is_transparent;
   std::string out =
       fact("operations",
-           fmt::format(
-               "{} and {}, {} paired{}{}", format_count(static_cast<int64_t>(s.a.size())),
-               format_count(static_cast<int64_t>(s.b.size())), format_count(paired),
-               renamed > 0 ? fmt::format(", {} renamed", format_count(renamed)) : "",
-               transparent > 0 ? fmt::format("; {} on one side only", plural(transparent, "cast or identity")) : ""));
+           fmt::format("{} and {}, {} paired{}{}", format_count(static_cast<int64_t>(s.a.size())),
+                       format_count(static_cast<int64_t>(s.b.size())), format_count(paired),
+                       renamed > 0 ? fmt::format(", {} renamed", format_count(renamed)) : "",
+                       transparent > 0 ? fmt::format("; {} on one side only", plural(transparent, "cast")) : ""));
   out += fact("constants", fmt::format("{} compared, {}", format_count(s.constants), plural(s.elements, "element")));
   return out + interface_text(s) + alone_text("Operations only in a", s.a, s.b) +
          alone_text("Operations only in b", s.b, s.a) + differences_text(s);
@@ -176,7 +175,10 @@ std::string trail_text(const ValueDiff& v, const ModelComparison& s) {
         one.operation == one.other_operation ? one.operation : one.operation + " / " + one.other_operation;
     table.add_row({name, type_of(one.value), range_text(one.facts), range_text(one.other_facts),
                    one.has_form ? format_number(one.difference) : "other form",
-                   one.has_form ? format_number(one.relative) : "", one.has_form ? ratio(one.snr) : ""});
+                   one.has_form ? format_number(one.relative) : "",
+                   one.unlike     ? "NaN or infinite"
+                   : one.has_form ? ratio(one.snr)
+                                  : ""});
   }
   return table_text(table);
 }

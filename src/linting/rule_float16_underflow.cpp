@@ -3,8 +3,7 @@
 namespace moka::linting {
 namespace {
 
-/// All elements that are not 0 are too small for the digits of float16, and maybe for float16 at all.
-bool is_tiny(const Measured* m) { return m != nullptr && m->nonzero > 0 && m->subnormal == m->nonzero; }
+bool vanishes(const Measured* m) { return m != nullptr && m->nonzero > 0 && m->vanishing == m->nonzero; }
 
 void check(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
@@ -12,15 +11,13 @@ void check(const Subject& subject, Report& report) {
       for (size_t i = 0; i < op.output_count(); ++i) {
         const ir::Value& value = *op.output(i);
         const Measured* m = measured(view.wide, &value);
-        if (!subject.in_half(value) || !is_tiny(m)) continue;
+        if (!subject.in_half(value) || !vanishes(m)) continue;
         bool is_first = true;
         for (const ir::Operand& operand : op.operands())
-          for (const ir::Value* input : operand.values) is_first &= !is_tiny(measured(view.wide, input));
+          for (const ir::Value* input : operand.values) is_first &= !vanishes(measured(view.wide, input));
         if (!is_first) continue;
-        const bool vanishes = m->vanishing == m->nonzero;
-        report.add(vanishes ? Level::warning : Level::note, place_of(op),
-                   {vanishes ? "its whole result becomes 0 in float16"
-                             : "its whole result is subnormal in float16, which the Neural Engine may take as 0",
+        report.add(Level::warning, place_of(op),
+                   {"its whole result becomes 0 in float16",
                     cat("measured ", range(m->least, m->greatest), " in float32; the least float16 is 6e-8"), ""},
                    &view);
       }
@@ -30,7 +27,7 @@ void check(const Subject& subject, Report& report) {
 }  // namespace
 
 Rule rule_float16_underflow() {
-  return {"float16-underflow", Level::warning, "Results that are too small for float16 as a whole, as measured",
+  return {"float16-underflow", Level::warning, "Results that are too small for float16 and become 0, as measured",
           "Scale the values up before the operation, or keep it in float32.", check};
 }
 

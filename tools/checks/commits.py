@@ -14,7 +14,7 @@ extend extract fail fill filter find finish fit fix fold follow forbid format fo
 grow guard handle hide hold honour ignore implement import improve include increase infer initialise inline insert
 install instrument integrate introduce invert isolate join judge keep key label land launch lay leave let lift limit
 link list load lock log look loosen lower make map mark match measure merge migrate mirror model move multiply name
-narrow normalise note number offer omit open optimise order overlap own pack pad parallelise parse pass permit pin
+narrow normalise note number offer omit open optimise order overlap own pack pad pair parallelise parse pass permit pin
 place plan plot point port precompile predict prefer prefetch prepare preserve prevent print profile promote propagate
 protect prove provide prune publish pull push put quantise quantize query quote raise re-export re-record reach read rearrange rebuild
 recognise record recover reduce refactor refine refuse register regenerate reject resample relax release remember

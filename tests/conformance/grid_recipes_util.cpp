@@ -26,6 +26,7 @@ class Recipe {
                                                      {"ml_tree_ensemble", &Recipe::trees},
                                                      {"moka_attention", &Recipe::attention},
                                                      {"moka_fake_quantize", &Recipe::fake_quantize},
+                                                     {"moka_scale_weights", &Recipe::scale_weights},
                                                      {"nn_dequantize_weights", &Recipe::dequantize_weights},
                                                      {"range_1d", &Recipe::range},
                                                      {"reshape_like", &Recipe::reshape_like},
@@ -239,6 +240,20 @@ class Recipe {
     fix("scale", Constant(Tensor::scalar(DType::fp32, static_cast<double>(from_to(1, 40)) / 1000)));
     fix("zero_point", from_to(is_signed ? -128 : 0, is_signed ? 127 : 255));
     fix("dtype", is_signed ? "int8" : "uint8");
+  }
+
+  void scale_weights() {
+    const int64_t groups = from_to(1, 3), rows = groups * from_to(1, 4), columns = from_to(1, 4);
+    const bool transposed = c_.one_in(2);
+    const DType t = one_of({DType::fp32, DType::fp64});
+    const int64_t across = columns * groups;
+    auto scale = [&](int64_t channels) { return Constant(random(DType::fp64, {c_.one_in(3) ? 1 : channels})); };
+    give("weight",
+         c_.one_in(2) ? random(t, {rows, columns}) : random(t, {rows, columns, from_to(1, 3), from_to(1, 3)}));
+    fix("input_scale", scale(transposed ? rows : across));
+    fix("output_scale", scale(transposed ? across : rows));
+    fix("groups", groups);
+    fix("transposed", Constant(Tensor::boolean(transposed)));
   }
 
   void dequantize_weights() {

@@ -89,7 +89,7 @@ Result<Form> form_of(const Message& function) {
   constexpr int ios16 = 6, ios18 = 8;
   if (version < ios16)
     return fail(ErrorCode::unsupported, "compressed weights need a program for iOS 16 or later (CoreML6), got '", opset,
-                "'");
+                "'; 'moka edit --target ios16' raises it");
   return version >= ios18 ? Form::ios18 : Form::ios16;
 }
 

@@ -7,7 +7,7 @@
 Code written for coremltools on a Mac runs unchanged: once moka is installed, `coremltools` predicts with it.
 """
 
-from . import build, edit, encryption, lint
+from . import build, compress, diff, edit, encryption, lint, verify
 from ._moka import (
     ComputePlan,
     DataError,
@@ -82,10 +82,12 @@ __all__ = [
     "check_layers",
     "check_onnx",
     "compile_model",
+    "compress",
+    "diff",
     "draw",
     "edit",
-    "from_onnx",
     "encryption",
+    "from_onnx",
     "lint",
     "load_plugin",
     "register_layer",
@@ -102,4 +104,5 @@ __all__ = [
     "unregister_layer",
     "unregister_model",
     "unregister_operation",
+    "verify",
 ]

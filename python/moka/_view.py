@@ -4,26 +4,15 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import weakref
 import webbrowser
 
 from html import escape
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, Optional, Union
 
 from . import _moka
-
-
-def _command(*arguments: str) -> List[str]:
-    return [sys.executable, "-m", "moka", "view", *arguments]
-
-
-def _environment() -> Dict[str, str]:
-    """In which a child finds this package."""
-    own = str(pathlib.Path(__file__).resolve().parents[1])
-    others = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": own + (os.pathsep + others if others else "")}
+from ._command import command, environment
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:
@@ -49,7 +38,7 @@ class View:
         if self._page is None:
             with tempfile.TemporaryDirectory(prefix="moka-view-") as folder:
                 file = pathlib.Path(folder, "model.html")
-                done = subprocess.run(_command(self._path, "-o", str(file)), env=_environment(), stderr=subprocess.PIPE)
+                done = subprocess.run(command("view", self._path, "-o", str(file)), env=environment(), stderr=subprocess.PIPE)
                 if done.returncode != 0:
                     raise _moka.Error(done.stderr.decode(errors="replace").strip())
                 self._page = file.read_text(encoding="utf-8")
@@ -64,7 +53,7 @@ class View:
         with Python."""
         if self._address is None:
             process = subprocess.Popen(
-                _command(self._path, "--no-open"), env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                command("view", self._path, "--no-open"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
             self._address = process.stdout.readline().strip() if process.stdout else ""
             if not self._address:

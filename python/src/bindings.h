@@ -36,6 +36,8 @@ void bind_draw(nanobind::module_& m);
 void bind_build(nanobind::module_& m);
 void bind_edit(nanobind::module_& m);
 void bind_lint(nanobind::module_& m);
+void bind_compress(nanobind::module_& m);
+void bind_diff(nanobind::module_& m);
 void bind_onnx_export(nanobind::module_& m);
 void bind_encryption(nanobind::module_& m);
 /// Lets go of registered classes at the end of the interpreter. Before bind_end: what ends first is bound last.

@@ -28,6 +28,8 @@ NB_MODULE(_moka, m) {
   moka::python::bind_build(m);
   moka::python::bind_edit(m);
   moka::python::bind_lint(m);
+  moka::python::bind_compress(m);
+  moka::python::bind_diff(m);
   moka::python::bind_onnx_export(m);
   moka::python::bind_encryption(m);
   m.def(

@@ -1,0 +1,81 @@
+"""What `verify` and `diff` share: arguments for the command line, and its answers."""
+
+import contextlib
+import json
+import os
+import tempfile
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
+
+import numpy as np
+
+from . import _files, _moka
+from ._message import Message
+from .build import Source, _source_of
+from .edit import Editable
+
+
+class Folder:
+    """A temporary folder for what a command reads."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._models = 0
+
+    def model(self, model: Editable) -> str:
+        """The path of a model, which is saved if it has none."""
+        if not isinstance(model, (Source, Message)):
+            return _files.path_of(model)
+        self._models += 1
+        return _source_of(model).save(os.path.join(self._path, f"model_{self._models}.mlpackage"))
+
+    def inputs(self, rows: Sequence[Mapping[str, Any]], model: str, function: Optional[str]) -> List[str]:
+        """The options for the values of as many predictions. Raises InvalidArgumentError for names that the function does not have."""
+        if not rows:
+            return []
+        described = _moka.Model.describe(model)
+        wanted = function or described.default_function
+        taken = {f.name for one in described.functions if one.name == wanted or len(described.functions) == 1 for f in one.inputs}
+        for name in sorted({name for row in rows for name in row} - taken):
+            raise _moka.InvalidArgumentError(f"the model has no input '{name}'; it takes {', '.join(sorted(taken))}")
+        steps = [{name: self._value(value, f"{i}_{n}") for n, (name, value) in enumerate(row.items())} for i, row in enumerate(rows)]
+        path = os.path.join(self._path, "inputs.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(step) + "\n" for step in steps)
+        return ["--input", "@" + path]
+
+    def _value(self, value: Any, name: str) -> Any:
+        if isinstance(value, (str, bool, int, float, dict, list, tuple)):
+            return value
+        if hasattr(value, "convert") and hasattr(value, "getbands"):  # a picture of PIL
+            value = value if value.mode in ("L", "F") else value.convert("RGB")
+        path = os.path.join(self._path, f"{name}.npy")
+        np.save(path, np.asarray(value), allow_pickle=False)
+        return "@" + path
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Folder]:
+    with tempfile.TemporaryDirectory(prefix="moka-check-") as path:
+        yield Folder(path)
+
+
+def option(name: str, value: Optional[Any]) -> List[str]:
+    return [] if value is None else [name, str(value)]
+
+
+def random_options(
+    runs: Optional[int], seed: int, ranges: Optional[Mapping[str, Sequence[float]]], map: Optional[Mapping[str, str]]
+) -> List[str]:
+    """The options for random inputs and for names of features that `verify` and `diff` share."""
+    out = option("--runs", runs) + option("--seed", seed)
+    for name, (low, high) in (ranges or {}).items():
+        out += ["--range", f"{name}={float(low)!r}:{float(high)!r}"]
+    for name, other in (map or {}).items():
+        out += ["--map", f"{name}={other}"]
+    return out
+
+
+def number(found: Mapping[str, Any], name: str, equal: bool) -> float:
+    """A ratio in dB, which JSON does not have when it is infinite."""
+    value = found.get(name)
+    return float(value) if value is not None else float("inf") if equal else float("-inf")

@@ -1,0 +1,125 @@
+"""moka.compress: what it makes is smaller, predicts, and opens in coremltools."""
+
+import math
+
+import numpy as np
+import pytest
+
+from moka import InvalidArgumentError, UnsupportedError, build, compress
+
+RNG = np.random.default_rng(3)
+WEIGHTS = [RNG.standard_normal((64, 64)).astype(np.float32) for _ in range(3)]
+
+
+@pytest.fixture
+def net(tmp_path):
+    """Three linear layers of 64 x 64."""
+    p = build.Program("ios18")
+    x = p.input("x", build.array((1, 64)))
+    for i, weight in enumerate(WEIGHTS):
+        x = p.linear(x=x, weight=weight, name=f"layer_{i}")
+        x = p.relu(x=x) if i < 2 else x
+    p.output(x, "y")
+    return p.save(str(tmp_path / "net.mlpackage"))
+
+
+def rows(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return [{"x": rng.standard_normal((1, 64)).astype(np.float32)} for _ in range(count)]
+
+
+def predicted(model, inputs):
+    return np.concatenate([model.predict(row)["y"] for row in inputs])
+
+
+def expected(inputs):
+    x = np.concatenate([row["x"] for row in inputs])
+    for i, weight in enumerate(WEIGHTS):
+        x = x @ weight.T
+        x = np.maximum(x, 0) if i < 2 else x
+    return x
+
+
+def decibels(signal, other):
+    return 10 * math.log10(np.square(signal, dtype=np.float64).sum() / np.square(signal - other, dtype=np.float64).sum())
+
+
+def test_integers_are_those_of_numpy(net):
+    made = compress.weights(net)
+    assert [w.form for w in made.weights] == ["linear 8 bits, channel"] * 3
+    inputs = rows(4)
+    x = np.concatenate([row["x"] for row in inputs])
+    for i, (weight, facts) in enumerate(zip(WEIGHTS, made.weights)):
+        scale = np.abs(weight).max(1, keepdims=True).astype(np.float64) / 127
+        decoded = (np.clip(np.rint(weight / scale), -128, 127) * scale.astype(np.float32)).astype(np.float32)
+        assert facts.signal_to_noise == pytest.approx(decibels(weight, decoded), abs=0.1)
+        assert (facts.shape, facts.bytes_before) == ([64, 64], weight.nbytes)
+        x = x @ decoded.T
+        x = np.maximum(x, 0) if i < 2 else x
+    np.testing.assert_allclose(predicted(made.model.load(), inputs), x, rtol=1e-4, atol=1e-3)
+
+
+def test_forms_of_some_weights(net):
+    layers = {"layer_1*": compress.palette(4, "group", group_size=16), "layer_2*": compress.unchanged()}
+    made = compress.weights(build.open(net), compress.linear(4, "block", block_size=32), layers=layers)
+    names = {w.name.split("_")[1]: (w.form, w.signal_to_noise) for w in made.weights}
+    assert "linear 4 bits" in names["0"][0] and "32" in names["0"][0]
+    assert "palette 4 bits" in names["1"][0] and "16" in names["1"][0]
+    assert names["2"] == ("", math.inf)
+
+
+def test_pruning(net):
+    made = compress.weights(net, compress.pruned(n_of_m=(2, 4)), layers={"layer_0*": compress.pruned(compress.palette(6), sparsity=0.5)})
+    parts = [w.bytes_after / w.bytes_before for w in made.weights]
+    assert parts[0] < 0.25 and all(0.5 < part < 0.6 for part in parts[1:])
+    two_of_four = WEIGHTS[1].reshape(64, 16, 4).copy()
+    np.put_along_axis(two_of_four, np.argsort(np.abs(two_of_four), -1)[..., :2], 0, -1)
+    assert made.weights[1].signal_to_noise == pytest.approx(decibels(WEIGHTS[1], two_of_four.reshape(64, 64)), abs=1e-3)
+
+
+def test_a_search_holds_its_goal_on_other_inputs(net):
+    found = compress.search(net, signal_to_noise=30, inputs=rows(12))
+    assert found.size_after < 0.5 * found.size_before
+    assert found.bound >= 30 and found.separate
+    assert found.measured_inputs + found.checked_inputs == 12
+    model = found.model.load()
+    for row in rows(10, seed=99):
+        assert decibels(expected([row]), predicted(model, [row])) >= 30
+    sizes = [point.size for point in found.curve]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(point.measured is not None for point in found.curve) >= 2
+    assert {trial.form for trial in found.sensitivity[0].trials} >= {"linear 8 bits, channel"}
+
+
+def test_a_search_by_size(net):
+    found = compress.search(net, share=0.3, forms=[compress.linear(8), compress.palette(4), compress.palette(2)])
+    assert found.size_after <= 0.3 * found.size_before
+    assert {w.form for w in found.weights} <= {"", "linear 8 bits, channel", "palette 4 bits, tensor", "palette 2 bits, tensor"}
+    by_bytes = compress.search(build.open(net), size=found.size_after, forms=[compress.linear(8), compress.palette(4)])
+    assert by_bytes.size_after <= found.size_after
+
+
+def test_mistakes(net):
+    with pytest.raises(InvalidArgumentError, match="one goal"):
+        compress.search(net)
+    with pytest.raises(InvalidArgumentError, match="share"):
+        compress.search(net, share=0.4, size=100)
+    with pytest.raises(UnsupportedError, match="smallest"):
+        compress.search(net, share=0.001)
+    with pytest.raises(InvalidArgumentError, match="tensor, channel, .*'row'"):
+        compress.linear(8, "row")
+    with pytest.raises(InvalidArgumentError, match="got group"):
+        compress.weights(net, compress.linear(8, "group"))
+    with pytest.raises(InvalidArgumentError, match="'z'"):
+        compress.search(net, share=0.4, inputs=[{"z": np.zeros(3)}])
+    skipped = compress.weights(net, compress.linear(5)).weights[0]
+    assert skipped.form == "" and skipped.skipped == "expected 4 or 8 bits, got 5"
+
+
+def test_coremltools_opens_what_was_made(net, tmp_path):
+    coremltools = pytest.importorskip("coremltools")
+    path = compress.weights(net, compress.palette(4)).model.save(str(tmp_path / "small.mlpackage"))
+    model = coremltools.models.MLModel(path)
+    function = model.get_spec().mlProgram.functions["main"]
+    types = [op.type for op in function.block_specializations["CoreML8"].operations]
+    assert types.count("constexpr_lut_to_dense") == 3

@@ -1,0 +1,81 @@
+"""moka.diff: what differs in operations, weights and values."""
+
+import math
+
+import numpy as np
+import pytest
+
+import moka
+from moka import InvalidArgumentError, NotFoundError, build, diff
+
+WEIGHT = np.random.default_rng(4).standard_normal((8, 8)).astype(np.float32)
+
+
+def net(path, weight=WEIGHT, scale=2.0, name="scaled"):
+    p = build.Program("ios17")
+    x = p.input("x", build.array((1, 8)))
+    y = p.mul(x=p.relu(x=p.linear(x=x, weight=weight, name="dense")), y=np.float32(scale), name=name)
+    p.output(p.add(x=y, y=x, name="sum"), "y")
+    return p.save(str(path))
+
+
+def test_names_do_not_matter(tmp_path):
+    a, b = net(tmp_path / "a.mlpackage"), net(tmp_path / "b.mlpackage", name="other")
+    found = diff.structure(a, build.open(b))
+    assert found.same and not found.differences
+    by_name = {op.name: op for op in found.a}
+    assert found.b[by_name["scaled"].partner].name == "other"
+    values = diff.values(a, b)
+    assert values.same and values.first is None
+    assert values.equal == values.compared > 3
+    assert values.outputs[0].equal and values.outputs[0].snr == math.inf
+
+
+def test_an_altered_weight(tmp_path):
+    altered = WEIGHT.copy()
+    altered[3, 5] += 0.5
+    a, b = net(tmp_path / "a.mlpackage"), net(tmp_path / "b.mlpackage", altered)
+    found = diff.structure(a, b)
+    [difference] = found.differences
+    assert (difference.kind, difference.parameter, found.a[difference.a].name) == ("weight", "weight", "dense")
+    numbers = difference.numbers
+    assert (numbers.elements, numbers.different, numbers.at) == (64, 1, [3, 5])
+    assert numbers.largest == pytest.approx(0.5) and numbers.first == pytest.approx(float(WEIGHT[3, 5]))
+    noise = np.square(altered - WEIGHT).sum()
+    assert numbers.snr == pytest.approx(10 * math.log10(np.square(WEIGHT).sum() / noise), abs=1e-3)
+
+
+def test_the_first_value_that_differs(tmp_path):
+    a, b = net(tmp_path / "a.mlpackage"), net(tmp_path / "b.mlpackage", scale=3.0)
+    x = np.linspace(-1, 1, 8, dtype=np.float32)[None]
+    values = diff.values(a, b, inputs=[{"x": x}])
+    assert not values.same
+    assert values.first.operation == "scaled"
+    hidden = np.maximum(x @ WEIGHT.T, 0)
+    assert values.first.difference == pytest.approx(hidden.max(), rel=1e-5)
+    assert values.first.snr == pytest.approx(20 * math.log10(2), abs=1e-4)
+    assert [v.operation for v in values.trail] == ["scaled", "sum"]
+    [output] = values.outputs
+    signal = np.square(hidden * 3 + x).sum() / np.square(hidden).sum()
+    assert output.snr == pytest.approx(10 * math.log10(signal), abs=1e-3) or output.snr == pytest.approx(
+        10 * math.log10(np.square(hidden * 2 + x).sum() / np.square(hidden).sum()), abs=1e-3)
+    assert values.facts["first"]["operationsOfA"][0]["type"] == "mul"
+
+
+def test_other_settings(tmp_path):
+    values = diff.values(net(tmp_path / "a.mlpackage"), device="reference", runs=2)
+    assert values.same and values.predictions == 2
+
+
+def test_mistakes(tmp_path):
+    a = net(tmp_path / "a.mlpackage")
+    with pytest.raises(InvalidArgumentError, match="expected another model"):
+        diff.values(a)
+    with pytest.raises(InvalidArgumentError, match="no input 'z'"):
+        diff.values(a, a, inputs=[{"z": np.zeros(3)}])
+    with pytest.raises(NotFoundError, match="absent"):
+        diff.structure(a, str(tmp_path / "absent.mlpackage"))
+    with pytest.raises(NotFoundError, match="main2"):
+        diff.structure(a, a, function_a="main2")
+    with pytest.raises(moka.Error, match="absent"):
+        diff.values(a, str(tmp_path / "absent.mlpackage"))

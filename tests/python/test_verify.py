@@ -1,0 +1,90 @@
+"""moka.verify: answers beside those of a reference."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import moka
+from moka import InvalidArgumentError, build, compress, verify
+
+WEIGHT = np.random.default_rng(6).standard_normal((64, 64)).astype(np.float32)
+
+
+@pytest.fixture
+def net(tmp_path):
+    p = build.Program("ios18")
+    x = p.input("x", build.array((1, 64)))
+    p.output(p.linear(x=x, weight=WEIGHT), "y")
+    return p.save(str(tmp_path / "net.mlpackage"))
+
+
+def test_answers_of_numpy(net, tmp_path):
+    inputs = [np.random.default_rng(seed).standard_normal((1, 64)).astype(np.float32) for seed in range(3)]
+    cases = [{"inputs": {"x": x.tolist()}, "outputs": {"y": (x @ WEIGHT.T).tolist()}} for x in inputs]
+    recorded = tmp_path / "answers.json"
+    recorded.write_text(json.dumps({"device": "numpy", "cases": cases}))
+    result = verify.against(net, recorded)
+    assert result.passed and result.min_snr == 80 and result.min_snr_is_default
+    [shape] = result.shapes
+    assert shape.predictions == 3 and shape.fault == ""
+    assert shape.outputs[0].snr > 100 and shape.outputs[0].largest_error < 1e-4
+    cases[1]["outputs"]["y"][0][7] += 0.5
+    recorded.write_text(json.dumps({"cases": cases}))
+    result = verify.against(net, recorded, max_error=0.1)
+    assert not result.passed
+    assert result.shapes[0].outputs[0].largest_error == pytest.approx(0.5, rel=1e-4)
+    assert any("the largest error is 0.5" in failure for failure in result.failures)
+
+
+def test_a_compressed_model_and_given_inputs(net):
+    small = compress.weights(net, compress.linear(8)).model
+    inputs = [{"x": np.random.default_rng(seed).standard_normal((1, 64))} for seed in range(2)]
+    result = verify.against(small, net, inputs=inputs)
+    assert result.passed and result.min_snr == 20
+    [output] = result.shapes[0].outputs
+    one, two = build.open(net).load(), small.load()
+    before = np.concatenate([one.predict(row)["y"] for row in inputs])
+    after = np.concatenate([two.predict(row)["y"] for row in inputs])
+    signal = np.square(before, dtype=np.float64).sum() / np.square(before - after, dtype=np.float64).sum()
+    assert output.snr == pytest.approx(10 * math.log10(signal), abs=1e-2)
+    assert result.shapes[0].predictions == 2 and not output.equal
+    assert not verify.against(small, net, inputs=inputs, min_snr=90).passed
+
+
+def test_a_model_beside_itself(net):
+    result = verify.against(net, build.open(net), runs=2, ranges={"x": (-5, 5)})
+    assert result.passed and result.shapes[0].outputs[0].equal and result.shapes[0].outputs[0].snr == math.inf
+    assert verify.against(net, device="reference").passed
+
+
+def test_mistakes(net, tmp_path):
+    with pytest.raises(InvalidArgumentError, match="--against"):
+        verify.against(net)
+    with pytest.raises(InvalidArgumentError, match="no input .z.; it takes x"):
+        verify.against(net, net, inputs=[{"z": np.zeros(3)}])
+    with pytest.raises(InvalidArgumentError, match="z"):
+        verify.against(net, net, ranges={"z": (0, 1)})
+    with pytest.raises(moka.Error, match="absent"):
+        verify.against(str(tmp_path / "absent.mlpackage"), net)
+
+
+def test_images_and_texts(tmp_path):
+    labels = build.model("categoricalMapping", {"word": build.string()}, {"index": build.int64()})
+    labels.categoricalMapping.stringToInt64Map = {"map": {"one": 1, "two": 2}}
+    labels.categoricalMapping.int64Value = 0
+    path = build.Source(labels).save(str(tmp_path / "words.mlmodel"))
+    recorded = tmp_path / "answers.json"
+    recorded.write_text(json.dumps({"outputs": {"index": 2}}))
+    assert verify.against(path, recorded, inputs=[{"word": "two"}]).passed
+    assert not verify.against(path, recorded, inputs=[{"word": "one"}]).passed
+
+    p = build.Program("ios17")
+    p.output(p.mul(x=p.input("image", build.image(4, 3)), y=np.float32(2)), "y")
+    path = p.save(str(tmp_path / "picture.mlpackage"))
+    pixels = np.random.default_rng(2).integers(0, 256, (3, 4, 3), np.uint8)
+    recorded = tmp_path / "answers.npz"
+    np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
+    result = verify.against(path, recorded, inputs=[{"image": pixels}])
+    assert result.passed and result.shapes[0].outputs[0].equal

@@ -67,8 +67,7 @@ class Comparer {
         std::vector<std::string> names;
         for (const ir::Value* value : operand.values)
           if (!graph.is_constant(value)) names.push_back(graph.resolved(value)->name);
-        if (!names.empty())
-          op.inputs.emplace_back(node.op->version().params[static_cast<size_t>(operand.param)].name, std::move(names));
+        if (!names.empty()) op.inputs.emplace_back(Graph::parameter(*node.op, operand), std::move(names));
       }
       for (size_t i = 0; i < node.op->output_count(); ++i) {
         std::string type;
@@ -92,7 +91,7 @@ class Comparer {
     std::vector<std::string_view> parameters;
     for (const ir::Op* op : {&x, &y})
       for (const ir::Operand& operand : op->operands()) {
-        const std::string_view name = op->version().params[static_cast<size_t>(operand.param)].name;
+        const std::string_view name = Graph::parameter(*op, operand);
         if (std::find(parameters.begin(), parameters.end(), name) == parameters.end()) parameters.push_back(name);
       }
     if (x.has_trait(ir::Trait::commutative) && is_swapped(x, y)) return;

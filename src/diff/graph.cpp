@@ -19,8 +19,7 @@ Graph::Graph(const ir::Function& function) : function_(function) {
     if (nodes_[i].is_transparent) continue;
     for (const ir::Operand& operand : nodes_[i].op->operands())
       for (size_t n = 0; n < operand.values.size(); ++n)
-        uses_[resolved(operand.values[n])].push_back(
-            {static_cast<int>(i), nodes_[i].op->version().params[static_cast<size_t>(operand.param)].name, n});
+        uses_[resolved(operand.values[n])].push_back({static_cast<int>(i), parameter(*nodes_[i].op, operand), n});
   }
 }
 
@@ -84,7 +83,7 @@ const std::vector<Graph::Use>& Graph::uses(const ir::Value* value) const {
 
 std::span<ir::Value* const> Graph::values(const ir::Op& op, std::string_view parameter) {
   for (const ir::Operand& operand : op.operands())
-    if (op.version().params[static_cast<size_t>(operand.param)].name == parameter) return operand.values;
+    if (Graph::parameter(op, operand) == parameter) return operand.values;
   return {};
 }
 

@@ -35,6 +35,10 @@ class Graph {
   const Sample& sample(const ir::Value* value) const { return samples_.at(value); }
   /// The uses of a resolved value by nodes that are not transparent.
   const std::vector<Use>& uses(const ir::Value* value) const;
+  /// The name of an operand's parameter.
+  static std::string_view parameter(const ir::Op& op, const ir::Operand& operand) {
+    return op.version().params[static_cast<size_t>(operand.param)].name;
+  }
   /// The values of a parameter; empty when it is absent.
   static std::span<ir::Value* const> values(const ir::Op& op, std::string_view parameter);
 

@@ -4,14 +4,12 @@
 #include <map>
 #include <string>
 
+#include "diff/fusion.h"
+
 namespace moka::diff {
 namespace {
 
 constexpr int64_t kWeight = 17;  ///< elements of a constant that identifies an operation
-
-std::string_view parameter_of(const ir::Op& op, const ir::Operand& operand) {
-  return op.version().params[static_cast<size_t>(operand.param)].name;
-}
 
 /// Whether an absent constant means the same as this one.
 bool is_default(const ir::Op& op, std::string_view parameter, const Sample& sample) {
@@ -27,7 +25,7 @@ std::string fingerprint(const Graph& graph, const ir::Op& op) {
     for (const ir::Value* value : operand.values)
       if (graph.is_constant(value) && graph.sample(value).count >= kWeight) {
         const Sample& sample = graph.sample(value);
-        out += cat(parameter_of(op, operand), sample.count, ":");
+        out += cat(Graph::parameter(op, operand), sample.count, ":");
         out.append(reinterpret_cast<const char*>(sample.elements.data()), sample.elements.size() * sizeof(double));
       }
   return out.empty() ? out : op.type_name() + ' ' + out;
@@ -39,13 +37,7 @@ using Index = std::map<Key, std::vector<int>>;
 }  // namespace
 
 Pairing::Pairing(const Graph& a, const Graph& b)
-    : a_(a),
-      b_(b),
-      of_a_(a.nodes().size(), -1),
-      of_b_(b.nodes().size(), -1),
-      fused_a_(of_a_),
-      fused_b_(of_b_),
-      reasons_(a.nodes().size()) {
+    : a_(a), b_(b), of_a_(a.nodes().size(), -1), of_b_(b.nodes().size(), -1), reasons_(a.nodes().size()) {
   const auto ins = a.function().body().inputs(), others = b.function().body().inputs();
   std::vector<const ir::Value*> left_a, left_b;
   for (const auto& x : ins) {
@@ -65,8 +57,8 @@ Pairing::Pairing(const Graph& a, const Graph& b)
   while (forward(Match::loose, "place") || backward(Match::loose, "place")) settle();
   while (by_name(false) || forward(Match::any, "place")) settle();
   transparent();
-  fuse(a_, b_, of_a_, of_b_, fused_a_);
-  fuse(b_, a_, of_b_, of_a_, fused_b_);
+  fused_a_ = fused(a_, b_, of_a_, of_b_);
+  fused_b_ = fused(b_, a_, of_b_, of_a_);
 }
 
 const ir::Value* Pairing::partner(const ir::Value* value) const {
@@ -99,7 +91,7 @@ bool Pairing::constants_alike(int i, int j) const {
   const ir::Op &x = *a_.nodes()[static_cast<size_t>(i)].op, &y = *b_.nodes()[static_cast<size_t>(j)].op;
   const auto alike = [](const Graph& g, const ir::Op& op, const Graph& h, const ir::Op& other) {
     for (const ir::Operand& operand : op.operands()) {
-      const auto parameter = parameter_of(op, operand);
+      const auto parameter = Graph::parameter(op, operand);
       const auto values = Graph::values(other, parameter);
       for (size_t n = 0; n < operand.values.size(); ++n) {
         if (!g.is_constant(operand.values[n])) continue;
@@ -138,7 +130,7 @@ bool Pairing::reads_same(int i, int j, Match match) const {
 bool Pairing::contradicts(int i, int j) const {
   const ir::Op &x = *a_.nodes()[static_cast<size_t>(i)].op, &y = *b_.nodes()[static_cast<size_t>(j)].op;
   for (const ir::Operand& operand : x.operands()) {
-    const auto values = Graph::values(y, parameter_of(x, operand));
+    const auto values = Graph::values(y, Graph::parameter(x, operand));
     for (size_t n = 0; n < std::min(values.size(), operand.values.size()); ++n) {
       const ir::Value *u = a_.resolved(operand.values[n]), *v = b_.resolved(values[n]);
       if (a_.is_constant(u) || b_.is_constant(v)) continue;
@@ -207,80 +199,6 @@ bool Pairing::forward(Match match, std::string_view reason) {
     any = true;
   }
   return any;
-}
-
-/// The operations of `h` that compute what the partners of i's users read in i's place. `partners`: of those of `g`.
-std::vector<int> Pairing::feeders(const Graph& g, const Graph& h, const std::vector<int>& partners, int i) {
-  std::vector<int> out;
-  const ir::Op& op = *g.nodes()[static_cast<size_t>(i)].op;
-  const auto add = [&](const ir::Value* value) {
-    value = h.resolved(value);
-    if (value != nullptr && value->producer() != nullptr && !h.is_constant(value))
-      if (const int j = h.index_of(value->producer()); j >= 0) out.push_back(j);
-  };
-  const auto add_outputs = [&](const ir::Block& a, const ir::Block& b) {
-    for (size_t n = 0; n < std::min(a.outputs().size(), b.outputs().size()); ++n)
-      if (g.resolved(a.outputs()[n])->producer() == &op) add(b.outputs()[n]);
-  };
-  for (size_t n = 0; n < op.output_count(); ++n)
-    for (const Graph::Use& use : g.uses(op.output(n))) {
-      const int user = partners[static_cast<size_t>(use.node)];
-      if (user < 0) continue;
-      const ir::Op& other = *h.nodes()[static_cast<size_t>(user)].op;
-      const bool swaps = other.has_trait(ir::Trait::commutative);
-      for (const ir::Operand& operand : other.operands())
-        if (swaps || parameter_of(other, operand) == use.parameter)
-          for (size_t k = 0; k < operand.values.size(); ++k)
-            if (swaps || k == use.index) add(operand.values[k]);
-    }
-  const int parent = g.nodes()[static_cast<size_t>(i)].parent;
-  if (parent < 0) {
-    add_outputs(g.function().body(), h.function().body());
-  } else if (const int other = partners[static_cast<size_t>(parent)]; other >= 0) {
-    const ir::Op &x = *g.nodes()[static_cast<size_t>(parent)].op, &y = *h.nodes()[static_cast<size_t>(other)].op;
-    for (size_t n = 0; n < std::min(x.block_count(), y.block_count()); ++n) add_outputs(*x.block(n), *y.block(n));
-  }
-  return out;
-}
-
-bool Pairing::comes_after(const Graph& g, const std::vector<int>& partners, const ir::Value* value,
-                          const ir::Value* source) {
-  constexpr size_t kFolded = 3;  ///< operations
-  const int node = value->producer() == nullptr ? -1 : g.index_of(value->producer());
-  const int from = source->producer() == nullptr ? -1 : g.index_of(source->producer());
-  return node >= 0 && from >= 0 && partners[static_cast<size_t>(node)] < 0 && follows(g, partners, node, from, kFolded);
-}
-
-/// Whether `node` computes from the result of `source`, with nothing but operations without partners between.
-bool Pairing::follows(const Graph& g, const std::vector<int>& partners, int node, int source, size_t most) {
-  const ir::Op* at = g.nodes()[static_cast<size_t>(node)].op;
-  for (size_t steps = 0; steps < most; ++steps) {
-    const ir::Op* next = nullptr;
-    for (const ir::Operand& operand : at->operands())
-      for (const ir::Value* value : operand.values) {
-        if (g.is_constant(value)) continue;
-        const ir::Value* from = g.resolved(value);
-        const int producer = from->producer() == nullptr ? -1 : g.index_of(from->producer());
-        if (producer == source) return true;
-        if (producer >= 0 && partners[static_cast<size_t>(producer)] < 0 && next == nullptr) next = from->producer();
-      }
-    if (next == nullptr) return false;
-    at = next;
-  }
-  return false;
-}
-
-void Pairing::fuse(const Graph& g, const Graph& h, const std::vector<int>& partners, const std::vector<int>& others,
-                   std::vector<int>& into) {
-  for (size_t i = 0; i < partners.size(); ++i) {
-    if (partners[i] >= 0 || g.nodes()[i].is_transparent) continue;
-    for (const int j : feeders(g, h, partners, static_cast<int>(i))) {
-      const int source = others[static_cast<size_t>(j)];
-      if (source < 0 || !follows(g, partners, static_cast<int>(i), source, g.nodes().size())) continue;
-      into[i] = j;
-      break;
-    }
-  }
 }
 
 bool Pairing::backward(Match match, std::string_view reason) {

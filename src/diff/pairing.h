@@ -47,12 +47,6 @@ class Pairing {
   bool by_name(bool same_type);
   void transparent();
   void settle();
-  static std::vector<int> feeders(const Graph& g, const Graph& h, const std::vector<int>& partners, int i);
-  static bool follows(const Graph& g, const std::vector<int>& partners, int node, int source, size_t most);
-  static bool comes_after(const Graph& g, const std::vector<int>& partners, const ir::Value* value,
-                          const ir::Value* source);
-  static void fuse(const Graph& g, const Graph& h, const std::vector<int>& partners, const std::vector<int>& others,
-                   std::vector<int>& into);
 
   const Graph &a_, &b_;
   std::vector<int> of_a_, of_b_, fused_a_, fused_b_;

@@ -37,7 +37,7 @@ struct Finding {
 struct Measured {
   double least = 0, greatest = 0;  ///< of the finite elements
   uint64_t count = 0;
-  uint64_t nonzero = 0, vanishing = 0, subnormal = 0;  ///< those that float16 makes zero, and holds with fewer digits
+  uint64_t nonzero = 0, vanishing = 0;  ///< those that float16 makes zero
   uint64_t nan = 0, infinite = 0;
 
   double magnitude() const;

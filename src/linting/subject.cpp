@@ -23,10 +23,7 @@ void Measured::add(double value) {
   greatest = first ? value : std::max(greatest, value);
   if (value == 0) return;
   ++nonzero;
-  const double size = std::abs(value);
-  if (size >= kHalfNormal) return;
-  ++subnormal;
-  vanishing += static_cast<float>(half(value)) == 0;
+  vanishing += std::abs(value) < kHalfNormal && static_cast<float>(half(value)) == 0;
 }
 
 bool Subject::is_network() const {

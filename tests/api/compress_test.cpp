@@ -1,5 +1,6 @@
 #include "moka/compress.h"
 
+#include <algorithm>
 #include <random>
 
 #include "api/api_util.h"
@@ -172,6 +173,24 @@ TEST(SearchCompression, GoalsThatCannotBeReachedAreErrors) {
   CompressionSearch labels;
   labels.signal_to_noise = 40;
   expect_error(ErrorKind::unsupported, {"numbers"}, [&] { search_compression(b.source(), labels); });
+}
+
+TEST(SearchCompression, InputsWithoutWhichWeightsDoNothingAreNeeded) {
+  const ModelSource source = residual_net();
+  CompressionSearch search;
+  search.signal_to_noise = 30;
+  search.forms.resize(1);
+  MultiArray zeros(DataType::float32, {1, kWidth});
+  std::ranges::fill(zeros.as<float>(), 0.0F);
+  for (int i = 0; i < 4; ++i) {
+    Features input;
+    input["x"] = zeros;
+    search.inputs.push_back(input);
+  }
+  expect_error(ErrorKind::unsupported, {"inputs", "no form of any weight changed"},
+               [&] { search_compression(source, search); });
+  search.inputs = {source.load().random_inputs(1)};
+  EXPECT_LT(search_compression(source, search).size_after, size_of(source));
 }
 
 }  // namespace

@@ -40,6 +40,21 @@ FOLDED = """program(1.3)
 }
 """
 
+# The net with a scale that float16 rounds, computed in float16.
+HALF = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x) {
+        tensor<fp16, [1, 4]> h = cast(x = x, dtype = string("fp16"))[name = string("to_half")];
+        tensor<fp16, [1, 4]> a = mul(x = h, y = fp16(SCALE))[name = string("A")];
+        tensor<fp16, [1, 4]> b = add(x = a, y = tensor<fp16, [4]>([1, 2, 3, 4]))[name = string("B")];
+        tensor<fp16, [1, 4]> c = relu(x = b)[name = string("C")];
+        tensor<fp16, [1, 4]> d = add(x = c, y = h)[name = string("D")];
+        tensor<fp32, [1, 4]> y = cast(x = d, dtype = string("fp32"))[name = string("from_half")];
+    } -> (y);
+}
+"""
+PACKAGE = Path(__file__).resolve().parents[1] / "golden" / "cached" / "model.mlpackage"
+
 
 class Diff(Case):
     def program(self, name, text, shape=(1, 4)):
@@ -131,6 +146,44 @@ class Diff(Case):
         self.assertEqual(structure["onlyInB"], [])
         self.assertEqual({d["kind"] for d in structure["differences"]} & {"type", "input"}, set())
         self.assertEqual((values["compared"], values["differ"]), (6, 0))
+
+    def test_float32_against_float16(self):
+        wide = self.net("a.mlmodelc", "0x1.99999ap-4")  # 0.1
+        half = self.program("b.mlmodelc", HALF.replace("SCALE", "0x1.998p-4"))
+        numbers = "x=[[1,0.3,-0.7,2.5]]"
+        found = self.answer("diff", wide, half, "--input", numbers, "--ignore-structure", "--precision", "exact")
+        structure, values = found["structure"], found["values"]
+        self.assertEqual((structure["operations"]["paired"], structure["transparent"]), (4, 2))
+        self.assertEqual((structure["onlyInA"], structure["onlyInB"]), ([], []))
+        self.assertEqual({d["kind"] for d in structure["differences"]} - {"element", "parameter"}, set())
+        [scale] = [d for d in structure["differences"] if d["a"]["name"] == "A"]
+        self.assertIn("0.1", scale["first"])
+        self.assertEqual((values["compared"], values["differ"], values["tolerance"]), (4, 0, 2**-8))
+        self.assertLess(values["equal"], 4)
+        self.assertGreater(values["outputs"][0]["snr"], 50)
+        wrong = self.program("c.mlmodelc", HALF.replace("SCALE", "0x1.a98p-4"))  # 4% more
+        first = self.differs(wide, wrong, "--input", numbers, "--ignore-structure", "--precision", "exact")["values"]["first"]
+        self.assertEqual(first["operation"], "A")
+
+    def test_palettes(self):
+        small = self.folder / "small.mlpackage"
+        compress = ("compress", PACKAGE, "--least", 16, "-o", small, "--palette")
+        written = [w for w in self.answer(*compress, 6)["weights"] if w["form"]]
+        found = self.differs(PACKAGE, small)
+        structure, values = found["structure"], found["values"]
+        self.assertEqual((structure["onlyInA"], structure["onlyInB"]), ([], []))
+        self.assertEqual(structure["operations"]["paired"], structure["operations"]["a"])
+        self.assertEqual({d["kind"] for d in structure["differences"]}, {"weight"})
+        snr = sorted(d["numbers"]["snr"] for d in structure["differences"])
+        self.assertEqual(len(snr), len(written))
+        for one, other in zip(snr, sorted(w["signalToNoise"] for w in written)):
+            self.assertAlmostEqual(one, other, places=2)
+        self.assertEqual((values["same"], values["tolerance"], values["equal"]), (True, 2**-3, 0))
+        self.ends(0, "diff", PACKAGE, small, "--ignore-structure")
+        # One bit is more than the tolerance allows, from the first weight on.
+        self.ends(0, *compress, 1)
+        first = self.differs(PACKAGE, small, "--ignore-structure")["values"]["first"]
+        self.assertEqual(first["operation"], structure["differences"][0]["a"]["name"])
 
     def test_other_settings(self):
         found = self.answer("diff", self.net("a.mlmodelc"), "--against-device", "reference")

@@ -60,6 +60,7 @@ class Lint(Case):
         model = self.model()
         self.assertIn("expected one of", self.ends(2, "lint", model, "--only", "nonsense").stderr)
         self.assertIn("NAME=LOW:HIGH", self.ends(2, "lint", model, "--range", "x=3").stderr)
+        self.assertIn("LOW up to HIGH", self.ends(2, "lint", model, "--range", "x=3:2").stderr)
         self.assertIn("--fix and -o", self.ends(2, "lint", model, "--fix").stderr)
         self.assertIn("expected MODEL", self.ends(2, "lint").stderr)
         self.ends(3, "lint", self.folder / "absent.mlmodel")

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "check/ranges.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"
@@ -22,16 +23,6 @@ struct Options {
   std::string fail_on = "error", out;
   bool rules = false, fix = false, no_run = false, json = false;
 };
-
-std::pair<std::string, std::pair<double, double>> range_of(const std::string& text) {
-  const size_t equals = text.find('='), colon = text.rfind(':');
-  if (equals == std::string::npos || colon == std::string::npos || colon < equals)
-    throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH, got '{}'", text));
-  const auto low = parse_number(text.substr(equals + 1, colon - equals - 1)),
-             high = parse_number(text.substr(colon + 1));
-  if (!low || !high) throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH with two numbers, got '{}'", text));
-  return {text.substr(0, equals), {*low, *high}};
-}
 
 Json to_json(const lint::Rule& rule) {
   return {{"rule", rule.name},
@@ -110,7 +101,10 @@ int run_lint(const Options& options) {
   lint.function = options.load.function;
   lint.seed = options.input.seed;
   lint.predict = !options.no_run;
-  for (const std::string& text : options.ranges) lint.ranges.insert(range_of(text));
+  for (const std::string& text : options.ranges) {
+    const NumberRange range = parse_range(text);
+    lint.ranges.insert({range.name, {range.low, range.high}});
+  }
   std::vector<std::string> notes;
   if (!options.input.inputs.empty()) {
     ModelConfiguration c;

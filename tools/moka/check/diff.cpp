@@ -7,6 +7,7 @@
 #include <set>
 
 #include "check/features.h"
+#include "check/ranges.h"
 #include "check/verify.h"
 #include "text.h"
 

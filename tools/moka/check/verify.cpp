@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "check/features.h"
-#include "input.h"
+#include "check/ranges.h"
 #include "io/io_error.h"
 #include "model_facts.h"
 #include "moka/input_sizes.h"
@@ -15,32 +15,6 @@
 
 namespace moka::cli {
 namespace {
-
-const FeatureDescription* find(const std::vector<FeatureDescription>& in, const std::string& name) {
-  const auto at = std::find_if(in.begin(), in.end(), [&](const auto& f) { return f.name == name; });
-  return at == in.end() ? nullptr : &*at;
-}
-
-struct Range {
-  std::string name;
-  double low = 0, high = 1;
-};
-
-Range parse_range(const std::string& text, const FunctionDescription& function) {
-  const size_t equals = text.find('='), colon = text.rfind(':');
-  if (equals == std::string::npos || colon == std::string::npos || colon < equals)
-    throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH, got '{}'", text));
-  const auto low = parse_number(text.substr(equals + 1, colon - equals - 1)),
-             high = parse_number(text.substr(colon + 1));
-  if (!low || !high || !(*low <= *high))
-    throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH with two numbers, got '{}'", text));
-  Range range{text.substr(0, equals), *low, *high};
-  const FeatureDescription* input = find(function.inputs, range.name);
-  if (input == nullptr || input->type != FeatureType::multi_array)
-    throw UsageError(fmt::format("--range {}: the model has no array input '{}'; it takes {}", text, range.name,
-                                 expected_inputs(function)));
-  return range;
-}
 
 VerifiedShape compared(const Model& model, Reference& reference, const PairedFeatures& features, std::string name,
                        const std::vector<Features>& items) {
@@ -113,19 +87,6 @@ Arithmetic arithmetic_of(const Model& model) {
 double usual_snr(const Model& model, const Model* other) {
   const Arithmetic a = arithmetic_of(model), b = other != nullptr ? arithmetic_of(*other) : a;
   return a.compressed || b.compressed ? 20 : a.half || b.half ? 40 : 80;
-}
-
-void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function) {
-  for (const std::string& text : ranges) {
-    const Range range = parse_range(text, function);
-    // Random numbers lie in [0, 1).
-    FeatureValue* value = inputs.find(range.name);
-    auto* array = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
-    if (array == nullptr) continue;
-    MultiArray wide = array->converted(DataType::float64);
-    for (double& v : wide.as<double>()) v = range.low + v * (range.high - range.low);
-    *array = wide.converted(array->type());
-  }
 }
 
 Verification verified(const Model& model, Reference& reference, const VerifyOptions& options) {

@@ -47,9 +47,6 @@ struct Verification {
 /// Predicts with both and compares. Throws UsageError, IoError, Exception; a shape that one side refuses is a failure.
 Verification verified(const Model& model, Reference& reference, const VerifyOptions& options);
 
-/// Stretches random arrays of floats to the ranges "name=low:high". Throws UsageError.
-void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function);
-
 /// Whether a model has float16 values or compressed weights.
 struct Arithmetic {
   bool half = false, compressed = false;

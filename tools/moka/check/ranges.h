@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "moka/description.h"
+#include "moka/feature.h"
+
+namespace moka::cli {
+
+/// The numbers of an input.
+struct NumberRange {
+  std::string name;
+  double low = 0, high = 1;
+};
+
+/// Reads the value "name=low:high" of --range. Throws UsageError.
+NumberRange parse_range(const std::string& text);
+
+/// Stretches random arrays of floats to the ranges "name=low:high". Throws UsageError.
+void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function);
+
+}  // namespace moka::cli

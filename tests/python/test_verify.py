@@ -88,3 +88,25 @@ def test_images_and_texts(tmp_path):
     np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
     result = verify.against(path, recorded, inputs=[{"image": pixels}])
     assert result.passed and result.shapes[0].outputs[0].equal
+
+
+def test_onnxruntime_answers_in_this_python(net, tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.delenv("MOKA_PYTHON", raising=False)
+    path = str(tmp_path / "net.onnx")
+    moka.to_onnx(net, path)
+    result = verify.against(net, path)
+    assert result.passed and result.shapes[0].outputs[0].snr > 100
+    assert "onnx" in result.reference
+
+
+def test_pictures_of_pil(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    p = build.Program("ios17")
+    p.output(p.mul(x=p.input("image", build.image(4, 3)), y=np.float32(2)), "y")
+    path = p.save(str(tmp_path / "picture.mlpackage"))
+    pixels = np.random.default_rng(3).integers(0, 256, (3, 4, 3), np.uint8)
+    recorded = tmp_path / "answers.npz"
+    np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
+    picture = image.fromarray(pixels).convert("RGBA")
+    assert verify.against(path, recorded, inputs=[{"image": picture}]).shapes[0].outputs[0].equal

@@ -1,13 +1,7 @@
 #include <algorithm>
 
-#include "compiler/place_weights.h"
-#include "conformance/case_util.h"
-#include "format/message/message.h"
-#include "format/model_file.h"
-#include "import/mlprogram/program.h"
+#include "conformance/round_trips_util.h"
 #include "ir/op_def.h"
-#include "ir/text_printer.h"
-#include "ir/text_reader.h"
 #include "kernel/kernel.h"
 #include "passes/pass.h"
 #include "runtime/frame.h"
@@ -21,8 +15,6 @@ namespace moka::conformance {
 using namespace ir;
 
 namespace {
-
-constexpr size_t kMostBytes = size_t{1} << 24;  // limit for the values of one program
 
 Result<Tensor> converted(const TensorView& v, DType dtype) {
   Tensor out = MOKA_TRY(Tensor::zeros(dtype, v.shape));
@@ -38,58 +30,7 @@ Result<Tensor> converted(const TensorView& v, DType dtype) {
   return out;
 }
 
-Result<std::vector<Tensor>> interpret(const Function& f, std::vector<RuntimeValue> given) {
-  EvaluateOptions options;
-  options.table = &ops::table();
-  MemoryBudget budget(kMostBytes);
-  options.budget = &budget;
-  std::vector<Tensor> out;
-  for (RuntimeValue& v : MOKA_TRY(evaluate(f, std::move(given), options))) out.push_back(std::move(v.tensor));
-  return out;
-}
-
-Result<std::vector<Tensor>> interpret(const Case& c, const Program& program) {
-  const Function& f = *program.functions[0];
-  return interpret(f, MOKA_TRY(ordered_inputs(c, f)));
-}
-
 Result<std::vector<Tensor>> reference(const Case& c) { return interpret(c, MOKA_TRY(read_program(c))); }
-
-/// Prints the program and reads it again. Printing the result must give the same text.
-Result<std::vector<Tensor>> text(const Case& c) {
-  const std::string first = print_text(MOKA_TRY(read_program(c)));
-  const Program again = MOKA_TRY_IN(read_text(first, ops::table()), "printed text");
-  if (const std::string second = print_text(again); first != second)
-    return fail(ErrorCode::internal, "printing again gives another text:\n", first, "\n", second);
-  return interpret(c, again);
-}
-
-/// Whether the program has a parameter that only passes set. No model has one.
-bool has_internal_parameter(const Program& program) {
-  for (const auto& op : program.functions[0]->body().ops())
-    for (const Operand& operand : op->operands())
-      if (op->version().params[static_cast<size_t>(operand.param)].internal) return true;
-  return false;
-}
-
-/// Writes the program as a message and a weight file, as a saved model has them, and reads it again.
-Result<std::vector<Tensor>> message(const Case& c) {
-  const Program program = MOKA_TRY(read_program(c));
-  if (has_internal_parameter(program)) return interpret(c, program);
-  format::WeightFile weights;
-  compiler::MessageOptions options;
-  options.constants_as_operations = true;
-  options.place = compiler::place_in(weights, program.functions[0]->opset);
-  std::string serialized = compiler::serialize_program(program, options);
-  format::Message model = MOKA_TRY(format::Message::make("Model"));
-  MOKA_TRY(model.set("specificationVersion", int64_t{9}));
-  const Bytes bytes = Bytes::from(std::move(serialized));
-  MOKA_TRY(model.set("mlProgram", MOKA_TRY(format::Message::parse("MILSpec.Program", bytes))));
-  const format::ModelFile file = MOKA_TRY(format::open_model_bytes(
-      MOKA_TRY(model.serialize()).joined(), {{"weights/weight.bin", weights.content().joined()}}));
-  const Program again = MOKA_TRY_IN(import::import_program(file, {}, {}), "the program's message");
-  return interpret(c, again);
-}
 
 struct PlannedOptions {
   bool every_device = true;  ///< false: `reference` only
@@ -176,11 +117,18 @@ Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optim
 }  // namespace
 
 std::vector<Column> columns() {
-  std::vector<Column> all = {{"reference", reference},   {"text", text, true},
-                             {"message", message, true}, {"planned", planned_reference, true},
-                             {"devices", devices},       {"threads", threads},
-                             {"no_reuse", no_reuse},     {"optimized", optimized, false, true},
-                             {"simulator", simulator},   {"cuts", cuts, false, true}};
+  std::vector<Column> all = {{"reference", reference},
+                             {"text", text, true},
+                             {"message", message, true},
+                             {"compiled", compiled, true},
+                             {"decompiled", decompiled, true},
+                             {"planned", planned_reference, true},
+                             {"devices", devices},
+                             {"threads", threads},
+                             {"no_reuse", no_reuse},
+                             {"optimized", optimized, false, true},
+                             {"simulator", simulator},
+                             {"cuts", cuts, false, true}};
   // Sums of float32; exp, log and the like by the driver.
   constexpr double kDriver = 1e-4;
   if (const kernel::Device* gpu = device_named("vulkan"); gpu != nullptr && !gpu->kernels().empty()) {

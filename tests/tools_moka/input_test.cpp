@@ -222,7 +222,9 @@ TEST_F(InputFiles, WhatIsWrongWithJsonIsSaid) {
             ": expected JSON, but line 2, column 6: unexpected number literal; expected ':'");
   EXPECT_EQ(said(two, "[1, 2"), ": expected JSON, but column 6: unexpected end of input; expected ']'");
   EXPECT_EQ(said(two, " \n"), ": expected JSON, got nothing");
-  EXPECT_EQ(said(two, std::string(40, '[') + std::string(40, ']')), ": expected lists nested at most 32 deep");
+  for (const size_t depth : {33, 40, 1 << 20})
+    EXPECT_EQ(said(two, std::string(depth, '[') + std::string(depth, ']')), ": expected lists nested at most 32 deep");
+  EXPECT_EQ(said(two, std::string(32, '[') + std::string(32, ']')).find("nested"), std::string::npos);
   EXPECT_EQ(said(two, "7"),
             ": expected an object of inputs by name, or a list of such objects, got '7'; the inputs are a: Double; b: "
             "Double");

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -102,6 +103,26 @@ def test_compiled_models(tmp_path):
     np.testing.assert_array_equal(moka.Model(compiled).predict(x)["y"], expected)
     del model
     assert not os.path.exists(folder)
+
+
+def test_executorch_moves_the_compiled_folder(tmp_path):
+    """ExecuTorch moves the folder next to a metadata.json of its own and packs regular files only."""
+    model = small()
+    x = {"x": np.array([[1, -1, 3]], np.float32)}
+    expected = model.predict(x)["y"]
+    moved = tmp_path / "model.mlmodelc"
+    shutil.move(model.get_compiled_model_path(), moved)
+    np.testing.assert_array_equal(model.predict(x)["y"], expected)
+    del model
+    files = {str(p.relative_to(moved)) for p in moved.rglob("*") if p.is_file()}
+    assert {"coremldata.bin", "model.mil", "metadata.json", "analytics/coremldata.bin"} <= files
+    assert not any(p.is_symlink() for p in moved.rglob("*"))
+    copy = tmp_path / "copy.mlmodelc"
+    for name in files:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_bytes((moved / name).read_bytes())
+    shutil.rmtree(moved)
+    np.testing.assert_array_equal(ct.models.CompiledMLModel(str(copy)).predict(x)["y"], expected)
 
 
 def test_a_model_does_not_mind_what_becomes_of_its_file(tmp_path):

@@ -146,6 +146,98 @@ TEST(Graph, TwelveEqualLayersBecomeOneGroup) {
   EXPECT_EQ(graph.nodes[0].operations, 48);
 }
 
+/// A chain of operations that all differ, with these names.
+ModelStructure chain(const std::vector<std::string>& names) {
+  std::vector<Operation> all;
+  std::string value = "x";
+  for (const std::string& name : names) {
+    all.push_back(operation("op" + std::to_string(all.size()), name, {value}));
+    value = name;
+  }
+  return program(std::move(all), value);
+}
+
+/// The names of the members of a group, without ports.
+std::vector<std::string> members(const Graph& graph, int32_t group) {
+  std::vector<std::string> out;
+  for (const int32_t id : at(graph, group).members)
+    if (at(graph, id).kind != NodeKind::port) out.push_back(at(graph, id).name);
+  return out;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Graph, NamesThatShareAScopeBecomeGroups) {
+  const Graph graph =
+      graph_of(chain({"stem", "enc/a.0/q", "enc/a.0/k", "enc/a.1/q", "enc/norm", "dec.up", "dec.down"}), "main");
+  check(graph);
+  EXPECT_EQ(members(graph, 0), (Names{"x", "stem", "enc", "dec", "dec.down"}));
+  const int32_t enc = find(graph, "enc");
+  EXPECT_EQ(at(graph, enc).kind, NodeKind::scope);
+  EXPECT_EQ(at(graph, enc).operations, 4);
+  // One operation alone does not become a group.
+  EXPECT_EQ(members(graph, enc), (Names{"enc/a", "enc/norm"}));
+  EXPECT_EQ(members(graph, find(graph, "enc/a")), (Names{"enc/a.0", "enc/a.1/q"}));
+  EXPECT_EQ(members(graph, find(graph, "enc/a.0")), (Names{"enc/a.0/q", "enc/a.0/k"}));
+  EXPECT_EQ(members(graph, find(graph, "dec")), (Names{"dec.up", "dec.down"}));
+}
+
+TEST(Graph, ScopesThatReturnAreGroupsOfTheirOwn) {
+  const Graph graph = graph_of(chain({"a/1", "a/2", "b/1", "a/3", "a/4"}), "main");
+  check(graph);  // One group "a" would make a cycle with "b/1".
+  EXPECT_EQ(members(graph, 0), (Names{"x", "a", "b/1", "a", "a/4"}));
+}
+
+TEST(Graph, WhatIsNoScopeIsNotGrouped) {
+  // A scope of all, versions of one name, and names without separators.
+  for (const Names& names : {Names{"net/a", "net/b", "net/c"}, Names{"h.1", "h.2", "h.3"},
+                             Names{"h_1_a", "h_1_b", "h_1_c"}, Names{"/", "//", "a/", ".", "a."}}) {
+    const Graph graph = graph_of(chain(names), "main");
+    check(graph);
+    for (const GraphNode& node : graph.nodes) EXPECT_NE(node.kind, NodeKind::scope) << names[0];
+  }
+}
+
+TEST(Graph, RepeatsKeepToScopes) {
+  std::vector<Operation> all;
+  std::string value = "x";
+  const auto add = [&](const std::string& type, const std::string& name) {
+    all.push_back(operation(type, name, {value}));
+    value = name;
+  };
+  add("gather", "net/embed/words");
+  // The end of a layer precedes the first one.
+  add("norm", "net/embed/norm");
+  for (int i = 0; i < 6; ++i) {
+    const std::string layer = "net/layer_" + std::to_string(i);
+    add("linear", layer + "/attention/query");
+    add("softmax", layer + "/attention/weights");
+    add("relu", layer + "/relu");
+    add("norm", layer + "/norm");
+  }
+  add("tanh", "pool");
+  const Graph graph = graph_of(program(std::move(all), value), "main");
+  check(graph);
+  EXPECT_EQ(members(graph, 0), (Names{"x", "net", "pool", "pool"}));
+  EXPECT_EQ(members(graph, find(graph, "net")), (Names{"net/embed", "6 equal blocks"}));
+  EXPECT_EQ(members(graph, find(graph, "6 equal blocks"))[5], "net/layer_5");
+  const int32_t layer = find(graph, "net/layer_3");
+  EXPECT_EQ(members(graph, layer), (Names{"net/layer_3/attention", "net/layer_3/relu", "net/layer_3/norm"}));
+  EXPECT_EQ(graph.nodes[0].operations, 27);
+}
+
+TEST(Graph, ScopesInsideTheBlocksOfAnOperation) {
+  Operation loop = operation("while_loop", "out", {"x"});
+  loop.blocks.push_back({{{"a", kType}}, {operation("less", "go", {"a"})}, {"go"}});
+  loop.blocks.push_back({{{"b", kType}},
+                         {operation("relu", "cell/gate/in", {"b"}), operation("mul", "cell/gate/out", {"cell/gate/in"}),
+                          operation("tanh", "cell/state", {"cell/gate/out"})},
+                         {"cell/state"}});
+  const Graph graph = graph_of(program({loop}, "out"), "main");
+  check(graph);
+  EXPECT_EQ(members(graph, find(graph, "body")), (Names{"b", "cell/gate", "cell/state", "cell/state"}));
+}
+
 TEST(Graph, WhatDiffersIsNotGrouped) {
   std::vector<Operation> all;
   for (int i = 0; i < 20; ++i)
@@ -206,6 +298,22 @@ TEST(Graph, TenThousandOperations) {
     EXPECT_EQ(graph.nodes[0].operations, 10000);
     EXPECT_EQ(graph.nodes[0].members.size() < 10, is_repeated);
   }
+}
+
+TEST(Graph, TenThousandOperationsInScopes) {
+  Names names;
+  for (int i = 0; i < 10000; ++i)
+    names.push_back("net/stage_" + std::to_string(i / 1000) + "/layer." + std::to_string(i / 10) + "/op" +
+                    std::to_string(i));
+  const ModelStructure structure = chain(names);
+  const auto start = std::chrono::steady_clock::now();
+  const Graph graph = graph_of(structure, "main");
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  std::printf("10,000 operations in scopes: %.1f ms\n", 1e3 * taken.count());
+  check(graph);
+  EXPECT_EQ(graph.nodes[0].members.size(), 12U);
+  EXPECT_EQ(graph.nodes[0].operations, 10000);
+  EXPECT_EQ(members(graph, find(graph, "net/stage_9/layer.999")).size(), 10U);
 }
 
 TEST(Base64, KnownTexts) {

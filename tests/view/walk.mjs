@@ -224,6 +224,24 @@ async function inside(browser, model) {
   });
 }
 
+/** The scopes of names open and close as groups. */
+async function scopes(browser, model) {
+  await withPage(browser, model, async (page) => {
+    const search = page.getByRole("searchbox", { name: "Search operations" });
+    await page.screenshot({ path: join(screenshots, "scopes-closed.png") });
+    await search.fill("dense_71");
+    await page.keyboard.press("Enter");
+    const details = page.getByRole("complementary", { name: "Details" });
+    await details.getByText("sequential_35 › dense_71 › BiasAdd", { exact: true }).waitFor();
+    await page.getByRole("list", { name: "Found operations" }).getByRole("button", { name: "scope sequential_35/dense_71", exact: true }).click();
+    await details.getByRole("button", { name: "Close (2 operations)" }).click();
+    await details.getByRole("button", { name: "Open (2 operations)" }).click();
+    await checkAccess(page, `${model}, scopes`);
+    await search.fill("");
+    await page.screenshot({ path: join(screenshots, "scopes.png") });
+  });
+}
+
 /** The trees of an ensemble open, and a tree in them. */
 async function trees(browser, model) {
   await withPage(browser, model, async (page) => {
@@ -283,7 +301,7 @@ for (const [i, model] of models.entries()) {
 }
 const mnist = models.find((m) => basename(m) === "MNIST.mlmodel");
 if (mnist) await story(browser, mnist);
-for (const [name, work] of [["nmp.mlpackage", inside], ["RandomForest.mlmodel", trees], ["Image2Image.mlmodel", camera], ["MyModel.mlpackage", sizes]]) {
+for (const [name, work] of [["nmp.mlpackage", inside], ["RandomForest.mlmodel", trees], ["ImageQualityCP20.mlmodel", scopes], ["Image2Image.mlmodel", camera], ["MyModel.mlpackage", sizes]]) {
   const model = models.find((m) => basename(m) === name);
   if (model) await work(browser, model);
 }

@@ -4,7 +4,7 @@ import type { Graph, Statistics, Weight } from "./document";
 import { ask, model } from "./document";
 import type { Step } from "./placement";
 import type { Structure } from "./scene";
-import { bytes, count, number, percent, seconds, shortType, sizeOf, sourceOf } from "./text";
+import { bytes, count, nameInside, number, percent, seconds, shortType, sizeOf, sourceOf } from "./text";
 import { ValueCard, type ValueFacts, type ValuesRequest } from "./values";
 
 function WeightCard({ weight }: { weight: Weight }) {
@@ -84,10 +84,11 @@ export function Details({ graph, structure, id, step, values, request, select, t
   const users = [...new Set(structure.out[id].map((e) => graph.edges[e][1]))];
   const computed = (node.outputs ?? []).flatMap(([name]) => values?.get(name)?.slice(0, 4) ?? []);
   const label = (n: number) => graph.nodes[n].name || graph.nodes[n].type || graph.nodes[n].kind;
+  const path = [...structure.around(id).map(label), node.name];
   return (
     <>
       <h2>{node.kind === "operation" ? node.type || node.name : node.name || node.type}</h2>
-      <p class="dim path">{[...structure.around(id).map(label), node.name].join(" › ")}</p>
+      <p class="dim path">{path.map((name, i) => nameInside(name, path[i - 1])).join(" › ")}</p>
       {structure.isGroup(id) && (
         <p><button onClick={() => toggle(id)}>{isOpen ? "Close" : "Open"} ({sizeOf(node)})</button></p>
       )}

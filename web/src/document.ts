@@ -2,7 +2,7 @@
 
 import type { PlannedOperation } from "./placement";
 
-export type Kind = "operation" | "input" | "output" | "model" | "block" | "repeat" | "port";
+export type Kind = "operation" | "input" | "output" | "model" | "block" | "repeat" | "scope" | "port";
 
 export interface GraphNode {
   kind: Kind;

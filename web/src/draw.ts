@@ -2,7 +2,7 @@
 import type { Graph } from "./document";
 import type { Box, Line, Scene } from "./scene";
 import { TITLE } from "./scene";
-import { hueOf, shortType, sizeOf } from "./text";
+import { hueOf, nameInside, shortType, sizeOf } from "./text";
 
 export interface View {
   x: number; // the scene's point in the window's corner
@@ -110,7 +110,7 @@ export function draw(canvas: HTMLCanvasElement, graph: Graph, scene: Scene, view
     c.textBaseline = "middle";
     c.textAlign = "left";
     c.fillStyle = color.dim;
-    c.fillText(fitted(c, "▾ " + (node.name || node.type), box.width - 24), box.x + 12, box.y + TITLE / 2);
+    c.fillText(fitted(c, "▾ " + (nameInside(node.name, graph.nodes[node.parent].name) || node.type), box.width - 24), box.x + 12, box.y + TITLE / 2);
   }
 
   const lit: Line[] = [];
@@ -197,8 +197,8 @@ export function draw(canvas: HTMLCanvasElement, graph: Graph, scene: Scene, view
         c.textAlign = "left";
         c.font = `600 13px ${FONT}`;
         c.fillStyle = color.text;
-        const title = isGroup && node.kind !== "operation" ? node.name || node.type : node.type || node.name;
-        c.fillText(fitted(c, title, box.width - 26), box.x + 14, box.y + 16);
+        const title = isGroup && node.kind !== "operation" ? nameInside(node.name, graph.nodes[node.parent].name) || node.type : node.type || node.name;
+        c.fillText((node.kind === "scope" ? fittedEnd : fitted)(c, title, box.width - 26), box.x + 14, box.y + 16);
         c.font = `11px ${FONT}`;
         c.fillStyle = color.dim;
         const shape = node.outputs?.[0]?.[1];

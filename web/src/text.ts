@@ -54,6 +54,9 @@ export function floatsOf(data: string): Float32Array {
 /** What a group holds. */
 export const sizeOf = (node: GraphNode): string => `${count(node.operations ?? 0)} ${node.type.startsWith("tree") ? "nodes" : "operations"}`;
 
+/** What a name adds to that of the scope around it: "attention" in "encoder/layer_0". */
+export const nameInside = (name: string, around?: string): string => (around && name.startsWith(around) && /[/.]/.test(name[around.length] ?? "") ? name.slice(around.length + 1) : name);
+
 /** The operation as MIL or the specification writes it. */
 export function sourceOf(node: GraphNode): string {
   const outputs = node.outputs ?? [];

@@ -1,8 +1,6 @@
 #include "view/graph.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <unordered_map>
 
 namespace moka::cli {
@@ -36,12 +34,6 @@ struct Scope {
     }
     return nullptr;
   }
-};
-
-/// A use of a value: its producer and user, and its name.
-struct Use {
-  int32_t from, to;
-  std::string value;
 };
 
 class Builder {
@@ -79,15 +71,13 @@ class Builder {
     outputs(structure.outputs, group, scope);
   }
 
-  /// Groups what repeats, and makes edges of the uses.
+  /// Groups what repeats and what shares a scope, and makes edges of the uses.
   void finish() {
     const size_t count = graph_.nodes.size();
-    make_edges();
+    make_edges(graph_, uses_);
     group_repeats(graph_);
-    if (graph_.nodes.size() != count) {
-      graph_.edges.clear();
-      make_edges();
-    }
+    group_scopes(graph_);
+    if (graph_.nodes.size() != count) make_edges(graph_, uses_);
     for (const GraphNode& node : graph_.nodes) {
       if (node.kind != NodeKind::operation) continue;
       for (int32_t p = node.parent; p >= 0; p = graph_.nodes[static_cast<size_t>(p)].parent)
@@ -247,51 +237,10 @@ class Builder {
   /// A builder of a stage: another model's names in the same graph.
   Builder(Builder& outer) : graph_(outer.graph_) {}
 
-  /// The ancestor of `id` that is a member of `group`; -1 when it is outside.
-  int32_t member_of(int32_t id, int32_t group) {
-    while (id >= 0 && at(id).parent != group) id = at(id).parent;
-    return id;
-  }
-
-  int32_t port(int32_t group, bool in) {
-    int32_t& id = ports_[{group, in}];
-    if (id == 0) id = add(group, {.kind = NodeKind::port, .name = in ? "in" : "out"});
-    return id;
-  }
-
-  void make_edges() {
-    std::set<std::pair<int32_t, int32_t>> made;
-    const auto edge = [&](int32_t from, int32_t to, const std::string& value) {
-      if (from != to && made.emplace(from, to).second) graph_.edges.push_back({from, to, 0, false, value});
-    };
-    for (const Use& use : uses_) {
-      int32_t group = at(use.to).parent;
-      int32_t to = use.to, from = member_of(use.from, group);
-      // Through the borders of blocks up to the group that also holds the producer.
-      while (from < 0) {
-        if (is_equal_block(group)) edge(port(group, true), to, use.value);
-        to = group;
-        group = at(group).parent;
-        from = member_of(use.from, group);
-      }
-      edge(from, to, use.value);
-      for (int32_t inner = use.from; inner != from; inner = at(inner).parent) {
-        const int32_t around = at(inner).parent;
-        if (is_equal_block(around)) edge(inner, port(around, false), use.value);
-      }
-    }
-  }
-
-  bool is_equal_block(int32_t group) {
-    const GraphNode& node = at(group);
-    return node.kind == NodeKind::repeat || (node.kind == NodeKind::block && node.parent >= 0 && node.type == "block");
-  }
-
   Graph& graph_;
   std::unordered_map<std::string, int32_t> weights_;
   std::unordered_map<std::string, std::vector<int32_t>> by_layer_;
-  std::vector<Use> uses_;
-  std::map<std::pair<int32_t, bool>, int32_t> ports_;
+  std::vector<GraphUse> uses_;
 };
 
 }  // namespace

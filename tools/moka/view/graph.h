@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,8 @@
 ///   graph.cpp     a structure as a graph
 ///   trees.cpp     the trees of an ensemble
 ///   repeats.cpp   equal blocks, one behind the other, become groups
+///   scopes.cpp    operations whose names share a scope become groups
+///   edges.cpp     uses of values as edges inside groups and through their borders
 ///   layout.cpp    the places of each group's members
 ///   graph_json.cpp  what the page reads
 namespace moka::cli {
@@ -25,7 +28,8 @@ enum class NodeKind : uint8_t {
   model,   ///< a stage of a pipeline
   block,   ///< a block of an operation, or one of several equal blocks
   repeat,  ///< equal blocks, one behind the other
-  port,    ///< where values enter or leave a block
+  scope,   ///< operations, one behind the other, whose names share a scope
+  port,    ///< where values enter or leave a block, a repeat or a scope
 };
 
 struct GraphNode {
@@ -38,6 +42,12 @@ struct GraphNode {
   std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
   std::vector<std::pair<std::string, std::string>> outputs, values;
   std::vector<int32_t> weights;  ///< indices in Graph::weights
+};
+
+/// A use of a value: its producer, its user, and its name.
+struct GraphUse {
+  int32_t from = 0, to = 0;
+  std::string value;
 };
 
 /// An edge between members of one group.
@@ -79,8 +89,28 @@ Graph graph_of(const ModelStructure& structure, const std::string& function, con
 /// Adds a group for each tree, with its nodes, to node `ensemble`; no more trees than a page shows.
 void add_trees(Graph& graph, int32_t ensemble, const std::vector<TreeNode>& nodes);
 
+/// The scopes in the name of an operation: "encoder/layer.0/query" is in "encoder", "encoder/layer" and
+/// "encoder/layer.0".
+struct Scopes {
+  Scopes() = default;
+  explicit Scopes(std::string_view text);
+
+  std::string name;          ///< empty without scopes
+  std::vector<size_t> ends;  ///< of each scope in the name, from the outermost
+};
+
+/// The number of scopes, from the outermost, that are the same.
+size_t shared_scopes(const Scopes& a, const Scopes& b);
+
+/// Replaces the edges by those of the uses. Borders of groups that have ports get them.
+void make_edges(Graph& graph, const std::vector<GraphUse>& uses);
+/// Whether `node` is a group that was recognized, not one that the model contains.
+bool has_ports(const GraphNode& node);
+
 /// In every group, puts members that repeat into groups of their own. Takes the edges between operations.
 void group_repeats(Graph& graph);
+/// In every group, puts neighbors whose names share a scope into groups of their own.
+void group_scopes(Graph& graph);
 /// Sets rank and lane of all nodes and the lanes of edges, in time linear in both.
 void lay_out(Graph& graph);
 

@@ -11,6 +11,7 @@ std::string_view kind_name(NodeKind kind) {
     case NodeKind::model: return "model";
     case NodeKind::block: return "block";
     case NodeKind::repeat: return "repeat";
+    case NodeKind::scope: return "scope";
     case NodeKind::port: return "port";
   }
   return "operation";

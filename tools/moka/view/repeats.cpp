@@ -27,6 +27,7 @@ class Finder {
   Finder(const Graph& graph, const Users& users, const std::vector<int32_t>& members) : size_(members.size()) {
     std::unordered_map<std::string, uint32_t> numbers;
     std::unordered_map<int32_t, size_t> position;
+    Scopes before;
     for (size_t i = 0; i < size_; ++i) {
       const GraphNode& node = graph.nodes[static_cast<size_t>(members[i])];
       std::string text = node.type + "\n" + std::to_string(node.weights.size());
@@ -36,7 +37,11 @@ class Finder {
       if (node.kind != NodeKind::operation) text = "\n" + std::to_string(i);
       signatures_.push_back(numbers.emplace(std::move(text), numbers.size()).first->second);
       position[members[i]] = i;
+      Scopes scopes(node.name);
+      shared_.push_back(shared_scopes(before, scopes));
+      before = std::move(scopes);
     }
+    shared_.push_back(0);
     // The values that live across the boundary in front of each member.
     std::vector<int64_t> change(size_ + 2);
     for (size_t i = 0; i < size_; ++i) {
@@ -98,15 +103,17 @@ class Finder {
     return out;
   }
 
-  /// The run in `length` members from `start` on whose blocks are connected by the fewest values.
+  /// The run in `length` members from `start` on whose blocks are connected by the fewest values, and then share the
+  /// fewest scopes.
   Run aligned(size_t start, size_t length, size_t period) const {
     const size_t most = length / period;
     Run best{start, period, most};
-    int64_t least = crossing_[start];
+    const auto connection = [&](size_t i) { return std::pair(crossing_[i], shared_[i]); };
+    auto least = connection(start);
     for (size_t shift = 1; shift < period && (length - shift) / period + 1 >= most; ++shift) {
       const size_t count = (length - shift) / period;
-      if (count < 2 || crossing_[start + shift] >= least) continue;
-      least = crossing_[start + shift];
+      if (count < 2 || connection(start + shift) >= least) continue;
+      least = connection(start + shift);
       best = {start + shift, period, count};
     }
     return best;
@@ -115,6 +122,7 @@ class Finder {
   size_t size_;
   std::vector<uint32_t> signatures_;
   std::vector<int64_t> crossing_;
+  std::vector<size_t> shared_;  ///< scopes of each member that the one before it has too
 };
 
 /// What the names in a block begin with, up to a separator: "encoder/layer_3".

@@ -22,7 +22,18 @@ export interface PreviewState {
   error?: string;
 }
 
-export const isComplete = (facts: FunctionFacts, given: Record<string, Given>) => facts.inputs.every((f) => f.optional || given[f.name]);
+/** The name under which a table is given: its columns are inputs. */
+const TABLE = "";
+
+export const isComplete = (facts: FunctionFacts, given: Record<string, Given>) => given[TABLE] !== undefined || facts.inputs.every((f) => f.optional || given[f.name]);
+
+const isTable = (file: File) => /\.(csv|jsonl)$/i.test(file.name);
+
+/** The kind of input that a file is meant for. */
+function kindOf(file: File): string | undefined {
+  const kinds: Record<string, string> = { image: "Image", audio: "MultiArray", text: "String" };
+  return kinds[file.type.split("/")[0]];
+}
 
 async function base64(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
@@ -101,7 +112,9 @@ export function Preview({ facts, state, change }: { facts: FunctionFacts; state:
     const pictures = { ...latest.current.pictures };
     delete pictures[name];
     if (file?.type.startsWith("image/")) pictures[name] = URL.createObjectURL(file);
-    set({ given: { ...latest.current.given, [name]: value }, pictures });
+    // A table gives all inputs.
+    const { [TABLE]: table, ...others } = latest.current.given;
+    set({ given: name === TABLE ? { [TABLE]: value } : { ...others, [name]: value }, pictures: name === TABLE ? {} : pictures });
   };
   const giveFile = async (name: string, file: File) => {
     give(name, { file: await base64(file), name: file.name }, file);
@@ -112,27 +125,32 @@ export function Preview({ facts, state, change }: { facts: FunctionFacts; state:
     setOver(false);
     const file = e.dataTransfer?.files[0];
     if (!file) return;
-    // A picture goes to the first input that takes pictures, other files to the first that has no value.
-    const fitting = facts.inputs.filter((f) => (f.kind === "Image") === file.type.startsWith("image/"));
+    if (isTable(file)) return giveFile(TABLE, file);
+    // To the first input of the file's kind, or else of any kind but pictures, that has no value.
+    const kind = kindOf(file);
+    const own = facts.inputs.filter((f) => f.kind === kind);
+    const fitting = own.length ? own : facts.inputs.filter((f) => f.kind !== "Image");
     const input = fitting.find((f) => !state.given[f.name]) ?? fitting[0] ?? facts.inputs[0];
     if (input) await giveFile(input.name, file);
   };
   const drawing = state.prediction?.drawing;
+  const table = state.given[TABLE];
   return (
     <div class="preview">
       <form class={"card drop" + (over ? " over" : "")} onSubmit={(e) => { e.preventDefault(); predict(); }}
         onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={drop}>
         <h2>Inputs</h2>
-        <p class="dim small">Drop a picture, a sound, a table or an array here, or type values.</p>
+        <p class="dim small">Drop a picture, a sound, a text, a table or an array here, or type values.</p>
+        {table && "file" in table && <p class="small">Table: {table.name}</p>}
         {facts.inputs.map((f) => (
           <Input key={f.name} feature={f} given={state.given[f.name]} picture={state.pictures[f.name]}
             onText={(text) => {
-              const given = { ...latest.current.given };
+              const { [TABLE]: table, ...given } = latest.current.given;
               if (text) given[f.name] = { text };
               else delete given[f.name];
               set({ given });
             }}
-            onFile={(file) => giveFile(f.name, file)} onRandom={(shape) => give(f.name, { random: true, ...(shape && { shape }) })}
+            onFile={(file) => giveFile(isTable(file) ? TABLE : f.name, file)} onRandom={(shape) => give(f.name, { random: true, ...(shape && { shape }) })}
             onFrame={async (file) => {
               give(f.name, { file: await base64(file), name: file.name });
               if (isComplete(facts, latest.current.given)) await predict();

@@ -121,6 +121,7 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
   GivenInputs out;
   InputOptions options;
   options.pad = true;
+  options.cells_read_files = false;
   std::vector<std::unique_ptr<UploadedFile>> files;
   for (const auto& [name, value] : inputs.items()) {
     if (value.contains("random")) {
@@ -129,7 +130,7 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
       const auto bytes = bytes_of_base64(value.at("file").get<std::string>());
       if (!bytes) throw UsageError(fmt::format("input '{}': the file is not base64", name));
       files.push_back(std::make_unique<UploadedFile>(value.value("name", "file"), *bytes));
-      options.inputs.push_back(name + "=@" + files.back()->path().string());
+      options.inputs.push_back((name.empty() ? "@" : name + "=@") + files.back()->path().string());
       const std::string extension = parse_reference(files.back()->path().string()).extension;
       if (takes_image(model.function(), name) && extension != "npy" && extension != "npz")
         out.picture = shrunk(io::parse_picture(*bytes, name));
@@ -141,6 +142,7 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
   }
   Inputs read = read_inputs(model, options);
   if (read.rows.empty()) throw UsageError("the file has no rows");
+  if (read.rows.size() > 1) read.notes.push_back(fmt::format("Using the first of {} rows", read.rows.size()));
   for (std::string& note : read.notes) {
     for (const auto& file : files)
       if (const size_t at = note.find(file->path().string()); at != std::string::npos)

@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "format/age/armor.h"
 #include "format/age/bech32.h"
+#include "format/age/header.h"
 #include "format/format_util.h"
 
 namespace moka::format::age {
@@ -160,6 +161,15 @@ TEST(Age, ThreadsReadTheSameBlocks) {
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(equal, 20);
+}
+
+TEST(Age, Base64IsAscii) {
+  EXPECT_EQ(read_base64("/+8").value().size(), 2u);
+  for (int byte = 128; byte < 256; ++byte) {
+    const std::string text = {static_cast<char>(byte), '+', '8'};
+    EXPECT_FALSE(read_base64(text).ok()) << byte;
+    EXPECT_FALSE(read_base64(text + "=", Padding::yes).ok()) << byte;
+  }
 }
 
 TEST(Age, EveryAlteredByteAndEveryCutIsAnError) {

@@ -1,9 +1,9 @@
 #include "format/age/armor.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <vector>
+
+#include "format/age/header.h"
 
 namespace moka::format::age {
 namespace {
@@ -44,13 +44,10 @@ Result<Bytes> read_armor(const Bytes& file) {
     if (last) return bad(number - 1, "only the last line may be shorter than 64 characters");
     if (line.empty() || line.size() > kColumns) return bad(number, "expected 1 to 64 characters");
     last = line.size() < kColumns || line.ends_with('=');
-    unsigned char bytes[kColumns];
-    size_t size = 0;
-    if (sodium_base642bin(bytes, sizeof bytes, line.data(), line.size(), nullptr, &size, nullptr,
-                          sodium_base64_VARIANT_ORIGINAL) != 0)
-      return bad(number, "expected Base64");
-    const auto* begin = reinterpret_cast<const std::byte*>(bytes);
-    out->insert(out->end(), begin, begin + size);
+    const auto bytes = read_base64(line, Padding::yes);
+    if (!bytes.ok()) return bad(number, bytes.error().message());
+    const auto* begin = reinterpret_cast<const std::byte*>(bytes->data());
+    out->insert(out->end(), begin, begin + bytes->size());
   }
   const std::string_view rest = text.substr(at);
   if (rest.size() > kMostSpaces || rest.find_first_not_of(kSpaces) != std::string_view::npos)

@@ -75,12 +75,16 @@ std::string base64_text(std::span<const unsigned char> bytes) {
   return out;
 }
 
-Result<std::vector<unsigned char>> read_base64(std::string_view text) {
+Result<std::vector<unsigned char>> read_base64(std::string_view text, Padding padding) {
+  const bool padded = padding == Padding::yes;
   std::vector<unsigned char> out(text.size() + 1);
   size_t size = 0;
-  if (sodium_base642bin(out.data(), out.size(), text.data(), text.size(), nullptr, &size, nullptr,
-                        sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
-    return fail(ErrorCode::malformed, "expected Base64 without padding");
+  // libsodium 1.0.18 takes every byte from 128 on for '/'.
+  const bool ascii = std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 127; });
+  if (!ascii ||
+      sodium_base642bin(out.data(), out.size(), text.data(), text.size(), nullptr, &size, nullptr,
+                        padded ? sodium_base64_VARIANT_ORIGINAL : sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
+    return fail(ErrorCode::malformed, padded ? "expected Base64" : "expected Base64 without padding");
   out.resize(size);
   return out;
 }

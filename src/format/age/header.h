@@ -41,7 +41,8 @@ Secret derive(std::span<const unsigned char> secret, std::span<const unsigned ch
 
 /// Base64 without padding.
 std::string base64_text(std::span<const unsigned char> bytes);
+enum class Padding { no, yes };
 /// Errors: malformed (characters, padding, stray bits).
-Result<std::vector<unsigned char>> read_base64(std::string_view text);
+Result<std::vector<unsigned char>> read_base64(std::string_view text, Padding padding = Padding::no);
 
 }  // namespace moka::format::age

@@ -229,6 +229,15 @@ class View(Case):
             self.assertTrue(json.loads(text)["error"])
         self.assertEqual(self.answer("weight", {"index": 0})["count"], 4)
 
+    def test_typed_names_of_pictures_are_no_files(self):
+        examples = Path(__file__).parents[2] / "examples/models"
+        self.serve(examples / "shapes.mlmodel")
+        picture = examples / "square.png"
+        status, text, _ = self.ask("api/predict", {"inputs": {"image": {"text": str(picture)}}})
+        self.assertEqual(status, 400, text)
+        content = base64.b64encode(picture.read_bytes()).decode()
+        self.answer("predict", {"inputs": {"image": {"file": content, "name": "square.png"}}})
+
     def test_address_in_use_is_an_error(self):
         self.serve(self.model())
         port = self.address.split(":")[2].split("/")[0]

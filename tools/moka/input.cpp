@@ -45,7 +45,7 @@ class Collector {
 
   Collector(const FunctionDescription& function, const InputOptions& options, AllRandom all_random)
       : function_(function),
-        cells_read_files_(options.cells_read_files),
+        texts_name_files_(options.texts_name_files),
         all_random_(std::move(all_random)),
         reader_(
             options, [this, &options](const std::string& name) { return random(name, options.seed); }, result_.notes) {}
@@ -143,7 +143,7 @@ class Collector {
   }
 
   FeatureValue value_of(const FeatureDescription& input, const Steps::Cell& cell, const std::string& path) {
-    if (cell.literal || !cells_read_files_)
+    if (cell.literal || !texts_name_files_)
       return value_from_text(input, cell.text, fmt::format("{}: input '{}'", path, input.name));
     return reader_.read(input, cell.text);
   }
@@ -200,7 +200,7 @@ class Collector {
   }
 
   const FunctionDescription& function_;
-  bool cells_read_files_;
+  bool texts_name_files_;
   AllRandom all_random_;
   Inputs result_;
   ValueReader reader_;

@@ -20,7 +20,7 @@ struct InputOptions {
   std::string fit = "scaleFill";
   uint32_t rate = 0;  ///< in hertz; 0: the rate of the file
   bool pad = false;
-  bool cells_read_files = true;  ///< a table's "@file" is a file; else it is text
+  bool texts_name_files = true;  ///< a table's "@file" and a picture's name; else they are text
   uint64_t seed = 1;
   std::string pad_option = "--pad", rate_option = "--rate HZ";  ///< the options' names in messages
 };

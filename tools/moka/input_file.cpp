@@ -125,7 +125,8 @@ FeatureValue ValueReader::read(const FeatureDescription& input, std::string_view
   if (text == "random") return random_(input.name);
   if (text.starts_with("@@") && input.type == FeatureType::string) return std::string(text.substr(1));
   if (text.starts_with('@')) return read_file(input, text.substr(1));
-  if (input.type == FeatureType::image && is_picture(parse_reference(text).extension)) return read_file(input, text);
+  const bool picture = input.type == FeatureType::image && is_picture(parse_reference(text).extension);
+  if (picture && options_.texts_name_files) return read_file(input, text);
   return value_from_text(input, text, fmt::format("input '{}'", input.name));
 }
 

@@ -121,7 +121,7 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
   GivenInputs out;
   InputOptions options;
   options.pad = true;
-  options.cells_read_files = false;
+  options.texts_name_files = false;
   std::vector<std::unique_ptr<UploadedFile>> files;
   for (const auto& [name, value] : inputs.items()) {
     if (value.contains("random")) {

@@ -54,7 +54,7 @@ class Builder {
     for (const auto& f : structure.functions)
       if (f.name == function) return block(f.body, group, scope, 0);
     for (const std::string& name : structure.inputs)
-      scope.producers[name] = add(group, {.kind = NodeKind::input, .name = name, .outputs = {{name, ""}}});
+      scope.producers[name] = graph_.add(group, {.kind = NodeKind::input, .name = name, .outputs = {{name, ""}}});
     if (!structure.models.empty()) {
       pipeline(structure, group, scope, models, depth);
     } else if (!structure.layers.empty()) {
@@ -63,7 +63,7 @@ class Builder {
     } else {
       GraphNode node{.name = structure.type, .type = structure.type, .values = structure.facts};
       for (const std::string& name : structure.outputs) node.outputs.emplace_back(name, "");
-      const int32_t id = add(group, std::move(node));
+      const int32_t id = graph_.add(group, std::move(node));
       for (const std::string& name : structure.inputs) use(scope, id, name, name);
       for (const std::string& name : structure.outputs) scope.producers[name] = id;
       note_ensemble(id, models);
@@ -88,14 +88,6 @@ class Builder {
  private:
   GraphNode& at(int32_t id) { return graph_.nodes[static_cast<size_t>(id)]; }
 
-  int32_t add(int32_t group, GraphNode node) {
-    const auto id = static_cast<int32_t>(graph_.nodes.size());
-    node.parent = group;
-    graph_.nodes.push_back(std::move(node));
-    at(group).members.push_back(id);
-    return id;
-  }
-
   void note_ensemble(int32_t id, std::vector<size_t> models) {
     if (at(id).type.starts_with("treeEnsemble")) graph_.ensembles.push_back({id, std::move(models)});
   }
@@ -115,21 +107,22 @@ class Builder {
 
   void outputs(const std::vector<std::string>& names, int32_t group, const Scope& scope) {
     for (const std::string& name : names) {
-      const int32_t id = add(group, {.kind = NodeKind::output, .name = name});
+      const int32_t id = graph_.add(group, {.kind = NodeKind::output, .name = name});
       use(scope, id, name, name);
     }
   }
 
   void block(const Structure::Block& block, int32_t group, Scope& scope, int depth) {
     for (const auto& [name, type] : block.inputs)
-      scope.producers[name] = add(group, {.kind = NodeKind::input, .name = name, .outputs = {{name, type}}});
+      scope.producers[name] = graph_.add(group, {.kind = NodeKind::input, .name = name, .outputs = {{name, type}}});
     for (const auto& op : block.operations) operation(op, group, scope, depth);
     outputs(block.outputs, group, scope);
   }
 
   void operation(const Structure::Operation& op, int32_t group, Scope& scope, int depth) {
     if (op.type == "const" || op.type.starts_with("constexpr_")) return constant(op, scope);
-    const int32_t id = add(group, {.name = op.name, .type = op.type, .outputs = op.outputs, .values = op.values});
+    const int32_t id =
+        graph_.add(group, {.name = op.name, .type = op.type, .outputs = op.outputs, .values = op.values});
     for (const auto& [parameter, names] : op.inputs) {
       for (const std::string& name : names) use(scope, id, parameter, name);
       if (const auto w = weights_.find(op.name + "." + parameter); w != weights_.end())
@@ -137,7 +130,7 @@ class Builder {
     }
     for (size_t i = 0; i < op.blocks.size() && depth < kMaxDepth; ++i) {
       int32_t inner = id;
-      if (op.blocks.size() > 1) inner = add(id, {.kind = NodeKind::block, .name = block_name(op, i)});
+      if (op.blocks.size() > 1) inner = graph_.add(id, {.kind = NodeKind::block, .name = block_name(op, i)});
       Scope seen{.outer = &scope};
       block(op.blocks[i], inner, seen, depth + 1);
     }
@@ -183,7 +176,7 @@ class Builder {
       GraphNode node{.name = layer.name, .type = layer.type, .values = layer.settings};
       if (!layer.custom_class.empty()) node.type += " " + layer.custom_class;
       for (const std::string& name : layer.outputs) node.outputs.emplace_back(name, "");
-      const int32_t id = add(group, std::move(node));
+      const int32_t id = graph_.add(group, std::move(node));
       for (const std::string& name : layer.inputs) use(scope, id, name, name);
       if (const auto w = by_layer().find(layer.name); w != by_layer().end()) at(id).weights = w->second;
       if (i < all.size() && all[i].depth > depth) {
@@ -216,7 +209,7 @@ class Builder {
       GraphNode node{
           .kind = NodeKind::model, .name = part.name, .type = part.structure.type, .values = part.structure.facts};
       for (const std::string& name : part.structure.outputs) node.outputs.emplace_back(name, "");
-      const int32_t id = add(group, std::move(node));
+      const int32_t id = graph_.add(group, std::move(node));
       for (const std::string& name : part.structure.inputs) use(scope, id, name, name);
       for (const std::string& name : part.structure.outputs) scope.producers[name] = id;
       std::vector<size_t> path = models;

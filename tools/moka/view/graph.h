@@ -77,6 +77,15 @@ struct Graph {
   std::vector<GraphEdge> edges;
   std::vector<GraphWeight> weights;
   std::vector<GraphEnsemble> ensembles;
+
+  /// The new member of a group.
+  int32_t add(int32_t group, GraphNode node) {
+    const auto id = static_cast<int32_t>(nodes.size());
+    node.parent = group;
+    nodes.push_back(std::move(node));
+    nodes[static_cast<size_t>(group)].members.push_back(id);
+    return id;
+  }
 };
 
 /// The nodes of the tree ensemble that the indices lead to.

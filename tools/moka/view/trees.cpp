@@ -23,14 +23,15 @@ class Adder {
   Adder(Graph& graph, int32_t ensemble) : graph_(graph), ensemble_(ensemble) {}
 
   void tree(uint64_t number, const std::vector<const TreeNode*>& nodes) {
-    const int32_t group = add(ensemble_, {.kind = NodeKind::block, .name = fmt_name("tree ", number), .type = "tree"});
+    const int32_t group =
+        graph_.add(ensemble_, {.kind = NodeKind::block, .name = "tree " + std::to_string(number), .type = "tree"});
     at(group).operations = static_cast<int32_t>(nodes.size());
     std::map<uint64_t, int32_t> ids;
     for (const TreeNode* n : nodes) {
       if (ids.contains(n->id)) continue;
-      GraphNode node{.name = fmt_name("node ", n->id), .type = n->test.empty() ? leaf_text(*n) : n->test};
+      GraphNode node{.name = "node " + std::to_string(n->id), .type = n->test.empty() ? leaf_text(*n) : n->test};
       if (n->test.empty()) node.values = {{"adds", leaf_text(*n)}};
-      ids[n->id] = add(group, std::move(node));
+      ids[n->id] = graph_.add(group, std::move(node));
     }
     // A node has one parent, or the tree is damaged.
     std::set<int32_t> taken;
@@ -47,14 +48,6 @@ class Adder {
 
  private:
   GraphNode& at(int32_t id) { return graph_.nodes[static_cast<size_t>(id)]; }
-  static std::string fmt_name(const char* what, uint64_t number) { return what + std::to_string(number); }
-  int32_t add(int32_t group, GraphNode node) {
-    const auto id = static_cast<int32_t>(graph_.nodes.size());
-    node.parent = group;
-    graph_.nodes.push_back(std::move(node));
-    at(group).members.push_back(id);
-    return id;
-  }
 
   Graph& graph_;
   const int32_t ensemble_;

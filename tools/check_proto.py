@@ -135,7 +135,7 @@ def main():
     found += differences("enum", their_enums, our_enums)
 
     table = (source / "format/mlmodel/payload_edges.cpp").read_text()
-    edges = {(a, int(n), b) for a, n, b in re.findall(r"\{Node::(\w+), (\d+), Node::(\w+)\}", table)}
+    edges = {(a, int(n), b) for a, n, b in re.findall(r"\{PayloadNode::(\w+), (\d+), PayloadNode::(\w+)\}", table)}
     expected = expected_edges(our_messages)
     found += [f"payload table lacks {e}" for e in sorted(expected - edges)]
     found += [f"payload table has {e}, which no message declares" for e in sorted(edges - expected)]

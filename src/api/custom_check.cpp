@@ -66,7 +66,7 @@ class Guarded {
   size_t mapped_ = 0, page_ = 0, begin_ = 0, size_ = 0;
 };
 
-size_t bytes_of(const ArrayView& v) { return static_cast<size_t>(v.count) * size_of(v.type); }
+size_t byte_count(const ArrayView& v) { return static_cast<size_t>(v.count) * size_of(v.type); }
 
 }  // namespace
 
@@ -85,8 +85,8 @@ Status evaluate_guarded(const std::string& what, const LayerCall& call,
   std::vector<ArrayView> in(call.inputs.begin(), call.inputs.end()), out(call.outputs.begin(), call.outputs.end());
   for (auto* list : {&in, &out})
     for (ArrayView& v : *list) {
-      memory.push_back(MOKA_TRY(Guarded::make(bytes_of(v))));
-      if (bytes_of(v) > 0) std::memcpy(memory.back().data(), v.data, bytes_of(v));
+      memory.push_back(MOKA_TRY(Guarded::make(byte_count(v))));
+      if (byte_count(v) > 0) std::memcpy(memory.back().data(), v.data, byte_count(v));
       v.data = memory.back().data();
     }
   LayerCall guarded_call = call;
@@ -98,11 +98,11 @@ Status evaluate_guarded(const std::string& what, const LayerCall& call,
     if (const ptrdiff_t at = memory[i].touched(); at != 0)
       return fail(ErrorCode::data, what, ", evaluate: it wrote ", at > 0 ? at : -at,
                   at > 0 ? " bytes behind the end of " : " bytes before the beginning of ", array);
-    if (i < in.size() && std::memcmp(memory[i].data(), call.inputs[i].data, bytes_of(in[i])) != 0)
+    if (i < in.size() && std::memcmp(memory[i].data(), call.inputs[i].data, byte_count(in[i])) != 0)
       return fail(ErrorCode::data, what, ", evaluate: it changed ", array);
   }
   for (size_t i = 0; i < out.size(); i++)
-    if (bytes_of(out[i]) > 0) std::memcpy(call.outputs[i].data, out[i].data, bytes_of(out[i]));
+    if (byte_count(out[i]) > 0) std::memcpy(call.outputs[i].data, out[i].data, byte_count(out[i]));
   return {};
 }
 

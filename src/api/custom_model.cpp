@@ -14,7 +14,6 @@ namespace api {
 
 namespace {
 
-using import::FeatureKind;
 using ir::Type;
 
 /// The planes of an image whose pixels are `image`.
@@ -100,24 +99,24 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
     return {};
   };
   switch (f.kind) {
-    case FeatureKind::int64:
+    case import::FeatureKind::int64:
       if (!std::holds_alternative<int64_t>(value)) return wrong();
       return write_number();
-    case FeatureKind::float64: return write_number();
-    case FeatureKind::string:
+    case import::FeatureKind::float64: return write_number();
+    case import::FeatureKind::string:
       if (const auto* s = std::get_if<std::string>(&value)) {
         *to.as<std::string>() = *s;
         return {};
       }
       return wrong();
-    case FeatureKind::dictionary:
+    case import::FeatureKind::dictionary:
       if (const auto* d = std::get_if<Dictionary>(&value)) {
         if (!f.string_keys && !d->strings.empty()) return wrong();
         write_dictionary(*d, f.string_keys, to.dict());
         return {};
       }
       return wrong();
-    case FeatureKind::sequence:
+    case import::FeatureKind::sequence:
       if (const auto* s = std::get_if<StringSequence>(&value);
           s != nullptr && f.string_keys && static_cast<int64_t>(s->size()) == to.count()) {
         std::copy(s->begin(), s->end(), to.as<std::string>());
@@ -129,12 +128,12 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
         return {};
       }
       return wrong();
-    case FeatureKind::image:
+    case import::FeatureKind::image:
       if (const auto* i = std::get_if<Image>(&value); i != nullptr && i->pixels != nullptr)
         return write_image(f, *i, to);
       return wrong();
-    case FeatureKind::multi_array:
-    case FeatureKind::state: {
+    case import::FeatureKind::multi_array:
+    case import::FeatureKind::state: {
       const auto* a = std::get_if<MultiArray>(&value);
       if (a == nullptr) return to.count() == 1 ? write_number() : wrong();
       if (a->count() != to.count() || (a->data() == nullptr && a->count() > 0)) return wrong();

@@ -9,23 +9,20 @@ namespace moka::api {
 
 namespace {
 
-using import::FeatureDescription;
-using import::FeatureKind;
-
 std::string joined(std::span<const int64_t> shape) {
   std::string s;
   for (int64_t d : shape) s += cat(s.empty() ? "" : " x ", d);
   return s.empty() ? "scalar" : s;
 }
 
-Error mismatch(const FeatureDescription& f, std::string_view expected, std::string_view got) {
+Error mismatch(const import::FeatureDescription& f, std::string_view expected, std::string_view got) {
   return fail(ErrorCode::invalid_argument, "input '", f.name, "': expected ", expected, ", got ", got);
 }
 
-std::string expected_text(const FeatureDescription& f) { return to_public(f).formatted_type(); }
+std::string expected_text(const import::FeatureDescription& f) { return to_public(f).formatted_type(); }
 
 /// `shape` as [sequence, batch, channel, height, width]; nullopt when `f` does not accept it in this form.
-std::optional<ir::Shape> rank5_shape(const FeatureDescription& f, std::span<const int64_t> shape) {
+std::optional<ir::Shape> rank5_shape(const import::FeatureDescription& f, std::span<const int64_t> shape) {
   const size_t described = f.array.rank();
   ir::Shape s{1, 1};
   if (shape.size() == described)
@@ -39,12 +36,12 @@ std::optional<ir::Shape> rank5_shape(const FeatureDescription& f, std::span<cons
   return s;
 }
 
-std::string rank5_text(const FeatureDescription& f) {
+std::string rank5_text(const import::FeatureDescription& f) {
   return f.array.rank() == 1 ? cat(expected_text(f), ", Seq x Batch x C or Seq x Batch x C x 1 x 1")
                              : cat(expected_text(f), " or Seq x Batch x C x H x W");
 }
 
-Status check_array_shape(const FeatureDescription& f, std::span<const int64_t> shape) {
+Status check_array_shape(const import::FeatureDescription& f, std::span<const int64_t> shape) {
   const import::MultiArrayConstraint& c = f.array;
   if (!c.enumerated.empty()) {
     for (const auto& e : c.enumerated)
@@ -68,7 +65,7 @@ Status check_array_shape(const FeatureDescription& f, std::span<const int64_t> s
   return {};
 }
 
-Status check_image_size(const FeatureDescription& f, int64_t w, int64_t h) {
+Status check_image_size(const import::FeatureDescription& f, int64_t w, int64_t h) {
   const import::ImageConstraint& c = f.image;
   auto inside = [](int64_t n, const import::SizeRange& r) { return n >= r.lower && (r.upper < 0 || n <= r.upper); };
   bool ok;
@@ -83,7 +80,8 @@ Status check_image_size(const FeatureDescription& f, int64_t w, int64_t h) {
 }
 
 /// The tensor type of an array of this shape: the declared type when only the rank differs.
-Result<ir::Type> array_type(const FeatureDescription& f, const ir::Type& declared, std::span<const int64_t> shape) {
+Result<ir::Type> array_type(const import::FeatureDescription& f, const ir::Type& declared,
+                            std::span<const int64_t> shape) {
   if (!declared.is_tensor()) return mismatch(f, cat(declared), "a MultiArray");
   ir::Type t = declared;
   ir::Shape s = MOKA_TRY_IN(ir::Shape::make(shape), cat("input '", f.name, "'"));
@@ -106,7 +104,8 @@ bool is_number(const FeatureValue& v) {
 }
 
 /// The type of an array for an input that accepts rank 5, in the form of `declared`.
-Result<ir::Type> rank5_type(const FeatureDescription& f, const ir::Type& declared, std::span<const int64_t> shape) {
+Result<ir::Type> rank5_type(const import::FeatureDescription& f, const ir::Type& declared,
+                            std::span<const int64_t> shape) {
   auto whole = rank5_shape(f, shape);
   if (!whole) return mismatch(f, rank5_text(f), cat("shape ", joined(shape)));
   std::span<const int64_t> described = whole->dims().subspan(2, f.array.rank());
@@ -140,7 +139,7 @@ Rgb read_pixel(const uint8_t* p, PixelFormat format) {
 float luma(Rgb c) { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
 
 template <class Store>
-void planes(const FeatureDescription& f, const Image& image, const Store& store) {
+void planes(const import::FeatureDescription& f, const Image& image, const Store& store) {
   bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
   bool gray_source = image.format == PixelFormat::gray8 || image.format == PixelFormat::gray_float32;
   bool bgr = f.image.color == import::ColorSpace::bgr;
@@ -172,25 +171,25 @@ Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::T
 
 }  // namespace
 
-Leading leading_of(const FeatureDescription& f, const FeatureValue& value) {
+Leading leading_of(const import::FeatureDescription& f, const FeatureValue& value) {
   const auto* a = f.array.takes_rank5 ? std::get_if<MultiArray>(&value) : nullptr;
   const auto shape = a != nullptr ? rank5_shape(f, a->shape()) : std::nullopt;
   return shape ? Leading{(*shape)[0], (*shape)[1]} : Leading{};
 }
 
-Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declared, const FeatureValue& value) {
+Result<ir::Type> input_type(const import::FeatureDescription& f, const ir::Type& declared, const FeatureValue& value) {
   switch (f.kind) {
-    case FeatureKind::int64:
-    case FeatureKind::float64: {
+    case import::FeatureKind::int64:
+    case import::FeatureKind::float64: {
       const auto* a = std::get_if<MultiArray>(&value);
       if (!is_number(value) && !(a != nullptr && a->count() == 1))
         return mismatch(f, expected_text(f), describe(value));
       return declared;
     }
-    case FeatureKind::string:
+    case import::FeatureKind::string:
       if (!std::holds_alternative<std::string>(value)) return mismatch(f, expected_text(f), describe(value));
       return declared;
-    case FeatureKind::dictionary: {
+    case import::FeatureKind::dictionary: {
       const auto* d = std::get_if<Dictionary>(&value);
       bool empty = d != nullptr && d->strings.empty() && d->ints.empty();
       // Converters describe dictionaries with integer keys as dictionaries with string keys, so a string key may be the
@@ -199,7 +198,7 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
         return mismatch(f, expected_text(f), describe(value));
       return declared;
     }
-    case FeatureKind::sequence: {
+    case import::FeatureKind::sequence: {
       const auto* s = std::get_if<StringSequence>(&value);
       const auto* i = std::get_if<Int64Sequence>(&value);
       if ((f.string_keys && s == nullptr) || (!f.string_keys && i == nullptr))
@@ -210,7 +209,7 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
       if (r.upper > 0 && n > r.upper) return mismatch(f, cat("at most ", r.upper, " elements"), cat(n));
       return ir::Type::tensor(declared.dtype(), ir::Shape{n});
     }
-    case FeatureKind::multi_array: {
+    case import::FeatureKind::multi_array: {
       if (is_number(value)) {
         const ir::Shape ones{1, 1, 1, 1, 1};
         return array_type(f, declared,
@@ -225,7 +224,7 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
       if (!same_count) MOKA_TRY(check_array_shape(f, a->shape()));
       return array_type(f, declared, a->shape());
     }
-    case FeatureKind::image: {
+    case import::FeatureKind::image: {
       const auto* i = std::get_if<Image>(&value);
       if (i == nullptr || i->pixels == nullptr) return mismatch(f, expected_text(f), describe(value));
       MOKA_TRY(check_image_size(f, i->width, i->height));
@@ -235,19 +234,20 @@ Result<ir::Type> input_type(const FeatureDescription& f, const ir::Type& declare
       if (declared.rank() == 3) s.erase(0);
       return array_type(f, declared, s.dims());
     }
-    case FeatureKind::state: return declared;
+    case import::FeatureKind::state: return declared;
   }
   return declared;
 }
 
-Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& declared, int64_t batch) {
+Result<ir::Type> default_type(const import::FeatureDescription& f, const ir::Type& declared, int64_t batch) {
   if (f.array.takes_rank5 && declared.rank() == 5 && !f.array.shape.empty()) {
     ir::Shape s{1, batch};
     for (size_t i = 0; i < 3; i++) s.push_back(i < f.array.shape.size() ? f.array.shape[i] : 1);
     return array_type(f, declared, s.dims());
   }
-  if (f.kind == FeatureKind::multi_array && !declared.is_concrete()) return array_type(f, declared, f.array.shape);
-  if (f.kind == FeatureKind::image && !declared.is_concrete()) {
+  if (f.kind == import::FeatureKind::multi_array && !declared.is_concrete())
+    return array_type(f, declared, f.array.shape);
+  if (f.kind == import::FeatureKind::image && !declared.is_concrete()) {
     if (!declared.is_tensor() || !declared.is_ranked() || declared.rank() < 3)
       return fail(ErrorCode::malformed, "input '", f.name, "': an image, which the program takes as ", declared);
     ir::Shape s = declared.shape();
@@ -255,11 +255,11 @@ Result<ir::Type> default_type(const FeatureDescription& f, const ir::Type& decla
     s[s.rank() - 2] = f.image.height;
     return ir::Type::tensor(declared.dtype(), s);
   }
-  if (f.kind == FeatureKind::sequence) return ir::Type::tensor(declared.dtype(), ir::Shape{0});
+  if (f.kind == import::FeatureKind::sequence) return ir::Type::tensor(declared.dtype(), ir::Shape{0});
   return declared;
 }
 
-bool chooses_default(const FeatureDescription& f) {
+bool chooses_default(const import::FeatureDescription& f) {
   const import::MultiArrayConstraint& a = f.array;
   bool chosen = !a.enumerated.empty() || !f.image.enumerated.empty();
   for (size_t i = 0; i < a.ranges.size() && i < a.shape.size(); i++) chosen |= a.shape[i] != a.ranges[i].lower;
@@ -268,7 +268,7 @@ bool chooses_default(const FeatureDescription& f) {
   return chosen;
 }
 
-Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s,
+Result<void*> bind_default(const import::FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s,
                            size_t index) {
   if (type.is_dict()) {
     s.dict_staging[index] = {};
@@ -282,9 +282,9 @@ Result<void*> bind_default(const FeatureDescription& f, const ir::Type& type, ru
   std::byte* to = MOKA_TRY(staging(s, index, type));
   ir::TensorView view{type.dtype(), type.shape(), to};
   // The format has no defaults for scalars. Imputers treat NaN as a missing number, and recommenders a negative count.
-  double fill = f.kind == FeatureKind::float64 || f.threshold ? std::nan("")
-                : f.kind == FeatureKind::int64                ? -1
-                                                              : f.array.default_value.value_or(0);
+  double fill = f.kind == import::FeatureKind::float64 || f.threshold ? std::nan("")
+                : f.kind == import::FeatureKind::int64                ? -1
+                                                                      : f.array.default_value.value_or(0);
   for (int64_t i = 0; i < view.count(); i++) ir::store_f64(view, i, fill);
   return static_cast<void*>(to);
 }
@@ -304,7 +304,7 @@ std::string conversion(const FeatureValue& value, const ir::TensorView& to) {
 
 }  // namespace
 
-Result<void*> bind_input(const FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
+Result<void*> bind_input(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
                          runtime::Model::Session& s, size_t index) {
   const DataCopy copy;
   if (const auto* d = std::get_if<Dictionary>(&value)) {

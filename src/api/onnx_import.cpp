@@ -11,7 +11,7 @@ namespace onnx = import::onnx;
 
 namespace {
 
-using Model = format::onnx::Model;
+using OnnxModel = format::onnx::Model;
 
 bool needs_ios18(const format::onnx::Graph& graph) {
   for (const format::onnx::Tensor& t : graph.initializers)
@@ -19,7 +19,7 @@ bool needs_ios18(const format::onnx::Graph& graph) {
   return false;
 }
 
-onnx::Options options_of(const OnnxImportOptions& given, const Model& model) {
+onnx::Options options_of(const OnnxImportOptions& given, const OnnxModel& model) {
   onnx::Options out;
   out.opset = needs_ios18(model.graph) ? ir::Opset::ios18 : ir::Opset::ios17;
   if (!given.opset.empty()) {
@@ -51,7 +51,7 @@ FeatureDescription described(const onnx::Feature& feature) {
   return f;
 }
 
-ModelDescription texts_of(const Model& model) {
+ModelDescription texts_of(const OnnxModel& model) {
   ModelDescription out;
   out.short_description = model.doc_string.empty() ? model.graph.doc_string : model.doc_string;
   for (const auto& [key, value] : model.metadata) out.user_defined[key] = value;

@@ -10,10 +10,7 @@ namespace moka::api {
 
 namespace {
 
-using import::FeatureDescription;
-using import::FeatureKind;
-
-Error mismatch(const FeatureDescription& f, std::string_view expected, std::string_view got) {
+Error output_mismatch(const import::FeatureDescription& f, std::string_view expected, std::string_view got) {
   return fail(ErrorCode::invalid_argument, "output '", f.name, "': expected ", expected, ", got ", got);
 }
 
@@ -33,7 +30,7 @@ void convert(const ir::TensorView& from, const ir::TensorView& to) {
   }
 }
 
-Status store_array(const FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
+Status store_array(const import::FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
   DataType type = MOKA_TRY_IN(from_ir(f.array.dtype), cat("output '", f.name, "'"));
   if (view.dtype == ir::DType::string)
     return fail(ErrorCode::unsupported, "output '", f.name, "': a multi-array of strings");
@@ -41,7 +38,7 @@ Status store_array(const FeatureDescription& f, const ir::TensorView& view, Feat
   std::span<const int64_t> shape = view.shape.rank() == 0 ? std::span<const int64_t>(&one, 1) : view.shape.dims();
   auto* backing = std::get_if<MultiArray>(&value);
   if (backing == nullptr && !std::holds_alternative<std::monostate>(value))
-    return mismatch(f, "a MultiArray to write to", describe(value));
+    return output_mismatch(f, "a MultiArray to write to", describe(value));
   if (backing == nullptr || backing->data() == nullptr) {
     value = MOKA_TRY(new_array(to_ir(type), view.shape));
     backing = &std::get<MultiArray>(value);
@@ -49,7 +46,7 @@ Status store_array(const FeatureDescription& f, const ir::TensorView& view, Feat
   if (backing->type() != type ||
       !std::equal(shape.begin(), shape.end(), backing->shape().begin(), backing->shape().end())) {
     MultiArray wanted(nullptr, type, {shape.begin(), shape.end()});
-    return mismatch(f, cat("room for ", describe(wanted)), describe(value));
+    return output_mismatch(f, cat("room for ", describe(wanted)), describe(value));
   }
   if (backing->is_contiguous()) {
     convert(view, {to_ir(type), view.shape, backing->data()});
@@ -99,7 +96,7 @@ void store_pixels(const float* planes, const Image& image, int channels, bool sw
   }
 }
 
-Status store_image(const FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
+Status store_image(const import::FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
   int rank = view.shape.rank();
   bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
   int64_t channels = gray ? 1 : 3;
@@ -116,17 +113,17 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
                                                                               : PixelFormat::rgba8;
   auto* backing = std::get_if<Image>(&value);
   if (backing == nullptr && !std::holds_alternative<std::monostate>(value))
-    return mismatch(f, "an Image to write to", describe(value));
+    return output_mismatch(f, "an Image to write to", describe(value));
   if (backing == nullptr || backing->pixels == nullptr) {
     value = Image(w, h, format);
     backing = &std::get<Image>(value);
   }
   if (backing->width != w || backing->height != h)
-    return mismatch(f, cat("room for Image (", w, " x ", h, ")"), describe(value));
+    return output_mismatch(f, cat("room for Image (", w, " x ", h, ")"), describe(value));
   bool color_backing = backing->format == PixelFormat::rgba8 || backing->format == PixelFormat::bgra8 ||
                        backing->format == PixelFormat::rgb8;
   if (gray == color_backing || (!gray && !color_backing) || (gray && backing->format != format))
-    return mismatch(f, "pixels of the image's colour space", "another pixel format");
+    return output_mismatch(f, "pixels of the image's colour space", "another pixel format");
   bool swap = (f.image.color == import::ColorSpace::bgr) != (backing->format == PixelFormat::bgra8);
   int64_t pixels = w * h;
   size_t step = bytes_per_pixel(backing->format);
@@ -164,22 +161,22 @@ Status store_image(const FeatureDescription& f, const ir::TensorView& view, Feat
 
 }  // namespace
 
-ir::Shape output_shape(const FeatureDescription& f, const ir::Shape& shape) {
-  if (f.kind != FeatureKind::multi_array || f.array.shape.empty()) return shape;
+ir::Shape output_shape(const import::FeatureDescription& f, const ir::Shape& shape) {
+  if (f.kind != import::FeatureKind::multi_array || f.array.shape.empty()) return shape;
   auto described = ir::Shape::make(f.array.shape);
   if (!described.ok()) return shape;
   auto count = described->checked_count();
   return count.ok() && *count == shape.count() ? *described : shape;
 }
 
-Result<MultiArray> new_output(const FeatureDescription& f, const ir::TensorView& view) {
-  if (f.kind != FeatureKind::multi_array || view.dtype != f.array.dtype || view.dtype == ir::DType::string ||
+Result<MultiArray> new_output(const import::FeatureDescription& f, const ir::TensorView& view) {
+  if (f.kind != import::FeatureKind::multi_array || view.dtype != f.array.dtype || view.dtype == ir::DType::string ||
       view.shape.rank() == 0)
     return MultiArray();
   return MOKA_TRY_IN(new_array(view.dtype, view.shape), cat("output '", f.name, "'"));
 }
 
-Status store_output(const FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,
+Status store_output(const import::FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value) {
   auto wrong = [&] {
     return fail(ErrorCode::malformed, "output '", f.name, "': described as ", to_public(f).formatted_type(),
@@ -191,8 +188,8 @@ Status store_output(const FeatureDescription& f, const ir::Type& type, const ir:
       copy.record(f.name, kind, *bytes, reason);
   };
   switch (f.kind) {
-    case FeatureKind::multi_array:
-    case FeatureKind::state: {
+    case import::FeatureKind::multi_array:
+    case import::FeatureKind::state: {
       if (!type.is_tensor()) return wrong();
       MOKA_TRY(store_array(f, view, value));
       if (!copy.is_recorded()) return {};
@@ -202,27 +199,27 @@ Status store_output(const FeatureDescription& f, const ir::Type& type, const ir:
         record("copy", "it is not computed in memory of its own");
       return {};
     }
-    case FeatureKind::image:
+    case import::FeatureKind::image:
       if (!type.is_tensor() || type.dtype() == ir::DType::string) return wrong();
       MOKA_TRY(store_image(f, view, value));
       if (copy.is_recorded()) record("convert", cat("planes of ", ir::to_string(view.dtype), " to pixels"));
       return {};
-    case FeatureKind::int64:
+    case import::FeatureKind::int64:
       if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();
       value = ir::load_i64(view, 0);
       return {};
-    case FeatureKind::float64:
+    case import::FeatureKind::float64:
       if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();
       value = ir::load_f64(view, 0);
       return {};
-    case FeatureKind::string:
+    case import::FeatureKind::string:
       if (!type.is_tensor() || view.count() != 1 || type.dtype() != ir::DType::string) return wrong();
       if (auto* s = std::get_if<std::string>(&value))
         *s = *view.as<std::string>();
       else
         value = *view.as<std::string>();
       return {};
-    case FeatureKind::dictionary: {
+    case import::FeatureKind::dictionary: {
       if (!type.is_dict()) return wrong();
       const ir::Dict& d = view.dict();
       Dictionary out;
@@ -236,7 +233,7 @@ Status store_output(const FeatureDescription& f, const ir::Type& type, const ir:
       value = std::move(out);
       return {};
     }
-    case FeatureKind::sequence:
+    case import::FeatureKind::sequence:
       if (!type.is_tensor()) return wrong();
       if (type.dtype() == ir::DType::string) {
         value = StringSequence(view.as<std::string>(), view.as<std::string>() + view.count());

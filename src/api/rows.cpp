@@ -12,8 +12,6 @@ namespace moka {
 
 namespace {
 
-using import::FeatureDescription;
-
 /// Rows per prediction: enough to make the startup cost negligible, but few enough that intermediate values stay in a
 /// core's cache and that all threads have work.
 int64_t tile_of(int64_t rows, int threads) {
@@ -55,7 +53,7 @@ MultiArray part_of(const MultiArray& a, int64_t first, int64_t count) {
 }
 
 /// Row `r` of a column in the form that predict takes.
-FeatureValue value_at(const FeatureDescription& f, const FeatureValue& column, int64_t r) {
+FeatureValue value_at(const import::FeatureDescription& f, const FeatureValue& column, int64_t r) {
   const auto at = static_cast<size_t>(r);
   if (const auto* s = std::get_if<StringSequence>(&column)) return (*s)[at];
   if (const auto* s = std::get_if<Int64Sequence>(&column)) return (*s)[at];
@@ -170,7 +168,7 @@ class Column {
 };
 
 /// Binds the rows of a column from `first` on to the planned input: in place, or converted into the session's memory.
-Result<void*> bind(const FeatureDescription& f, const ir::Type& type, const FeatureValue& column, int64_t first,
+Result<void*> bind(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& column, int64_t first,
                    runtime::Model::Session& s, size_t index) {
   const int64_t count = type.shape()[0];
   if (type.dtype() == ir::DType::string) {
@@ -199,7 +197,7 @@ Result<void*> bind(const FeatureDescription& f, const ir::Type& type, const Feat
 }
 
 /// The planned type of a column: [count, ...].
-Result<ir::Type> tile_type(const FeatureDescription& f, const ir::Type& declared, const FeatureValue* column,
+Result<ir::Type> tile_type(const import::FeatureDescription& f, const ir::Type& declared, const FeatureValue* column,
                            int64_t count) {
   ir::Shape s = declared.shape();
   s[0] = count;
@@ -300,7 +298,7 @@ class Tiles {
 
  private:
   struct Input {
-    const FeatureDescription* feature;
+    const import::FeatureDescription* feature;
     const FeatureValue* column;  ///< nullptr: use the default
   };
   const runtime::Model& model_;

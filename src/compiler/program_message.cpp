@@ -94,9 +94,9 @@ void write_tensor(const ir::Tensor& tensor, mil::TensorValue& to) {
   }
 }
 
-class Writer {
+class MessageWriter {
  public:
-  explicit Writer(const MessageOptions& options) : options_(options) {}
+  explicit MessageWriter(const MessageOptions& options) : options_(options) {}
 
   void write_value(const Constant& value, mil::Value& to) {
     write_type(value.type, *to.mutable_type());
@@ -237,7 +237,7 @@ class Writer {
 }  // namespace
 
 void write_message(const ir::Program& program, mil::Program& message, const MessageOptions& options) {
-  Writer w(options);
+  MessageWriter w(options);
   message.set_version(1);
   w.write_attributes(program.attributes, *message.mutable_attributes());
   for (const auto& f : program.functions) {

@@ -11,7 +11,7 @@
 namespace moka::editing {
 namespace {
 
-using Sizes = std::map<std::string, std::vector<int64_t>>;
+using LayerSizes = std::map<std::string, std::vector<int64_t>>;
 
 /// Sizes as a feature describes them: without the first two of five dimensions, and [C] for [C, 1, 1].
 std::vector<int64_t> described_size(std::vector<int64_t> size, bool exact) {
@@ -101,7 +101,7 @@ Status cut_network(format::ModelSource& source, const std::vector<std::string>& 
     (f.is_input ? old_inputs : old_outputs).emplace(f.name, f.message);
     if (f.is_input) input_names.insert(f.name);
   }
-  const Result<Sizes> sizes = network_sizes(source);
+  const Result<LayerSizes> sizes = network_sizes(source);
   if (!outputs.empty()) MOKA_TRY(make_plain(model, kind));
   Message network = MOKA_TRY(model.child(kind));
   std::vector<Message> layers = MOKA_TRY(network.children("layers"));

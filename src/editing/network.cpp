@@ -10,7 +10,7 @@ using format::FieldKind;
 using format::MessageDef;
 
 /// Whether a text field of a message names features.
-bool names_features(const MessageDef& def, const FieldDef& field) {
+bool is_feature_name(const MessageDef& def, const FieldDef& field) {
   if (field.kind != FieldKind::text) return false;
   const std::string_view name = field.name;
   if (def.name == "NeuralNetworkLayer" && (name == "input" || name == "output")) return true;
@@ -29,7 +29,7 @@ const std::set<const MessageDef*>& naming() {
         const MessageDef* def = format::find_message(name);
         if (out.contains(def)) continue;
         for (const auto& [number, field] : def->fields) {
-          if (!names_features(*def, field) && (field.message == nullptr || !out.contains(field.message))) continue;
+          if (!is_feature_name(*def, field) && (field.message == nullptr || !out.contains(field.message))) continue;
           out.insert(def);
           more = true;
           break;
@@ -43,7 +43,7 @@ const std::set<const MessageDef*>& naming() {
 
 Status rename_fields(Message message, const Names& names) {
   for (const auto& [number, field] : message.def().fields) {
-    if (names_features(message.def(), field)) {
+    if (is_feature_name(message.def(), field)) {
       std::vector<std::string> texts = MOKA_TRY(texts_of(message, field.name));
       bool changed = false;
       for (std::string& text : texts)
@@ -62,7 +62,7 @@ Status rename_fields(Message message, const Names& names) {
 
 Status add_blobs(const Message& message, std::set<std::string>& out) {
   for (const auto& [number, field] : message.def().fields) {
-    if (names_features(message.def(), field)) {
+    if (is_feature_name(message.def(), field)) {
       for (std::string& text : MOKA_TRY(texts_of(message, field.name))) out.insert(std::move(text));
     } else if (field.kind == FieldKind::message && naming().contains(field.message)) {
       for (const Message& child : MOKA_TRY(message.children(field.name))) MOKA_TRY(add_blobs(child, out));

@@ -32,7 +32,7 @@ Result<SizeRange> range_of(const proto::SizeRange& r, std::string_view what) {
   return out;
 }
 
-Result<DType> dtype_of(const proto::ArrayFeatureType& array) {
+Result<DType> array_dtype(const proto::ArrayFeatureType& array) {
   switch (array.datatype()) {
     case proto::ArrayFeatureType::FLOAT16: return DType::fp16;
     case proto::ArrayFeatureType::FLOAT32: return DType::fp32;
@@ -60,7 +60,7 @@ Result<std::vector<int64_t>> sizes_of(const Sizes& sizes, std::string_view what)
 
 Result<MultiArrayConstraint> array_of(const proto::ArrayFeatureType& array) {
   MultiArrayConstraint out;
-  out.dtype = MOKA_TRY(dtype_of(array));
+  out.dtype = MOKA_TRY(array_dtype(array));
   out.shape = MOKA_TRY(sizes_of(array.shape(), "shape of a multi-array"));
   if (array.has_shaperange()) {
     const auto& ranges = array.shaperange().sizeranges();

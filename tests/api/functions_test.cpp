@@ -28,16 +28,16 @@ const std::string kWeight =
     "tensor<fp32, [1, 2]> w = const()[val = tensor<fp32, [1, 2]>(BLOBFILE(path = "
     "string(\"@model_path/weights/weight.bin\"), offset = uint64(64)))];\n";
 
-const std::string kTwo = "program(1.0)\n{\n func main<ios18>(tensor<fp32, [1, 2]> x) {\n" + kWeight +
-                         "tensor<fp32, [1, 1]> y = linear(x = x, weight = w);\n } -> (y);\n"
-                         " func many<ios17>(tensor<fp32, [?, 2]> rows, tensor<fp32, [1]> more) {\n" +
-                         kWeight +
-                         "tensor<fp32, [?, 1]> p = linear(x = rows, weight = w);\n"
-                         "tensor<fp32, [?, 1]> sums = add(x = p, y = more);\n"
-                         "tensor<fp32, [?, 1]> size = abs(x = sums);\n } -> (sums, size);\n}\n";
+const std::string kTwoFunctions = "program(1.0)\n{\n func main<ios18>(tensor<fp32, [1, 2]> x) {\n" + kWeight +
+                                  "tensor<fp32, [1, 1]> y = linear(x = x, weight = w);\n } -> (y);\n"
+                                  " func many<ios17>(tensor<fp32, [?, 2]> rows, tensor<fp32, [1]> more) {\n" +
+                                  kWeight +
+                                  "tensor<fp32, [?, 1]> p = linear(x = rows, weight = w);\n"
+                                  "tensor<fp32, [?, 1]> sums = add(x = p, y = more);\n"
+                                  "tensor<fp32, [?, 1]> size = abs(x = sums);\n } -> (sums, size);\n}\n";
 
 TEST(Functions, ShareWeightsAndHaveDescriptionsOfTheirOwn) {
-  const Model main = Model::from_mil(kTwo, {}, weights(2, -3));
+  const Model main = Model::from_mil(kTwoFunctions, {}, weights(2, -3));
   ASSERT_EQ(main.description().functions.size(), 2u);
   EXPECT_EQ(main.description().default_function, "main");
   EXPECT_EQ(main.function().inputs.size(), 1u);
@@ -48,7 +48,7 @@ TEST(Functions, ShareWeightsAndHaveDescriptionsOfTheirOwn) {
   c.function_name = "many";
   const Features in{{"rows", MultiArray::of(std::vector<float>{1, 0, 0, 1, 1, 1}, {3, 2})},
                     {"more", MultiArray::of(std::vector<float>{0.5f}, {1})}};
-  for (const Model& m : {Model::from_mil(kTwo, c, weights(2, -3)), main.configured(c)}) {
+  for (const Model& m : {Model::from_mil(kTwoFunctions, c, weights(2, -3)), main.configured(c)}) {
     ASSERT_EQ(m.function().inputs.size(), 2u);
     EXPECT_EQ(m.function().inputs[0].name, "rows");
     ASSERT_EQ(m.function().outputs.size(), 2u);

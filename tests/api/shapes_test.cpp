@@ -4,7 +4,7 @@
 namespace moka::test {
 namespace {
 
-MultiArray counted(std::vector<int64_t> shape) {
+MultiArray counting(std::vector<int64_t> shape) {
   MultiArray a(DataType::float32, std::move(shape));
   for (int64_t i = 0; i < a.count(); i++) a.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 7) - 3;
   return a;
@@ -13,8 +13,8 @@ MultiArray counted(std::vector<int64_t> shape) {
 TEST(FlexibleShapes, RangeIsKeptTo) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/range.mlmodel");
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3, 2}, {5, 2}, {4, 1000}})
-    EXPECT_EQ(m.predict({{"x", counted(shape)}}).array("y").shape(), shape);
-  auto with = [&](std::vector<int64_t> shape) { return [&m, shape] { m.predict({{"x", counted(shape)}}); }; };
+    EXPECT_EQ(m.predict({{"x", counting(shape)}}).array("y").shape(), shape);
+  auto with = [&](std::vector<int64_t> shape) { return [&m, shape] { m.predict({{"x", counting(shape)}}); }; };
   expect_error(ErrorKind::invalid_argument, {"'x'", "Size (99) of dimension (0) is not in allowed range (3..5)"},
                with({99, 2}));
   expect_error(ErrorKind::invalid_argument, {"'x'", "Size (2) of dimension (0) is not in allowed range (3..5)"},
@@ -27,13 +27,13 @@ TEST(FlexibleShapes, RangeIsKeptTo) {
 TEST(FlexibleShapes, EnumeratedAreKeptTo) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/enumerated.mlmodel");
   for (int64_t n : {28, 56, 112})
-    EXPECT_EQ(m.predict({{"x", counted({1, 3, n, n})}}).array("y").shape(), (std::vector<int64_t>{1, 3, n, n}));
+    EXPECT_EQ(m.predict({{"x", counting({1, 3, n, n})}}).array("y").shape(), (std::vector<int64_t>{1, 3, n, n}));
   expect_error(ErrorKind::invalid_argument,
                {"'x'", "MultiArray Shape (1 x 3 x 29 x 29) was not in enumerated set of allowed shapes"}, [&] {
-                 m.predict({{"x", counted({1, 3, 29, 29})}});
+                 m.predict({{"x", counting({1, 3, 29, 29})}});
                });
   expect_error(ErrorKind::invalid_argument, {"'x'", "was not in enumerated set of allowed shapes"}, [&] {
-    m.predict({{"x", counted({1, 3, 28, 56})}});
+    m.predict({{"x", counting({1, 3, 28, 56})}});
   });
 }
 
@@ -46,9 +46,9 @@ TEST(FlexibleShapes, ChosenDefaultsMustFit) {
 /// By default the first has 1. Converters write this for "any size", and Core ML loads it.
 TEST(FlexibleShapes, LowestSizesNeedNotFit) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/lowest.mlmodel");
-  EXPECT_EQ(m.predict({{"x", counted({3})}, {"z", counted({3})}}).array("y").shape(), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(m.predict({{"x", counting({3})}, {"z", counting({3})}}).array("y").shape(), (std::vector<int64_t>{2, 3}));
   expect_error(ErrorKind::invalid_argument, {"'pile' (stack)", "[2]", "[3]"}, [&] {
-    m.predict({{"x", counted({2})}, {"z", counted({3})}});
+    m.predict({{"x", counting({2})}, {"z", counting({3})}});
   });
 }
 
@@ -66,7 +66,7 @@ TEST(FlexibleShapes, ShapesOfInputsAreKnownToThePlan) {
               "tensor<fp32, [?, 2, 2]> y = relu(x = r)[name = string(\"y\")];",
               "y"));
   for (int64_t n : {3, 5}) {
-    const Features inputs{{"x", counted({n, 4})}};
+    const Features inputs{{"x", counting({n, 4})}};
     EXPECT_EQ(m.predict(inputs).array("y").shape(), (std::vector<int64_t>{n, 2, 2}));
     for (const PlannedOperation& o : m.compute_plan(inputs).operations)
       EXPECT_TRUE(o.name == "r" || o.name == "y") << o.name << " (" << o.type << ") runs";
@@ -81,7 +81,7 @@ TEST(FlexibleShapes, ForgottenPlansAreMadeAgain) {
     Model m = Model::load(MOKA_GOLDEN "/flexible/range.mlmodel", c);
     for (int round = 0; round < 3; round++)
       for (int64_t n = 2; n < 12; n++) {
-        MultiArray x = counted({3, round == 1 ? 14 - n : n});
+        MultiArray x = counting({3, round == 1 ? 14 - n : n});
         auto y = values(m.predict({{"x", x}}).array("y"));
         for (size_t i = 0; i < y.size(); i++) ASSERT_EQ(y[i], std::max(0.0, x.at(static_cast<int64_t>(i))));
       }
@@ -126,11 +126,11 @@ TEST(DynamicShapes, ReshapeByARuntimeTensor) {
   auto run = [&](std::vector<int32_t> s) {
     MultiArray shape(DataType::int32, {3});
     std::copy(s.begin(), s.end(), shape.as<int32_t>().begin());
-    return m.predict({{"x", counted({2, 6})}, {"s", shape}}).array("y");
+    return m.predict({{"x", counting({2, 6})}, {"s", shape}}).array("y");
   };
   EXPECT_EQ(run({1, 3, 4}).shape(), (std::vector<int64_t>{1, 3, 4}));
   EXPECT_EQ(run({-1, 3, 2}).shape(), (std::vector<int64_t>{2, 3, 2}));
-  EXPECT_EQ(values(run({12, 1, 1})), values(counted({2, 6})));
+  EXPECT_EQ(values(run({12, 1, 1})), values(counting({2, 6})));
   for (std::vector<int32_t> wrong :
        {std::vector<int32_t>{5, 1, 1}, {-1, -1, 1}, {-2, 1, 1}, {2147483647, 2147483647, 2147483647}}) {
     try {
@@ -157,7 +157,7 @@ TEST(DynamicShapes, ControlFlow) {
     for (int p : {0, 1}) {
       MultiArray choice(DataType::int32, {1});
       choice.as<int32_t>()[0] = p;
-      EXPECT_EQ(m.predict({{"p", choice}, {"x", counted({n})}}).array("y").count(), p ? 2 * n : n);
+      EXPECT_EQ(m.predict({{"p", choice}, {"x", counting({n})}}).array("y").count(), p ? 2 * n : n);
     }
 
   std::string loop = R"(int32 zero = const()[name = string("zero"), val = int32(0)];
@@ -175,7 +175,7 @@ TEST(DynamicShapes, ControlFlow) {
   for (int32_t n : {0, 3, 10, 1, 3}) {
     MultiArray times(DataType::int32, {1});
     times.as<int32_t>()[0] = n;
-    MultiArray y = grow.predict({{"n", times}, {"x", counted({3})}}).array("y");
+    MultiArray y = grow.predict({{"n", times}, {"x", counting({3})}}).array("y");
     ASSERT_EQ(y.count(), 3 << n);
     for (int64_t i = 0; i < y.count(); i++) ASSERT_EQ(y.at(i), static_cast<double>(i % 3) - 3);
   }
@@ -186,7 +186,7 @@ TEST(DynamicShapes, ControlFlow) {
   times.as<int32_t>()[0] = 60;
   expect_error(ErrorKind::out_of_budget, {"1048576"}, [&] {
     Model::from_mil(program("int32 n, tensor<fp32, [?]> x", loop, "y"), small)
-        .predict({{"n", times}, {"x", counted({3})}});
+        .predict({{"n", times}, {"x", counting({3})}});
   });
 }
 

@@ -35,11 +35,11 @@ class Traced : public testing::Test {
   std::string path_;
 };
 
-constexpr int64_t kCount = 5000;
+constexpr int64_t kElements = 5000;
 
 Model doubling(DataType type = DataType::float32) {
   ProgramBuilder b;
-  auto x = b.input("x", type, {1, kCount});
+  auto x = b.input("x", type, {1, kElements});
   b.output(b.op("add", {{"x", x}, {"y", x}}, "y"));
   ModelConfiguration exact;
   exact.precision = Precision::exact;
@@ -48,13 +48,13 @@ Model doubling(DataType type = DataType::float32) {
 
 TEST_F(Traced, BackingsOfTheRightTypeAreComputedIn) {
   const Model model = doubling();
-  MultiArray x(DataType::float32, {1, kCount}), y(DataType::float32, {1, kCount});
+  MultiArray x(DataType::float32, {1, kElements}), y(DataType::float32, {1, kElements});
   for (float& v : x.as<float>()) v = 3;
   Features outputs{{"y", y}};
   const TraceSummary s = traced([&] { model.predict({{"x", x}}, outputs); });
   EXPECT_EQ(outputs.array("y").data(), y.data());
   EXPECT_EQ(y.at(0), 6);
-  EXPECT_EQ(y.at(kCount - 1), 6);
+  EXPECT_EQ(y.at(kElements - 1), 6);
   EXPECT_TRUE(lane(s, "Data").empty());
   // The frame is no longer in the caller's memory.
   for (float& v : y.as<float>()) v = -1;
@@ -64,8 +64,9 @@ TEST_F(Traced, BackingsOfTheRightTypeAreComputedIn) {
 
 TEST_F(Traced, BackingsThatOverlapWhatIsReadGetACopy) {
   const Model model = doubling();
-  std::vector<float> memory(static_cast<size_t>(kCount + 8), 1);
-  MultiArray x(memory.data(), DataType::float32, {1, kCount}), y(memory.data() + 8, DataType::float32, {1, kCount});
+  std::vector<float> memory(static_cast<size_t>(kElements + 8), 1);
+  MultiArray x(memory.data(), DataType::float32, {1, kElements}),
+      y(memory.data() + 8, DataType::float32, {1, kElements});
   Features outputs{{"y", y}};
   const TraceSummary s = traced([&] { model.predict({{"x", x}}, outputs); });
   EXPECT_EQ(memory[7], 1);
@@ -73,16 +74,16 @@ TEST_F(Traced, BackingsThatOverlapWhatIsReadGetACopy) {
   const auto data = lane(s, "Data");
   ASSERT_EQ(data.size(), 1u);
   EXPECT_EQ(data[0].kind, "copy");
-  EXPECT_EQ(data[0].bytes, kCount * 4);
+  EXPECT_EQ(data[0].bytes, kElements * 4);
 }
 
 TEST_F(Traced, TwoOutputsMayNotShareABacking) {
   ProgramBuilder b;
-  auto x = b.input("x", DataType::float32, {1, kCount});
+  auto x = b.input("x", DataType::float32, {1, kElements});
   b.output(b.op("add", {{"x", x}, {"y", 1.0f}}, "one"));
   b.output(b.op("add", {{"x", x}, {"y", 2.0f}}, "two"));
   const Model model = b.build();
-  MultiArray in(DataType::float32, {1, kCount}), both(DataType::float32, {1, kCount});
+  MultiArray in(DataType::float32, {1, kElements}), both(DataType::float32, {1, kElements});
   Features outputs{{"one", both}, {"two", both}};
   model.predict({{"x", in}}, outputs);
   EXPECT_EQ(both.at(0), 2);  // they are stored in order
@@ -90,7 +91,7 @@ TEST_F(Traced, TwoOutputsMayNotShareABacking) {
 
 TEST_F(Traced, ConversionsSayTheirBytesAndReason) {
   const Model model = doubling();
-  MultiArray x(DataType::float64, {1, kCount});
+  MultiArray x(DataType::float64, {1, kElements});
   const TraceSummary s = traced([&] {
     for (int i = 0; i < 3; i++) model.predict({{"x", x}});
   });
@@ -99,7 +100,7 @@ TEST_F(Traced, ConversionsSayTheirBytesAndReason) {
   EXPECT_EQ(data[0].name, "x");
   EXPECT_EQ(data[0].reason, "float64 to fp32");
   EXPECT_EQ(data[0].count, 3);
-  EXPECT_EQ(data[0].bytes, 3 * kCount * 4);
+  EXPECT_EQ(data[0].bytes, 3 * kElements * 4);
 }
 
 TEST_F(Traced, TheLanesAgreeWithThePlan) {

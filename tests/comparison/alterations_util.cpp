@@ -82,7 +82,7 @@ bool alter_record(ModelSource& source, const Leaf& leaf, bool small, std::mt1993
   } else {
     // The lowest bit of a float16 is a thousandth; of a code the least step.
     at[0] ^= std::byte{1};
-    if (!small) at[width - 1] ^= std::byte{width == 2 ? 0x80 : 0x40};
+    if (!small) at[width - 1] ^= width == 2 ? std::byte{0x80} : std::byte{0x40};
   }
   source.set_weight_file(leaf.file, copy);
   return true;

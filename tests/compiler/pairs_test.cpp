@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string read(const fs::path& path) {
+std::string read_text(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -77,11 +77,11 @@ class Programs : public testing::TestWithParam<const char*> {};
 TEST_P(Programs, AreWhatApplesCompilerWrites) {
   MOKA_NEEDS_MODELS(models);
   Pair pair = compile_pair(*models, GetParam(), ".mlpackage");
-  EXPECT_EQ(lines(pair.ours.at("model.mil").text()), lines(read(pair.apple / "model.mil")));
-  EXPECT_EQ(pair.ours.at("weights/weight.bin").text(), read(pair.apple / "weights/weight.bin"));
-  EXPECT_EQ(pair.ours.at("analytics/coremldata.bin").text(), read(pair.apple / "analytics/coremldata.bin"));
-  EXPECT_EQ(json::parse(pair.ours.at("metadata.json").text()), json::parse(read(pair.apple / "metadata.json")));
-  expect_same_data(pair.ours.at("coremldata.bin"), read(pair.apple / "coremldata.bin"));
+  EXPECT_EQ(lines(pair.ours.at("model.mil").text()), lines(read_text(pair.apple / "model.mil")));
+  EXPECT_EQ(pair.ours.at("weights/weight.bin").text(), read_text(pair.apple / "weights/weight.bin"));
+  EXPECT_EQ(pair.ours.at("analytics/coremldata.bin").text(), read_text(pair.apple / "analytics/coremldata.bin"));
+  EXPECT_EQ(json::parse(pair.ours.at("metadata.json").text()), json::parse(read_text(pair.apple / "metadata.json")));
+  expect_same_data(pair.ours.at("coremldata.bin"), read_text(pair.apple / "coremldata.bin"));
 }
 INSTANTIATE_TEST_SUITE_P(Pairs, Programs,
                          testing::Values("silero_vad/silero-vad-unified-v6.0.0", "silero_vad/unified_int8",

@@ -3,9 +3,6 @@
 namespace moka::edit_test {
 namespace {
 
-const std::vector<float> kX = {1, -2, 3, 0.5f};
-const MultiArray kInput = array(kX, {1, 4});
-
 TEST(Cut, AProgramEndsAtAValue) {
   const ModelSource head = edit::cut(program(), {}, {"middle"});
   EXPECT_EQ(predict(head, {{"x", kInput}}, "middle"), middle_of(kX));

@@ -13,6 +13,10 @@ namespace moka::edit_test {
 MultiArray array(const std::vector<float>& numbers, std::vector<int64_t> shape);
 std::vector<float> numbers(const FeatureValue& value);
 
+/// An input of the models below, exact in float16, as are their results.
+inline const std::vector<float> kX = {1, -2, 3, 0.5f};
+inline const MultiArray kInput = array(kX, {1, 4});
+
 /// The numbers of one output.
 std::vector<float> predict(const ModelSource& source, const Features& inputs, const std::string& output);
 

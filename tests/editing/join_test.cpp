@@ -3,9 +3,6 @@
 namespace moka::edit_test {
 namespace {
 
-const std::vector<float> kX = {1, -2, 3, 0.5f};
-const MultiArray kInput = array(kX, {1, 4});
-
 /// y [1, 3], and b [1, 3] if `second_input` -> y * 2 (+ b) -> "z".
 ModelSource after(DataType type = DataType::float32, bool second_input = false, const std::string& opset = "ios16") {
   ProgramBuilder b(opset);

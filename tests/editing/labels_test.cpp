@@ -3,7 +3,6 @@
 namespace moka::edit_test {
 namespace {
 
-const std::vector<float> kX = {1, -2, 3, 0.5f};
 const std::vector<std::string> kLabels = {"cat", "dog", "cow"};
 
 void expect_classifies(const ModelSource& model, const MultiArray& x) {

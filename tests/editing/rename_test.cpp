@@ -3,9 +3,6 @@
 namespace moka::edit_test {
 namespace {
 
-const std::vector<float> kX = {1, -2, 3, 0.5f};
-const MultiArray kInput = array(kX, {1, 4});
-
 TEST(Rename, FeaturesOfAProgram) {
   const ModelSource before = program();
   const ModelSource after = edit::rename_features(before, {{"x", "image"}, {"y", "scores"}});

@@ -3,9 +3,6 @@
 namespace moka::edit_test {
 namespace {
 
-const std::vector<float> kX = {1, -2, 3, 0.5f};  // exact in float16, as are the results
-const MultiArray kInput = array(kX, {1, 4});
-
 DataType type_of(const ModelSource& source, bool input) {
   const auto& f = source.load().description().functions[0];
   return (input ? f.inputs : f.outputs)[0].array.type;

@@ -17,9 +17,9 @@ using test::coremldata_header;
 using test::Stream;
 
 /// A compiled neural network with one image or array input "x" and the output "y".
-class Folder {
+class EspressoFolder {
  public:
-  Folder() {
+  EspressoFolder() {
     proto::ModelDescription d;
     auto& x = *d.add_input();
     x.set_name("x");
@@ -109,7 +109,7 @@ std::vector<float> values(const ModelFile& file, const proto::WeightParams& weig
 }
 
 TEST(Espresso, ConvolutionWithAFusedReluBecomesTwoLayers) {
-  Folder f;
+  EspressoFolder f;
   f.weights(numbers());
   json layer = convolution();
   layer["fused_relu"] = 1;
@@ -146,7 +146,7 @@ TEST(Espresso, ConvolutionWithAFusedReluBecomesTwoLayers) {
 
 // The oldest compilers store the scale and bias of images only in model/coremldata.bin, as eight maps.
 TEST(Espresso, PreprocessingOfTheFirstCompilers) {
-  Folder f;
+  EspressoFolder f;
   f.net({{{"type", "activation"}, {"mode", 0}, {"name", "a"}, {"bottom", "x"}, {"top", "y"}}});
   Stream s;
   for (float v : {1.0f, 1.0f, 0.0f, -104.0f, -117.0f, -123.0f, 0.0f, 0.25f}) s.u64(1).str("x").raw(&v, 4);
@@ -161,7 +161,7 @@ TEST(Espresso, PreprocessingOfTheFirstCompilers) {
 }
 
 TEST(Espresso, TransposedConvolutions) {
-  Folder f;
+  EspressoFolder f;
   json layer = convolution();
   layer["type"] = "deconvolution";
   layer["deconv_out_height"] = layer["deconv_out_width"] = 4;
@@ -181,7 +181,7 @@ TEST(Espresso, TransposedConvolutions) {
 }
 
 TEST(Espresso, EightBitWeights) {
-  Folder f;
+  EspressoFolder f;
   json layer = convolution();
   layer.erase("blob_weights");
   layer["weights"] = {{"W_U8", 3}, {"per_ch_qscale", 5}, {"per_ch_qbias", 7}};
@@ -197,7 +197,7 @@ TEST(Espresso, EightBitWeights) {
 }
 
 TEST(Espresso, AxesOfTransposes) {
-  Folder f;
+  EspressoFolder f;
   json transpose = {{"type", "transpose"}, {"name", "t"}, {"bottom", "x"}, {"top", "y"},   {"axis_w", 2},
                     {"axis_h", 0},         {"axis_k", 1}, {"axis_n", 3},   {"axis_seq", 4}};
   f.net({transpose});
@@ -216,7 +216,7 @@ TEST(Espresso, AxesOfTransposes) {
 }
 
 TEST(Espresso, ReducedAxesMustFitTheSizes) {
-  Folder f;
+  EspressoFolder f;
   json reduce = {{"type", "reduce"}, {"name", "r"}, {"bottom", "x"}, {"top", "y"}, {"mode", 0}, {"axis_mode", 4}};
   f.net({reduce});
   EXPECT_NE(f.error(ErrorCode::unsupported).find("axis_mode 4"), std::string::npos);
@@ -227,7 +227,7 @@ TEST(Espresso, ReducedAxesMustFitTheSizes) {
 }
 
 TEST(Espresso, ErrorsNameTheLayer) {
-  Folder f;
+  EspressoFolder f;
   f.net({{{"type", "teleport"}, {"name", "beam"}, {"bottom", "x"}, {"top", "y"}}});
   std::string error = f.error(ErrorCode::unsupported);
   EXPECT_NE(error.find("beam"), std::string::npos) << error;
@@ -241,7 +241,7 @@ TEST(Espresso, ErrorsNameTheLayer) {
 }
 
 TEST(Espresso, WeightsThatAreNotThere) {
-  Folder f;
+  EspressoFolder f;
   f.net({convolution()});
   EXPECT_NE(f.error().find("blob 3"), std::string::npos);  // no blobs at all
   f.weights(numbers(), 4);
@@ -265,7 +265,7 @@ TEST(Espresso, WeightsThatAreNotThere) {
 }
 
 TEST(Espresso, StorageStaysInTheFolder) {
-  Folder f;
+  EspressoFolder f;
   for (const char* name : {"../model.espresso.weights", "/etc/hostname", "a/../../w"}) {
     f.net({convolution()}, {{"storage", name}});
     std::string error = f.error();
@@ -274,7 +274,7 @@ TEST(Espresso, StorageStaysInTheFolder) {
 }
 
 TEST(Espresso, DeepAndLargeJson) {
-  Folder f;
+  EspressoFolder f;
   f.put("model.espresso.net", std::string(1 << 20, '['));
   EXPECT_NE(f.error().find("nests deeper"), std::string::npos);
   f.put("model.espresso.net", "pbze");

@@ -46,10 +46,10 @@ std::string hex(const Bytes& bytes) {
   return out;
 }
 
-Bytes sample() { return Bytes::from(test::read_file(fs::path(MOKA_TEST_DATA) / "blobs.bin")); }
+Bytes sample_blob() { return Bytes::from(test::read_file(fs::path(MOKA_TEST_DATA) / "blobs.bin")); }
 
 TEST(Weights, EveryTypeAsWrittenByCoremltools) {
-  Bytes file = sample();
+  Bytes file = sample_blob();
   auto all = list_blobs(file);
   ASSERT_TRUE(all.ok()) << all.error().to_string();
   ASSERT_EQ(all->size(), std::size(expected));
@@ -67,7 +67,7 @@ TEST(Weights, EveryTypeAsWrittenByCoremltools) {
 }
 
 Bytes edited(size_t offset, uint64_t value, size_t size) {
-  std::string s(sample().text());
+  std::string s(sample_blob().text());
   std::memcpy(s.data() + offset, &value, size);
   return Bytes::from(std::move(s));
 }
@@ -92,7 +92,7 @@ TEST(Weights, BadRecordsAreErrors) {
   expect_error(read_blob(edited(832 + 24, 8, 8), 832), malformed, "padding");
   expect_error(read_blob(edited(832 + 24, 1, 8), 832), malformed, "whole number of int4");
   for (uint64_t offset : {uint64_t{0}, uint64_t{65}, uint64_t{1812}, uint64_t{1792}, ~uint64_t{0}, uint64_t{1} << 63})
-    expect_error(read_blob(sample(), offset), malformed, cat("byte ", offset));
+    expect_error(read_blob(sample_blob(), offset), malformed, cat("byte ", offset));
   EXPECT_FALSE(read_blob(Bytes{}, 64).ok());
 }
 
@@ -111,7 +111,7 @@ TEST(Weights, ListNeedsAsManyBlobsAsCounted) {
 }
 
 TEST(Weights, StoreInMemory) {
-  auto store = WeightStore::in_memory({{"weights/weight.bin", sample()}});
+  auto store = WeightStore::in_memory({{"weights/weight.bin", sample_blob()}});
   for (const char* name : {"@model_path/weights/weight.bin", "weights/weight.bin", "@model_path/./weights//weight.bin"})
     EXPECT_TRUE(store.blob(name, 64).ok()) << name;
   EXPECT_EQ(store.file("@model_path/weights/other.bin").error().code(), ErrorCode::not_found);
@@ -120,7 +120,7 @@ TEST(Weights, StoreInMemory) {
 }
 
 TEST(Weights, StoreCopiesUnalignedMemory) {
-  std::string s = "x" + std::string(sample().text());
+  std::string s = "x" + std::string(sample_blob().text());
   Bytes whole = Bytes::from(s);
   auto store = WeightStore::in_memory({{"w", whole.slice(1, whole.size() - 1)}});
   auto blob = store.blob("w", 192);
@@ -130,7 +130,7 @@ TEST(Weights, StoreCopiesUnalignedMemory) {
 }
 
 TEST(Weights, FilesThatAreReadSayWhatMappedOnesSay) {
-  std::vector<Bytes> files{sample()};
+  std::vector<Bytes> files{sample_blob()};
   for (auto [at, value, size] : std::vector<std::tuple<size_t, uint64_t, size_t>>{{4, 1, 4},
                                                                                   {64, 7, 4},
                                                                                   {68, 18, 4},
@@ -179,7 +179,7 @@ TEST(Weights, FilesThatAreReadSayWhatMappedOnesSay) {
 TEST(Weights, StoreStaysInsideItsFolder) {
   test::TemporaryFolder folder;
   fs::path root = folder.path() / "m.mlpackage", base = root / "Data/model";
-  std::string content(sample().text());
+  std::string content(sample_blob().text());
   test::write_file(base / "weights/weight.bin", content);
   test::write_file(root / "Data/shared/weight.bin", content);
   test::write_file(folder.path() / "secret.bin", content);

@@ -27,19 +27,6 @@ const std::map<std::string, std::string> kRefused = {
     {"NeuralMcNeuralNet.mlmodel", "custom layer 'Swish'"},
 };
 
-std::vector<fs::path> models() {
-  std::vector<fs::path> out;
-  auto folder = models_folder();
-  if (!folder) return out;
-  for (auto it = fs::recursive_directory_iterator(*folder); it != fs::recursive_directory_iterator(); ++it) {
-    std::string e = it->path().extension().string();
-    if (e == ".mlpackage" || e == ".mlmodelc") it.disable_recursion_pending();
-    if (e == ".mlpackage" || e == ".mlmodelc" || e == ".mlmodel") out.push_back(it->path());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 bool refused(const fs::path& p) { return kRefused.contains(p.filename().string()); }
 
 class EveryModel : public testing::TestWithParam<fs::path> {};
@@ -156,7 +143,7 @@ TEST_P(EveryModel, ExactPrecisionIsNear) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryModel);
-INSTANTIATE_TEST_SUITE_P(Shared, EveryModel, testing::ValuesIn(models()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Shared, EveryModel, testing::ValuesIn(published_models()), [](const auto& info) {
   std::string n = info.param.filename().string();
   for (char& c : n)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

@@ -5,7 +5,11 @@
 #include <cstring>
 #include <limits>
 
+#include "models_folder.h"
+
 namespace moka::test {
+
+namespace fs = std::filesystem;
 
 std::vector<float> draw(uint64_t seed, size_t count, double low, double high) {
   std::vector<float> v(count);
@@ -101,6 +105,22 @@ Features sample_inputs(const Model& model, uint64_t seed) {
     if (auto* d = std::get_if<Dictionary>(&value); d != nullptr && d->string_keys)
       d->strings = {{"good", 2}, {"terrible", 1}, {"movie", 1}};
   return in;
+}
+
+std::vector<fs::path> models_in(const fs::path& folder) {
+  std::vector<fs::path> out;
+  for (auto it = fs::recursive_directory_iterator(folder); it != fs::recursive_directory_iterator(); ++it) {
+    const std::string e = it->path().extension().string();
+    if (e == ".mlpackage" || e == ".mlmodelc") it.disable_recursion_pending();
+    if (e == ".mlpackage" || e == ".mlmodelc" || e == ".mlmodel") out.push_back(it->path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<fs::path> published_models() {
+  const auto folder = models_folder();
+  return folder ? models_in(*folder) : std::vector<fs::path>{};
 }
 
 }  // namespace moka::test

@@ -22,4 +22,9 @@ bool identical(const Features& a, const Features& b);
 /// Random inputs that every model can predict: classic models get known categories.
 Features sample_inputs(const Model& model, uint64_t seed);
 
+/// The paths of all models below a folder, sorted.
+std::vector<std::filesystem::path> models_in(const std::filesystem::path& folder);
+/// Those of models_folder(), if it exists.
+std::vector<std::filesystem::path> published_models();
+
 }  // namespace moka::test

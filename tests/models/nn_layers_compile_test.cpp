@@ -30,8 +30,12 @@ TEST_P(NnLayersCompile, MatchesNumPy) {
   std::ofstream(folder / "m.mlmodel", std::ios::binary) << c.specification();
   compile_model((folder / "m.mlmodel").string(), (folder / "m.mlmodelc").string());
   const bool layers = fs::exists(folder / "m.mlmodelc" / "model.espresso.net");
-  if (kLayers.contains(c.name)) EXPECT_TRUE(layers);
-  if (kSpecifications.contains(c.name)) EXPECT_FALSE(layers);
+  if (kLayers.contains(c.name)) {
+    EXPECT_TRUE(layers);
+  }
+  if (kSpecifications.contains(c.name)) {
+    EXPECT_FALSE(layers);
+  }
   decompile_model((folder / "m.mlmodelc").string(), (folder / "again.mlmodel").string());
   for (const char* name : {"m.mlmodelc", "again.mlmodel"}) {
     const Features out = Model::load((folder / name).string()).predict(c.inputs());

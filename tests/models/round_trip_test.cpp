@@ -18,14 +18,8 @@ namespace fs = std::filesystem;
 
 /// All models of the project, and published ones.
 std::vector<fs::path> models() {
-  std::vector<fs::path> folders{MOKA_GOLDEN}, out;
-  if (auto published = models_folder()) folders.push_back(*published);
-  for (const fs::path& folder : folders)
-    for (auto it = fs::recursive_directory_iterator(folder); it != fs::recursive_directory_iterator(); ++it) {
-      const std::string e = it->path().extension().string();
-      if (e == ".mlpackage" || e == ".mlmodelc") it.disable_recursion_pending();
-      if (e == ".mlpackage" || e == ".mlmodelc" || e == ".mlmodel") out.push_back(it->path());
-    }
+  std::vector<fs::path> out = models_in(MOKA_GOLDEN);
+  for (const fs::path& path : published_models()) out.push_back(path);
   std::sort(out.begin(), out.end());
   return out;
 }

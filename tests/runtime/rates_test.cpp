@@ -5,7 +5,7 @@
 namespace moka::runtime {
 namespace {
 
-const RatesMachine kMine{"a processor", "build 1", 2};
+const RatesMachine kMyMachine{"a processor", "build 1", 2};
 
 KnownUnit unit(const std::string& device, double fp32) {
   KnownUnit u{device, device + " 1.0", {}, "2026-11-24T12:00:00Z"};
@@ -17,14 +17,14 @@ KnownUnit unit(const std::string& device, double fp32) {
   return u;
 }
 
-std::vector<KnownUnit> parsed(const std::string& text, const RatesMachine& machine = kMine) {
+std::vector<KnownUnit> parsed(const std::string& text, const RatesMachine& machine = kMyMachine) {
   auto units = parse_rates(text, machine);
   EXPECT_TRUE(units.ok()) << text;
   return units.ok() ? *units : std::vector<KnownUnit>{};
 }
 
 TEST(Rates, WhatIsWrittenIsRead) {
-  const auto units = parsed(merged_rates("", kMine, std::vector{unit("gpu", 1.23e11)}));
+  const auto units = parsed(merged_rates("", kMyMachine, std::vector{unit("gpu", 1.23e11)}));
   ASSERT_EQ(units.size(), 1u);
   EXPECT_EQ(units[0].identity, "gpu 1.0");
   EXPECT_DOUBLE_EQ(units[0].rates.measured.fp32, 1.23e11);
@@ -36,8 +36,8 @@ TEST(Rates, WhatIsWrittenIsRead) {
 TEST(Rates, UnitsAreReplacedAndOtherMachinesStay) {
   const RatesMachine other{"another processor", "build 1", 2};
   std::string text = merged_rates("", other, std::vector{unit("gpu", 1e12)});
-  text = merged_rates(text, kMine, std::vector{unit("cpu", 1e10), unit("gpu", 1e11)});
-  text = merged_rates(text, kMine, std::vector{unit("gpu", 3e11)});
+  text = merged_rates(text, kMyMachine, std::vector{unit("cpu", 1e10), unit("gpu", 1e11)});
+  text = merged_rates(text, kMyMachine, std::vector{unit("gpu", 3e11)});
   const auto mine = parsed(text);
   ASSERT_EQ(mine.size(), 2u);
   EXPECT_DOUBLE_EQ(mine[1].rates.measured.fp32, 3e11);
@@ -47,14 +47,14 @@ TEST(Rates, UnitsAreReplacedAndOtherMachinesStay) {
 }
 
 TEST(Rates, EveryCutAndEveryHostileNumberIsAnError) {
-  const std::string text = merged_rates("", kMine, std::vector{unit("gpu", 1e11)});
-  for (size_t n = 0; n + 2 < text.size(); n += 7) EXPECT_FALSE(parse_rates(text.substr(0, n), kMine).ok()) << n;
+  const std::string text = merged_rates("", kMyMachine, std::vector{unit("gpu", 1e11)});
+  for (size_t n = 0; n + 2 < text.size(); n += 7) EXPECT_FALSE(parse_rates(text.substr(0, n), kMyMachine).ok()) << n;
   for (const char* bad : {"-1", "1e999", "\"fast\"", "null", "[1]"}) {
     std::string broken = text;
     const std::string key = "\"transferBytesPerSecond\": ";
     const size_t at = broken.find(key) + key.size();
     broken.replace(at, broken.find(',', at) - at, bad);
-    EXPECT_FALSE(parse_rates(broken, kMine).ok()) << bad;
+    EXPECT_FALSE(parse_rates(broken, kMyMachine).ok()) << bad;
   }
 }
 

@@ -13,28 +13,28 @@ namespace {
 
 using Pixels = std::vector<uint8_t>;
 
-Picture sample(std::string_view hex) { return parse_picture(samples::bytes(hex), "sample"); }
+Picture sample_picture(std::string_view hex) { return parse_picture(samples::bytes(hex), "sample"); }
 
 const Pixels kSix = {255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 10, 20, 30, 255, 40, 50, 60, 255, 70, 80, 90, 255};
 
 TEST(Picture, PngOfEveryKind) {
-  const Picture rgb = sample(samples::kPngRgb);
+  const Picture rgb = sample_picture(samples::kPngRgb);
   EXPECT_EQ(rgb.width, 3u);
   EXPECT_EQ(rgb.height, 2u);
   EXPECT_EQ(rgb.channels, 4u);
   EXPECT_EQ(rgb.pixels, kSix);
-  EXPECT_EQ(sample(samples::kPngPal).pixels, kSix);
-  const Picture gray = sample(samples::kPngGray16);
+  EXPECT_EQ(sample_picture(samples::kPngPal).pixels, kSix);
+  const Picture gray = sample_picture(samples::kPngGray16);
   EXPECT_EQ(gray.channels, 1u);
   EXPECT_EQ(gray.pixels, (Pixels{0, 128, 255}));
-  EXPECT_EQ(sample(samples::kPng1bit).pixels, (Pixels{0, 255, 255, 0, 255, 0, 0, 0, 255}));
-  EXPECT_EQ(sample(samples::kPngLa).pixels, (Pixels{10, 10, 10, 255, 200, 200, 200, 128}));
+  EXPECT_EQ(sample_picture(samples::kPng1bit).pixels, (Pixels{0, 255, 255, 0, 255, 0, 0, 0, 255}));
+  EXPECT_EQ(sample_picture(samples::kPngLa).pixels, (Pixels{10, 10, 10, 255, 200, 200, 200, 128}));
 }
 
-TEST(Picture, WebPLossless) { EXPECT_EQ(sample(samples::kWebp).pixels, kSix); }
+TEST(Picture, WebPLossless) { EXPECT_EQ(sample_picture(samples::kWebp).pixels, kSix); }
 
 TEST(Picture, JpegInColour) {
-  const Picture picture = sample(samples::kJpg);
+  const Picture picture = sample_picture(samples::kJpg);
   ASSERT_EQ(picture.pixels.size(), 16u * 8 * 4);
   for (size_t i = 0; i < picture.pixels.size(); i += 4) {
     EXPECT_LE(std::abs(picture.pixels[i] - 200), 2);
@@ -46,7 +46,7 @@ TEST(Picture, JpegInColour) {
 
 TEST(Picture, JpegIsTurnedUpright) {
   // Orientation 6: the left side of what is stored is the top of what is shown.
-  const Picture picture = sample(samples::kJpgGrayExif6);
+  const Picture picture = sample_picture(samples::kJpgGrayExif6);
   EXPECT_EQ(picture.width, 8u);
   EXPECT_EQ(picture.height, 16u);
   EXPECT_EQ(picture.channels, 1u);
@@ -66,7 +66,7 @@ TEST(Picture, EveryOrientationAsPillowTurnsIt) {
 }
 
 TEST(Picture, JpegOfInks) {
-  const Picture picture = sample(samples::kJpgCmyk);
+  const Picture picture = sample_picture(samples::kJpgCmyk);
   EXPECT_EQ((Pixels{picture.pixels.begin(), picture.pixels.begin() + 4}), (Pixels{255, 0, 0, 255}));
 }
 

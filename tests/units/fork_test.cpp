@@ -15,16 +15,16 @@ namespace {
 
 using devices::simulator::set_faults;
 
-const std::string kModel = program("tensor<fp32, [64]> x",
-                                   "tensor<fp32, [64]> a = exp(x = x)[name = string(\"a\")];\n"
-                                   "tensor<fp32, [64]> y = tanh(x = a)[name = string(\"y\")];\n",
-                                   "y");
+const std::string kForkModel = program("tensor<fp32, [64]> x",
+                                       "tensor<fp32, [64]> a = exp(x = x)[name = string(\"a\")];\n"
+                                       "tensor<fp32, [64]> y = tanh(x = a)[name = string(\"y\")];\n",
+                                       "y");
 
 Model load() {
   ModelConfiguration c;
   c.device = "simulator";
   c.rates = "off";
-  return Model::from_mil(kModel, c);
+  return Model::from_mil(kForkModel, c);
 }
 
 /// Forks and returns whether `work` was true in the child, which may take a minute before it counts as hanging.
@@ -70,7 +70,7 @@ class DeviceProcesses : public ::testing::Test {
 TEST_F(DeviceProcesses, AChildThatForksBeforeTheFirstUseHasTheDevice) {
   const Model parents = load();
   const Features inputs = random_inputs(parents.function());
-  const std::vector<double> right = values(Model::from_mil(kModel).predict(inputs).array("y"));
+  const std::vector<double> right = values(Model::from_mil(kForkModel).predict(inputs).array("y"));
   const auto works = [&](const Model& m) {
     bool on_device = false;
     return is_near(predict(m, inputs, on_device), right) && on_device;

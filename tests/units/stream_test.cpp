@@ -12,10 +12,10 @@ namespace {
 using devices::simulator::count_running;
 using devices::simulator::set_faults;
 
-const std::string kModel = program("tensor<fp32, [64]> x",
-                                   "tensor<fp32, [64]> a = exp(x = x)[name = string(\"a\")];\n"
-                                   "tensor<fp32, [64]> y = tanh(x = a)[name = string(\"y\")];\n",
-                                   "y");
+const std::string kStreamModel = program("tensor<fp32, [64]> x",
+                                         "tensor<fp32, [64]> a = exp(x = x)[name = string(\"a\")];\n"
+                                         "tensor<fp32, [64]> y = tanh(x = a)[name = string(\"y\")];\n",
+                                         "y");
 
 class Streams : public ::testing::Test {
  protected:
@@ -27,7 +27,7 @@ class Streams : public ::testing::Test {
     ModelConfiguration c;
     c.device = device;
     c.rates = "off";
-    return Model::from_mil(kModel, c);
+    return Model::from_mil(kStreamModel, c);
   }
   static Features inputs(int i) {
     MultiArray x(DataType::float32, {64});

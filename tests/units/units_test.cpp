@@ -20,16 +20,16 @@ std::vector<const kernel::Device*> all_devices();
 namespace moka::test {
 namespace {
 
-std::string op(const std::string& name, const std::string& type, const std::string& x) {
+std::string program_op(const std::string& name, const std::string& type, const std::string& x) {
   return "tensor<fp32, [1, 4, 8, 8]> " + name + " = " + type + "(x = " + x + ")[name = string(\"" + name + "\")];\n";
 }
 
 /// A chain of operations that no pass fuses, because their results are outputs.
-const std::string kChain =
-    program("tensor<fp32, [1, 4, 8, 8]> x",
-            op("enc_a", "exp", "x") + op("enc_b", "tanh", "enc_a") + op("encoder", "sigmoid", "enc_b") +
-                op("dec_a", "exp", "encoder") + op("dec_b", "tanh", "dec_a"),
-            "enc_a, enc_b, encoder, dec_a, dec_b");
+const std::string kChain = program("tensor<fp32, [1, 4, 8, 8]> x",
+                                   program_op("enc_a", "exp", "x") + program_op("enc_b", "tanh", "enc_a") +
+                                       program_op("encoder", "sigmoid", "enc_b") +
+                                       program_op("dec_a", "exp", "encoder") + program_op("dec_b", "tanh", "dec_a"),
+                                   "enc_a, enc_b, encoder, dec_a, dec_b");
 
 Model load(std::vector<Pin> pins, ModelConfiguration c = {}) {
   c.pins = std::move(pins);
@@ -195,12 +195,13 @@ TEST(Units, AllLeavesOutADriverThatComputesOnTheCpu) {
 
 TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {
   ModelConfiguration c;
-  const Model m = Model::from_mil(program("tensor<fp32, [1, 4, 8, 8]> x",
-                                          op("a", "exp", "x") + op("b", "tanh", "a") + op("c", "sigmoid", "b"), "c"),
-                                  [&] {
-                                    c.pins = {{"b", "simulator"}, {"a", "cpu"}, {"c", "cpu"}};
-                                    return c;
-                                  }());
+  const Model m = Model::from_mil(
+      program("tensor<fp32, [1, 4, 8, 8]> x",
+              program_op("a", "exp", "x") + program_op("b", "tanh", "a") + program_op("c", "sigmoid", "b"), "c"),
+      [&] {
+        c.pins = {{"b", "simulator"}, {"a", "cpu"}, {"c", "cpu"}};
+        return c;
+      }());
   const ComputePlan plan = m.compute_plan();
   ASSERT_EQ(plan.regions.size(), 1u);
   EXPECT_EQ(plan.regions[0].device, "simulator");

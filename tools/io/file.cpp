@@ -25,6 +25,11 @@ Bytes read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
+std::string read_text(const std::filesystem::path& path) {
+  const Bytes bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out) fail(path.string(), "can't be created: ", std::strerror(errno));

@@ -15,6 +15,7 @@ using Bytes = std::vector<std::byte>;
 
 /// The whole file. Throws IoError when it cannot be read or is not a regular file.
 Bytes read_file(const std::filesystem::path& path);
+std::string read_text(const std::filesystem::path& path);
 
 /// Replaces the file. Throws IoError when not every byte can be written.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);

@@ -43,16 +43,16 @@ void on_progress(j_common_ptr info) {
   }
 }
 
-struct Reader {
+struct JpegReader {
   jpeg_decompress_struct jpeg{};
   jpeg_progress_mgr progress{};
   Errors errors{};
-  ~Reader() { jpeg_destroy_decompress(&jpeg); }
+  ~JpegReader() { jpeg_destroy_decompress(&jpeg); }
 };
 
 // Neither of the two functions below owns anything that a longjmp would leak.
 
-bool read_header(Reader& reader, std::span<const std::byte> bytes) {
+bool read_jpeg_header(JpegReader& reader, std::span<const std::byte> bytes) {
   if (setjmp(reader.errors.escape)) return false;
   jpeg_create_decompress(&reader.jpeg);
   reader.progress.progress_monitor = on_progress;
@@ -63,7 +63,7 @@ bool read_header(Reader& reader, std::span<const std::byte> bytes) {
   return true;
 }
 
-bool read_pixels(Reader& reader, Picture& picture, unsigned char* row) {
+bool read_jpeg_pixels(JpegReader& reader, Picture& picture, unsigned char* row) {
   if (setjmp(reader.errors.escape)) return false;
   jpeg_start_decompress(&reader.jpeg);
   while (reader.jpeg.output_scanline < reader.jpeg.output_height) {
@@ -88,11 +88,11 @@ bool read_pixels(Reader& reader, Picture& picture, unsigned char* row) {
 }  // namespace
 
 Picture formats::parse_jpeg(std::span<const std::byte> bytes, std::string_view name, size_t most_pixels) {
-  Reader reader;
+  JpegReader reader;
   reader.jpeg.err = jpeg_std_error(&reader.errors.manager);
   reader.errors.manager.error_exit = give_up;
   reader.errors.manager.emit_message = on_message;
-  if (!read_header(reader, bytes)) fail(name, "damaged JPEG: ", reader.errors.message);
+  if (!read_jpeg_header(reader, bytes)) fail(name, "damaged JPEG: ", reader.errors.message);
   require_size(reader.jpeg.image_width, reader.jpeg.image_height, most_pixels, name);
 
   int orientation = 1;
@@ -104,7 +104,7 @@ Picture formats::parse_jpeg(std::span<const std::byte> bytes, std::string_view n
   reader.jpeg.out_color_space = gray ? JCS_GRAYSCALE : inks ? JCS_CMYK : JCS_EXT_RGBA;
   Picture picture = Picture::blank(reader.jpeg.image_width, reader.jpeg.image_height, gray ? 1 : 4);
   std::vector<unsigned char> row(inks ? picture.width * 4 : 0);
-  if (!read_pixels(reader, picture, inks ? row.data() : nullptr)) {
+  if (!read_jpeg_pixels(reader, picture, inks ? row.data() : nullptr)) {
     fail(name, "damaged JPEG: ", reader.errors.message);
   }
   return upright(std::move(picture), orientation);

@@ -32,15 +32,15 @@ void read_bytes(png_structp png, png_bytep to, size_t count) {
 
 void on_warning(png_structp, png_const_charp) {}
 
-struct Reader {
+struct PngReader {
   png_structp png = nullptr;
   png_infop info = nullptr;
-  ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
 // Neither of the two functions below owns anything that a longjmp would leak.
 
-bool read_header(Reader& reader, Source& source) {
+bool read_png_header(PngReader& reader, Source& source) {
   if (setjmp(source.escape)) return false;
   png_set_read_fn(reader.png, &source, read_bytes);
   png_set_user_limits(reader.png, 0x7fffffff, 0x7fffffff);
@@ -58,7 +58,7 @@ bool read_header(Reader& reader, Source& source) {
   return true;
 }
 
-bool read_pixels(Reader& reader, Source& source, Picture& picture) {
+bool read_png_pixels(PngReader& reader, Source& source, Picture& picture) {
   if (setjmp(source.escape)) return false;
   png_read_update_info(reader.png, reader.info);
   const size_t row = picture.width * picture.channels;
@@ -75,11 +75,11 @@ bool read_pixels(Reader& reader, Source& source, Picture& picture) {
 
 Picture formats::parse_png(std::span<const std::byte> bytes, std::string_view name, size_t most_pixels) {
   Source source{bytes.data(), bytes.size(), {}, {}};
-  Reader reader;
+  PngReader reader;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning);
   if (reader.png) reader.info = png_create_info_struct(reader.png);
   if (!reader.info) fail(name, "libpng couldn't start");
-  if (!read_header(reader, source)) fail(name, "damaged PNG: ", source.message);
+  if (!read_png_header(reader, source)) fail(name, "damaged PNG: ", source.message);
 
   const size_t width = png_get_image_width(reader.png, reader.info);
   const size_t height = png_get_image_height(reader.png, reader.info);
@@ -91,7 +91,7 @@ Picture formats::parse_png(std::span<const std::byte> bytes, std::string_view na
   const bool gray = png_get_color_type(reader.png, reader.info) == PNG_COLOR_TYPE_GRAY &&
                     !png_get_valid(reader.png, reader.info, PNG_INFO_tRNS);
   Picture picture = Picture::blank(width, height, gray ? 1 : 4);
-  if (!read_pixels(reader, source, picture)) fail(name, "damaged PNG: ", source.message);
+  if (!read_png_pixels(reader, source, picture)) fail(name, "damaged PNG: ", source.message);
   return picture;
 }
 

@@ -8,6 +8,7 @@
 
 #include "arguments.h"
 #include "bench_stream.h"
+#include "clock.h"
 #include "command.h"
 #include "io/table.h"
 #include "json.h"
@@ -20,10 +21,9 @@
 namespace moka::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr size_t kMostSamples = 1'000'000;
 
-struct Options {
+struct BenchOptions {
   LoadOptions load;
   InputOptions input;
   int64_t iterations = 0;
@@ -39,10 +39,8 @@ struct Measured {
   uint64_t memory_loaded = 0, memory = 0;
 };
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 /// Writes outputs into the values of the previous prediction, which saves allocations.
-Measured measure(const Model& model, const Features& inputs, const Options& options) {
+Measured measure(const Model& model, const Features& inputs, const BenchOptions& options) {
   Measured result;
   result.memory_loaded = peak_memory();
   std::optional<State> state;
@@ -52,16 +50,16 @@ Measured measure(const Model& model, const Features& inputs, const Options& opti
   Features outputs;
   auto start = Clock::now();
   model.predict(inputs, outputs, prediction);
-  result.first = since(start);
+  result.first = seconds_since(start);
 
   const auto most = options.iterations ? static_cast<size_t>(options.iterations) : kMostSamples;
   const double limit = options.seconds > 0 ? options.seconds : options.iterations ? 0 : 3;
   io::Progress progress("predicting", options.iterations ? most : 0);
   const auto begin = Clock::now();
-  while (result.steady.size() < most && (result.steady.empty() || limit == 0 || since(begin) < limit)) {
+  while (result.steady.size() < most && (result.steady.empty() || limit == 0 || seconds_since(begin) < limit)) {
     start = Clock::now();
     model.predict(inputs, outputs, prediction);
-    result.steady.push_back(since(start));
+    result.steady.push_back(seconds_since(start));
     progress.advance();
   }
   result.mean =
@@ -115,7 +113,7 @@ std::string human(const Measured& measured, const LoadTimes& times) {
   return out;
 }
 
-Json machine(const Measured& m, const LoadTimes& t, const Options& options) {
+Json machine(const Measured& m, const LoadTimes& t, const BenchOptions& options) {
   return {{"model", options.load.path},
           {"load",
            {{"open", t.open},
@@ -154,7 +152,7 @@ std::string human(const StreamRates& rates) {
                                     format_count(static_cast<int64_t>(rates.predictions))));
 }
 
-Json machine(const StreamRates& r, const Options& options) {
+Json machine(const StreamRates& r, const BenchOptions& options) {
   return {{"model", options.load.path},
           {"stream",
            {{"reading", r.reading},
@@ -164,7 +162,7 @@ Json machine(const StreamRates& r, const Options& options) {
             {"predictions", r.predictions}}}};
 }
 
-int bench_stream(const Options& options) {
+int bench_stream(const BenchOptions& options) {
   if (options.input.inputs.empty())
     throw UsageError("--stream reads inputs anew for each prediction: --input is missing");
   const Model model = load(options.load, configuration(options.load));
@@ -174,7 +172,7 @@ int bench_stream(const Options& options) {
   return 0;
 }
 
-int bench(const Options& options) {
+int bench(const BenchOptions& options) {
   if (options.stream) return bench_stream(options);
   const Model model = load(options.load, configuration(options.load));
   Features inputs;
@@ -193,7 +191,7 @@ int bench(const Options& options) {
 }  // namespace
 
 Command add_bench(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   Arguments app = parent.add_subcommand("bench", "Time loading and predicting, and measure memory");
   add_load_options(app, options->load);
   app.add_option("-n,--iterations", options->iterations, "Predictions after the first")

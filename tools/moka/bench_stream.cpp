@@ -1,16 +1,14 @@
 #include "bench_stream.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
+#include "clock.h"
 #include "moka/stream.h"
 
 namespace moka::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// The rate of `once` per second, measured for `seconds` and at least three runs. Sets `runs` to the number of runs.
 template <class Once>
@@ -19,7 +17,7 @@ double rate(double seconds, size_t& runs, Once once) {
   double took = 0;
   for (runs = 0; runs < 3 || took < seconds; runs++) {
     once();
-    took = std::chrono::duration<double>(Clock::now() - start).count();
+    took = seconds_since(start);
   }
   return static_cast<double>(runs) / took;
 }

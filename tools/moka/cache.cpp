@@ -15,12 +15,12 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct CacheOptions {
   std::string what, folder;
   bool json = false;
 };
 
-int list(const Options& options, const std::string& folder) {
+int list(const CacheOptions& options, const std::string& folder) {
   const std::vector<CachedModel> models = cached_models(folder);
   size_t bytes = 0;
   io::Table table({{"model", io::Shrink::middle},
@@ -41,14 +41,14 @@ int list(const Options& options, const std::string& folder) {
   return 0;
 }
 
-int clear(const Options& options, const std::string& folder) {
+int clear(const CacheOptions& options, const std::string& folder) {
   const size_t removed = clear_cache(folder);
   print(options.json ? rendered(Json{{"folder", folder}, {"removed", removed}})
                      : fact("removed", plural(static_cast<int64_t>(removed), "file") + " from " + folder));
   return 0;
 }
 
-int cache(const Options& options) {
+int cache(const CacheOptions& options) {
   std::string folder = cache_folder(options.folder);
   if (folder.empty()) folder = cache_folder("default");
   return options.what == "clear" ? clear(options, folder) : list(options, folder);
@@ -57,7 +57,7 @@ int cache(const Options& options) {
 }  // namespace
 
 Command add_cache(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CacheOptions>();
   Arguments app = parent.add_subcommand("cache", "List or clear the packed weights that loading with --cache keeps");
   app.add_option("WHAT", options->what, "list or clear").required().check(one_of({"list", "clear"})).option_text(" ");
   app.add_option("--cache", options->folder, "The folder (default: $MOKA_CACHE, else the user's own)")

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The flags are coremlcompiler's.
-struct Options {
+struct CompileOptions {
   std::string model, folder, deployment_target, platform, sdkroot, partial_plist, container, encrypt, language, swift,
       cache = "default";
   std::string isa;  ///< of --plan; empty: this machine's best
@@ -67,7 +67,7 @@ bool older(const std::string& a, const std::string& b) {
   return numbers(a) < numbers(b);
 }
 
-void check_target(const Options& options) {
+void check_target(const CompileOptions& options) {
   if (options.deployment_target.empty()) return;
   const Json availability = Json::parse(model_metadata(options.model)).at(0).at("availability");
   std::string platform = in_lower_case(options.platform.empty() ? "iOS" : options.platform);
@@ -120,7 +120,7 @@ void replace(const fs::path& next, const fs::path& out) {
   fs::rename(next, out);
 }
 
-int compile(const Options& options, const Arguments& app) {
+int compile(const CompileOptions& options, const Arguments& app) {
   for (const std::string& extra : app.remaining())
     note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
   if (options.print_categories) {
@@ -167,7 +167,7 @@ int compile(const Options& options, const Arguments& app) {
 }  // namespace
 
 Command add_compile(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileOptions>();
   Arguments app = parent.add_subcommand("compile", "Compile a model as coremlcompiler does: OUTDIR/NAME.mlmodelc");
   app.allow_extras();
   app.add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage").option_text(" ");

@@ -12,7 +12,7 @@ namespace moka::cli {
 namespace {
 
 /// "block:32" as a word and a number.
-std::pair<std::string, int64_t> split(const std::string& option, const std::string& text) {
+std::pair<std::string, int64_t> split_number(const std::string& option, const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return {text, 32};
   const auto number = parse_integer(text.substr(colon + 1));
@@ -22,7 +22,7 @@ std::pair<std::string, int64_t> split(const std::string& option, const std::stri
 
 void set_granularity(const std::string& text, WeightCompression& to) {
   if (text.empty()) return;
-  const auto [word, number] = split("--per", text);
+  const auto [word, number] = split_number("--per", text);
   if (word == "tensor") {
     to.granularity = WeightGranularity::tensor;
   } else if (word == "channel") {

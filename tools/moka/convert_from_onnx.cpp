@@ -44,8 +44,6 @@ OnnxImportOptions import_options(const FromOnnxOptions& options) {
   return out;
 }
 
-bool ends_with(const std::string& path, std::string_view suffix) { return in_lower_case(path).ends_with(suffix); }
-
 Json features_json(const std::vector<OnnxFeature>& features) {
   Json out = Json::array();
   for (const OnnxFeature& f : features) out.push_back({{"name", f.name}, {"feature", f.feature}, {"type", f.type}});
@@ -55,7 +53,7 @@ Json features_json(const std::vector<OnnxFeature>& features) {
 }  // namespace
 
 int convert_from_onnx(const FromOnnxOptions& options) {
-  if (!ends_with(options.destination, ".mlpackage"))
+  if (!has_extension(options.destination, ".mlpackage"))
     throw UsageError(fmt::format("'{}': expected a name that ends in .mlpackage", options.destination));
   const OnnxImport made = import_onnx(options.model, import_options(options));
   made.source.save(options.destination);

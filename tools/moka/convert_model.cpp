@@ -11,8 +11,6 @@
 namespace moka::cli {
 namespace {
 
-bool ends_with(const std::string& path, std::string_view suffix) { return in_lower_case(path).ends_with(suffix); }
-
 /// From ONNX if MODEL is an ONNX file, else to ONNX.
 struct ConvertOptions : ToOnnxOptions {
   std::string opset_text;
@@ -20,7 +18,7 @@ struct ConvertOptions : ToOnnxOptions {
 };
 
 int convert_model(ConvertOptions& options) {
-  if (ends_with(options.model, ".onnx")) {
+  if (has_extension(options.model, ".onnx")) {
     if (options.list || options.external_data || !options.function.empty())
       throw UsageError("--list, --external-data and --function are for models that become ONNX");
     return convert_from_onnx(
@@ -35,7 +33,7 @@ int convert_model(ConvertOptions& options) {
     options.opset = static_cast<int>(*n);
   }
   if (options.destination.empty() && !options.list) throw UsageError("-o FILE is needed, or --list");
-  if (!options.destination.empty() && !ends_with(options.destination, ".onnx"))
+  if (!options.destination.empty() && !has_extension(options.destination, ".onnx"))
     throw UsageError(fmt::format("'{}': expected a name that ends in .onnx", options.destination));
   return convert_to_onnx(options);
 }

@@ -21,7 +21,7 @@ Json as_json(const OnnxExport& made) {
           {"unsupported", unsupported}};
 }
 
-std::string listed(const OnnxExport& made) {
+std::string written_text(const OnnxExport& made) {
   if (made.unsupported.empty())
     return fmt::format("ONNX has all {} operations: {} nodes of opset {}\n", made.operations, made.nodes, made.opset);
   size_t name = 0, type = 0;
@@ -47,7 +47,7 @@ int convert_to_onnx(const ToOnnxOptions& options) {
   if (options.json) {
     print(rendered(as_json(made)));
   } else if (options.list) {
-    print(listed(made));
+    print(written_text(made));
   } else {
     for (const std::string& file : made.files) print("wrote " + file + "\n");
     note("convert", fmt::format("{} operations became {} nodes of opset {}", made.operations, made.nodes, made.opset));

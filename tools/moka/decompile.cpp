@@ -9,12 +9,12 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct DecompileOptions {
   std::string model, destination;
   bool json = false;
 };
 
-int decompile(const Options& options) {
+int decompile(const DecompileOptions& options) {
   decompile_model(options.model, options.destination);
   print(options.json ? rendered(Json{{"written", options.destination}}) : "wrote " + options.destination + "\n");
   return 0;
@@ -23,7 +23,7 @@ int decompile(const Options& options) {
 }  // namespace
 
 Command add_decompile(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DecompileOptions>();
   Arguments app = parent.add_subcommand("decompile", "Turn a compiled model back into an .mlpackage or .mlmodel");
   app.add_option("MODEL", options->model, "An .mlmodelc folder").required().option_text(" ");
   app.add_option("OUT", options->destination, "The .mlpackage or .mlmodel to write; ML programs need an .mlpackage")

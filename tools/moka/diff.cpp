@@ -13,7 +13,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct DiffCommandOptions {
   LoadOptions load;
   InputOptions input;
   DiffOptions diff;
@@ -22,7 +22,7 @@ struct Options {
 };
 
 /// The options that load the other side.
-LoadOptions other_side(const Options& options) {
+LoadOptions other_side(const DiffCommandOptions& options) {
   LoadOptions out = options.load;
   if (!options.other.empty()) {
     out.path = options.other;
@@ -38,7 +38,7 @@ LoadOptions other_side(const Options& options) {
   return out;
 }
 
-int run_diff(const Options& options) {
+int run_diff(const DiffCommandOptions& options) {
   const bool other_settings = !options.device.empty() || !options.precision.empty();
   if (options.other.empty() && !other_settings && options.function.empty())
     throw UsageError(
@@ -87,7 +87,7 @@ int run_diff(const Options& options) {
 }  // namespace
 
 Command add_diff(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffCommandOptions>();
   Arguments app = parent.add_subcommand("diff", "Show where two models differ: operations, weights and values");
   add_load_options(app, options->load);
   app.add_option("OTHER", options->other, "The other model, of any kind").option_text(" ");

@@ -15,13 +15,13 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct EditCommandOptions {
   std::string model, out;
   EditOptions actions;
   bool json = false;
 };
 
-int run_edit(const Options& options, const Arguments& app) {
+int run_edit(const EditCommandOptions& options, const Arguments& app) {
   ModelSource source = ModelSource::open(options.model);
   std::vector<std::string> done;
   for (const auto& [name, value] : app.given()) {
@@ -52,7 +52,7 @@ int run_edit(const Options& options, const Arguments& app) {
 }  // namespace
 
 Command add_edit(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EditCommandOptions>();
   Arguments app = parent.add_subcommand("edit", "Rename, retype, describe or cut a model, and save the result");
   app.add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage").required().option_text(" ");
   app.add_option("-o,--out", options->out, "The .mlmodel or .mlpackage to write; it may be MODEL itself")

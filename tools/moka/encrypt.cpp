@@ -19,34 +19,34 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kEnding = ".age";
 
-struct Options {
+struct EncryptOptions {
   std::string model, out, passphrase_file;
   std::vector<std::string> recipients, recipient_files;
   bool passphrase = false, json = false;
   KeyOptions keys;
 };
 
-std::string without_slash(std::string path) {
+std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
-std::string text_of(const std::string& path) {
+std::string read_recipients(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in) throw UsageError(fmt::format("--recipients-file {}: the file cannot be read", path));
   return text;
 }
 
-int encrypt(const Options& options) {
+int encrypt(const EncryptOptions& options) {
   EncryptionOptions lock;
   lock.recipients = options.recipients;
-  for (const std::string& file : options.recipient_files) lock.recipients.push_back(text_of(file));
+  for (const std::string& file : options.recipient_files) lock.recipients.push_back(read_recipients(file));
   const bool with_passphrase = options.passphrase || !options.passphrase_file.empty();
   if (with_passphrase != lock.recipients.empty())
     throw UsageError("expected either recipients (-r, -R) or a passphrase (--passphrase, --passphrase-file)");
   if (with_passphrase) lock.passphrase = new_passphrase(options.passphrase_file);
-  const std::string model = without_slash(options.model);
+  const std::string model = without_slashes(options.model);
   const std::string out = options.out.empty() ? model + std::string(kEnding) : options.out;
   constexpr uint64_t step = 1 << 20;
   std::unique_ptr<io::Progress> progress;
@@ -63,7 +63,7 @@ int encrypt(const Options& options) {
   return 0;
 }
 
-int decrypt(const Options& options) {
+int decrypt(const EncryptOptions& options) {
   use_keys(options.keys);
   std::string out = options.out;
   if (out.empty()) {
@@ -80,7 +80,7 @@ int decrypt(const Options& options) {
 }  // namespace
 
 Command add_encrypt(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EncryptOptions>();
   Arguments app = parent.add_subcommand("encrypt", "Encrypt a model into a file that Moka and every age tool open");
   app.add_option("MODEL", options->model, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
       .required()
@@ -101,7 +101,7 @@ Command add_encrypt(Arguments parent) {
 }
 
 Command add_decrypt(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EncryptOptions>();
   Arguments app = parent.add_subcommand("decrypt", "Write the model in an encrypted file as plain files");
   app.add_option("FILE", options->model, "A file that 'moka encrypt' or age wrote").required().option_text(" ");
   app.add_option("-o,--out", options->out, "The model to write (default: FILE without .age)").option_text("MODEL");

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "arguments.h"
+#include "clock.h"
 #include "command.h"
 #include "explain_units.h"
 #include "io/table.h"
@@ -25,7 +25,7 @@ constexpr size_t kShown = 20;
 using io::Align;
 using io::Shrink;
 
-struct Options {
+struct ExplainOptions {
   LoadOptions load;
   InputOptions input;
   bool measure = false, all = false, json = false;
@@ -64,7 +64,7 @@ std::string named(const PlannedOperation& operation) {
   return fmt::format("{} +{} fused", operation.name, operation.fused.size());
 }
 
-std::string operations_text(const ComputePlan& plan, const Costs& costs, const Options& options) {
+std::string operations_text(const ComputePlan& plan, const Costs& costs, const ExplainOptions& options) {
   std::vector<size_t> shown;
   for (size_t i = 0; i < plan.operations.size(); ++i) shown.push_back(i);
   const bool cut = !options.all && shown.size() > kShown;
@@ -190,7 +190,7 @@ std::string memory_text(const ComputePlan& plan) {
   return fact("values", arena) + fact("packed", packed_text(plan.packed_bytes, plan.cached_bytes));
 }
 
-std::string human(const ComputePlan& plan, const Options& options) {
+std::string human(const ComputePlan& plan, const ExplainOptions& options) {
   const Costs costs(plan, options.measure);
   std::string out = fact("operations", fmt::format("{} planned, {} in the model, {} folded into constants",
                                                    format_count(static_cast<int64_t>(plan.operations.size())),
@@ -222,7 +222,7 @@ Json groups_json(const std::vector<Group>& groups) {
   return json;
 }
 
-Json machine(const ComputePlan& plan, const Options& options) {
+Json machine(const ComputePlan& plan, const ExplainOptions& options) {
   const Costs costs(plan, options.measure);
   Json json{{"model", options.load.path},
             {"operationsInSource", plan.operations_in_source},
@@ -251,9 +251,8 @@ Json machine(const ComputePlan& plan, const Options& options) {
 }
 
 /// How many predictions to measure: an odd number, so that the median is one of them.
-int predictions_of(const Model& model, const Features& inputs, const Options& options) {
+int predictions_of(const Model& model, const Features& inputs, const ExplainOptions& options) {
   if (options.predictions > 0) return options.predictions;
-  using Clock = std::chrono::steady_clock;
   constexpr double kSeconds = 0.5;
   std::optional<State> state;
   PredictionOptions prediction;
@@ -261,11 +260,11 @@ int predictions_of(const Model& model, const Features& inputs, const Options& op
   model.predict(inputs, prediction);  // includes work that happens only once
   const auto start = Clock::now();
   model.predict(inputs, prediction);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   return static_cast<int>(std::clamp(kSeconds / 2 / std::max(seconds, 1e-6), 3.0, 51.0)) | 1;
 }
 
-int explain(const Options& options) {
+int explain(const ExplainOptions& options) {
   ModelConfiguration c = configuration(options.load);
   if (options.unit == "gpu") c.compute_units = ComputeUnits::cpu_and_gpu;
   if (options.unit == "neuralEngine") c.compute_units = ComputeUnits::cpu_and_neural_engine;
@@ -289,7 +288,7 @@ int explain(const Options& options) {
 }  // namespace
 
 Command add_explain(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   Arguments app =
       parent.add_subcommand("explain", "Show where every operation runs and why, its cost, and what was optimized");
   add_load_options(app, options->load);

@@ -14,7 +14,7 @@ namespace moka::cli {
 
 namespace {
 
-constexpr size_t kShown = 20;
+constexpr size_t kShownOperations = 20;
 
 using io::Align;
 using io::Shrink;
@@ -61,9 +61,9 @@ std::string transfers_text(const ComputePlan& plan, bool all) {
     if (o.type == "transfer") shown.push_back(&o);
   if (shown.empty()) return {};
   const size_t count = shown.size();
-  if (!all && count > kShown) {
+  if (!all && count > kShownOperations) {
     std::stable_sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
-    shown.resize(kShown);
+    shown.resize(kShownOperations);
   }
   io::Table table(
       {{"transfer", Shrink::middle}, {"bytes", Align::right}, {"region", Align::right}, {"why", Shrink::wrap}});
@@ -93,10 +93,10 @@ std::string bids_text(const ComputePlan& plan, bool all) {
       if (std::find(devices.begin(), devices.end(), b.device) == devices.end()) devices.push_back(b.device);
   }
   const size_t count = shown.size();
-  if (!all && count > kShown) {
+  if (!all && count > kShownOperations) {
     std::stable_sort(shown.begin(), shown.end(),
                      [](const auto* a, const auto* b) { return chosen_seconds(*a) > chosen_seconds(*b); });
-    shown.resize(kShown);
+    shown.resize(kShownOperations);
   }
   std::vector<io::Table::Column> columns{{"operation", Shrink::middle}, {"type", Shrink::middle}};
   for (const std::string& d : devices) columns.push_back({d, Align::right});

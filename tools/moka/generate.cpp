@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The flags are coremlcompiler's. Flags that have no effect here are among the extras.
-struct Options {
+struct GenerateOptions {
   std::string model, folder, language = "Objective-C", swift_version = "5";
   std::string deployment_target, platform, sdkroot, partial_plist, container;
   bool public_access = false, global_module = false, dry_run = false, json = false;
@@ -35,7 +35,7 @@ Language language_of(const std::string& name) {
   throw UsageError(fmt::format("--language {}: expected Swift, Objective-C, C++, C or Python", name));
 }
 
-int generate(const Options& options, const Arguments& app) {
+int generate(const GenerateOptions& options, const Arguments& app) {
   for (const std::string& extra : app.remaining())
     if (!options.dry_run || extra != "yes")  // Xcode writes `--dry-run yes`
       note("generate", fmt::format("warning: '{}' is not known and has no effect", extra));
@@ -62,7 +62,7 @@ int generate(const Options& options, const Arguments& app) {
 }  // namespace
 
 Command add_generate(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   Arguments app = parent.add_subcommand("generate", "Write source code that loads a model and predicts with types");
   app.allow_extras();
   app.add_option("MODEL", options->model, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")

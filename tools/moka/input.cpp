@@ -17,18 +17,12 @@
 namespace moka::cli {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 std::vector<std::string> names_of(const FunctionDescription& function) {
   std::vector<std::string> names;
   for (const auto& input : function.inputs) names.push_back(input.name);
   return names;
-}
-
-const FeatureDescription* find(const FunctionDescription& function, std::string_view name) {
-  for (const auto& input : function.inputs)
-    if (input.name == name) return &input;
-  return nullptr;
 }
 
 [[noreturn]] void unknown_input(const FunctionDescription& function, std::string_view name) {
@@ -76,7 +70,7 @@ class Collector {
     if (!random_) random_ = all_random_(seed);
     if (const FeatureValue* value = random_->find(name)) return *value;
     FunctionDescription one;  // an input that may be omitted
-    one.inputs.push_back(*find(function_, name));
+    one.inputs.push_back(*find_feature(function_.inputs, name));
     one.inputs[0].default_value.reset();
     return random_inputs(one, seed).at(name);
   }
@@ -114,7 +108,7 @@ class Collector {
     }
     if (file.extension == "npz" && file.member.empty()) {
       for (const auto& [name, array] : io::read_npz(file.path)) {
-        const FeatureDescription* input = find(function_, name);
+        const FeatureDescription* input = find_feature(function_.inputs, name);
         if (!input && function_.inputs.size() == 1) return false;
         if (!input) unknown_input(function_, name);
         set(*input, reader_.read(*input, fmt::format("@{}:{}", file.path, name)));
@@ -126,7 +120,7 @@ class Collector {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const bool one = function_.inputs.size() == 1;
     if (one && !is_json(text)) return false;
-    const Json json = parse_json(text, file.path);
+    const ParsedJson json = parse_json(text, file.path);
     if (one && !(json.is_object() && json.contains(function_.inputs[0].name))) return false;
     if (!json.is_object())
       throw UsageError(
@@ -134,7 +128,7 @@ class Collector {
                       "inputs are {}",
                       file.path, shortened(json.dump(), 60), expected_inputs(function_)));
     for (const auto& [name, value] : json.items()) {
-      const FeatureDescription* input = find(function_, name);
+      const FeatureDescription* input = find_feature(function_.inputs, name);
       if (!input) unknown_input(function_, name);
       const std::string cell = value.is_string() ? value.get<std::string>() : value.dump();
       set(*input, value_of(*input, cell_of_json(*input, cell, value.is_string()), file.path));
@@ -152,7 +146,7 @@ class Collector {
     std::vector<std::string> unused;
     bool any = false;
     for (const std::string& name : steps_->names) {
-      const bool known = find(function_, name);
+      const bool known = find_feature(function_.inputs, name);
       if (!known) unused.push_back(name);
       if (known && common.find(name))
         throw UsageError(fmt::format("input '{}': given by --input and by {}", name, steps_->path));
@@ -211,6 +205,12 @@ class Collector {
 };
 
 }  // namespace
+
+const FeatureDescription* find_feature(const std::vector<FeatureDescription>& features, std::string_view name) {
+  for (const FeatureDescription& feature : features)
+    if (feature.name == name) return &feature;
+  return nullptr;
+}
 
 std::string expected_inputs(const FunctionDescription& function) {
   constexpr size_t kMost = 12;

@@ -85,6 +85,9 @@ struct FileReference {
 };
 FileReference parse_reference(std::string_view reference);
 
+/// nullptr: none has this name.
+const FeatureDescription* find_feature(const std::vector<FeatureDescription>& features, std::string_view name);
+
 /// "wake (Double), coffee (Double, optional)".
 std::string expected_inputs(const FunctionDescription& function);
 

@@ -22,11 +22,6 @@ bool is_picture(const std::string& extension) {
   return extension == "png" || extension == "jpg" || extension == "jpeg" || extension == "webp";
 }
 
-std::string text_of(const std::string& path) {
-  const io::Bytes bytes = io::read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::string_view file_kinds(FeatureType type) {
   switch (type) {
     case FeatureType::multi_array: return ".npy, .npz, .json, .txt or sound (.wav, .flac, .ogg, .mp3, ...)";
@@ -144,10 +139,10 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
   if (file.extension == "csv")
     throw UsageError(
         fmt::format("input '{}': a table gives a batch by its columns: --input @{}", input.name, file.path));
-  if (input.type == FeatureType::string && file.extension != "json") return text_of(file.path);
+  if (input.type == FeatureType::string && file.extension != "json") return io::read_text(file.path);
   const bool text = file.extension == "txt" && (number || input.type == FeatureType::multi_array);
   if (text || (file.extension == "json" && input.type != FeatureType::image)) {
-    std::string content = text_of(file.path);
+    std::string content = io::read_text(file.path);
     const std::string_view bare = trimmed(content);
     if (input.type == FeatureType::string && bare.size() >= 2 && bare.front() == '"') {
       FeatureDescription list{"", "", FeatureType::sequence};

@@ -15,15 +15,9 @@
 namespace moka::cli {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
-const FeatureDescription* find(const FunctionDescription& function, std::string_view name) {
-  for (const auto& input : function.inputs)
-    if (input.name == name) return &input;
-  return nullptr;
-}
-
-bool names_an_input(const FunctionDescription& function, const Json& object) {
+bool names_an_input(const FunctionDescription& function, const ParsedJson& object) {
   return object.is_object() && std::any_of(function.inputs.begin(), function.inputs.end(),
                                            [&](const auto& input) { return object.contains(input.name); });
 }
@@ -32,11 +26,11 @@ void add_name(Steps& steps, const std::string& name) {
   if (std::find(steps.names.begin(), steps.names.end(), name) == steps.names.end()) steps.names.push_back(name);
 }
 
-void add_object(Steps& steps, const FunctionDescription& function, const Json& object, int64_t number) {
+void add_object(Steps& steps, const FunctionDescription& function, const ParsedJson& object, int64_t number) {
   auto& row = steps.rows.emplace_back();
   steps.numbers.push_back(number);
   for (const auto& [name, value] : object.items()) {
-    const FeatureDescription* input = find(function, name);
+    const FeatureDescription* input = find_feature(function.inputs, name);
     if (!input)
       throw UsageError(fmt::format("{}: {} {}: the model has no input '{}'; it takes {}", steps.path, steps.unit,
                                    number, name, expected_inputs(function)));
@@ -58,25 +52,20 @@ Steps from_table(const std::string& path) {
   return steps;
 }
 
-std::string text_of(const std::string& path) {
-  const io::Bytes bytes = io::read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// nullopt: not a list of objects. A model with a single input may take the list, or its items, as the value itself.
 std::optional<Steps> from_list(const FunctionDescription& function, const std::string& path) {
   const bool one = function.inputs.size() == 1;
-  const std::string text = text_of(path);
+  const std::string text = io::read_text(path);
   if (one && !is_json(text)) return std::nullopt;  // a flat list of numbers
-  const Json json = parse_json(text, path);
+  const ParsedJson json = parse_json(text, path);
   if (!json.is_array()) return std::nullopt;
-  if (one && !(json.size() > 0 &&
-               std::all_of(json.begin(), json.end(), [&](const Json& item) { return names_an_input(function, item); })))
+  if (one && !(json.size() > 0 && std::all_of(json.begin(), json.end(),
+                                              [&](const ParsedJson& item) { return names_an_input(function, item); })))
     return std::nullopt;
   if (json.empty())
     throw UsageError(fmt::format("{}: expected an object of inputs for each prediction, got an empty list", path));
   Steps steps{path, "step", {}, {}, {}};
-  for (const Json& item : json) {
+  for (const ParsedJson& item : json) {
     const int64_t number = static_cast<int64_t>(steps.rows.size()) + 1;
     if (!item.is_object())
       throw UsageError(fmt::format("{}: step {}: expected an object of inputs by name, got '{}'", path, number,
@@ -87,7 +76,7 @@ std::optional<Steps> from_list(const FunctionDescription& function, const std::s
 }
 
 Steps from_lines(const FunctionDescription& function, const std::string& path) {
-  const std::string text = text_of(path);
+  const std::string text = io::read_text(path);
   Steps steps{path, "line", {}, {}, {}};
   int64_t number = 0;
   for (size_t at = 0; at < text.size();) {
@@ -96,8 +85,9 @@ Steps from_lines(const FunctionDescription& function, const std::string& path) {
     at = end + 1;
     ++number;
     if (line.empty()) continue;
-    Json json = parse_json(line, fmt::format("{}: line {}", path, number));
-    if (function.inputs.size() == 1 && !names_an_input(function, json)) json = Json{{function.inputs[0].name, json}};
+    ParsedJson json = parse_json(line, fmt::format("{}: line {}", path, number));
+    if (function.inputs.size() == 1 && !names_an_input(function, json))
+      json = ParsedJson{{function.inputs[0].name, json}};
     if (!json.is_object())
       throw UsageError(fmt::format("{}: line {}: expected an object of inputs by name, got '{}'", path, number,
                                    shortened(line, 60)));

@@ -13,7 +13,7 @@
 namespace moka::cli {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 [[noreturn]] void refuse(const std::string& where, std::string_view expected, std::string_view got) {
   throw UsageError(fmt::format("{}: expected {}, got '{}'", where, expected, shortened(got, 60)));
@@ -21,19 +21,19 @@ using Json = nlohmann::json;
 
 /// Parses JSON that a user typed. When it is not JSON, the example in `expected` helps more than the position of the
 /// error.
-Json typed_json(std::string_view text, const std::string& where, std::string_view expected) {
+ParsedJson typed_json(std::string_view text, const std::string& where, std::string_view expected) {
   if (!is_json(text)) refuse(where, expected, text);
   return parse_json(text, where);
 }
 
-int64_t integer_of(const Json& json, const std::string& where) {
+int64_t integer_of(const ParsedJson& json, const std::string& where) {
   if (json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
     return json.get<int64_t>();
   refuse(where, "a whole number", json.dump());
 }
 
 /// Converts nested lists to numbers and their shape. All lists of a level must have the same length.
-void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<double>& numbers,
+void flatten(const ParsedJson& json, size_t depth, std::vector<int64_t>& shape, std::vector<double>& numbers,
              const std::string& where) {
   constexpr size_t kDeepest = 16;
   if (!json.is_array()) {
@@ -55,7 +55,7 @@ void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::v
   if (shape[depth] != length)
     throw UsageError(
         fmt::format("{}: expected lists of one level to be equally long, got {} and {}", where, shape[depth], length));
-  for (const Json& item : json) flatten(item, depth + 1, shape, numbers, where);
+  for (const ParsedJson& item : json) flatten(item, depth + 1, shape, numbers, where);
 }
 
 std::vector<double> listed_numbers(std::string_view text, const std::string& where) {
@@ -77,7 +77,7 @@ std::vector<double> listed_numbers(std::string_view text, const std::string& whe
 
 Dictionary dictionary_of(const FeatureDescription& input, std::string_view text, const std::string& where) {
   const std::string expected = input.string_keys ? R"(a dictionary like {"word": 2})" : R"(a dictionary like {"7": 2})";
-  const Json json = typed_json(text, where, expected);
+  const ParsedJson json = typed_json(text, where, expected);
   if (!json.is_object()) refuse(where, expected, text);
   Dictionary out;
   out.string_keys = input.string_keys;
@@ -96,11 +96,11 @@ Dictionary dictionary_of(const FeatureDescription& input, std::string_view text,
 
 FeatureValue sequence_of(const FeatureDescription& input, std::string_view text, const std::string& where) {
   const std::string expected = input.string_keys ? R"(a list like ["a","b"])" : "a list like [1,2]";
-  const Json json = typed_json(text, where, expected);
+  const ParsedJson json = typed_json(text, where, expected);
   if (!json.is_array()) refuse(where, expected, text);
   StringSequence strings;
   Int64Sequence integers;
-  for (const Json& item : json) {
+  for (const ParsedJson& item : json) {
     if (!input.string_keys)
       integers.push_back(integer_of(item, where));
     else if (item.is_string())

@@ -24,7 +24,7 @@ std::vector<std::string> choices_of(const std::string& type) {
   return out;
 }
 
-OptionFacts facts_of(const CLI::Option& option) {
+OptionFacts option_facts(const CLI::Option& option) {
   OptionFacts out;
   for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
@@ -46,7 +46,7 @@ CommandFacts facts_of(const CLI::App& app) {
   out.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
-    (option->get_positional() ? out.arguments : out.options).push_back(facts_of(*option));
+    (option->get_positional() ? out.arguments : out.options).push_back(option_facts(*option));
   }
   for (const CLI::App* command : app.get_subcommands({}))
     if (!command->get_group().empty()) out.commands.push_back(facts_of(*command));

@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "convert.h"
 
@@ -89,6 +90,8 @@ void render(const Json& json, size_t indent, std::string& out) {
 }
 
 }  // namespace
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json to_json(const FeatureDescription& feature) {
   Json json{{"name", feature.name},

@@ -10,10 +10,10 @@
 namespace moka::cli {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 /// The part of nlohmann's message after the position: "unexpected end of input; expected '[', '{', or a literal".
-std::string reason_of(const Json::parse_error& e) {
+std::string reason_of(const ParsedJson::parse_error& e) {
   std::string_view text = e.what();
   if (const size_t dash = text.find(" - "); dash != text.npos) return std::string(text.substr(dash + 3));
   if (const size_t colon = text.rfind(": "); colon != text.npos) text.remove_prefix(colon + 2);
@@ -29,29 +29,29 @@ std::string place_of(std::string_view text, size_t byte) {
   return line == 1 ? fmt::format("column {}", column) : fmt::format("line {}, column {}", line, column);
 }
 
-bool nests_deeper(const Json& json, int most) {
+bool nests_deeper(const ParsedJson& json, int most) {
   if (!json.is_structured()) return false;
   return most == 0 ||
-         std::any_of(json.begin(), json.end(), [most](const Json& item) { return nests_deeper(item, most - 1); });
+         std::any_of(json.begin(), json.end(), [most](const ParsedJson& item) { return nests_deeper(item, most - 1); });
 }
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& where) {
+ParsedJson parse_json(std::string_view text, const std::string& where) {
   constexpr int kDeepest = 32;
   if (trimmed(text).empty()) throw UsageError(fmt::format("{}: expected JSON, got nothing", where));
   try {
     // A callback that stops at this depth would make the parser's time grow with the square of the number of objects.
-    Json json = Json::parse(text.begin(), text.end());
+    ParsedJson json = ParsedJson::parse(text.begin(), text.end());
     if (nests_deeper(json, kDeepest))
       throw UsageError(fmt::format("{}: expected lists nested at most {} deep", where, kDeepest));
     return json;
-  } catch (const Json::parse_error& e) {
+  } catch (const ParsedJson::parse_error& e) {
     throw UsageError(
         fmt::format("{}: expected JSON, but {}: {}", where, place_of(text, e.byte), shortened(reason_of(e), 120)));
   }
 }
 
-bool is_json(std::string_view text) { return Json::accept(text.begin(), text.end()); }
+bool is_json(std::string_view text) { return ParsedJson::accept(text.begin(), text.end()); }
 
 }  // namespace moka::cli

@@ -11,7 +11,7 @@
 namespace moka::cli {
 
 namespace {
-constexpr size_t kShown = 10;
+constexpr size_t kShownTimes = 10;
 }  // namespace
 
 double time_of(const PlannedOperation& operation, const std::string& kernel) {
@@ -31,7 +31,7 @@ std::string kernel_times_text(const ComputePlan& plan, bool all) {
       return time_of(*a, a->kernel_by_rule) - time_of(*a, a->kernel) >
              time_of(*b, b->kernel_by_rule) - time_of(*b, b->kernel);
     });
-    shown.resize(std::min(count, kShown));
+    shown.resize(std::min(count, kShownTimes));
   }
   io::Table table({{"kernel chosen for", io::Shrink::middle},
                    {"kernel", io::Shrink::middle},

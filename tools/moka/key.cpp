@@ -17,7 +17,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct MakeKeyOptions {
   std::string out, of, passphrase_file;
   bool passphrase = false, json = false;
 };
@@ -39,7 +39,7 @@ void write_secret(const std::string& path, std::string_view bytes) {
   throw io::IoError(fmt::format("'{}': {}", path, std::strerror(error)));
 }
 
-int show(const Options& options) {
+int show(const MakeKeyOptions& options) {
   const std::vector<std::string> recipients = recipients_of(read_identity_file(options.of));
   std::string text;
   for (const std::string& recipient : recipients) text += recipient + "\n";
@@ -47,7 +47,7 @@ int show(const Options& options) {
   return 0;
 }
 
-int key(const Options& options) {
+int key(const MakeKeyOptions& options) {
   if (!options.of.empty()) return show(options);
   const bool locked = options.passphrase || !options.passphrase_file.empty();
   if (locked && options.out.empty()) throw UsageError("--passphrase: give the file for the encrypted identity with -o");
@@ -73,7 +73,7 @@ int key(const Options& options) {
 }  // namespace
 
 Command add_key(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MakeKeyOptions>();
   Arguments app = parent.add_subcommand("key", "Make a key pair for encrypted models, in age's text form");
   app.add_option("-o,--out", options->out, "Write the secret identity to a new file and print the public recipient")
       .option_text("FILE");

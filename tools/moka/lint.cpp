@@ -15,7 +15,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct LintOptions {
   LoadOptions load;
   InputOptions input;
   lint::Options lint;
@@ -24,7 +24,7 @@ struct Options {
   bool rules = false, fix = false, no_run = false, json = false;
 };
 
-Json to_json(const lint::Rule& rule) {
+Json rule_json(const lint::Rule& rule) {
   return {{"rule", rule.name},
           {"level", lint::to_string(rule.level)},
           {"finds", rule.summary},
@@ -35,7 +35,7 @@ Json to_json(const lint::Rule& rule) {
 int list_rules(bool json) {
   if (json) {
     Json all = Json::array();
-    for (const lint::Rule& rule : lint::rules()) all.push_back(to_json(rule));
+    for (const lint::Rule& rule : lint::rules()) all.push_back(rule_json(rule));
     print(rendered(Json{{"rules", all}}));
     return kFine;
   }
@@ -46,7 +46,7 @@ int list_rules(bool json) {
   return kFine;
 }
 
-Json to_json(const lint::Finding& f) {
+Json finding_json(const lint::Finding& f) {
   Json out{{"rule", f.rule}, {"level", lint::to_string(f.level)}};
   if (!f.function.empty()) out["function"] = f.function;
   out["place"] = f.place;
@@ -83,16 +83,16 @@ void print_text(const lint::Report& report) {
   print(summary(report));
 }
 
-Json to_json(const lint::Report& report) {
+Json report_json(const lint::Report& report) {
   Json out{{"findings", Json::array()}};
-  for (const lint::Finding& f : report.findings) out["findings"].push_back(to_json(f));
+  for (const lint::Finding& f : report.findings) out["findings"].push_back(finding_json(f));
   out["predictions"] = report.predictions;
   out["sizes"] = report.sizes;
   out["remarks"] = report.remarks;
   return out;
 }
 
-int run_lint(const Options& options) {
+int run_lint(const LintOptions& options) {
   if (options.rules) return list_rules(options.json);
   if (options.load.path.empty()) throw UsageError("expected MODEL or --rules");
   if (options.fix == options.out.empty()) throw UsageError("expected --fix and -o together");
@@ -130,7 +130,7 @@ int run_lint(const Options& options) {
   }
   const lint::Report report = lint::check(path, lint);
   if (options.json) {
-    json.update(to_json(report));
+    json.update(report_json(report));
     print(rendered(json));
   } else {
     print_text(report);
@@ -144,7 +144,7 @@ int run_lint(const Options& options) {
 }  // namespace
 
 Command add_lint(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LintOptions>();
   Arguments app = parent.add_subcommand("lint", "Find what will go wrong in a model before it ships");
   app.add_option("MODEL", options->load.path, "A model of any kind").option_text(" ");
   app.add_option("--function", options->load.function, "Only this function of an ML program").option_text("NAME");

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include "arguments.h"
+#include "clock.h"
 #include "command.h"
 #include "draw/answer.h"
 #include "io/table.h"
@@ -23,7 +23,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   LoadOptions load;
   InputOptions input;
   std::string folder, drawing;
@@ -40,8 +40,7 @@ struct Run {
   std::vector<std::string> states;  ///< files of the saved states
 };
 
-Run predict_all(const Model& model, const Options& options, const Inputs& inputs) {
-  using Clock = std::chrono::steady_clock;
+Run predict_all(const Model& model, const PredictOptions& options, const Inputs& inputs) {
   Run run;
   const bool stateful = !model.function().states.empty();
   const bool keeps = options.state || !options.load_state.empty() || !options.save_state.empty();
@@ -55,7 +54,7 @@ Run predict_all(const Model& model, const Options& options, const Inputs& inputs
     if (!stateful) {
       const auto start = Clock::now();
       run.outputs = predict_rows(model, inputs.rows, [&](size_t rows) { progress.advance(rows); });
-      run.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+      run.seconds += seconds_since(start);
       run.predictions += static_cast<int64_t>(inputs.rows.size());
       continue;
     }
@@ -65,7 +64,7 @@ Run predict_all(const Model& model, const Options& options, const Inputs& inputs
       prediction.state = &*state;
       const auto start = Clock::now();
       run.outputs.push_back(model.predict(row, prediction));
-      run.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+      run.seconds += seconds_since(start);
       ++run.predictions;
       progress.advance();
     }
@@ -76,7 +75,7 @@ Run predict_all(const Model& model, const Options& options, const Inputs& inputs
 
 /// How the pictures of --draw terminal are printed; none where files are written. Throws UsageError for a terminal that
 /// shows no pictures.
-PictureProtocol protocol_of(const Options& options) {
+PictureProtocol protocol_of(const PredictOptions& options) {
   if (options.drawing != "terminal") return PictureProtocol::none;
   if (options.json) throw UsageError("--draw terminal: expected no --json, which is for programs");
   const PictureProtocol protocol = isatty(STDOUT_FILENO)
@@ -89,7 +88,7 @@ PictureProtocol protocol_of(const Options& options) {
   return protocol;
 }
 
-int predict(const Options& options) {
+int predict(const PredictOptions& options) {
   const PictureProtocol protocol = protocol_of(options);
   const Model model = load(options.load, configuration(options.load));
   const Inputs inputs = read_inputs(model, options.input);
@@ -138,7 +137,7 @@ int predict(const Options& options) {
 }  // namespace
 
 Command add_predict(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   Arguments app = parent.add_subcommand("predict", "Predict from numbers, text, pictures, sound or a table");
   add_load_options(app, options->load);
   add_input_options(app, options->input);

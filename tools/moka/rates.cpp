@@ -14,7 +14,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct RatesOptions {
   std::string file;
   int threads = 0;
   bool known = false, json = false;
@@ -62,7 +62,7 @@ Json machine(const MachineRates& rates) {
 }  // namespace
 
 Command add_rates(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RatesOptions>();
   Arguments app = parent.add_subcommand("rates", "Measure the speed of each unit of this machine");
   app.add_option("--rates", options->file,
                  "The file for the rates, default for the user's own, or off\n(default: $MOKA_RATES, else default)")

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kMostSettings = 24;
 
-struct Options {
+struct ReportOptions {
   LoadOptions load;
   InputOptions input;
   std::vector<std::string> units, threads, precisions, functions, batches, shapes;
@@ -34,7 +34,7 @@ struct Options {
 };
 
 /// One setting for each combination of what the lists hold.
-std::vector<ReportSetting> settings_of(const Options& options) {
+std::vector<ReportSetting> settings_of(const ReportOptions& options) {
   ReportSetting base;
   base.load = options.load;
   base.input = options.input;
@@ -86,7 +86,7 @@ std::string now_text() {
   return text;
 }
 
-Json measure(const Options& options) {
+Json measure(const ReportOptions& options) {
   const std::string& path = options.load.path;
   const ModelOutline outline = Model::outline(path);
   Json report{{"format", "moka-report"},
@@ -117,7 +117,7 @@ bool is_saved(const std::string& path) { return std::filesystem::path(path).exte
 
 void save(const std::string& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
 
-int report(const Options& options) {
+int report(const ReportOptions& options) {
   const Json made = is_saved(options.load.path) ? read_report(options.load.path) : measure(options);
   if (!options.page.empty()) save(options.page, report_page(made));
   if (!options.saved.empty()) save(options.saved, rendered(made));
@@ -143,7 +143,7 @@ int report(const Options& options) {
 }  // namespace
 
 Command add_report(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   Arguments app =
       parent.add_subcommand("report", "The performance report: load, prediction, memory and every operation");
   app.add_option("MODEL", options->load.path, "A model, or a report in JSON that was saved")

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 
+#include "clock.h"
 #include "io/io_error.h"
 #include "io/table.h"
 #include "model_facts.h"
@@ -24,15 +25,12 @@
 namespace moka::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr size_t kMostSamples = 2000, kLoads = 3;
-
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+constexpr size_t kMostPlotted = 2000, kLoads = 3;
 
 Json statistics(std::vector<double> samples) {
   Json json{{"count", samples.size()}};
   // Samples stay in the order of time, so that a comparison sees drift; a long list is thinned.
-  const size_t step = (samples.size() + kMostSamples - 1) / kMostSamples;
+  const size_t step = (samples.size() + kMostPlotted - 1) / kMostPlotted;
   Json kept = Json::array();
   for (size_t i = 0; i < samples.size(); i += std::max<size_t>(1, step)) kept.push_back(samples[i]);
   json["mean"] = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
@@ -138,7 +136,7 @@ Json measured(const ReportSetting& setting) {
   const ModelConfiguration c = configuration(setting.load);
   auto start = Clock::now();
   const Model model = load(setting.load, c);
-  loads.push_back(since(start));
+  loads.push_back(seconds_since(start));
   const uint64_t after_load = peak_memory();
   Features inputs = setting.input.inputs.empty() ? model.random_inputs(setting.input.seed)
                                                  : read_inputs(model, setting.input).rows[0];
@@ -149,20 +147,20 @@ Json measured(const ReportSetting& setting) {
   Features outputs;
   start = Clock::now();
   model.predict(inputs, outputs, options);
-  json["first"] = since(start);
+  json["first"] = seconds_since(start);
 
   const std::vector<Features> batch(static_cast<size_t>(setting.batch), inputs);
   std::vector<double> steady;
   const auto begin = Clock::now();
-  while (steady.size() < 10 || (since(begin) < setting.seconds && steady.size() < 1'000'000)) {
+  while (steady.size() < 10 || (seconds_since(begin) < setting.seconds && steady.size() < 1'000'000)) {
     start = Clock::now();
     if (setting.batch > 1)
       (void)model.predict_batch(batch, options);
     else
       model.predict(inputs, outputs, options);
-    steady.push_back(since(start));
+    steady.push_back(seconds_since(start));
     progress.advance();
-    if (since(begin) > 10 * setting.seconds + 10) break;
+    if (seconds_since(begin) > 10 * setting.seconds + 10) break;
   }
   const double median = [&] {
     std::vector<double> sorted = steady;
@@ -174,7 +172,7 @@ Json measured(const ReportSetting& setting) {
   for (size_t i = 1; i < kLoads && loads.front() < 10; i++) {
     start = Clock::now();
     (void)load(setting.load, c);
-    loads.push_back(since(start));
+    loads.push_back(seconds_since(start));
     progress.advance();
   }
   const LoadTimes& t = model.load_times();
@@ -268,7 +266,7 @@ Json compiled_apart(const std::string& path) {
     Json json;
     try {
       compile_model(path, folder.string());
-      json = {{"seconds", since(start)}};
+      json = {{"seconds", seconds_since(start)}};
     } catch (const Exception& e) {
       json = {{"error", e.what()}};
     }

@@ -16,7 +16,7 @@ namespace {
 using io::Align;
 using io::Shrink;
 
-constexpr size_t kShown = 20;
+constexpr size_t kShownRows = 20;
 
 std::string seconds_of(const Json& json, const char* key) {
   return json.contains(key) ? format_seconds(json.at(key).get<double>()) : std::string();
@@ -81,9 +81,9 @@ std::string operations_text(const Json& setting, const std::string& filter, bool
   const auto time = [&](size_t i) {
     return operations[i].contains("contains") ? 0 : std::max(0.0, operations[i].value("measuredSeconds", 0.0));
   };
-  if (!all && shown.size() > kShown) {
+  if (!all && shown.size() > kShownRows) {
     std::stable_sort(shown.begin(), shown.end(), [&](size_t a, size_t b) { return time(a) > time(b); });
-    shown.resize(kShown);
+    shown.resize(kShownRows);
   }
   io::Table table({{"#", Align::right},
                    {"operation", Shrink::middle},

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
+
+#include "clock.h"
 
 namespace moka::cli {
 namespace {
@@ -128,7 +129,6 @@ std::vector<Features> predict_block(const Model& model, std::span<const Features
 
 std::vector<Features> predict_rows(const Model& model, std::span<const Features> rows,
                                    const std::function<void(size_t)>& advance) {
-  using Clock = std::chrono::steady_clock;
   std::vector<Features> out;
   size_t block = std::min(kFirstBlock, rows.size());
   for (size_t first = 0; first < rows.size();) {
@@ -146,7 +146,7 @@ std::vector<Features> predict_rows(const Model& model, std::span<const Features>
     }
     first += some.size();
     advance(some.size());
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     if (seconds < kBlockSeconds / 2) block *= 2;
     if (seconds > kBlockSeconds * 2) block = std::max<size_t>(block / 2, 1);
   }

@@ -40,6 +40,10 @@ std::string in_lower_case(std::string_view text) {
   return out;
 }
 
+bool has_extension(std::string_view path, std::string_view extension) {
+  return in_lower_case(path).ends_with(extension);
+}
+
 std::string format_bytes(double bytes) {
   constexpr std::string_view kUnits[] = {"kB", "MB", "GB", "TB"};
   if (bytes < 1000) return fmt::format("{:.0f} B", bytes);

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TraceOptions {
   std::vector<std::string> words;
   std::string out = "moka.pftrace", by = "kind";
   bool json = false;
@@ -93,7 +93,7 @@ size_t join(const fs::path& folder, const std::string& out) {
   return parts.size();
 }
 
-int trace_command(const Options& options) {
+int trace_command(const TraceOptions& options) {
   const Folder folder;
   const int code = run_traced(options.words, (folder.path() / "%p.pftrace").string());
   const size_t processes = join(folder.path(), options.out);
@@ -109,7 +109,7 @@ int trace_command(const Options& options) {
   return code;
 }
 
-int trace(const Options& options) {
+int trace(const TraceOptions& options) {
   if (options.words.empty())
     throw UsageError("expected a command to trace or 'summary FILE', got nothing: moka trace -- python predict.py");
   if (options.words[0] != "summary") return trace_command(options);
@@ -124,7 +124,7 @@ int trace(const Options& options) {
 }  // namespace
 
 Command add_trace(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceOptions>();
   Arguments app = parent.add_subcommand("trace", "Records what a program does with models, for Perfetto");
   app.add_option("COMMAND", options->words, "A command with its arguments, after --; or: summary FILE")
       .option_text(" ");

@@ -16,7 +16,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct TuneOptions {
   LoadOptions load;
   InputOptions input;
   std::vector<std::string> shapes;
@@ -103,7 +103,7 @@ std::string human(const std::vector<Tuned>& shapes, int64_t disturbed, const std
   return out;
 }
 
-Json machine(const std::vector<Tuned>& shapes, int64_t disturbed, const std::string& file, const Options& options) {
+Json machine(const std::vector<Tuned>& shapes, int64_t disturbed, const std::string& file, const TuneOptions& options) {
   const Sums s = sums_of(shapes);
   Json json{{"model", options.load.path},     {"file", file},
             {"measured", s.measured},         {"disturbedOperations", disturbed},
@@ -147,7 +147,7 @@ void add_shape(const std::string& text, const FunctionDescription& function, Fea
   inputs[name] = random_inputs(one, 1)[name];
 }
 
-int tune(const Options& options) {
+int tune(const TuneOptions& options) {
   ModelConfiguration c = configuration(options.load);
   if (c.kernel_cache.empty()) c.kernel_cache = "default";
   c.measure_kernels = options.again ? MeasureKernels::all : MeasureKernels::missing;
@@ -177,7 +177,7 @@ int tune(const Options& options) {
 }  // namespace
 
 Command add_tune(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   Arguments app = parent.add_subcommand("tune", "Time the kernels that can run each operation, and save the fastest");
   add_load_options(app, options->load);
   app.add_option("--shape", options->shapes, "Tune for an input of this shape, not the default one: NAME=1x3x512x512")

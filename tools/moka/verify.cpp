@@ -13,7 +13,7 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct VerifyCommandOptions {
   LoadOptions load;
   InputOptions input;
   VerifyOptions verify;
@@ -29,7 +29,7 @@ std::optional<double> limit_of(const std::string& text, const char* option) {
   return number;
 }
 
-int run_verify(const Options& options) {
+int run_verify(const VerifyCommandOptions& options) {
   const Model model = load(options.load, configuration(options.load));
   const bool other_settings = !options.device.empty() || !options.precision.empty();
   if (options.against.empty() == !other_settings)
@@ -76,7 +76,7 @@ int run_verify(const Options& options) {
 }  // namespace
 
 Command add_verify(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyCommandOptions>();
   Arguments app = parent.add_subcommand("verify", "Compare a model's answers with those of another model or recording");
   add_load_options(app, options->load);
   app.add_option("--against", options->against,

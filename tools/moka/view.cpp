@@ -10,14 +10,14 @@
 namespace moka::cli {
 namespace {
 
-struct Options {
+struct ViewOptions {
   LoadOptions load;
   std::string page;
   int port = 0;
   bool no_open = false;
 };
 
-int view(const Options& options) {
+int view(const ViewOptions& options) {
   use_keys(options.load.keys);
   const Inspection inspection = Inspection::open(options.load.path);
   Json document = view_document(inspection, options.load.path);
@@ -33,7 +33,7 @@ int view(const Options& options) {
 }  // namespace
 
 Command add_view(Arguments parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ViewOptions>();
   Arguments app =
       parent.add_subcommand("view", "Look at a model in the browser: its graph, weights, predictions and times");
   add_load_options(app, options->load);

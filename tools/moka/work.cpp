@@ -55,16 +55,16 @@ bool only_moves(std::string_view type) {
   return names.contains(type) || type.ends_with("_state");
 }
 
-using Inputs = std::vector<std::pair<std::string, Tensor>>;
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-const Tensor* find(const Inputs& inputs, std::string_view parameter) {
+const Tensor* find_tensor(const NamedTensors& inputs, std::string_view parameter) {
   for (const auto& [name, t] : inputs)
     if (name == parameter) return &t;
   return nullptr;
 }
 
-double arithmetic_of(const std::string& type, const Inputs& inputs, const Tensor& out) {
-  const Tensor *x = find(inputs, "x"), *weight = find(inputs, "weight");
+double arithmetic_of(const std::string& type, const NamedTensors& inputs, const Tensor& out) {
+  const Tensor *x = find_tensor(inputs, "x"), *weight = find_tensor(inputs, "weight");
   if (only_moves(type)) return 0;
   if (type.starts_with("conv_transpose"))
     return x != nullptr && weight != nullptr && weight->shape.size() > 1 && x->shape.size() > 1
@@ -78,7 +78,7 @@ double arithmetic_of(const std::string& type, const Inputs& inputs, const Tensor
     return x != nullptr && !x->shape.empty() ? 2 * out.count * static_cast<double>(x->shape.back()) : out.count;
   if (type == "matmul") {
     // [.., m, k] by [.., k, n]: the inputs have mk and kn numbers for each matrix of mn results.
-    const Tensor* y = find(inputs, "y");
+    const Tensor* y = find_tensor(inputs, "y");
     if (x == nullptr || y == nullptr || x->shape.size() < 2 || out.shape.size() < 2) return out.count;
     const double m = static_cast<double>(out.shape[out.shape.size() - 2]);
     const double whole =
@@ -86,7 +86,7 @@ double arithmetic_of(const std::string& type, const Inputs& inputs, const Tensor
     return 2 * out.count * whole / m;
   }
   if (type.ends_with("attention")) {
-    const Tensor *q = find(inputs, "query"), *k = find(inputs, "key");
+    const Tensor *q = find_tensor(inputs, "query"), *k = find_tensor(inputs, "key");
     if (q == nullptr || k == nullptr || q->shape.size() < 2 || k->shape.size() < 2) return out.count;
     const double keys = static_cast<double>(k->shape[k->shape.size() - 2]);
     return 2 * (q->count + out.count) * keys;
@@ -139,7 +139,7 @@ std::vector<Work> work_of(const ComputePlan& plan, const Model& model) {
     const PlannedOperation& p = plan.operations[i];
     const auto at = by_name.find(p.name);
     if (p.kernel.empty() || at == by_name.end() || at->second->type != p.type) continue;
-    Inputs inputs;
+    NamedTensors inputs;
     for (const auto& [parameter, value] : at->second->inputs) {
       const auto known = values.find(value);
       inputs.emplace_back(parameter, known != values.end() ? known->second : tensor_of(value));

@@ -9,7 +9,7 @@ namespace {
 
 using import::FeatureKind;
 
-constexpr std::string_view reserved[] = {
+constexpr std::string_view cpp_reserved[] = {
     "alignas",      "alignof",   "and",           "and_eq",      "asm",          "auto",
     "bitand",       "bitor",     "bool",          "break",       "case",         "catch",
     "char",         "char8_t",   "char16_t",      "char32_t",    "class",        "co_await",
@@ -28,7 +28,7 @@ constexpr std::string_view reserved[] = {
     "input",        "options",   "static_assert", "static_cast", "dynamic_cast", "reinterpret_cast",
     "thread_local", "NULL",      "linux",         "unix"};
 
-std::string type(const Field& f) {
+std::string cpp_type(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return "int64_t";
     case FeatureKind::float64: return "double";
@@ -42,8 +42,8 @@ std::string type(const Field& f) {
   return "moka::MultiArray";
 }
 
-std::string declared(const Field& f) {
-  return cat(f.feature.optional ? cat("std::optional<", type(f), ">") : type(f), " ", f.identifier);
+std::string cpp_declared(const Field& f) {
+  return cat(f.feature.optional ? cat("std::optional<", cpp_type(f), ">") : cpp_type(f), " ", f.identifier);
 }
 
 std::string initial(const Field& f) {
@@ -54,11 +54,11 @@ std::string initial(const Field& f) {
 }  // namespace
 
 Sources write_cpp(const import::ModelDescription& description, const std::string& model_name) {
-  const Interface model = describe_interface(description, model_name, {false, reserved});
+  const Interface model = describe_interface(description, model_name, {false, cpp_reserved});
   Words w{{"class", model.class_name}, {"file", literal(model.resource + ".mlmodelc")}, {"include", "#include"}};
   w["summary"] = model.summary.empty() ? "" : cat("/// ", model.summary, " (", model.resource, ")");
   w["fields"] = each(model.inputs, "", [](const Field& f) {
-    return cat("  /// ", documentation(f), "\n  ", declared(f), initial(f), ";\n");
+    return cat("  /// ", documentation(f), "\n  ", cpp_declared(f), initial(f), ";\n");
   });
   w["values"] = each(model.inputs, "", [](const Field& f) {
     return f.feature.optional
@@ -66,10 +66,10 @@ Sources write_cpp(const import::ModelDescription& description, const std::string
                : cat("    values[", literal(f.feature.name), "] = ", f.identifier, ";\n");
   });
   w["outputs"] = each(model.outputs, "", [](const Field& f) {
-    return cat("  /// ", documentation(f), "\n  const ", type(f), "& ", f.identifier, "() const { return std::get<",
-               type(f), ">(values_.at(", literal(f.feature.name), ")); }\n");
+    return cat("  /// ", documentation(f), "\n  const ", cpp_type(f), "& ", f.identifier, "() const { return std::get<",
+               cpp_type(f), ">(values_.at(", literal(f.feature.name), ")); }\n");
   });
-  w["parameters"] = each(model.inputs, ", ", declared);
+  w["parameters"] = each(model.inputs, ", ", cpp_declared);
   w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat("std::move(", f.identifier, ")"); });
   w["convenience"] = model.inputs.empty() ? ""
                                           : fill(R"(

@@ -15,6 +15,10 @@ struct GenerateOptions {
   bool global_module = false;  ///< Swift: Objective-C can use the classes
 };
 
+/// The specification versions of the systems that introduced parts of Core ML.
+constexpr int with_configuration = 3, with_images = 4, with_async_load = 5, with_shaped_arrays = 6,
+              with_async_prediction = 8, with_half_on_mac = 9, with_states = 9;
+
 /// Source files by name.
 using Sources = std::map<std::string, std::string>;
 

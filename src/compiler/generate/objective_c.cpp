@@ -11,108 +11,107 @@ namespace {
 
 using import::FeatureKind;
 
-constexpr std::string_view reserved[] = {"BOOL",
-                                         "_Bool",
-                                         "false",
-                                         "true",
-                                         "NO",
-                                         "NULL",
-                                         "YES",
-                                         "asm",
-                                         "auto",
-                                         "bool",
-                                         "break",
-                                         "case",
-                                         "char",
-                                         "class",
-                                         "configuration",
-                                         "const",
-                                         "continue",
-                                         "copy",
-                                         "default",
-                                         "description",
-                                         "do",
-                                         "double",
-                                         "else",
-                                         "enum",
-                                         "error",
-                                         "extern",
-                                         "featureNames",
-                                         "float",
-                                         "for",
-                                         "goto",
-                                         "hash",
-                                         "id",
-                                         "if",
-                                         "in",
-                                         "init",
-                                         "inline",
-                                         "input_",
-                                         "inout",
-                                         "int",
-                                         "long",
-                                         "model",
-                                         "nil",
-                                         "oneway",
-                                         "options",
-                                         "out",
-                                         "register",
-                                         "restrict",
-                                         "return",
-                                         "self",
-                                         "short",
-                                         "signed",
-                                         "sizeof",
-                                         "static",
-                                         "struct",
-                                         "super",
-                                         "superclass",
-                                         "switch",
-                                         "typedef",
-                                         "typeof",
-                                         "union",
-                                         "unsigned",
-                                         "void",
-                                         "volatile",
-                                         "while",
-                                         "new",
-                                         "alloc",
-                                         "retain",
-                                         "release",
-                                         "state",
-                                         "completionHandler",
-                                         "CGImageRef",
-                                         "CVPixelBufferRef",
-                                         "MLArrayBatchProvider",
-                                         "MLDictionaryFeatureProvider",
-                                         "MLFeatureProvider",
-                                         "MLFeatureValue",
-                                         "MLModel",
-                                         "MLModelConfiguration",
-                                         "MLMultiArray",
-                                         "MLPredictionOptions",
-                                         "MLSequence",
-                                         "MLState",
-                                         "NSArray",
-                                         "NSBundle",
-                                         "NSDictionary",
-                                         "NSError",
-                                         "NSNumber",
-                                         "NSObject",
-                                         "NSSet",
-                                         "NSString",
-                                         "NSURL",
-                                         "autorelease",
-                                         "dealloc",
-                                         "finalize",
-                                         "linux",
-                                         "retainCount",
-                                         "unix"};
+constexpr std::string_view objective_c_reserved[] = {"BOOL",
+                                                     "_Bool",
+                                                     "false",
+                                                     "true",
+                                                     "NO",
+                                                     "NULL",
+                                                     "YES",
+                                                     "asm",
+                                                     "auto",
+                                                     "bool",
+                                                     "break",
+                                                     "case",
+                                                     "char",
+                                                     "class",
+                                                     "configuration",
+                                                     "const",
+                                                     "continue",
+                                                     "copy",
+                                                     "default",
+                                                     "description",
+                                                     "do",
+                                                     "double",
+                                                     "else",
+                                                     "enum",
+                                                     "error",
+                                                     "extern",
+                                                     "featureNames",
+                                                     "float",
+                                                     "for",
+                                                     "goto",
+                                                     "hash",
+                                                     "id",
+                                                     "if",
+                                                     "in",
+                                                     "init",
+                                                     "inline",
+                                                     "input_",
+                                                     "inout",
+                                                     "int",
+                                                     "long",
+                                                     "model",
+                                                     "nil",
+                                                     "oneway",
+                                                     "options",
+                                                     "out",
+                                                     "register",
+                                                     "restrict",
+                                                     "return",
+                                                     "self",
+                                                     "short",
+                                                     "signed",
+                                                     "sizeof",
+                                                     "static",
+                                                     "struct",
+                                                     "super",
+                                                     "superclass",
+                                                     "switch",
+                                                     "typedef",
+                                                     "typeof",
+                                                     "union",
+                                                     "unsigned",
+                                                     "void",
+                                                     "volatile",
+                                                     "while",
+                                                     "new",
+                                                     "alloc",
+                                                     "retain",
+                                                     "release",
+                                                     "state",
+                                                     "completionHandler",
+                                                     "CGImageRef",
+                                                     "CVPixelBufferRef",
+                                                     "MLArrayBatchProvider",
+                                                     "MLDictionaryFeatureProvider",
+                                                     "MLFeatureProvider",
+                                                     "MLFeatureValue",
+                                                     "MLModel",
+                                                     "MLModelConfiguration",
+                                                     "MLMultiArray",
+                                                     "MLPredictionOptions",
+                                                     "MLSequence",
+                                                     "MLState",
+                                                     "NSArray",
+                                                     "NSBundle",
+                                                     "NSDictionary",
+                                                     "NSError",
+                                                     "NSNumber",
+                                                     "NSObject",
+                                                     "NSSet",
+                                                     "NSString",
+                                                     "NSURL",
+                                                     "autorelease",
+                                                     "dealloc",
+                                                     "finalize",
+                                                     "linux",
+                                                     "retainCount",
+                                                     "unix"};
 
-constexpr int with_images = 4, with_async_load = 5, with_async_prediction = 8, with_states = 9;
 constexpr std::string_view error_parameter = "(NSError * _Nullable __autoreleasing * _Nullable)error";
 
-std::string available(int version) {
+std::string objective_c_available(int version) {
   const Systems& s = systems_of(version);
   return cat("API_AVAILABLE(macos(", s.macos, "), ios(", s.ios, "), watchos(", s.watchos, "), tvos(", s.tvos,
              ")) __attribute__((visibility(\"hidden\")))");
@@ -130,7 +129,7 @@ bool is_image(const Field& f) { return f.feature.kind == FeatureKind::image; }
 bool is_required(const Field& f) { return !f.feature.optional; }
 
 /// The type without its nullability.
-std::string type(const Field& f) {
+std::string objective_c_type(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return f.feature.optional ? "NSNumber *" : "int64_t";
     case FeatureKind::float64: return f.feature.optional ? "NSNumber *" : "double";
@@ -146,7 +145,7 @@ std::string type(const Field& f) {
   return "MLMultiArray *";
 }
 
-std::string parameter_type(const Field& f) { return (f.feature.optional ? "nullable " : "") + type(f); }
+std::string parameter_type(const Field& f) { return (f.feature.optional ? "nullable " : "") + objective_c_type(f); }
 
 /// Whether the compiler assumes that a getter of this name transfers ownership: "new_state", "copyOf".
 bool names_an_owned_object(std::string_view name) {
@@ -162,9 +161,9 @@ std::string property(const Field& f) {
   std::string attributes = "readwrite, nonatomic";
   if (f.feature.optional) attributes += ", nullable";
   if (!is_image(f) && (f.feature.optional || !is_scalar(f))) attributes += ", strong";
-  std::string out = cat("/// ", documentation(f), "\n@property (", attributes, ") ", type(f),
-                        type(f).ends_with('*') ? "" : " ", f.identifier, ";\n");
-  const bool object = type(f).ends_with('*');
+  std::string out = cat("/// ", documentation(f), "\n@property (", attributes, ") ", objective_c_type(f),
+                        objective_c_type(f).ends_with('*') ? "" : " ", f.identifier, ";\n");
+  const bool object = objective_c_type(f).ends_with('*');
   if (object && names_an_owned_object(f.identifier))
     out += cat("- (", parameter_type(f), ")", f.identifier, " __attribute__((objc_method_family(none)));\n");
   return out;
@@ -196,7 +195,7 @@ std::string value_in(const Field& f, const char* provider) {
     case FeatureKind::float64: return value + "doubleValue";
     case FeatureKind::string: return value + "stringValue";
     case FeatureKind::image: return cat("(CVPixelBufferRef)", value, "imageBufferValue");
-    case FeatureKind::dictionary: return cat("(", type(f), ")", value, "dictionaryValue");
+    case FeatureKind::dictionary: return cat("(", objective_c_type(f), ")", value, "dictionaryValue");
     case FeatureKind::sequence: return cat("(MLSequence *)", value, "sequenceValue");
     case FeatureKind::multi_array:
     case FeatureKind::state: break;
@@ -215,7 +214,7 @@ std::string selector(std::string_view begin, const std::vector<Field>& fields,
   return out;
 }
 
-std::string declared(std::string_view begin, const std::vector<Field>& fields) {
+std::string objective_c_declared(std::string_view begin, const std::vector<Field>& fields) {
   return selector(begin, fields, [](const Field& f) { return cat("(", parameter_type(f), ")", f.identifier); });
 }
 
@@ -223,10 +222,12 @@ std::string called(std::string_view begin, const std::vector<Field>& fields) {
   return selector(begin, fields, [](const Field& f) { return f.identifier; });
 }
 
-struct Writer {
+struct ObjectiveCWriter {
   Interface model;
 
-  std::string since(int version) const { return version > model.specification_version ? " " + available(version) : ""; }
+  std::string since(int version) const {
+    return version > model.specification_version ? " " + objective_c_available(version) : "";
+  }
 
   /// The inputs that need a value, when others do not.
   std::vector<Field> required() const {
@@ -242,7 +243,7 @@ struct Writer {
 
   Words words() const {
     return {{"class", model.class_name},
-            {"available", available(model.specification_version)},
+            {"available", objective_c_available(model.specification_version)},
             {"error", std::string(error_parameter)},
             {"resource", literal(model.resource)},
             {"images", since(with_images)},
@@ -252,7 +253,7 @@ struct Writer {
   }
 
   std::string initializer(const std::vector<Field>& fields) const {
-    return fields.empty() ? "- (instancetype)init" : "- (instancetype)" + declared("initWith", fields);
+    return fields.empty() ? "- (instancetype)init" : "- (instancetype)" + objective_c_declared("initWith", fields);
   }
 
   /// Initializers that take a picture for the only image. `body` writes the rest of each.
@@ -357,7 +358,7 @@ $initializer$ NS_DESIGNATED_INITIALIZER;
             : cat("\n/// Predicts from the values of the inputs\n",
                   each(model.inputs, "",
                        [](const Field& f) { return cat("/// @param ", f.identifier, " ", documentation(f), "\n"); }),
-                  "- (nullable ", model.class_name, "Output *)", declared("predictionFrom", model.inputs),
+                  "- (nullable ", model.class_name, "Output *)", objective_c_declared("predictionFrom", model.inputs),
                   " error:", error_parameter, ";\n");
     return fill(R"(
 /// Loads the model and predicts
@@ -524,7 +525,7 @@ $values$    return nil;
 
   std::string convenience() const {
     if (model.inputs.empty()) return "";
-    return cat("\n- (nullable ", model.class_name, "Output *)", declared("predictionFrom", model.inputs),
+    return cat("\n- (nullable ", model.class_name, "Output *)", objective_c_declared("predictionFrom", model.inputs),
                " error:", error_parameter, " {\n    ", model.class_name, "Input *input_ = [[", model.class_name,
                "Input alloc] ", called("initWith", model.inputs),
                "];\n    return [self predictionFromFeatures:input_ error:error];\n}\n");
@@ -627,7 +628,7 @@ $states$$convenience$
 }  // namespace
 
 Sources write_objective_c(const import::ModelDescription& description, const std::string& model_name) {
-  const Writer writer{describe_interface(description, model_name, {true, reserved})};
+  const ObjectiveCWriter writer{describe_interface(description, model_name, {true, objective_c_reserved})};
   const std::string& name = writer.model.class_name;
   const auto head = [&](const char* extension) {
     return cat("//\n// ", name, extension, "\n//\n// Generated from the model; edits are lost.\n//\n\n");

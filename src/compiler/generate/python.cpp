@@ -9,7 +9,7 @@ namespace {
 
 using import::FeatureKind;
 
-constexpr std::string_view reserved[] = {
+constexpr std::string_view python_reserved[] = {
     "False", "None",     "True",     "and",       "as",   "assert", "async",  "await",    "break",
     "class", "continue", "def",      "del",       "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",       "import",    "in",   "is",     "lambda", "nonlocal", "not",
@@ -17,7 +17,7 @@ constexpr std::string_view reserved[] = {
     "moka",  "np",       "features", "of",        "Any",  "Dict",   "List",   "Mapping",  "Optional",
     "Path",  "Sequence", "Union",    "dataclass", "cls",  "str",    "int",    "float",    "state"};
 
-std::string type(const Field& f) {
+std::string python_type(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return "int";
     case FeatureKind::float64: return "float";
@@ -31,28 +31,30 @@ std::string type(const Field& f) {
   return "np.ndarray";
 }
 
-std::string declared(const Field& f) {
-  return f.feature.optional ? cat(f.identifier, ": Optional[", type(f), "] = None") : cat(f.identifier, ": ", type(f));
+std::string python_declared(const Field& f) {
+  return f.feature.optional ? cat(f.identifier, ": Optional[", python_type(f), "] = None")
+                            : cat(f.identifier, ": ", python_type(f));
 }
 
 }  // namespace
 
 Sources write_python(const import::ModelDescription& description, const std::string& model_name) {
-  Interface model = describe_interface(description, model_name, {false, reserved});
+  Interface model = describe_interface(description, model_name, {false, python_reserved});
   // Fields with a default come last.
   std::stable_partition(model.inputs.begin(), model.inputs.end(), [](const Field& f) { return !f.feature.optional; });
   Words w{{"class", model.class_name}, {"file", literal(model.resource + ".mlmodelc")}};
   w["summary"] = model.summary.empty() ? "" : cat("# ", model.summary, " (", model.resource, ")");
-  w["fields"] = each(model.inputs, "",
-                     [](const Field& f) { return cat("    #: ", documentation(f), "\n    ", declared(f), "\n"); });
+  w["fields"] = each(model.inputs, "", [](const Field& f) {
+    return cat("    #: ", documentation(f), "\n    ", python_declared(f), "\n");
+  });
   w["values"] = each(model.inputs, "", [](const Field& f) {
     return cat("            ", literal(f.feature.name), ": self.", f.identifier, ",\n");
   });
   w["outputs"] = each(model.outputs, "", [](const Field& f) {
-    return cat("    #: ", documentation(f), "\n    ", f.identifier, ": ", type(f), "\n");
+    return cat("    #: ", documentation(f), "\n    ", f.identifier, ": ", python_type(f), "\n");
   });
   w["results"] = each(model.outputs, ", ", [](const Field& f) { return cat("values[", literal(f.feature.name), "]"); });
-  w["keywords"] = model.inputs.empty() ? "" : ", *, " + each(model.inputs, ", ", declared);
+  w["keywords"] = model.inputs.empty() ? "" : ", *, " + each(model.inputs, ", ", python_declared);
   w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat(f.identifier, "=", f.identifier); });
   w["states"] = model.states.empty() ? ""
                                      : fill(R"(

@@ -13,106 +13,102 @@ namespace {
 
 using import::FeatureKind;
 
-constexpr std::string_view reserved[] = {"Any",
-                                         "Protocol",
-                                         "Self",
-                                         "Type",
-                                         "actor",
-                                         "any",
-                                         "as",
-                                         "associatedtype",
-                                         "async",
-                                         "await",
-                                         "break",
-                                         "case",
-                                         "catch",
-                                         "class",
-                                         "continue",
-                                         "default",
-                                         "defer",
-                                         "deinit",
-                                         "do",
-                                         "else",
-                                         "enum",
-                                         "extension",
-                                         "fallthrough",
-                                         "false",
-                                         "func",
-                                         "for",
-                                         "guard",
-                                         "if",
-                                         "import",
-                                         "in",
-                                         "init",
-                                         "inout",
-                                         "internal",
-                                         "is",
-                                         "let",
-                                         "nil",
-                                         "open",
-                                         "operator",
-                                         "precedencegroup",
-                                         "private",
-                                         "protocol",
-                                         "public",
-                                         "repeat",
-                                         "rethrows",
-                                         "return",
-                                         "self",
-                                         "some",
-                                         "static",
-                                         "struct",
-                                         "subscript",
-                                         "super",
-                                         "switch",
-                                         "throw",
-                                         "throws",
-                                         "true",
-                                         "try",
-                                         "typealias",
-                                         "var",
-                                         "where",
-                                         "while",
-                                         "featureName",
-                                         "featureNames",
-                                         "features",
-                                         "provider",
-                                         "input_",
-                                         "_",
-                                         "CGImage",
-                                         "CVPixelBuffer",
-                                         "MLArrayBatchProvider",
-                                         "MLDictionaryFeatureProvider",
-                                         "MLFeatureProvider",
-                                         "MLFeatureValue",
-                                         "MLModel",
-                                         "MLModelConfiguration",
-                                         "MLMultiArray",
-                                         "MLPredictionOptions",
-                                         "MLSequence",
-                                         "MLShapedArray",
-                                         "MLState",
-                                         "NSNumber",
-                                         "NSObject"};
+constexpr std::string_view swift_reserved[] = {"Any",
+                                               "Protocol",
+                                               "Self",
+                                               "Type",
+                                               "actor",
+                                               "any",
+                                               "as",
+                                               "associatedtype",
+                                               "async",
+                                               "await",
+                                               "break",
+                                               "case",
+                                               "catch",
+                                               "class",
+                                               "continue",
+                                               "default",
+                                               "defer",
+                                               "deinit",
+                                               "do",
+                                               "else",
+                                               "enum",
+                                               "extension",
+                                               "fallthrough",
+                                               "false",
+                                               "func",
+                                               "for",
+                                               "guard",
+                                               "if",
+                                               "import",
+                                               "in",
+                                               "init",
+                                               "inout",
+                                               "internal",
+                                               "is",
+                                               "let",
+                                               "nil",
+                                               "open",
+                                               "operator",
+                                               "precedencegroup",
+                                               "private",
+                                               "protocol",
+                                               "public",
+                                               "repeat",
+                                               "rethrows",
+                                               "return",
+                                               "self",
+                                               "some",
+                                               "static",
+                                               "struct",
+                                               "subscript",
+                                               "super",
+                                               "switch",
+                                               "throw",
+                                               "throws",
+                                               "true",
+                                               "try",
+                                               "typealias",
+                                               "var",
+                                               "where",
+                                               "while",
+                                               "featureName",
+                                               "featureNames",
+                                               "features",
+                                               "provider",
+                                               "input_",
+                                               "_",
+                                               "CGImage",
+                                               "CVPixelBuffer",
+                                               "MLArrayBatchProvider",
+                                               "MLDictionaryFeatureProvider",
+                                               "MLFeatureProvider",
+                                               "MLFeatureValue",
+                                               "MLModel",
+                                               "MLModelConfiguration",
+                                               "MLMultiArray",
+                                               "MLPredictionOptions",
+                                               "MLSequence",
+                                               "MLShapedArray",
+                                               "MLState",
+                                               "NSNumber",
+                                               "NSObject"};
 
-/// The specification versions of the systems that introduced parts of Core ML.
-constexpr int with_configuration = 3, with_images = 4, with_async_load = 5, with_shaped_arrays = 6,
-              with_async_prediction = 8, with_half_on_mac = 9, with_states = 9;
-
-std::string available(int version) {
+std::string swift_available(int version) {
   const auto s = systems_of(version);
   return cat("@available(macOS ", s.macos, ", iOS ", s.ios, ", tvOS ", s.tvos, ", watchOS ", s.watchos, ", visionOS ",
              s.visionos, ", *)");
 }
 
-struct Writer {
+struct SwiftWriter {
   Interface model;
   GenerateOptions options;
 
   std::string access() const { return options.public_access ? "public " : ""; }
 
   /// The availability attribute for features of systems later than the model's; empty otherwise.
-  std::string since(int version) const { return version > model.specification_version ? available(version) : ""; }
+  std::string since(int version) const { return version > model.specification_version ? swift_available(version) : ""; }
 
   static std::string element(const Field& f) {
     switch (f.feature.array.dtype) {
@@ -218,7 +214,7 @@ struct Writer {
     return {{"class", model.class_name},
             {"resource", literal(model.resource, true)},
             {"access", access()},
-            {"available", available(model.specification_version)},
+            {"available", swift_available(model.specification_version)},
             {"any", any ? "any " : ""},
             {"base", options.global_module ? "NSObject, MLFeatureProvider" : "MLFeatureProvider"},
             {"model_base", options.global_module ? " : NSObject" : ""},
@@ -255,7 +251,7 @@ struct Writer {
       Words w = words();
       w["since"] = since(with_images).empty() ? "" : "    " + since(with_images);
       w["parameters"] = each(model.inputs, ", ", [&, suffix = suffix, type = type](const Field& f) {
-        if (!is_image(f)) return cat(f.identifier, ": ", Writer::type(f), f.feature.optional ? " = nil" : "");
+        if (!is_image(f)) return cat(f.identifier, ": ", SwiftWriter::type(f), f.feature.optional ? " = nil" : "");
         return cat(f.identifier, suffix, " ", f.identifier, ": ", type);
       });
       w["values"] = each(model.inputs, ", ", [&, label = label](const Field& f) {
@@ -570,7 +566,7 @@ $configurable$
 
 Sources write_swift(const import::ModelDescription& description, const std::string& model_name,
                     const GenerateOptions& options) {
-  const Writer writer{describe_interface(description, model_name, {true, reserved}), options};
+  const SwiftWriter writer{describe_interface(description, model_name, {true, swift_reserved}), options};
   const std::string file = writer.model.class_name + ".swift";
   return {{file, cat("//\n// ", file, "\n//\n// Generated from the model; edits are lost.\n//\n\nimport CoreML\n\n",
                      writer.input(), writer.output(), writer.model_class())}};

@@ -5,10 +5,10 @@
 namespace moka::format::age {
 namespace {
 
-constexpr size_t kColumns = 64, kLargestHeader = size_t{1} << 20;
-constexpr std::string_view kArrow = "-> ", kEnd = "--- ";
+constexpr size_t kStanzaColumns = 64, kLargestHeader = size_t{1} << 20;
+constexpr std::string_view kArrow = "-> ", kFooter = "--- ";
 
-Error bad(size_t line, std::string_view what) {
+Error bad_line(size_t line, std::string_view what) {
   return fail(ErrorCode::malformed, "line ", line, " of the encrypted file: ", what);
 }
 
@@ -23,7 +23,7 @@ class Lines {
   Result<std::string_view> next() {
     ++number_;
     const size_t end = text_.substr(0, kLargestHeader).find('\n', at_);
-    if (end == std::string_view::npos) return bad(number_, "the header is cut off");
+    if (end == std::string_view::npos) return bad_line(number_, "the header is cut off");
     const std::string_view line = text_.substr(at_, end - at_);
     at_ = end + 1;
     return line;
@@ -42,7 +42,7 @@ Result<Stanza> read_stanza(std::string_view first, Lines& lines) {
   for (bool more = true; more;) {
     const size_t space = rest.find(' ');
     const std::string_view word = rest.substr(0, space);
-    if (!is_visible(word)) return bad(lines.number(), "an argument is empty or has invalid characters");
+    if (!is_visible(word)) return bad_line(lines.number(), "an argument is empty or has invalid characters");
     out.arguments.emplace_back(word);
     more = space != std::string_view::npos;
     if (more) rest = rest.substr(space + 1);
@@ -51,11 +51,11 @@ Result<Stanza> read_stanza(std::string_view first, Lines& lines) {
   out.arguments.erase(out.arguments.begin());
   for (;;) {
     const std::string_view line = MOKA_TRY(lines.next());
-    if (line.size() > kColumns) return bad(lines.number(), "it is longer than 64 characters");
+    if (line.size() > kStanzaColumns) return bad_line(lines.number(), "it is longer than 64 characters");
     auto bytes = read_base64(line);
-    if (!bytes.ok()) return bad(lines.number(), bytes.error().message());
+    if (!bytes.ok()) return bad_line(lines.number(), bytes.error().message());
     out.body.insert(out.body.end(), bytes->begin(), bytes->end());
-    if (line.size() < kColumns) return out;
+    if (line.size() < kStanzaColumns) return out;
   }
 }
 
@@ -122,13 +122,13 @@ Result<Header> read_header(const Bytes& file) {
       out.stanzas.push_back(MOKA_TRY(read_stanza(line, lines)));
       continue;
     }
-    if (!line.starts_with(kEnd)) return bad(lines.number(), "expected '-> ' or '--- '");
-    const auto mac = read_base64(line.substr(kEnd.size()));
-    if (!mac.ok()) return bad(lines.number(), mac.error().message());
-    if (mac->size() != kMac) return bad(lines.number(), "expected 32 bytes of authentication");
-    if (out.stanzas.empty()) return bad(lines.number(), "the file has no recipients");
+    if (!line.starts_with(kFooter)) return bad_line(lines.number(), "expected '-> ' or '--- '");
+    const auto mac = read_base64(line.substr(kFooter.size()));
+    if (!mac.ok()) return bad_line(lines.number(), mac.error().message());
+    if (mac->size() != kMac) return bad_line(lines.number(), "expected 32 bytes of authentication");
+    if (out.stanzas.empty()) return bad_line(lines.number(), "the file has no recipients");
     std::copy(mac->begin(), mac->end(), out.mac.begin());
-    out.authenticated = begin + kEnd.size() - 1;
+    out.authenticated = begin + kFooter.size() - 1;
     out.size = lines.at();
     return out;
   }
@@ -141,9 +141,9 @@ std::string write_header(const std::vector<Stanza>& stanzas, const Secret& file_
     for (const std::string& argument : stanza.arguments) out += cat(" ", argument);
     out += '\n';
     const std::string body = base64_text(stanza.body);
-    for (size_t at = 0; at <= body.size(); at += kColumns) out += cat(body.substr(at, kColumns), "\n");
+    for (size_t at = 0; at <= body.size(); at += kStanzaColumns) out += cat(body.substr(at, kStanzaColumns), "\n");
   }
-  out += kEnd.substr(0, kEnd.size() - 1);
+  out += kFooter.substr(0, kFooter.size() - 1);
   const std::string mac = base64_text(mac_of(out, file_key));
   return cat(out, " ", mac, "\n");
 }

@@ -20,13 +20,13 @@ using protozero::pbf_wire_type;
 
 constexpr uint32_t index_field = 100001;
 
-void put_varint(std::string& out, uint64_t v) { protozero::write_varint(std::back_inserter(out), v); }
-void put_key(std::string& out, uint32_t field, pbf_wire_type type) {
-  put_varint(out, (static_cast<uint64_t>(field) << 3) | static_cast<uint32_t>(type));
+void append_varint(std::string& out, uint64_t v) { protozero::write_varint(std::back_inserter(out), v); }
+void append_key(std::string& out, uint32_t field, pbf_wire_type type) {
+  append_varint(out, (static_cast<uint64_t>(field) << 3) | static_cast<uint32_t>(type));
 }
 
 /// One field of a message: its range, and its bytes if it is length-delimited.
-struct Field {
+struct PayloadField {
   uint32_t number = 0;
   bool delimited = false;
   const char* begin = nullptr;
@@ -43,7 +43,7 @@ class Cutter {
     at_ = all.data();
     std::string skeleton;
     try {
-      bool changed = message(all, Node::Model, 1, skeleton);
+      bool changed = message(all, PayloadNode::Model, 1, skeleton);
       if (error_) return std::move(*error_);
       return CutSpec{changed ? Bytes::from(std::move(skeleton)) : spec_, std::move(payloads_)};
     } catch (const protozero::exception& e) {
@@ -56,7 +56,7 @@ class Cutter {
   size_t position(const char* p) const { return static_cast<size_t>(p - spec_.text().data()); }
   Bytes bytes_of(data_view v) const { return spec_.slice(position(v.data()), v.size()); }
 
-  bool next(pbf_reader& reader, Field& field) {
+  bool next(pbf_reader& reader, PayloadField& field) {
     field.begin = at_ = reader.data().data();
     if (!reader.next()) return false;
     field.number = reader.tag();
@@ -73,10 +73,10 @@ class Cutter {
 
   /// Appends the body of `in` without its payloads to `out` and returns true. Returns false and leaves `out` unchanged
   /// when there is no payload.
-  bool message(data_view in, Node node, int depth, std::string& out) {
+  bool message(data_view in, PayloadNode node, int depth, std::string& out) {
     if (error_) return false;
-    if (node == Node::WeightParams) return weight(in, out);
-    if (node == Node::TensorValue) return tensor(in, out);
+    if (node == PayloadNode::WeightParams) return weight(in, out);
+    if (node == PayloadNode::TensorValue) return tensor(in, out);
     if (depth > max_message_depth) {
       error_ = fail(ErrorCode::malformed, "the specification nests messages deeper than ", max_message_depth,
                     " at byte ", position(in.data()));
@@ -86,7 +86,7 @@ class Cutter {
     const char* pending = in.data();
     bool changed = false;
     pbf_reader reader(in);
-    Field field;
+    PayloadField field;
     while (next(reader, field) && !error_) {
       if (!field.delimited) continue;
       for (const PayloadEdge& edge : edges) {
@@ -94,8 +94,8 @@ class Cutter {
         std::string child;
         if (message(field.view, edge.to, depth + 1, child)) {
           out.append(pending, field.begin);
-          put_key(out, field.number, pbf_wire_type::length_delimited);
-          put_varint(out, child.size());
+          append_key(out, field.number, pbf_wire_type::length_delimited);
+          append_varint(out, child.size());
           out += child;
           pending = field.end;
           changed = true;
@@ -111,7 +111,7 @@ class Cutter {
   template <class Keep>
   bool filter(data_view in, std::string& out, Keep keep) {
     pbf_reader reader(in);
-    Field field;
+    PayloadField field;
     bool dropped = false;
     while (next(reader, field)) {
       if (keep(field))
@@ -123,8 +123,8 @@ class Cutter {
   }
 
   void put_payload(std::string& out, Payload::Kind kind, data_view view) {
-    put_key(out, index_field, pbf_wire_type::varint);
-    put_varint(out, payloads_.size());
+    append_key(out, index_field, pbf_wire_type::varint);
+    append_varint(out, payloads_.size());
     payloads_.push_back({kind, bytes_of(view)});
   }
 
@@ -149,7 +149,7 @@ class Cutter {
   bool weight(data_view in, std::string& out) {
     size_t count = 0;
     bool forged = false;
-    Field payload, field;
+    PayloadField payload, field;
     for (pbf_reader reader(in); next(reader, field);) {
       if (field.number == index_field) forged = true;
       if (weight_kind(field.number)) {
@@ -159,7 +159,8 @@ class Cutter {
     }
     bool cut = count == 1 && payload.delimited && payload.view.size() >= payload_threshold;
     if (!cut && !forged) return false;
-    filter(in, out, [&](const Field& f) { return f.number != index_field && !(cut && f.number == payload.number); });
+    filter(in, out,
+           [&](const PayloadField& f) { return f.number != index_field && !(cut && f.number == payload.number); });
     if (cut) {
       auto kind = *weight_kind(payload.number);
       if (kind == Payload::Kind::float32 && !whole(payload.view, 4, "floatValue")) return false;
@@ -172,7 +173,7 @@ class Cutter {
   bool tensor(data_view in, std::string& out) {
     size_t count = 0;
     bool forged = false;
-    Field value, field;
+    PayloadField value, field;
     for (pbf_reader reader(in); next(reader, field);) {
       if (field.number == index_field)
         forged = true;
@@ -186,17 +187,17 @@ class Cutter {
     bool cut = count == 1 && element != 0 && value.delimited && value.view.size() >= payload_threshold &&
                only_field_one(value.view, numbers);
     if (!cut && !forged) return false;
-    if (!cut) return filter(in, out, [&](const Field& f) { return f.number != index_field; });
+    if (!cut) return filter(in, out, [&](const PayloadField& f) { return f.number != index_field; });
     if (!whole(numbers, element, value.number == 1 ? "TensorValue.floats" : "TensorValue.doubles")) return false;
-    put_key(out, value.number, pbf_wire_type::length_delimited);
-    put_varint(out, 0);
+    append_key(out, value.number, pbf_wire_type::length_delimited);
+    append_varint(out, 0);
     put_payload(out, Payload::Kind::tensor, numbers);
     return true;
   }
 
   bool only_field_one(data_view in, data_view& content) {
     size_t count = 0;
-    Field field;
+    PayloadField field;
     for (pbf_reader reader(in); next(reader, field);) {
       if (field.number != 1 || !field.delimited || ++count > 1) return false;
       content = field.view;

@@ -7,7 +7,7 @@
 namespace moka::format {
 
 /// Every message between Model and WeightParams or TensorValue. Nested messages are joined by '_'.
-enum class Node : uint8_t {
+enum class PayloadNode : uint8_t {
   Model,
   PipelineClassifier,
   PipelineRegressor,
@@ -71,12 +71,12 @@ enum class Node : uint8_t {
 };
 
 struct PayloadEdge {
-  Node from;
+  PayloadNode from;
   uint32_t field;
-  Node to;
+  PayloadNode to;
 };
 
 /// The fields of `node` that lead to payloads; empty for WeightParams and TensorValue themselves.
-std::span<const PayloadEdge> payload_edges(Node node);
+std::span<const PayloadEdge> payload_edges(PayloadNode node);
 
 }  // namespace moka::format

@@ -27,16 +27,16 @@ class Filler {
  public:
   explicit Filler(const std::vector<Payload>& payloads) : payloads_(payloads) {}
 
-  Result<std::string> message(data_view in, Node node) {
+  Result<std::string> message(data_view in, PayloadNode node) {
     std::string out;
     pbf_reader reader(in);
     const char* begin = reader.data().data();
     while (reader.next()) {
       const uint32_t field = reader.tag();
-      std::optional<Node> child;
+      std::optional<PayloadNode> child;
       for (const PayloadEdge& edge : payload_edges(node))
         if (edge.field == field) child = edge.to;
-      const bool index = node == Node::WeightParams && field == proto::WeightParams::kPayloadIndexFieldNumber;
+      const bool index = node == PayloadNode::WeightParams && field == proto::WeightParams::kPayloadIndexFieldNumber;
       if (child && reader.wire_type() == pbf_wire_type::length_delimited) {
         put_delimited(out, field, MOKA_TRY(message(reader.get_view(), *child)));
       } else if (index && reader.wire_type() == pbf_wire_type::varint) {
@@ -72,7 +72,7 @@ class Filler {
 
 Result<std::string> fill_payloads(std::string_view model, const std::vector<Payload>& payloads) {
   try {
-    return Filler(payloads).message(data_view(model.data(), model.size()), Node::Model);
+    return Filler(payloads).message(data_view(model.data(), model.size()), PayloadNode::Model);
   } catch (const protozero::exception& e) {
     return fail(ErrorCode::malformed, "a serialized model does not read back: ", e.what());
   }

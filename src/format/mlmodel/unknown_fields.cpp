@@ -27,7 +27,7 @@ bool is_unused(const MessageDef& message, const FieldDef& field) {
                      [&](const Unused& u) { return u.message == message.name && u.field == field.name; });
 }
 
-class Walker {
+class UnknownFieldWalker {
  public:
   UnknownFields found;
 
@@ -67,7 +67,7 @@ class Walker {
 }  // namespace
 
 UnknownFields unknown_fields(const Bytes& message, std::string_view type) {
-  Walker walker;
+  UnknownFieldWalker walker;
   if (const MessageDef* root = find_message(type)) try {
       walker.walk(data_view(message.text().data(), message.size()), *root, {}, 0, true);
     } catch (const protozero::exception&) {

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int max_depth = 16;
+constexpr int max_overlay_depth = 16;
 
 std::optional<std::string> text(const json& object, const char* key) {
   auto it = object.find(key);
@@ -37,7 +37,7 @@ void apply(const json& root, const char* key, Features& features) {
 }  // namespace
 
 Status apply_metadata_overlay(const Bytes& bytes, proto::ModelDescription& description) {
-  json root = MOKA_TRY(parse_json_object(bytes, "Metadata.json", max_depth));
+  json root = MOKA_TRY(parse_json_object(bytes, "Metadata.json", max_overlay_depth));
   auto author = text(root, "MLModelAuthorKey"), license = text(root, "MLModelLicenseKey"),
        version = text(root, "MLModelVersionStringKey"), about = text(root, "MLModelDescriptionKey");
   if (!author && !license && !version && !about) return {};
@@ -50,7 +50,7 @@ Status apply_metadata_overlay(const Bytes& bytes, proto::ModelDescription& descr
 }
 
 Status apply_feature_overlay(const Bytes& bytes, proto::ModelDescription& description) {
-  json root = MOKA_TRY(parse_json_object(bytes, "FeatureDescriptions.json", max_depth));
+  json root = MOKA_TRY(parse_json_object(bytes, "FeatureDescriptions.json", max_overlay_depth));
   apply(root, "Inputs", *description.mutable_input());
   apply(root, "Outputs", *description.mutable_output());
   apply(root, "TrainingInputs", *description.mutable_traininginput());

@@ -51,7 +51,8 @@ Result<Value*> only_value(const Site& site, const std::string& name) {
   return site.input(*MOKA_TRY(site.only_input()));
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_bayesian_probit(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                              Features& features) {
   const Site site = MOKA_TRY(Site::open(model, context, builder, features));
   const Probit& m = model.bayesianprobitregressor();
   const std::vector<Weight> weights = MOKA_TRY(weights_of(m));
@@ -103,7 +104,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_bayesian_probit() {
   static constexpr int types[] = {proto::Model::kBayesianProbitRegressor};
-  return {types, import};
+  return {types, import_bayesian_probit};
 }
 
 }  // namespace moka::import

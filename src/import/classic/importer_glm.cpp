@@ -65,7 +65,7 @@ Status import_classifier(const Site& site, const proto::GLMClassifier& glm) {
   return site.classify(y, std::move(classes));
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_glm(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   return model.Type_case() == proto::Model::kGlmRegressor ? import_regressor(site, model.glmregressor())
                                                           : import_classifier(site, model.glmclassifier());
@@ -75,7 +75,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_glm() {
   static constexpr int types[] = {proto::Model::kGlmRegressor, proto::Model::kGlmClassifier};
-  return {types, import, true};
+  return {types, import_glm, true};
 }
 
 }  // namespace moka::import

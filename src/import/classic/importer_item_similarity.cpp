@@ -30,7 +30,8 @@ Result<classic::SortedKeys> items_of(const Site& site, const Recommender& m) {
   return classic::sorted_keys(site, numbers);
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_item_similarity(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                              Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   const Recommender& m = model.itemsimilarityrecommender();
   classic::SortedKeys items = MOKA_TRY(items_of(site, m));
@@ -91,7 +92,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_item_similarity() {
   static constexpr int types[] = {proto::Model::kItemSimilarityRecommender};
-  return {types, import};
+  return {types, import_item_similarity};
 }
 
 }  // namespace moka::import

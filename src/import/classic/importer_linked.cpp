@@ -88,7 +88,7 @@ Status import_serialized(const Model& model, const ImportContext& context, ir::B
   return import_other(*file, MOKA_TRY(function_of(model, context)), what, context, builder, features);
 }
 
-Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_link(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   return model.Type_case() == Model::kLinkedModel ? import_linked(model, context, builder, features)
                                                   : import_serialized(model, context, builder, features);
 }
@@ -97,7 +97,7 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
 
 ModelImporter importer_linked() {
   static constexpr int types[] = {Model::kLinkedModel, Model::kSerializedModel};
-  return {types, import};
+  return {types, import_link};
 }
 
 }  // namespace moka::import

@@ -53,7 +53,8 @@ Status import_empty(const Site& site, const Knn& knn) {
   return site.classify(scores, std::move(label));
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_nearest_neighbors(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                                Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   const Knn& knn = model.knearestneighborsclassifier();
   const proto::NearestNeighborsIndex& index = knn.nearestneighborsindex();
@@ -87,7 +88,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_nearest_neighbors() {
   static constexpr int types[] = {proto::Model::kKNearestNeighborsClassifier};
-  return {types, import, true};
+  return {types, import_nearest_neighbors, true};
 }
 
 }  // namespace moka::import

@@ -45,7 +45,8 @@ void narrow(const FeatureDescription* f, int64_t& least, int64_t& most) {
   if (upper >= 0) most = most < 0 ? upper : std::min(most, upper);
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_non_maximum_suppression(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                                      Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   const proto::NonMaximumSuppression& m = model.nonmaximumsuppression();
   std::vector<NamedArg> args;
@@ -82,7 +83,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_non_maximum_suppression() {
   static constexpr int types[] = {proto::Model::kNonMaximumSuppression};
-  return {types, import};
+  return {types, import_non_maximum_suppression};
 }
 
 }  // namespace moka::import

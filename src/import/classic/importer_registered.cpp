@@ -172,7 +172,7 @@ Status import_custom(const Model& model, const ImportContext& context, ir::Build
   return import_registered(*entry, std::move(spec), context, builder, features);
 }
 
-Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_registered(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   if (model.Type_case() == Model::kCustomModel) return import_custom(model, context, builder, features);
   if (auto part = MOKA_TRY(part_of(model))) return import_part(std::move(*part), model, context, builder, features);
   return fail(ErrorCode::unsupported, "model type number ", static_cast<int>(model.Type_case()));
@@ -184,7 +184,7 @@ ModelImporter importer_registered() {
   static constexpr int types[] = {
       Model::kCustomModel,   Model::kTextClassifier,     Model::kWordTagger,        Model::kGazetteer,
       Model::kWordEmbedding, Model::kVisionFeaturePrint, Model::kAudioFeaturePrint, Model::kSoundAnalysisPreprocessing};
-  return {types, import};
+  return {types, import_registered};
 }
 
 }  // namespace moka::import

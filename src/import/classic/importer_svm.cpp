@@ -149,7 +149,7 @@ Status import_classifier(const Site& site, const proto::SupportVectorClassifier&
   return site.classify(MOKA_TRY(site.op("ml_svm_classify", std::move(args), "vote")), std::move(classes));
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_svm(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   return model.Type_case() == proto::Model::kSupportVectorRegressor
              ? import_regressor(site, model.supportvectorregressor())
@@ -160,7 +160,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_svm() {
   static constexpr int types[] = {proto::Model::kSupportVectorRegressor, proto::Model::kSupportVectorClassifier};
-  return {types, import, true};
+  return {types, import_svm, true};
 }
 
 }  // namespace moka::import

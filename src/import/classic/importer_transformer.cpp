@@ -184,7 +184,8 @@ Status import_thresholding(const Site& site, const proto::ClassConfidenceThresho
   return import_identity(site, "classConfidenceThresholding");
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_transformer(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                          Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   switch (model.Type_case()) {
     case proto::Model::kScaler: return import_scaler(site, model.scaler());
@@ -203,7 +204,7 @@ ModelImporter importer_transformer() {
   static constexpr int types[] = {
       proto::Model::kScaler,  proto::Model::kNormalizer, proto::Model::kCategoricalMapping,
       proto::Model::kImputer, proto::Model::kIdentity,   proto::Model::kClassConfidenceThresholding};
-  return {types, import, true};
+  return {types, import_transformer, true};
 }
 
 }  // namespace moka::import

@@ -230,7 +230,8 @@ Status import_classifier(const Site& site, const proto::TreeEnsembleClassifier& 
   return site.classify(y, std::move(classes));
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_tree_ensemble(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                            Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   return model.Type_case() == proto::Model::kTreeEnsembleRegressor
              ? import_regressor(site, model.treeensembleregressor())
@@ -241,7 +242,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 
 ModelImporter importer_tree_ensemble() {
   static constexpr int types[] = {proto::Model::kTreeEnsembleRegressor, proto::Model::kTreeEnsembleClassifier};
-  return {types, import, true};
+  return {types, import_tree_ensemble, true};
 }
 
 }  // namespace moka::import

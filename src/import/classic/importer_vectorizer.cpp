@@ -83,7 +83,8 @@ Status import_extractor(const Site& site, const proto::ArrayFeatureExtractor& m)
   return site.output(*MOKA_TRY(site.only_output()), y);
 }
 
-Status import(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+Status import_vectorizer(const proto::Model& model, const ImportContext& context, ir::Builder& builder,
+                         Features& features) {
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   switch (model.Type_case()) {
     case proto::Model::kFeatureVectorizer: return import_features(site, model.featurevectorizer());
@@ -98,7 +99,7 @@ Status import(const proto::Model& model, const ImportContext& context, ir::Build
 ModelImporter importer_vectorizer() {
   static constexpr int types[] = {proto::Model::kFeatureVectorizer, proto::Model::kDictVectorizer,
                                   proto::Model::kOneHotEncoder, proto::Model::kArrayFeatureExtractor};
-  return {types, import, true};
+  return {types, import_vectorizer, true};
 }
 
 }  // namespace moka::import

@@ -18,7 +18,7 @@ namespace mil = proto::MILSpec;
 
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxNesting = 16;
 using TypedNames = std::vector<std::pair<std::string, Type>>;
 
 Result<TypedNames> typed_names(const google::protobuf::RepeatedPtrField<mil::NamedValueType>& values,
@@ -161,7 +161,7 @@ class OpImporter {
           spec = std::move(*registered);
       return builder_.append(std::move(spec));
     }
-    if (depth_ >= kMaxDepth) return fail(ErrorCode::malformed, "blocks nested more than ", kMaxDepth, " deep");
+    if (depth_ >= kMaxNesting) return fail(ErrorCode::malformed, "blocks nested more than ", kMaxNesting, " deep");
     std::vector<TypedNames> inputs;
     for (const auto& b : op_.blocks()) inputs.push_back(MOKA_TRY(typed_names(b.inputs(), "block input")));
     const Builder::BlockFn fill = [&](size_t i, Builder& inner) -> Result<std::vector<Value*>> {

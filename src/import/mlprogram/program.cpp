@@ -114,7 +114,8 @@ Result<Program> import_program(const proto::Model& model, const format::ModelFil
   // The whole file is missing, so the error names the file and not the first operation that reads it.
   if (!read.ok() && read.error().code() == ErrorCode::not_found)
     return fail(ErrorCode::not_found, read.error().message());
-  Program program = MOKA_TRY(std::move(read));
+  if (!read.ok()) return std::move(read).error();
+  Program program = std::move(read).value();
   for (const FunctionDescription& d : description.functions) {
     Function* f = program.find(d.name);
     if (f == nullptr)

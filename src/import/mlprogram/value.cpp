@@ -18,8 +18,8 @@ namespace mil = proto::MILSpec;
 
 namespace {
 
-constexpr int kMaxDepth = 16;
-constexpr uint64_t kMaxSize = uint64_t{1} << 40;
+constexpr int kMaxTypeDepth = 16;
+constexpr uint64_t kMaxDimension = uint64_t{1} << 40;
 
 DType dtype_of_blob(format::BlobType t) {
   using format::BlobType;
@@ -47,12 +47,12 @@ DType dtype_of_blob(format::BlobType t) {
 
 Result<int64_t> size_of(const mil::Dimension& d) {
   if (!d.has_constant()) return ir::kAnyDim;
-  if (d.constant().size() > kMaxSize)
-    return fail(ErrorCode::malformed, "expected a dimension up to ", kMaxSize, ", got ", d.constant().size());
+  if (d.constant().size() > kMaxDimension)
+    return fail(ErrorCode::malformed, "expected a dimension up to ", kMaxDimension, ", got ", d.constant().size());
   return static_cast<int64_t>(d.constant().size());
 }
 
-Result<Type> tensor_type(const mil::TensorType& t) {
+Result<Type> type_of_tensor(const mil::TensorType& t) {
   const DType dtype = dtype_of(t.datatype());
   if (dtype == DType::none && t.datatype() == 0)
     return fail(ErrorCode::malformed, "a tensor type whose data type is not specified");
@@ -71,9 +71,9 @@ Result<Type> tensor_type(const mil::TensorType& t) {
 }
 
 Result<Type> read_type(const mil::ValueType& type, int depth) {
-  if (depth > kMaxDepth) return fail(ErrorCode::malformed, "types nested more than ", kMaxDepth, " deep");
+  if (depth > kMaxTypeDepth) return fail(ErrorCode::malformed, "types nested more than ", kMaxTypeDepth, " deep");
   switch (type.type_case()) {
-    case mil::ValueType::kTensorType: return tensor_type(type.tensortype());
+    case mil::ValueType::kTensorType: return type_of_tensor(type.tensortype());
     case mil::ValueType::kListType: {
       Type element = MOKA_TRY(read_type(type.listtype().type(), depth + 1));
       return Type::list(std::move(element), MOKA_TRY(size_of(type.listtype().length())));
@@ -192,7 +192,7 @@ Status read_parts(const Values& values, const Type& type, const format::ModelFil
 
 Result<Constant> read_value(const mil::Value& value, const Type* expected, const format::ModelFile& file,
                             MemoryBudget* budget, int depth) {
-  if (depth > kMaxDepth) return fail(ErrorCode::malformed, "values nested more than ", kMaxDepth, " deep");
+  if (depth > kMaxTypeDepth) return fail(ErrorCode::malformed, "values nested more than ", kMaxTypeDepth, " deep");
   Type type;
   if (value.type().type_case() != mil::ValueType::TYPE_NOT_SET || expected == nullptr)
     type = MOKA_TRY(read_type(value.type(), depth));

@@ -173,6 +173,9 @@ class Layer {
   std::string_view type_;
 };
 
+/// The limit of layers that take any number of inputs.
+constexpr int kManyInputs = 1 << 16;
+
 /// Describes how to import one kind of layer.
 struct LayerImport {
   int type;               ///< member of NeuralNetworkLayer.layer, by field number

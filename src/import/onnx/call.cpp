@@ -1,9 +1,9 @@
 #include "import/onnx/call.h"
 
 namespace moka::import::onnx {
-namespace {
-
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+namespace {
 
 const format::onnx::Function* function_of(const format::onnx::Model& model, const format::onnx::Node& node) {
   for (const format::onnx::Function& f : model.functions)

@@ -4,6 +4,9 @@
 
 namespace moka::import::onnx {
 
+/// The domain in the form of `OperatorImport`, where "ai.onnx" is empty.
+std::string domain_of(const std::string& domain);
+
 /// Imports the body of a function of the model in place of a node that calls it. False: the node calls no function of
 /// the model.
 bool call_function(Scope& scope, const format::onnx::Node& node);

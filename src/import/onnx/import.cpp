@@ -9,8 +9,6 @@
 namespace moka::import::onnx {
 namespace {
 
-std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
-
 const std::vector<std::pair<std::string, OperatorImport>>& sorted() {
   static const auto* list = [] {
     auto* out = new std::vector<std::pair<std::string, OperatorImport>>();

@@ -62,6 +62,7 @@ class Node {
   Value* add(Value* x, double y) const { return add(x, scalar(y, x)); }
   Value* sub(double x, Value* y) const { return sub(scalar(x, y), y); }
   Value* mul(Value* x, double y) const { return mul(x, scalar(y, x)); }
+  Value* log(Value* x) const { return op("log", {{"x", x}, arg("epsilon", 0, x)}); }
   Value* select(Value* cond, Value* a, Value* b) const { return op("select", {{"cond", cond}, {"a", a}, {"b", b}}); }
   Value* cast(Value* x, DType type) const;
   /// Calls an operation that lacks bool, or lacks integers, with what it has, and casts back.

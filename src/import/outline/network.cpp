@@ -10,11 +10,11 @@ namespace {
 using proto::NeuralNetworkLayer;
 using proto::WeightParams;
 using Layers = google::protobuf::RepeatedPtrField<NeuralNetworkLayer>;
-constexpr int kMaxDepth = 16;
+constexpr int kMaxLayerDepth = 16;
 
-class Reader {
+class NetworkReader {
  public:
-  Reader(const format::ModelFile& file, Outline& out) : file_(file), out_(out) {}
+  NetworkReader(const format::ModelFile& file, Outline& out) : file_(file), out_(out) {}
 
   void layers(const Layers& layers, int depth) {
     for (const NeuralNetworkLayer& l : layers) {
@@ -32,8 +32,9 @@ class Reader {
                              settings(l)});
       weights(l);
       if (!l.has_branch() && !l.has_loop()) continue;
-      if (depth >= kMaxDepth) {
-        out_.faults.push_back(cat("layer '", l.name(), "': branches and loops nested more than ", kMaxDepth, " deep"));
+      if (depth >= kMaxLayerDepth) {
+        out_.faults.push_back(
+            cat("layer '", l.name(), "': branches and loops nested more than ", kMaxLayerDepth, " deep"));
         continue;
       }
       if (l.has_branch()) {
@@ -180,7 +181,7 @@ class Reader {
 }  // namespace
 
 void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out) {
-  Reader reader(file, out);
+  NetworkReader reader(file, out);
   if (model.has_neuralnetwork()) reader.layers(model.neuralnetwork().layers(), 0);
   if (model.has_neuralnetworkclassifier()) reader.layers(model.neuralnetworkclassifier().layers(), 0);
   if (model.has_neuralnetworkregressor()) reader.layers(model.neuralnetworkregressor().layers(), 0);

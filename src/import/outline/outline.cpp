@@ -11,7 +11,7 @@
 namespace moka::import {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxModelDepth = 16;
 
 /// The unknown field of Model.Type that a model sets. Protobuf keeps unknown fields.
 std::string unknown_type(const proto::Model& model) {
@@ -37,8 +37,8 @@ Outline outline_of(const proto::Model& model, const format::ModelFile& file, int
   if (out.type.empty()) out.type = unknown_type(model);
   for (const auto& feature : model.description().input()) out.inputs.push_back(feature.name());
   for (const auto& feature : model.description().output()) out.outputs.push_back(feature.name());
-  if (depth > kMaxDepth) {
-    out.faults.push_back(cat("models nested more than ", kMaxDepth, " deep"));
+  if (depth > kMaxModelDepth) {
+    out.faults.push_back(cat("models nested more than ", kMaxModelDepth, " deep"));
     return out;
   }
   if (pipeline_of(model) != nullptr) {

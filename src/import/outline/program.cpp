@@ -9,19 +9,19 @@ namespace moka::import {
 namespace mil = proto::MILSpec;
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxBlockDepth = 16;
 
 /// Values of a map in the order of their keys.
 template <class Map>
-auto sorted(const Map& map) {
+auto sorted_by_name(const Map& map) {
   std::map<std::string, const typename Map::mapped_type*> out;
   for (const auto& [key, value] : map) out.emplace(key, &value);
   return out;
 }
 
-class Reader {
+class ProgramReader {
  public:
-  Reader(const format::ModelFile& file, Outline& out) : file_(file), out_(out), files_(file.weights(), out) {}
+  ProgramReader(const format::ModelFile& file, Outline& out) : file_(file), out_(out), files_(file.weights(), out) {}
 
   void function(const std::string& name, const mil::Function& function) {
     owner_ = name;
@@ -69,7 +69,7 @@ class Reader {
       out.name = name->second.immediatevalue().tensor().strings().values(0);
     if (out.name.empty() && !out.outputs.empty()) out.name = out.outputs[0].first;
     const bool constant = op.type() == "const";
-    for (const auto& [parameter, argument] : sorted(op.inputs())) {
+    for (const auto& [parameter, argument] : sorted_by_name(op.inputs())) {
       std::vector<std::string> names;
       for (const auto& binding : argument->arguments()) {
         if (binding.has_name()) {
@@ -81,14 +81,14 @@ class Reader {
       }
       out.inputs.emplace_back(parameter, std::move(names));
     }
-    for (const auto& [key, value] : sorted(op.attributes())) {
+    for (const auto& [key, value] : sorted_by_name(op.attributes())) {
       if (key == "name") continue;
       weight(weight_name(out, key, constant), *value);
       text(out, key, *value);
       if (!constant) out.inputs.emplace_back(key, std::vector<std::string>());
     }
-    if (op.blocks_size() > 0 && depth >= kMaxDepth)
-      out_.faults.push_back(cat("operation '", out.name, "': blocks nested more than ", kMaxDepth, " deep"));
+    if (op.blocks_size() > 0 && depth >= kMaxBlockDepth)
+      out_.faults.push_back(cat("operation '", out.name, "': blocks nested more than ", kMaxBlockDepth, " deep"));
     else
       for (const auto& b : op.blocks()) out.blocks.push_back(block(b, depth + 1));
     return out;
@@ -149,8 +149,8 @@ class Reader {
 }  // namespace
 
 void outline_program(const mil::Program& program, const format::ModelFile& file, Outline& out) {
-  Reader reader(file, out);
-  for (const auto& [name, function] : sorted(program.functions())) reader.function(name, *function);
+  ProgramReader reader(file, out);
+  for (const auto& [name, function] : sorted_by_name(program.functions())) reader.function(name, *function);
 }
 
 }  // namespace moka::import

@@ -5,12 +5,12 @@ namespace moka::import {
 namespace {
 
 using ir::Token;
-constexpr int kMaxDepth = 16;
+constexpr int kMaxTextDepth = 16;
 
 /// Reads MIL text without the meaning of its operations; grammar in docs/mil-text.md.
-class Reader {
+class TextReader {
  public:
-  Reader(std::string_view text, const format::WeightStore& store, Outline& out)
+  TextReader(std::string_view text, const format::WeightStore& store, Outline& out)
       : lexer_(text), out_(out), files_(store, out) {}
 
   Status read() {
@@ -139,7 +139,7 @@ class Reader {
 
   /// `{ statements } -> (names);`
   Status body(Outline::Block& block, int depth) {
-    if (depth > kMaxDepth) return lexer_.error(cat("blocks nested at most ", kMaxDepth, " deep"));
+    if (depth > kMaxTextDepth) return lexer_.error(cat("blocks nested at most ", kMaxTextDepth, " deep"));
     MOKA_TRY(lexer_.expect('{'));
     while (!lexer_.accept('}')) {
       block.operations.emplace_back();
@@ -234,7 +234,7 @@ class Reader {
 void outline_text(std::string_view text, const format::WeightStore& store, Outline& out) {
   Status read;
   {
-    Reader reader(text, store, out);
+    TextReader reader(text, store, out);
     read = reader.read();
   }
   if (!read.ok()) out.faults.push_back(cat("model.mil: ", read.error().to_string()));

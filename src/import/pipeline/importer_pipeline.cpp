@@ -14,7 +14,7 @@ using ir::Type;
 using ir::Value;
 using proto::Model;
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxNestedPipelines = 16;
 
 bool is_neural_network(const Model& m) {
   return m.Type_case() == Model::kNeuralNetwork || m.Type_case() == Model::kNeuralNetworkClassifier ||
@@ -88,9 +88,9 @@ std::string stage_name(const Model& pipeline, const format::ModelFile::Stage& st
   return cat("model ", i, " of the pipeline", details.empty() ? "" : cat(" (", details, ")"));
 }
 
-Status import(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
-  if (context.depth >= kMaxDepth)
-    return fail(ErrorCode::unsupported, "pipelines nested more than ", kMaxDepth, " deep");
+Status import_pipeline(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
+  if (context.depth >= kMaxNestedPipelines)
+    return fail(ErrorCode::unsupported, "pipelines nested more than ", kMaxNestedPipelines, " deep");
   std::vector<format::ModelFile::Stage> stages = context.file.stages(model);
   if (stages.empty()) return fail(ErrorCode::malformed, "pipeline without models");
   ModelDescription d = MOKA_TRY(describe(model, context.file));
@@ -124,7 +124,7 @@ Status import(const Model& model, const ImportContext& context, ir::Builder& bui
 
 ModelImporter importer_pipeline() {
   static constexpr int types[] = {Model::kPipeline, Model::kPipelineClassifier, Model::kPipelineRegressor};
-  return {types, import, true};
+  return {types, import_pipeline, true};
 }
 
 }  // namespace moka::import

@@ -8,7 +8,7 @@
 namespace moka::import {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxStateDepth = 16;
 
 using States = std::vector<const proto::FeatureDescription*>;
 
@@ -20,7 +20,7 @@ void add(States& to, const Description& d) {
 }
 
 void collect(const proto::Model& model, const format::ModelFile& file, int depth, States& to) {
-  if (depth > kMaxDepth) return;
+  if (depth > kMaxStateDepth) return;
   for (const format::ModelFile::Stage& stage : file.stages(model)) {
     const proto::ModelDescription& d = stage.model->description();
     add(to, d);

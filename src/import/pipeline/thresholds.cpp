@@ -8,7 +8,7 @@
 namespace moka::import {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxThresholdDepth = 16;
 
 using Thresholds = std::map<std::string, double>;
 
@@ -30,7 +30,7 @@ Thresholds of_suppression(const proto::NonMaximumSuppression& m) {
 Thresholds find(const proto::Model& model, const format::ModelFile& file, int depth) {
   if (model.has_nonmaximumsuppression()) return of_suppression(model.nonmaximumsuppression());
   Thresholds out;
-  if (depth > kMaxDepth) return out;
+  if (depth > kMaxThresholdDepth) return out;
   std::set<std::string> computed, used;
   for (const format::ModelFile::Stage& stage : file.stages(model)) {
     const Thresholds own = find(*stage.model, stage.file, depth + 1);

@@ -19,8 +19,6 @@ const char* name_of(ModelComparison::Kind kind) {
   return "";
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json brief(const Operations& operations, int index) {
   if (index < 0) return nullptr;
   const ModelComparison::Operation& op = operations[static_cast<size_t>(index)];
@@ -38,14 +36,14 @@ Json full(const Operations& operations, int index) {
   return out;
 }
 
-Json to_json(const NumberDifference& n) {
+Json number_difference_json(const NumberDifference& n) {
   Json out{{"elements", n.elements},
            {"different", n.different},
            {"largest", n.largest},
-           {"snr", number(n.snr)},
+           {"snr", finite_or_null(n.snr)},
            {"at", n.at},
-           {"first", number(n.first)},
-           {"second", number(n.second)}};
+           {"first", finite_or_null(n.first)},
+           {"second", finite_or_null(n.second)}};
   out["isRounding"] = n.is_rounding;
   if (n.unlike > 0) out["unlike"] = n.unlike;
   return out;
@@ -63,7 +61,7 @@ Json alone(const Operations& operations, const Operations& others) {
   return out;
 }
 
-Json to_json(const ModelComparison& s) {
+Json structure_json(const ModelComparison& s) {
   Json out{{"same", s.same()}, {"functions", {s.function_a, s.function_b}}};
   Json reasons = Json::object(), renamed = Json::array();
   int64_t paired = 0, transparent = 0;
@@ -87,7 +85,7 @@ Json to_json(const ModelComparison& s) {
              {"parameter", d.parameter}, {"first", d.first},     {"second", d.second}};
     if (!d.first_name.empty()) one["firstConstant"] = d.first_name;
     if (!d.second_name.empty()) one["secondConstant"] = d.second_name;
-    if (d.numbers) one["numbers"] = to_json(*d.numbers);
+    if (d.numbers) one["numbers"] = number_difference_json(*d.numbers);
     out["differences"].push_back(std::move(one));
   }
   out["onlyInA"] = alone(s.a, s.b);
@@ -97,13 +95,13 @@ Json to_json(const ModelComparison& s) {
   return out;
 }
 
-Json to_json(const ComparedValue& v) {
+Json compared_value_json(const ComparedValue& v) {
   Json out{{"operation", v.operation}, {"value", v.value}, {"other", v.other}};
   if (v.has_form) {
     out["equal"] = v.equal;
     out["difference"] = v.difference;
     out["relative"] = v.relative;
-    out["snr"] = number(v.snr);
+    out["snr"] = finite_or_null(v.snr);
     if (v.unlike) out["unlike"] = true;
   }
   out["differs"] = v.differs;
@@ -112,7 +110,7 @@ Json to_json(const ComparedValue& v) {
   return out;
 }
 
-Json to_json(const ValueDiff& v, const ModelComparison& s) {
+Json value_diff_json(const ValueDiff& v, const ModelComparison& s) {
   Json out{{"same", v.same()}, {"predictions", v.predictions}, {"tolerance", v.tolerance}};
   if (!v.fault.empty()) {
     out["fault"] = v.fault;
@@ -132,7 +130,7 @@ Json to_json(const ValueDiff& v, const ModelComparison& s) {
   out["pairedByContent"] = by_content;
   out["complete"] = v.found.complete;
   if (!v.origins.empty()) {
-    out["first"] = to_json(v.found.values[v.origins[0]]);
+    out["first"] = compared_value_json(v.found.values[v.origins[0]]);
     out["first"]["operationsOfA"] = Json::array();
     out["first"]["operationsOfB"] = Json::array();
     for (const int i : v.region_a) out["first"]["operationsOfA"].push_back(full(s.a, i));
@@ -140,7 +138,7 @@ Json to_json(const ValueDiff& v, const ModelComparison& s) {
   }
   for (const auto& [key, list] : {std::pair{"origins", &v.origins}, std::pair{"trail", &v.trail}}) {
     out[key] = Json::array();
-    for (const size_t i : *list) out[key].push_back(to_json(v.found.values[i]));
+    for (const size_t i : *list) out[key].push_back(compared_value_json(v.found.values[i]));
   }
   out["outputs"] = Json::array();
   for (const OutputError& e : v.outputs) out["outputs"].push_back(to_json(e));
@@ -152,8 +150,8 @@ Json to_json(const ValueDiff& v, const ModelComparison& s) {
 
 Json to_json(const Diff& diff) {
   Json out{{"a", diff.a}, {"b", diff.b}, {"same", diff.same()}};
-  if (diff.has_structure) out["structure"] = to_json(diff.structure);
-  if (diff.values) out["values"] = to_json(*diff.values, diff.structure);
+  if (diff.has_structure) out["structure"] = structure_json(diff.structure);
+  if (diff.values) out["values"] = value_diff_json(*diff.values, diff.structure);
   return out;
 }
 

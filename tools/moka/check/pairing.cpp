@@ -30,11 +30,6 @@ bool is_alike(const FeatureDescription& a, const FeatureDescription& b) {
   return squeezed(shape_of(a)) == squeezed(shape_of(b));
 }
 
-const FeatureDescription* find(const std::vector<FeatureDescription>& in, const std::string& name) {
-  const auto at = std::find_if(in.begin(), in.end(), [&](const auto& f) { return f.name == name; });
-  return at == in.end() ? nullptr : &*at;
-}
-
 std::vector<std::string> names_of(const std::vector<FeatureDescription>& features) {
   std::vector<std::string> out;
   for (const auto& f : features) out.push_back(f.name);
@@ -81,11 +76,11 @@ NamePairs parse_map(const std::vector<std::string>& texts, const FunctionDescrip
     if (at == std::string::npos || at == 0 || at + 1 == text.size())
       throw UsageError(fmt::format("--map: expected NAME=OTHER, got '{}'", text));
     const std::string name = text.substr(0, at), other = text.substr(at + 1);
-    const bool is_input = find(from.inputs, name) != nullptr;
-    if (!is_input && find(from.outputs, name) == nullptr)
+    const bool is_input = find_feature(from.inputs, name) != nullptr;
+    if (!is_input && find_feature(from.outputs, name) == nullptr)
       throw UsageError(fmt::format("--map {}: the model has no input or output '{}'", text, name));
     const auto& others = is_input ? inputs : outputs;
-    if (find(others, other) == nullptr)
+    if (find_feature(others, other) == nullptr)
       throw UsageError(fmt::format("--map {}: the reference has no {} '{}'; it has {}", text,
                                    is_input ? "input" : "output", other, quoted_list(names_of(others))));
     out.emplace_back(name, other);

@@ -18,11 +18,6 @@ namespace {
 
 using io::NamedArray;
 
-const FeatureDescription* find(const std::vector<FeatureDescription>& features, const std::string& name) {
-  const auto at = std::find_if(features.begin(), features.end(), [&](const auto& f) { return f.name == name; });
-  return at == features.end() ? nullptr : &*at;
-}
-
 /// The description of a recorded value.
 FeatureDescription described(const std::string& name, const FeatureValue& value) {
   FeatureDescription out;
@@ -54,7 +49,7 @@ class Saved : public Reference {
   }
   /// A value that belongs to the last case: an input if the model has one of this name.
   void add(const std::string& name, const io::Array& array) {
-    if (const FeatureDescription* input = find(function_.inputs, name)) {
+    if (const FeatureDescription* input = find_feature(function_.inputs, name)) {
       inputs_.back()[name] = input_value(*input, array);
     } else if (array.type == io::ElementType::text) {
       answers_.back()[name] = StringSequence(array.texts);
@@ -68,14 +63,14 @@ class Saved : public Reference {
       throw UsageError(fmt::format("{}: case {} has no object 'outputs'", path_, index + 1));
     if (one.contains("inputs"))
       for (const auto& [name, value] : one.at("inputs").items()) {
-        const FeatureDescription* input = find(function_.inputs, name);
+        const FeatureDescription* input = find_feature(function_.inputs, name);
         if (input == nullptr)
           throw UsageError(
               fmt::format("{}: the model has no input '{}'; it takes {}", path_, name, expected_inputs(function_)));
         inputs_.back()[name] = value_of(*input, value);
       }
     for (const auto& [name, value] : one.at("outputs").items()) {
-      const FeatureDescription* output = find(function_.outputs, name);
+      const FeatureDescription* output = find_feature(function_.outputs, name);
       FeatureDescription any;
       any.name = name;
       any.array.type = DataType::float64;

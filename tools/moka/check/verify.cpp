@@ -16,8 +16,8 @@
 namespace moka::cli {
 namespace {
 
-VerifiedShape compared(const Model& model, Reference& reference, const PairedFeatures& features, std::string name,
-                       const std::vector<Features>& items) {
+VerifiedShape compared_shape(const Model& model, Reference& reference, const PairedFeatures& features, std::string name,
+                             const std::vector<Features>& items) {
   VerifiedShape out;
   out.name = std::move(name);
   std::vector<Features> one, two;
@@ -99,9 +99,9 @@ Verification verified(const Model& model, Reference& reference, const VerifyOpti
   out.uncompared = features.uncompared();
   const std::vector<Features> recorded = reference.recorded_inputs();
   if (!options.inputs.empty()) {
-    out.shapes.push_back(compared(model, reference, features, {}, options.inputs));
+    out.shapes.push_back(compared_shape(model, reference, features, {}, options.inputs));
   } else if (!recorded.empty()) {
-    out.shapes.push_back(compared(model, reference, features, {}, recorded));
+    out.shapes.push_back(compared_shape(model, reference, features, {}, recorded));
   } else {
     for (const ShapeChoice& choice : shape_choices(model.function(), options.all_shapes)) {
       std::vector<Features> items;
@@ -110,7 +110,7 @@ Verification verified(const Model& model, Reference& reference, const VerifyOpti
         items.push_back(options.all_shapes ? random_inputs(choice.function, seed) : model.random_inputs(seed));
         spread(items.back(), options.ranges, model.function());
       }
-      out.shapes.push_back(compared(model, reference, features, choice.name, items));
+      out.shapes.push_back(compared_shape(model, reference, features, choice.name, items));
     }
   }
   for (const VerifiedShape& shape : out.shapes) judge(shape, options, out);

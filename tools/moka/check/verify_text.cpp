@@ -8,12 +8,6 @@
 #include "text.h"
 
 namespace moka::cli {
-namespace {
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-}  // namespace
-
 std::string decibels(const OutputError& e) {
   if (!e.has_numbers()) return "";
   return std::isfinite(e.snr()) ? fmt::format("{:.1f} dB", e.snr()) : e.snr() > 0 ? "equal" : "-inf dB";
@@ -29,7 +23,7 @@ Json to_json(const OutputError& e) {
   Json output{{"name", e.name}, {"reference", e.other}, {"elements", e.elements}};
   if (e.has_numbers()) {
     output["equal"] = e.noise == 0 && e.unlike == 0;
-    output["snr"] = number(e.snr());
+    output["snr"] = finite_or_null(e.snr());
     output["largestError"] = e.absolute;
     output["largestRelativeError"] = e.relative;
     output["unlike"] = e.unlike;

@@ -26,7 +26,7 @@ struct Metadata {
   std::vector<Color> colors;
 };
 
-std::optional<Color> color_of(const std::string& text) {
+std::optional<Color> color_of_hex(const std::string& text) {
   uint32_t rgb = 0;
   if (text.size() != 7 || text[0] != '#') return std::nullopt;
   const auto [end, error] = std::from_chars(text.data() + 1, text.data() + 7, rgb, 16);
@@ -46,7 +46,7 @@ Metadata metadata_of(const ModelDescription& model) {
   for (const Json& label : json.value("labels", Json::array()))
     out.labels.push_back(label.is_string() ? label.get<std::string>() : label.dump());
   for (const Json& color : json.value("colors", Json::array()))
-    out.colors.push_back(color.is_string() ? color_of(color.get<std::string>()).value_or(Color{}) : Color{});
+    out.colors.push_back(color.is_string() ? color_of_hex(color.get<std::string>()).value_or(Color{}) : Color{});
   return out;
 }
 

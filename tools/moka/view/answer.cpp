@@ -21,10 +21,10 @@ namespace moka::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int64_t kMostElements = int64_t{1} << 16;
+constexpr int64_t kMostCounted = int64_t{1} << 16;
 constexpr int64_t kMostRandom = int64_t{1} << 28;
 /// The longer side of a picture on the page.
-constexpr size_t kMostSide = 1600;
+constexpr size_t kMostPixels = 1600;
 
 /// A file with bytes from the page, which exists as long as this object.
 class UploadedFile {
@@ -76,7 +76,7 @@ struct Shown {
       json["maps"]["shown"] = sheet.shown;
       return json;
     }
-    std::vector<float> first(static_cast<size_t>(std::min(v.count(), kMostElements)));
+    std::vector<float> first(static_cast<size_t>(std::min(v.count(), kMostCounted)));
     for (size_t i = 0; i < first.size(); ++i) first[i] = static_cast<float>(v.at(static_cast<int64_t>(i)));
     json["data"] = base64_of(std::as_bytes(std::span(first)));
     return json;
@@ -91,8 +91,8 @@ bool takes_image(const FunctionDescription& function, const std::string& name) {
 /// The picture as the page shows it.
 io::Picture shrunk(io::Picture picture) {
   const size_t side = std::max(picture.width, picture.height);
-  if (side <= kMostSide) return picture;
-  const auto part = [&](size_t length) { return std::max<size_t>(1, length * kMostSide / side); };
+  if (side <= kMostPixels) return picture;
+  const auto part = [&](size_t length) { return std::max<size_t>(1, length * kMostPixels / side); };
   return io::resize(picture, part(picture.width), part(picture.height));
 }
 

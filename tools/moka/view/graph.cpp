@@ -8,7 +8,7 @@ namespace {
 
 using Structure = ModelStructure;
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxNesting = 32;
 
 /// What a constant stands for where it is used.
 struct Known {
@@ -128,7 +128,7 @@ class Builder {
       if (const auto w = weights_.find(op.name + "." + parameter); w != weights_.end())
         at(id).weights.push_back(w->second);
     }
-    for (size_t i = 0; i < op.blocks.size() && depth < kMaxDepth; ++i) {
+    for (size_t i = 0; i < op.blocks.size() && depth < kMaxNesting; ++i) {
       int32_t inner = id;
       if (op.blocks.size() > 1) inner = graph_.add(id, {.kind = NodeKind::block, .name = block_name(op, i)});
       Scope seen{.outer = &scope};
@@ -204,7 +204,7 @@ class Builder {
   }
 
   void pipeline(const Structure& structure, int32_t group, Scope& scope, const std::vector<size_t>& models, int depth) {
-    for (size_t i = 0; i < structure.models.size() && depth < kMaxDepth; ++i) {
+    for (size_t i = 0; i < structure.models.size() && depth < kMaxNesting; ++i) {
       const auto& part = structure.models[i];
       GraphNode node{
           .kind = NodeKind::model, .name = part.name, .type = part.structure.type, .values = part.structure.facts};

@@ -10,13 +10,13 @@ namespace {
 constexpr size_t kLeastPeriod = 3;   ///< operations in a block
 constexpr size_t kMostPeriods = 32;  ///< lengths of blocks that are tried
 constexpr size_t kRunGroup = 4;      ///< this many equal blocks become one group
-constexpr int kMaxDepth = 3;         ///< blocks inside blocks
+constexpr int kMostDepth = 3;        ///< blocks inside blocks
 
 /// The users of each node's values.
 using Users = std::vector<std::vector<int32_t>>;
 
 /// Equal blocks: `count` times `period` members from `start` on.
-struct Run {
+struct Stretch {
   size_t start = 0, period = 0, count = 0;
   size_t covered() const { return period * count; }
   size_t end() const { return start + covered(); }
@@ -56,8 +56,8 @@ class Finder {
   }
 
   /// Runs within [begin, end) that do not overlap, in order.
-  std::vector<Run> runs(size_t begin, size_t end, size_t largest_period) const {
-    std::vector<Run> candidates;
+  std::vector<Stretch> runs(size_t begin, size_t end, size_t largest_period) const {
+    std::vector<Stretch> candidates;
     for (const size_t period : periods(begin, end, largest_period)) {
       for (size_t i = begin; i + period < end;) {
         size_t length = 0;
@@ -66,18 +66,18 @@ class Finder {
         i += length + 1;
       }
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Run& a, const Run& b) {
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Stretch& a, const Stretch& b) {
       return a.covered() != b.covered() ? a.covered() > b.covered() : a.period < b.period;
     });
-    std::map<size_t, Run> taken;
-    for (const Run& run : candidates) {
+    std::map<size_t, Stretch> taken;
+    for (const Stretch& run : candidates) {
       if (run.count < 2) continue;
       const auto next = taken.lower_bound(run.start);
       if (next != taken.end() && next->second.start < run.end()) continue;
       if (next != taken.begin() && std::prev(next)->second.end() > run.start) continue;
       taken.emplace(run.start, run);
     }
-    std::vector<Run> out;
+    std::vector<Stretch> out;
     for (const auto& [start, run] : taken) out.push_back(run);
     return out;
   }
@@ -105,9 +105,9 @@ class Finder {
 
   /// The run in `length` members from `start` on whose blocks are connected by the fewest values, and then share the
   /// fewest scopes.
-  Run aligned(size_t start, size_t length, size_t period) const {
+  Stretch aligned(size_t start, size_t length, size_t period) const {
     const size_t most = length / period;
-    Run best{start, period, most};
+    Stretch best{start, period, most};
     const auto connection = [&](size_t i) { return std::pair(crossing_[i], shared_[i]); };
     auto least = connection(start);
     for (size_t shift = 1; shift < period && (length - shift) / period + 1 >= most; ++shift) {
@@ -150,11 +150,11 @@ class Grouper {
     const std::vector<int32_t> members = at(parent).members;
     if (members.size() < 2 * kLeastPeriod) return;
     const Finder finder(graph_, users_, members);
-    const std::vector<Run> runs = finder.runs(0, members.size(), members.size() / 2);
+    const std::vector<Stretch> runs = finder.runs(0, members.size(), members.size() / 2);
     if (runs.empty()) return;
     std::vector<int32_t> kept;
     size_t next = 0;
-    for (const Run& run : runs) {
+    for (const Stretch& run : runs) {
       kept.insert(kept.end(), members.begin() + static_cast<std::ptrdiff_t>(next),
                   members.begin() + static_cast<std::ptrdiff_t>(run.start));
       next = run.end();
@@ -182,7 +182,7 @@ class Grouper {
         at(around).name = std::to_string(run.count) + " equal blocks";
         at(around).members = blocks;
       }
-      if (depth < kMaxDepth && run.period >= 2 * kLeastPeriod)
+      if (depth < kMostDepth && run.period >= 2 * kLeastPeriod)
         for (const int32_t block : blocks) group(block, depth + 1);
     }
     kept.insert(kept.end(), members.begin() + static_cast<std::ptrdiff_t>(next), members.end());

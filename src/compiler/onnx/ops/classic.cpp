@@ -102,7 +102,7 @@ void normalize(Call& c) {
 }
 
 /// Weights and offset by Gemm, in double.
-void linear(Call& c) {
+void classic_linear(Call& c) {
   if (!whole_rows(c)) return;
   const Name row = c.unsqueeze(c.x(), {0});
   const Name y = c.node("Gemm", {row, c.x("weights"), c.x("offset")}, {attr("transB", 1)});
@@ -131,7 +131,7 @@ void link(Call& c) {
   c.set(c.node("Where", {some, c.node("Div", {c.x(), sum}), c.scalar(f, share)}));
 }
 
-void classify(Call& c) {
+void classify_list(Call& c) {
   if (!whole_rows(c)) return;
   const int64_t n = c.known().value("classes")->count();
   const Name best = c.node("ArgMax", {c.x()}, {attr("axis", 0), attr("keepdims", 0)});
@@ -170,7 +170,7 @@ void set_vector(Call& c, const Name& y, int64_t n) {
   if (c.out().is_dict()) c.graph.represented[c.op.output()] = ir::Type::tensor(DType::fp64, {n});
 }
 
-void one_hot(Call& c) {
+void classic_one_hot(Call& c) {
   if (!whole_rows(c)) return;
   const int64_t n = c.known().value("categories")->count();
   const bool ignore = c.text("handle_unknown") == "ignore";
@@ -251,10 +251,10 @@ std::span<const OpWriter> writers_classic() {
       {"ml_impute", impute},
       {"ml_scale", scale},
       {"ml_normalize", normalize},
-      {"ml_linear", linear},
+      {"ml_linear", classic_linear},
       {"ml_link", link},
-      {"ml_classify", classify},
-      {"ml_one_hot", one_hot},
+      {"ml_classify", classify_list},
+      {"ml_one_hot", classic_one_hot},
       {"ml_dict_vectorize", dict_vectorize},
       {"ml_map", map},
       {"ml_nearest_neighbors", nearest_neighbors},

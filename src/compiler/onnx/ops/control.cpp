@@ -119,7 +119,7 @@ void write_state(Call& c) {
   c.graph.states[state] = c.x("data");
 }
 
-void classify(Call& c) {
+void classify_by_label(Call& c) {
   const ir::Value* classes = c.op.input("classes");
   const ir::Constant* list = classes == nullptr ? nullptr : classes->constant();
   if (list == nullptr) return c.refuse("its labels are not a constant");
@@ -157,7 +157,7 @@ std::span<const OpWriter> writers_control() {
       {"read_state", read_state},
       {"coreml_update_state", update_state},
       {"write_state", write_state},
-      {"classify", classify},
+      {"classify", classify_by_label},
   };
   return list;
 }

@@ -213,7 +213,7 @@ void nn_dequantize(Call& c) {
 }
 
 /// quantize and dequantize, per tensor or per entry of an axis.
-void linear(Call& c) {
+void quantized_linear(Call& c) {
   const bool forward = c.op.type_name() == "quantize";
   const auto scale = c.constant("scale");
   if (!scale) return c.refuse("its scale is not a constant");
@@ -244,8 +244,8 @@ std::span<const OpWriter> writers_quantization() {
       {"constexpr_sparse_blockwise_shift_scale", expanded},
       {"nn_dequantize_weights", nn_dequantize},
       {"nn_weight_bytes", expanded},
-      {"quantize", linear},
-      {"dequantize", linear},
+      {"quantize", quantized_linear},
+      {"dequantize", quantized_linear},
   };
   return list;
 }

@@ -5,13 +5,13 @@
 namespace moka::compiler::onnx {
 namespace {
 
-struct Same {
+struct ReductionNode {
   std::string_view op;
   const char* node;
   bool exact;  ///< of integers
 };
 
-constexpr Same kReductions[] = {
+constexpr ReductionNode kReductions[] = {
     {"reduce_sum", "ReduceSum", true},
     {"reduce_max", "ReduceMax", true},
     {"reduce_min", "ReduceMin", true},
@@ -32,7 +32,7 @@ DType sortable(Call& c) {
 Name compared(Call& c) { return sortable(c) == c.dtype("x") ? c.x() : c.cast(c.x(), sortable(c)); }
 
 void reduce(Call& c) {
-  const Same* s = kReductions;
+  const ReductionNode* s = kReductions;
   while (s->op != c.op.type_name()) s++;
   const DType t = c.dtype("x");
   const bool convert = ir::is_integer(t) && (!s->exact || t != DType::int32);
@@ -108,7 +108,7 @@ std::span<const OpWriter> writers_reduction() {
                                         {"topk", topk},
                                         {"argsort", argsort},
                                         {"cumsum", cumsum}};
-    for (const Same& s : kReductions) v->push_back({s.op, reduce});
+    for (const ReductionNode& s : kReductions) v->push_back({s.op, reduce});
     return v;
   }();
   return *list;

@@ -4,8 +4,6 @@ namespace moka::import::nn {
 
 namespace {
 
-constexpr int kManyInputs = 1 << 16;
-
 Result<Value*> boolean(Layer& l, Value* v) {
   if (v->type.dtype() == DType::boolean) return v;
   return l.op("not_equal", {{"x", v}, {"y", 0.0f}});

@@ -24,8 +24,6 @@ Result<Value*> chain(Layer& l, std::string_view op, const std::vector<Value*>& v
   return y;
 }
 
-constexpr int kManyInputs = 1 << 16;
-
 Status many(Layer& l, std::string_view op) {
   MOKA_TRY(l.arity(1, kManyInputs));
   Operands o = MOKA_TRY(operands(l));
@@ -40,10 +38,10 @@ Status many_or_scalar(Layer& l, std::string_view op, float alpha) {
   return l.set(0, MOKA_TRY(l.op(op, {{"x", MOKA_TRY(l.in(0, form))}, {"y", alpha}})), form);
 }
 
-Status add(Layer& l) { return many_or_scalar(l, "add", l.p.add().alpha()); }
-Status multiply(Layer& l) { return many_or_scalar(l, "mul", l.p.multiply().alpha()); }
-Status maximum(Layer& l) { return many(l, "maximum"); }
-Status minimum(Layer& l) { return many(l, "minimum"); }
+Status add_inputs(Layer& l) { return many_or_scalar(l, "add", l.p.add().alpha()); }
+Status multiply_inputs(Layer& l) { return many_or_scalar(l, "mul", l.p.multiply().alpha()); }
+Status maximum_inputs(Layer& l) { return many(l, "maximum"); }
+Status minimum_inputs(Layer& l) { return many(l, "minimum"); }
 
 Status average(Layer& l) {
   MOKA_TRY(l.arity(1, kManyInputs));
@@ -137,11 +135,11 @@ Status unary(Layer& l) {
 
 std::span<const LayerImport> layers_elementwise() {
   static const LayerImport list[] = {
-      {proto::NeuralNetworkLayer::kAdd, "add", add},
-      {proto::NeuralNetworkLayer::kMultiply, "multiply", multiply},
+      {proto::NeuralNetworkLayer::kAdd, "add", add_inputs},
+      {proto::NeuralNetworkLayer::kMultiply, "multiply", multiply_inputs},
       {proto::NeuralNetworkLayer::kAverage, "average", average},
-      {proto::NeuralNetworkLayer::kMax, "max", maximum},
-      {proto::NeuralNetworkLayer::kMin, "min", minimum},
+      {proto::NeuralNetworkLayer::kMax, "max", maximum_inputs},
+      {proto::NeuralNetworkLayer::kMin, "min", minimum_inputs},
       {proto::NeuralNetworkLayer::kDot, "dot", dot},
       {proto::NeuralNetworkLayer::kScale, "scale", scale},
       {proto::NeuralNetworkLayer::kBias, "bias", bias},

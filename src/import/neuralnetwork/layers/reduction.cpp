@@ -76,8 +76,8 @@ Status reduce_nd(Layer& l, std::string_view op, const P& p) {
 
 Status l1(Layer& l) { return reduce_nd(l, "reduce_l1_norm", l.p.reducel1()); }
 Status l2(Layer& l) { return reduce_nd(l, "reduce_l2_norm", l.p.reducel2()); }
-Status maximum(Layer& l) { return reduce_nd(l, "reduce_max", l.p.reducemax()); }
-Status minimum(Layer& l) { return reduce_nd(l, "reduce_min", l.p.reducemin()); }
+Status reduce_maximum(Layer& l) { return reduce_nd(l, "reduce_max", l.p.reducemax()); }
+Status reduce_minimum(Layer& l) { return reduce_nd(l, "reduce_min", l.p.reducemin()); }
 Status sum(Layer& l) { return reduce_nd(l, "reduce_sum", l.p.reducesum()); }
 Status prod(Layer& l) { return reduce_nd(l, "reduce_prod", l.p.reduceprod()); }
 Status mean(Layer& l) { return reduce_nd(l, "reduce_mean", l.p.reducemean()); }
@@ -166,8 +166,8 @@ std::span<const LayerImport> layers_reduction() {
       {L::kReduce, "reduce", reduce},
       {L::kReduceL1, "reduceL1", l1},
       {L::kReduceL2, "reduceL2", l2},
-      {L::kReduceMax, "reduceMax", maximum},
-      {L::kReduceMin, "reduceMin", minimum},
+      {L::kReduceMax, "reduceMax", reduce_maximum},
+      {L::kReduceMin, "reduceMin", reduce_minimum},
       {L::kReduceSum, "reduceSum", sum},
       {L::kReduceProd, "reduceProd", prod},
       {L::kReduceMean, "reduceMean", mean},

@@ -126,7 +126,7 @@ Value* hardmax_of(const Node& n, Value* x, int axis) {
                           n.arg("off_value", 0, x)});
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kActivationOperators[] = {
     {"Relu", relu},
     {"LeakyRelu", leaky_relu},
     {"Elu", elu},
@@ -152,6 +152,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_activation() { return kOperators; }
+std::span<const OperatorImport> operators_activation() { return kActivationOperators; }
 
 }  // namespace moka::import::onnx

@@ -98,7 +98,7 @@ void clip(Node& n) {
   n.set(0, out == x ? n.unary("identity", x) : out);
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kArithmeticOperators[] = {
     {"Add", [](Node& n) { binary(n, "add"); }},
     {"Sub", [](Node& n) { binary(n, "sub"); }},
     {"Mul", [](Node& n) { binary(n, "mul"); }},
@@ -146,6 +146,6 @@ Value* wrapped(const Node& n, Value* v, DataType type) {
   }
 }
 
-std::span<const OperatorImport> operators_arithmetic() { return kOperators; }
+std::span<const OperatorImport> operators_arithmetic() { return kArithmeticOperators; }
 
 }  // namespace moka::import::onnx

@@ -241,7 +241,7 @@ void swiglu(Node& n) {
   n.set(0, n.mul(swish, n.in(1)));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kAttentionOperators[] = {
     {"Attention", attention},
     {"RotaryEmbedding", rotary_embedding},
     {"CausalConvWithState", causal_conv},
@@ -251,6 +251,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_attention() { return kOperators; }
+std::span<const OperatorImport> operators_attention() { return kAttentionOperators; }
 
 }  // namespace moka::import::onnx

@@ -63,7 +63,7 @@ void shift(Node& n) {
   n.set(0, n.select(inside, n.binary("floor_div", x, factor), sign));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kBitsOperators[] = {
     {"BitwiseAnd", [](Node& n) { bitwise(n, "and"); }},
     {"BitwiseOr", [](Node& n) { bitwise(n, "or"); }},
     {"BitwiseXor", [](Node& n) { bitwise(n, "xor"); }},
@@ -73,6 +73,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_bits() { return kOperators; }
+std::span<const OperatorImport> operators_bits() { return kBitsOperators; }
 
 }  // namespace moka::import::onnx

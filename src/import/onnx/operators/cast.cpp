@@ -105,13 +105,13 @@ void cast(Node& n, DataType to) {
   n.set(0, converted_to(n, n.in(0), to, saturate), to);
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kCastOperators[] = {
     {"Cast", [](Node& n) { cast(n, static_cast<DataType>(n.integer_or("to", 1))); }},
     {"CastLike", [](Node& n) { cast(n, n.type(1)); }},
 };
 
 }  // namespace
 
-std::span<const OperatorImport> operators_cast() { return kOperators; }
+std::span<const OperatorImport> operators_cast() { return kCastOperators; }
 
 }  // namespace moka::import::onnx

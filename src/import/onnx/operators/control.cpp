@@ -309,7 +309,7 @@ void sequence_map(Node& n) {
     if (n.wants(i)) n.set(i, Item{nullptr, {}, first.type, true, false, results[i]});
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kControlOperators[] = {
     {"If", if_else},
     {"Loop", loop},
     {"Scan", scan},
@@ -318,6 +318,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_control() { return kOperators; }
+std::span<const OperatorImport> operators_control() { return kControlOperators; }
 
 }  // namespace moka::import::onnx

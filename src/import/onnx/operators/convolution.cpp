@@ -149,10 +149,10 @@ void conv_transpose(Node& n) {
   n.set(0, n.has(2) && (bias_last || grows) ? with_bias(n, v, n.in(2)) : v);
 }
 
-constexpr OperatorImport kOperators[] = {{"Conv", conv}, {"ConvTranspose", conv_transpose}};
+constexpr OperatorImport kConvolutionOperators[] = {{"Conv", conv}, {"ConvTranspose", conv_transpose}};
 
 }  // namespace
 
-std::span<const OperatorImport> operators_convolution() { return kOperators; }
+std::span<const OperatorImport> operators_convolution() { return kConvolutionOperators; }
 
 }  // namespace moka::import::onnx

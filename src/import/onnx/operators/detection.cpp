@@ -68,10 +68,10 @@ void non_max_suppression(Node& n) {
   n.set(0, n.concat({n.slice(where, 1, 0, 2), n.expand_dims(box, {1})}, 1), DataType::int64);
 }
 
-constexpr OperatorImport kOperators[] = {{"NonMaxSuppression", non_max_suppression}};
+constexpr OperatorImport kDetectionOperators[] = {{"NonMaxSuppression", non_max_suppression}};
 
 }  // namespace
 
-std::span<const OperatorImport> operators_detection() { return kOperators; }
+std::span<const OperatorImport> operators_detection() { return kDetectionOperators; }
 
 }  // namespace moka::import::onnx

@@ -154,7 +154,7 @@ void bernoulli(Node& n) {
   n.set(0, n.cast(n.binary("less", drawn, x), computed_as(type)), type);
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kGeneratorOperators[] = {
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
     {"Range", range},
@@ -181,6 +181,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_generator() { return kOperators; }
+std::span<const OperatorImport> operators_generator() { return kGeneratorOperators; }
 
 }  // namespace moka::import::onnx

@@ -212,7 +212,7 @@ void tensor_scatter(Node& n) {
                                        {"mode", "update"}}));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kIndexingOperators[] = {
     {"Gather", gather},
     {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
@@ -232,6 +232,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_indexing() { return kOperators; }
+std::span<const OperatorImport> operators_indexing() { return kIndexingOperators; }
 
 }  // namespace moka::import::onnx

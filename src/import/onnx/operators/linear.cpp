@@ -217,12 +217,12 @@ void det(Node& n) {
   n.set(0, minor(minor, 0, columns));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kLinearOperators[] = {
     {"MatMul", matmul}, {"Gemm", gemm}, {"MatMulInteger", matmul_integer}, {"Einsum", einsum}, {"Det", det},
 };
 
 }  // namespace
 
-std::span<const OperatorImport> operators_linear() { return kOperators; }
+std::span<const OperatorImport> operators_linear() { return kLinearOperators; }
 
 }  // namespace moka::import::onnx

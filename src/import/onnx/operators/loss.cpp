@@ -42,13 +42,13 @@ void softmax_cross_entropy(Node& n) {
   n.set(1, logs);
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kLossOperators[] = {
     {"NegativeLogLikelihoodLoss", negative_log_likelihood},
     {"SoftmaxCrossEntropyLoss", softmax_cross_entropy},
 };
 
 }  // namespace
 
-std::span<const OperatorImport> operators_loss() { return kOperators; }
+std::span<const OperatorImport> operators_loss() { return kLossOperators; }
 
 }  // namespace moka::import::onnx

@@ -196,7 +196,7 @@ void dropout(Node& n) {
   n.set(1, flags ? n.cast(ones, DType::boolean) : ones, flags ? DataType::boolean : n.type(0));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kNormalizationOperators[] = {
     {"BatchNormalization", batch_normalization},
     {"InstanceNormalization", instance_normalization},
     {"LayerNormalization", layer_normalization},
@@ -213,6 +213,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_normalization() { return kOperators; }
+std::span<const OperatorImport> operators_normalization() { return kNormalizationOperators; }
 
 }  // namespace moka::import::onnx

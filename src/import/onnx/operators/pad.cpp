@@ -98,10 +98,10 @@ void center_crop_pad(Node& n) {
   n.set(0, x == given ? n.unary("identity", x) : n.cast(x, own));
 }
 
-constexpr OperatorImport kOperators[] = {{"Pad", pad}, {"CenterCropPad", center_crop_pad}};
+constexpr OperatorImport kPadOperators[] = {{"Pad", pad}, {"CenterCropPad", center_crop_pad}};
 
 }  // namespace
 
-std::span<const OperatorImport> operators_pad() { return kOperators; }
+std::span<const OperatorImport> operators_pad() { return kPadOperators; }
 
 }  // namespace moka::import::onnx

@@ -252,7 +252,7 @@ void max_unpool(Node& n) {
   n.set(0, grows ? padded(n, out, more, 0) : out);
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kPoolOperators[] = {
     {"MaxPool", max_pool},
     {"AveragePool", average_pool},
     {"LpPool", lp_pool},
@@ -264,6 +264,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_pool() { return kOperators; }
+std::span<const OperatorImport> operators_pool() { return kPoolOperators; }
 
 }  // namespace moka::import::onnx

@@ -262,7 +262,7 @@ void matmul_n_bits(Node& n) {
   n.set(0, n.has(5) ? n.add(out, n.in(5)) : out);
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kQuantizationOperators[] = {
     {"QuantizeLinear", quantize_linear},
     {"DequantizeLinear", dequantize_linear},
     {"QuantizeLinear", quantize_linear, "com.microsoft"},
@@ -280,6 +280,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_quantization() { return kOperators; }
+std::span<const OperatorImport> operators_quantization() { return kQuantizationOperators; }
 
 }  // namespace moka::import::onnx

@@ -285,7 +285,7 @@ void recurrent(Node& n, Cell cell) {
   if (cell == Cell::lstm && n.wants(2)) n.set(2, joined(cs, axis));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kRecurrentOperators[] = {
     {"RNN", [](Node& n) { recurrent(n, Cell::rnn); }},
     {"GRU", [](Node& n) { recurrent(n, Cell::gru); }},
     {"LSTM", [](Node& n) { recurrent(n, Cell::lstm); }},
@@ -293,6 +293,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_recurrent() { return kOperators; }
+std::span<const OperatorImport> operators_recurrent() { return kRecurrentOperators; }
 
 }  // namespace moka::import::onnx

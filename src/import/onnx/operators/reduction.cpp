@@ -56,8 +56,6 @@ void reduce(Node& n, std::string_view op, double nothing, Value* (*before)(const
   n.set(0, wrapped(n, n.cast(n.reduce(op, x, axes, keep), own), n.type()));
 }
 
-Value* logarithm(const Node& n, Value* x) { return n.op("log", {{"x", x}, n.arg("epsilon", 0, x)}); }
-
 Value* square(const Node& n, Value* x) { return n.mul(x, x); }
 
 void log_sum(Node& n, bool exponentials) {
@@ -65,11 +63,11 @@ void log_sum(Node& n, bool exponentials) {
   std::vector<int64_t> axes;
   const bool keep = n.integer_or("keepdims", 1) != 0;
   const double infinity = std::numeric_limits<double>::infinity();
-  if (!axes_of(n, x, axes)) return n.set(0, exponentials ? n.unary("identity", x) : logarithm(n, x));
+  if (!axes_of(n, x, axes)) return n.set(0, exponentials ? n.unary("identity", x) : n.log(x));
   if (is_empty(x)) return n.set(0, of_nothing(n, x, axes, keep, -infinity));
-  if (axes.empty()) return n.set(0, exponentials ? n.unary("identity", x) : logarithm(n, x));
+  if (axes.empty()) return n.set(0, exponentials ? n.unary("identity", x) : n.log(x));
   if (exponentials) return n.set(0, n.reduce("reduce_log_sum_exp", x, axes, keep));
-  n.set(0, logarithm(n, n.reduce("reduce_sum", x, axes, keep)));
+  n.set(0, n.log(n.reduce("reduce_sum", x, axes, keep)));
 }
 
 void arg(Node& n, std::string_view op) {
@@ -95,7 +93,7 @@ double highest(const Node& n) {
   return is_float(n.type()) ? std::numeric_limits<double>::infinity() : std::numeric_limits<int32_t>::max();
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kReductionOperators[] = {
     {"ReduceSum", [](Node& n) { reduce(n, "reduce_sum", 0); }},
     {"ReduceMean", [](Node& n) { reduce(n, "reduce_mean", NAN); }},
     {"ReduceMax", [](Node& n) { reduce(n, "reduce_max", lowest(n)); }},
@@ -112,6 +110,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_reduction() { return kOperators; }
+std::span<const OperatorImport> operators_reduction() { return kReductionOperators; }
 
 }  // namespace moka::import::onnx

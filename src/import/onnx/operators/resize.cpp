@@ -266,10 +266,10 @@ void upsample(Node& n) {
   resampled(n, s, axes);
 }
 
-constexpr OperatorImport kOperators[] = {{"Resize", resize}, {"Upsample", upsample}};
+constexpr OperatorImport kResizeOperators[] = {{"Resize", resize}, {"Upsample", upsample}};
 
 }  // namespace
 
-std::span<const OperatorImport> operators_resize() { return kOperators; }
+std::span<const OperatorImport> operators_resize() { return kResizeOperators; }
 
 }  // namespace moka::import::onnx

@@ -118,7 +118,7 @@ void has_element(Node& n) {
   n.set(0, Item{nullptr, Tensor::boolean(has), DataType::boolean});
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kSequenceOperators[] = {
     {"SequenceConstruct", construct},
     {"SequenceEmpty", empty},
     {"SequenceInsert", insert},
@@ -134,6 +134,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_sequence() { return kOperators; }
+std::span<const OperatorImport> operators_sequence() { return kSequenceOperators; }
 
 }  // namespace moka::import::onnx

@@ -291,7 +291,7 @@ void reverse_sequence(Node& n) {
                                      {"batch_axis", static_cast<int>(n.integer_or("batch_axis", 1))}}));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kShapeOperators[] = {
     {"Identity", identity},
     {"Reshape", reshape},
     {"Shape", shape},
@@ -312,6 +312,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_shape() { return kOperators; }
+std::span<const OperatorImport> operators_shape() { return kShapeOperators; }
 
 }  // namespace moka::import::onnx

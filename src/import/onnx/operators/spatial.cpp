@@ -224,7 +224,7 @@ void col2im(Node& n) {
   n.set(0, n.reshape(n.slice(sums, 1, 0, whole), dims));
 }
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kSpatialOperators[] = {
     {"GridSample", grid_sample},
     {"AffineGrid", affine_grid},
     {"Col2Im", col2im},
@@ -232,6 +232,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_spatial() { return kOperators; }
+std::span<const OperatorImport> operators_spatial() { return kSpatialOperators; }
 
 }  // namespace moka::import::onnx

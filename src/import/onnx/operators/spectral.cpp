@@ -106,10 +106,10 @@ void stft(Node& n) {
   n.set(0, joined(n, out.first, out.second));
 }
 
-constexpr OperatorImport kOperators[] = {{"DFT", dft}, {"STFT", stft}};
+constexpr OperatorImport kSpectralOperators[] = {{"DFT", dft}, {"STFT", stft}};
 
 }  // namespace
 
-std::span<const OperatorImport> operators_spectral() { return kOperators; }
+std::span<const OperatorImport> operators_spectral() { return kSpectralOperators; }
 
 }  // namespace moka::import::onnx

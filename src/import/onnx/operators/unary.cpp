@@ -11,11 +11,9 @@ void same(Node& n) {
 }
 
 /// Core ML adds a number to x unless it is told not to.
-Value* logarithm(const Node& n, Value* x) { return n.op("log", {{"x", x}, n.arg("epsilon", 0, x)}); }
-
 void log(Node& n) {
   Value* x = n.in(0);
-  n.set(0, logarithm(n, x));
+  n.set(0, n.log(x));
 }
 
 void reciprocal(Node& n) {
@@ -54,7 +52,7 @@ constexpr char kRound[] = "round", kAbs[] = "abs", kCeil[] = "ceil", kFloor[] = 
                kAsin[] = "asin", kAcos[] = "acos", kAtan[] = "atan", kSinh[] = "sinh", kCosh[] = "cosh",
                kAtanh[] = "atanh";
 
-constexpr OperatorImport kOperators[] = {
+constexpr OperatorImport kUnaryOperators[] = {
     {"Round", same<kRound>}, {"Abs", same<kAbs>},   {"Ceil", same<kCeil>},      {"Floor", same<kFloor>},
     {"Exp", same<kExp>},     {"Sqrt", same<kSqrt>}, {"Erf", same<kErf>},        {"Sign", same<kSign>},
     {"Sin", same<kSin>},     {"Cos", same<kCos>},   {"Tan", same<kTan>},        {"Asin", same<kAsin>},
@@ -65,6 +63,6 @@ constexpr OperatorImport kOperators[] = {
 
 }  // namespace
 
-std::span<const OperatorImport> operators_unary() { return kOperators; }
+std::span<const OperatorImport> operators_unary() { return kUnaryOperators; }
 
 }  // namespace moka::import::onnx

@@ -1,6 +1,7 @@
 #include "moka/custom.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -333,7 +334,8 @@ TEST(Custom, WritesOutsideOfOutputsAreFound) {
   expect_error(ErrorKind::data, {"my_swish", "behind the end of output 0"}, predict);
   at = -1;
   expect_error(ErrorKind::data, {"my_swish", "before the beginning of output 0"}, predict);
-  at = 1 << 20;
+  // The page behind the output's own and a page of marks cannot be touched.
+  at = 2 * ::sysconf(_SC_PAGESIZE) / static_cast<int64_t>(sizeof(float));
   EXPECT_EXIT(predict(), testing::KilledBySignal(SIGSEGV), "");
   const Operation changes("my_swish", {.evaluate = [](const LayerCall& call) {
                             evaluate_swish(call);

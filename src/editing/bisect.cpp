@@ -14,10 +14,10 @@
 namespace moka::editing {
 namespace {
 
-using ScaleSizes = std::map<std::pair<std::string, int64_t>, double>;  // of blobs, by file and offset
+using BlobSizes = std::map<std::pair<std::string, int64_t>, double>;  // of blobs, by file and offset
 
-Result<ScaleSizes> blob_sizes(const format::ModelSource& source) {
-  ScaleSizes out;
+Result<BlobSizes> blob_sizes(const format::ModelSource& source) {
+  BlobSizes out;
   for (const auto& [name, content] : source.weights)
     if (name.ends_with(".bin"))
       for (const format::Blob& blob : MOKA_TRY_IN(format::list_blobs(content.joined()), cat("'", name, "'")))
@@ -35,7 +35,7 @@ struct Uses {
   std::vector<double> weights;  ///< bytes that are first read by each operation
 };
 
-Result<Uses> uses_of(const std::vector<Message>& operations, const ScaleSizes& sizes) {
+Result<Uses> uses_of(const std::vector<Message>& operations, const BlobSizes& sizes) {
   Uses out;
   std::map<std::string, double> constants;  // bytes behind values that are constants
   for (size_t i = 0; i < operations.size(); ++i) {

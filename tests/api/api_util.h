@@ -21,6 +21,14 @@ void expect_error(ErrorKind kind, std::initializer_list<const char*> parts, Act 
   }
 }
 
+/// float32 numbers that go from -3 to 3 steps, again and again.
+inline MultiArray counted(const std::vector<int64_t>& shape, float step = 0.1f) {
+  MultiArray out(DataType::float32, shape);
+  for (int64_t i = 0; i < out.count(); ++i)
+    out.as<float>()[static_cast<size_t>(i)] = step * static_cast<float>(i % 7 - 3);
+  return out;
+}
+
 inline std::vector<double> values(const MultiArray& a) {
   std::vector<double> v;
   for (int64_t i = 0; i < a.count(); i++) v.push_back(a.at(i));

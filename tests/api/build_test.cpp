@@ -16,13 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-MultiArray counted(const std::vector<int64_t>& shape, float step = 0.1f) {
-  MultiArray out(DataType::float32, shape);
-  for (int64_t i = 0; i < out.count(); ++i)
-    out.as<float>()[static_cast<size_t>(i)] = step * static_cast<float>(i % 7 - 3);
-  return out;
-}
-
 std::string content(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -334,7 +334,7 @@ TEST(Custom, WritesOutsideOfOutputsAreFound) {
   expect_error(ErrorKind::data, {"my_swish", "behind the end of output 0"}, predict);
   at = -1;
   expect_error(ErrorKind::data, {"my_swish", "before the beginning of output 0"}, predict);
-  // The page behind the output's own and a page of marks cannot be touched.
+  // The first page that cannot be touched follows the output's own page and a page of marks.
   at = 2 * ::sysconf(_SC_PAGESIZE) / static_cast<int64_t>(sizeof(float));
   EXPECT_EXIT(predict(), testing::KilledBySignal(SIGSEGV), "");
   const Operation changes("my_swish", {.evaluate = [](const LayerCall& call) {

@@ -5,5 +5,5 @@ set(precompile <api/api_util.h>)
 set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/api/plugin_test.cpp PROPERTIES
   COMPILE_DEFINITIONS "MOKA_EXAMPLE_PLUGIN=\"$<TARGET_FILE:example_swish>\";MOKA_EXAMPLE_MODEL=\"$<TARGET_FILE:example_lengths>\"")
 add_dependencies(${name} example_swish example_lengths)
-# Replaces malloc, which the headers of other files declare differently.
+# Defines malloc without `noexcept`, with which <malloc.h> of other files declares it.
 set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/api/allocation_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -4,11 +4,7 @@
 namespace moka::test {
 namespace {
 
-MultiArray counting(std::vector<int64_t> shape) {
-  MultiArray a(DataType::float32, std::move(shape));
-  for (int64_t i = 0; i < a.count(); i++) a.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 7) - 3;
-  return a;
-}
+MultiArray counting(const std::vector<int64_t>& shape) { return counted(shape, 1); }
 
 TEST(FlexibleShapes, RangeIsKeptTo) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/range.mlmodel");

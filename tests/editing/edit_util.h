@@ -13,7 +13,7 @@ namespace moka::edit_test {
 MultiArray array(const std::vector<float>& numbers, std::vector<int64_t> shape);
 std::vector<float> numbers(const FeatureValue& value);
 
-/// An input of the models below, exact in float16, as are their results.
+/// An input of the models below. It and their results are exact in float16.
 inline const std::vector<float> kX = {1, -2, 3, 0.5f};
 inline const MultiArray kInput = array(kX, {1, 4});
 

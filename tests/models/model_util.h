@@ -24,7 +24,7 @@ Features sample_inputs(const Model& model, uint64_t seed);
 
 /// The paths of all models below a folder, sorted.
 std::vector<std::filesystem::path> models_in(const std::filesystem::path& folder);
-/// Those of models_folder(), if it exists.
+/// The models in models_folder(); none if it does not exist.
 std::vector<std::filesystem::path> published_models();
 
 }  // namespace moka::test

@@ -37,11 +37,6 @@ struct CompileOptions {
   bool embed = false;
 };
 
-fs::path without_slash(const std::string& path) {
-  fs::path p(path);
-  return p.has_filename() ? p : p.parent_path();
-}
-
 /// An empty Info.plist, because a model adds no entries.
 void write_plist(const std::string& path) {
   std::ofstream out(path);
@@ -136,7 +131,7 @@ int compile(const CompileOptions& options, const Arguments& app) {
   use_isa(options.isa);
   check_target(options);
 
-  const fs::path source = without_slash(options.model);
+  const fs::path source = without_trailing_slashes(options.model);
   const fs::path folder = options.folder;
   fs::create_directories(folder);
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");

@@ -53,7 +53,7 @@ int compress(const CompressOptions& options) {
 Json to_json(const CompressedWeight& w) {
   Json out{{"name", w.name}, {"operation", w.operation},      {"shape", w.shape},
            {"form", w.form}, {"bytesBefore", w.bytes_before}, {"bytesAfter", w.bytes_after}};
-  out["signalToNoise"] = std::isfinite(w.signal_to_noise) ? Json(w.signal_to_noise) : Json(nullptr);
+  out["signalToNoise"] = finite_or_null(w.signal_to_noise);
   out["largestError"] = w.largest_error;
   if (!w.skipped.empty()) out["skipped"] = w.skipped;
   return out;

@@ -16,8 +16,6 @@ namespace moka::cli {
 namespace {
 
 std::string db_text(double value) { return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : "exact"; }
-Json db_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 size_t size_of(const ModelSource& source) {
   size_t out = source.specification().serialize().size();
   for (const std::string& name : source.weight_files()) out += static_cast<size_t>(source.weight_file(name).count());
@@ -37,8 +35,8 @@ Json json_of(const SearchedModel& found, const CompressOptions& options) {
   Json out{{"written", options.out},
            {"sizeBefore", found.size_before},
            {"sizeAfter", found.size_after},
-           {"signalToNoise", db_json(found.signal_to_noise)},
-           {"bound", db_json(found.bound)},
+           {"signalToNoise", finite_or_null(found.signal_to_noise)},
+           {"bound", finite_or_null(found.bound)},
            {"measuredInputs", found.measured_inputs},
            {"checkedInputs", found.checked_inputs},
            {"separateInputs", found.separate},
@@ -47,14 +45,15 @@ Json json_of(const SearchedModel& found, const CompressOptions& options) {
   Json weights = Json::array(), curve = Json::array(), sensitivity = Json::array();
   for (const CompressedWeight& w : found.weights) weights.push_back(to_json(w));
   for (const CompressionPoint& p : found.curve) {
-    Json point{{"size", p.size}, {"expected", db_json(p.expected)}};
-    if (p.measured) point["measured"] = db_json(*p.measured);
+    Json point{{"size", p.size}, {"expected", finite_or_null(p.expected)}};
+    if (p.measured) point["measured"] = finite_or_null(*p.measured);
     curve.push_back(point);
   }
   for (const WeightSensitivity& w : found.sensitivity) {
     Json trials = Json::array();
     for (const WeightTrial& t : w.trials)
-      trials.push_back(Json{{"form", t.form}, {"bytes", t.bytes}, {"signalToNoise", db_json(t.signal_to_noise)}});
+      trials.push_back(
+          Json{{"form", t.form}, {"bytes", t.bytes}, {"signalToNoise", finite_or_null(t.signal_to_noise)}});
     sensitivity.push_back(Json{{"name", w.name}, {"trials", trials}});
   }
   out["weights"] = weights;

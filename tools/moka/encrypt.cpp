@@ -26,11 +26,6 @@ struct EncryptOptions {
   KeyOptions keys;
 };
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
 std::string read_recipients(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -46,7 +41,7 @@ int encrypt(const EncryptOptions& options) {
   if (with_passphrase != lock.recipients.empty())
     throw UsageError("expected either recipients (-r, -R) or a passphrase (--passphrase, --passphrase-file)");
   if (with_passphrase) lock.passphrase = new_passphrase(options.passphrase_file);
-  const std::string model = without_slashes(options.model);
+  const std::string model = without_trailing_slashes(options.model);
   const std::string out = options.out.empty() ? model + std::string(kEnding) : options.out;
   constexpr uint64_t step = 1 << 20;
   std::unique_ptr<io::Progress> progress;

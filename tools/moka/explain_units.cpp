@@ -175,13 +175,12 @@ std::string off_unit_text(const ComputePlan& plan, const std::string& unit) {
 }
 
 void add_units(const ComputePlan& plan, Json& json) {
-  const auto finite = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
   const PlannedCost& c = plan.cost;
   json["rates"] = plan.rates;
   json["cost"] = {{"computeSeconds", c.compute},
                   {"transferSeconds", c.transfers},
                   {"launchSeconds", c.launches},
-                  {"onHostSeconds", finite(c.on_host)},
+                  {"onHostSeconds", finite_or_null(c.on_host)},
                   {"isOptimal", c.is_optimal}};
   json["regions"] = Json::array();
   for (const PlannedRegion& r : plan.regions)
@@ -191,7 +190,7 @@ void add_units(const ComputePlan& plan, Json& json) {
                                {"downloadBytes", r.download_bytes},
                                {"seconds", r.seconds},
                                {"launchSeconds", r.launch},
-                               {"savesSeconds", finite(r.saves)}});
+                               {"savesSeconds", finite_or_null(r.saves)}});
 }
 
 void add_off_unit(const ComputePlan& plan, const std::string& unit, Json& json) {

@@ -85,7 +85,7 @@ struct FileReference {
 };
 FileReference parse_reference(std::string_view reference);
 
-/// nullptr: none has this name.
+/// The feature of this name, or nullptr.
 const FeatureDescription* find_feature(const std::vector<FeatureDescription>& features, std::string_view name);
 
 /// "wake (Double), coffee (Double, optional)".

@@ -21,7 +21,7 @@ Json to_json(const PlannedOperation& operation);
 Json to_json(const FeatureValue& value);
 Json to_json(const Features& features);
 
-/// null for nan and infinity.
+/// The number, or null for nan and infinity.
 Json finite_or_null(double value);
 
 /// Indents by two spaces and puts lists of numbers on one line. Invalid UTF-8 becomes U+FFFD. Ends with a newline.

@@ -40,6 +40,11 @@ std::string in_lower_case(std::string_view text) {
   return out;
 }
 
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 bool has_extension(std::string_view path, std::string_view extension) {
   return in_lower_case(path).ends_with(extension);
 }

@@ -15,6 +15,7 @@ namespace moka::cli {
 std::string in_lower_case(std::string_view text);
 /// Whether a file's name ends with `extension`, such as ".onnx", in any letter case.
 bool has_extension(std::string_view path, std::string_view extension);
+std::string without_trailing_slashes(std::string path);
 /// "812 B", "4.21 kB", "17.3 MB", in powers of 1000.
 std::string format_bytes(double bytes);
 /// "840 ns", "12.3 µs", "4.56 ms", "1.23 s".

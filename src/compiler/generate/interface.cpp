@@ -24,7 +24,10 @@ std::string in_ascii(std::string_view name) {
 
 std::string identifier(std::string_view name, const Naming& naming) {
   std::string out = class_name(naming.letters_beyond_ascii ? std::string(name) : in_ascii(name));
-  if (std::find(naming.reserved.begin(), naming.reserved.end(), out) != naming.reserved.end()) out += '_';
+  const auto is_in = [&](std::span<const std::string_view> names) {
+    return std::find(names.begin(), names.end(), out) != names.end();
+  };
+  if (is_in(naming.reserved) || is_in(naming.types)) out += '_';
   return out;
 }
 

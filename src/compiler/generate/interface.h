@@ -29,6 +29,7 @@ struct Interface {
 struct Naming {
   bool letters_beyond_ascii = false;
   std::span<const std::string_view> reserved;  ///< reserved words, and names that the generated code itself defines
+  std::span<const std::string_view> types{};   ///< types that the generated code uses, reserved too
 };
 
 /// Characters that are not allowed in names become underscores. A leading digit gets an underscore in front, a reserved

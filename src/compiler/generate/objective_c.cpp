@@ -83,22 +83,10 @@ constexpr std::string_view objective_c_reserved[] = {"BOOL",
                                                      "completionHandler",
                                                      "CGImageRef",
                                                      "CVPixelBufferRef",
-                                                     "MLArrayBatchProvider",
-                                                     "MLDictionaryFeatureProvider",
-                                                     "MLFeatureProvider",
-                                                     "MLFeatureValue",
-                                                     "MLModel",
-                                                     "MLModelConfiguration",
-                                                     "MLMultiArray",
-                                                     "MLPredictionOptions",
-                                                     "MLSequence",
-                                                     "MLState",
                                                      "NSArray",
                                                      "NSBundle",
                                                      "NSDictionary",
                                                      "NSError",
-                                                     "NSNumber",
-                                                     "NSObject",
                                                      "NSSet",
                                                      "NSString",
                                                      "NSURL",
@@ -628,7 +616,8 @@ $states$$convenience$
 }  // namespace
 
 Sources write_objective_c(const import::ModelDescription& description, const std::string& model_name) {
-  const ObjectiveCWriter writer{describe_interface(description, model_name, {true, objective_c_reserved})};
+  const ObjectiveCWriter writer{
+      describe_interface(description, model_name, {true, objective_c_reserved, core_ml_types})};
   const std::string& name = writer.model.class_name;
   const auto head = [&](const char* extension) {
     return cat("//\n// ", name, extension, "\n//\n// Generated from the model; edits are lost.\n//\n\n");

@@ -81,19 +81,7 @@ constexpr std::string_view swift_reserved[] = {"Any",
                                                "_",
                                                "CGImage",
                                                "CVPixelBuffer",
-                                               "MLArrayBatchProvider",
-                                               "MLDictionaryFeatureProvider",
-                                               "MLFeatureProvider",
-                                               "MLFeatureValue",
-                                               "MLModel",
-                                               "MLModelConfiguration",
-                                               "MLMultiArray",
-                                               "MLPredictionOptions",
-                                               "MLSequence",
-                                               "MLShapedArray",
-                                               "MLState",
-                                               "NSNumber",
-                                               "NSObject"};
+                                               "MLShapedArray"};
 
 std::string swift_available(int version) {
   const auto s = systems_of(version);
@@ -566,7 +554,7 @@ $configurable$
 
 Sources write_swift(const import::ModelDescription& description, const std::string& model_name,
                     const GenerateOptions& options) {
-  const SwiftWriter writer{describe_interface(description, model_name, {true, swift_reserved}), options};
+  const SwiftWriter writer{describe_interface(description, model_name, {true, swift_reserved, core_ml_types}), options};
   const std::string file = writer.model.class_name + ".swift";
   return {{file, cat("//\n// ", file, "\n//\n// Generated from the model; edits are lost.\n//\n\nimport CoreML\n\n",
                      writer.input(), writer.output(), writer.model_class())}};

@@ -173,7 +173,7 @@ class Layer {
   std::string_view type_;
 };
 
-/// The limit of layers that take any number of inputs.
+/// The most inputs of layers that take any number of them.
 constexpr int kManyInputs = 1 << 16;
 
 /// Describes how to import one kind of layer.

@@ -4,7 +4,7 @@
 
 namespace moka::import::onnx {
 
-/// The domain in the form of `OperatorImport`, where "ai.onnx" is empty.
+/// The domain as `OperatorImport` has it: empty for "ai.onnx".
 std::string domain_of(const std::string& domain);
 
 /// Imports the body of a function of the model in place of a node that calls it. False: the node calls no function of

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostCounted = int64_t{1} << 16;
 constexpr int64_t kMostRandom = int64_t{1} << 28;
 /// The longer side of a picture on the page.
-constexpr size_t kMostPixels = 1600;
+constexpr size_t kLongestSide = 1600;
 
 /// A file with bytes from the page, which exists as long as this object.
 class UploadedFile {
@@ -91,8 +91,8 @@ bool takes_image(const FunctionDescription& function, const std::string& name) {
 /// The picture as the page shows it.
 io::Picture shrunk(io::Picture picture) {
   const size_t side = std::max(picture.width, picture.height);
-  if (side <= kMostPixels) return picture;
-  const auto part = [&](size_t length) { return std::max<size_t>(1, length * kMostPixels / side); };
+  if (side <= kLongestSide) return picture;
+  const auto part = [&](size_t length) { return std::max<size_t>(1, length * kLongestSide / side); };
   return io::resize(picture, part(picture.width), part(picture.height));
 }
 

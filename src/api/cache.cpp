@@ -13,6 +13,7 @@
 #include "base/checksum.h"
 #include "base/replace_file.h"
 #include "kernel/code_cache.h"
+#include "kernel/fault.h"
 #include "kernel/packing.h"
 #include "plan/packed_cache.h"
 #include "runtime/model_content.h"
@@ -117,7 +118,8 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
   for (const kernel::Device* d : devices)
     if (const auto* compiler = dynamic_cast<const kernel::CodeCache*>(d)) {
       out.compilers.push_back(compiler);
-      if (Status s = compiler->read_code(out.folder); !s.ok()) warn(s.error().to_string());
+      if (Status s = compiler->read_code(out.folder); !s.ok())
+        warn(kernel::failed_on(*d, std::move(s).error()).to_string());
     }
   return out;
 }

@@ -20,7 +20,8 @@ std::string_view to_string(ErrorCode code) {
   return "unknown";
 }
 
-Error::Error(ErrorCode code, std::string message) : rep_(std::make_unique<Rep>(Rep{code, std::move(message), {}})) {}
+Error::Error(ErrorCode code, std::string message)
+    : rep_(std::make_unique<Rep>(Rep{code, std::move(message), {}, {}})) {}
 
 std::string Error::to_string() const {
   return rep_->context.empty() ? rep_->message : rep_->context + ": " + rep_->message;
@@ -29,6 +30,11 @@ std::string Error::to_string() const {
 Error&& Error::in(std::string_view place) && {
   std::string& c = rep_->context;
   c = c.empty() ? std::string(place) : std::string(place) + ": " + c;
+  return std::move(*this);
+}
+
+Error&& Error::of_device(std::string_view name) && {
+  if (rep_->device.empty()) rep_->device = name;
   return std::move(*this);
 }
 

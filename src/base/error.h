@@ -33,14 +33,19 @@ class [[nodiscard]] Error {
   /// "outer: inner: message", outermost context first.
   std::string to_string() const;
   const std::string& message() const { return rep_->message; }
+  /// Name of the device that failed; "": none did.
+  const std::string& device() const { return rep_->device; }
   /// Adds an outer context, e.g. "operation 'conv_3'".
   Error&& in(std::string_view place) &&;
+  /// Says which device failed, unless a device is named already.
+  Error&& of_device(std::string_view name) &&;
 
  private:
   struct Rep {
     ErrorCode code;
     std::string message;
     std::string context;
+    std::string device;
   };
   std::unique_ptr<Rep> rep_;
 };

@@ -120,11 +120,11 @@ Result<int> Planner::upload_constant(int i, const Device& device, Layout layout)
     return {};
   };
   if (const ir::Value* v = pooled(i))
-    p.buffer = MOKA_TRY_IN(options_.constants->upload(*v, *device.memory(),
+    p.buffer = MOKA_TRY_ON(options_.constants->upload(*v, *device.memory(),
                                                       cat(device.name(), ".", kernel::to_string(layout)), bytes, fill),
-                           kernel::place_of(device));
+                           device);
   else
-    p.buffer = MOKA_TRY_IN(upload_to(*device.memory(), bytes, fill), kernel::place_of(device));
+    p.buffer = MOKA_TRY_ON(upload_to(*device.memory(), bytes, fill), device);
   return add_place(std::move(p));
 }
 

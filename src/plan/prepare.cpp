@@ -69,9 +69,8 @@ class Context final : public kernel::PrepareContext {
     const kernel::Memory* memory = preparation_.device->memory();
     if (memory == nullptr) return fail(ErrorCode::internal, "a kernel uploads to a device in host memory");
     if (const Preparation::Input& in = input(arg); in.pooled)
-      return MOKA_TRY_IN(options_.constants->upload(*in.value, *memory, key, bytes, fill),
-                         kernel::place_of(*preparation_.device));
-    return MOKA_TRY_IN(upload_to(*memory, bytes, fill), kernel::place_of(*preparation_.device));
+      return MOKA_TRY_ON(options_.constants->upload(*in.value, *memory, key, bytes, fill), *preparation_.device);
+    return MOKA_TRY_ON(upload_to(*memory, bytes, fill), *preparation_.device);
   }
 
   const Preparation::Input& input(int arg) const { return preparation_.inputs[static_cast<size_t>(arg)]; }

@@ -22,7 +22,7 @@ constexpr size_t kMaxChildren = 16;
 /// A value that breaks a rule of an operation does so on every device: only failures of the device itself name it.
 Status named(Status s, const kernel::Device& device) {
   if (s.ok() || s.error().code() == ErrorCode::data) return s;
-  return std::move(s).error().in(kernel::place_of(device));
+  return std::move(kernel::failed_on(device, std::move(s).error()));
 }
 
 const ir::Type& storage_type(const ir::Type& t) { return t.is_state() ? t.element() : t; }

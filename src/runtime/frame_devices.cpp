@@ -13,13 +13,13 @@ using plan::Storage;
 Result<kernel::Queue*> ExecContext::queue(const kernel::Device& device) {
   for (const auto& [d, q] : queues)
     if (d == &device) return q.get();
-  queues.emplace_back(&device, MOKA_TRY_IN(device.open_queue(), kernel::place_of(device)));
+  queues.emplace_back(&device, MOKA_TRY_ON(device.open_queue(), device));
   return queues.back().second.get();
 }
 
 Status Frame::set_up_devices() {
   for (const plan::DeviceArena& a : plan_->device_arenas)
-    device_arenas_.push_back(MOKA_TRY_IN(a.device->memory()->allocate(std::max<size_t>(a.bytes, 1)),
+    device_arenas_.push_back(MOKA_TRY_ON(a.device->memory()->allocate(std::max<size_t>(a.bytes, 1)), *a.device,
                                          cat("the arena of ", kernel::place_of(*a.device))));
   running_.assign(plan_->regions.size(), false);
   for (size_t r = 0; r < plan_->regions.size(); r++) MOKA_TRY(compile_region(r));
@@ -91,7 +91,7 @@ Status Frame::compile_region(size_t r) {
   for (int i : region.uploads) uploads.push_back(buffer_view(i));
   for (int i : region.downloads) downloads.push_back(buffer_view(i));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
-  submissions_.push_back(MOKA_TRY_IN(queue->compile({steps, uploads, downloads, kept}),
+  submissions_.push_back(MOKA_TRY_ON(queue->compile({steps, uploads, downloads, kept}), *region.device,
                                      cat("region ", r, " of ", kernel::place_of(*region.device))));
   return {};
 }

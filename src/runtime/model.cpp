@@ -137,7 +137,7 @@ bool Model::can_replay(const Session& session, const Error& error) const {
 
 uint32_t Model::without_also(uint32_t without, const Error& error) const {
   for (size_t i = 0; i < devices_.size(); i++)
-    if (const uint32_t bit = uint32_t{1} << i; (without & bit) == 0 && kernel::is_from(*devices_[i], error))
+    if (const uint32_t bit = uint32_t{1} << i; (without & bit) == 0 && error.device() == devices_[i]->name())
       return without | bit;
   return all_devices();
 }

@@ -75,7 +75,7 @@ Error error_of(VkResult result, std::string_view call) {
     case VK_ERROR_OUT_OF_POOL_MEMORY: code = ErrorCode::out_of_budget; break;
     default: break;
   }
-  return fail(code, "device 'vulkan': ", call, ": ", to_string(result));
+  return fail(code, call, ": ", to_string(result));
 }
 
 }  // namespace moka::devices::vulkan

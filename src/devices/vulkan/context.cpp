@@ -297,7 +297,7 @@ CommandPool::~CommandPool() {
 
 Status CommandPool::submit() {
   if (!context_->is_own())
-    return fail(ErrorCode::device_lost, "device 'vulkan': a submission of the process that this one was forked from");
+    return fail(ErrorCode::device_lost, "a submission of the process that this one was forked from");
   MOKA_VK(context_->api(), ResetFences, context_->device(), 1, &fence_);
   MOKA_TRY(context_->submit(buffer_, fence_));
   running_ = true;

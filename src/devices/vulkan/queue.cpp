@@ -22,8 +22,7 @@ void show_host(const Api& api, VkCommandBuffer commands) {
 
 Result<std::unique_ptr<kernel::Submission>> VulkanSubmission::make(std::shared_ptr<Context> context,
                                                                    const kernel::Region& region) {
-  if (!context->is_own())
-    return fail(ErrorCode::device_lost, "device 'vulkan': a queue of the process that this one was forked from");
+  if (!context->is_own()) return fail(ErrorCode::device_lost, "a queue of the process that this one was forked from");
   std::unique_ptr<VulkanSubmission> s(new VulkanSubmission(std::move(context)));
   const Api& api = s->context_->api();
   s->commands_ = MOKA_TRY(CommandPool::make(s->context_));

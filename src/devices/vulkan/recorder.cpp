@@ -198,7 +198,7 @@ Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& co
   for (const Command& c : commands_) {
     for (const Use& u : c.uses)
       if (static_cast<const VulkanBuffer*>(u.buffer)->context() != context_.get())
-        return fail(ErrorCode::device_lost, "device 'vulkan': a buffer of the process that this one was forked from");
+        return fail(ErrorCode::device_lost, "a buffer of the process that this one was forked from");
     if (c.key.shader == nullptr) continue;
     keys.push_back(c.key);
     sets++;

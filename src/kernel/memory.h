@@ -48,8 +48,12 @@ class Memory {
   virtual size_t alignment() const = 0;
   /// Memory with undefined content. Errors: out_of_budget when the device has no room.
   virtual Result<std::shared_ptr<Buffer>> allocate(size_t bytes) const = 0;
-  /// Copies `bytes` bytes of host memory to `offset` in `to`. Returns when the copy is complete.
+  /// Copies `bytes` bytes of host memory to `offset` in `to`. Returns when `from` may be changed; submissions that
+  /// start later see the copy.
   virtual Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const = 0;
+  /// Copies `bytes` bytes at `offset` in `from` to host memory, once no submission is running. Returns when the copy is
+  /// complete. Errors: device_lost.
+  virtual Status read(const Buffer& from, size_t offset, void* to, size_t bytes) const = 0;
 };
 
 /// A tensor in a buffer.

@@ -207,6 +207,9 @@ class Twin final : public kernel::Device {
     }
 
    private:
+    Status read(const kernel::Buffer& from, size_t offset, void* to, size_t bytes) const override {
+      return inner().memory()->read(from, offset, to, bytes);
+    }
     const Twin& twin_;
   };
   class TwinSubmission final : public kernel::Submission {

@@ -1,6 +1,7 @@
 #include "moka/stream.h"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "api/api_util.h"
@@ -73,6 +74,25 @@ TEST_F(Streams, InputsAreMadeWhileTheDeviceComputes) {
   EXPECT_EQ(stream.size(), 4u);
   hold(false);
   for (int i = 0; i < 4; i++) EXPECT_EQ(values(stream.pop().array("y")), values(m.predict(inputs(i)).array("y")));
+}
+
+/// Two stages of 20 ms, neither of which uses a processor, take little more than one of them.
+TEST_F(Streams, StagesOverlap) {
+  const Model m = load();
+  m.predict(inputs(0));
+  devices::simulator::set_least_seconds(0.02);
+  const auto start = std::chrono::steady_clock::now();
+  Stream stream(m);
+  for (int i = 0; i < 25; i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stream.push(inputs(i));
+    if (stream.size() > 3) stream.pop();
+  }
+  while (stream.size() > 0) stream.pop();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  devices::simulator::set_least_seconds(0);
+  EXPECT_GE(took.count(), 25 * 0.02);
+  EXPECT_LT(took.count(), 25 * 0.03);
 }
 
 TEST_F(Streams, PushWaitsForPredictionsThatAreNotDone) {

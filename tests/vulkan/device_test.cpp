@@ -96,6 +96,24 @@ TEST(Device, WritesMemoryInPieces) {
   g.expect_same({g.op("add", {{"x", x}, {"y", w}})});
 }
 
+/// More than all pieces of staging memory, so that each is used again.
+TEST(Device, ReadsWhatItWrites) {
+  MOKA_NEEDS_VULKAN();
+  const kernel::Memory& memory = *devices::vulkan::device().memory();
+  std::vector<uint32_t> v(6 << 20), got(v.size() - 3);
+  for (size_t i = 0; i < v.size(); i++) v[i] = static_cast<uint32_t>(i * 2654435761u);
+  auto buffer = memory.allocate(v.size() * 4 + 64);
+  ASSERT_TRUE(buffer.ok()) << buffer.error().to_string();
+  for (int round = 0; round < 2; round++) {
+    for (uint32_t& x : v) x++;
+    ASSERT_TRUE(memory.write(**buffer, 64, v.data(), v.size() * 4).ok());
+    ASSERT_TRUE(memory.read(**buffer, 64 + 3 * 4, got.data(), got.size() * 4).ok());
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), v.begin() + 3));
+  }
+  // Freed while copies may still run.
+  ASSERT_TRUE(memory.write(**buffer, 0, v.data(), v.size() * 4).ok());
+}
+
 TEST(Device, KeepsCompiledShadersInAFile) {
   MOKA_NEEDS_VULKAN();
   auto context = devices::vulkan::Context::get();

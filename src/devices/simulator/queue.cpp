@@ -40,10 +40,33 @@ std::atomic<bool>& unified() {
   return is;
 }
 
+Error lost() { return fail(ErrorCode::device_lost, "the simulated device was lost"); }
+
+std::atomic<double>& least_seconds() {
+  static std::atomic<double> seconds = [] {
+    const char* v = std::getenv("MOKA_SIMULATOR_MS");
+    return v == nullptr ? 0 : std::strtod(v, nullptr) / 1000;
+  }();
+  return seconds;
+}
+
+/// Runs `work`, as long as the device takes.
+template <class Work>
+Status timed(const Work& work) {
+  const double seconds = least_seconds();
+  if (!(seconds > 0)) return work();
+  static std::mutex busy;
+  std::lock_guard lock(busy);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  Status s = work();
+  std::this_thread::sleep_until(end);
+  return s;
+}
+
 /// Counts a submission. Error device_lost for the submission that loses the device and for all later ones.
 Status count_submission() {
   for (int left = lost_after.load(); left >= 0;) {
-    if (left == 0) return fail(ErrorCode::device_lost, "the simulated device was lost");
+    if (left == 0) return lost();
     if (lost_after.compare_exchange_weak(left, left - 1)) break;
   }
   return {};
@@ -65,6 +88,13 @@ class SimulatedMemory final : public Memory {
     if (offset > to.bytes() || bytes > to.bytes() - offset)
       return fail(ErrorCode::internal, bytes, " bytes at ", offset, " are written to a buffer of ", to.bytes());
     std::memcpy(static_cast<SimulatedBuffer&>(to).data() + offset, from, bytes);
+    return {};
+  }
+  Status read(const Buffer& from, size_t offset, void* to, size_t bytes) const override {
+    if (lost_after.load() == 0) return lost();
+    if (offset > from.bytes() || bytes > from.bytes() - offset)
+      return fail(ErrorCode::internal, bytes, " bytes at ", offset, " are read from a buffer of ", from.bytes());
+    std::memcpy(to, static_cast<const SimulatedBuffer&>(from).data() + offset, bytes);
     return {};
   }
 };
@@ -151,7 +181,7 @@ class SimulatedSubmission final : public Submission {
         std::unique_lock hold(hold_mutex);
         released.wait(hold, [] { return !holds; });
       }
-      Status s = run();
+      Status s = timed([this] { return run(); });
       running--;
       std::lock_guard done(mutex_);
       status_ = std::move(s);
@@ -227,6 +257,8 @@ void set_faults(const Faults& faults) {
 }
 
 int count_running() { return running; }
+
+void set_least_seconds(double seconds) { least_seconds() = seconds; }
 
 void set_unified(bool is) { unified() = is; }
 

@@ -3,16 +3,30 @@
 #include <algorithm>
 #include <cstring>
 
+#include "devices/vulkan/staging.h"
+
 namespace moka::devices::vulkan {
 
 using kernel::Buffer;
+
+namespace {
+
+constexpr const char* kForeign = "a buffer of the process that this one was forked from";
+
+Result<std::shared_ptr<StagingRing>> ring_for(const VulkanBuffer& buffer) {
+  auto context = MOKA_TRY(Context::get());
+  if (buffer.context() != context.get()) return fail(ErrorCode::device_lost, kForeign);
+  return StagingRing::of(std::move(context));
+}
+
+}  // namespace
 
 Result<std::shared_ptr<VulkanBuffer>> VulkanBuffer::make(std::shared_ptr<Context> context, size_t bytes, Use use) {
   std::shared_ptr<VulkanBuffer> b(new VulkanBuffer(std::move(context), bytes));
   const Context& c = *b->context_;
   const size_t size = std::max<size_t>(bytes, 4);
   if (c.features().max_allocation != 0 && size > c.features().max_allocation)
-    return fail(ErrorCode::out_of_budget, "device 'vulkan': a buffer of ", bytes, " bytes, more than its driver's ",
+    return fail(ErrorCode::out_of_budget, "a buffer of ", bytes, " bytes, more than its driver's ",
                 c.features().max_allocation, " (maxMemoryAllocationSize)");
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = (size + 3) / 4 * 4;
@@ -25,6 +39,7 @@ Result<std::shared_ptr<VulkanBuffer>> VulkanBuffer::make(std::shared_ptr<Context
   const VkMemoryPropertyFlags seen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags cached = seen | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   const bool map = use == Use::staging || c.features().unified;
+  b->is_staged_ = !map;
   int type = -1;
   if (use == Use::staging)
     type = c.memory_type(needs.memoryTypeBits, cached);
@@ -32,7 +47,7 @@ Result<std::shared_ptr<VulkanBuffer>> VulkanBuffer::make(std::shared_ptr<Context
     type = c.memory_type(needs.memoryTypeBits, map ? cached | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
                                                    : VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT});
   if (type < 0) type = c.memory_type(needs.memoryTypeBits, map ? seen : 0);
-  if (type < 0) return fail(ErrorCode::out_of_budget, "device 'vulkan': no memory of a fitting kind");
+  if (type < 0) return fail(ErrorCode::out_of_budget, "no memory of a fitting kind");
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   allocate.allocationSize = needs.size;
   allocate.memoryTypeIndex = static_cast<uint32_t>(type);
@@ -49,6 +64,7 @@ Result<std::shared_ptr<VulkanBuffer>> VulkanBuffer::make(std::shared_ptr<Context
 
 VulkanBuffer::~VulkanBuffer() {
   if (!context_->is_own()) return;
+  if (is_staged_) StagingRing::finish(*context_, buffer_);
   context_->api().DestroyBuffer(context_->device(), buffer_, nullptr);
   context_->api().FreeMemory(context_->device(), memory_, nullptr);
 }
@@ -65,37 +81,24 @@ Result<std::shared_ptr<Buffer>> VulkanMemory::allocate(size_t bytes) const {
 
 Status VulkanMemory::write(Buffer& to, size_t offset, const void* from, size_t bytes) const {
   auto& buffer = static_cast<VulkanBuffer&>(to);
+  if (!buffer.context()->is_own()) return fail(ErrorCode::device_lost, kForeign);
   if (bytes == 0) return {};
   if (buffer.mapped() != nullptr) {
     std::memcpy(buffer.mapped() + offset, from, bytes);
     return {};
   }
-  auto context = MOKA_TRY(Context::get());
-  if (buffer.context() != context.get())
-    return fail(ErrorCode::device_lost, "device 'vulkan': a buffer of the process that this one was forked from");
-  // Pieces, so that large weights need little memory that the host sees.
-  constexpr size_t kPiece = size_t{16} << 20;
-  auto staging = MOKA_TRY(VulkanBuffer::make(context, std::min(bytes, kPiece), VulkanBuffer::Use::staging));
-  const Api& api = context->api();
-  for (size_t at = 0; at < bytes; at += kPiece) {
-    const size_t n = std::min(kPiece, bytes - at);
-    std::memcpy(staging->mapped(), static_cast<const std::byte*>(from) + at, n);
-    auto commands = MOKA_TRY(CommandPool::make(context));
-    VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    MOKA_VK(api, BeginCommandBuffer, commands->buffer(), &begin);
-    const VkBufferCopy copy{0, offset + at, n};
-    api.CmdCopyBuffer(commands->buffer(), staging->handle(), buffer.handle(), 1, &copy);
-    VkMemoryBarrier after{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    after.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    after.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT;
-    api.CmdPipelineBarrier(commands->buffer(), VK_PIPELINE_STAGE_TRANSFER_BIT,
-                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &after, 0,
-                           nullptr, 0, nullptr);
-    MOKA_VK(api, EndCommandBuffer, commands->buffer());
-    MOKA_TRY(commands->submit());
-    MOKA_TRY(commands->wait());
+  return MOKA_TRY(ring_for(buffer))->write(buffer, offset, from, bytes);
+}
+
+Status VulkanMemory::read(const Buffer& from, size_t offset, void* to, size_t bytes) const {
+  const auto& buffer = static_cast<const VulkanBuffer&>(from);
+  if (!buffer.context()->is_own()) return fail(ErrorCode::device_lost, kForeign);
+  if (bytes == 0) return {};
+  if (buffer.mapped() != nullptr) {
+    std::memcpy(to, buffer.mapped() + offset, bytes);
+    return {};
   }
-  return {};
+  return MOKA_TRY(ring_for(buffer))->read(buffer, offset, to, bytes);
 }
 
 }  // namespace moka::devices::vulkan

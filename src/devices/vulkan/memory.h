@@ -26,6 +26,7 @@ class VulkanBuffer final : public kernel::Buffer {
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   std::byte* mapped_ = nullptr;
+  bool is_staged_ = false;  ///< copies may still be running in the ring
 };
 
 class VulkanMemory final : public kernel::Memory {
@@ -33,6 +34,7 @@ class VulkanMemory final : public kernel::Memory {
   size_t alignment() const override;
   Result<std::shared_ptr<kernel::Buffer>> allocate(size_t bytes) const override;
   Status write(kernel::Buffer& to, size_t offset, const void* from, size_t bytes) const override;
+  Status read(const kernel::Buffer& from, size_t offset, void* to, size_t bytes) const override;
 };
 
 }  // namespace moka::devices::vulkan

@@ -116,51 +116,6 @@ Result<ir::Type> rank5_type(const import::FeatureDescription& f, const ir::Type&
   return array_type(f, declared, declared.rank() == 5 ? whole->dims() : described);
 }
 
-/// The red, green and blue values of pixel `p`.
-struct Rgb {
-  float r, g, b;
-};
-Rgb read_pixel(const uint8_t* p, PixelFormat format) {
-  switch (format) {
-    case PixelFormat::gray8: return {static_cast<float>(p[0]), static_cast<float>(p[0]), static_cast<float>(p[0])};
-    case PixelFormat::rgb8:
-    case PixelFormat::rgba8: return {static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2])};
-    case PixelFormat::bgra8: return {static_cast<float>(p[2]), static_cast<float>(p[1]), static_cast<float>(p[0])};
-    case PixelFormat::gray_float32: {
-      float v;
-      std::memcpy(&v, p, sizeof v);
-      return {v, v, v};
-    }
-  }
-  return {};
-}
-
-/// ITU-R BT.601 luma, the customary grayscale conversion of 8-bit pictures.
-float luma(Rgb c) { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
-
-template <class Store>
-void planes(const import::FeatureDescription& f, const Image& image, const Store& store) {
-  bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
-  bool gray_source = image.format == PixelFormat::gray8 || image.format == PixelFormat::gray_float32;
-  bool bgr = f.image.color == import::ColorSpace::bgr;
-  int64_t pixels = image.width * image.height;
-  size_t step = bytes_per_pixel(image.format);
-  for (int64_t y = 0; y < image.height; y++) {
-    const uint8_t* p = image.pixels.get() + y * image.row_bytes;
-    for (int64_t x = 0; x < image.width; x++, p += step) {
-      Rgb c = read_pixel(p, image.format);
-      int64_t i = y * image.width + x;
-      if (gray) {
-        store(i, gray_source ? c.r : std::round(luma(c)));
-      } else {
-        store(i, bgr ? c.b : c.r);
-        store(i + pixels, c.g);
-        store(i + 2 * pixels, bgr ? c.r : c.b);
-      }
-    }
-  }
-}
-
 Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::Type& type) {
   size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
   auto& buffer = s.staging[index];
@@ -170,6 +125,21 @@ Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::T
 }
 
 }  // namespace
+
+kernel::PlaneOrder plane_order(const import::FeatureDescription& f) {
+  switch (f.image.color) {
+    case import::ColorSpace::grayscale:
+    case import::ColorSpace::grayscale_float16: return kernel::PlaneOrder::gray;
+    case import::ColorSpace::rgb: return kernel::PlaneOrder::rgb;
+    case import::ColorSpace::bgr: return kernel::PlaneOrder::bgr;
+  }
+  return kernel::PlaneOrder::rgb;
+}
+
+kernel::Pixels pixels_of(const Image& image) {
+  return {static_cast<kernel::PixelFormat>(image.format), image.width, image.height, image.row_bytes,
+          image.pixels.get()};
+}
 
 Leading leading_of(const import::FeatureDescription& f, const FeatureValue& value) {
   const auto* a = f.array.takes_rank5 ? std::get_if<MultiArray>(&value) : nullptr;
@@ -343,10 +313,7 @@ Result<void*> bind_input(const import::FeatureDescription& f, const ir::Type& ty
   } else if (const auto* a = std::get_if<MultiArray>(&value)) {
     copy_array(*a, to);
   } else if (const auto* image = std::get_if<Image>(&value)) {
-    if (to.dtype == ir::DType::fp32)
-      planes(f, *image, [p = to.as<float>()](int64_t i, float v) { p[i] = v; });
-    else
-      planes(f, *image, [&to](int64_t i, float v) { ir::store_f64(to, i, static_cast<double>(v)); });
+    kernel::unpack(pixels_of(*image), plane_order(f), to);
   }
   if (copy.is_recorded() && !is_number(value))
     copy.record(f.name, "convert", MOKA_TRY(ir::storage_bytes(to.dtype, to.shape)), conversion(value, to));

@@ -14,6 +14,7 @@
 #include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/model.h"
+#include "runtime/state_value.h"
 #include "trace/trace.h"
 
 /// Connects the public types with the library's own.
@@ -53,6 +54,9 @@ Result<ir::Type> default_type(const import::FeatureDescription& feature, const i
 /// Whether the default size of a flexible input differs from its smallest allowed size.
 bool chooses_default(const import::FeatureDescription& feature);
 
+/// What the planes of an image input hold.
+kernel::PlaneOrder plane_order(const import::FeatureDescription& feature);
+kernel::Pixels pixels_of(const Image& image);
 /// The data of an input: the value's own memory if it can be used directly, otherwise staging memory of the session
 /// with the converted value.
 Result<void*> bind_input(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
@@ -218,8 +222,10 @@ Result<import::ImportedModel> import_text(const std::string& text, const std::ma
 namespace moka {
 
 struct State::Impl {
-  std::vector<std::pair<std::string, ir::Tensor>> buffers;
+  std::vector<std::pair<std::string, runtime::StateValue>> buffers;
   std::atomic<bool> in_use{false};
+  /// The state `name`. Throws not_found.
+  runtime::StateValue& at(std::string_view name);
 };
 
 struct __attribute__((visibility("hidden"))) Model::Impl {

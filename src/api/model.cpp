@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "api/bound_states.h"
 #include "api/internal.h"
 #include "base/processors.h"
 #include "import/outline.h"
@@ -32,6 +33,19 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
     for (const auto& x : *list)
       if (x.name == input.name) return x;
   std::abort();  // compile has checked this
+}
+
+/// The planes of each image input of a function that must be given.
+std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes_of(const import::ModelDescription& d,
+                                                                                   const std::string& function) {
+  std::map<std::string, kernel::PlaneOrder> orders;
+  if (const auto* f = d.function(function.empty() ? d.default_function : function))
+    for (const import::FeatureDescription& x : f->inputs)
+      if (x.kind == import::FeatureKind::image && !x.optional) orders.emplace(x.name, api::plane_order(x));
+  return [orders = std::move(orders)](const ir::Value& input) -> std::optional<kernel::PlaneOrder> {
+    const auto found = orders.find(input.name);
+    return found == orders.end() ? std::nullopt : std::optional(found->second);
+  };
 }
 
 /// An operation refused an argument. The error's kind depends on where the argument came from.
@@ -79,6 +93,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   if (!devices.pins.empty())
     options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
   options.plan.strict = configuration.strict;
+  options.plan.states_on_devices = true;
+  options.plan.image_planes = image_planes_of(m.description, options.function_name);
   options.plan.threads = configuration.threads > 0          ? configuration.threads
                          : configuration.processors.empty() ? processors()
                                                             : static_cast<int>(configuration.processors.size());
@@ -396,12 +412,6 @@ bool Model::Impl::takes_rank5(std::string_view input) const {
 
 namespace {
 
-void restore(const State& from, State& to) {
-  auto& buffers = to.impl().buffers;
-  for (size_t i = 0; i < buffers.size(); i++)
-    std::memcpy(buffers[i].second.mutable_data(), from.impl().buffers[i].second.data(), buffers[i].second.bytes());
-}
-
 void tell(const std::vector<std::string>& remarks, const PredictionOptions& options) {
   for (const std::string& remark : remarks) api::warn(remark);
   if (options.remarks == nullptr || remarks.empty()) return;
@@ -446,19 +456,20 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   }
 
   auto session = MOKA_TRY(runs->acquire(types, observed));
+  api::BoundStates states(options.state);
   const auto compute = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {
       const import::FeatureDescription& x = feature_of(f, *body_inputs[i]);
       void* data = nullptr;
       if (types[i].is_state()) {
-        for (auto& [name, buffer] : options.state->impl().buffers)
-          if (name == x.name && buffer.dtype() == types[i].element().dtype() &&
-              buffer.shape() == types[i].element().shape())
-            data = buffer.mutable_data();
-        if (data == nullptr)
-          return fail(ErrorCode::invalid_argument, "state '", x.name, "': expected ", types[i].element(),
-                      ", which the given state does not have: states are made by new_state of the same model");
+        MOKA_TRY(states.bind(x.name, types[i].element(), *session->frame, i,
+                             runs->may_replay() && !session->devices.empty()));
+        continue;
       } else if (const FeatureValue* value = inputs.find(x.name); has_value(value)) {
+        if (const auto* image = std::get_if<Image>(value); image != nullptr && session->frame->takes_pixels(i)) {
+          session->frame->set_pixels(i, api::pixels_of(*image));
+          if (!session->frame->takes_planes(i)) continue;
+        }
         data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
       } else {
         data = MOKA_TRY(api::bind_default(x, types[i], *session, i));
@@ -485,6 +496,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     }
     if (Status ran_through = runs->run(*session); !ran_through.ok())
       return blamed(std::move(ran_through).error(), ErrorCode::data);
+    states.computed();
     for (size_t i = 0; i < wanted.size(); i++) {
       if (placed.is_given(i)) continue;
       if (MultiArray* array = placed.find(i)) {
@@ -496,12 +508,11 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     }
     return {};
   };
-  // A replayed prediction must see the original state.
-  std::optional<State> before;
-  if (!f.states.empty() && runs->may_replay() && !session->devices.empty()) before = options.state->copy();
   Status status = compute();
-  while (!status.ok() && runs->can_replay(*session, status.error())) {
-    if (before) restore(*before, *options.state);
+  while (!status.ok()) {
+    const bool again = runs->can_replay(*session, status.error());
+    states.failed(*session->frame, status.error(), again);
+    if (!again) break;
     if (trace != nullptr) trace->restart();
     session = MOKA_TRY(runs->acquire_instead(std::move(session), types, status.error()));
     status = compute();
@@ -539,7 +550,7 @@ State Model::new_state() const {
       if (limit > 0 && bytes > limit)
         throw Exception(ErrorKind::out_of_budget,
                         cat("state '", v->name, "' needs ", bytes, " bytes; the memory budget is ", limit));
-      impl->buffers.emplace_back(v->name, api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape())));
+      impl->buffers.emplace_back(v->name, runtime::StateValue(api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape()))));
     }
   return State(std::move(impl));
 }
@@ -721,38 +732,6 @@ std::string Model::mil(bool optimized) const {
   if (optimized) return ir::print_text(impl_->model->program());
   const Impl::Source& source = *impl_->source;
   return source.file ? ir::print_text(api::unwrap(source.import({})).program) : source.text;
-}
-
-MultiArray State::read(std::string_view name) const {
-  for (const auto& [n, t] : impl_->buffers)
-    if (n == name) return api::unwrap(api::to_array(t.view()));
-  throw Exception(ErrorKind::not_found, cat("state '", name, "': not a state of the model"));
-}
-
-void State::write(std::string_view name, const MultiArray& value) {
-  for (auto& [n, t] : impl_->buffers)
-    if (n == name) {
-      if (ir::Shape(std::span<const int64_t>(value.shape())) == t.shape()) return api::copy_array(value, t.view());
-      throw Exception(ErrorKind::invalid_argument,
-                      cat("state '", name, "': expected shape ", t.shape(), ", got ", describe(value)));
-    }
-  throw Exception(ErrorKind::not_found, cat("state '", name, "': not a state of the model"));
-}
-
-State State::copy() const {
-  auto copied = std::make_shared<Impl>();
-  for (const auto& [name, t] : impl_->buffers) {
-    ir::Tensor to = api::unwrap(ir::Tensor::zeros(t.dtype(), t.shape()));
-    std::memcpy(to.mutable_data(), t.data(), t.bytes());
-    copied->buffers.emplace_back(name, std::move(to));
-  }
-  return State(std::move(copied));
-}
-
-std::vector<std::string> State::names() const {
-  std::vector<std::string> out;
-  for (const auto& [n, t] : impl_->buffers) out.push_back(n);
-  return out;
 }
 
 }  // namespace moka

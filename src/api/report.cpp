@@ -158,6 +158,8 @@ class Reporter {
   }
 
   void add_step(const plan::Plan& plan, const Values& values, size_t first_region, const plan::Step& s, int depth) {
+    // The store of a state that is computed in its memory.
+    if (s.kind == plan::Step::Kind::placed && s.op == nullptr) return;
     PlannedOperation p;
     if (s.region >= 0) p.region = static_cast<int>(first_region) + s.region;
     p.depth = depth;
@@ -174,18 +176,26 @@ class Reporter {
       const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
       const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
       p.name = from.value != nullptr ? from.value->name : "";
-      p.note =
-          from.layout == to.layout ? "copy" : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
+      p.note = !(from.type == to.type)    ? "pixels to planes"
+               : from.layout == to.layout ? "copy"
+                                          : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
     }
     if (s.kind == plan::Step::Kind::transfer) {
       const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
       const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
       p.bytes = bytes(from);
       p.note = cat(p.bytes, " bytes ", to.device != nullptr ? "to " : "from ", p.device);
-      if (const ir::Value* v = values.of(s.in[0])) {
+      const ir::Value* v = values.of(s.in[0]);
+      for (const plan::PixelInput& pixels : plan.pixels)
+        if (pixels.place == s.in[0]) v = plan.places[static_cast<size_t>(plan.inputs[pixels.input])].value;
+      if (plan.pending != nullptr && to.device == nullptr)
+        p.reason = cat("the plan ends at '", plan.pending->name, "' (", plan.pending->type_name(),
+                       "), whose shapes depend on values");
+      if (v != nullptr) {
         p.name = v->name;
         if (plan.decision != nullptr)
-          if (auto at = plan.decision->reasons.find({v, to.device == nullptr}); at != plan.decision->reasons.end())
+          if (auto at = plan.decision->reasons.find({v, to.device == nullptr});
+              at != plan.decision->reasons.end() && !at->second.empty())
             p.reason = at->second;
       }
     } else if (s.kind == plan::Step::Kind::submit) {

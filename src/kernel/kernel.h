@@ -172,6 +172,9 @@ struct KernelDef {
   Match claim(const MatchCall& call) const;
 };
 
+/// What the planes of an image input hold, in their order.
+enum class PlaneOrder : uint8_t { gray, rgb, bgr };
+
 /// The compute units that a ModelConfiguration may allow.
 enum class ComputeUnit : uint8_t { cpu, gpu, neural_engine };
 
@@ -199,6 +202,9 @@ class Device {
   /// A layout conversion in the device's memory. If it refuses, the host converts before the upload or after the
   /// download.
   virtual Match convert(ir::DType, const ir::Shape&, Layout, Layout) const { return Match::no("no conversions"); }
+  /// Turns a packed picture (kernel/pixels.h) into planes of type `to` in the device's memory. If it refuses, the host
+  /// does.
+  virtual Match unpack(PlaneOrder, const ir::Type&) const { return Match::no("no pictures"); }
   /// Whether the device applies an epilogue that a kernel does not apply itself (RegionStep::epilogue).
   virtual bool applies(const ir::Epilogue&) const { return false; }
 };

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "kernel/fault.h"
 #include "kernel/layout.h"
+#include "kernel/pixels.h"
 #include "plan/planner.h"
 
 namespace moka::plan {
@@ -77,7 +80,45 @@ Result<int> Planner::convert(int i, Layout layout) {
   return out;
 }
 
+std::unique_ptr<kernel::KernelChoice> Planner::unpacking(int i, const Device& device) {
+  const ir::Type& type = place(i).type;
+  if (std::find(plan_->inputs.begin(), plan_->inputs.end(), i) == plan_->inputs.end() || !options_.image_planes ||
+      !type.is_tensor() || type.rank() < 3)
+    return nullptr;
+  const auto order = options_.image_planes(*place(i).value);
+  return order ? device.unpack(*order, type).choice : nullptr;
+}
+
+int Planner::upload_pixels(int i, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks) {
+  Place packed;
+  packed.type =
+      ir::Type::tensor(ir::DType::uint8, ir::Shape{static_cast<int64_t>(kernel::packed_pixels(place(i).type.shape()))});
+  packed.storage = Storage::external;
+  const int there = cross(add_place(std::move(packed)), device);
+  const auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), i) - plan_->inputs.begin();
+  plan_->pixels.push_back({static_cast<size_t>(input), plan_->steps.back().in[0]});
+  Place planes;
+  planes.type = place(i).type;
+  planes.device = &device;
+  planes.region = open_;
+  Step s;
+  s.kind = Step::Kind::convert;
+  s.region = open_;
+  s.device = &device;
+  s.choice = std::move(unpacks);
+  s.in = {there};
+  const int out = add_place(std::move(planes));
+  s.out = {out};
+  add_step(std::move(s));
+  brought_[std::tuple(out, nullptr, Layout{})] = i;
+  return out;
+}
+
 Result<int> Planner::upload(int i, const Device& device, Layout layout) {
+  if (auto unpacks = unpacking(i, device)) {
+    if (layout.is_row_major()) return upload_pixels(i, device, std::move(unpacks));
+    return bring(MOKA_TRY(bring(i, &device, {})), &device, layout);
+  }
   if (place(i).layout != layout) {
     const ir::Type& type = place(i).type;
     const size_t bytes = MOKA_TRY(kernel::storage_bytes(type.dtype(), type.shape(), place(i).layout));
@@ -86,9 +127,13 @@ Result<int> Planner::upload(int i, const Device& device, Layout layout) {
       return bring(MOKA_TRY(bring(i, nullptr, layout)), &device, layout);
     return bring(MOKA_TRY(bring(i, &device, place(i).layout)), &device, layout);
   }
+  return cross(i, device);
+}
+
+int Planner::cross(int i, const Device& device) {
   Place p;
   p.type = place(i).type;
-  p.layout = layout;
+  p.layout = place(i).layout;
   p.device = &device;
   p.region = region_of(device);
   const int out = add_place(std::move(p));
@@ -100,7 +145,7 @@ Result<int> Planner::upload(int i, const Device& device, Layout layout) {
   s.in = {i};
   s.out = {out};
   add_step(std::move(s));
-  brought_[std::tuple(out, nullptr, layout)] = i;
+  brought_[std::tuple(out, nullptr, place(i).layout)] = i;
   return out;
 }
 
@@ -130,7 +175,9 @@ Result<int> Planner::upload_constant(int i, const Device& device, Layout layout)
 
 Result<int> Planner::download(int i) {
   const Device* device = place(i).device;
-  const int region = place(i).region;
+  // A state is not written by a region before its end.
+  const bool is_state = place(i).storage == Storage::external;
+  const int region = is_state ? region_of(*device) : place(i).region;
   if (region < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read by the host");
   if (region == open_) close_region();
   Step s;

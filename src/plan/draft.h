@@ -32,6 +32,7 @@ struct Placement {
   std::unordered_map<const ir::Op*, const kernel::Device*> device;
   std::unordered_map<const ir::Op*, std::shared_ptr<const std::vector<Bid>>> bids;
   std::shared_ptr<const Decision> decision;
+  bool is_whole = false;  ///< the plan does not end before the block
 
   const kernel::Device* of(const ir::Op& op) const {
     auto it = device.find(&op);

@@ -36,8 +36,10 @@ bool Planner::by_value(const ir::Op& op, std::span<const int> in, const std::vec
     return true;
   }
   const auto given = given_.find(in[0]);
-  // The state's memory is written at the end, when only readers that get it as a result are left.
-  if (given == given_.end() && !states_.views.contains(&op)) return false;
+  // The host's memory is written at the end, when only readers that get it as a result are left. What a device holds is
+  // written behind all readers.
+  const bool may_be_resident = place(in[0]).device != nullptr || (draft_ != nullptr && options_.states_on_devices);
+  if (given == given_.end() && !may_be_resident && !states_.views.contains(&op)) return false;
   const Place& from = place(given == given_.end() ? in[0] : given->second);
   Place p = from;
   p.value = op.output();
@@ -46,28 +48,75 @@ bool Planner::by_value(const ir::Op& op, std::span<const int> in, const std::vec
   return true;
 }
 
-Status Planner::write_states() {
+void Planner::place_states() {
+  if (placement_ == nullptr || !placement_->is_whole || !options_.states_on_devices) return;
+  for (int i : plan_->inputs) {
+    Place& p = place(i);
+    if (!p.type.is_state() || !states_.straight.contains(p.value)) continue;
+    const ir::Op* first = nullptr;
+    for (const auto& op : block_.ops())
+      if (first == nullptr && std::count(p.value->users().begin(), p.value->users().end(), op.get()) > 0)
+        first = op.get();
+    const Device* device = first == nullptr ? nullptr : placement_->memory_of(*first);
+    const ir::Type& t = p.type.element();
+    // It copies what it is given last, and does so as stored.
+    if (device != nullptr && device->convert(t.dtype(), t.shape(), {}, {}).choice) p.device = device;
+  }
+}
+
+void Planner::copy_on(const Device& device, int from, int to) {
+  Step s;
+  s.kind = Step::Kind::convert;
+  s.region = region_of(device);
+  s.device = &device;
+  s.choice = device.convert(place(to).type.dtype(), place(to).type.shape(), {}, {}).choice;
+  s.in = {from};
+  s.out = {to};
+  if (place(to).storage == Storage::arena) place(to).region = s.region;
+  add_step(std::move(s));
+}
+
+Status Planner::write_states(bool on_devices) {
   const auto copy = [&](int from, int to) {
+    if (const Device* device = place(to).device; device != nullptr) return copy_on(*device, from, to);
     Step s;
     s.kind = Step::Kind::convert;
     s.in = {from};
     s.out = {to};
     add_step(std::move(s));
   };
+  const auto is_now = [&](int state) { return (place(state).device != nullptr) == on_devices; };
   // Values that are stored in another state are copied out before that state is written.
   for (auto& [state, given] : given_) {
-    given = MOKA_TRY(on_host(given));
+    const int held = place(given).root;
+    const bool is_held = held != place(state).root && given_.contains(held);
+    if (!is_now(state) && !(is_held && is_now(held))) continue;
+    const Device* device = place(state).device;
+    given = MOKA_TRY(bring(given, device, {}));
     const int root = place(given).root;
     if (root == place(state).root || !given_.contains(root)) continue;
     Place p;
     p.type = place(given).type;
+    p.device = device;
     const int apart = add_place(std::move(p));
     copy(given, apart);
     given = apart;
   }
-  for (const auto& [state, given] : given_)
-    if (place(given).root != place(state).root) copy(given, state);
-  given_.clear();
+  for (auto it = given_.begin(); it != given_.end();) {
+    const auto [state, given] = *it;
+    if (!is_now(state)) {
+      ++it;
+      continue;
+    }
+    it = given_.erase(it);
+    if (place(given).root == place(state).root) continue;
+    Place p;
+    p.type = place(given).type;
+    p.device = place(state).device;
+    p.storage = place(state).storage;
+    p.root = place(state).root;
+    copy(given, add_place(std::move(p)));
+  }
   return {};
 }
 

@@ -19,6 +19,12 @@ void find_regions(Plan& plan) {
   }
 }
 
+bool is_state_store(const Plan& plan, const Step& step) {
+  if (step.kind != Step::Kind::convert || step.region < 0) return false;
+  const Place& to = plan.places[static_cast<size_t>(step.out[0])];
+  return to.storage == Storage::external && to.device != nullptr;
+}
+
 void find_lifetimes(Plan& plan, const ir::Op* pending) {
   auto& places = plan.places;
   const int end = static_cast<int>(plan.steps.size());
@@ -32,7 +38,9 @@ void find_lifetimes(Plan& plan, const ir::Op* pending) {
   for (int s = 0; s < end; s++) {
     const Step& step = plan.steps[static_cast<size_t>(s)];
     for (int i : step.in) touch(i, s);
-    for (int i : step.out) touch(i, s);
+    // Until then, what a state holds is only read.
+    if (!is_state_store(plan, step))
+      for (int i : step.out) touch(i, s);
     if (step.kind == Step::Kind::submit) running.push_back(step.region);
     // A queue runs its regions in order, so regions before a finished one are finished too.
     if (step.kind == Step::Kind::wait)

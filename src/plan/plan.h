@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,13 +41,17 @@ struct PlanOptions {
   bool observed = false;                       ///< results on devices are also copied to the host
   std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the conservative table
   bool strict = false;                         ///< error when a device refuses an operation that is pinned to it
+  /// States whose first reader runs on a device stay in its memory: Frame::set_state gives their buffers.
+  bool states_on_devices = false;
+  /// The planes of an input that is an image; nullopt: it is none. Optional.
+  std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes;
 };
 
 /// Where the bytes of a place are stored.
 enum class Storage : uint8_t {
   arena,     ///< at Place::offset in the frame's arena, in the memory of Place::device
   constant,  ///< in Place::constant
-  external,  ///< supplied when the plan starts: an input, a state, or a place of the enclosing plan
+  external,  ///< supplied when the plan starts: an input, a state (in any memory), or a place of the enclosing plan
   object,    ///< Place::object of the frame: strings, lists, dictionaries
   prepared,  ///< not stored: only a kernel's `prepare` reads it
 };
@@ -153,6 +158,13 @@ struct Region {
   std::vector<int> downloads;  ///< places that the host reads after the wait
 };
 
+/// An image input that a device unpacks.
+struct PixelInput {
+  size_t input = 0;         ///< index in Plan::inputs
+  int place = -1;           ///< of the packed pixels on the host, which are written as they are uploaded
+  bool planes_read = true;  ///< something also reads the input's planes on the host
+};
+
 /// The memory that a plan needs on a device.
 struct DeviceArena {
   const kernel::Device* device = nullptr;
@@ -187,6 +199,7 @@ class Plan {
   bool own_outputs = false;                  ///< see plan_block
   std::vector<Region> regions;
   std::vector<DeviceArena> device_arenas;
+  std::vector<PixelInput> pixels;
   std::shared_ptr<const Decision> decision;  ///< nullptr: there was no choice
   size_t arena_bytes = 0, objects = 0;       ///< totals of the host
   size_t thread_step = 0;                    ///< scratch bytes per thread
@@ -220,8 +233,11 @@ void place_in(Place& part, const Place& whole, size_t offset);
 /// Puts values that are joined later into the value they are joined to, each into at most one. Steps that have nothing
 /// left to copy become `placed`. Runs before lifetimes are known.
 void place_parts(Plan& plan);
-/// Lets results take over the storage of inputs at their last use, where the kernel allows it.
+/// Lets results take over the storage of inputs at their last use, where the kernel allows it, and results that a state
+/// is given at the end the storage of that state.
 void share_in_place(Plan& plan);
+/// Whether the step copies its input to a state in the memory of its device.
+bool is_state_store(const Plan& plan, const Step& step);
 /// Fills Region::steps of all regions.
 void find_regions(Plan& plan);
 /// Computes the first and last step of all places. `pending`: the operation where the plan ends early.

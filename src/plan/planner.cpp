@@ -177,9 +177,12 @@ Status Planner::fold(const ir::Op& op, std::span<const int> in, const std::vecto
 }
 
 Result<bool> Planner::stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first) {
+  for (int i : plan_->inputs)
+    if (place(i).device != nullptr)
+      return fail(ErrorCode::internal, "a plan with states in the memory of a device ends at '", op.name, "'");
   for (int& i : in) i = MOKA_TRY(on_host(i));
   for (const ir::Value* v : used_from(block_, op)) MOKA_TRY(return_to_host(v));
-  MOKA_TRY(write_states());
+  MOKA_TRY(write_states(false));
   close_region();
   plan_->pending = &op;
   plan_->pending_step.op = &op;
@@ -257,6 +260,11 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
 }
 
 Status Planner::finish_outputs() {
+  // What states hold is read before they are written.
+  for (const ir::Value* v : block_.outputs())
+    if (const int i = MOKA_TRY(find(v)); place(i).device != nullptr && place(i).storage == Storage::external)
+      MOKA_TRY(on_host(i));
+  MOKA_TRY(write_states(true));
   std::set<int> taken;
   for (size_t k = 0; k < block_.outputs().size(); k++) {
     int i = MOKA_TRY(find(block_.outputs()[k]));
@@ -278,9 +286,21 @@ Status Planner::finish_outputs() {
     }
     plan_->outputs.push_back(i);
   }
-  MOKA_TRY(write_states());
+  MOKA_TRY(write_states(false));
   close_region();
   return {};
+}
+
+void Planner::find_planes() {
+  const auto is_read = [&](int input) {
+    if (!plan_->is_complete()) return true;
+    const auto reads = [&](int i) { return place(i).root == input; };
+    return std::any_of(plan_->outputs.begin(), plan_->outputs.end(), reads) ||
+           std::any_of(plan_->steps.begin(), plan_->steps.end(), [&](const Step& s) {
+             return s.blocks[0] != nullptr || std::any_of(s.in.begin(), s.in.end(), reads);
+           });
+  };
+  for (PixelInput& p : plan_->pixels) p.planes_read = is_read(plan_->inputs[p.input]);
 }
 
 Status Planner::download_all() {
@@ -295,6 +315,7 @@ Status Planner::download_all() {
 
 Result<bool> Planner::walk(const ir::Op* from, std::span<const ir::Type> pending_types) {
   if (from == nullptr && plan_->parent == nullptr && options_.reuse_buffers) states_ = uses_of_states(block_);
+  place_states();
   auto it = block_.ops().begin();
   if (from != nullptr) {
     while (it->get() != from) ++it;
@@ -355,6 +376,7 @@ Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<c
   find_regions(*plan_);
   find_lifetimes(*plan_, plan_->pending);
   if (options_.reuse_buffers) share_in_place(*plan_);
+  find_planes();
   MOKA_TRY(assign_memory(*plan_, scratch_, options_));
   MOKA_TRY(check(*plan_));
   MOKA_TRY(prepare_kernels(preparations_, options_));
@@ -425,6 +447,7 @@ Result<std::shared_ptr<const Plan>> planned(const ir::Block& block, const PlanOp
     MOKA_TRY(import(planner));
     MOKA_TRY(planner.draft(from, types, draft));
     placement = MOKA_TRY(place(std::move(draft), options));
+    placement->is_whole = planner.is_whole();
   }
   Planner planner(MOKA_TRY(start()), block, options, own_outputs, placement ? &*placement : nullptr);
   MOKA_TRY(import(planner));

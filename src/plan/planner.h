@@ -52,6 +52,7 @@ class Planner {
   Result<std::shared_ptr<const Plan>> run(const ir::Op* from, std::span<const ir::Type> pending_types);
   /// Only infers types and estimates what each operation would cost on each device.
   Status draft(const ir::Op* from, std::span<const ir::Type> pending_types, Draft& draft);
+  bool is_whole() const { return plan_->is_complete(); }
   Status import_all(std::span<const ir::Value* const> values);
   /// Imports all values that `from` and the operations after it use, so that later segments find them here.
   Status import_later(const ir::Op& from);
@@ -91,14 +92,20 @@ class Planner {
   bool is_alias(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   Status emit_alias(const ir::Op& op, int in, const ir::Type& type);
   Status finish_outputs();
+  /// Finds images whose planes the host does not need.
+  void find_planes();
   /// Copies everything that devices compute to the host.
   Status download_all();
   bool on_state(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
   /// Whether operations pass the state's content on like any other value; it is then stored at the end.
   bool is_by_value(const ir::Value& state) const;
   bool by_value(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
-  /// Stores the last value that each state was given.
-  Status write_states();
+  /// Stores the last value that each state was given, for states in the memory of devices or of the host.
+  Status write_states(bool on_devices);
+  /// Puts states into the memory of the device on which they are first used.
+  void place_states();
+  /// Adds a step that copies a value to another place in the memory of one device.
+  void copy_on(const Device& device, int from, int to);
 
   /// The place of p's value in the memory of `device` (nullptr: the host) and in `layout`.
   Result<int> bring(int p, const Device* device, Layout layout);
@@ -107,6 +114,12 @@ class Planner {
   Status return_to_host(const ir::Value* v);
   Result<int> convert(int p, Layout layout);
   Result<int> upload(int p, const Device& device, Layout layout);
+  /// Adds the transfer of a value as it is.
+  int cross(int p, const Device& device);
+  /// How the device unpacks a picture; nullptr: it does not, or the value is none.
+  std::unique_ptr<kernel::KernelChoice> unpacking(int p, const Device& device);
+  /// Uploads packed pixels and unpacks them.
+  int upload_pixels(int p, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks);
   Result<int> upload_constant(int p, const Device& device, Layout layout);
   Result<int> download(int p);
   /// The open region of the device. Opens one if there is none.

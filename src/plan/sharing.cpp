@@ -51,6 +51,30 @@ class Sharer {
     flatten();
   }
 
+  /// What a state is given at the end is computed in its memory where nothing reads its content any more.
+  void keep_in_states() {
+    for (Step& step : plan_.steps) {
+      if (!is_state_store(plan_, step)) continue;
+      const Origin given = origin(step.in[0]);
+      const int state = origin(step.out[0]).root;
+      Place &from = place(given.root), &to = place(state);
+      if (from.storage != Storage::arena || from.device != to.device || given.delta != 0 ||
+          !from.layout.is_row_major() || from.bytes != place(step.in[0]).bytes)
+        continue;
+      const Step& first = plan_.steps[static_cast<size_t>(from.first)];
+      const auto reads = [&](int i) { return origin(i).root == state; };
+      const bool updates = first.kind == Step::Kind::run && first.choice->in_place >= 0 &&
+                           reads(first.in[static_cast<size_t>(first.choice->in_place)]) &&
+                           std::count_if(first.in.begin(), first.in.end(), reads) == 1;
+      if (to.last > from.first || (to.last == from.first && !updates)) continue;
+      from.root = state;
+      from.storage = to.storage;
+      step.kind = Step::Kind::placed;
+      to.last = std::max(to.last, from.last);
+    }
+    flatten();
+  }
+
  private:
   struct Origin {
     int root;
@@ -110,6 +134,11 @@ void place_in(Place& part, const Place& whole, size_t offset) {
 }
 
 void place_parts(Plan& plan) { Sharer(plan).join(); }
-void share_in_place(Plan& plan) { Sharer(plan).take_over(); }
+void share_in_place(Plan& plan) {
+  Sharer sharer(plan);
+  sharer.take_over();
+  sharer.keep_in_states();
+  find_regions(plan);
+}
 
 }  // namespace moka::plan

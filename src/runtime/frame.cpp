@@ -196,6 +196,8 @@ Error Frame::locate(Error e, const Step& step) const {
 
 Status Frame::run() {
   import_values();
+  has_submitted_ = false;
+  if (submissions_.size() < plan_->regions.size()) MOKA_TRY(compile_regions());
   Status status = run_steps();
   wait_for_regions();
   MOKA_TRY(std::move(status));
@@ -222,7 +224,9 @@ Status Frame::run_steps() {
 
 Status Frame::run_step(size_t s) {
   const Step& step = plan_->steps[s];
-  if (step.region >= 0 && (step.kind == Step::Kind::run || step.kind == Step::Kind::convert)) return {};
+  if (step.region >= 0 && (step.op == nullptr || step.kind == Step::Kind::run) &&
+      (step.kind == Step::Kind::run || step.kind == Step::Kind::convert || step.kind == Step::Kind::placed))
+    return {};
   return context_.is_timed() ? run_timed(s) : compute(s);
 }
 
@@ -259,6 +263,7 @@ Status Frame::compute(size_t s) {
     case Step::Kind::submit: {
       Status status = named(submissions_[region]->submit(), *step.device);
       running_[region] = status.ok();
+      has_submitted_ |= status.ok();
       return status;
     }
     case Step::Kind::wait: {

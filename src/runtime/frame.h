@@ -6,6 +6,7 @@
 
 #include "ir/evaluate.h"
 #include "kernel/memory.h"
+#include "kernel/pixels.h"
 #include "plan/plan.h"
 #include "trace/trace.h"
 
@@ -53,6 +54,18 @@ class Frame {
   size_t bytes() const;
   /// Points block input `i` at its data, dense and row-major, of the planned type.
   void set_input(size_t i, void* data) { set_external(plan_->inputs[i], data); }
+  /// The device in whose memory the plan keeps block input `i`, a state; nullptr: none, set_input is called.
+  const kernel::Device* device_of_input(size_t i) const;
+  /// Its content there. A buffer that is new to the frame has the regions compiled again by the next run.
+  void set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer);
+  /// Whether a device unpacks the pixels of block input `i`, which set_pixels gives.
+  bool takes_pixels(size_t i) const;
+  /// Whether set_input must be called for such an input too.
+  bool takes_planes(size_t i) const;
+  /// The picture has the planned size, and its pixels stay valid until run ends.
+  void set_pixels(size_t i, const kernel::Pixels& pixels);
+  /// Whether the last run has started anything on a device.
+  bool has_submitted() const { return has_submitted_; }
   /// The type and shape that block output `i` will have, where it can be computed in any memory; null: where something
   /// else shares its memory, or nothing is known before run.
   const ir::TensorView* placeable_output(size_t i) const;
@@ -75,6 +88,7 @@ class Frame {
     std::vector<ir::Arg> args;
     std::optional<ir::OpCall> call;
     size_t slot = 0, bytes = 0;  ///< of a transfer: its index in Region::uploads or downloads, and its size
+    int pixels = -1;             ///< of a transfer of a picture: its index in Plan::pixels
   };
   /// A value of a loop whose types change from one iteration to the next.
   struct Loose {
@@ -90,6 +104,7 @@ class Frame {
   Status set_up_devices();
   Status set_up_transfer(const plan::Step& step, StepData& data);
   bool is_upload(const plan::Step& transfer) const;
+  Status compile_regions();
   Status compile_region(size_t r);
   kernel::BufferView buffer_view(int place) const;
   void fill(StepData& data, const plan::Step& step);
@@ -138,6 +153,9 @@ class Frame {
   std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;    ///< parallel to Plan::device_arenas
   std::vector<std::unique_ptr<kernel::Submission>> submissions_;  ///< per region; freed before the arenas
   std::vector<bool> running_;                                     ///< per region
+  std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
+  std::vector<kernel::Pixels> pixels_;                            ///< parallel to Plan::pixels
+  bool has_submitted_ = false;
   std::vector<size_t> team_ends_;  ///< for a step whose team stays for others, the end of them; else 0
   StepData pending_;
   struct Patch {

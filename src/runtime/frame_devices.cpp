@@ -22,9 +22,44 @@ Status Frame::set_up_devices() {
     device_arenas_.push_back(MOKA_TRY_ON(a.device->memory()->allocate(std::max<size_t>(a.bytes, 1)), *a.device,
                                          cat("the arena of ", kernel::place_of(*a.device))));
   running_.assign(plan_->regions.size(), false);
-  for (size_t r = 0; r < plan_->regions.size(); r++) MOKA_TRY(compile_region(r));
+  states_.resize(plan_->inputs.size());
+  pixels_.resize(plan_->pixels.size());
+  bool has_states = false;
+  for (size_t i = 0; i < states_.size(); i++) has_states |= device_of_input(i) != nullptr;
+  // Regions that use states are compiled for their buffers.
+  if (!has_states) MOKA_TRY(compile_regions());
   for (size_t s = 0; s < steps_.size(); s++)
     if (plan_->steps[s].kind == Step::Kind::transfer) MOKA_TRY(set_up_transfer(plan_->steps[s], steps_[s]));
+  return {};
+}
+
+const kernel::Device* Frame::device_of_input(size_t i) const {
+  return plan_->places[static_cast<size_t>(plan_->inputs[i])].device;
+}
+
+void Frame::set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer) {
+  if (states_[i] == buffer) return;
+  submissions_.clear();
+  states_[i] = std::move(buffer);
+}
+
+bool Frame::takes_pixels(size_t i) const {
+  return std::any_of(plan_->pixels.begin(), plan_->pixels.end(), [&](const auto& p) { return p.input == i; });
+}
+
+bool Frame::takes_planes(size_t i) const {
+  return std::any_of(plan_->pixels.begin(), plan_->pixels.end(),
+                     [&](const auto& p) { return p.input == i && p.planes_read; });
+}
+
+void Frame::set_pixels(size_t i, const kernel::Pixels& pixels) {
+  for (size_t k = 0; k < pixels_.size(); k++)
+    if (plan_->pixels[k].input == i) pixels_[k] = pixels;
+}
+
+Status Frame::compile_regions() {
+  submissions_.clear();
+  for (size_t r = 0; r < plan_->regions.size(); r++) MOKA_TRY(compile_region(r));
   return {};
 }
 
@@ -39,6 +74,8 @@ Status Frame::set_up_transfer(const Step& step, StepData& data) {
   const std::vector<int>& crossing = up ? region.uploads : region.downloads;
   data.slot = static_cast<size_t>(std::find(crossing.begin(), crossing.end(), place) - crossing.begin());
   const Place& p = plan_->places[static_cast<size_t>(place)];
+  for (size_t k = 0; k < plan_->pixels.size(); k++)
+    if (plan_->pixels[k].place == step.in[0]) data.pixels = static_cast<int>(k);
   data.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   return {};
 }
@@ -54,9 +91,14 @@ kernel::BufferView Frame::buffer_view(int i) const {
     v.buffer = p.buffer.get();
     return v;
   }
+  v.offset = p.offset;
+  if (p.storage == Storage::external) {
+    const auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), p.root) - plan_->inputs.begin();
+    v.buffer = states_[static_cast<size_t>(input)].get();
+    return v;
+  }
   for (size_t a = 0; a < device_arenas_.size(); a++)
     if (plan_->device_arenas[a].device == p.device) v.buffer = device_arenas_[a].get();
-  v.offset = p.offset;
   return v;
 }
 
@@ -87,7 +129,13 @@ Status Frame::compile_region(size_t r) {
     if (&other != &region && other.device == region.device)
       for (int s : other.steps)
         for (int i : plan_->steps[static_cast<size_t>(s)].in)
-          if (plan_->places[static_cast<size_t>(i)].storage == Storage::arena) kept.push_back(buffer_view(i));
+          if (const Storage storage = plan_->places[static_cast<size_t>(i)].storage;
+              storage == Storage::arena || storage == Storage::external)
+            kept.push_back(buffer_view(i));
+  // Later predictions read states.
+  for (int s : region.steps)
+    for (int i : plan_->steps[static_cast<size_t>(s)].out)
+      if (plan_->places[static_cast<size_t>(i)].storage == Storage::external) kept.push_back(buffer_view(i));
   for (int i : region.uploads) uploads.push_back(buffer_view(i));
   for (int i : region.downloads) downloads.push_back(buffer_view(i));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
@@ -99,7 +147,9 @@ Status Frame::compile_region(size_t r) {
 void Frame::run_transfer(const Step& step, StepData& data) {
   if (data.bytes == 0) return;
   kernel::Submission& submission = *submissions_[static_cast<size_t>(step.region)];
-  if (is_upload(step))
+  if (data.pixels >= 0)
+    kernel::pack(pixels_[static_cast<size_t>(data.pixels)], submission.upload(data.slot));
+  else if (is_upload(step))
     std::memcpy(submission.upload(data.slot), data.in[0].data, data.bytes);
   else
     std::memcpy(data.out[0].data, submission.download(data.slot), data.bytes);

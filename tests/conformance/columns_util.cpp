@@ -5,6 +5,7 @@
 #include "kernel/kernel.h"
 #include "passes/pass.h"
 #include "runtime/frame.h"
+#include "runtime/state_value.h"
 
 namespace moka::api {
 std::vector<const kernel::Device*> all_devices();
@@ -70,6 +71,7 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
       return std::hash<std::string>{}(op.name + "cut") % 100 < static_cast<size_t>(share) ? host : accelerator;
     };
   }
+  options.states_on_devices = true;
   options.threads = how.threads;
   options.reuse_buffers = how.reuse_buffers;
   options.constants = std::make_shared<plan::ConstantPool>(nullptr);
@@ -86,12 +88,23 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
   context.options = &options;
   auto frame = MOKA_TRY(runtime::Frame::make(plan, nullptr, context));
   bool stateful = false;
+  std::vector<std::pair<size_t, runtime::StateValue>> states;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (types[i].is_state() && frame->device_of_input(i) != nullptr) {
+      states.emplace_back(i, runtime::StateValue(inputs[i]));
+      continue;
+    }
     frame->set_input(i, inputs[i].mutable_data());
     stateful |= types[i].is_state();
   }
-  if (!stateful) MOKA_TRY(frame->run());
-  MOKA_TRY(frame->run());
+  const auto run = [&]() -> Status {
+    // Each run has states of its own.
+    std::vector<std::pair<size_t, runtime::StateValue>> own = states;
+    for (auto& [i, state] : own) frame->set_state(i, MOKA_TRY(state.on_device(*frame->device_of_input(i))));
+    return frame->run();
+  };
+  if (!stateful) MOKA_TRY(run());
+  MOKA_TRY(run());
   std::vector<Tensor> out;
   for (size_t i = 0; i < declared.size(); ++i) out.push_back(MOKA_TRY(converted(frame->output(i), declared[i])));
   return out;

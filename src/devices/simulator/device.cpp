@@ -6,6 +6,7 @@
 #include "devices/simulator/queue.h"
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
+#include "kernel/pixels.h"
 
 namespace moka::devices::simulator {
 
@@ -139,12 +140,24 @@ class Simulator final : public Device {
   Result<std::unique_ptr<Queue>> open_queue() const override { return simulator::open_queue(); }
   Match convert(ir::DType, const ir::Shape& shape, Layout from, Layout to) const override {
     if (from == Layout::channels_last() && to == Layout::blocked(4)) return Match::no("channels last to blocks");
-    if (shape.rank() < 3 && from.half == to.half) return Match::no("no channels");
+    if (from != to && shape.rank() < 3 && from.half == to.half) return Match::no("no channels");
     KernelChoice c;
     c.kernel = "simulator.convert";
     c.record = [](Recorder& recorder, const RecordArgs& args) -> Status {
       static_cast<SimulatedRecorder&>(recorder).work.push_back([in = args.in[0], out = args.out[0]]() -> Status {
         copy({in.dtype, in.shape, data_of(in)}, in.layout, {out.dtype, out.shape, data_of(out)}, out.layout);
+        return {};
+      });
+      return {};
+    };
+    return Match::yes(std::move(c));
+  }
+  Match unpack(PlaneOrder order, const ir::Type& type) const override {
+    KernelChoice c;
+    c.kernel = "simulator.unpack";
+    c.record = [order, type](Recorder& recorder, const RecordArgs& args) -> Status {
+      static_cast<SimulatedRecorder&>(recorder).work.push_back([=, in = args.in[0], out = args.out[0]]() -> Status {
+        kernel::unpack(packed(data_of(in), type.shape()), order, {type.dtype(), type.shape(), data_of(out)});
         return {};
       });
       return {};

@@ -76,6 +76,7 @@ class Vulkan final : public kernel::Device, public kernel::CodeCache, public ker
   Match convert(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to) const override {
     return match_conversion(dtype, shape, from, to);
   }
+  Match unpack(kernel::PlaneOrder order, const ir::Type& planes) const override { return match_unpack(order, planes); }
   Status read_code(const std::string& folder) const override {
     if (found().kernels.empty()) return {};
     return MOKA_TRY(Context::get())->pipelines().read_folder(folder);

@@ -331,6 +331,15 @@ Status record_epilogues(Recorder& recorder, std::span<const ir::Epilogue> epilog
 }
 
 Match match_conversion(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to) {
+  if (from == to && dtype != ir::DType::string && ir::bits(dtype) >= 8) {
+    KernelChoice c;
+    c.kernel = "vulkan.copy";
+    c.record = [](Recorder& recorder, const RecordArgs& args) -> Status {
+      recorder_of(recorder).copy(Use::read(args.in[0]), Use::write(args.out[0]));
+      return {};
+    };
+    return Match::yes(std::move(c));
+  }
   if (dtype != ir::DType::fp32) return Match::no(cat("element type ", dtype));
   if (from.kind != Layout::Kind::row_major || to.kind != Layout::Kind::row_major)
     return Match::no("a layout other than row-major");

@@ -27,7 +27,9 @@ std::span<const KernelDef> sample_kernels();
 
 /// Epilogues that a kernel left, applied in place.
 Status record_epilogues(Recorder& recorder, std::span<const ir::Epilogue> epilogues, const BufferView& y);
-/// A conversion of row-major fp32 to float16 or back.
+/// The planes of a packed picture.
+Match match_unpack(kernel::PlaneOrder order, const ir::Type& planes);
+/// A conversion of row-major fp32 to float16 or back, or a copy.
 Match match_conversion(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to);
 
 }  // namespace moka::devices::vulkan

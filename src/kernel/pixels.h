@@ -1,0 +1,29 @@
+#pragma once
+
+#include "kernel/kernel.h"
+
+/// Pictures as callers give them, and the planes of tensors that models take.
+namespace moka::kernel {
+
+/// In the order of moka::PixelFormat.
+enum class PixelFormat : uint8_t { gray8, rgb8, rgba8, bgra8, gray_float32 };
+
+/// Rows from top to bottom in host memory.
+struct Pixels {
+  PixelFormat format = PixelFormat::rgba8;
+  int64_t width = 0, height = 0, row_bytes = 0;
+  const uint8_t* data = nullptr;
+};
+
+/// Writes the planes to `to`, row-major with height and width last.
+void unpack(const Pixels& pixels, PlaneOrder order, const ir::TensorView& to);
+
+/// A packed picture is a header, whose first word is the format, and dense rows.
+inline constexpr size_t kPixelHeader = 16;
+/// Room for a picture with these planes in any format.
+size_t packed_pixels(const ir::Shape& planes);
+void pack(const Pixels& pixels, std::byte* to);
+/// The picture in what `pack` wrote.
+Pixels packed(const std::byte* from, const ir::Shape& planes);
+
+}  // namespace moka::kernel

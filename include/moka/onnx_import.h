@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,13 +23,19 @@ struct OnnxImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
   /// Values of inputs by name, which become constants. Core ML wants many parameters constant that ONNX computes.
   std::map<std::string, MultiArray> constants;
+  /// Lengths of inputs that are sequences, by name. Each element of `x` becomes an input, `x_0` and so on, whose shape
+  /// may be given under its own name. The elements of an output that is a sequence are outputs, too.
+  std::map<std::string, int64_t> lengths;
+  /// Optional inputs that have no value. The others become inputs like all.
+  std::set<std::string> absent;
 };
 
 /// An input or output of an ONNX graph, and what it is in the program.
 struct OnnxFeature {
-  std::string name;     ///< in the graph
-  std::string feature;  ///< in the program; differs where MIL does not allow the name
-  std::string type;     ///< ONNX's element type: "int64", "float"
+  std::string name;                ///< in the graph
+  std::string feature;             ///< in the program; differs where MIL does not allow the name
+  std::string type;                ///< ONNX's element type: "int64", "float"
+  std::optional<int64_t> element;  ///< its position in the sequence `name`
 };
 
 struct OnnxImport {

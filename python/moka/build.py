@@ -193,8 +193,8 @@ class Source:
 class OnnxSource(Source):
     """An ONNX model that became an ML program.
 
-    inputs and outputs: for each feature its name in the graph, its name in the program and its element type in ONNX, in the order of the
-    graph. remarks: what the program does otherwise, such as integers of 32 bits."""
+    inputs and outputs: for each feature its name in the graph, its name in the program, its element type in ONNX and, of an element of a
+    sequence, its position, in the order of the graph. remarks: what the program does otherwise, such as integers of 32 bits."""
 
     def __init__(self, made: "_moka.build.OnnxImport") -> None:
         self._source = made.source
@@ -219,17 +219,27 @@ def from_onnx(
     dimensions: Optional[Mapping[str, int]] = None,
     shapes: Optional[Mapping[str, Sequence[int]]] = None,
     constants: Optional[Mapping[str, Any]] = None,
+    lengths: Optional[Mapping[str, int]] = None,
+    absent: Iterable[str] = (),
 ) -> "OnnxSource":
     """An ONNX model as an ML program, to be saved or loaded.
 
     model: a path, or the bytes of a model without external data. opset: of the program, the oldest one that has what the model needs by
     default. dimensions: sizes of named dimensions, shapes: shapes of inputs; what neither gives stays flexible. constants: values of inputs
-    that become constants, for parameters that Core ML does not compute. Raises UnsupportedError, which names the node and the operator."""
-    arrays = {name: np.array(value, order="C") for name, value in (constants or {}).items()}
-    options = (opset, dict(dimensions or {}), {name: list(shape) for name, shape in (shapes or {}).items()}, arrays)
+    that become constants, for parameters that Core ML does not compute. lengths: of inputs that are sequences; each element of `x` becomes
+    an input, `x_0` and so on, and `shapes` may give its shape. absent: optional inputs without a value. Raises UnsupportedError, which names
+    the node and the operator."""
+    options = _moka.build.OnnxImportOptions()
+    options.opset = opset
+    options.dimensions = dict(dimensions or {})
+    options.shapes = {name: list(shape) for name, shape in (shapes or {}).items()}
+    options.lengths = dict(lengths or {})
+    options.absent = set(absent)
+    for name, value in (constants or {}).items():
+        options.set_constant(name, np.array(value, order="C"))
     if isinstance(model, bytes):
-        return OnnxSource(_moka.build.import_onnx_bytes(model, *options))
-    return OnnxSource(_moka.build.import_onnx(_files.path_of(model), *options))
+        return OnnxSource(_moka.build.import_onnx_bytes(model, options))
+    return OnnxSource(_moka.build.import_onnx(_files.path_of(model), options))
 
 
 def pipeline(

@@ -4,6 +4,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -140,35 +141,33 @@ void bind_source(nb::module_& m) {
       .def("save", &ModelSource::save, nb::call_guard<Unlocked>());
 }
 
-OnnxImportOptions onnx_options(const std::string& opset, const std::map<std::string, int64_t>& dimensions,
-                               const std::map<std::string, std::vector<int64_t>>& shapes, nb::dict constants) {
-  OnnxImportOptions out{opset, dimensions, shapes, {}};
-  for (const auto& [name, value] : constants) out.constants[nb::cast<std::string>(name)] = array_of(value);
-  return out;
-}
-
 void bind_onnx(nb::module_& m) {
   nb::class_<OnnxFeature>(m, "OnnxFeature", "An input or output of an ONNX graph, and what it is in the program.")
       .def_ro("name", &OnnxFeature::name)
       .def_ro("feature", &OnnxFeature::feature)
-      .def_ro("type", &OnnxFeature::type);
+      .def_ro("type", &OnnxFeature::type)
+      .def_ro("element", &OnnxFeature::element);
   nb::class_<OnnxImport>(m, "OnnxImport")
       .def_ro("source", &OnnxImport::source)
       .def_ro("inputs", &OnnxImport::inputs)
       .def_ro("outputs", &OnnxImport::outputs)
       .def_ro("remarks", &OnnxImport::remarks);
-  using Sizes = std::map<std::string, int64_t>;
-  using Shapes = std::map<std::string, std::vector<int64_t>>;
-  m.def("import_onnx", [](const std::string& path, const std::string& opset, const Sizes& dimensions,
-                          const Shapes& shapes, nb::dict constants) {
-    const OnnxImportOptions options = onnx_options(opset, dimensions, shapes, constants);
+  nb::class_<OnnxImportOptions>(m, "OnnxImportOptions")
+      .def(nb::init<>())
+      .def_rw("opset", &OnnxImportOptions::opset)
+      .def_rw("dimensions", &OnnxImportOptions::dimensions)
+      .def_rw("shapes", &OnnxImportOptions::shapes)
+      .def_rw("lengths", &OnnxImportOptions::lengths)
+      .def_rw("absent", &OnnxImportOptions::absent)
+      .def("set_constant", [](OnnxImportOptions& options, const std::string& name, nb::handle value) {
+        options.constants[name] = array_of(value);
+      });
+  m.def("import_onnx", [](const std::string& path, const OnnxImportOptions& options) {
     const Unlocked unlocked;
     return import_onnx(path, options);
   });
-  m.def("import_onnx_bytes", [](nb::bytes model, const std::string& opset, const Sizes& dimensions,
-                                const Shapes& shapes, nb::dict constants) {
+  m.def("import_onnx_bytes", [](nb::bytes model, const OnnxImportOptions& options) {
     const std::span bytes(reinterpret_cast<const std::byte*>(model.c_str()), model.size());
-    const OnnxImportOptions options = onnx_options(opset, dimensions, shapes, constants);
     const Unlocked unlocked;
     return import_onnx(bytes, options);
   });

@@ -30,6 +30,8 @@ onnx::Options options_of(const OnnxImportOptions& given, const OnnxModel& model)
   }
   out.dimensions = given.dimensions;
   out.shapes = given.shapes;
+  out.lengths = given.lengths;
+  out.absent = given.absent;
   for (const auto& [name, array] : given.constants)
     out.constants[name] = api::tensor_of(array, api::to_ir(array.type()));
   for (const auto& [name, size] : given.dimensions)
@@ -70,7 +72,7 @@ OnnxImport imported(const format::onnx::ModelFile& file, const OnnxImportOptions
   part.described.name = part.function->name;
   std::vector<OnnxFeature> inputs, outputs;
   const auto named = [](const onnx::Feature& f) {
-    return OnnxFeature{f.name, f.value->name, format::onnx::to_string(f.type)};
+    return OnnxFeature{f.name, f.value->name, format::onnx::to_string(f.type), f.element};
   };
   for (const onnx::Feature& f : m.inputs) {
     part.described.inputs.push_back(described(f));

@@ -99,6 +99,31 @@ TEST(OnnxImport, ComputesAPerceptron) {
   EXPECT_EQ(operations, 2u);
 }
 
+TEST(OnnxImport, MakesFeaturesOfTheElementsOfSequences) {
+  format::ValueInfo sequence;
+  sequence.name = "s";
+  sequence.type.kind = format::Type::Kind::sequence;
+  sequence.type.inner = std::make_shared<format::Type>(tensor("", kFloat, {2}).type);
+  const auto file = model({node("ConcatFromSequence", {"s"}, {"y"}, {integer("axis", 0)})}, {sequence},
+                          {tensor("y", kFloat, {6}), sequence});
+  Options options;
+  options.lengths["s"] = 3;
+  const Imported m = imported(file, options);
+  ASSERT_EQ(m.inputs.size(), 3u);
+  EXPECT_EQ(m.inputs[2].value->name, "s_2");
+  EXPECT_EQ(m.inputs[2].element, 2);
+  EXPECT_EQ(m.outputs.size(), 4u);
+  std::vector<ir::RuntimeValue> inputs;
+  for (float v = 0; v < 6; v += 2) inputs.emplace_back(Tensor::f32({2}, std::vector<float>{v, v + 1}));
+  const auto out = ir::evaluate(*m.program.functions[0], inputs);
+  ASSERT_TRUE(out.ok()) << out.error().to_string();
+  const auto joined = (*out)[0].tensor.as<float>();
+  EXPECT_EQ(std::vector<float>(joined.begin(), joined.end()), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  EXPECT_NE(refusal(file).find("input 's': Core ML has no sequences; give its length"), std::string::npos);
+  options.lengths["s"] = -1;
+  EXPECT_NE(refusal(file, options).find("expected a length from 0 to 4096, got -1"), std::string::npos);
+}
+
 /// Shape, Gather, Concat and Reshape as PyTorch writes `x.view(x.shape[0], -1)`.
 TEST(OnnxImport, KeepsNamedDimensionsFlexible) {
   const auto file = model(

@@ -32,16 +32,21 @@ FLOAT_TYPES = {"float", "double", "bfloat16", "float16"}
 
 
 def array_of(value):
-    if isinstance(value, list) or value is None:
-        return value  # a sequence or an absent optional
+    if value is None:
+        return None  # an optional without a value
+    if isinstance(value, list):
+        return [array_of(v) for v in value]
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def plain(array):
+    """Numbers of types that NumPy lacks, such as float8, as float32."""
+    return array if array.dtype.type.__module__ == "numpy" else array.astype(np.float32)
 
 
 def fed(value, description):
     """A value of a test as the program's input takes it."""
-    array = value
-    if array.dtype.kind == "V" or array.dtype.name not in np.sctypeDict:
-        array = array.astype(np.float32)  # formats of 8 and fewer bits, which NumPy lacks
+    array = plain(value)
     if array.ndim == 0:
         array = array.reshape(1)
     return array.astype(description.dtype)
@@ -56,41 +61,65 @@ class MokaRep(BackendRep):
         self.names = [i.name for i in self.graph.input if i.name not in {t.name for t in self.graph.initializer}]
         self.fixed = {}
 
-    def prepare(self):
-        self.source = moka.from_onnx(self.bytes, constants=self.fixed)
+    def prepare(self, values):
+        # Core ML has no sequences: each element is an input, and its shape is known now.
+        lengths = {name: len(v) for name, v in values.items() if isinstance(v, list)}
+        shapes = {"%s_%d" % (name, i): a.shape for name, v in values.items() if isinstance(v, list) for i, a in enumerate(v)}
+        absent = [name for name, v in values.items() if v is None]
+        self.source = moka.from_onnx(self.bytes, constants=self.fixed, lengths=lengths, shapes=shapes, absent=absent)
         self.model = self.source.load(compute_units="CPU_ONLY", threads=1)
         self.inputs = {f.name: f for f in self.model.description.inputs}
 
     def prepare_for(self, values):
         """Imports, and fixes the inputs that have to be."""
-        self.fixed = {}
+        # Core ML has no inputs without elements.
+        self.fixed = {name: plain(v) for name, v in values.items() if isinstance(v, np.ndarray) and v.size == 0 and v.dtype != object}
         while True:
             try:
-                return self.prepare()
+                return self.prepare(values)
             except moka.UnsupportedError as e:
                 asked = re.search(r"input '([^']*)'\): expected a constant", str(e))
                 if not asked:
                     raise
-                chosen = [asked.group(1)] if asked.group(1) in values else [n for n, v in values.items() if v.dtype == np.int64 and v.ndim < 2]
+                parameters = [n for n, v in values.items() if getattr(v, "dtype", None) == np.int64 and v.ndim < 2]
+                chosen = [asked.group(1)] if asked.group(1) in values else parameters
                 new = {name: values[name] for name in chosen if name not in self.fixed}
                 if not new:
                     raise
                 self.fixed.update(new)
 
     def run(self, inputs, **kwargs):
-        inputs = [array_of(x) for x in inputs]
-        self.prepare_for(dict(zip(self.names, inputs)))
-        inputs = [x for name, x in zip(self.names, inputs) if name not in self.fixed]
-        given = {f.feature: fed(x, self.inputs[f.feature]) for f, x in zip(self.source.inputs, inputs)}
+        values = dict(zip(self.names, map(array_of, inputs)))
+        self.prepare_for(values)
+        given = {}
+        for f in self.source.inputs:
+            value = values[f.name]
+            given[f.feature] = fed(value if f.element is None else value[f.element], self.inputs[f.feature])
         answer = self.model.predict(given)
         out = []
-        for feature, info in zip(self.source.outputs, self.graph.output):
-            array = np.asarray(answer[feature.feature])
-            tensor = info.type.tensor_type
-            if tensor.HasField("shape") and not tensor.shape.dim:
-                array = array.reshape(())
-            out.append(array.astype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))
+        for info in self.graph.output:
+            found = [f for f in self.source.outputs if f.name == info.name]
+            arrays = [answered(np.asarray(answer[f.feature]), info.type) for f in found]
+            is_sequence = element_type(info.type)[1]
+            out.append(arrays if is_sequence else arrays[0] if arrays else None)
         return tuple(out)
+
+
+def element_type(declared):
+    """The message of the tensors in a type, and whether it is a sequence of them."""
+    if declared.HasField("optional_type"):
+        return element_type(declared.optional_type.elem_type)
+    if declared.HasField("sequence_type"):
+        return declared.sequence_type.elem_type.tensor_type, True
+    return declared.tensor_type, False
+
+
+def answered(array, declared):
+    """An output of the program with ONNX's element type and rank."""
+    tensor = element_type(declared)[0]
+    if tensor.HasField("shape") and not tensor.shape.dim:
+        array = array.reshape(())
+    return array.astype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
 
 class MokaBackend(Backend):
@@ -122,12 +151,24 @@ def data_sets(case):
         yield tuple(sets)
 
 
+def kind_of(value):
+    """The length of a sequence, "tensor", or None."""
+    return len(value) if isinstance(value, list) else None if value is None else "tensor"
+
+
+def flat(values):
+    """The tensors, with those of sequences."""
+    return [a for v in values if v is not None for a in (v if isinstance(v, list) else [v])]
+
+
 def check(case):
     model = case.model if case.model is not None else onnx.load(os.path.join(case.model_dir, "model.onnx"))
     sets = list(data_sets(case))
     rep = MokaBackend.prepare(model)
     for inputs, outputs in sets:
-        Runner.assert_similar_outputs([array_of(x) for x in outputs], rep.run(inputs), case.rtol, case.atol)
+        expected, actual = [array_of(x) for x in outputs], rep.run(inputs)
+        assert list(map(kind_of, expected)) == list(map(kind_of, actual))
+        Runner.assert_similar_outputs(flat(expected), flat(actual), case.rtol, case.atol)
 
 
 def run_here(cases, write):

@@ -32,6 +32,11 @@ OnnxImportOptions import_options(const FromOnnxOptions& options) {
     const auto [name, size] = assignment(text, "--dimension");
     out.dimensions[name] = size_of(size, "--dimension");
   }
+  for (const std::string& text : options.lengths) {
+    const auto [name, length] = assignment(text, "--length");
+    out.lengths[name] = size_of(length, "--length");
+  }
+  out.absent.insert(options.absent.begin(), options.absent.end());
   for (const std::string& text : options.shapes) {
     const auto [name, sizes] = assignment(text, "--shape");
     std::vector<int64_t>& shape = out.shapes[name];

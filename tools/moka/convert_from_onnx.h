@@ -7,7 +7,7 @@ namespace moka::cli {
 
 struct FromOnnxOptions {
   std::string model, destination, opset;
-  std::vector<std::string> shapes, dimensions;
+  std::vector<std::string> shapes, dimensions, lengths, absent;
   bool json = false;
 };
 

@@ -14,18 +14,20 @@ namespace {
 /// From ONNX if MODEL is an ONNX file, else to ONNX.
 struct ConvertOptions : ToOnnxOptions {
   std::string opset_text;
-  std::vector<std::string> shapes, dimensions;
+  FromOnnxOptions from;
 };
 
 int convert_model(ConvertOptions& options) {
   if (has_extension(options.model, ".onnx")) {
     if (options.list || options.external_data || !options.function.empty())
       throw UsageError("--list, --external-data and --function are for models that become ONNX");
-    return convert_from_onnx(
-        {options.model, options.destination, options.opset_text, options.shapes, options.dimensions, options.json});
+    FromOnnxOptions& from = options.from;
+    from.model = options.model, from.destination = options.destination;
+    from.opset = options.opset_text, from.json = options.json;
+    return convert_from_onnx(from);
   }
-  if (!options.shapes.empty() || !options.dimensions.empty())
-    throw UsageError("--shape and --dimension are for ONNX models");
+  for (const auto* list : {&options.from.shapes, &options.from.dimensions, &options.from.lengths, &options.from.absent})
+    if (!list->empty()) throw UsageError("--shape, --dimension, --length and --absent are for ONNX models");
   if (!options.opset_text.empty()) {
     const auto n = parse_integer(options.opset_text);
     if (!n || *n < 1 || *n > 1000)
@@ -53,10 +55,16 @@ Command add_convert(Arguments parent) {
   app.add_option("--opset", options->opset_text,
                  "ONNX's operators, 17 to 23, or Core ML's, ios17 to ios26 (default: the oldest that will do)")
       .option_text("VERSION");
-  app.add_option("--shape", options->shapes, "The shape of an input of an ONNX model; what is not given stays flexible")
+  app.add_option("--shape", options->from.shapes,
+                 "The shape of an input of an ONNX model; what is not given stays flexible")
       .option_text("NAME=SIZES");
-  app.add_option("--dimension", options->dimensions, "The size of a named dimension of an ONNX model")
+  app.add_option("--dimension", options->from.dimensions, "The size of a named dimension of an ONNX model")
       .option_text("NAME=SIZE");
+  app.add_option("--length", options->from.lengths,
+                 "The length of an input that is a sequence; its elements become the inputs NAME_0 and so on")
+      .option_text("NAME=N");
+  app.add_option("--absent", options->from.absent, "An optional input of an ONNX model that has no value")
+      .option_text("NAME");
   app.add_flag("--external-data", options->external_data,
                "Write weights to FILE.data, as models above 64 MB always do");
   app.add_flag("--list", options->list, "List the operations that ONNX cannot express, and write nothing");

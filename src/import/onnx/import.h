@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,10 @@ struct Options {
   std::map<std::string, std::vector<int64_t>> shapes;
   /// Inputs that become constants.
   std::map<std::string, ir::Tensor> constants;
+  /// Numbers of elements of inputs that are sequences.
+  std::map<std::string, int64_t> lengths;
+  /// Optional inputs without a value.
+  std::set<std::string> absent;
 };
 
 /// An input or output of the graph beside that of the program.
@@ -25,7 +31,8 @@ struct Feature {
   std::string name;  ///< in the graph
   ir::Value* value;  ///< whose name may differ where MIL does not allow the graph's
   format::onnx::DataType type;
-  std::vector<std::string> dimensions;  ///< of an input: the names of its flexible sizes, else empty texts
+  std::vector<std::string> dimensions = {};  ///< of an input: the names of its flexible sizes, else empty texts
+  std::optional<int64_t> element = {};       ///< of a sequence: the position in it
 };
 
 struct Imported {

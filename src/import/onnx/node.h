@@ -116,5 +116,7 @@ const OperatorImport* find_operator(std::string_view domain, std::string_view na
 /// Wraps integers to the range of an ONNX type below 32 bits, in which they are computed as int32.
 Value* wrapped(const Node& n, Value* v, DataType type);
 bool is_float(DataType type);
+/// x in the values of an ONNX type; `saturate` concerns floats of 8 and fewer bits.
+Value* converted_to(const Node& n, Value* x, DataType to, bool saturate);
 
 }  // namespace moka::import::onnx

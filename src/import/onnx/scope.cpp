@@ -36,8 +36,7 @@ Value* Scope::value(Item& item, std::string_view name) const {
   return item.value;
 }
 
-Value* Scope::result(const std::string& name) {
-  Item& item = own(name);
+Value* Scope::result(Item& item, const std::string& name) {
   Value* v = value(item, name);
   const ir::Block* home = v->producer() != nullptr ? v->producer()->parent() : v->block();
   if (home == &builder.block() && v->producer() != nullptr && v->constant() == nullptr) return v;

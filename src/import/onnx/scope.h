@@ -88,7 +88,8 @@ class Scope {
   /// The MIL value; makes the constant if nothing has read it yet.
   Value* value(Item& item, std::string_view name) const;
   /// A value that a block can return: made in this block.
-  Value* result(const std::string& name);
+  Value* result(const std::string& name) { return result(own(name), name); }
+  Value* result(Item& item, const std::string& name);
 
   void run(const std::vector<format::onnx::Node>& nodes);
   void add_initializers(const format::onnx::Graph& graph);

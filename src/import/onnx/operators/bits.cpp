@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "import/onnx/node.h"
 
@@ -63,7 +65,70 @@ void shift(Node& n) {
   n.set(0, n.select(inside, n.binary("floor_div", x, factor), sign));
 }
 
+/// The bits of float32 as int32. The exponent is what makes the number lie between 1 and 2.
+Value* bits_of_float(const Node& n, Value* x) {
+  const auto number = [&](double v) { return n.scalar(v, x); };
+  Value* size = n.unary("abs", x);
+  Value *m = size, *exponent = number(127);
+  for (int step = 64; step > 0; step /= 2) {
+    Value* large = n.binary("greater_equal", m, number(std::ldexp(1.0, step)));
+    m = n.select(large, n.mul(m, std::ldexp(1.0, -step)), m);
+    exponent = n.select(large, n.add(exponent, step), exponent);
+  }
+  for (int step = 64; step > 0; step /= 2) {
+    Value* small = n.binary("less", m, number(std::ldexp(1.0, 1 - step)));
+    m = n.select(small, n.mul(m, std::ldexp(1.0, step)), m);
+    exponent = n.select(small, n.add(exponent, -step), exponent);
+  }
+  constexpr int fraction = 23;
+  const auto whole = [&](Value* v) { return n.cast(v, DType::int32); };
+  Value* one = n.constant(Tensor::scalar(DType::int32, 1 << fraction));
+  Value* out = n.add(n.mul(whole(exponent), one), whole(n.mul(n.add(m, -1.0), std::ldexp(1.0, fraction))));
+  Value* subnormal = whole(n.mul(n.mul(size, std::ldexp(1.0, 75)), std::ldexp(1.0, 74)));
+  out = n.select(n.binary("less", size, number(std::ldexp(1.0, -126))), subnormal, out);
+  constexpr double infinity = 0x7F800000, nan = 0x7FC00000;
+  out = n.select(n.binary("greater", size, number(3.4028234663852886e38)), n.scalar(infinity, out), out);
+  out = n.select(n.binary("not_equal", x, x), n.scalar(nan, out), out);
+  Value* zero_below =
+      n.binary("logical_and", n.binary("equal", x, number(0)), n.binary("less", n.div(number(1), x), number(0)));
+  Value* negative = n.binary("logical_or", n.binary("less", x, number(0)), zero_below);
+  return n.select(negative, n.add(out, n.scalar(std::numeric_limits<int32_t>::min(), out)), out);
+}
+
+/// int32 as the bits of float32.
+Value* float_of_bits(const Node& n, Value* x) {
+  constexpr int fraction = 23, exponents = 256;
+  Tensor powers = need(Tensor::zeros(DType::fp32, Shape{exponents}));
+  for (int e = 0; e < exponents; ++e) ir::store_f64(powers.view(), e, std::ldexp(1.0, std::max(e, 1) - 127));
+  Value* negative = n.binary("less", x, n.scalar(0, x));
+  Value* rest = n.select(negative, n.sub(x, n.scalar(std::numeric_limits<int32_t>::min(), x)), x);
+  Value* exponent = n.binary("floor_div", rest, n.scalar(1 << fraction, x));
+  Value* part = n.cast(n.sub(rest, n.mul(exponent, n.scalar(1 << fraction, x))), DType::fp32);
+  Value* is_subnormal = n.binary("equal", exponent, n.scalar(0, exponent));
+  Value* hidden = n.select(is_subnormal, n.scalar(0, part), n.scalar(1, part));
+  Value* scale = n.op("gather", {{"x", n.constant(powers)}, {"indices", exponent}, {"axis", 0}});
+  Value* out = n.mul(n.add(n.mul(part, std::ldexp(1.0, -fraction)), hidden), scale);
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value* special = n.select(n.binary("equal", part, n.scalar(0, part)), n.scalar(infinity, part),
+                            n.scalar(std::numeric_limits<double>::quiet_NaN(), part));
+  out = n.select(n.binary("equal", exponent, n.scalar(255, exponent)), special, out);
+  return n.select(negative, n.mul(out, -1.0), out);
+}
+
+void bit_cast(Node& n) {
+  const DataType from = n.type(), to = static_cast<DataType>(n.integer_or("to", 0));
+  Value* x = n.in(0);
+  const auto is_whole = [](DataType t) { return computed_as(t) == DType::int32 || t == DataType::boolean; };
+  const bool is_wide = format::onnx::bits_of(from) > 32;
+  if (!is_wide && is_whole(from) && to == DataType::boolean) return n.set(0, n.cast(x, DType::boolean), to);
+  if (!is_wide && is_whole(from) && is_whole(to)) return n.set(0, wrapped(n, n.cast(x, DType::int32), to), to);
+  if (from == DataType::float32 && is_whole(to)) return n.set(0, bits_of_float(n, x), to);
+  if (!is_wide && is_whole(from) && to == DataType::float32) return n.set(0, float_of_bits(n, x), to);
+  n.unsupported(cat("the bits of ", format::onnx::to_string(from), " as ", format::onnx::to_string(to)));
+}
+
 constexpr OperatorImport kBitsOperators[] = {
+    {"BitCast", bit_cast},
     {"BitwiseAnd", [](Node& n) { bitwise(n, "and"); }},
     {"BitwiseOr", [](Node& n) { bitwise(n, "or"); }},
     {"BitwiseXor", [](Node& n) { bitwise(n, "xor"); }},

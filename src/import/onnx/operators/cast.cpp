@@ -65,18 +65,21 @@ Value* rounded(const Node& n, Value* x, const Small& f, bool saturate) {
 
 /// The power of two that float8e8m0 stores: round_mode up, down or nearest.
 Value* power_of_two(const Node& n, Value* x, const std::string& mode) {
+  // The least power of the format stands for all that is smaller.
   x = n.cast(x, DType::fp32);
+  Value* least = n.scalar(std::ldexp(1.0, -127), x);
   // Rounding to one significant bit gives the nearest power; halving and doubling correct it.
   static constexpr Small one_bit{1, -126, 1e38, true, true};
   Value* near = rounded(n, x, one_bit, true);
   Value* down = n.select(n.binary("greater", near, x), n.mul(near, 0.5), near);
-  if (mode == "down") return down;
+  const auto limited = [&](Value* v) { return n.select(n.binary("less", v, least), least, v); };
+  if (mode == "down") return limited(down);
   Value* up = n.select(n.binary("less", down, x), n.mul(down, 2), down);
   if (mode == "nearest") {
     Value* middle = n.mul(n.add(down, up), 0.5);
-    return n.select(n.binary("less", x, middle), down, up);
+    return limited(n.select(n.binary("less", x, middle), down, up));
   }
-  return up;
+  return limited(up);
 }
 
 bool is_small_float(DataType type) { return small_of(type) != nullptr || type == DataType::float8e8m0; }
@@ -84,12 +87,16 @@ bool is_small_float(DataType type) { return small_of(type) != nullptr || type ==
 /// An element type, computed. Formats of 8 and fewer bits are values of float32.
 DType storage(DataType type) { return is_small_float(type) ? DType::fp32 : computed_as(type); }
 
+}  // namespace
+
 Value* converted_to(const Node& n, Value* x, DataType to, bool saturate) {
   if (to == DataType::float8e8m0) return power_of_two(n, x, n.text_or("round_mode", "up"));
   if (const Small* f = small_of(to)) return rounded(n, x, *f, saturate && to != DataType::bfloat16);
   Value* v = n.cast(x, storage(to));
   return wrapped(n, v, to);
 }
+
+namespace {
 
 void cast(Node& n, DataType to) {
   if (n.type() == DataType::string || to == DataType::string) n.unsupported("Core ML has no tensors of strings");

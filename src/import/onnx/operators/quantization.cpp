@@ -63,13 +63,16 @@ DataType quantized_type(const Node& n) {
 void quantize_linear(Node& n) {
   Value* x = n.in(0);
   const DataType to = quantized_type(n);
-  if (format::onnx::bits_of(to) == 0 || is_float(to) ||
-      (to >= DataType::float8e4m3fn && to <= DataType::float8e5m2fnuz) || to == DataType::float4e2m1)
-    n.unsupported(cat("quantized values of type ", format::onnx::to_string(to)));
   const int64_t block = n.integer_or("block_size", 0);
   const int64_t axis = n.rank(n.in(1)) == 0 ? 0 : n.rank(x) == 0 ? 0 : n.axis(n.integer_or("axis", 1), x);
   Value* scale = spread(n, n.in(1), x, axis, block);
   Value* zero = n.has(2) ? spread(n, n.in(2), x, axis, block) : nullptr;
+  if (is_float(to)) n.unsupported(cat("quantized values of type ", format::onnx::to_string(to)));
+  if (computed_as(to) == DType::fp32) {  // of 8 and fewer bits
+    Value* v = n.div(n.cast(x, scale->type.dtype()), scale);
+    if (zero != nullptr) v = n.add(v, n.cast(zero, v->type.dtype()));
+    return n.set(0, converted_to(n, v, to, n.integer_or("saturate", 1) != 0), to);
+  }
   n.set(0, quantized(n, x, scale, zero, to), to);
 }
 

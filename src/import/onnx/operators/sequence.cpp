@@ -79,21 +79,27 @@ void concatenate(Node& n) {
 void split_to_sequence(Node& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer_or("axis", 0), x);
-  const int64_t d = n.known_shape(x, "SplitToSequence")[static_cast<int>(axis)];
-  constexpr int64_t most = 4096;
-  if (d > most) n.unsupported(cat("a sequence of ", d, " elements: expected at most ", most));
+  // A vector of sizes tells how many elements there are, also where x has a size that is known only when it runs.
+  const auto length = [&] {
+    const int64_t d = n.known_shape(x, "SplitToSequence")[static_cast<int>(axis)];
+    constexpr int64_t most = 4096;
+    if (d > most) n.unsupported(cat("a sequence of ", d, " elements: expected at most ", most));
+    return d;
+  };
   std::vector<int64_t> sizes;
   bool keep = true;
   if (!n.has(1)) {
-    sizes.assign(static_cast<size_t>(d), 1);
+    sizes.assign(static_cast<size_t>(length()), 1);
     keep = n.integer_or("keepdims", 1) != 0;
   } else {
-    const std::vector<int64_t> given = n.integers(1, "split");
+    sizes = n.integers(1, "split");
+    for (const int64_t size : sizes)
+      if (size < 0) n.malformed(cat("parts of ", size, " elements"));
     if (n.constant(1)->shape().rank() == 0) {
-      if (given[0] < 1) n.malformed(cat("parts of ", given[0], " elements"));
-      for (int64_t at = 0; at < d; at += given[0]) sizes.push_back(std::min(given[0], d - at));
-    } else {
-      sizes = given;
+      const int64_t size = sizes[0], d = length();
+      if (size < 1) n.malformed(cat("parts of ", size, " elements"));
+      sizes.clear();
+      for (int64_t at = 0; at < d; at += size) sizes.push_back(std::min(size, d - at));
     }
   }
   Elements out;
@@ -113,6 +119,11 @@ void optional(Node& n) {
   n.set(0, std::move(none));
 }
 
+void get_element(Node& n) {
+  if (n.item(0).is_absent) n.malformed("the element of an optional without a value");
+  n.set(0, Item(n.item(0)));
+}
+
 void has_element(Node& n) {
   const bool has = n.has(0) && !n.item(0).is_absent;
   n.set(0, Item{nullptr, Tensor::boolean(has), DataType::boolean});
@@ -128,7 +139,7 @@ constexpr OperatorImport kSequenceOperators[] = {
     {"ConcatFromSequence", concatenate},
     {"SplitToSequence", split_to_sequence},
     {"Optional", optional},
-    {"OptionalGetElement", [](Node& n) { n.set(0, Item(n.item(0))); }},
+    {"OptionalGetElement", get_element},
     {"OptionalHasElement", has_element},
 };
 

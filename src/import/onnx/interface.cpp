@@ -1,0 +1,133 @@
+#include "import/onnx/interface.h"
+
+#include <algorithm>
+
+namespace moka::import::onnx {
+
+void Interface::add_input(const format::onnx::ValueInfo& input) {
+  scope_.add(input.name, input_item({input.name, input.name, {}}, input.type));
+}
+
+void Interface::add_output(const format::onnx::ValueInfo& output) {
+  add_output(output.name, output.name, std::nullopt, scope_.own(output.name));
+}
+
+/// The shape of an input, with symbols for its flexible sizes.
+Shape Interface::shape_of(const Place& at, const format::onnx::Type& type, std::vector<std::string>& names) {
+  auto given = context_.options.shapes.find(at.name);
+  if (given == context_.options.shapes.end()) given = context_.options.shapes.find(at.input);
+  const bool is_given = given != context_.options.shapes.end();
+  if (!type.shape) {
+    if (!is_given) refuse(ErrorCode::unsupported, "input '", at.name, "': its rank is not known; give its shape");
+    names.resize(given->second.size());
+    return need(Shape::make(given->second));
+  }
+  std::vector<int64_t> dims;
+  for (const format::onnx::Dimension& d : *type.shape) {
+    const size_t i = dims.size();
+    names.push_back(d.value ? "" : d.param);
+    const auto fixed = context_.options.dimensions.find(d.param);
+    if (is_given && i < given->second.size()) {
+      dims.push_back(given->second[i]);
+    } else if (d.value && *d.value >= 0) {
+      dims.push_back(*d.value);
+    } else if (!d.param.empty() && fixed != context_.options.dimensions.end()) {
+      dims.push_back(fixed->second);
+    } else if (d.param.empty()) {
+      dims.push_back(context_.next_symbol--);
+    } else {
+      const auto [it, is_new] = symbols_.emplace(d.param, context_.next_symbol);
+      if (is_new) --context_.next_symbol;
+      dims.push_back(it->second);
+    }
+  }
+  if (is_given && given->second.size() != dims.size())
+    refuse(ErrorCode::invalid_argument, "input '", at.name, "': expected a shape of ", dims.size(), " sizes, got ",
+           given->second.size());
+  return need(Shape::make(dims));
+}
+
+Item Interface::input_item(const Place& at, const format::onnx::Type& type) {
+  using Kind = format::onnx::Type::Kind;
+  if (type.kind == Kind::optional && type.inner != nullptr) {
+    if (!context_.options.absent.contains(at.input)) return input_item(at, *type.inner);
+    Item none;
+    none.is_absent = true;
+    return none;
+  }
+  if (type.kind == Kind::sequence && type.inner != nullptr && !at.element) return sequence_item(at, *type.inner);
+  if (type.kind == Kind::tensor) return tensor_item(at, type);
+  refuse(
+      ErrorCode::unsupported, "input '", at.name,
+      "': expected a tensor, a sequence of tensors, or an optional of them; Core ML's programs have no other inputs");
+}
+
+Item Interface::sequence_item(const Place& at, const format::onnx::Type& type) {
+  constexpr int64_t most = 4096;
+  const auto length = context_.options.lengths.find(at.input);
+  if (length == context_.options.lengths.end())
+    refuse(ErrorCode::unsupported, "input '", at.input,
+           "': Core ML has no sequences; give its length, so that each element becomes an input");
+  if (length->second < 0 || length->second > most)
+    refuse(ErrorCode::invalid_argument, "input '", at.input, "': expected a length from 0 to ", most, ", got ",
+           length->second);
+  Item out{nullptr, {}, type.element, true, false, std::make_shared<std::vector<Item>>()};
+  for (int64_t i = 0; i < length->second; ++i)
+    out.elements->push_back(input_item({at.input, cat(at.input, "_", i), i}, type));
+  return out;
+}
+
+Item Interface::tensor_item(const Place& at, const format::onnx::Type& type) {
+  if (const auto given = context_.options.constants.find(at.name); given != context_.options.constants.end()) {
+    const Tensor& t = given->second;
+    const bool scalar = type.shape && type.shape->empty() && t.count() == 1;
+    return Item{nullptr, scalar ? t.reshaped(Shape()) : t, type.element};
+  }
+  const DType computed = computed_as(type.element);
+  const DType outside = computed == DType::boolean ? DType::int32 : computed;
+  Feature feature{at.input, nullptr, type.element, {}, at.element};
+  Shape shape = shape_of(at, type, feature.dimensions);
+  const bool is_scalar = shape.rank() == 0;
+  if (is_scalar) shape.push_back(1);
+  ir::Function& f = scope_.builder.function();
+  feature.value = f.body().add_input(f.unique_name(identifier(at.name)), ir::Type::tensor(outside, shape));
+  Value* v = feature.value;
+  if (is_scalar) v = need(scope_.builder.op("squeeze", {{"x", v}, {"axes", Tensor::i32({0})}}, v->name + "_scalar"));
+  if (outside != computed) v = need(scope_.builder.op("cast", {{"x", v}, {"dtype", "bool"}}, v->name + "_bool"));
+  if (type.element != DataType::float32 && type.element != DataType::float16 && type.element != DataType::int32)
+    context_.remark(cat("input '", at.name, "' of type ", format::onnx::to_string(type.element), " is ", outside,
+                        ", because Core ML has no such inputs"));
+  out_.inputs.push_back(std::move(feature));
+  return Item{v, {}, type.element};
+}
+
+void Interface::add_output(const std::string& output, const std::string& name, std::optional<int64_t> element,
+                           Item& item) {
+  if (item.is_absent) return context_.remark(cat("output '", name, "' has no value and is dropped"));
+  if (item.is_sequence) {
+    if (element) refuse(ErrorCode::unsupported, "output '", name, "': a sequence of sequences");
+    const std::vector<Item>& all = *item.elements;
+    if (all.empty()) context_.remark(cat("output '", name, "' is an empty sequence and is dropped"));
+    for (size_t i = 0; i < all.size(); ++i) {
+      Item one = all[i];
+      add_output(output, cat(name, "_", i), static_cast<int64_t>(i), one);
+    }
+    return;
+  }
+  Value* v = scope_.value(item, name);
+  ir::Function& f = scope_.builder.function();
+  const auto named = [&](std::string_view what) { return f.unique_name(cat(identifier(name), what)); };
+  if (v->type.dtype() == DType::boolean)
+    v = need(scope_.builder.op("cast", {{"x", v}, {"dtype", "int32"}}, named("_int32")));
+  if (v->type.is_ranked() && v->type.rank() == 0)
+    v = need(scope_.builder.op("expand_dims", {{"x", v}, {"axes", Tensor::i32({0})}}, named("_vector")));
+  const auto& results = out_.outputs;
+  const bool taken = std::any_of(results.begin(), results.end(), [&](const Feature& r) { return r.value == v; });
+  if (taken || v->producer() == nullptr || v->constant() != nullptr)
+    v = need(scope_.builder.op("identity", {{"x", v}}, named("")));
+  const std::string wanted = identifier(name);
+  if (v->name != wanted) v->name = f.unique_name(wanted);
+  out_.outputs.push_back({output, v, item.type, {}, element});
+}
+
+}  // namespace moka::import::onnx

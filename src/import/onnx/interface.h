@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "import/onnx/scope.h"
+
+namespace moka::import::onnx {
+
+/// The inputs and outputs of the graph as those of the program. Each element of a sequence is a feature.
+class Interface {
+ public:
+  Interface(Scope& scope, Imported& out) : scope_(scope), context_(scope.context), out_(out) {}
+
+  void add_input(const format::onnx::ValueInfo& input);
+  void add_output(const format::onnx::ValueInfo& output);
+
+ private:
+  /// An input, or an element of one that is a sequence.
+  struct Place {
+    std::string input, name;  ///< name: "x", "x_0"
+    std::optional<int64_t> element;
+  };
+
+  Shape shape_of(const Place& at, const format::onnx::Type& type, std::vector<std::string>& names);
+  Item input_item(const Place& at, const format::onnx::Type& type);
+  Item sequence_item(const Place& at, const format::onnx::Type& type);
+  Item tensor_item(const Place& at, const format::onnx::Type& type);
+  void add_output(const std::string& output, const std::string& name, std::optional<int64_t> element, Item& item);
+
+  Scope& scope_;
+  Context& context_;
+  Imported& out_;
+  std::map<std::string, int64_t> symbols_;
+};
+
+}  // namespace moka::import::onnx

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "import/onnx/node.h"
+
+/// Graphs inside of nodes, such as the body of a loop.
+namespace moka::import::onnx {
+
+using format::onnx::Graph;
+
+const Graph& graph_of(const Node& n, std::string_view name);
+/// A scope in `builder`'s block that sees the names of the node's graph.
+Scope scope_in(const Node& n, ir::Builder& builder);
+/// The outputs of a graph whose inputs are these, with its nodes appended to the node's own block.
+std::vector<Item> inlined(const Node& n, const Graph& graph, const std::vector<Item>& inputs);
+/// One tensor of the slices along a new axis. Precondition: there is one.
+Item stacked(const Node& n, const std::vector<Item>& items, int64_t axis);
+
+/// Runs `fill` in a block and turns what it throws into an error, which the builder passes on.
+template <class Fill>
+Result<std::vector<Value*>> guarded(const Fill& fill) {
+  try {
+    return fill();
+  } catch (Failure& f) {
+    return std::move(f.error);
+  }
+}
+
+}  // namespace moka::import::onnx

@@ -15,8 +15,9 @@ EVERY = 40  # of the many small cases
 
 
 def sample():
-    small = itertools.chain(judge.conformance_cases(), judge.layer_cases())
-    return list(itertools.islice(small, 0, None, EVERY)) + list(itertools.islice(judge.classic_cases(), 0, None, 5))
+    small = list(itertools.chain(judge.conformance_cases(), judge.layer_cases()))
+    special = [c for c in itertools.chain(small, judge.file_cases()) if c.name.endswith(("affine/shared_matrix", "image_bgr.mlmodel"))]
+    return small[::EVERY] + special + list(itertools.islice(judge.classic_cases(), 0, None, 5))
 
 
 @pytest.mark.parametrize("case", sample(), ids=lambda c: c.name)

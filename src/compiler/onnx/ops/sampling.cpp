@@ -109,7 +109,14 @@ void affine(Call& c) {
     ir::store_f64(base.view(), 3 * i + 1, position(i / w, h));
     ir::store_f64(base.view(), 3 * i + 2, 1);
   }
-  const Name matrices = c.reshape(c.x_as("transform_matrix", DType::fp32), {-1, 2, 3});
+  Name matrices = c.reshape(c.x_as("transform_matrix", DType::fp32), {-1, 2, 3});
+  // One matrix may serve all images; GridSample wants one for each.
+  const int64_t images = c.type("x").shape()[0];
+  const ir::Type& given = c.type("transform_matrix");
+  if (images != 1 && given.is_ranked() && given.shape()[0] == 1) {
+    if (images < 0) return c.refuse("the number of images that share a matrix is not known");
+    matrices = c.node("Expand", {matrices, c.i64({images, 2, 3})});
+  }
   const Name moved = c.node("MatMul", {c.graph.tensor(base), c.transpose(matrices, {0, 2, 1})});
   c.set(sampled(c, c.reshape(moved, {-1, h, w, 2}), s, true, align));
 }

@@ -60,8 +60,9 @@ struct ModelComparison {
     std::string first, second;            ///< short texts: "[1, 1]", "fp32 64 x 3 x 7 x 7", "value 'x'"; empty: absent
     std::string first_name, second_name;  ///< names of the constants or of the operations that compute them
     std::optional<NumberDifference> numbers;
+    bool form_changed = false;  ///< of a weight: one side stores it in another way, as the texts say
   };
-  /// Properties of the function's interface that differ: {"input 'x'", "Float32 1 x 3", ""}.
+  /// A property with its texts on both sides: {"input 'x'", "Float32 1 x 3", ""}. Empty: absent.
   struct Feature {
     std::string what, first, second;
   };
@@ -69,7 +70,12 @@ struct ModelComparison {
   std::string function_a, function_b;
   std::vector<Operation> a, b;
   std::vector<Difference> differences;  ///< in the order of `a`
-  std::vector<Feature> interface;
+  std::vector<Feature> interface;       ///< inputs, outputs, states and class labels that differ
+  std::vector<Feature> metadata;        ///< author, descriptions and the like that differ, which do not count in same()
+  /// Why a model cannot be imported; empty: both can. Otherwise `fields` has what differs in the specifications, such
+  /// as {"neuralNetwork.layers[2].custom.className", "Swish", "Mish"}, and there are no operations.
+  std::string fault;
+  std::vector<Feature> fields;
   /// Names of results in both models that should be equal.
   std::vector<std::pair<std::string, std::string>> values;
   int64_t constants = 0, elements = 0;  ///< compared constants, and their elements
@@ -78,13 +84,17 @@ struct ModelComparison {
   MOKA_EXPORT bool same() const;
 };
 
+/// "type", "input", "parameter", "weight", "element".
+MOKA_EXPORT const char* name_of(ModelComparison::Kind kind);
+
 struct ComparisonOptions {
   std::string function_a, function_b;  ///< empty: the default functions
 };
 
-/// Reads two models of any kind that Moka can import and compares a function of each. Operations are paired by what
-/// they compute and by name, so that names may differ, and so may constants. Nothing is computed except operations on
-/// constants. Throws what opening a model throws, and not_found for a function.
+/// Reads two models of any kind and compares a function of each. Operations are paired by what they compute and by
+/// name, so that names may differ, and so may constants. Nothing is computed except operations on constants. Where a
+/// model has a part that Moka does not support, the fields of the two specifications are compared instead. Throws what
+/// opening a model throws, and not_found for a function.
 MOKA_EXPORT ModelComparison compare_models(const std::string& a, const std::string& b,
                                            const ComparisonOptions& options = {});
 

@@ -14,17 +14,6 @@ namespace moka::python {
 
 namespace {
 
-std::string name_of(ModelComparison::Kind kind) {
-  switch (kind) {
-    case ModelComparison::Kind::type: return "type";
-    case ModelComparison::Kind::input: return "input";
-    case ModelComparison::Kind::parameter: return "parameter";
-    case ModelComparison::Kind::weight: return "weight";
-    case ModelComparison::Kind::element: return "element";
-  }
-  return "";
-}
-
 std::optional<int> index_of(int index) { return index < 0 ? std::nullopt : std::optional(index); }
 
 void bind_differences(nb::module_& m) {
@@ -52,8 +41,10 @@ void bind_differences(nb::module_& m) {
       .def_ro("first_name", &ModelComparison::Difference::first_name, "Name of the constant or the operation.")
       .def_ro("second_name", &ModelComparison::Difference::second_name)
       .def_ro("numbers", &ModelComparison::Difference::numbers)
+      .def_ro("form_changed", &ModelComparison::Difference::form_changed,
+              "One side stores the weight in another way, such as a palette, as the texts say.")
       .def("__repr__", [](const ModelComparison::Difference& d) {
-        return name_of(d.kind) + " " + d.parameter + ": " + d.first + ", " + d.second;
+        return std::string(name_of(d.kind)) + " " + d.parameter + ": " + d.first + ", " + d.second;
       });
   nb::class_<ModelComparison::Feature>(m, "Feature", "A property of the interface that differs.")
       .def_ro("what", &ModelComparison::Feature::what)
@@ -87,7 +78,10 @@ void bind_diff(nb::module_& m) {
       .def_ro("a", &ModelComparison::a, "The operations of the first model, without constants.")
       .def_ro("b", &ModelComparison::b)
       .def_ro("differences", &ModelComparison::differences)
-      .def_ro("interface", &ModelComparison::interface, "Inputs, outputs and states that differ.")
+      .def_ro("interface", &ModelComparison::interface, "Inputs, outputs, states and class labels that differ.")
+      .def_ro("metadata", &ModelComparison::metadata, "Author, descriptions and the like that differ.")
+      .def_ro("fault", &ModelComparison::fault, "Why a model cannot be imported, so that only fields are compared.")
+      .def_ro("fields", &ModelComparison::fields, "With a fault: fields of the specifications that differ.")
       .def_ro("constants", &ModelComparison::constants, "Compared constants.")
       .def_ro("elements", &ModelComparison::elements, "Their elements.")
       .def_prop_ro("same", &ModelComparison::same);

@@ -1,33 +1,78 @@
 #include "moka/comparison.h"
 
 #include <algorithm>
+#include <map>
 
+#include "api/compare_fields.h"
 #include "api/internal.h"
 #include "diff/compare.h"
+#include "moka/model.h"
 
 namespace moka {
 namespace {
 
 struct Opened {
-  import::ImportedModel model;
+  format::ModelFile file;
+  Result<import::ImportedModel> model;
   ModelDescription description;
   const ir::Function* function = nullptr;
   const FunctionDescription* features = nullptr;
 };
 
 Opened open(const std::string& path, const std::string& wanted) {
-  const format::ModelFile file = api::unwrap(format::open_model(path, {nullptr, false, api::key_source(nullptr)}));
-  Opened out{api::unwrap(import::import_model(file, {}))};
-  out.description = api::to_public(out.model.description);
-  const std::string& name = wanted.empty() ? out.model.description.default_function : wanted;
-  out.function = out.model.program.find(name);
-  if (out.function == nullptr && wanted.empty() && out.model.program.functions.size() == 1)
-    out.function = out.model.program.functions[0].get();
+  format::ModelFile file = api::unwrap(format::open_model(path, {nullptr, false, api::key_source(nullptr)}));
+  Result<import::ImportedModel> model = import::import_model(file, {});
+  if (!model.ok() && model.error().code() != ErrorCode::unsupported) api::raise(model.error());
+  Opened out{std::move(file), std::move(model), {}};
+  out.description = out.model.ok() ? api::to_public(out.model->description) : Model::describe(path);
+  const std::string& name = wanted.empty() ? out.description.default_function : wanted;
   for (const FunctionDescription& f : out.description.functions)
     if (f.name == name) out.features = &f;
-  if (out.function == nullptr || out.features == nullptr)
+  if (out.model.ok()) {
+    out.function = out.model->program.find(name);
+    if (out.function == nullptr && wanted.empty() && out.model->program.functions.size() == 1)
+      out.function = out.model->program.functions[0].get();
+  }
+  if ((out.model.ok() && out.function == nullptr) || out.features == nullptr)
     api::raise(fail(ErrorCode::not_found, "function '", name, "': '", path, "' does not have it"));
   return out;
+}
+
+void add(const std::string& what, const std::string& first, const std::string& second,
+         std::vector<ModelComparison::Feature>& to) {
+  if (first != second) to.push_back({what, first, second});
+}
+
+void compare_labels(const ModelDescription& a, const ModelDescription& b, std::vector<ModelComparison::Feature>& to) {
+  const size_t most = std::max(a.class_labels.size(), b.class_labels.size());
+  const auto count = [](const ModelDescription& d) { return std::to_string(d.class_labels.size()); };
+  add("number of class labels", count(a), count(b), to);
+  for (size_t i = 0; i < most; ++i) {
+    const auto text = [&](const ModelDescription& d) { return i < d.class_labels.size() ? d.class_labels[i] : ""; };
+    add(cat("class label ", i), text(a), text(b), to);
+  }
+}
+
+void compare_metadata(const Opened& a, const Opened& b, std::vector<ModelComparison::Feature>& to) {
+  const ModelDescription &x = a.description, &y = b.description;
+  add("specification version", std::to_string(x.specification_version), std::to_string(y.specification_version), to);
+  add("description", x.short_description, y.short_description, to);
+  add("author", x.author, y.author, to);
+  add("license", x.license, y.license, to);
+  add("version", x.version, y.version, to);
+  std::map<std::string, std::pair<std::string, std::string>> texts;
+  for (const auto& [key, text] : x.user_defined) texts[cat("'", key, "'")].first = text;
+  for (const auto& [key, text] : y.user_defined) texts[cat("'", key, "'")].second = text;
+  const auto describe = [&](const char* what, const std::vector<FeatureDescription>& ours,
+                            const std::vector<FeatureDescription>& theirs) {
+    for (const FeatureDescription& f : ours)
+      texts[cat("description of ", what, " '", f.name, "'")].first = f.description;
+    for (const FeatureDescription& f : theirs)
+      texts[cat("description of ", what, " '", f.name, "'")].second = f.description;
+  };
+  describe("input", a.features->inputs, b.features->inputs);
+  describe("output", a.features->outputs, b.features->outputs);
+  for (const auto& [what, both] : texts) add(what, both.first, both.second, to);
 }
 
 void compare_features(const char* what, const std::vector<FeatureDescription>& a,
@@ -51,18 +96,39 @@ void compare_features(const char* what, const std::vector<FeatureDescription>& a
 
 bool ModelComparison::same() const {
   const auto alone = [](const Operation& op) { return op.partner < 0 && !op.is_transparent; };
-  return differences.empty() && interface.empty() && std::none_of(a.begin(), a.end(), alone) &&
+  return differences.empty() && interface.empty() && fields.empty() && std::none_of(a.begin(), a.end(), alone) &&
          std::none_of(b.begin(), b.end(), alone);
+}
+
+const char* name_of(ModelComparison::Kind kind) {
+  switch (kind) {
+    case ModelComparison::Kind::type: return "type";
+    case ModelComparison::Kind::input: return "input";
+    case ModelComparison::Kind::parameter: return "parameter";
+    case ModelComparison::Kind::weight: return "weight";
+    case ModelComparison::Kind::element: return "element";
+  }
+  return "";
 }
 
 ModelComparison compare_models(const std::string& a, const std::string& b, const ComparisonOptions& options) {
   const Opened first = open(a, options.function_a), second = open(b, options.function_b);
-  ModelComparison out = diff::compare(*first.function, *second.function);
+  ModelComparison out;
+  if (first.function != nullptr && second.function != nullptr) {
+    out = diff::compare(*first.function, *second.function);
+  } else {
+    const bool is_first = first.function == nullptr;
+    out.fault =
+        cat("'", is_first ? a : b, "' cannot be imported: ", (is_first ? first : second).model.error().message());
+    out.fields = api::compare_fields(a, b);
+  }
   out.function_a = first.features->name;
   out.function_b = second.features->name;
   compare_features("input", first.features->inputs, second.features->inputs, out.interface);
   compare_features("output", first.features->outputs, second.features->outputs, out.interface);
   compare_features("state", first.features->states, second.features->states, out.interface);
+  compare_labels(first.description, second.description, out.interface);
+  compare_metadata(first, second, out.metadata);
   return out;
 }
 

@@ -148,7 +148,13 @@ class Comparer {
       d = list_difference(u, v);
       if (!d) d = difference_of(a ? &*a : nullptr, b ? &*b : nullptr);
       if (!d) return;
-      if (u != nullptr && v != nullptr) std::tie(u, v) = sources(u, v);
+      if (u != nullptr && v != nullptr) {
+        const std::string ours_form = form_of(*u), theirs_form = form_of(*v);
+        if (!ours_form.empty()) d->first += cat(", ", ours_form);
+        if (!theirs_form.empty()) d->second += cat(", ", theirs_form);
+        d->form_changed = ours_form != theirs_form;
+        std::tie(u, v) = sources(u, v);
+      }
       if (u != nullptr) d->first_name = name_of_constant(*u);
       if (v != nullptr) d->second_name = name_of_constant(*v);
     }

@@ -1,6 +1,7 @@
 #include "diff/constants.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -149,6 +150,33 @@ std::optional<ModelComparison::Difference> difference_of(const ir::Tensor* a, co
   if (out.kind == ModelComparison::Kind::parameter) return std::nullopt;
   out.kind = ModelComparison::Kind::element;
   return out;
+}
+
+std::string form_of(const ir::Value& value) {
+  static constexpr std::pair<std::string_view, std::string_view> forms[] = {
+      {"constexpr_lut_to_dense", "palette"},
+      {"constexpr_affine_dequantize", "linear"},
+      {"constexpr_blockwise_shift_scale", "linear"},
+      {"constexpr_sparse_to_dense", "sparse"},
+      {"constexpr_lut_to_sparse", "palette"},
+      {"constexpr_sparse_blockwise_shift_scale", "linear"},
+      {"constexpr_cast", "cast"},
+  };
+  const ir::Op* op = value.producer();
+  if (op == nullptr) return "";
+  for (const auto& [type, form] : forms) {
+    if (op->type_name() != type) continue;
+    const ir::Value* table = op->input("lut");
+    int bits = 0;
+    for (const char* parameter : {"indices", "data", "quantized_data", "indices_nonzero_data", "nonzero_data"})
+      if (const ir::Value* v = op->input(parameter); bits == 0 && v != nullptr && v->type.is_tensor())
+        bits = static_cast<int>(ir::bits(v->type.dtype()));
+    // Before iOS 18 indices are packed, and the size of the table tells their bits.
+    if (table != nullptr && table->type.is_tensor() && table->type.rank() == 1 && table->type.shape()[0] > 0)
+      bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(table->type.shape()[0] - 1)));
+    return form == "cast" || form == "sparse" ? std::string(form) : cat(bits, "-bit ", form);
+  }
+  return "";
 }
 
 }  // namespace moka::diff

@@ -27,6 +27,8 @@ std::optional<ModelComparison::Difference> difference_of(const ir::Tensor* a, co
 
 /// A list or a dictionary as MIL text, of which long ones lose the end.
 std::string list_text(const ir::Constant& constant);
+/// How the operations that expand a constant store it: "4-bit palette"; empty: none does.
+std::string form_of(const ir::Value& value);
 /// "[1, 1]", or "fp32 64 x 3 x 7 x 7" for more than a few elements.
 std::string text_of(const ir::Tensor& tensor);
 

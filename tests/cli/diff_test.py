@@ -178,12 +178,26 @@ class Diff(Case):
         self.assertEqual(len(snr), len(written))
         for one, other in zip(snr, sorted(w["signalToNoise"] for w in written)):
             self.assertAlmostEqual(one, other, places=2)
-        self.assertEqual((values["same"], values["tolerance"], values["equal"]), (True, 2**-3, 0))
+        self.assertEqual((values["same"], values["equal"]), (True, 0))
+        self.assertAlmostEqual(values["minSnr"], min(snr[0] - 10, 20), places=6)
+        self.assertTrue(all(d["formChanged"] and d["second"].endswith(", 6-bit palette") for d in structure["differences"]))
+        self.ends(0, *compress, 4)
+        self.ends(0, "diff", PACKAGE, small, "--ignore-structure")
+        self.ends(0, *compress, 6)
         self.ends(0, "diff", PACKAGE, small, "--ignore-structure")
         # One bit is more than the tolerance allows, from the first weight on.
         self.ends(0, *compress, 1)
         first = self.differs(PACKAGE, small, "--ignore-structure")["values"]["first"]
         self.assertEqual(first["operation"], structure["differences"][0]["a"]["name"])
+
+    def test_metadata(self):
+        a, b = self.folder / "a.mlpackage", self.folder / "b.mlpackage"
+        self.ends(0, "edit", PACKAGE, "--author", "me", "-o", a)
+        self.ends(0, "edit", PACKAGE, "--author", "you", "--set", "place=here", "-o", b)
+        found = self.answer("diff", a, b)
+        self.assertTrue(found["same"])
+        texts = {f["what"]: (f["a"], f["b"]) for f in found["structure"]["metadata"]}
+        self.assertEqual(texts, {"author": ("me", "you"), "'place'": ("", "here")})
 
     def test_other_settings(self):
         found = self.answer("diff", self.net("a.mlmodelc"), "--against-device", "reference")

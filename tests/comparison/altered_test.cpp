@@ -134,6 +134,9 @@ class Altered : public ::testing::Test {
       for (const auto& d : found.differences) is_named |= names(found, d, leaf);
       for (const auto* list : {&found.a, &found.b})
         for (const auto& op : *list) is_named |= op.partner < 0 && (op.name == leaf.operation || op.name == renamed);
+      for (const auto& f : found.fields)
+        is_named |= f.what.find("'" + leaf.operation + "'") != std::string::npos ||
+                    f.what.find("'" + renamed + "'") != std::string::npos;
       EXPECT_TRUE(is_named) << what << describe(found);
       if (leaf.is_weight) {
         for (const auto& d : found.differences) EXPECT_TRUE(names(found, d, leaf)) << what << describe(found);

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import moka
-from moka import InvalidArgumentError, NotFoundError, build, diff
+from moka import InvalidArgumentError, NotFoundError, build, diff, edit
 
 WEIGHT = np.random.default_rng(4).standard_normal((8, 8)).astype(np.float32)
 
@@ -79,3 +79,28 @@ def test_mistakes(tmp_path):
         diff.structure(a, a, function_a="main2")
     with pytest.raises(moka.Error, match="absent"):
         diff.values(a, str(tmp_path / "absent.mlpackage"))
+
+
+def custom(path, alpha, label="dog"):
+    features = [{"x": build.array((4,))}, {"y": build.array((4,))}]
+    spec = build.model("neuralNetwork", *features, version=4, shortDescription=label)
+    layer = spec.neuralNetwork.layers.add(name="own", input=["x"], output=["y"])
+    layer.custom = {"className": "Mine", "parameters": {"alpha": {"doubleValue": alpha}}}
+    return build.Source(spec).save(str(path))
+
+
+def test_fields_of_models_that_cannot_be_imported(tmp_path):
+    a, b = custom(tmp_path / "a.mlmodel", 0.5), custom(tmp_path / "b.mlmodel", 0.25, "cat")
+    found = diff.structure(a, b)
+    assert not found.same and "'Mine'" in found.fault
+    [field] = found.fields
+    assert (field.first, field.second) == ("0.5", "0.25") and field.what.startswith("neuralNetwork.layers[0 'own'].custom.parameters")
+    assert [(m.what, m.first, m.second) for m in found.metadata] == [("description", "dog", "cat")]
+    assert diff.structure(a, a).same
+
+
+def test_labels(tmp_path):
+    made = [edit.set_labels(net(tmp_path / f"{i}.mlpackage"), [f"label {k}" for k in range(7)] + [last]) for i, last in enumerate("ab")]
+    found = diff.structure(*made)
+    assert not found.same and [d.parameter for d in found.differences] == ["classes"]
+    assert [(f.what, f.first, f.second) for f in found.interface] == [("class label 7", "a", "b")]

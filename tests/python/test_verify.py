@@ -2,12 +2,15 @@
 
 import json
 import math
+import pathlib
 
 import numpy as np
 import pytest
 
 import moka
 from moka import InvalidArgumentError, build, compress, verify
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
 
 WEIGHT = np.random.default_rng(6).standard_normal((64, 64)).astype(np.float32)
 
@@ -110,3 +113,16 @@ def test_pictures_of_pil(tmp_path):
     np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
     picture = image.fromarray(pixels).convert("RGBA")
     assert verify.against(path, recorded, inputs=[{"image": picture}]).shapes[0].outputs[0].equal
+
+
+def test_labels_in_recorded_arrays(tmp_path):
+    """An int64 label is an array of one element in a file."""
+    model = str(GOLDEN / "classic" / "glm_onevsrest_logit_2.mlmodel")
+    inputs = moka.Model(model).random_inputs(1)
+    label = moka.Model(model).predict(inputs)["label"]
+    for recorded, passed in ((label, True), (label + 1, False)):
+        np.savez(tmp_path / "answers.npz", label=np.array([recorded], np.int64), **inputs)
+        result = verify.against(model, tmp_path / "answers.npz")
+        assert result.passed == passed, result.failures
+        [output] = result.shapes[0].outputs
+        assert (output.labels, output.same_labels) == (1, int(passed))

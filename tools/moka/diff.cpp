@@ -63,7 +63,7 @@ int run_diff(const DiffCommandOptions& options) {
     throw UsageError("--structure-only: both sides have the same structure");
   use_keys(options.load.keys);
   diff.structure = compare_models(options.load.path, other.path, {options.load.function, other.function});
-  if (!options.structure_only) {
+  if (!options.structure_only && diff.structure.fault.empty()) {
     // Every operation is computed, so that each value of one model has one in the other. The same model under other
     // settings runs as it does in predictions.
     const auto loaded = [&](const LoadOptions& load_options) {
@@ -114,7 +114,8 @@ Command add_diff(Arguments parent) {
   app.add_option("--pixel-bias", options->diff.pixels.bias, "and plus this (default 0)").option_text("X");
   app.add_option("--tolerance", options->tolerance,
                  "Largest difference of a value, relative to its greatest magnitude (default: what rounding\n"
-                 "explains: 2^-13; 2^-8 with float16; 2^-3 where one model has compressed weights)")
+                 "explains: 2^-13; 2^-8 with float16; where one model has compressed weights, 20 dB of signal to\n"
+                 "noise, or 10 dB less than the weights)")
       .option_text("X");
   app.add_flag("--structure-only", options->structure_only, "Compare operations and weights, and predict nothing");
   app.add_flag("--ignore-structure", options->ignore_structure, "The exit code depends on values only");

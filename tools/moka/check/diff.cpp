@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -136,10 +137,18 @@ class Tracer {
   std::map<std::string, size_t> differs_;  ///< by name: the first index
 };
 
-std::optional<double> tolerance_of(const Model& a, const Model& b) {
+/// What explains that values differ: rounding, and the noise of weights that another form changed. The noise adds up
+/// over the layers, so that values may have less signal to noise than the weights.
+void set_limits(const Model& a, const Model& b, const ModelComparison& structure, ValueOptions& how) {
+  constexpr double margin = 10, least_allowed = 6, usual = 20;  // dB
   const Arithmetic one = arithmetic_of(a), two = arithmetic_of(b);
-  if (one == two) return std::nullopt;
-  return one.compressed != two.compressed ? kCompressedRounding : kHalfRounding;
+  if (one == two) return;
+  how.tolerance = kHalfRounding;
+  std::optional<double> least;
+  for (const auto& d : structure.differences)
+    if (d.form_changed && d.numbers && std::isfinite(d.numbers->snr))
+      least = std::min(least.value_or(d.numbers->snr), d.numbers->snr);
+  if (one.compressed != two.compressed && least) how.min_snr = std::clamp(*least - margin, least_allowed, usual);
 }
 
 }  // namespace
@@ -154,8 +163,12 @@ ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& str
   std::map<std::string, std::string> names(structure.values.begin(), structure.values.end());
   ValueOptions how;
   if (!options.same_names) how.names = &names;
-  how.tolerance = options.tolerance ? options.tolerance : tolerance_of(a, b);
+  if (options.tolerance)
+    how.tolerance = options.tolerance;
+  else
+    set_limits(a, b, structure, how);
   ValueDiff out;
+  out.min_snr = how.min_snr;
   out.tolerance = how.tolerance.value_or(kRounding);
   std::vector<Features> ours, theirs;
   for (const Features& item : items) {

@@ -31,6 +31,7 @@ struct ValueDiff {
   int64_t predictions = 0;
   std::string fault;  ///< why a model cannot predict; empty: both can
   double tolerance = 0;
+  std::optional<double> min_snr;  ///< takes the place of the tolerance where one model has compressed weights
   std::vector<OutputError> outputs;
   std::vector<std::string> failures;  ///< outputs that differ in shape or labels
   /// Indices in found.values of those that differ although nothing that they are computed from does, in order. Those

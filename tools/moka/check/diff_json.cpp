@@ -8,17 +8,6 @@ namespace {
 
 using Operations = std::vector<ModelComparison::Operation>;
 
-const char* name_of(ModelComparison::Kind kind) {
-  switch (kind) {
-    case ModelComparison::Kind::type: return "type";
-    case ModelComparison::Kind::input: return "input";
-    case ModelComparison::Kind::parameter: return "parameter";
-    case ModelComparison::Kind::weight: return "weight";
-    case ModelComparison::Kind::element: return "element";
-  }
-  return "";
-}
-
 Json brief(const Operations& operations, int index) {
   if (index < 0) return nullptr;
   const ModelComparison::Operation& op = operations[static_cast<size_t>(index)];
@@ -85,13 +74,18 @@ Json structure_json(const ModelComparison& s) {
              {"parameter", d.parameter}, {"first", d.first},     {"second", d.second}};
     if (!d.first_name.empty()) one["firstConstant"] = d.first_name;
     if (!d.second_name.empty()) one["secondConstant"] = d.second_name;
+    if (d.form_changed) one["formChanged"] = true;
     if (d.numbers) one["numbers"] = number_difference_json(*d.numbers);
     out["differences"].push_back(std::move(one));
   }
   out["onlyInA"] = alone(s.a, s.b);
   out["onlyInB"] = alone(s.b, s.a);
-  out["interface"] = Json::array();
-  for (const auto& f : s.interface) out["interface"].push_back({{"what", f.what}, {"a", f.first}, {"b", f.second}});
+  if (!s.fault.empty()) out["fault"] = s.fault;
+  for (const auto& [key, list] :
+       {std::pair{"interface", &s.interface}, std::pair{"metadata", &s.metadata}, std::pair{"fields", &s.fields}}) {
+    out[key] = Json::array();
+    for (const auto& f : *list) out[key].push_back({{"what", f.what}, {"a", f.first}, {"b", f.second}});
+  }
   return out;
 }
 
@@ -112,6 +106,7 @@ Json compared_value_json(const ComparedValue& v) {
 
 Json value_diff_json(const ValueDiff& v, const ModelComparison& s) {
   Json out{{"same", v.same()}, {"predictions", v.predictions}, {"tolerance", v.tolerance}};
+  if (v.min_snr) out["minSnr"] = *v.min_snr;
   if (!v.fault.empty()) {
     out["fault"] = v.fault;
     return out;

@@ -89,12 +89,14 @@ std::string differences_text(const ModelComparison& s) {
   return out;
 }
 
-std::string interface_text(const ModelComparison& s) {
-  if (s.interface.empty()) return "";
-  io::Table table({{"interface", Shrink::middle}, {"a", Shrink::wrap}, {"b", Shrink::wrap}});
-  for (const auto& f : s.interface)
-    table.add_row({f.what, f.first.empty() ? "none" : f.first, f.second.empty() ? "none" : f.second});
-  return title("Inputs and outputs that differ") + table_text(table);
+std::string features_text(const char* heading, const char* what, const std::vector<ModelComparison::Feature>& list) {
+  if (list.empty()) return "";
+  io::Table table({{what, Shrink::middle}, {"a", Shrink::wrap}, {"b", Shrink::wrap}});
+  for (size_t i = 0; i < std::min(list.size(), kMostRows); ++i) {
+    const auto text = [](const std::string& t) { return t.empty() ? "none" : shortened(t, kLongest); };
+    table.add_row({list[i].what, text(list[i].first), text(list[i].second)});
+  }
+  return title(heading) + table_text(table) + more(list.size());
 }
 
 std::string inputs_text(const ModelComparison::Operation& op) {
@@ -118,6 +120,11 @@ std::string alone_text(const char* heading, const Operations& operations, const 
 }
 
 std::string structure_text(const ModelComparison& s) {
+  const std::string about = features_text("Inputs, outputs and labels that differ", "interface", s.interface) +
+                            features_text("Metadata that differs", "metadata", s.metadata);
+  if (!s.fault.empty())
+    return fact("compared", "the fields of the files, since " + s.fault) + about +
+           features_text("Fields that differ", "field", s.fields);
   int64_t paired = 0, renamed = 0, transparent = 0;
   for (const auto& op : s.a) {
     paired += op.partner >= 0;
@@ -132,8 +139,8 @@ std::string structure_text(const ModelComparison& s) {
                        renamed > 0 ? fmt::format(", {} renamed", format_count(renamed)) : "",
                        transparent > 0 ? fmt::format("; {} on one side only", plural(transparent, "cast")) : ""));
   out += fact("constants", fmt::format("{} compared, {}", format_count(s.constants), plural(s.elements, "element")));
-  return out + interface_text(s) + alone_text("Operations only in a", s.a, s.b) +
-         alone_text("Operations only in b", s.b, s.a) + differences_text(s);
+  return out + about + alone_text("Operations only in a", s.a, s.b) + alone_text("Operations only in b", s.b, s.a) +
+         differences_text(s);
 }
 
 std::string range_text(const Json& facts) {
@@ -192,11 +199,11 @@ std::string values_text(const ValueDiff& v, const ModelComparison& s) {
     differ += one.differs;
   }
   std::string out = title("Values") + fact("predictions", format_count(v.predictions));
-  out +=
-      fact("compared", fmt::format("{} of {} values: {} equal, {} within {:.2g} of the greatest magnitude, {} differ",
-                                   format_count(compared), format_count(static_cast<int64_t>(v.found.values.size())),
-                                   format_count(equal), format_count(compared - equal - differ), v.tolerance,
-                                   format_count(differ)));
+  const std::string limit = v.min_snr ? fmt::format("with at least {:.1f} dB of signal to noise", *v.min_snr)
+                                      : fmt::format("within {:.2g} of the greatest magnitude", v.tolerance);
+  out += fact("compared", fmt::format("{} of {} values: {} equal, {} {}, {} differ", format_count(compared),
+                                      format_count(static_cast<int64_t>(v.found.values.size())), format_count(equal),
+                                      format_count(compared - equal - differ), limit, format_count(differ)));
   if (!v.origins.empty()) {
     out += fact(v.found.first ? "differs" : "not equal",
                 painted(v.found.values[v.origins[0]].operation, v.found.first ? io::Colour::red : io::Colour::yellow) +

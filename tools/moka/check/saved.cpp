@@ -53,6 +53,9 @@ class Saved : public Reference {
       inputs_.back()[name] = input_value(*input, array);
     } else if (array.type == io::ElementType::text) {
       answers_.back()[name] = StringSequence(array.texts);
+    } else if (const FeatureDescription* output = find_feature(function_.outputs, name);
+               output != nullptr && output->type == FeatureType::int64 && array.to_doubles().size() == 1) {
+      answers_.back()[name] = static_cast<int64_t>(array.to_doubles()[0]);
     } else {
       answers_.back()[name] = to_multi_array(array);
     }

@@ -45,7 +45,7 @@ bool same_form(const Sample& sample, const MultiArray& array) {
   return squeezed(sample.shape) == squeezed(array.shape()) && is_whole(sample.type) == is_whole(array.type());
 }
 
-void compare(const Sample& a, const MultiArray& b, double rounding, ComparedValue& to) {
+void compare(const Sample& a, const MultiArray& b, double rounding, std::optional<double> min_snr, ComparedValue& to) {
   double magnitude = 0, signal = 0, noise = 0;
   for (size_t i = 0; i < a.elements.size(); ++i) {
     const double x = a.elements[i], y = b.at(static_cast<int64_t>(i) * a.step);
@@ -61,7 +61,8 @@ void compare(const Sample& a, const MultiArray& b, double rounding, ComparedValu
   to.relative = magnitude > 0 ? to.difference / magnitude : 0;
   to.snr = noise == 0 ? INFINITY : signal > 0 ? 10 * std::log10(signal / noise) : -INFINITY;
   to.equal = to.difference == 0 && !to.unlike;
-  to.differs = to.unlike || to.relative > (is_whole(b.type()) ? 0 : rounding);
+  to.differs = to.unlike ||
+               (min_snr && !is_whole(b.type()) ? to.snr < *min_snr : to.relative > (is_whole(b.type()) ? 0 : rounding));
 }
 
 /// The name of a value and how often it has been computed before.
@@ -106,7 +107,7 @@ class Samples {
       Sample& sample = *at->second;
       if (sample.is_taken || sample.is_constant || !same_form(sample, array)) continue;
       ComparedValue found;
-      compare(sample, array, rounding, found);
+      compare(sample, array, rounding, std::nullopt, found);
       if (!found.differs) return &sample;
     }
     return nullptr;
@@ -186,7 +187,8 @@ ValueComparison compare_values(const Model& model, const Features& inputs, const
           one.has_form = same_form(*sample, array);
           one.differs = !one.has_form;
           if (one.has_form)
-            compare(*sample, array, options.tolerance.value_or(has_half ? kHalfRounding : kRounding), one);
+            compare(*sample, array, options.tolerance.value_or(has_half ? kHalfRounding : kRounding), options.min_snr,
+                    one);
           if (one.differs && !out.first) out.first = index;
           if (!one.equal && !out.first_unequal) out.first_unequal = index;
         }

@@ -18,7 +18,7 @@ Json to_json(const ArrayFacts& facts, const MultiArray& array);
 
 inline constexpr size_t kMostValues = 20'000;
 /// What rounding explains: the greatest difference over the greatest magnitude.
-inline constexpr double kRounding = 0x1p-13, kHalfRounding = 0x1p-8, kCompressedRounding = 0x1p-3;
+inline constexpr double kRounding = 0x1p-13, kHalfRounding = 0x1p-8;
 
 /// A value of the first model beside its partner.
 struct ComparedValue {
@@ -47,6 +47,8 @@ struct ValueOptions {
   const std::map<std::string, std::string>* names = nullptr;
   /// The least `relative` that makes a value differ. Absent: 2^-13, and 2^-8 from the first float16 value on.
   std::optional<double> tolerance;
+  /// A value with less signal to noise, in dB, differs, whatever its largest difference is.
+  std::optional<double> min_snr;
 };
 
 /// At most 2^26 elements are compared, in large values every n-th. Whole numbers differ when any is not equal. NaN

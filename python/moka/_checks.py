@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import tempfile
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from . import _files, _moka
 from ._message import Message
 from .build import Source, _source_of
 from .edit import Editable
+
+FilePath = Union[str, "os.PathLike[str]"]
 
 
 class Folder:
@@ -28,15 +30,13 @@ class Folder:
         self._models += 1
         return _source_of(model).save(os.path.join(self._path, f"model_{self._models}.mlpackage"))
 
-    def inputs(self, rows: Sequence[Mapping[str, Any]], model: str, function: Optional[str]) -> List[str]:
-        """The options for the values of as many predictions. Raises InvalidArgumentError for names that the function does not have."""
+    def inputs(self, rows: Sequence[Mapping[str, Any]], model: str, function: Optional[str], is_locked: bool = False) -> List[str]:
+        """The options for the values of as many predictions. Raises InvalidArgumentError for names that the function does not have, unless
+        only the command can open the model."""
         if not rows:
             return []
-        described = _moka.Model.describe(model)
-        wanted = function or described.default_function
-        taken = {f.name for one in described.functions if one.name == wanted or len(described.functions) == 1 for f in one.inputs}
-        for name in sorted({name for row in rows for name in row} - taken):
-            raise _moka.InvalidArgumentError(f"the model has no input '{name}'; it takes {', '.join(sorted(taken))}")
+        if not is_locked:
+            _check_names(rows, model, function)
         steps = [{name: self._value(value, f"{i}_{n}") for n, (name, value) in enumerate(row.items())} for i, row in enumerate(rows)]
         path = os.path.join(self._path, "inputs.jsonl")
         with open(path, "w", encoding="utf-8") as file:
@@ -53,6 +53,14 @@ class Folder:
         return "@" + path
 
 
+def _check_names(rows: Sequence[Mapping[str, Any]], model: str, function: Optional[str]) -> None:
+    described = _moka.Model.describe(model)
+    wanted = function or described.default_function
+    taken = {f.name for one in described.functions if one.name == wanted or len(described.functions) == 1 for f in one.inputs}
+    for name in sorted({name for row in rows for name in row} - taken):
+        raise _moka.InvalidArgumentError(f"the model has no input '{name}'; it takes {', '.join(sorted(taken))}")
+
+
 @contextlib.contextmanager
 def folder() -> Iterator[Folder]:
     with tempfile.TemporaryDirectory(prefix="moka-check-") as path:
@@ -61,6 +69,10 @@ def folder() -> Iterator[Folder]:
 
 def option(name: str, value: Optional[Any]) -> List[str]:
     return [] if value is None else [name, str(value)]
+
+
+def plugin_options(plugins: Sequence[FilePath]) -> List[str]:
+    return [text for plugin in plugins for text in ("--plugin", _files.path_of(plugin))]
 
 
 def random_options(

@@ -5,9 +5,10 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from . import _moka
+from ._keys import Key, source_of
 
 _WRONG_USE = 2
 
@@ -23,9 +24,16 @@ def environment() -> Dict[str, str]:
     return {"MOKA_PYTHON": sys.executable, **os.environ, "PYTHONPATH": own + (os.pathsep + others if others else "")}
 
 
-def answer(*arguments: str) -> Dict[str, Any]:
-    """The JSON that a command prints. Raises InvalidArgumentError for arguments that it refuses, Error for all else."""
-    done = subprocess.run(command(*arguments, "--json"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def answer(*arguments: str, key: Optional[Key] = None) -> Dict[str, Any]:
+    """The JSON that a command prints, which gets a key of encrypted models through its environment. Raises InvalidArgumentError for
+    arguments that it refuses, Error for all else."""
+    variables = environment()
+    if key is not None:
+        for name, is_passphrase in (("MOKA_IDENTITY", False), ("MOKA_PASSPHRASE", True)):
+            text = source_of(key)(arguments[1], is_passphrase)
+            if text:
+                variables[name] = text
+    done = subprocess.run(command(*arguments, "--json"), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode not in (0, 1) or not done.stdout:
         message = done.stderr.decode(errors="replace").strip()
         raise (_moka.InvalidArgumentError if done.returncode == _WRONG_USE else _moka.Error)(message)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import _checks, _command, _moka
+from ._keys import Key
 from .edit import Editable
 from .verify import OutputError
 
@@ -112,6 +113,8 @@ def values(
     optimized: bool = False,
     function: Optional[str] = None,
     other_function: Optional[str] = None,
+    plugins: Sequence[_checks.FilePath] = (),
+    key: Optional[Key] = None,
 ) -> ValueDiff:
     """Predicts with both sides and finds the first operation whose value differs.
 
@@ -120,16 +123,17 @@ def values(
     tolerance: the largest difference of a value, relative to its greatest magnitude; by default what rounding and compression explain.
     optimized: compares the optimized programs, in which operations are fused. function, other_function: of a and b.
 
-    Runs `moka diff` in a process of its own, without custom layers that this one registered. Raises InvalidArgumentError for arguments
+    Runs `moka diff` in a process of its own, which does not know the custom layers of this one. plugins: Python files or shared libraries
+    that register them there. key: of encrypted models, as for `moka.Model`. Raises InvalidArgumentError for arguments
     that do not fit the models, Error for a model that cannot be loaded."""
     with _checks.folder() as folder:
         models = [folder.model(a)] + ([] if b is None else [folder.model(b)])
         options = _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
-        options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, models[0], function)
-        options += ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
+        options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, models[0], function, key is not None)
+        options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
         options += _checks.option("--tolerance", tolerance) + _checks.option("--function", function)
         options += _checks.option("--against-function", other_function) + (["--optimized"] if optimized else [])
-        found = _command.answer("diff", *models, *options)["values"]
+        found = _command.answer("diff", *models, *options, key=key)["values"]
     listed = {name: [ComparedValue._of(one) for one in found.get(name, [])] for name in ("origins", "trail")}
     return ValueDiff(
         same=found["same"],

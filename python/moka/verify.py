@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import _checks, _command
+from ._keys import Key
 from .edit import Editable
 
 
@@ -109,6 +110,8 @@ def against(
     max_error: Optional[float] = None,
     top_k: Optional[int] = None,
     function: Optional[str] = None,
+    plugins: Sequence[_checks.FilePath] = (),
+    key: Optional[Key] = None,
 ) -> Verification:
     """Predicts with both sides and compares every output.
 
@@ -121,17 +124,18 @@ def against(
     min_snr: in dB; by default 80, 40 with float16, 20 with compressed weights. max_error: absolute. top_k: the reference's best class must be
     among the k best.
 
-    Runs `moka verify` in a process of its own, without custom layers that this one registered. Raises InvalidArgumentError for arguments
+    Runs `moka verify` in a process of its own, which does not know the custom layers of this one. plugins: Python files or shared libraries
+    that register them there. key: of encrypted models, as for `moka.Model`. Raises InvalidArgumentError for arguments
     that do not fit the model, Error for a model or reference that cannot be loaded."""
     with _checks.folder() as folder:
         path = folder.model(model)
         options = ["--against", folder.model(reference)] if reference is not None else []
         options += _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
-        options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, path, function) + ["--shapes", shapes]
-        options += ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
+        options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, path, function, key is not None) + ["--shapes", shapes]
+        options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
         options += _checks.option("--min-snr", min_snr) + _checks.option("--max-error", max_error)
         options += _checks.option("--top-k", top_k) + _checks.option("--function", function)
-        found = _command.answer("verify", path, *options)
+        found = _command.answer("verify", path, *options, key=key)
     return Verification(
         reference=found["reference"],
         passed=found["passed"],

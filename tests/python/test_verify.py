@@ -126,3 +126,26 @@ def test_labels_in_recorded_arrays(tmp_path):
         assert result.passed == passed, result.failures
         [output] = result.shapes[0].outputs
         assert (output.labels, output.same_labels) == (1, int(passed))
+
+
+def test_a_custom_layer_and_a_key(tmp_path):
+    features = [{"x": build.array((4,))}, {"y": build.array((4,))}]
+    spec = build.model("neuralNetwork", *features, version=4)
+    spec.neuralNetwork.layers.add(name="own", input=["x"], output=["y"]).custom = {"className": "Thrice"}
+    model = build.Source(spec).save(str(tmp_path / "own.mlmodel"))
+    plugin = tmp_path / "thrice.py"
+    plugin.write_text(
+        "import moka, numpy as np\n\n@moka.register_layer('Thrice')\nclass Thrice:\n    def __init__(self, parameters, info):\n        pass\n"
+        "    def output_shapes(self, shapes):\n        return shapes\n    def evaluate(self, inputs, outputs):\n        outputs[0][...] = 3 * inputs[0]\n"
+    )
+    pair = moka.encryption.generate_key_pair()
+    locked = tmp_path / "own.mlmodel.age"
+    moka.encryption.encrypt_model(model, locked, recipients=[pair.recipient])
+    x = np.array([1, 2, 3, 4], np.float32)
+    np.savez(tmp_path / "answers.npz", x=x, y=3 * x)
+    assert verify.against(locked, tmp_path / "answers.npz", plugins=[plugin], key=pair.identity).passed
+    assert verify.against(locked, model, inputs=[{"x": x}], plugins=[plugin], key=lambda path, passphrase: pair.identity).passed
+    with pytest.raises(moka.Error, match="Thrice"):
+        verify.against(locked, model, key=pair.identity)
+    with pytest.raises(moka.Error):
+        verify.against(locked, model, plugins=[plugin])

@@ -51,6 +51,19 @@ struct WeightCompression {
   int64_t sparse_block = 0;  ///< with sparsity: output channels that become zero together; 0: single values
 };
 
+/// Rounds what operations read and give to integers of 8 bits, where
+/// coremltools.optimize.coreml.linear_quantize_activations does: at conv, linear, pooling and additions of two values.
+struct ActivationCompression {
+  /// The ranges of values are those of these predictions together. At least one.
+  std::vector<Features> inputs;
+  bool symmetric = true;  ///< without a zero point; false: the range from the least to the greatest value, and zero
+  bool is_signed = true;  ///< false: integers from 0 on
+  /// Operations that keep their inputs: a name, in which "*" matches any text, or "type:add".
+  std::vector<std::string> unchanged;
+  ModelConfiguration configuration;  ///< of the predictions
+  std::function<void(size_t done, size_t total)> progress;
+};
+
 struct CompressionOptions {
   WeightCompression weights;
   /// Other rules for some weights: a name, in which "*" matches any text, or "type:linear" for the weights that
@@ -58,6 +71,8 @@ struct CompressionOptions {
   std::vector<std::pair<std::string, WeightCompression>> exceptions;
   int64_t least_elements = 2048;  ///< weights of up to so many elements stay as they are
   std::function<void(size_t done, size_t total)> progress;
+  /// Needs a program of one function for iOS 17 or later.
+  std::optional<ActivationCompression> activations = std::nullopt;
 };
 
 /// What became of a weight.
@@ -71,14 +86,26 @@ struct CompressedWeight {
   std::string skipped;  ///< why it could not be compressed; empty: nothing prevented it
 };
 
+/// A value that is rounded to (integer - zero_point) * scale.
+struct CompressedActivation {
+  std::string name;
+  double least = 0, greatest = 0;  ///< values that are concatenated with each other share a range
+  double scale = 1;
+  int zero_point = 0;
+};
+
 struct CompressedModel {
   ModelSource model;
   std::vector<CompressedWeight> weights;
+  std::vector<CompressedActivation> activations = {};
+  /// With activations: of the worst output of the predictions that gave the ranges, in dB.
+  std::optional<double> signal_to_noise = std::nullopt;
 };
 
 /// The model with compressed weights: an ML program or a neural network, or those in a pipeline. Every weight is
 /// decoded again from what will be written and compared with its source. Throws invalid_argument (options that
-/// contradict each other), unsupported (no ML program or neural network, a program for iOS 15), malformed.
+/// contradict each other, no inputs for activations), unsupported (no ML program or neural network, a program for iOS
+/// 15), malformed, and with activations what Model::predict throws.
 MOKA_EXPORT CompressedModel compress_weights(const ModelSource& model, const CompressionOptions& options = {});
 
 /// Chooses a form for each weight.

@@ -5,6 +5,9 @@
     made = compress.weights("net.mlpackage", compress.palette(4), layers={"type:gather": compress.linear(8)})
     made.model.save("small.mlpackage")
 
+    int8 = compress.activations("net.mlpackage", [{"x": array} for array in arrays])
+    int8.model.save("int8.mlpackage")
+
     found = compress.search("net.mlpackage", share=0.4, inputs=[{"x": array} for array in arrays])
     print(found.size_after, found.signal_to_noise)
     found.model.save("small.mlpackage")
@@ -20,6 +23,7 @@ from . import _moka
 from .build import Source, _source_of
 from .edit import Editable
 
+CompressedActivation = _moka.compress.CompressedActivation
 CompressedWeight = _moka.compress.CompressedWeight
 Form = _moka.compress.Form
 Point = _moka.compress.Point
@@ -32,6 +36,16 @@ class CompressedModel(NamedTuple):
 
     model: Source
     weights: List[CompressedWeight]
+
+
+class QuantizedModel(NamedTuple):
+    """A model that computes with integers."""
+
+    model: Source
+    weights: List[CompressedWeight]
+    activations: List[CompressedActivation]
+    #: Signal to noise of the worst output of the predictions that gave the ranges, in dB. Infinite: all outputs are equal.
+    signal_to_noise: float
 
 
 @dataclass(frozen=True)
@@ -142,6 +156,38 @@ def weights(
         _source_of(model)._source, linear() if form is None else form, list((layers or {}).items()), least_elements
     )
     return CompressedModel(Source._of(source), made)
+
+
+def activations(
+    model: Editable,
+    inputs: Sequence[Mapping[str, Any]],
+    form: Optional[Form] = None,
+    *,
+    symmetric: bool = True,
+    signed: bool = True,
+    unchanged_operations: Sequence[str] = (),
+    layers: Optional[Mapping[str, Form]] = None,
+    least_elements: int = 2048,
+) -> QuantizedModel:
+    """Rounds what conv, linear, pooling and additions of two values read and give to integers of 8 bits, where coremltools does.
+
+    inputs: dicts of values, as for Model.predict; the ranges of values are those of these predictions together. form, layers,
+    least_elements: of the weights, as for `weights`; without them, weights become integers of 8 bits, and with `unchanged()` they stay.
+    symmetric: without zero points. signed: False for integers from 0 on. unchanged_operations: names in which "*" matches any text, or
+    "type:add".
+
+    Raises InvalidArgumentError without inputs, UnsupportedError for anything but an ML program of one function for iOS 17 or later."""
+    source, *made = _moka.compress.quantize_activations(
+        _source_of(model)._source,
+        linear() if form is None else form,
+        list((layers or {}).items()),
+        least_elements,
+        [dict(item) for item in inputs],
+        symmetric,
+        signed,
+        list(unchanged_operations),
+    )
+    return QuantizedModel(Source._of(source), *made)
 
 
 def _size_of(model: Source) -> int:

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
@@ -15,6 +16,17 @@ namespace moka::python {
 namespace {
 
 using Exceptions = std::vector<std::pair<std::string, WeightCompression>>;
+
+std::vector<Features> features_of(const ModelSource& model, const nb::list& inputs, Borrowed& borrowed) {
+  std::vector<Features> out;
+  if (nb::len(inputs) == 0) return out;
+  const Model loaded = [&] {
+    const Unlocked unlocked;
+    return model.load();
+  }();
+  for (nb::handle item : inputs) out.push_back(to_features(item, loaded.function().inputs, borrowed));
+  return out;
+}
 
 void bind_form(nb::module_& m) {
   nb::enum_<WeightForm>(m, "Kind")
@@ -66,6 +78,15 @@ void bind_results(nb::module_& m) {
       .def_ro("skipped", &CompressedWeight::skipped, "Why it could not be compressed. Empty: nothing prevented it.")
       .def("__repr__",
            [](const CompressedWeight& w) { return w.name + ": " + (w.form.empty() ? "unchanged" : w.form); });
+  nb::class_<CompressedActivation>(m, "CompressedActivation", "A value that is rounded to integers of 8 bits.")
+      .def_ro("name", &CompressedActivation::name)
+      .def_ro("least", &CompressedActivation::least)
+      .def_ro("greatest", &CompressedActivation::greatest)
+      .def_ro("scale", &CompressedActivation::scale)
+      .def_ro("zero_point", &CompressedActivation::zero_point)
+      .def("__repr__", [](const CompressedActivation& a) {
+        return a.name + ": " + std::to_string(a.least) + " to " + std::to_string(a.greatest);
+      });
   nb::class_<WeightTrial>(m, "Trial", "A form of one weight alone.")
       .def_ro("form", &WeightTrial::form)
       .def_ro("bytes", &WeightTrial::bytes, "Of the weight.")
@@ -107,6 +128,20 @@ void bind_compress(nb::module_& m) {
     CompressedModel made = compress_weights(model, {form, std::move(exceptions), least_elements, nullptr});
     return std::pair(std::move(made.model), std::move(made.weights));
   });
+  module.def("quantize_activations", [](const ModelSource& model, const WeightCompression& form, Exceptions exceptions,
+                                        int64_t least_elements, const nb::list& inputs, bool symmetric, bool is_signed,
+                                        std::vector<std::string> unchanged) {
+    Borrowed borrowed;
+    CompressionOptions options{form, std::move(exceptions), least_elements, nullptr, ActivationCompression()};
+    options.activations->inputs = features_of(model, inputs, borrowed);
+    options.activations->symmetric = symmetric;
+    options.activations->is_signed = is_signed;
+    options.activations->unchanged = std::move(unchanged);
+    const Unlocked unlocked;
+    CompressedModel made = compress_weights(model, options);
+    return std::tuple(std::move(made.model), std::move(made.weights), std::move(made.activations),
+                      *made.signal_to_noise);
+  });
   module.def(
       "search_compression",
       [](const ModelSource& model, std::optional<size_t> size, std::optional<double> signal_to_noise,
@@ -120,13 +155,7 @@ void bind_compress(nb::module_& m) {
         search.least_elements = least_elements;
         search.seed = seed;
         Borrowed borrowed;
-        if (nb::len(inputs) > 0) {
-          const Model loaded = [&] {
-            const Unlocked unlocked;
-            return model.load();
-          }();
-          for (nb::handle item : inputs) search.inputs.push_back(to_features(item, loaded.function().inputs, borrowed));
-        }
+        search.inputs = features_of(model, inputs, borrowed);
         const Unlocked unlocked;
         return search_compression(model, search);
       },

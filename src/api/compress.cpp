@@ -5,6 +5,7 @@
 #include "api/build.h"
 #include "api/compress.h"
 #include "api/internal.h"
+#include "api/output_noise.h"
 
 namespace moka {
 namespace {
@@ -72,9 +73,9 @@ void check(const WeightCompression& c) {
   if (c.m < 0 || c.n < 0 || c.n > c.m) wrong("expected n from 1 to m, got ", c.n, ":", c.m);
 }
 
-bool applies(const std::string& pattern, const compress::Site& site) {
-  constexpr std::string_view type = "type:";
-  return pattern.starts_with(type) ? site.operation == pattern.substr(type.size()) : matches(pattern, site.name);
+bool applies(std::string_view pattern, std::string_view name, std::string_view type) {
+  constexpr std::string_view prefix = "type:";
+  return pattern.starts_with(prefix) ? type == pattern.substr(prefix.size()) : matches(pattern, name);
 }
 
 CompressedWeight public_outcome(const compress::Outcome& o, const WeightCompression* c) {
@@ -119,11 +120,13 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
     if (site.elements <= options.least_elements) return nullptr;
     const WeightCompression* out = &options.weights;
     for (const auto& [pattern, compression] : options.exceptions)
-      if (api::applies(pattern, site)) out = &compression;
+      if (api::applies(pattern, site.name, site.operation)) out = &compression;
     return out;
   };
   format::ModelSource source = model.impl().source;
   source.specification = source.specification.copy();
+  CompressedModel out{ModelSource(model)};
+  if (options.activations) out.activations = api::quantize_activations(source, *options.activations);
   const auto outcomes = api::unwrap(compress::compress(
       source,
       [&](const compress::Site& site) {
@@ -131,9 +134,13 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
         return c == nullptr ? compress::Recipe{} : api::recipe_of(*c);
       },
       options.progress));
-  std::vector<CompressedWeight> out;
-  for (const compress::Outcome& o : outcomes) out.push_back(api::public_outcome(o, chosen(o.site)));
-  return {ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)})), std::move(out)};
+  for (const compress::Outcome& o : outcomes) out.weights.push_back(api::public_outcome(o, chosen(o.site)));
+  out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)}));
+  if (options.activations) {
+    const api::OutputNoise noise(model.load(options.activations->configuration), options.activations->inputs);
+    out.signal_to_noise = api::signal_to_noise(noise.worst_share(out.model.load(options.activations->configuration)));
+  }
+  return out;
 }
 
 }  // namespace moka

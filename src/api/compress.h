@@ -10,8 +10,11 @@ namespace moka::api {
 compress::Recipe recipe_of(const WeightCompression& compression);
 /// Throws invalid_argument for options that contradict each other.
 void check(const WeightCompression& compression);
-/// Whether an exception's pattern names the weight.
-bool applies(const std::string& pattern, const compress::Site& site);
+/// Whether an exception's pattern names something of this name and type.
+bool applies(std::string_view pattern, std::string_view name, std::string_view type);
+/// Measures ranges and changes the program.
+std::vector<CompressedActivation> quantize_activations(format::ModelSource& source,
+                                                       const ActivationCompression& activations);
 /// `compression`: what the weight was to become; null: nothing.
 CompressedWeight public_outcome(const compress::Outcome& outcome, const WeightCompression* compression);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "api/new_state.h"
 #include "base/bytes.h"
@@ -107,7 +108,7 @@ OutputNoise::OutputNoise(const Model& model, std::vector<Features> inputs) : inp
   }
   if (!has_numbers)
     throw Exception(ErrorKind::unsupported,
-                    "the search compares outputs of floating-point numbers, and the model has none");
+                    "the error is that of outputs of floating-point numbers, and the model has none");
 }
 
 std::vector<double> OutputNoise::shares(const Model& model, std::span<const size_t> which) const {
@@ -120,6 +121,13 @@ std::vector<double> OutputNoise::shares(const Model& model, std::span<const size
     out.push_back(most);
   }
   return out;
+}
+
+double OutputNoise::worst_share(const Model& model) const {
+  std::vector<size_t> all(count());
+  std::iota(all.begin(), all.end(), size_t{0});
+  const std::vector<double> found = shares(model, all);
+  return *std::max_element(found.begin(), found.end());
 }
 
 }  // namespace moka::api

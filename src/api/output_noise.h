@@ -22,6 +22,8 @@ class OutputNoise {
   const Features& input(size_t i) const { return inputs_[i]; }
   /// The greatest noise share of the outputs, for each of these inputs.
   std::vector<double> shares(const Model& model, std::span<const size_t> which) const;
+  /// The greatest of all inputs.
+  double worst_share(const Model& model) const;
 
  private:
   std::vector<Features> inputs_, answers_;

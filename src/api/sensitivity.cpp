@@ -122,7 +122,7 @@ void Sensitivity::measure(const OutputNoise& noise, std::span<const size_t> inpu
     if (site.shared || site.elements <= search_.least_elements) continue;
     const WeightCompression* fixed = nullptr;
     for (const auto& [pattern, compression] : search_.exceptions)
-      if (applies(pattern, site)) fixed = &compression;
+      if (applies(pattern, site.name, site.operation)) fixed = &compression;
     const auto forms = !search_.forms.empty()  ? search_.forms
                        : trials_.is_network(i) ? forms_of_network()
                                                : forms_of_program(trials_.form(i));

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "compress/blocks.h"
+#include "compress/scale.h"
 
 namespace moka::compress {
 namespace {
@@ -26,10 +27,7 @@ Blocks blocks_of(const Weight& weight, const Linear& linear) {
   return out;
 }
 
-struct Scale {
-  float scale = 1;
-  int zero = 0;
-};
+}  // namespace
 
 Scale scale_of(float least, float most, const Linear& linear, bool half) {
   const Range range = range_of(linear);
@@ -53,6 +51,8 @@ Scale scale_of(float least, float most, const Linear& linear, bool half) {
   }
   return out;
 }
+
+namespace {
 
 format::BlobType code_type(const Linear& linear) {
   if (linear.bits == 4) return linear.is_signed ? format::BlobType::int4 : format::BlobType::uint4;

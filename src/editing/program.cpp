@@ -77,6 +77,13 @@ Result<Message> make_value(const TensorType& type, const std::vector<double>& nu
     MOKA_TRY(held.set_packed("values", Bytes::from(std::move(bytes))));
     return out;
   }
+  if (type.element == "INT8" || type.element == "UINT8") {
+    std::string bytes;
+    for (double number : numbers) bytes.push_back(static_cast<char>(static_cast<int>(number)));
+    Message held = MOKA_TRY(tensor.edit("bytes"));
+    MOKA_TRY(held.set_packed("values", Bytes::from(std::move(bytes))));
+    return out;
+  }
   std::vector<format::Scalar> values;
   for (double number : numbers) {
     if (type.element == "FLOAT32")

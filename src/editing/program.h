@@ -34,7 +34,7 @@ Result<std::optional<TensorType>> tensor_type(const Message& value_type);
 Result<Message> make_type(const TensorType& type);
 /// A NamedValueType.
 Result<Message> make_named(const std::string& name, const TensorType& type);
-/// A Value that the message holds, of this type and FLOAT16, FLOAT32, INT32, BOOL or STRING elements.
+/// A Value that the message holds, of this type and FLOAT16, FLOAT32, INT32, INT8, UINT8 or BOOL elements.
 Result<Message> make_value(const TensorType& type, const std::vector<double>& numbers);
 Result<Message> make_text(const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "moka/model.h"
@@ -26,6 +27,15 @@ inline MultiArray counted(const std::vector<int64_t>& shape, float step = 0.1f) 
   MultiArray out(DataType::float32, shape);
   for (int64_t i = 0; i < out.count(); ++i)
     out.as<float>()[static_cast<size_t>(i)] = step * static_cast<float>(i % 7 - 3);
+  return out;
+}
+
+/// float32 numbers of a normal distribution, the same ones for the same seed.
+inline MultiArray random_array(const std::vector<int64_t>& shape, uint32_t seed, float scale = 1) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  MultiArray out(DataType::float32, shape);
+  for (float& v : out.as<float>()) v = scale * normal(random);
   return out;
 }
 

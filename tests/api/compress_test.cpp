@@ -9,14 +9,6 @@
 namespace moka::test {
 namespace {
 
-MultiArray random_array(const std::vector<int64_t>& shape, uint32_t seed, float scale = 1) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  MultiArray out(DataType::float32, shape);
-  for (float& v : out.as<float>()) v = scale * normal(random);
-  return out;
-}
-
 constexpr int64_t kWidth = 128;
 
 /// Residual layers whose part in the sum differs, so that the first ones are a thousand times as sensitive as the last.

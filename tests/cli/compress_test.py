@@ -28,8 +28,8 @@ class Compress(unittest.TestCase):
         self.addCleanup(keeper.cleanup)
         self.out = Path(keeper.name) / "out.mlpackage"
 
-    def compress(self, *options):
-        done = moka("compress", MODEL, "-o", self.out, "--json", *options)
+    def compress(self, *options, model=MODEL):
+        done = moka("compress", model, "-o", self.out, "--json", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -90,6 +90,38 @@ class Compress(unittest.TestCase):
                                      (2, "12MB", ("--target-size", "12miles")), (2, "40dB", ("--max-error", "loud")), (2, "--forms", ("--palette", 4, "--max-error", 40)),
                                      (2, "FORM:SIZE", ("--max-error", 40, "--forms", "linear4:x")), (2, "need a search", ("--forms", "linear8")),
                                      (3, "the smallest model", ("--target-size", "1%"))):
+            done = moka("compress", MODEL, "-o", self.out, *options)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertFalse(self.out.exists())
+
+    def test_activations(self):
+        inputs, raised = ("-i", "random"), self.out.parent / "raised.mlpackage"
+        refused = moka("compress", MODEL, "-o", self.out, "--activations", "int8", *inputs)
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("moka edit --target ios17", refused.stderr)
+        self.assertEqual(moka("edit", MODEL, "--target", "ios17", "-o", raised).returncode, 0)
+        answer = self.compress("--least", 16, "--activations", "int8", *inputs, model=raised)
+        self.assertTrue(answer["activations"])
+        for value in answer["activations"]:
+            self.assertEqual(value["zeroPoint"], 0)
+            self.assertAlmostEqual(value["scale"], max(-value["least"], value["greatest"]) / 127, delta=1e-3 * value["scale"])
+        self.assertTrue(any(w["form"] for w in answer["weights"]))
+        self.assertGreater(answer["signalToNoise"], 20)
+        expected, got = self.outputs(MODEL), self.outputs(self.out)
+        self.assertGreater(sum(a * a for a in expected), 100 * sum((a - b) ** 2 for a, b in zip(expected, got)))
+        shown = moka("compress", raised, "-o", self.out, "--layer", "*=none", "--activations", "uint8:asymmetric", *inputs)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        for text in ("greatest", "zero", f"{len(answer['activations'])} values in integers", "worst of 1 input"):
+            self.assertIn(text, shown.stdout)
+        every = self.compress("--activations", "int8", "--unchanged", "*", *inputs, model=raised)
+        self.assertEqual(every["activations"], [])
+        self.assertNotIn("activations", self.compress())
+
+    def test_activation_mistakes(self):
+        for code, words, options in ((2, "needs inputs", ("--activations", "int8")), (2, "got 'int4'", ("--activations", "int4", "-i", "random")),
+                                     (2, "int8:asymmetric", ("--activations", "int8:odd", "-i", "random")), (2, "--activations", ("--unchanged", "a")),
+                                     (2, "second command", ("--activations", "int8", "-i", "random", "--target-size", "50%")), (2, "--input is for", ("-i", "random"))):
             done = moka("compress", MODEL, "-o", self.out, *options)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(words, done.stderr)

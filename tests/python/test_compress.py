@@ -123,3 +123,81 @@ def test_coremltools_opens_what_was_made(net, tmp_path):
     function = model.get_spec().mlProgram.functions["main"]
     types = [op.type for op in function.block_specializations["CoreML8"].operations]
     assert types.count("constexpr_lut_to_dense") == 3
+
+
+def edges(path):
+    """What operations read from a dequantize: the quantized value, its scale and its zero point."""
+    from coremltools.models import MLModel
+    from coremltools.proto import MIL_pb2
+
+    (function,) = MLModel(path, skip_model_load=True).get_spec().mlProgram.functions.values()
+    (block,) = function.block_specializations.values()
+    producer = {output.name: op for op in block.operations for output in op.outputs}
+
+    def number(op, name):
+        if name not in op.inputs:
+            return 0.0
+        value = producer[op.inputs[name].arguments[0].name].attributes["val"]
+        tensor, element = value.immediateValue.tensor, MIL_pb2.DataType.Name(value.type.tensorType.dataType)
+        return float(np.frombuffer(tensor.bytes.values, {"FLOAT16": np.float16, "INT8": np.int8, "UINT8": np.uint8}[element])[0])
+
+    out = {}
+    for op in block.operations:
+        for key, argument in op.inputs.items():
+            for i, binding in enumerate(argument.arguments):
+                read = producer.get(binding.name)
+                if read is not None and read.type == "dequantize":
+                    quantize = producer[read.inputs["input"].arguments[0].name]
+                    out[op.outputs[0].name, key, i] = (quantize.inputs["input"].arguments[0].name, number(quantize, "scale"), number(quantize, "zero_point"))
+    return out
+
+
+def test_activations_are_those_of_coremltools(tmp_path):
+    ct = pytest.importorskip("coremltools")
+    import coremltools.optimize.coreml as cto
+    from coremltools.converters.mil import Builder as mb
+
+    import moka.coremltools  # noqa: F401
+
+    def weight(*shape):
+        return (RNG.standard_normal(shape) * 0.3).astype(np.float32)
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 4, 8, 8))], opset_version=ct.target.iOS17)
+    def program(x):
+        a = mb.relu(x=mb.conv(x=x, weight=weight(8, 4, 3, 3), pad_type="same", name="c1"), name="r1")
+        b = mb.conv(x=a, weight=weight(8, 8, 3, 3), pad_type="same", name="c2")
+        s = mb.max_pool(x=mb.abs(x=mb.add(x=a, y=mb.tanh(x=b), name="s")), kernel_sizes=[2, 2], strides=[2, 2], pad_type="valid", name="p")
+        c = mb.add(x=mb.concat(values=(s, mb.sigmoid(x=s, name="g")), axis=1, name="c"), y=np.float32(1.5), name="plus")
+        return mb.softmax(x=mb.linear(x=mb.reshape(x=c, shape=(1, -1), name="f"), weight=weight(10, 256) * 0.01, name="l"), axis=-1, name="y")
+
+    source = ct.convert(program, minimum_deployment_target=ct.target.iOS17)
+    path = str(tmp_path / "source.mlpackage")
+    source.save(path)
+    row = {"x": weight(1, 4, 8, 8)}
+    for mode in ("linear_symmetric", "linear"):
+        config = cto.OptimizationConfig(global_config=cto.OpLinearQuantizerConfig(mode=mode))
+        theirs, ours = str(tmp_path / f"{mode}_theirs.mlpackage"), str(tmp_path / f"{mode}_ours.mlpackage")
+        cto.linear_quantize_activations(source, config, [dict(row)]).save(theirs)
+        made = compress.activations(path, [row], compress.unchanged(), symmetric=mode == "linear_symmetric")
+        made.model.save(ours)
+        got, expected = edges(ours), edges(theirs)
+        assert set(got) == set(expected) and len(got) > 6
+        for place, (value, scale, zero) in expected.items():
+            if got[place][0] == value and place[0].startswith(("c1", "c2", "f", "l")):  # around additions coremltools scales both sides
+                assert got[place][1] == pytest.approx(scale, rel=2e-3), place
+            assert got[place][0] == value
+        assert len(made.activations) == len({value for value, _, _ in expected.values()})
+        answers = [ct.models.MLModel(p).predict(row)["y"] for p in (path, ours, theirs)]
+        assert decibels(answers[0], answers[1]) > decibels(answers[0], answers[2]) - 1
+        assert decibels(answers[1], answers[2]) > 20
+
+
+def test_activations_and_weights(net):
+    made = compress.activations(net, rows(8))
+    assert [w.form for w in made.weights] == ["linear 8 bits, channel"] * 3
+    assert [a.zero_point for a in made.activations] == [0] * len(made.activations)
+    other = rows(5, seed=9)
+    assert decibels(expected(other), predicted(made.model.load(), other)) > 20
+    assert made.signal_to_noise > 20
+    with pytest.raises(InvalidArgumentError, match="inputs"):
+        compress.activations(net, [])

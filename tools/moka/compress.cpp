@@ -16,6 +16,34 @@
 namespace moka::cli {
 namespace {
 
+std::string decibels_text(double value) { return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : "exact"; }
+
+void add_activations(const CompressedModel& made, Json& to) {
+  if (!made.signal_to_noise) return;
+  Json list = Json::array();
+  for (const CompressedActivation& a : made.activations)
+    list.push_back(Json{{"name", a.name},
+                        {"least", a.least},
+                        {"greatest", a.greatest},
+                        {"scale", a.scale},
+                        {"zeroPoint", a.zero_point}});
+  to["activations"] = list;
+  to["signalToNoise"] = std::isfinite(*made.signal_to_noise) ? Json(*made.signal_to_noise) : Json(nullptr);
+}
+
+std::string activations_text(const CompressedModel& made) {
+  if (made.activations.empty()) return "";
+  io::Table table({{"value", io::Shrink::middle},
+                   {"least", io::Align::right},
+                   {"greatest", io::Align::right},
+                   {"scale", io::Align::right},
+                   {"zero", io::Align::right}});
+  for (const CompressedActivation& a : made.activations)
+    table.add_row({a.name, fmt::format("{:.4g}", a.least), fmt::format("{:.4g}", a.greatest),
+                   fmt::format("{:.4g}", a.scale), std::to_string(a.zero_point)});
+  return "\n" + table_text(table);
+}
+
 int compress(const CompressOptions& options) {
   if (options.searches()) return compress_by_search(options);
   if (!options.forms.empty() || !options.chart.empty())
@@ -23,28 +51,44 @@ int compress(const CompressOptions& options) {
   CompressionOptions settings = compression(options);
   const ModelSource source = ModelSource::open(options.model);
   std::unique_ptr<io::Progress> progress;
-  settings.progress = [&](size_t, size_t total) {
-    if (!progress) progress = std::make_unique<io::Progress>("compressing", total);
+  if (settings.activations) {
+    settings.activations->inputs = compression_inputs(options);
+    settings.activations->progress = [&](size_t done, size_t total) {
+      if (done == 0) progress = std::make_unique<io::Progress>("measuring ranges", total);
+      progress->advance();
+    };
+  } else if (!options.input.inputs.empty()) {
+    throw UsageError("--input is for --activations, --target-size and --max-error");
+  }
+  settings.progress = [&](size_t done, size_t total) {
+    if (done == 1) progress = std::make_unique<io::Progress>("compressing", total);
     progress->advance();
   };
-  const auto [model, weights] = compress_weights(source, settings);
+  const CompressedModel made = compress_weights(source, settings);
   progress.reset();
-  model.save(options.out);
+  made.model.save(options.out);
   size_t before = 0, after = 0;
-  for (const CompressedWeight& w : weights) {
+  for (const CompressedWeight& w : made.weights) {
     before += w.bytes_before;
     after += w.bytes_after;
   }
   if (options.json) {
     Json list = Json::array();
-    for (const CompressedWeight& w : weights) list.push_back(to_json(w));
-    print(rendered(Json{{"written", options.out}, {"bytesBefore", before}, {"bytesAfter", after}, {"weights", list}}));
+    for (const CompressedWeight& w : made.weights) list.push_back(to_json(w));
+    Json out{{"written", options.out}, {"bytesBefore", before}, {"bytesAfter", after}, {"weights", list}};
+    add_activations(made, out);
+    print(rendered(out));
     return kFine;
   }
-  print(weights_text(weights));
+  print(weights_text(made.weights) + activations_text(made));
   const double share = before == 0 ? 1 : static_cast<double>(after) / static_cast<double>(before);
   print(fmt::format("\nwrote {}: weights of {} in {} ({})\n", options.out, format_bytes(static_cast<double>(before)),
                     format_bytes(static_cast<double>(after)), format_percent(share)));
+  if (made.signal_to_noise)
+    print(fmt::format("{} in integers; outputs: {} in the worst of {}\n",
+                      plural(static_cast<int64_t>(made.activations.size()), "value"),
+                      decibels_text(*made.signal_to_noise),
+                      plural(static_cast<int64_t>(settings.activations->inputs.size()), "input")));
   return kFine;
 }
 
@@ -73,7 +117,7 @@ std::string weights_text(const std::vector<CompressedWeight>& weights) {
     if (w.form.empty()) continue;
     table.add_row({w.name, w.operation, format_shape(w.shape), w.form,
                    format_bytes(static_cast<double>(w.bytes_before)), format_bytes(static_cast<double>(w.bytes_after)),
-                   std::isfinite(w.signal_to_noise) ? fmt::format("{:.1f} dB", w.signal_to_noise) : "exact"});
+                   decibels_text(w.signal_to_noise)});
   }
   return table_text(table) + notes;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "options.h"
+#include "print.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -113,7 +114,32 @@ WeightCompression searched_form(const std::string& text, const WeightCompression
   return out;
 }
 
+/// "int8", "uint8:asymmetric".
+ActivationCompression activations_of(const CompressOptions& options) {
+  ActivationCompression out;
+  const std::string& text = options.activations;
+  const std::string type = text.substr(0, text.find(':'));
+  const std::string kind = text.size() > type.size() ? text.substr(type.size() + 1) : "symmetric";
+  if ((type != "int8" && type != "uint8") || (kind != "symmetric" && kind != "asymmetric"))
+    throw UsageError(
+        fmt::format("--activations: expected int8, uint8, int8:asymmetric or uint8:asymmetric, got '{}'", text));
+  out.is_signed = type == "int8";
+  out.symmetric = kind == "symmetric";
+  out.unchanged = options.unchanged;
+  if (options.input.inputs.empty())
+    throw UsageError("--activations needs inputs to measure ranges on: --input NAME=VALUE, or --input random");
+  return out;
+}
+
 }  // namespace
+
+std::vector<Features> compression_inputs(const CompressOptions& options) {
+  if (options.input.inputs.empty()) return {};
+  const ModelDescription description = Model::describe(options.model);
+  Inputs inputs = read_inputs(description.functions.at(0), options.input);
+  for (const std::string& text : inputs.notes) note("compress", text);
+  return std::move(inputs.rows);
+}
 
 CompressionOptions compression(const CompressOptions& options) {
   CompressionOptions out;
@@ -137,6 +163,10 @@ CompressionOptions compression(const CompressOptions& options) {
   set_granularity(options.per, all);
   set_pruning(options, all);
   out.least_elements = options.least;
+  if (!options.activations.empty())
+    out.activations = activations_of(options);
+  else if (!options.unchanged.empty())
+    throw UsageError("--unchanged names operations that --activations leaves as they are");
   for (const std::string& layer : options.layers) {
     const size_t equal = layer.rfind('=');
     if (equal == std::string::npos)
@@ -149,6 +179,8 @@ CompressionOptions compression(const CompressOptions& options) {
 CompressionSearch compression_search(const CompressOptions& options, size_t size_before) {
   if (!options.target_size.empty() && !options.max_error.empty())
     throw UsageError("expected one of --target-size and --max-error, got both");
+  if (!options.activations.empty())
+    throw UsageError("a search chooses forms of weights; give --activations in a second command, on its result");
   if (options.linear != 0 || options.palette != 0 || options.half)
     throw UsageError("--linear, --palette and --half fix what a search chooses; --forms lists what it may choose from");
   CompressionSearch out;
@@ -204,6 +236,14 @@ void add_compress_options(Arguments app, CompressOptions& options) {
   app.add_option("--least", options.least, "Weights of up to so many elements stay as they are (default 2048)")
       .check(whole_number(0, INT64_MAX))
       .option_text("N");
+  app.add_option("--activations", options.activations,
+                 "Also round what conv, linear, pooling and add read and give: int8, uint8, int8:asymmetric or\n"
+                 "uint8:asymmetric, by the ranges that values have for --input")
+      .option_text("TYPE");
+  app.add_option("--unchanged", options.unchanged,
+                 "With --activations: operations that stay as they are, by name (\"head_*\") or type:add")
+      .allow_extra_args(false)
+      .option_text("OPERATIONS");
   app.add_option("--target-size", options.target_size,
                  "Choose forms by what they do to the outputs: the least error for a size of the model,\n"
                  "as a share (40%) or in bytes (12MB)")

@@ -19,6 +19,9 @@ struct CompressOptions {
   double threshold = -1;
   bool half = false, asymmetric = false, is_unsigned = false, scales = false, json = false;
 
+  std::string activations;
+  std::vector<std::string> unchanged;  ///< operations
+
   std::string target_size, max_error, forms, chart;  ///< of the search
   InputOptions input;
   bool searches() const { return !target_size.empty() || !max_error.empty(); }
@@ -28,6 +31,8 @@ void add_compress_options(Arguments app, CompressOptions& options);
 
 /// Throws UsageError.
 CompressionOptions compression(const CompressOptions& options);
+/// What --input gives, for activations and for a search.
+std::vector<Features> compression_inputs(const CompressOptions& options);
 /// `size_before`: of the model in bytes, for a share. Throws UsageError.
 CompressionSearch compression_search(const CompressOptions& options, size_t size_before);
 

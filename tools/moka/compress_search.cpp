@@ -81,12 +81,7 @@ std::string summary(const SearchedModel& found, const CompressOptions& options) 
 int compress_by_search(const CompressOptions& options) {
   const ModelSource source = ModelSource::open(options.model);
   CompressionSearch search = compression_search(options, size_of(source));
-  if (!options.input.inputs.empty()) {
-    const ModelDescription description = Model::describe(options.model);
-    Inputs inputs = read_inputs(description.functions.at(0), options.input);
-    for (const std::string& text : inputs.notes) note("compress", text);
-    search.inputs = std::move(inputs.rows);
-  }
+  search.inputs = compression_inputs(options);
   std::unique_ptr<io::Progress> progress;
   search.progress = [&](std::string_view what, size_t done, size_t total) {
     if (done > 0 && total > 0 && progress) return progress->advance();

@@ -71,6 +71,7 @@ struct CompressionOptions {
   std::vector<std::pair<std::string, WeightCompression>> exceptions;
   int64_t least_elements = 2048;  ///< weights of up to so many elements stay as they are
   std::function<void(size_t done, size_t total)> progress;
+  bool decompress = false;  ///< first makes floats of weights that are compressed already; else they stay as they are
   /// Needs a program of one function for iOS 17 or later.
   std::optional<ActivationCompression> activations = std::nullopt;
 };
@@ -82,7 +83,7 @@ struct CompressedWeight {
   size_t bytes_before = 0, bytes_after = 0;
   double signal_to_noise = 0;  ///< of the weight itself, in dB; infinite: exact
   double largest_error = 0;
-  std::string form;     ///< "linear 8 bits, channel"; empty: unchanged
+  std::string form;     ///< "linear 8 bits, channel", "float16" if it was decompressed; empty: unchanged
   std::string skipped;  ///< why it could not be compressed; empty: nothing prevented it
 };
 
@@ -120,6 +121,7 @@ struct CompressionSearch {
   /// As in CompressionOptions: weights whose form is not searched.
   std::vector<std::pair<std::string, WeightCompression>> exceptions;
   int64_t least_elements = 2048;  ///< weights of up to so many elements stay as they are
+  bool decompress = false;        ///< as in CompressionOptions
   /// What the model is compared on. Some measure the weights, the others check the result; from 9 on both have enough.
   /// Empty: random inputs.
   std::vector<Features> inputs;

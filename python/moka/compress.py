@@ -142,20 +142,31 @@ def pruned(
 
 
 def weights(
-    model: Editable, form: Optional[Form] = None, *, layers: Optional[Mapping[str, Form]] = None, least_elements: int = 2048
+    model: Editable,
+    form: Optional[Form] = None,
+    *,
+    layers: Optional[Mapping[str, Form]] = None,
+    least_elements: int = 2048,
+    decompress: bool = False,
 ) -> CompressedModel:
     """Compresses all weights: to integers of 8 bits, or to `form`.
 
     layers: other forms for some weights, by a name in which "*" matches any text, or "type:linear" for the weights that operations of a
     type read; the last one that matches counts. least_elements: weights of up to so many elements stay as they are.
+    decompress: first makes floats of weights that are compressed already; else they stay as they are.
 
     Each weight is decoded again and compared with its source. One that the form cannot express stays as it is, and its `skipped` says why.
     Raises InvalidArgumentError for a form that contradicts itself, UnsupportedError for a model that is neither an ML program nor a neural
     network."""
     source, made = _moka.compress.compress_weights(
-        _source_of(model)._source, linear() if form is None else form, list((layers or {}).items()), least_elements
+        _source_of(model)._source, linear() if form is None else form, list((layers or {}).items()), least_elements, decompress
     )
     return CompressedModel(Source._of(source), made)
+
+
+def decompress(model: Editable) -> CompressedModel:
+    """Makes floats of the weights that constexpr operations or a neural network's quantization expand."""
+    return weights(model, unchanged(), decompress=True)
 
 
 def activations(
@@ -205,13 +216,14 @@ def search(
     inputs: Sequence[Mapping[str, Any]] = (),
     seed: int = 1,
     least_elements: int = 2048,
+    decompress: bool = False,
 ) -> SearchedModel:
     """Chooses a form for each weight by what it does to the outputs.
 
     share, size, signal_to_noise: the goal, one of the three: the size of the model as a share of what it has, 0.4, or in bytes, or the
     signal to noise in dB that all outputs have. forms: to choose from; without them, integers and palettes of all bits that the model can
     have. layers: fixed forms of some weights, as for `weights`. inputs: dicts of values, as for Model.predict, nine or more to be sure;
-    without them, random ones of `seed`.
+    without them, random ones of `seed`. decompress: as for `weights`.
 
     Raises InvalidArgumentError without exactly one goal, UnsupportedError for a goal that no choice reaches, for models with several
     functions or without an output of numbers."""
@@ -229,6 +241,7 @@ def search(
         least_elements,
         [dict(item) for item in inputs],
         seed,
+        decompress,
     )
     facts = {name: getattr(found, name) for name in SearchedModel.__dataclass_fields__ if name != "model"}
     return SearchedModel(Source._of(found.model), **facts)

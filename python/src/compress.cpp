@@ -123,16 +123,16 @@ void bind_compress(nb::module_& m) {
   bind_form(module);
   bind_results(module);
   module.def("compress_weights", [](const ModelSource& model, const WeightCompression& form, Exceptions exceptions,
-                                    int64_t least_elements) {
+                                    int64_t least_elements, bool decompress) {
     const Unlocked unlocked;
-    CompressedModel made = compress_weights(model, {form, std::move(exceptions), least_elements, nullptr});
+    CompressedModel made = compress_weights(model, {form, std::move(exceptions), least_elements, nullptr, decompress});
     return std::pair(std::move(made.model), std::move(made.weights));
   });
   module.def("quantize_activations", [](const ModelSource& model, const WeightCompression& form, Exceptions exceptions,
                                         int64_t least_elements, const nb::list& inputs, bool symmetric, bool is_signed,
                                         std::vector<std::string> unchanged) {
     Borrowed borrowed;
-    CompressionOptions options{form, std::move(exceptions), least_elements, nullptr, ActivationCompression()};
+    CompressionOptions options{form, std::move(exceptions), least_elements, nullptr, false, ActivationCompression()};
     options.activations->inputs = features_of(model, inputs, borrowed);
     options.activations->symmetric = symmetric;
     options.activations->is_signed = is_signed;
@@ -146,7 +146,7 @@ void bind_compress(nb::module_& m) {
       "search_compression",
       [](const ModelSource& model, std::optional<size_t> size, std::optional<double> signal_to_noise,
          std::vector<WeightCompression> forms, Exceptions exceptions, int64_t least_elements, const nb::list& inputs,
-         uint64_t seed) {
+         uint64_t seed, bool decompress) {
         CompressionSearch search;
         search.size = size;
         search.signal_to_noise = signal_to_noise;
@@ -154,13 +154,14 @@ void bind_compress(nb::module_& m) {
         search.exceptions = std::move(exceptions);
         search.least_elements = least_elements;
         search.seed = seed;
+        search.decompress = decompress;
         Borrowed borrowed;
         search.inputs = features_of(model, inputs, borrowed);
         const Unlocked unlocked;
         return search_compression(model, search);
       },
       nb::arg("model"), nb::arg("size").none(), nb::arg("signal_to_noise").none(), nb::arg("forms"),
-      nb::arg("exceptions"), nb::arg("least_elements"), nb::arg("inputs"), nb::arg("seed"));
+      nb::arg("exceptions"), nb::arg("least_elements"), nb::arg("inputs"), nb::arg("seed"), nb::arg("decompress"));
 }
 
 }  // namespace moka::python

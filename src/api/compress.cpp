@@ -1,5 +1,6 @@
 #include "moka/compress.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "api/build.h"
@@ -87,6 +88,37 @@ CompressedWeight public_outcome(const compress::Outcome& o, const WeightCompress
           o.skipped};
 }
 
+namespace {
+
+std::string float_name(const compress::Decompressed& weight) { return weight.half ? "float16" : "float32"; }
+
+}  // namespace
+
+void add_decompressed(const std::vector<compress::Decompressed>& decompressed, std::vector<CompressedWeight>& to) {
+  for (const compress::Decompressed& d : decompressed) {
+    const auto it = std::find_if(to.begin(), to.end(), [&](const CompressedWeight& w) { return w.name == d.name; });
+    if (it == to.end()) {
+      to.push_back({d.name, d.operation, d.shape, d.bytes_before, d.bytes_after, INFINITY, 0, float_name(d), {}});
+      continue;
+    }
+    it->bytes_before = d.bytes_before;
+    if (it->form.empty()) it->form = float_name(d);
+  }
+}
+
+void add_compressed(const std::vector<compress::Decompressed>& compressed, std::vector<CompressedWeight>& to) {
+  for (const compress::Decompressed& c : compressed)
+    to.push_back({c.name,
+                  c.operation,
+                  c.shape,
+                  c.bytes_before,
+                  c.bytes_before,
+                  INFINITY,
+                  0,
+                  {},
+                  cat("it is compressed already (", c.operation, ")")});
+}
+
 }  // namespace api
 
 std::string describe(const WeightCompression& c) {
@@ -126,6 +158,9 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
   format::ModelSource source = model.impl().source;
   source.specification = source.specification.copy();
   CompressedModel out{ModelSource(model)};
+  const auto decompressed =
+      options.decompress ? api::unwrap(compress::decompress(source)) : std::vector<compress::Decompressed>();
+  const auto compressed = api::unwrap(compress::compressed_weights_of(source));
   if (options.activations) out.activations = api::quantize_activations(source, *options.activations);
   const auto outcomes = api::unwrap(compress::compress(
       source,
@@ -135,6 +170,8 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
       },
       options.progress));
   for (const compress::Outcome& o : outcomes) out.weights.push_back(api::public_outcome(o, chosen(o.site)));
+  api::add_decompressed(decompressed, out.weights);
+  api::add_compressed(compressed, out.weights);
   out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)}));
   if (options.activations) {
     const api::OutputNoise noise(model.load(options.activations->configuration), options.activations->inputs);

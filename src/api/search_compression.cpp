@@ -72,7 +72,6 @@ class Search {
                       std::move(found.weights)};
     out.sensitivity = sensitivity();
     out.curve = curve();
-    out.size_before = size_of(source_);
     out.size_after = found.size;
     out.signal_to_noise = found.worst;
     out.bound = found.bound;
@@ -248,7 +247,17 @@ SearchedModel search_compression(const ModelSource& model, const CompressionSear
     throw Exception(ErrorKind::invalid_argument, "expected one goal, a size or a signal to noise, got two or none");
   for (const WeightCompression& form : search.forms) api::check(form);
   for (const auto& [pattern, form] : search.exceptions) api::check(form);
-  return Search(model.impl().source, search).run();
+  format::ModelSource source = model.impl().source;
+  std::vector<compress::Decompressed> decompressed;
+  if (search.decompress) {
+    source.specification = source.specification.copy();
+    decompressed = api::unwrap(compress::decompress(source));
+  }
+  SearchedModel out = Search(source, search).run();
+  out.size_before = size_of(model.impl().source);
+  api::add_decompressed(decompressed, out.weights);
+  api::add_compressed(api::unwrap(compress::compressed_weights_of(source)), out.weights);
+  return out;
 }
 
 }  // namespace moka

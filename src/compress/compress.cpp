@@ -1,8 +1,6 @@
-#include <mutex>
-
-#include "compress/blocks.h"
 #include "compress/constants.h"
 #include "compress/encode_site.h"
+#include "compress/make_all.h"
 #include "compress/network.h"
 #include "compress/program.h"
 
@@ -32,20 +30,8 @@ Result<std::vector<Outcome>> compress_networks(format::ModelSource& source, cons
     outcome.bytes_before = outcome.bytes_after = bytes_of(outcome.site);
     if (!outcome.recipe.keeps()) work.push_back(i);
   }
-  std::mutex mutex;  // also because messages are read
-  std::optional<Error> failed;
-  size_t done = 0;
-  in_parallel(work.size(), [&](size_t k) {
-    const size_t i = work[k];
-    auto result = encode_network_weight(weights[i], made[i].outcome.recipe);
-    std::lock_guard lock(mutex);
-    if (!result.ok())
-      failed = std::move(result).error();
-    else
-      made[i] = *std::move(result);
-    if (progress) progress(++done, work.size());
-  });
-  if (failed) return *std::move(failed);
+  const auto make = [&](size_t i) { return encode_network_weight(weights[i], made[i].outcome.recipe); };
+  MOKA_TRY(make_all(work, made, make, progress));
   std::vector<Outcome> out;
   for (size_t i = 0; i < weights.size(); ++i) {
     if (made[i].encoding) MOKA_TRY(write(weights[i], *made[i].encoding));

@@ -22,8 +22,8 @@ Result<int64_t> integer(const Message& message, std::string_view field, int64_t 
 /// Collects the weights of one layer.
 class Layer {
  public:
-  Layer(std::string name, std::string type, std::vector<NetworkWeight>& to)
-      : name_(std::move(name)), type_(std::move(type)), to_(to) {}
+  Layer(std::string name, std::string type, bool quantized, std::vector<NetworkWeight>& to)
+      : name_(std::move(name)), type_(std::move(type)), quantized_(quantized), to_(to) {}
 
   Status add(const Message& params, std::string_view field, Shape shape, int64_t axis = 0,
              const std::string& prefix = {}) {
@@ -33,6 +33,10 @@ class Layer {
     for (const int64_t size : out.shape)
       if (size < 1 || __builtin_mul_overflow(count, size, &count))
         return fail(ErrorCode::malformed, "weight '", out.name, "': expected sizes from 1 on, got ", size);
+    if (quantized_) {
+      if (MOKA_TRY(out.params.count("quantization")) > 0) to_.push_back(std::move(out));
+      return {};
+    }
     const size_t floats = MOKA_TRY(out.params.packed("floatValue")).size();
     const size_t halves = MOKA_TRY(out.params.packed("float16Value")).size();
     if (floats + halves == 0) return {};
@@ -91,19 +95,20 @@ class Layer {
 
  private:
   std::string name_, type_;
+  bool quantized_;
   std::vector<NetworkWeight>& to_;
 };
 
 }  // namespace
 
-Result<std::vector<NetworkWeight>> network_weights_of(const Message& specification) {
+Result<std::vector<NetworkWeight>> network_weights_of(const Message& specification, bool quantized) {
   std::vector<NetworkWeight> out;
   MOKA_TRY(each(specification, "NeuralNetworkLayer", [&](const Message& layer) -> Status {
     const std::string type = MOKA_TRY(layer.which("layer"));
     if (type.empty()) return {};
     const std::string name = MOKA_TRY(text(layer, "name"));
     const Message params = MOKA_TRY(layer.child(type));
-    return Layer(name, type, out).read(params);
+    return Layer(name, type, quantized, out).read(params);
   }));
   return out;
 }

@@ -29,8 +29,8 @@ struct NetworkEncoding {
 };
 
 /// The weights of rank 2 or more in all neural networks of a model, pipelines, loops and branches included, that hold
-/// floats and cannot be updated. Error malformed: a layer contradicts its weights.
-Result<std::vector<NetworkWeight>> network_weights_of(const format::Message& specification);
+/// floats and cannot be updated, or those that are quantized. Error malformed: a layer contradicts its weights.
+Result<std::vector<NetworkWeight>> network_weights_of(const format::Message& specification, bool quantized = false);
 Result<std::vector<float>> values_of(const NetworkWeight& weight);
 
 Site site_of(const NetworkWeight& weight);

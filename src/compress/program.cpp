@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
-#include "compress/blocks.h"
 #include "compress/encode_site.h"
+#include "compress/make_all.h"
 #include "compress/messages.h"
+#include "compress/weight_files.h"
 
 namespace moka::compress {
 namespace {
@@ -40,19 +40,6 @@ Status replace(const Message& model, const std::map<std::string, Replacement>& b
   });
 }
 
-/// Moves what stays as it is to the new file.
-Status move_blobs(const Message& model, const format::WeightStore& store, format::WeightFile& file) {
-  return each(model, "MILSpec.Value.BlobFileValue", [&](Message value) -> Status {
-    const std::string name = MOKA_TRY(text(value, "fileName"));
-    const std::string moved = cat("@model_path/", kWeightFile);
-    if (name == kNewFile) return value.set("fileName", moved);
-    const auto offset = MOKA_TRY(value.values("offset"));
-    const format::Blob blob = MOKA_TRY(store.blob(name, offset.empty() ? 0 : std::get<uint64_t>(offset[0])));
-    MOKA_TRY(value.set("fileName", moved));
-    return value.set("offset", file.add(blob.type, blob.data, blob.count));
-  });
-}
-
 }  // namespace
 
 Result<std::vector<Outcome>> compress_programs(format::ModelSource& source, const Chooser& choose,
@@ -70,21 +57,10 @@ Result<std::vector<Outcome>> compress_programs(format::ModelSource& source, cons
     made[i].outcome.recipe = choose(made[i].outcome.site);
     if (!made[i].outcome.recipe.keeps() && !shared) work.push_back(i);
   }
-  std::mutex mutex;
-  std::optional<Error> failed;
-  size_t done = 0;
-  in_parallel(work.size(), [&](size_t k) {
-    const size_t i = work[k];
-    auto result = encode_site(found[i], made[i].outcome.site, made[i].outcome.recipe, store);
-    if (result.ok() && result->encoding) result->encoding->decoded = {};
-    std::lock_guard lock(mutex);
-    if (!result.ok())
-      failed = std::move(result).error();
-    else
-      made[i] = *std::move(result);
-    if (progress) progress(++done, work.size());
-  });
-  if (failed) return *std::move(failed);
+  const auto make = [&](size_t i) {
+    return encode_site(found[i], made[i].outcome.site, made[i].outcome.recipe, store);
+  };
+  MOKA_TRY(make_all(work, made, make, progress));
 
   std::vector<Outcome> out;
   std::vector<std::map<std::string, Replacement>> by_function;
@@ -107,10 +83,7 @@ Result<std::vector<Outcome>> compress_programs(format::ModelSource& source, cons
     const size_t index = function++;
     return index < by_function.size() ? replace(message, by_function[index], file) : Status();
   }));
-  MOKA_TRY(move_blobs(source.specification, store, file));
-  for (auto it = source.weights.begin(); it != source.weights.end();)
-    it = it->first.starts_with("weights/") ? source.weights.erase(it) : std::next(it);
-  if (!file.empty()) source.weights[std::string(kWeightFile)] = file.content();
+  MOKA_TRY(finish(source, store, file));
   return out;
 }
 

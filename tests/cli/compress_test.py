@@ -95,6 +95,27 @@ class Compress(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertFalse(self.out.exists())
 
+    def test_decompress(self):
+        small, again = self.out.parent / "small.mlpackage", self.out.parent / "again.mlpackage"
+        for form in (("--palette", 4), ("--linear", 8), ("--prune", 0.5)):
+            self.assertEqual(moka("compress", MODEL, "-o", small, "--least", 16, *form).returncode, 0)
+            answer = self.compress("--decompress", model=small)
+            self.assertEqual([w["form"] for w in answer["weights"]], ["float32", "float32"])
+            self.assertEqual(answer["bytesBefore"], sum(w["bytesBefore"] for w in answer["weights"]))
+            self.assertLess(answer["bytesBefore"], size(small))
+            self.assertGreater(answer["bytesBefore"], 0.5 * size(small))
+            self.assertEqual(self.outputs(self.out), self.outputs(small))
+            stays = moka("compress", small, "-o", again)
+            self.assertEqual(stays.returncode, 0, stays.stderr)
+            self.assertIn("it is compressed already (constexpr_", stays.stdout)
+            self.assertIn("--decompress expands", stays.stdout)
+            self.assertEqual(self.outputs(again), self.outputs(small))
+        recompressed = self.compress("--decompress", "--linear", 8, "--least", 16, model=small)
+        self.assertEqual({w["form"] for w in recompressed["weights"]}, {"linear 8 bits, channel"})
+        searched = self.compress("--decompress", "--max-error", "30dB", "--least", 16, model=small)
+        self.assertGreaterEqual(searched["bound"], 30)
+        self.assertTrue(any(w["form"].startswith(("linear", "palette")) for w in searched["weights"]))
+
     def test_activations(self):
         inputs, raised = ("-i", "random"), self.out.parent / "raised.mlpackage"
         refused = moka("compress", MODEL, "-o", self.out, "--activations", "int8", *inputs)
@@ -149,6 +170,14 @@ class Compress(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertLess(out.stat().st_size, share * network.stat().st_size, options)
             done = moka("verify", out, "--against", network, "--seed", 9, "--min-snr", 15)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            if options[0] not in ("--linear", "--palette"):
+                continue
+            plain = out.with_name("plain.mlmodel")
+            done = moka("compress", out, "-o", plain, "--decompress", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({w["form"] for w in json.loads(done.stdout)["weights"] if w["form"]}, {"float32"})
+            done = moka("verify", plain, "--against", out, "--min-snr", 120)
             self.assertEqual(done.returncode, 0, done.stdout)
 
 

@@ -201,3 +201,61 @@ def test_activations_and_weights(net):
     assert made.signal_to_noise > 20
     with pytest.raises(InvalidArgumentError, match="inputs"):
         compress.activations(net, [])
+
+
+FORMS = {
+    "linear8": ("ios16", compress.linear(8)),
+    "linear8_tensor": ("ios16", compress.linear(8, "tensor", symmetric=False)),
+    "palette4": ("ios16", compress.palette(4)),
+    "sparse": ("ios16", compress.pruned(sparsity=0.5)),
+    "linear4_blocks": ("ios18", compress.linear(4, "block", block_size=16, symmetric=False)),
+    "palette3_groups": ("ios18", compress.palette(3, "group", group_size=16)),
+    "palette_vectors": ("ios18", compress.palette(4, vector_size=4)),
+    "palette_scales": ("ios18", compress.palette(4, per_channel_scale=True)),
+    "sparse_linear": ("ios18", compress.pruned(compress.linear(8), n_of_m=(2, 4))),
+    "sparse_palette": ("ios18", compress.pruned(compress.palette(4), sparsity=0.3)),
+}
+
+
+def constants(path):
+    """The weights of linear operations by the operation's result, as coremltools reads them."""
+    from coremltools.models import MLModel
+    from coremltools.converters.mil.frontend.milproto.load import load
+
+    model = MLModel(path, skip_model_load=True)
+    spec = model.get_spec()
+    program = load(spec, spec.specificationVersion, model.weights_dir)
+    operations = program.functions["main"].operations
+    assert not [op for op in operations if op.op_type.startswith("constexpr_")]
+    return {op.outputs[0].name: op.weight.val for op in operations if op.op_type == "linear"}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_decompressed_weights_are_those_of_coremltools(name, tmp_path):
+    ct = pytest.importorskip("coremltools")
+    import coremltools.optimize.coreml as cto
+
+    target, form = FORMS[name]
+    p = build.Program(target)
+    x = p.input("x", build.array((1, 64)))
+    for i, weight in enumerate(WEIGHTS):
+        x = p.linear(x=x, weight=weight, name=f"layer_{i}")
+    p.output(x, "y")
+    plain, small, ours, theirs = (str(tmp_path / f"{n}.mlpackage") for n in ("plain", "small", "ours", "theirs"))
+    p.save(plain)
+    compress.weights(plain, form).model.save(small)
+    made = compress.decompress(small)
+    made.model.save(ours)
+    assert [(w.form, w.shape, w.bytes_after) for w in made.weights] == [("float32", [64, 64], 16384)] * 3
+    assert all(w.bytes_before < w.bytes_after for w in made.weights)
+    cto.decompress_weights(ct.models.MLModel(small, skip_model_load=True)).save(theirs)
+    got, expected = constants(ours), constants(theirs)
+    assert len(got) == 3
+    for (_, mine), (_, other) in zip(sorted(got.items()), sorted(expected.items())):
+        np.testing.assert_array_equal(mine, other)
+
+    stays = compress.weights(small).weights
+    assert len(stays) == 3 and all("compressed already" in w.skipped and w.form == "" for w in stays)
+    again = compress.weights(small, compress.linear(8), decompress=True)
+    assert [w.form for w in again.weights] == ["linear 8 bits, channel"] * 3
+    assert again.weights[0].bytes_before == made.weights[0].bytes_before

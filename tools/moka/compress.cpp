@@ -112,14 +112,18 @@ std::string weights_text(const std::vector<CompressedWeight>& weights) {
                    {"after", io::Align::right},
                    {"SNR", io::Align::right}});
   std::string notes;
+  bool compressed = false, changed = false;
   for (const CompressedWeight& w : weights) {
+    compressed = compressed || w.skipped.starts_with("it is compressed");
     if (!w.skipped.empty()) notes += fmt::format("{}: unchanged, because {}\n", w.name, w.skipped);
     if (w.form.empty()) continue;
+    changed = true;
     table.add_row({w.name, w.operation, format_shape(w.shape), w.form,
                    format_bytes(static_cast<double>(w.bytes_before)), format_bytes(static_cast<double>(w.bytes_after)),
                    decibels_text(w.signal_to_noise)});
   }
-  return table_text(table) + notes;
+  if (compressed) notes += "--decompress expands compressed weights first\n";
+  return (changed ? table_text(table) : "") + notes;
 }
 
 Command add_compress(Arguments parent) {

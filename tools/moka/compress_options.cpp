@@ -147,9 +147,9 @@ CompressionOptions compression(const CompressOptions& options) {
   if ((options.linear != 0) + (options.palette != 0) + (options.half ? 1 : 0) > 1)
     throw UsageError("expected one of --linear, --palette and --half, got both");
   const bool prunes = !options.prune.empty() || options.threshold >= 0;
-  all.form = options.palette != 0             ? WeightForm::palette
-             : options.linear != 0 || !prunes ? WeightForm::linear
-                                              : WeightForm::unchanged;
+  all.form = options.palette != 0                                     ? WeightForm::palette
+             : options.linear != 0 || !(prunes || options.decompress) ? WeightForm::linear
+                                                                      : WeightForm::unchanged;
   if (options.half) all.form = WeightForm::half;
   all.bits = static_cast<unsigned>(options.palette != 0 ? options.palette : options.linear != 0 ? options.linear : 8);
   all.symmetric = !options.asymmetric;
@@ -163,6 +163,7 @@ CompressionOptions compression(const CompressOptions& options) {
   set_granularity(options.per, all);
   set_pruning(options, all);
   out.least_elements = options.least;
+  out.decompress = options.decompress;
   if (!options.activations.empty())
     out.activations = activations_of(options);
   else if (!options.unchanged.empty())
@@ -189,6 +190,7 @@ CompressionSearch compression_search(const CompressOptions& options, size_t size
   const CompressionOptions all = compression(options);
   out.exceptions = all.exceptions;
   out.least_elements = all.least_elements;
+  out.decompress = options.decompress;
   out.seed = options.input.seed;
   for (size_t at = 0; at < options.forms.size();) {
     const size_t comma = std::min(options.forms.find(',', at), options.forms.size());
@@ -228,6 +230,8 @@ void add_compress_options(Arguments app, CompressOptions& options) {
   app.add_option("--threshold", options.threshold, "Set values up to this size to zero")
       .check(number(0, 1e30))
       .option_text("SIZE");
+  app.add_flag("--decompress", options.decompress,
+               "Make floats of weights that are compressed already; with another form or a search, do it first");
   app.add_option("--layer", options.layers,
                  "Another form for some weights: a name (\"conv_*\") or type:OPERATION, and none, half, linear8,\n"
                  "palette4, ...; the last one that matches counts")

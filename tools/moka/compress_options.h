@@ -17,7 +17,7 @@ struct CompressOptions {
   int linear = 0, palette = 0;
   int64_t vector = 1, least = 2048, prune_block = 0;
   double threshold = -1;
-  bool half = false, asymmetric = false, is_unsigned = false, scales = false, json = false;
+  bool half = false, asymmetric = false, is_unsigned = false, scales = false, decompress = false, json = false;
 
   std::string activations;
   std::vector<std::string> unchanged;  ///< operations

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compress/encoding.h"
+#include "format/source.h"
+
+namespace moka::compress {
+
+/// A compressed weight that became floats.
+struct Decompressed {
+  std::string name, operation;  ///< the type of the operation that expanded it, or of the layer
+  Shape shape;
+  bool half = false;
+  size_t bytes_before = 0, bytes_after = 0;
+};
+
+/// Makes plain constants of all weights that constexpr operations expand, as coremltools.optimize.coreml
+/// .decompress_weights does, and floats of the quantized weights of neural networks; also in pipelines. Errors:
+/// unsupported (a constexpr operation without constants, a quantized weight of a layer that compress does not write),
+/// those of importing.
+Result<std::vector<Decompressed>> decompress(format::ModelSource& source);
+
+/// The weights that `decompress` would expand. It does not look at their values.
+Result<std::vector<Decompressed>> compressed_weights_of(const format::ModelSource& source);
+
+}  // namespace moka::compress

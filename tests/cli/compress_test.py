@@ -85,10 +85,29 @@ class Compress(unittest.TestCase):
         for words in ("@ written", "prediction", "bound", "linear 8 bits, channel"):
             self.assertIn(words, done.stdout)
 
+    def test_search_among_pruned_and_joint_forms(self):
+        raised = self.out.parent / "raised.mlpackage"
+        self.assertEqual(moka("edit", MODEL, "--target", "ios18", "-o", raised).returncode, 0)
+        forms = "linear8,prune0.3+palette6,prune2:4+linear8"
+        answer = self.compress("--least", 16, "--max-error", "12dB", "--forms", forms, model=raised)
+        self.assertGreaterEqual(answer["bound"], 12)
+        tried = {trial["form"] for weight in answer["sensitivity"] for trial in weight["trials"]}
+        for form in ("linear 8 bits, channel", "pruned to 0.3, palette 6 bits, tensor", "pruned 2:4, linear 8 bits, channel"):
+            self.assertIn(form, tried)
+        self.assertLessEqual({w["form"] for w in answer["weights"]}, tried)
+        answer = self.compress("--least", 16, "--target-size", "40%", "--forms", "palette4:8,palette4+vector2,palette2+scales", model=raised)
+        tried = {trial["form"] for weight in answer["sensitivity"] for trial in weight["trials"]}
+        self.assertLessEqual({"palette 4 bits, groups of 8", "palette 4 bits, tensor, vectors of 2"}, tried)
+        only = self.compress("--least", 16, "--max-error", "5dB", "--forms", "prune0.3+palette4", model=raised)
+        self.assertEqual({w["form"] for w in only["weights"]}, {"pruned to 0.3, palette 4 bits, tensor"})
+        fixed = self.compress("--least", 16, "--layer", "y_*=prune2:4+linear8", model=raised)
+        self.assertEqual([w["form"] for w in fixed["weights"]], ["linear 8 bits, channel", "pruned 2:4, linear 8 bits, channel"])
+
     def test_search_mistakes(self):
         for code, words, options in ((2, "got both", ("--target-size", "40%", "--max-error", "40")), (2, "40%", ("--target-size", "small")),
                                      (2, "12MB", ("--target-size", "12miles")), (2, "40dB", ("--max-error", "loud")), (2, "--forms", ("--palette", 4, "--max-error", 40)),
-                                     (2, "FORM:SIZE", ("--max-error", 40, "--forms", "linear4:x")), (2, "need a search", ("--forms", "linear8")),
+                                     (2, "FORM:SIZE", ("--max-error", 40, "--forms", "linear4:x")), (2, "got 'prun0.5'", ("--max-error", 40, "--forms", "prun0.5+linear8")),
+                                     (2, "N:M", ("--max-error", 40, "--forms", "prune2:x")), (2, "got 'none'", ("--max-error", 40, "--forms", "none")), (2, "need a search", ("--forms", "linear8")),
                                      (3, "the smallest model", ("--target-size", "1%"))):
             done = moka("compress", MODEL, "-o", self.out, *options)
             self.assertEqual(done.returncode, code, done.stderr)

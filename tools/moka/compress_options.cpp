@@ -39,15 +39,13 @@ void set_granularity(const std::string& text, WeightCompression& to) {
   }
 }
 
-void set_pruning(const CompressOptions& options, WeightCompression& to) {
-  to.threshold = options.threshold;
-  to.sparse_block = options.prune_block;
-  if (options.prune.empty()) return;
-  const size_t colon = options.prune.find(':');
-  const auto first = parse_number(options.prune.substr(0, colon));
-  const auto second = colon == std::string::npos ? std::nullopt : parse_integer(options.prune.substr(colon + 1));
+/// "0.5" or "2:4".
+void set_pruning(const std::string& text, const std::string& option, WeightCompression& to) {
+  const size_t colon = text.find(':');
+  const auto first = parse_number(text.substr(0, colon));
+  const auto second = colon == std::string::npos ? std::nullopt : parse_integer(text.substr(colon + 1));
   if (!first || (colon != std::string::npos && !second))
-    throw UsageError(fmt::format("--prune: expected a fraction such as 0.5, or N:M, got '{}'", options.prune));
+    throw UsageError(fmt::format("{}: expected a fraction such as 0.5, or N:M, got '{}'", option, text));
   if (second) {
     to.n = static_cast<int64_t>(*first);
     to.m = *second;
@@ -56,25 +54,52 @@ void set_pruning(const CompressOptions& options, WeightCompression& to) {
   }
 }
 
-/// "linear8", "palette4", "none".
-WeightCompression form_of(const std::string& text, WeightCompression base, const char* option = "--layer") {
-  for (const auto& [word, form] : {std::pair{"linear", WeightForm::linear}, std::pair{"palette", WeightForm::palette}})
-    if (text.starts_with(word)) {
-      const auto bits = parse_integer(text.substr(std::string_view(word).size()));
-      if (!bits) break;
-      base.form = form;
-      base.bits = static_cast<unsigned>(*bits);
-      return base;
-    }
-  if (text == "half") {
-    base.form = WeightForm::half;
-    return base;
+constexpr std::string_view kForms =
+    "half, linear8, linear4:32, palette4, palette4:16, palette4+vector4, palette4+scales, prune0.5+palette4, ...";
+
+/// One part of a form: "linear4:32", "vector4", "prune2:4".
+void add_part(const std::string& text, const std::string& option, WeightCompression& to) {
+  const auto wrong = [&] { return UsageError(fmt::format("{}: expected none, {}, got '{}'", option, kForms, text)); };
+  const size_t digit = std::min(text.find_first_of("0123456789."), text.size());
+  const std::string word = text.substr(0, digit), rest = text.substr(digit);
+  if (word == "half" && rest.empty()) {
+    to.form = WeightForm::half;
+  } else if (word == "scales" && rest.empty()) {
+    to.per_channel_scale = true;
+  } else if (word == "vector" && parse_integer(rest)) {
+    to.vector_size = *parse_integer(rest);
+  } else if (word == "prune") {
+    set_pruning(rest, option, to);
+  } else if (word == "linear" || word == "palette") {
+    const bool linear = word == "linear";
+    const size_t colon = rest.find(':');
+    const auto bits = parse_integer(rest.substr(0, colon));
+    if (!bits) throw wrong();
+    to.form = linear ? WeightForm::linear : WeightForm::palette;
+    to.bits = static_cast<unsigned>(*bits);
+    if (colon == std::string::npos) return;
+    const auto size = parse_integer(rest.substr(colon + 1));
+    if (!size || *size < 1) throw UsageError(fmt::format("{}: expected FORM:SIZE, got '{}'", option, text));
+    to.granularity = linear ? WeightGranularity::block : WeightGranularity::group;
+    (linear ? to.block_size : to.group_size) = *size;
+  } else {
+    throw wrong();
   }
-  if (text != "none")
-    throw UsageError(fmt::format("{}: expected none, half, linear8, palette4, ..., got '{}'", option, text));
-  WeightCompression none;
-  none.form = WeightForm::unchanged;
-  return none;
+}
+
+/// "linear8", "prune0.5+palette4:16", "none". `base`: what it does not say.
+WeightCompression form_of(const std::string& text, WeightCompression base, const std::string& option) {
+  if (text == "none") {
+    WeightCompression none;
+    none.form = WeightForm::unchanged;
+    return none;
+  }
+  for (size_t at = 0; at <= text.size();) {
+    const size_t plus = std::min(text.find('+', at), text.size());
+    add_part(text.substr(at, plus - at), option, base);
+    at = plus + 1;
+  }
+  return base;
 }
 
 /// "40%" of a size, or "12 MB".
@@ -98,20 +123,15 @@ double decibels(const std::string& text) {
   return *value;
 }
 
-/// "linear4", "palette4:16".
-WeightCompression searched_form(const std::string& text, const WeightCompression& base) {
-  const size_t colon = text.find(':');
-  WeightCompression out = form_of(text.substr(0, colon), base, "--forms");
-  if (out.form == WeightForm::unchanged)
-    throw UsageError("--forms: expected linear8, linear4:32, palette4, palette4:16, ..., got 'none'");
-  const bool linear = out.form == WeightForm::linear;
-  out.granularity = linear ? WeightGranularity::channel : WeightGranularity::tensor;
-  if (colon == std::string::npos) return out;
-  const auto size = parse_integer(text.substr(colon + 1));
-  if (!size || *size < 1) throw UsageError(fmt::format("--forms: expected FORM:SIZE, got '{}'", text));
-  out.granularity = linear ? WeightGranularity::block : WeightGranularity::group;
-  (linear ? out.block_size : out.group_size) = *size;
-  return out;
+WeightCompression searched_form(const std::string& text, const WeightCompression& options) {
+  WeightCompression base;
+  base.form = WeightForm::unchanged;
+  base.symmetric = options.symmetric;
+  base.is_signed = options.is_signed;
+  base.mode = options.mode;
+  base.sparse_block = options.sparse_block;
+  if (text == "none") throw UsageError(fmt::format("--forms: expected {}, got 'none'", kForms));
+  return form_of(text, base, "--forms");
 }
 
 /// "int8", "uint8:asymmetric".
@@ -161,7 +181,9 @@ CompressionOptions compression(const CompressOptions& options) {
                                         : PaletteMode::kmeans;
   if (all.form == WeightForm::palette) all.granularity = WeightGranularity::tensor;
   set_granularity(options.per, all);
-  set_pruning(options, all);
+  all.threshold = options.threshold;
+  all.sparse_block = options.prune_block;
+  if (!options.prune.empty()) set_pruning(options.prune, "--prune", all);
   out.least_elements = options.least;
   out.decompress = options.decompress;
   if (!options.activations.empty())
@@ -172,7 +194,7 @@ CompressionOptions compression(const CompressOptions& options) {
     const size_t equal = layer.rfind('=');
     if (equal == std::string::npos)
       throw UsageError(fmt::format("--layer: expected WEIGHTS=FORM such as type:conv=linear8, got '{}'", layer));
-    out.exceptions.emplace_back(layer.substr(0, equal), form_of(layer.substr(equal + 1), all));
+    out.exceptions.emplace_back(layer.substr(0, equal), form_of(layer.substr(equal + 1), all, "--layer"));
   }
   return out;
 }
@@ -182,8 +204,11 @@ CompressionSearch compression_search(const CompressOptions& options, size_t size
     throw UsageError("expected one of --target-size and --max-error, got both");
   if (!options.activations.empty())
     throw UsageError("a search chooses forms of weights; give --activations in a second command, on its result");
-  if (options.linear != 0 || options.palette != 0 || options.half)
-    throw UsageError("--linear, --palette and --half fix what a search chooses; --forms lists what it may choose from");
+  if (options.linear != 0 || options.palette != 0 || options.half || !options.prune.empty() || options.threshold >= 0 ||
+      !options.per.empty() || options.vector > 1 || options.scales)
+    throw UsageError(
+        "--linear, --palette, --half, --prune, --threshold, --per, --vector and --scales fix what a search chooses; "
+        "--forms lists what it may choose from");
   CompressionSearch out;
   if (!options.target_size.empty()) out.size = size_of(options.target_size, size_before);
   if (!options.max_error.empty()) out.signal_to_noise = decibels(options.max_error);
@@ -234,7 +259,7 @@ void add_compress_options(Arguments app, CompressOptions& options) {
                "Make floats of weights that are compressed already; with another form or a search, do it first");
   app.add_option("--layer", options.layers,
                  "Another form for some weights: a name (\"conv_*\") or type:OPERATION, and none, half, linear8,\n"
-                 "palette4, ...; the last one that matches counts")
+                 "palette4:16, prune0.5+palette4, ...; the last one that matches counts")
       .allow_extra_args(false)
       .option_text("WEIGHTS=FORM");
   app.add_option("--least", options.least, "Weights of up to so many elements stay as they are (default 2048)")
@@ -257,8 +282,8 @@ void add_compress_options(Arguments app, CompressOptions& options) {
                  "this signal to noise (40dB), with a margin for other inputs")
       .option_text("DB");
   app.add_option("--forms", options.forms,
-                 "With either: what to choose from, such as linear8,linear4:32,palette6,palette4:16\n"
-                 "(default: all bits)")
+                 "With either: what to choose from, such as linear8,linear4:32,palette4:16,palette4+vector4,\n"
+                 "prune0.5,prune2:4+linear8 (default: integers and palettes of all bits)")
       .option_text("FORM,...");
   app.add_option("--chart", options.chart, "With either: draw sizes and errors into this PNG file").option_text("FILE");
   add_input_options(app, options.input);

@@ -126,6 +126,8 @@ def _of_matrix(matrix: Any, inputs: Sequence[Any]) -> Dict[str, Any]:
 def as_columns(value: Any, inputs: Sequence[Any]) -> Optional[Dict[str, Any]]:
     """The columns of a pandas or Arrow table, or of a 2-D array, by input name. None for other values.
     A table without a column for the model's single array is that array."""
+    if type(value) is np.ndarray and value.ndim == 2:
+        return _of_matrix(value, inputs)
     if _is_of(value, "pandas") and getattr(value, "ndim", 0) == 2:
         if len(inputs) == 1 and inputs[0].name not in value.columns:
             return _of_matrix(value.to_numpy(), inputs)

@@ -9,15 +9,17 @@ import time
 from typing import Any
 
 _INFO, _DEBUG = 20, 10
+_logger: Any = None
 
 
 def _tells(level: int) -> Any:
     """The logger, if the program configured it and it accepts this level."""
-    logging = sys.modules.get("logging")
-    if logging is None:
-        return None
-    logger = logging.getLogger("moka")
-    return logger if logger.isEnabledFor(level) else None
+    global _logger
+    if _logger is None:
+        if "logging" not in sys.modules:
+            return None
+        _logger = sys.modules["logging"].getLogger("moka")
+    return _logger if _logger.isEnabledFor(level) else None
 
 
 def warning(text: str) -> None:

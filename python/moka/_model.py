@@ -31,6 +31,8 @@ _MEASURE = {
     "all": _moka.MeasureKernels.ALL,
 }
 
+_PLAIN = _moka.Reading(False, "scaleFill", 0, False)
+
 
 def _read_only(name: str, data: Any) -> Union[bytes, memoryview]:
     """The bytes of an object; a copy where they could be written."""
@@ -322,15 +324,18 @@ class Model:
         Raises TypeError (kind of a value), InvalidArgumentError (a ValueError: names, shapes, sizes), DataError.
         """
         started = time.perf_counter()
-        names, backings = _wanted(outputs)
-        reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
-        inputs = as_inputs(inputs)
-        if isinstance(inputs, (list, tuple)):
-            if backings is not None:
-                raise TypeError("outputs: expected names or None for a list of inputs")
-            result: Any = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading)
+        names, backings = ((), None) if outputs is None else _wanted(outputs)
+        reading = _PLAIN
+        if resize or fit is not None or rate or pad:
+            reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
+        if type(inputs) is not dict:
+            inputs = as_inputs(inputs)
+        if not isinstance(inputs, (list, tuple)):
+            result: Any = self._core.predict(inputs, backings, state, names, reading)
+        elif backings is not None:
+            raise TypeError("outputs: expected names or None for a list of inputs")
         else:
-            result = self._core.predict(inputs, backings, state, names, reading)
+            result = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading)
         _log.predicted(started)
         return result
 

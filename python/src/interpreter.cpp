@@ -72,11 +72,13 @@ Call::Call() {
 
 Call::~Call() {
   if (--depth > 0) return;
+  bool is_awaited;
   {
     const std::lock_guard lock(calls.mutex);
     calls.running--;
+    is_awaited = calls.ending;
   }
-  calls.changed.notify_all();
+  if (is_awaited) calls.changed.notify_all();
 }
 
 Unlocked::Unlocked() : state_(PyEval_SaveThread()) {}

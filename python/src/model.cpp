@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <utility>
 
 #include "asset.h"
 #include "bindings.h"
@@ -19,14 +20,17 @@ namespace {
 /// One prediction with the interpreter's lock given back.
 nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state,
                  std::vector<std::string> wanted, const Reading* reading) {
+  thread_local Features last;  // the names of this thread's last inputs; many numbers would need many strings
   Borrowed borrowed;
-  Features in = to_features(inputs, model.function().inputs, borrowed, reading);
+  Features in = to_features(inputs, model.function().inputs, borrowed, reading, std::exchange(last, {}));
   Features out = to_backings(outputs, model.function().outputs, borrowed);
   PredictionOptions options{state, std::move(wanted)};
   {
     const Unlocked unlocked;
     model.predict(in, out, options);
   }
+  for (auto& [name, value] : in) value = {};
+  last = std::move(in);
   return to_dict(out, outputs);
 }
 

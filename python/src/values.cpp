@@ -183,15 +183,21 @@ nb::object array_object(void* data, const std::vector<int64_t>& shape, const std
                                          strides.empty() ? nullptr : strides.data(), dlpack_type(type)));
 }
 
-const FeatureDescription* find(const std::vector<FeatureDescription>& list, std::string_view name) {
+/// The feature of a name, which is probably the `i`-th; nullptr when absent.
+const FeatureDescription* find(const std::vector<FeatureDescription>& list, std::string_view name, size_t i = 0) {
+  if (i < list.size() && list[i].name == name) return &list[i];
   for (const auto& f : list)
     if (f.name == name) return &f;
   return nullptr;
 }
 
-std::string name_of(nb::handle key) {
+/// Valid while the key lives.
+std::string_view name_of(nb::handle key) {
   if (!nb::isinstance<nb::str>(key)) raise_type("expected names of features as keys, got " + kind_of(key));
-  return nb::cast<std::string>(key);
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(key.ptr(), &size);
+  if (text == nullptr) throw nb::python_error();
+  return {text, static_cast<size_t>(size)};
 }
 
 }  // namespace
@@ -265,13 +271,19 @@ FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed&
 }
 
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed,
-                     const Reading* reading) {
+                     const Reading* reading, Features names) {
   if (!nb::isinstance<nb::dict>(dict)) raise_type("expected a dict of inputs by name, got " + kind_of(dict));
-  Features out;
-  for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
-    const std::string name = name_of(key);
-    const FeatureDescription* f = find(described, name);
-    out[name] = f == nullptr ? FeatureValue(int64_t{0}) : to_feature(value, *f, borrowed, reading);
+  const auto given = nb::borrow<nb::dict>(dict);
+  const bool is_sized = names.size() == given.size();
+  Features out = is_sized ? std::move(names) : Features();
+  size_t i = 0;
+  for (auto [key, value] : given) {
+    const std::string_view name = name_of(key);
+    if (is_sized && out.begin()[static_cast<std::ptrdiff_t>(i)].first != name)
+      return to_features(dict, described, borrowed, reading);
+    FeatureValue& to = is_sized ? out.begin()[static_cast<std::ptrdiff_t>(i)].second : out[name];
+    const FeatureDescription* f = find(described, name, i++);
+    to = f == nullptr ? FeatureValue(int64_t{0}) : to_feature(value, *f, borrowed, reading);
   }
   return out;
 }
@@ -279,7 +291,7 @@ Features to_features(nb::handle dict, const std::vector<FeatureDescription>& des
 Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
   Features out;
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
-    const std::string name = name_of(key);
+    const std::string name(name_of(key));
     const FeatureDescription* f = find(described, name);
     if (f == nullptr) raise(ErrorKind::invalid_argument, "column '" + name + "': not an input of the model");
     if (value.is_none()) continue;
@@ -303,7 +315,7 @@ Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& des
   if (dict.is_none()) return out;
   if (!nb::isinstance<nb::dict>(dict)) raise_type("expected a dict of output backings, got " + kind_of(dict));
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {
-    const std::string name = name_of(key);
+    const std::string name(name_of(key));
     const FeatureDescription* f = find(described, name);
     if (f == nullptr) raise(ErrorKind::invalid_argument, "output '" + name + "': not an output of the model");
     if (f->type != FeatureType::multi_array)

@@ -56,9 +56,10 @@ class Borrowed {
 /// kind; null: accepts only what Core ML's own Python module accepts. TypeError names the feature.
 FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed& borrowed,
                         const Reading* reading = nullptr);
-/// Converts every item of a dict. `described`: the inputs of the function. Moka itself refuses other names.
+/// Converts every item of a dict. `described`: the inputs of the function. Moka itself refuses other names. `names`:
+/// the features of an earlier prediction; if the names are the same, these objects get the new values.
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed,
-                     const Reading* reading = nullptr);
+                     const Reading* reading = nullptr, Features names = {});
 /// The columns of a table: arrays with an axis of rows, or lists of strings. Omits None.
 Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
 /// Converts output backings: arrays to write to.

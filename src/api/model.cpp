@@ -27,12 +27,20 @@ std::shared_ptr<MemoryBudget> budget_of(const ModelConfiguration& c) {
   return c.memory_budget == 0 ? nullptr : std::make_shared<MemoryBudget>(c.memory_budget);
 }
 
-/// The description of input `i` of the function. Inputs come first, then states.
-const import::FeatureDescription& feature_of(const import::FunctionDescription& f, const ir::Value& input) {
+/// The description of input `i` of the function's body. Inputs come first, then states.
+const import::FeatureDescription& feature_of(const import::FunctionDescription& f, const ir::Value& input, size_t i) {
+  if (i < f.inputs.size() && f.inputs[i].name == input.name) return f.inputs[i];
   for (const auto* list : {&f.inputs, &f.states})
     for (const auto& x : *list)
       if (x.name == input.name) return x;
   std::abort();  // compile has checked this
+}
+
+/// The value of a name that is probably the `i`-th of `features`; nullptr when absent.
+const FeatureValue* value_of(const Features& features, std::string_view name, size_t i) {
+  if (i < features.size() && features.begin()[static_cast<std::ptrdiff_t>(i)].first == name)
+    return &features.begin()[static_cast<std::ptrdiff_t>(i)].second;
+  return features.find(name);
 }
 
 /// The planes of each image input of a function that must be given.
@@ -137,7 +145,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   std::vector<ir::Type> types;
   bool concrete = !impl->sequences_only, flexible = false, chosen = false;
   for (const auto& v : impl->model->ir().body().inputs()) {
-    const import::FeatureDescription& x = feature_of(f, *v);
+    const import::FeatureDescription& x = feature_of(f, *v, types.size());
     auto t = api::default_type(x, v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
     flexible |= v->type.is_tensor() && !v->type.is_concrete();
@@ -342,28 +350,28 @@ Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const st
                                                 std::vector<ir::Type>& types) const {
   const import::FunctionDescription& f = model->function();
   api::Leading leading;
-  for (const auto& [name, value] : inputs) {
-    bool known = false;
-    for (const auto& x : f.inputs) {
-      if (x.name != name) continue;
-      known = true;
-      const api::Leading own = api::leading_of(x, value);
+  for (size_t i = 0; const auto& [name, value] : inputs) {
+    auto x = f.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(i++, f.inputs.size()));
+    if (x == f.inputs.end() || x->name != name)
+      x = std::find_if(f.inputs.begin(), f.inputs.end(), [&n = name](const auto& of) { return of.name == n; });
+    if (x != f.inputs.end()) {
+      const api::Leading own = api::leading_of(*x, value);
       leading = {std::max(leading.sequence, own.sequence), std::max(leading.batch, own.batch)};
+      continue;
     }
-    if (known) continue;
     std::string all;
-    for (const auto& x : f.inputs) all += cat(all.empty() ? "'" : ", '", x.name, "'");
+    for (const auto& of : f.inputs) all += cat(all.empty() ? "'" : ", '", of.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
   const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs, MOKA_TRY(sizes_of(inputs))));
   types.clear();
   for (const auto& v : runs->ir().body().inputs()) {
-    const import::FeatureDescription& x = feature_of(f, *v);
+    const import::FeatureDescription& x = feature_of(f, *v, types.size());
     if (v->type.is_state()) {
       types.push_back(v->type);
       continue;
     }
-    const FeatureValue* value = inputs.find(x.name);
+    const FeatureValue* value = value_of(inputs, x.name, types.size());
     if (!has_value(value)) {
       if (!x.optional)
         return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
@@ -459,13 +467,13 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   api::BoundStates states(options.state);
   const auto compute = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {
-      const import::FeatureDescription& x = feature_of(f, *body_inputs[i]);
+      const import::FeatureDescription& x = feature_of(f, *body_inputs[i], i);
       void* data = nullptr;
       if (types[i].is_state()) {
         MOKA_TRY(states.bind(x.name, types[i].element(), *session->frame, i,
                              runs->may_replay() && !session->devices.empty()));
         continue;
-      } else if (const FeatureValue* value = inputs.find(x.name); has_value(value)) {
+      } else if (const FeatureValue* value = value_of(inputs, x.name, i); has_value(value)) {
         if (const auto* image = std::get_if<Image>(value); image != nullptr && session->frame->takes_pixels(i)) {
           session->frame->set_pixels(i, api::pixels_of(*image));
           if (!session->frame->takes_planes(i)) continue;

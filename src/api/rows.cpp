@@ -15,7 +15,7 @@ namespace {
 /// Rows per prediction: enough to make the startup cost negligible, but few enough that intermediate values stay in a
 /// core's cache and that all threads have work.
 int64_t tile_of(int64_t rows, int threads) {
-  return std::min(rows, std::clamp<int64_t>(rows / (int64_t{4} * threads), 128, 1024));
+  return std::min(rows, std::clamp<int64_t>(rows / (int64_t{2} * threads), 128, 4096));
 }
 
 int64_t rows_of(const FeatureValue& column) {

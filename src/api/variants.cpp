@@ -33,6 +33,7 @@ api::Variants::Made api::Variants::get(const Key& key, const std::function<Made(
 
 Result<api::Variants::Sizes> Model::Impl::sizes_of(const Features& inputs) const {
   api::Variants::Sizes out;
+  if (sized.empty()) return out;
   for (const import::FeatureDescription& x : model->function().inputs) {
     const auto it = sized.find(x.name);
     if (it == sized.end()) continue;

@@ -253,3 +253,20 @@ def test_zipped_models(tmp_path):
         z.writestr("../../escaped.mlmodel", model_file().read_bytes())
     assert moka.Model(tmp_path / "out.zip").predict(INPUTS) == want
     assert not (tmp_path.parent / "escaped.mlmodel").exists()
+
+
+def test_inputs_of_earlier_predictions_are_forgotten():
+    model = moka.Model(GOLDEN / "classic" / "feature_vectorizer.mlmodel")
+    names = [f.name for f in model.inputs]
+    assert len(names) > 1
+    first, other = model.random_inputs(1), model.random_inputs(2)
+    (output,) = (f.name for f in model.outputs)
+    want = model.predict(first)[output].copy()
+    for inputs in (other, dict(reversed(list(first.items()))), first, {**first}):
+        got = model.predict(inputs)[output]
+        assert np.array_equal(got, want) == (inputs is not other)
+    with pytest.raises(moka.InvalidArgumentError, match=names[0]):
+        model.predict({n: v for n, v in first.items() if n != names[0]})
+    with pytest.raises(moka.InvalidArgumentError, match="nobody"):
+        model.predict({**{n: v for n, v in first.items() if n != names[0]}, "nobody": 1.0})
+    np.testing.assert_array_equal(model.predict(first)[output], want)

@@ -26,7 +26,11 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t n = classes.count();
   if (MOKA_TRY(ml::has_rows(call))) {
     std::copy_n(x, out[1].count(), out[1].as<double>());
-    for (int64_t r = 0; r < out[0].count(); ++r) copy_element(out[0], r, classes, best_of(x + r * n, n));
+    const int64_t rows = out[0].count();
+    if (classes.dtype == DType::int64)
+      for (int64_t r = 0; r < rows; ++r) out[0].as<int64_t>()[r] = classes.as<int64_t>()[best_of(x + r * n, n)];
+    else
+      for (int64_t r = 0; r < rows; ++r) copy_element(out[0], r, classes, best_of(x + r * n, n));
     return {};
   }
   Dict& dict = out[1].dict();

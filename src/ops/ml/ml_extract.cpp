@@ -15,6 +15,12 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   auto indices = ml::span_of<int64_t>(call.in("indices"));
   const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
   int64_t to = 0;
+  if (call.dtype("x") == DType::fp64) {
+    const double* x = call.in("x").as<double>();
+    for (int64_t r = 0; r < rows.count; ++r, x += rows.length)
+      for (int64_t i : indices) out[0].as<double>()[to++] = x[i];
+    return {};
+  }
   for (int64_t r = 0; r < rows.count; ++r)
     for (int64_t i : indices) copy_element(out[0], to++, call.in("x"), r * rows.length + i);
   return {};

@@ -70,6 +70,28 @@ void couple(const std::vector<double>& r, size_t k, double* p) {
   }
 }
 
+/// Adds the support vectors of class `c`, those from `begin` to `end`, to its decisions with all other classes. `sums`
+/// is k x k; the decision of two classes is at the row of the lower one. Each decision is one sum in the order of the
+/// vectors; two advance together, because each waits for its last addition.
+void add_class(std::vector<double>& sums, int64_t k, int64_t c, int64_t begin, int64_t end, const double* alpha,
+               int64_t vectors, const double* kernel) {
+  const auto at = [&](int64_t other) -> double& {
+    return sums[static_cast<size_t>(std::min(c, other) * k + std::max(c, other))];
+  };
+  const auto other = [&](int64_t row) { return row < c ? row : row + 1; };
+  for (int64_t row = 0; row < k - 1; row += 2) {
+    const int64_t next = std::min(row + 1, k - 2);  // of an odd number the last one twice
+    const double *x = alpha + row * vectors, *y = alpha + next * vectors;
+    double a = at(other(row)), b = at(other(next));
+    for (int64_t s = begin; s < end; ++s) {
+      a += x[s] * kernel[s];
+      b += y[s] * kernel[s];
+    }
+    at(other(row)) = a;
+    at(other(next)) = b;
+  }
+}
+
 Status reference(const OpCall& call, std::span<const TensorView> out) {
   auto counts = ml::span_of<int64_t>(call.in("counts"));
   const double* kernel = call.in("x").as<double>();
@@ -79,22 +101,19 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
   const double* b = a != nullptr ? call.in("prob_b").as<double>() : nullptr;
   size_t k = counts.size();
   int64_t vectors = call.in("coefficients").shape[1];
-  std::vector<double> r(a != nullptr ? k * k : 0);
+  std::vector<double> r(a != nullptr ? k * k : 0), sums(k * k);
   const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
   for (int64_t row = 0; row < rows.count; ++row, kernel += vectors) {
     double* y = out[0].as<double>() + row * static_cast<int64_t>(k);
     std::fill_n(y, k, 0.0);
-    int64_t begin_i = 0;
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (int64_t i = 0, begin = 0; i < static_cast<int64_t>(k); begin += counts[static_cast<size_t>(i++)])
+      add_class(sums, static_cast<int64_t>(k), i, begin, begin + counts[static_cast<size_t>(i)], alpha, vectors,
+                kernel);
     size_t pair = 0;
-    for (size_t i = 0; i < k; begin_i += counts[i++]) {
-      int64_t begin_j = begin_i + counts[i];
-      for (size_t j = i + 1; j < k; begin_j += counts[j++], ++pair) {
-        const double* of_i = alpha + static_cast<int64_t>(j - 1) * vectors;
-        const double* of_j = alpha + static_cast<int64_t>(i) * vectors;
-        double decision = 0;
-        for (int64_t s = begin_i; s < begin_i + counts[i]; ++s) decision += of_i[s] * kernel[s];
-        for (int64_t s = begin_j; s < begin_j + counts[j]; ++s) decision += of_j[s] * kernel[s];
-        decision -= rho[pair];
+    for (size_t i = 0; i < k; ++i)
+      for (size_t j = i + 1; j < k; ++j, ++pair) {
+        const double decision = sums[i * k + j] - rho[pair];
         if (a != nullptr) {
           r[i * k + j] = pair_probability(decision, a[pair], b[pair]);
           r[j * k + i] = 1 - r[i * k + j];
@@ -102,7 +121,6 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
           y[decision > 0 ? i : j] += 1;
         }
       }
-    }
     if (a == nullptr) {
       for (size_t i = 0; i < k; ++i) y[i] /= static_cast<double>(pair);
     } else if (k == 2) {

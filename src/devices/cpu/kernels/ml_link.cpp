@@ -11,21 +11,6 @@ namespace {
 
 constexpr int64_t kRows = 256;  // rows per tile
 
-/// y = 1 / (1 + exp(-x)), from the exponential of a number that is not positive, which cannot overflow.
-void logistic(const double* x, double* y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = -std::fabs(x[i]);
-  vector::double_loops().exponentials(y, n, 1);
-  for (int64_t i = 0; i < n; i++) y[i] = (x[i] >= 0 ? 1 : y[i]) / (1 + y[i]);
-}
-
-void normalize(const double* x, double* y, int64_t rows, int64_t columns) {
-  for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
-    double sum = 0;
-    for (int64_t i = 0; i < columns; i++) sum += x[i];
-    for (int64_t i = 0; i < columns; i++) y[i] = sum > 0 ? x[i] / sum : 1.0 / static_cast<double>(columns);
-  }
-}
-
 /// With `reference`, each row gets an additional first score of 0 and therefore one more result.
 void softmax(const double* x, double* y, int64_t rows, int64_t columns, bool reference) {
   const int64_t made = columns + (reference ? 1 : 0);
@@ -62,9 +47,9 @@ Match match_link(const MatchCall& m) {
     const double* from = args.in[in].as<double>() + first * columns;
     double* to = args.out[0].as<double>() + first * made;
     if (logit)
-      logistic(from, to, n * columns);
+      vector::double_loops().logistics(from, to, n * columns);
     else if (plain)
-      normalize(from, to, n, columns);
+      vector::double_loops().normalize(from, to, n, columns);
     else
       softmax(from, to, n, columns, reference);
     return {};

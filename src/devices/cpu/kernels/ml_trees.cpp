@@ -56,10 +56,11 @@ struct Forest {
 };
 
 constexpr int64_t kWalks = 8;   // walks at the same time
+constexpr int64_t kTrees = 12;  // the same for a single row, whose numbers take fewer registers
 constexpr int64_t kRows = 256;  // rows per tile; they stay in the L1 cache while the trees are read
 
 /// Finds the leaf of each walk. Walk i begins at node[i] and reads x + i * step.
-template <class T, bool kMissing>
+template <class T, bool kMissing, int64_t kWalks>
 inline void walk(const Forest<T>& f, const T* x, int64_t step, int32_t (&node)[kWalks]) {
   const Node<T>* nodes = f.nodes;
   for (int32_t moved = 1; moved != 0;) {
@@ -96,20 +97,21 @@ void add(const Forest<T>& f, int32_t node, const Arguments& a, double* y) {
 template <class T, bool kMissing>
 void predict(const Forest<T>& f, const T* x, int64_t rows, const Arguments& a, double* y) {
   for (int64_t r = 0; r < rows; r++) std::copy_n(a.base, a.outputs, y + r * a.outputs);
-  int32_t node[kWalks];
   const int64_t whole = rows / kWalks * kWalks;
   if (whole > 0)
     for (int64_t t = 0; t < f.trees; t++)
       for (int64_t r = 0; r < whole; r += kWalks) {
+        int32_t node[kWalks];
         std::fill_n(node, kWalks, f.roots[t]);
-        walk<T, kMissing>(f, x + r * a.features, a.features, node);
+        walk<T, kMissing, kWalks>(f, x + r * a.features, a.features, node);
         for (int64_t i = 0; i < kWalks; i++) add(f, node[i], a, y + (r + i) * a.outputs);
       }
   for (int64_t r = whole; r < rows; r++)
-    for (int64_t t = 0; t < f.trees; t += kWalks) {
-      const int64_t count = std::min(kWalks, f.trees - t);
-      for (int64_t i = 0; i < kWalks; i++) node[i] = f.roots[t + std::min(i, count - 1)];
-      walk<T, kMissing>(f, x + r * a.features, 0, node);
+    for (int64_t t = 0; t < f.trees; t += kTrees) {
+      const int64_t count = std::min(kTrees, f.trees - t);
+      int32_t node[kTrees];
+      for (int64_t i = 0; i < kTrees; i++) node[i] = f.roots[t + std::min(i, count - 1)];
+      walk<T, kMissing, kTrees>(f, x + r * a.features, 0, node);
       for (int64_t i = 0; i < count; i++) add(f, node[i], a, y + r * a.outputs);
     }
 }

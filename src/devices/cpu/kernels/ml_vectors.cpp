@@ -11,7 +11,8 @@ namespace moka::devices::cpu {
 
 namespace {
 
-constexpr int64_t kRows = 32;  // rows per tile
+constexpr int64_t kRows = 32;          // rows per tile
+constexpr int64_t kRowElements = 512;  // elements per tile and lane of a single row; takes microseconds
 
 /// Rows of x and their length.
 struct Rows {
@@ -85,10 +86,12 @@ Match match_linear(const MatchCall& m) {
          const double* x = args.in[x_at].as<double>() + first * depth;
          const double* offset = args.in[offset_at].as<double>();
          double* y = args.out[0].as<double>() + first * columns;
-         if (!few) loops.products(x, n, depth, data_of(packed), columns, y);
-         for (int64_t i = 0; few && i < columns; i++)
-           loops.dots(x, n, depth, args.in[weights_at].as<double>() + i * depth, y + i, columns);
-         for (int64_t r = 0; r < n; r++)
+         if (few)
+           loops.dots(x, n, depth, args.in[weights_at].as<double>(), columns, y);
+         else
+           loops.products(x, n, depth, data_of(packed), columns, y);
+         for (int64_t r = 0; columns == 1 && r < n; r++) y[r] += offset[0];
+         for (int64_t r = 0; columns > 1 && r < n; r++)
            for (int64_t i = 0; i < columns; i++) y[r * columns + i] += offset[i];
        });
   return Match::yes(std::move(c));
@@ -119,6 +122,8 @@ Match match_svm(const MatchCall& m) {
   // The last bit may decide votes between classes. A single row of a classifier therefore uses the arithmetic of the
   // reference: sums without fused multiply-adds, and the C library's exponentials.
   const bool exact = rows->count == 1 && *m.call.flag("exact");
+  // Threads divide rows, or the vectors of a single row.
+  const int64_t together = std::max<int64_t>(kRowElements / depth, 1) * vector::kColumns;
   auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
     const ir::TensorView at = MOKA_TRY(context.constant(columns)), from = MOKA_TRY(context.constant(begin));
@@ -133,27 +138,28 @@ Match match_svm(const MatchCall& m) {
                                     }));
     return {};
   };
-  tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {
-    const vector::DoubleLoops& loops = exact ? vector::double_loops_base() : vector::double_loops();
+  const auto part = [=](const KernelArgs& args, int64_t first, int64_t n, int64_t from_vector, int64_t count) {
+    const vector::DoubleLoops& loops = exact ? vector::exact_double_loops() : vector::double_loops();
     const double* x = args.in[x_at].as<double>() + first * depth;
-    double* y = args.out[0].as<double>() + first * vectors;
+    double* y = args.out[0].as<double>() + first * vectors + from_vector;
+    const double* w = data_of(packed) + from_vector * depth;
     if (kind == KernelKind::rbf) {
-      loops.distances(x, n, depth, data_of(packed), vectors, y);
+      loops.distances(x, n, depth, w, count, y);
       if (exact)
-        for (int64_t i = 0; i < vectors; i++) y[i] = std::exp(-gamma * y[i]);
+        for (int64_t i = 0; i < count; i++) y[i] = std::exp(-gamma * y[i]);
       else
-        loops.exponentials(y, n * vectors, -gamma);
+        loops.exponentials(y, n * count, -gamma);
       return;
     }
-    loops.products(x, n, depth, data_of(packed), vectors, y);
-    const int64_t* from = args.in[static_cast<size_t>(begin)].as<int64_t>();
+    loops.products(x, n, depth, w, count, y);
+    const int64_t* from = args.in[static_cast<size_t>(begin)].as<int64_t>() + from_vector;
     const int64_t* at = args.in[static_cast<size_t>(columns)].as<int64_t>();
     const double* value = args.in[static_cast<size_t>(values)].as<double>();
     for (int64_t r = 0; r < n; r++) {
       const double* row = x + r * depth;
       const bool finite = std::all_of(row, row + depth, [](double v) { return std::isfinite(v); });
-      for (int64_t i = 0; i < vectors; i++) {
-        double& to = y[r * vectors + i];
+      for (int64_t i = 0; i < count; i++) {
+        double& to = y[r * count + i];
         if (!finite) {  // zeros that a vector does not store must not be multiplied
           to = 0;
           for (int64_t k = from[i]; k < from[i + 1]; k++) to += row[at[k]] * value[k];
@@ -162,7 +168,17 @@ Match match_svm(const MatchCall& m) {
         if (kind == KernelKind::sigmoid) to = std::tanh(gamma * to + c0);
       }
     }
-  });
+  };
+  if (rows->count > 1) {
+    tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) { part(args, first, n, 0, vectors); });
+    return Match::yes(std::move(c));
+  }
+  c.tiles = (vectors + together - 1) / together;
+  c.run = [=](const KernelArgs& args) -> Status {
+    const int64_t first = args.begin * together;
+    part(args, 0, 1, first, std::min(args.end * together, vectors) - first);
+    return {};
+  };
   return Match::yes(std::move(c));
 }
 

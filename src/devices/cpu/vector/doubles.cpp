@@ -9,4 +9,9 @@ const DoubleLoops& double_loops() {
   return best;
 }
 
+const DoubleLoops& exact_double_loops() {
+  static const DoubleLoops& best = MOKA_FOR_ISA(exact_double_loops)();
+  return best;
+}
+
 }  // namespace moka::devices::cpu::vector

@@ -14,17 +14,28 @@ struct DoubleLoops {
   void (*products)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
   /// The same with (x[r * depth + k] - w[k, i])^2.
   void (*distances)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
-  /// y[r * y_step] = the sum over k of x[r * depth + k] * w[k]. A row's sum does not depend on the other rows.
-  void (*dots)(const double* x, int64_t rows, int64_t depth, const double* w, double* y, int64_t y_step);
+  /// y[r * columns + i] = the sum over k of x[r * depth + k] * w[i * depth + k], for few columns. A row's sum does not
+  /// depend on the other rows.
+  void (*dots)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
   /// y[i] = exp(factor * y[i]), with a relative error of at most 1e-14. Results below 1e-307 become 0.
   void (*exponentials)(double* y, int64_t count, double factor);
+  /// y[i] = 1 / (1 + exp(-x[i])).
+  void (*logistics)(const double* x, double* y, int64_t count);
+  /// Divides each row of x by its sum. A sum that is not positive gives equal results.
+  void (*normalize)(const double* x, double* y, int64_t rows, int64_t columns);
 };
 
 /// The table for this processor.
 const DoubleLoops& double_loops();
 
+/// The same without fused multiply-adds: `products` and `distances` are those of plain C++ to the last bit.
+const DoubleLoops& exact_double_loops();
+
 const DoubleLoops& double_loops_base();
 const DoubleLoops& double_loops_avx2();
 const DoubleLoops& double_loops_avx512();
+const DoubleLoops& exact_double_loops_base();
+const DoubleLoops& exact_double_loops_avx2();
+const DoubleLoops& exact_double_loops_avx512();
 
 }  // namespace moka::devices::cpu::vector

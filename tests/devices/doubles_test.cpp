@@ -1,0 +1,160 @@
+#include "devices/cpu/vector/doubles.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "devices/cpu/isa.h"
+#include "devices/graph_util.h"
+
+/// Sums of doubles for classic models, compared with plain loops.
+namespace moka::devices::cpu::vector {
+namespace {
+
+struct Set {
+  const char* name;
+  const DoubleLoops *loops, *exact;
+};
+
+std::vector<Set> sets() {
+  std::vector<Set> all{{"base", &double_loops_base(), &exact_double_loops_base()}};
+#if defined(__x86_64__)
+  if (isa() >= Isa::avx2) all.push_back({"avx2", &double_loops_avx2(), &exact_double_loops_avx2()});
+  if (isa() >= Isa::avx512) all.push_back({"avx512", &double_loops_avx512(), &exact_double_loops_avx512()});
+#endif
+  return all;
+}
+
+std::vector<double> random(int64_t count, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> v(static_cast<size_t>(count));
+  for (double& x : v) x = normal(bits);
+  return v;
+}
+
+TEST(Doubles, DotsOfFewColumnsReadNothingBesideTheirRow) {
+  for (const Set& set : sets())
+    for (int64_t depth : {1, 3, 7, 8, 9, 20})
+      for (int64_t columns : {1, 2, 3, 4, 7})
+        for (int64_t rows : {1, 5, 8, 17}) {
+          std::vector<double> x = random(rows * depth, 1);
+          const std::vector<double> w = random(columns * depth, 2);
+          const int64_t strange = rows / 2;
+          x[static_cast<size_t>(strange * depth)] = std::numeric_limits<double>::quiet_NaN();
+          std::vector<double> y(static_cast<size_t>(rows * columns));
+          set.loops->dots(x.data(), rows, depth, w.data(), columns, y.data());
+          for (int64_t r = 0; r < rows; r++)
+            for (int64_t i = 0; i < columns; i++) {
+              double sum = 0;
+              for (int64_t k = 0; k < depth; k++)
+                sum += x[static_cast<size_t>(r * depth + k)] * w[static_cast<size_t>(i * depth + k)];
+              const double got = y[static_cast<size_t>(r * columns + i)];
+              if (r == strange)
+                EXPECT_TRUE(std::isnan(got)) << set.name;
+              else
+                EXPECT_NEAR(got, sum, 1e-13) << set.name << ", row " << r << " of " << rows << ", depth " << depth;
+            }
+        }
+}
+
+TEST(Doubles, ExactDistancesAndProductsAreThoseOfPlainLoops) {
+  constexpr int64_t kDepth = 20, kVectors = 70;
+  const std::vector<double> x = random(kDepth, 3), w = random(groups_of(kVectors) * kColumns * kDepth, 4);
+  for (const Set& set : sets()) {
+    std::vector<double> distance(kVectors), product(kVectors);
+    set.exact->distances(x.data(), 1, kDepth, w.data(), kVectors, distance.data());
+    set.exact->products(x.data(), 1, kDepth, w.data(), kVectors, product.data());
+    for (int64_t i = 0; i < kVectors; i++) {
+      double squares = 0, sum = 0;
+      for (int64_t k = 0; k < kDepth; k++) {
+        const double v = w[static_cast<size_t>((i / kColumns * kDepth + k) * kColumns + i % kColumns)];
+        const double d = x[static_cast<size_t>(k)] - v;
+        squares += d * d;
+        sum += x[static_cast<size_t>(k)] * v;
+      }
+      EXPECT_EQ(distance[static_cast<size_t>(i)], squares) << set.name << ", vector " << i;
+      EXPECT_EQ(product[static_cast<size_t>(i)], sum) << set.name << ", vector " << i;
+    }
+  }
+}
+
+TEST(Doubles, LogisticsAndNormalizedRows) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  std::vector<double> x = random(37, 5);
+  for (double v : {inf, -inf, nan, 800.0, -800.0, 0.0}) x.push_back(v);
+  for (const Set& set : sets()) {
+    std::vector<double> y(x.size());
+    set.loops->logistics(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    for (size_t i = 0; i < x.size(); i++) {
+      if (std::isnan(x[i])) {
+        EXPECT_TRUE(std::isnan(y[i])) << set.name;
+        continue;
+      }
+      const double want = 1 / (1 + std::exp(-x[i]));
+      EXPECT_NEAR(y[i], want, 4e-14 * want) << set.name << ", x " << x[i];
+    }
+    for (int64_t columns : {3, 700}) {
+      constexpr int64_t kRows = 300;
+      std::vector<double> p = random(kRows * columns, 6), q(p.size());
+      for (double& v : p) v = std::abs(v);
+      for (int64_t i = 0; i < columns; i++) p[static_cast<size_t>(250 * columns + i)] = 0;
+      set.loops->normalize(p.data(), q.data(), kRows, columns);
+      for (int64_t r = 0; r < kRows; r++) {
+        double sum = 0;
+        for (int64_t i = 0; i < columns; i++) sum += p[static_cast<size_t>(r * columns + i)];
+        for (int64_t i = 0; i < columns; i++) {
+          const auto at = static_cast<size_t>(r * columns + i);
+          EXPECT_EQ(q[at], sum > 0 ? p[at] / sum : 1.0 / static_cast<double>(columns)) << set.name << ", row " << r;
+        }
+      }
+    }
+  }
+}
+
+/// One row of a classifier: several tiles of support vectors give the bits of the reference.
+TEST(Doubles, SupportVectorsOfOneRowAreDividedAndExact) {
+  constexpr int64_t kDepth = 20, kVectors = 1900;
+  for (const char* kernel : {"rbf", "poly", "linear", "sigmoid"}) {
+    const auto doubles = [](const ir::Shape& shape, unsigned seed) {
+      ir::Tensor t = *ir::Tensor::zeros(ir::DType::fp64, shape);
+      const std::vector<double> v = random(shape.count(), seed);
+      std::copy(v.begin(), v.end(), t.view().as<double>());
+      return t;
+    };
+    devices_test::Graph g;
+    ir::Tensor begin = *ir::Tensor::zeros(ir::DType::int64, {kVectors + 1});
+    ir::Tensor columns = *ir::Tensor::zeros(ir::DType::int64, {kVectors * kDepth});
+    for (int64_t i = 0; i <= kVectors; i++) begin.view().as<int64_t>()[i] = i * kDepth;
+    for (int64_t i = 0; i < kVectors * kDepth; i++) columns.view().as<int64_t>()[i] = i % kDepth;
+    const auto number = [&](double v) {
+      ir::Tensor t = *ir::Tensor::zeros(ir::DType::fp64, {});
+      t.view().as<double>()[0] = v;
+      return g.constant(t);
+    };
+    ir::Value* y = g.op("ml_svm_kernel", {{"x", g.input_of(doubles({kDepth}, 7))},
+                                          {"row_begin", g.constant(begin)},
+                                          {"columns", g.constant(columns)},
+                                          {"values", g.constant(doubles({kVectors * kDepth}, 8))},
+                                          {"kernel", g.constant(ir::Tensor::text(kernel))},
+                                          {"gamma", number(0.05)},
+                                          {"c", number(0.5)},
+                                          {"degree", g.constant(ir::Tensor::scalar_i64(ir::DType::int32, 3))},
+                                          {"exact", g.constant(ir::Tensor::boolean(true))}});
+    ASSERT_NE(y, nullptr);
+    g.function().body().set_outputs({y});
+    const auto want = devices_test::run(g.function(), g.inputs(), false, 1);
+    const auto got = devices_test::run(g.function(), g.inputs(), true, 2);
+    ASSERT_TRUE(want.ok() && got.ok());
+    EXPECT_EQ(got->kernels, "cpu.ml.svm");
+    EXPECT_GT(got->plan->steps.front().choice->tiles, 1);
+    for (int64_t i = 0; i < kVectors; i++)
+      EXPECT_EQ(got->outputs[0].as<double>()[i], want->outputs[0].as<double>()[i]) << kernel << ", vector " << i;
+  }
+}
+
+}  // namespace
+}  // namespace moka::devices::cpu::vector

@@ -42,6 +42,15 @@ std::shared_ptr<std::byte> allocate_large(size_t bytes) {
   return {first + before, [size](std::byte* q) { ::munmap(q, size); }};
 }
 
+std::shared_ptr<std::byte> allocate_zeros(size_t bytes) {
+  if (!kOneAllocationEach && bytes >= kHugePage) return allocate_large(bytes);  // new pages are zeros
+  if (bytes > std::numeric_limits<size_t>::max() - 2 * kLine) return nullptr;
+  void* p = std::calloc(1, round_up(bytes + kLine, kLine));
+  if (p == nullptr) return nullptr;
+  const std::shared_ptr<std::byte> whole(static_cast<std::byte*>(p), [](std::byte* q) { std::free(q); });
+  return {whole, reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(p), kLine))};
+}
+
 void trim_heap() {
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   ::malloc_trim(0);

@@ -199,12 +199,7 @@ Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, std::shared_ptr
 }
 
 Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
-  return allocate(dtype, shape, [](size_t bytes) -> std::shared_ptr<void> {
-    void* p = std::calloc(1, (bytes + 64 + 63) / 64 * 64);
-    if (p == nullptr) return nullptr;
-    const std::shared_ptr<void> whole(p, std::free);
-    return {whole, reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64)};
-  });
+  return allocate(dtype, shape, [](size_t bytes) -> std::shared_ptr<void> { return allocate_zeros(bytes); });
 }
 
 Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) {

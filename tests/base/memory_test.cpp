@@ -1,10 +1,12 @@
 #include "base/memory.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -31,6 +33,30 @@ TEST(Memory, PiecesAreAlignedAndApart) {
       EXPECT_EQ(static_cast<size_t>(pieces[i].get()[at]), i + 1) << "piece " << i << ", byte " << at;
   }
 }
+
+TEST(Memory, ZerosAreAlignedAndZero) {
+  for (size_t bytes : {size_t{0}, size_t{1}, size_t{1000}, size_t{3} << 20}) {
+    for (int time = 0; time < 2; time++) {  // the second time in memory that was used
+      const std::shared_ptr<std::byte> p = allocate_zeros(bytes);
+      ASSERT_NE(p, nullptr);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(p.get()) % 64, 0u);
+      for (size_t i = 0; i < bytes; i++) ASSERT_EQ(p.get()[i], std::byte{0}) << "byte " << i << " of " << bytes;
+      std::memset(p.get(), 1, bytes);
+    }
+  }
+  EXPECT_EQ(allocate_zeros(SIZE_MAX), nullptr);
+}
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// A large block that the heap maps and frees makes it keep all later blocks of its size.
+TEST(Memory, LargeZerosLeaveTheHeapAlone) {
+  allocate_zeros(size_t{30} << 20);
+  const size_t before = mallinfo2().hblks;
+  void* volatile p = std::malloc(size_t{29} << 20);  // volatile, or the compiler drops it
+  EXPECT_EQ(mallinfo2().hblks, before + 1);          // mapped
+  std::free(p);
+}
+#endif
 
 TEST(Memory, PiecesOutliveTheirPool) {
   std::shared_ptr<std::byte> p;

@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import termios
+import threading
 import unicodedata
 import unittest
 from pathlib import Path
@@ -48,6 +49,10 @@ def cells(line):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
+# Closing a terminal can lose output that nobody has read yet, so the reader waits for this mark instead.
+END = b"\0"
+
+
 def in_terminal(width, *arguments, columns=None, variables={}, status=0):
     """The program's output in a terminal of `width` cells, without colors. Or its errors, for another status."""
     leader, follower = pty.openpty()
@@ -58,24 +63,23 @@ def in_terminal(width, *arguments, columns=None, variables={}, status=0):
     environment.update(variables)
     if columns:
         environment["COLUMNS"] = str(columns)
-    process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=follower, stderr=subprocess.PIPE, env=environment)
+    out = bytearray()
+
+    def read():
+        while not out.endswith(END):
+            out.extend(os.read(leader, 65536))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = subprocess.run([PROGRAM, *map(str, arguments)], stdout=follower, stderr=subprocess.PIPE, env=environment)
+    os.write(follower, END)
+    reader.join()
     os.close(follower)
-    out = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        out += part
     os.close(leader)
-    error = process.stderr.read()
-    process.stderr.close()
-    assert process.wait() == status, error
+    assert done.returncode == status, done.stderr
     if status:
-        return error.decode()
-    return re.sub(r"\x1b\[\d*m", "", out.decode()).replace("\r\n", "\n")
+        return done.stderr.decode()
+    return re.sub(r"\x1b\[\d*m", "", out.removesuffix(END).decode()).replace("\r\n", "\n")
 
 
 SCORES = """program(1.3)

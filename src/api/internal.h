@@ -221,7 +221,7 @@ Result<import::ImportedModel> import_text(const std::string& text, const std::ma
 
 namespace moka {
 
-struct State::Impl {
+struct __attribute__((visibility("hidden"))) State::Impl {
   std::vector<std::pair<std::string, runtime::StateValue>> buffers;
   std::atomic<bool> in_use{false};
   /// The state `name`. Throws not_found.

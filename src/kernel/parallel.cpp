@@ -34,7 +34,7 @@ class SpinBarrier final : public Barrier {
 using Body = FunctionRef<void(int64_t, int)>;
 
 /// Runs the loops of one caller, one after another, with the help of workers.
-class Region {
+class LoopRegion {
  public:
   /// The caller calls this before its first loop.
   void begin(int threads) { threads_ = threads; }
@@ -128,26 +128,26 @@ class Region {
   alignas(64) std::atomic<int32_t> done_{0};
 };
 
-thread_local Region* current = nullptr;  ///< the region whose loops this thread may start
-thread_local bool in_region = false;     ///< the thread is in a region, as its caller or as a worker
+thread_local LoopRegion* current = nullptr;  ///< the region whose loops this thread may start
+thread_local bool in_region = false;         ///< the thread is in a region, as its caller or as a worker
 
 /// Makes the calling thread the caller of a region.
-class RegionScope {
+class LoopRegionScope {
  public:
-  explicit RegionScope(Region& region) : region_(region) {
+  explicit LoopRegionScope(LoopRegion& region) : region_(region) {
     in_region = true;
     current = &region;
   }
-  RegionScope(const RegionScope&) = delete;
-  RegionScope& operator=(const RegionScope&) = delete;
-  ~RegionScope() {
+  LoopRegionScope(const LoopRegionScope&) = delete;
+  LoopRegionScope& operator=(const LoopRegionScope&) = delete;
+  ~LoopRegionScope() {
     current = nullptr;
     in_region = false;
     region_.end();
   }
 
  private:
-  Region& region_;
+  LoopRegion& region_;
 };
 
 /// Prevents a loop's body from starting another loop in the same region.
@@ -159,14 +159,14 @@ class LoopScope {
   ~LoopScope() { current = region_; }
 
  private:
-  Region* const region_;
+  LoopRegion* const region_;
 };
 
 }  // namespace
 
 void parallel_region(int threads, FunctionRef<void()> f) {
   if (threads <= 1 || in_region) return f();
-  Region region;
+  LoopRegion region;
   const auto help = [&](int self) {
     in_region = true;
     region.help(self);
@@ -176,7 +176,7 @@ void parallel_region(int threads, FunctionRef<void()> f) {
   PoolWorkers workers(threads);
   region.begin(workers.threads());
   workers.start(work);
-  const RegionScope scope(region);
+  const LoopRegionScope scope(region);
   f();
 }
 
@@ -190,7 +190,7 @@ void parallel_for(int threads, int64_t count, FunctionRef<void(int64_t i, int th
     return;
   }
   const int64_t chunk = (count + kMostIterations - 1) / kMostIterations;
-  Region& region = *current;
+  LoopRegion& region = *current;
   const LoopScope scope;
   region.run(available, static_cast<int32_t>((count + chunk - 1) / chunk), false, [&](int64_t c, int thread) {
     for (int64_t i = c * chunk; i < std::min(count, (c + 1) * chunk); i++) f(i, thread);
@@ -202,7 +202,7 @@ void on_each_thread(int threads, FunctionRef<void(int thread, int count, Barrier
   const int count = current == nullptr ? 1 : std::min(threads, current->threads());
   SpinBarrier barrier(count);
   if (count <= 1) return f(0, 1, barrier);
-  Region& region = *current;
+  LoopRegion& region = *current;
   const LoopScope scope;
   region.run(count, count, true, [&](int64_t, int thread) { f(thread, count, barrier); });
 }

@@ -43,9 +43,9 @@ bool gather(const Op& op, std::vector<RuntimeValue>& inputs) {
   return true;
 }
 
-class Folder {
+class ConstantFolder {
  public:
-  explicit Folder(PassContext& c) : c_(c) {}
+  explicit ConstantFolder(PassContext& c) : c_(c) {}
 
   Status run() {
     MOKA_TRY(try_each_op(c_.function.body(), [this](Op& op) { return visit(op); }));
@@ -107,10 +107,10 @@ class Folder {
   int folded_ = 0;
 };
 
-Status run(PassContext& c) { return Folder(c).run(); }
+Status fold_constants(PassContext& c) { return ConstantFolder(c).run(); }
 
 }  // namespace
 
-Pass pass_fold_constants() { return {"fold_constants", run}; }
+Pass pass_fold_constants() { return {"fold_constants", fold_constants}; }
 
 }  // namespace moka::passes

@@ -74,9 +74,9 @@ struct Layer {
   }
 };
 
-class Folder {
+class ScaleFolder {
  public:
-  explicit Folder(PassContext& c) : c_(c) {}
+  explicit ScaleFolder(PassContext& c) : c_(c) {}
   Status run() { return block(c_.function.body()); }
 
  private:
@@ -307,10 +307,10 @@ class Folder {
   PassContext& c_;
 };
 
-Status run(PassContext& c) { return Folder(c).run(); }
+Status fold_scale(PassContext& c) { return ScaleFolder(c).run(); }
 
 }  // namespace
 
-Pass pass_fold_scale() { return {"fold_scale", run}; }
+Pass pass_fold_scale() { return {"fold_scale", fold_scale}; }
 
 }  // namespace moka::passes

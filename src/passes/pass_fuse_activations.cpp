@@ -83,9 +83,9 @@ void simplify(std::vector<Epilogue>& all) {
   if (all.empty() || !merge(all.back(), clip)) all.push_back(std::move(clip));
 }
 
-class Fuser {
+class ActivationFuser {
  public:
-  explicit Fuser(PassContext& c) : c_(c) {}
+  explicit ActivationFuser(PassContext& c) : c_(c) {}
   Status run() {
     return try_each_op(c_.function.body(), [this](Op& op) { return visit(op); });
   }
@@ -140,10 +140,10 @@ class Fuser {
   PassContext& c_;
 };
 
-Status run(PassContext& c) { return Fuser(c).run(); }
+Status fuse_activations(PassContext& c) { return ActivationFuser(c).run(); }
 
 }  // namespace
 
-Pass pass_fuse_activations() { return {"fuse_activations", run}; }
+Pass pass_fuse_activations() { return {"fuse_activations", fuse_activations}; }
 
 }  // namespace moka::passes

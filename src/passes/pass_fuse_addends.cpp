@@ -12,9 +12,9 @@ namespace {
 
 using namespace ir;
 
-class Fuser {
+class AddendFuser {
  public:
-  explicit Fuser(PassContext& c) : c_(c) {}
+  explicit AddendFuser(PassContext& c) : c_(c) {}
 
   void block(Block& b) {
     std::unordered_map<const Op*, int> order;
@@ -53,13 +53,13 @@ class Fuser {
   PassContext& c_;
 };
 
-Status run(PassContext& c) {
-  Fuser(c).block(c.function.body());
+Status fuse_addends(PassContext& c) {
+  AddendFuser(c).block(c.function.body());
   return {};
 }
 
 }  // namespace
 
-Pass pass_fuse_addends() { return {"fuse_addends", run}; }
+Pass pass_fuse_addends() { return {"fuse_addends", fuse_addends}; }
 
 }  // namespace moka::passes

@@ -180,9 +180,9 @@ bool are_same(const Strided& a, const Strided& b) {
   return true;
 }
 
-class Fuser {
+class AttentionFuser {
  public:
-  explicit Fuser(PassContext& c) : c_(c) {}
+  explicit AttentionFuser(PassContext& c) : c_(c) {}
 
   Status fuse(Op& op) {
     const auto parts = parts_of(op);
@@ -265,9 +265,9 @@ class Fuser {
   PassContext& c_;
 };
 
-Status run(PassContext& c) {
+Status fuse_attention(PassContext& c) {
   Status status;
-  Fuser fuser(c);
+  AttentionFuser fuser(c);
   for_each_op(c.function.body(), [&](Op& op) {
     if (status.ok()) status = fuser.fuse(op);
   });
@@ -276,6 +276,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_fuse_attention() { return {"fuse_attention", run}; }
+Pass pass_fuse_attention() { return {"fuse_attention", fuse_attention}; }
 
 }  // namespace moka::passes

@@ -25,7 +25,7 @@ std::optional<Quantization> quantization_of(const Op& op) {
   return Quantization{*scale, *zero};
 }
 
-bool is_float32(const Value& v) { return v.type.is_tensor() && v.type.dtype() == DType::fp32; }
+bool is_float32_tensor(const Value& v) { return v.type.is_tensor() && v.type.dtype() == DType::fp32; }
 
 /// The same function of `x`, if it is already computed before `op` in its block.
 Value* found(const Value& x, const Op& op, const Quantization& quantization, std::string_view dtype) {
@@ -44,7 +44,8 @@ Status fuse(PassContext& c, Op& op) {
   if (quantize == nullptr || quantize->type_name() != "quantize") return {};
   Value* x = quantize->input("input");
   const auto quantization = quantization_of(op);
-  if (!quantization || quantization_of(*quantize) != quantization || !is_float32(*x) || !is_float32(*op.output()))
+  if (!quantization || quantization_of(*quantize) != quantization || !is_float32_tensor(*x) ||
+      !is_float32_tensor(*op.output()))
     return {};
   const std::string_view dtype = text_of(*quantize, "output_dtype");
   Value* y = found(*x, op, *quantization, dtype);
@@ -63,7 +64,7 @@ Status fuse(PassContext& c, Op& op) {
   return {};
 }
 
-Status run(PassContext& c) {
+Status fuse_fake_quantize(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
     if (status.ok() && op.type_name() == "dequantize" && op.epilogue.empty()) status = fuse(c, op);
@@ -73,6 +74,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_fuse_fake_quantize() { return {"fuse_fake_quantize", run}; }
+Pass pass_fuse_fake_quantize() { return {"fuse_fake_quantize", fuse_fake_quantize}; }
 
 }  // namespace moka::passes

@@ -34,7 +34,7 @@ Value* gated_value(const Value* gate) {
   return relu6 == nullptr ? nullptr : beside(made_by(relu6->input("x"), "add"), 3);
 }
 
-Status run(PassContext& c) {
+Status fuse_hard_swish(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
     if (!status.ok() || op.type_name() != "mul" || !op.epilogue.empty()) return;
@@ -61,6 +61,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_fuse_hard_swish() { return {"fuse_hard_swish", run}; }
+Pass pass_fuse_hard_swish() { return {"fuse_hard_swish", fuse_hard_swish}; }
 
 }  // namespace moka::passes

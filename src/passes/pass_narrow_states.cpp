@@ -69,7 +69,7 @@ Status narrow(PassContext& c, Op& op) {
   return {};
 }
 
-Status run(PassContext& c) {
+Status narrow_states(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
     if (status.ok()) status = narrow(c, op);
@@ -79,6 +79,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_narrow_states() { return {"narrow_states", run}; }
+Pass pass_narrow_states() { return {"narrow_states", narrow_states}; }
 
 }  // namespace moka::passes

@@ -77,7 +77,7 @@ std::optional<Tensor> of_channels(const Op& op, const Value& x) {
   return *made;
 }
 
-Status recognise(PassContext& c, Op& op) {
+Status recognise_norm(PassContext& c, Op& op) {
   const auto found = normalized(op.output());
   if (!found) return {};
   Builder before = Builder::before(c.table, op);
@@ -110,12 +110,12 @@ void take_scale(PassContext& c, Op& op) {
   }
 }
 
-Status run(PassContext& c) {
+Status recognise_group_norm(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
     if (!status.ok() || op.output_count() != 1) return;
     if (op.has_trait(Trait::alias))
-      status = recognise(c, op);  // may erase op
+      status = recognise_norm(c, op);  // may erase op
     else if (op.type_name() == "mul" || op.type_name() == "add")
       take_scale(c, op);
   });
@@ -124,6 +124,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_recognise_group_norm() { return {"recognise_group_norm", run}; }
+Pass pass_recognise_group_norm() { return {"recognise_group_norm", recognise_group_norm}; }
 
 }  // namespace moka::passes

@@ -191,7 +191,7 @@ std::optional<Tensor> stacked(const std::array<const Value*, 3>& parts, const Sh
   return std::move(*to);
 }
 
-Status recognise(PassContext& c, Op& op) {
+Status recognise_step(PassContext& c, Op& op) {
   if (op.type_name() != "while_loop") return {};
   Match m{op};
   if (!match(m)) return {};
@@ -239,16 +239,16 @@ Status recognise(PassContext& c, Op& op) {
   return {};
 }
 
-Status run(PassContext& c) {
+Status recognise_gru(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
-    if (status.ok()) status = recognise(c, op);
+    if (status.ok()) status = recognise_step(c, op);
   });
   return status;
 }
 
 }  // namespace
 
-Pass pass_recognise_gru() { return {"recognise_gru", run}; }
+Pass pass_recognise_gru() { return {"recognise_gru", recognise_gru}; }
 
 }  // namespace moka::passes

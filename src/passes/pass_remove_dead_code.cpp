@@ -28,7 +28,7 @@ void sweep(ir::Block& block, int& removed) {
   }
 }
 
-Status run(PassContext& c) {
+Status remove_dead_code(PassContext& c) {
   int removed = 0;
   sweep(c.function.body(), removed);
   if (removed > 0) c.remark(cat(removed, removed == 1 ? " operation" : " operations"));
@@ -37,6 +37,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_remove_dead_code() { return {"remove_dead_code", run}; }
+Pass pass_remove_dead_code() { return {"remove_dead_code", remove_dead_code}; }
 
 }  // namespace moka::passes

@@ -229,7 +229,7 @@ class Remover {
   PassContext& c_;
 };
 
-Status run(PassContext& c) {
+Status remove_identities(PassContext& c) {
   Remover remover(c);
   for_each_op(c.function.body(), [&](Op& op) { remover.visit(op); });
   return {};
@@ -237,6 +237,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_remove_identities() { return {"remove_identities", run}; }
+Pass pass_remove_identities() { return {"remove_identities", remove_identities}; }
 
 }  // namespace moka::passes

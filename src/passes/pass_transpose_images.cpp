@@ -56,7 +56,7 @@ Result<Value*> over_image(PassContext& c, Op& op) {
   return nullptr;
 }
 
-Status run(PassContext& c) {
+Status transpose_images(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
     if (!status.ok()) return;
@@ -75,6 +75,6 @@ Status run(PassContext& c) {
 
 }  // namespace
 
-Pass pass_transpose_images() { return {"transpose_images", run}; }
+Pass pass_transpose_images() { return {"transpose_images", transpose_images}; }
 
 }  // namespace moka::passes

@@ -256,10 +256,10 @@ class Widener {
   int widened_ = 0;
 };
 
-Status run(PassContext& c) { return Widener(c).run(); }
+Status widen_float16(PassContext& c) { return Widener(c).run(); }
 
 }  // namespace
 
-Pass pass_widen_float16() { return {"widen_float16", run}; }
+Pass pass_widen_float16() { return {"widen_float16", widen_float16}; }
 
 }  // namespace moka::passes

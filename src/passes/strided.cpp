@@ -8,7 +8,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int kMaxDepth = 24;
+constexpr int kMaxViews = 24;
 
 std::optional<Strided> whole(Value* v) {
   if (!v->type.is_tensor() || !v->type.is_concrete()) return std::nullopt;
@@ -128,7 +128,7 @@ std::optional<Strided> view(Value* v, int depth, bool halves) {
 
 }  // namespace
 
-std::optional<Strided> strided_view(Value* v, bool halves) { return view(v, kMaxDepth, halves); }
+std::optional<Strided> strided_view(Value* v, bool halves) { return view(v, kMaxViews, halves); }
 
 std::optional<Strided> reshaped(const Strided& from, const std::vector<int64_t>& sizes) {
   // Merge adjacent dimensions that are evenly spaced into runs, innermost first.

@@ -10,9 +10,9 @@ namespace moka::plan {
 
 namespace {
 
-constexpr size_t kAlignment = 64, kPage = 4096;
+constexpr size_t kBlockAlignment = 64, kPage = 4096;
 
-size_t align(size_t n, size_t to = kAlignment) { return (n + to - 1) / to * to; }
+size_t align(size_t n, size_t to = kBlockAlignment) { return (n + to - 1) / to * to; }
 
 /// A range of the arena that is in use from step `first` to step `last`.
 struct Block {
@@ -75,7 +75,7 @@ std::vector<Block> blocks_of(Plan& plan, const kernel::Device* device, std::span
 }  // namespace
 
 Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options) {
-  std::vector<Block> blocks = blocks_of(plan, nullptr, scratch_bytes, options.reuse_buffers, kAlignment);
+  std::vector<Block> blocks = blocks_of(plan, nullptr, scratch_bytes, options.reuse_buffers, kBlockAlignment);
   const int end = static_cast<int>(plan.steps.size());
 
   // Each thread keeps its scratch from step to step, because memory that another thread wrote is slower to write.
@@ -83,7 +83,7 @@ Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOpti
   size_t kept = 0;
   for (Step& step : plan.steps) {
     const size_t bytes = step.choice && step.region < 0 ? step.choice->thread_scratch : 0;
-    plan.thread_step = std::max(plan.thread_step, align(bytes, threads > 1 ? kPage : kAlignment));
+    plan.thread_step = std::max(plan.thread_step, align(bytes, threads > 1 ? kPage : kBlockAlignment));
     const auto s = static_cast<int>(&step - plan.steps.data());
     if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &step.threads_offset});
   }

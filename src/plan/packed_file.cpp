@@ -12,18 +12,18 @@ namespace {
 
 constexpr uint64_t kMagic = 0x4b4341504b4f4d0a;  // "\nMOKPACK"
 constexpr uint32_t kVersion = 1;
-constexpr size_t kAlignment = 64, kBehind = 64;  // bytes
+constexpr size_t kPieceAlignment = 64, kBehind = 64;  // bytes
 
 struct Header {
   uint64_t magic;
   uint32_t version, count;
   uint64_t file_size, index_size, index_sum;
 };
-struct Place {
+struct PackedEntry {
   uint64_t offset, size, sum, key_size;
 };
 
-size_t aligned(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+size_t aligned(size_t n) { return (n + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment; }
 
 /// Reads values from the front of a byte range.
 class Reader {
@@ -89,11 +89,11 @@ Result<PackedFile> parse_packed_file(const Bytes& file) {
   MOKA_TRY(reader.take_text(out.scope));
   MOKA_TRY(reader.take_text(out.model));
   for (uint32_t i = 0; i < h.count; i++) {
-    Place p{};
+    PackedEntry p{};
     std::string key;
     MOKA_TRY(reader.take(p));
     MOKA_TRY(reader.take(p.key_size, key));
-    if (p.offset % kAlignment != 0 || p.offset > file.size() || p.size > file.size() - p.offset ||
+    if (p.offset % kPieceAlignment != 0 || p.offset > file.size() || p.size > file.size() - p.offset ||
         file.size() - p.offset - p.size < kBehind)
       return fail(ErrorCode::malformed, "an entry lies outside of it");
     Bytes bytes = file.slice(static_cast<size_t>(p.offset), static_cast<size_t>(p.size));
@@ -110,10 +110,10 @@ Status write_packed_file(const std::string& path, std::string_view scope, std::s
   put_text(index, scope);
   put_text(index, model);
   size_t size = sizeof(Header) + index.size();
-  for (const PackedPiece& p : pieces) size += sizeof(Place) + p.key.size();
+  for (const PackedPiece& p : pieces) size += sizeof(PackedEntry) + p.key.size();
   const size_t index_size = size - sizeof(Header), begin = size = aligned(size);
   for (const PackedPiece& p : pieces) {
-    put(index, Place{size, p.bytes.size(), checksum(p.bytes), p.key.size()});
+    put(index, PackedEntry{size, p.bytes.size(), checksum(p.bytes), p.key.size()});
     index += p.key;
     size += aligned(p.bytes.size()) + kBehind;
   }
@@ -123,7 +123,7 @@ Status write_packed_file(const std::string& path, std::string_view scope, std::s
   front += index;
   front.resize(begin);
 
-  const std::byte zeros[kAlignment + kBehind] = {};
+  const std::byte zeros[kPieceAlignment + kBehind] = {};
   std::vector<std::span<const std::byte>> parts{bytes_of(front)};
   for (const PackedPiece& p : pieces) {
     parts.push_back(p.bytes);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kSpelledOut = 4 << 10;  // size up to which a tensor is identified by its content
 constexpr size_t kDigested = 64 << 10;   // size up to which a tensor of no file is identified by a digest
-constexpr int kMaxDepth = 64;
+constexpr int kMaxKeyDepth = 64;
 
 /// A name for a large tensor; empty: it has none.
 using NameOf = std::function<std::string(const ir::Tensor&)>;
@@ -70,7 +70,7 @@ std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources
     sources.push_back(t);
     return cat(reinterpret_cast<uintptr_t>(t.data()));
   };
-  return describe(value, kMaxDepth, text, name_of) ? text : std::string();
+  return describe(value, kMaxKeyDepth, text, name_of) ? text : std::string();
 }
 
 std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache) {
@@ -84,7 +84,7 @@ std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache
     digest.add({static_cast<const std::byte*>(t.data()), t.bytes()});
     return digest.text();
   };
-  return describe(value, kMaxDepth, text, name_of) ? text : std::string();
+  return describe(value, kMaxKeyDepth, text, name_of) ? text : std::string();
 }
 
 }  // namespace moka::plan

@@ -10,7 +10,7 @@ namespace moka::runtime {
 
 namespace {
 
-constexpr MachineFormat kFormat{"moka kernel times", 1};
+constexpr MachineFormat kKernelTimes{"moka kernel times", 1};
 constexpr int kMostThreads = 1 << 16;
 
 Result<plan::Measurement> entry_of(const Json& json) {
@@ -57,7 +57,8 @@ Json to_json(const plan::Measurement& m) {
 /// An entry a line, so that people can read and compare files.
 std::string render(const Json& root) {
   auto text = [](const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  std::string out = cat("{\"format\": ", text(root["format"]), ", \"version\": ", kFormat.version, ", \"machines\": [");
+  std::string out =
+      cat("{\"format\": ", text(root["format"]), ", \"version\": ", kKernelTimes.version, ", \"machines\": [");
   bool first_section = true;
   for (const Json& section : root["machines"]) {
     out += cat(first_section ? "\n" : ",\n", "{\"processor\": ", text(section["processor"]),
@@ -77,15 +78,15 @@ std::string render(const Json& root) {
 
 Result<std::vector<plan::Measurement>> parse_kernel_cache(std::string_view text, const KernelMachine& machine,
                                                           int* others) {
-  const Json root = MOKA_TRY(parse_machine_file(text, kFormat));
+  const Json root = MOKA_TRY(parse_machine_file(text, kKernelTimes));
   return entries_of(root, machine, others);
 }
 
 std::string merged_kernel_cache(std::string_view before, const KernelMachine& machine,
                                 std::span<const plan::Measurement> entries) {
-  Json root{{"format", kFormat.name}, {"version", kFormat.version}, {"machines", Json::array()}};
+  Json root{{"format", kKernelTimes.name}, {"version", kKernelTimes.version}, {"machines", Json::array()}};
   std::vector<plan::Measurement> kept;
-  if (auto parsed = parse_machine_file(before, kFormat); parsed.ok())
+  if (auto parsed = parse_machine_file(before, kKernelTimes); parsed.ok())
     if (auto mine = entries_of(*parsed, machine, nullptr); mine.ok()) {
       kept = std::move(*mine);
       for (const Json& section : (*parsed)["machines"])

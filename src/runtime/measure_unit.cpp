@@ -15,8 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Runs of each program; more where they are short.
-constexpr int kFewest = 3, kMost = 30;
-constexpr double kSeconds = 60e-3;
+constexpr int kFewestRuns = 3, kMostRuns = 30;
+constexpr double kRunSeconds = 60e-3;
 /// Operations of a long chain beyond those of a short one.
 constexpr int kMore = 4;
 constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
@@ -24,7 +24,7 @@ constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
 constexpr double kShortProduct = 1e-3;
 constexpr int kInputs = 8;
 /// Tensors of elementwise operations are this many times as large as the last-level cache, within these bytes.
-constexpr int64_t kCaches = 4, kLeastBytes = int64_t{64} << 20, kMostBytes = int64_t{512} << 20;
+constexpr int64_t kCaches = 4, kLeastBytes = int64_t{64} << 20, kMostCopied = int64_t{512} << 20;
 /// The part of the free memory that one of them may take.
 constexpr int64_t kPartOfMemory = 16;
 
@@ -32,7 +32,7 @@ constexpr int64_t kPartOfMemory = 16;
 int64_t elements_beyond_caches(bool is_host) {
   int64_t bytes = kLeastBytes;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-  if (is_host) bytes = std::clamp(kCaches * int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)}, kLeastBytes, kMostBytes);
+  if (is_host) bytes = std::clamp(kCaches * int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)}, kLeastBytes, kMostCopied);
 #endif
   const int64_t memory = int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   return std::max(std::min(bytes, memory / kPartOfMemory), int64_t{16} << 20) / 4;
@@ -105,12 +105,12 @@ class Programs {
     MOKA_TRY(frame->run());
     Timed out{HUGE_VAL, 0};
     const auto start = Clock::now();
-    for (int i = 0; i < kMost; i++) {
+    for (int i = 0; i < kMostRuns; i++) {
       const auto before = Clock::now();
       MOKA_TRY(frame->run());
       const auto after = Clock::now();
       out.seconds = std::min(out.seconds, std::chrono::duration<double>(after - before).count());
-      if (i + 1 >= kFewest && std::chrono::duration<double>(after - start).count() > kSeconds) break;
+      if (i + 1 >= kFewestRuns && std::chrono::duration<double>(after - start).count() > kRunSeconds) break;
     }
     for (const plan::Step& s : plan->steps)
       if (s.kind == plan::Step::Kind::run && s.op != nullptr) out.estimated += s.choice->cost;

@@ -24,7 +24,7 @@ constexpr size_t kMostFiles = 4096;
 constexpr size_t kStep = 1 << 20;  // bytes read at once
 constexpr std::string_view kHead = "moka content 1";
 
-struct File {
+struct ContentFile {
   std::string name, state, digest;  ///< state: FilePlace::content
 };
 
@@ -95,9 +95,9 @@ std::map<std::pair<std::string, std::string>, std::string> kept_digests(const st
   return out;
 }
 
-std::string text_of(const std::vector<File>& files) {
+std::string listed(const std::vector<ContentFile>& files) {
   std::string out = cat(kHead, "\n");
-  for (const File& f : files) out += cat(f.digest, "\n", f.state, "\n", f.name, "\n");
+  for (const ContentFile& f : files) out += cat(f.digest, "\n", f.state, "\n", f.name, "\n");
   return out;
 }
 
@@ -112,11 +112,11 @@ Result<ModelContent> content_of_model(const std::string& path, const std::string
   const std::string memory = (fs::path(folder) / (place.text() + std::string(kContentEnding))).string();
   const auto kept = kept_digests(memory);
 
-  std::vector<File> files;
+  std::vector<ContentFile> files;
   bool is_new = false;
   for (std::string& name : MOKA_TRY(files_of(root))) {
     const Opened file(name.empty() ? root.string() : (root / name).string());
-    File f{std::move(name), MOKA_TRY(file.state()), {}};
+    ContentFile f{std::move(name), MOKA_TRY(file.state()), {}};
     if (const auto it = kept.find({f.state, f.name}); it != kept.end()) {
       f.digest = it->second;
     } else {
@@ -131,7 +131,7 @@ Result<ModelContent> content_of_model(const std::string& path, const std::string
   ModelContent out;
   Digest all;
   bool one_line = true;
-  for (const File& f : files) {
+  for (const ContentFile& f : files) {
     all.add(bytes_of(f.name));
     all.add(bytes_of(cat("\n", f.digest, "\n")));
     out.files.emplace(f.state, f.name);
@@ -139,7 +139,7 @@ Result<ModelContent> content_of_model(const std::string& path, const std::string
   }
   out.digest = all.text();
   // If this fails, the next call reads all files again.
-  if (is_new && one_line) (void)replace_cache_file(memory, text_of(files));
+  if (is_new && one_line) (void)replace_cache_file(memory, listed(files));
   return out;
 }
 

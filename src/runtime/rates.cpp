@@ -10,7 +10,7 @@ namespace moka::runtime {
 
 namespace {
 
-constexpr MachineFormat kFormat{"moka unit rates", 1};
+constexpr MachineFormat kUnitRates{"moka unit rates", 1};
 
 struct Field {
   const char* name;
@@ -79,7 +79,7 @@ bool is_of(const Json& section, const RatesMachine& machine) {
 }  // namespace
 
 Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMachine& machine) {
-  const Json root = MOKA_TRY(parse_machine_file(text, kFormat));
+  const Json root = MOKA_TRY(parse_machine_file(text, kUnitRates));
   std::vector<KnownUnit> out;
   for (const Json& section : root["machines"]) {
     if (!is_of(section, machine)) continue;
@@ -91,12 +91,12 @@ Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMac
 }
 
 std::string merged_rates(std::string_view before, const RatesMachine& machine, std::span<const KnownUnit> units) {
-  Json root{{"format", kFormat.name}, {"version", kFormat.version}, {"machines", Json::array()}};
+  Json root{{"format", kUnitRates.name}, {"version", kUnitRates.version}, {"machines", Json::array()}};
   Json section{{"processor", machine.processor},
                {"build", machine.build},
                {"threads", machine.threads},
                {"units", Json::array()}};
-  if (auto parsed = parse_machine_file(before, kFormat); parsed.ok()) {
+  if (auto parsed = parse_machine_file(before, kUnitRates); parsed.ok()) {
     for (const Json& other : (*parsed)["machines"])
       if (other.is_object() && !is_of(other, machine) &&
           (other.value("processor", Json()) != machine.processor || other.value("build", Json()) == machine.build))

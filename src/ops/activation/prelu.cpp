@@ -6,12 +6,12 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_prelu(const OpCall& call) {
   MOKA_TRY(check_channel_params(call, 2, {"alpha"}));
   return one(call.type("x"));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status prelu_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &alpha = call.in("alpha"), &y = out[0];
   each_channel_run(x.shape, [&](int64_t c, int64_t first, int64_t n) {
     const double a = load_f64(alpha, c);
@@ -33,8 +33,8 @@ OpDef define_prelu() {
       .type_var("T", kF16F32)
       .in("x", "T")
       .constant("alpha", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_prelu)
+      .reference(prelu_reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
       .note("Channels are axis 1 at any rank of 2 or more. alpha may differ between channels at every rank.",
             "coremltools refuses that at ranks 3 and 5 for its own converter; the formula is the same")

@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_softmax(const OpCall& call) {
   const Type& x = call.type("x");
   if (x.is_ranked()) {
     MOKA_TRY(axis_of(call, "axis", x.rank()));
@@ -37,7 +37,7 @@ void softmax_any(const TensorView& x, const TensorView& y, int64_t first, int64_
     store_f64(y, first + i * stride, std::exp(load_f64(x, first + i * stride) - top) / sum);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status softmax_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int rank = x.shape.rank();
   const int axis = MOKA_TRY(axis_of(call, "axis", rank));
@@ -64,8 +64,8 @@ OpDef define_softmax() {
       .in("x", "T")
       .constant("axis", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, -1))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_softmax)
+      .reference(softmax_reference)
       .note("The largest element is subtracted first. A row of only -inf, or with a NaN, is NaN.", "torch.softmax")
       .note("An empty axis gives an empty result.", "NumPy")
       .build();

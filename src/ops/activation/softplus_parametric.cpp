@@ -6,12 +6,12 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_softplus_parametric(const OpCall& call) {
   MOKA_TRY(check_channel_params(call, 3, {"alpha", "beta"}));
   return one(call.type("x"));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status softplus_parametric_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &alpha = call.in("alpha"), &beta = call.in("beta");
   each_channel_run(x.shape, [&](int64_t c, int64_t first, int64_t n) {
     const double a = load_f64(alpha, c), b = load_f64(beta, c);
@@ -28,8 +28,8 @@ OpDef define_softplus_parametric() {
       .in("x", "T")
       .constant("alpha", "T")
       .constant("beta", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_softplus_parametric)
+      .reference(softplus_parametric_reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta"});

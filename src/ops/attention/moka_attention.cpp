@@ -9,7 +9,7 @@ namespace moka::ops {
 
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 31;
+constexpr int64_t kTooLarge = int64_t{1} << 31;
 
 /// Checks that steps stay within the tensor.
 Status check_steps(const OpCall& call, std::string_view param, std::string_view steps_param, const Ints& sizes) {
@@ -28,11 +28,11 @@ Status check_steps(const OpCall& call, std::string_view param, std::string_view 
   return {};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_moka_attention(const OpCall& call) {
   const Ints sizes = MOKA_TRY(call.ints("sizes"));
   if (sizes.size() != 6) return call.error("sizes", "6 entries", cat(sizes.size()));
   for (int64_t s : sizes)
-    if (s < 1 || s >= kLargest) return call.error("sizes", "entries from 1 to 2^31 - 1", cat(s));
+    if (s < 1 || s >= kTooLarge) return call.error("sizes", "entries from 1 to 2^31 - 1", cat(s));
   const int64_t batch = sizes[0], heads = sizes[1], rows = sizes[2], keys = sizes[3], width = sizes[4], made = sizes[5];
   MOKA_TRY(check_steps(call, "query", "query_steps", {batch, heads, rows, width}));
   MOKA_TRY(check_steps(call, "key", "key_steps", {batch, heads, keys, width}));
@@ -51,7 +51,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
                        rows_first ? Shape{batch, rows, heads, made} : Shape{batch, heads, rows, made});
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status moka_attention_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView* mask = call.has("attn_mask") ? &call.in("attn_mask") : nullptr;
   const AttentionHeads heads = MOKA_TRY(heads_of_views(call));
   for (int64_t i = 0; i < heads.count(); ++i)
@@ -88,8 +88,8 @@ OpDef define_moka_attention() {
       .constant("rows_first", kBool)
       .constant("hidden", only(DType::fp32))
       .or_else(Tensor::scalar(DType::fp32, -std::numeric_limits<double>::infinity()))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_moka_attention)
+      .reference(moka_attention_reference)
       .build();
 }
 

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_classify(const OpCall& call) {
   const Type &classes = call.type("classes"), &p = call.type("probabilities");
   const DType label = classes.element().is_tensor() ? classes.element().dtype() : DType::none;
   if (label != DType::string && label != DType::int64) {
@@ -33,7 +33,7 @@ struct Labels {
   int64_t index(int64_t i) const { return v.dtype == DType::none ? 0 : i; }
 };
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status classify_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& p = call.in("probabilities");
   const Labels labels{call.in("classes")};
   const int64_t n = p.count();
@@ -78,8 +78,8 @@ OpDef define_classify() {
   OpDef def = OpBuilder("classify", "The label of the largest probability, and all labels with their probabilities.")
                   .in("probabilities", only(DType::fp32))
                   .in_kind("classes", ParamKind::list)
-                  .infer(infer)
-                  .reference(reference)
+                  .infer(infer_classify)
+                  .reference(classify_reference)
                   .note("Of equal probabilities the first label wins. NaN never wins.",
                         "numpy.argmax for numbers; there must be a label")
                   .note("The dictionary holds probabilities as doubles. There must be as many as labels.",

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <span>
 #include <string_view>
 
@@ -13,6 +15,9 @@ inline constexpr DTypes kF64 = only(DType::fp64);
 inline constexpr DTypes kI64 = only(DType::int64);
 inline constexpr DTypes kKeys = any_of(DType::string, DType::int64);
 inline constexpr DTypes kNumeric = kNumbers | kBool;
+
+/// The standard normal distribution function.
+inline double normal_cdf(double v) { return 0.5 * std::erfc(-v / std::numbers::sqrt2); }
 
 /// Starts an operation that exists in every opset.
 OpBuilder define(std::string name, std::string doc);

@@ -6,14 +6,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_affine_dequantize(const OpCall& call) {
   const Type& data = call.type("quantized_data");
   if (!data.is_concrete()) return call.error("quantized_data", "a constant of known shape", cat(data));
   MOKA_TRY(check_affine(call, data));
   return one(Type::tensor(call.dtype("scale"), data.shape()));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_affine_dequantize_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& data = call.in("quantized_data");
   if (data.count() == 0) return {};
   const Affine a = MOKA_TRY(affine_of(call, data.shape));
@@ -40,8 +40,8 @@ OpDef define_constexpr_affine_dequantize() {
       .attribute()
       .constant("axis", kI32)
       .attribute()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_constexpr_affine_dequantize)
+      .reference(constexpr_affine_dequantize_reference)
       .traits(Trait::constexpr_weight)
       .note("Difference and product are computed in float32. The result is rounded to the type of scale.",
             "coremltools' value inference, decompress")

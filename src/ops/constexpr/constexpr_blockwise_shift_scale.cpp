@@ -8,14 +8,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_blockwise_shift_scale(const OpCall& call) {
   const Type& data = call.type("data");
   if (!data.is_concrete()) return call.error("data", "a constant of known shape", cat(data));
   MOKA_TRY(check_blockwise(call, data.shape(), data.dtype()));
   return one(Type::tensor(call.dtype("scale"), data.shape()));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_blockwise_shift_scale_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &data = call.in("data"), &scale = call.in("scale");
   if (data.count() == 0) return {};
   std::vector<float> scales(static_cast<size_t>(scale.count())), offsets;
@@ -41,8 +41,8 @@ OpDef define_constexpr_blockwise_shift_scale() {
       .constant("scale", "DstT")
       .constant("offset", "OffsetT")
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_constexpr_blockwise_shift_scale)
+      .reference(constexpr_blockwise_shift_scale_reference)
       .traits(Trait::constexpr_weight)
       .note(
           "A block's size is the data's dimension divided by the scale's, which must divide it. Blocks may span "

@@ -5,14 +5,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_cast(const OpCall& call) {
   const std::string_view to = MOKA_TRY(call.text("output_dtype"));
   if (to != "fp32") return call.error("output_dtype", "'fp32'", cat("'", to, "'"));
   const Type& x = call.type("source_val");
   return one(x.is_ranked() ? Type::tensor(DType::fp32, x.shape()) : Type::unranked(DType::fp32));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_cast_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("source_val");
   half_to_float(x.as<uint16_t>(), out[0].as<float>(), static_cast<size_t>(x.count()));
   return {};
@@ -26,8 +26,8 @@ OpDef define_constexpr_cast() {
       .attribute()
       .constant("output_dtype", kString)
       .attribute()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_constexpr_cast)
+      .reference(constexpr_cast_reference)
       .traits(Trait::constexpr_weight)
       .at(Opset::ios18,
           [](OpVersion& v) {

@@ -9,7 +9,7 @@ namespace moka::ops {
 namespace {
 
 /// The iOS16 version: indices are a flat array of bytes, with one table and a parameter for the shape.
-Result<std::vector<Type>> infer_flat(const OpCall& call) {
+Result<std::vector<Type>> infer_flat_lut(const OpCall& call) {
   const Type &indices = call.type("indices"), &lut = call.type("lut");
   for (const auto& [name, type] : {std::pair<std::string_view, const Type&>{"indices", indices}, {"lut", lut}}) {
     if (!type.is_concrete() || type.rank() != 1) return call.error(name, "a vector of known length", cat(type));
@@ -38,14 +38,14 @@ Status reference_flat(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_lut_to_dense(const OpCall& call) {
   const Type& indices = call.type("indices");
   if (!indices.is_concrete()) return call.error("indices", "a constant of known shape", cat(indices));
   const Lut lut = MOKA_TRY(check_lut(call, indices.shape(), indices.dtype()));
   return tensor_result(call.dtype("lut"), lut.dense);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_lut_to_dense_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &indices = call.in("indices"), &lut = call.in("lut");
   if (out[0].count() == 0) return {};
   const Lut info = MOKA_TRY(check_lut(call, indices.shape, indices.dtype));
@@ -73,7 +73,7 @@ OpDef define_constexpr_lut_to_dense() {
       .attribute()
       .constant("shape", only(DType::uint32))
       .attribute()
-      .infer(infer_flat)
+      .infer(infer_flat_lut)
       .reference(reference_flat)
       .traits(Trait::constexpr_weight)
       .at(Opset::ios18,
@@ -84,8 +84,8 @@ OpDef define_constexpr_lut_to_dense() {
             axis.name = "vector_axis";
             axis.dtypes = kI32;
             axis.optional = true;
-            v.infer = infer;
-            v.reference = reference;
+            v.infer = infer_constexpr_lut_to_dense;
+            v.reference = constexpr_lut_to_dense_reference;
           })
       .note(
           "Until iOS16: indices are packed from the lowest bit up, with log2 of the lut's length bits each; 2, 4, 16, "

@@ -10,7 +10,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_lut_to_sparse(const OpCall& call) {
   const Type &mask = call.type("indices_mask"), &data = call.type("indices_nonzero_data");
   if (!mask.is_concrete()) return call.error("indices_mask", "a constant of known shape", cat(mask));
   if (!data.is_concrete() || data.rank() != 1)
@@ -34,7 +34,7 @@ void repeat_mask(const TensorView& out, const uint8_t* mask, int64_t rows, int64
   }
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_lut_to_sparse_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &mask = call.in("indices_mask"), &data = call.in("indices_nonzero_data"), &lut = call.in("lut");
   const auto* set = mask.as<uint8_t>();
   const int64_t n = mask.count(), found = count_bits(set, 0, n);
@@ -103,8 +103,8 @@ OpDef define_constexpr_lut_to_sparse() {
       .constant("lut", "T")
       .constant("vector_axis", kI32)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_constexpr_lut_to_sparse)
+      .reference(constexpr_lut_to_sparse_reference)
       .traits(Trait::constexpr_weight)
       .note("The k-th set bit of the mask takes the k-th index. Its group is that of its position in the dense tensor.",
             "coremltools' definition")

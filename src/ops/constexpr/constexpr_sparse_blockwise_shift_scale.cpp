@@ -10,7 +10,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_sparse_blockwise_shift_scale(const OpCall& call) {
   const Type &mask = call.type("data_mask"), &data = call.type("nonzero_data");
   if (!mask.is_concrete()) return call.error("data_mask", "a constant of known shape", cat(mask));
   if (!data.is_concrete() || data.rank() != 1) return call.error("nonzero_data", "a vector of known length", cat(data));
@@ -18,7 +18,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return std::vector<Type>{mask, Type::tensor(call.dtype("scale"), data.shape())};
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_sparse_blockwise_shift_scale_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &mask = call.in("data_mask"), &data = call.in("nonzero_data"), &scale = call.in("scale");
   const auto* set = mask.as<uint8_t>();
   const int64_t n = mask.count(), found = count_bits(set, 0, n);
@@ -59,8 +59,8 @@ OpDef define_constexpr_sparse_blockwise_shift_scale() {
       .constant("scale", "DstT")
       .constant("offset", "OffsetT")
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_constexpr_sparse_blockwise_shift_scale)
+      .reference(constexpr_sparse_blockwise_shift_scale_reference)
       .traits(Trait::constexpr_weight)
       .note("Scale and offset are those of the block that holds the set bit in the dense tensor.",
             "coremltools' iOS18 test_compression.py, test_builder_eval_sparse_per_block")

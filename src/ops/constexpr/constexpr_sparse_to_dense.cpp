@@ -16,7 +16,7 @@ Status check_data(const OpCall& call) {
 }
 
 /// The iOS16 version: the mask is a vector of bytes, with a parameter for the shape.
-Result<std::vector<Type>> infer_flat(const OpCall& call) {
+Result<std::vector<Type>> infer_flat_sparse(const OpCall& call) {
   MOKA_TRY(check_data(call));
   const Type& mask = call.type("mask");
   if (!mask.is_concrete() || mask.rank() != 1) return call.error("mask", "a vector of known length", cat(mask));
@@ -29,14 +29,14 @@ Result<std::vector<Type>> infer_flat(const OpCall& call) {
   return tensor_result(call.dtype("nonzero_data"), shape);
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_constexpr_sparse_to_dense(const OpCall& call) {
   MOKA_TRY(check_data(call));
   const Type& mask = call.type("mask");
   if (!mask.is_concrete()) return call.error("mask", "a constant of known shape", cat(mask));
   return tensor_result(call.dtype("nonzero_data"), mask.shape());
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status constexpr_sparse_to_dense_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &data = call.in("nonzero_data"), &y = out[0];
   const auto* mask = call.in("mask").as<uint8_t>();
   const int64_t n = y.count(), set = count_bits(mask, 0, n);
@@ -80,8 +80,8 @@ OpDef define_constexpr_sparse_to_dense() {
       .attribute()
       .constant("shape", only(DType::uint32))
       .attribute()
-      .infer(infer_flat)
-      .reference(reference)
+      .infer(infer_flat_sparse)
+      .reference(constexpr_sparse_to_dense_reference)
       .traits(Trait::constexpr_weight)
       .at(Opset::ios18,
           [](OpVersion& v) {
@@ -89,7 +89,7 @@ OpDef define_constexpr_sparse_to_dense() {
             v.params.pop_back();
             v.edit("mask").dtypes = only(DType::uint1);
             v.set_domain("T", any_of(DType::int4, DType::uint4, DType::int8, DType::uint8, DType::fp16, DType::fp32));
-            v.infer = infer;
+            v.infer = infer_constexpr_sparse_to_dense;
           })
       .note("Bits are counted from the lowest bit of each byte. There must be as many set bits as values.",
             "coremltools' definition")

@@ -23,7 +23,7 @@ Result<Channels> channels_of(const OpCall& call) {
                   MOKA_TRY(call.flag("transposed"))};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_moka_scale_weights(const OpCall& call) {
   const Type& w = call.type("weight");
   if (!w.is_concrete() || w.rank() < 2) return call.error("weight", "a known shape of at least 2 dimensions", cat(w));
   const int64_t groups = MOKA_TRY(call.integer("groups"));
@@ -63,7 +63,7 @@ void scale(const Channels& c, const T* w, const TensorView& input, const TensorV
   }
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status moka_scale_weights_reference(const OpCall& call, std::span<const TensorView> out) {
   const Channels c = MOKA_TRY(channels_of(call));
   const TensorView &w = call.in("weight"), &input = call.in("input_scale"), &output = call.in("output_scale");
   if (w.count() == 0) return {};
@@ -86,8 +86,8 @@ OpDef define_moka_scale_weights() {
       .constant("output_scale", only(DType::fp64))
       .constant("groups", kI32)
       .constant("transposed", kBool)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_moka_scale_weights)
+      .reference(moka_scale_weights_reference)
       .note(
           "Products are computed in float64 and rounded once. `transposed`: the first dimension counts input channels.",
           "conv, conv_transpose and linear")

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_cond(const OpCall& call) {
   const Type& pred = call.type("pred");
   // Converters also write conditions of shape [1].
   if (pred.is_concrete() && pred.shape().count() != 1) return call.error("pred", "a scalar", cat(pred));
@@ -34,7 +34,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 OpDef define_cond() {
   return OpBuilder("cond", "Runs the first block if `pred` is true, else the second; the outputs are that block's.")
       .in("pred", kBool)
-      .infer(infer)
+      .infer(infer_cond)
       .traits(Trait::control)
       .note(
           "Conditions may have shape [1]. Branches may give different shapes; planning continues when the shape is "

@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_const(const OpCall& call) {
   if (call.op == nullptr || call.op->output_count() != 1 || call.op->output()->constant() == nullptr)
     return call.error("expected one output that holds a value");
   return one(call.op->output()->constant()->type);
@@ -18,7 +18,7 @@ OpDef define_const() {
   return OpBuilder("const",
                    "A value that the program holds: a number, a tensor, a text, a list, a tuple or a dictionary.",
                    Opset::ios13)
-      .infer(infer)
+      .infer(infer_const)
       .traits(Trait::constant)
       .note(
           "Values are in the program or in its weights file. fp16, fp32 and types of less than a byte are kept as "

@@ -20,7 +20,7 @@ Status check_inputs(const OpCall& call, const Block& block, std::string_view wha
 /// Converters also write conditions of shape [1].
 bool may_be_scalar(const Type& t) { return !t.is_concrete() || t.shape().count() == 1; }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_while_loop(const OpCall& call) {
   if (call.op == nullptr || call.op->block_count() != 2)
     return call.error(cat("expected two blocks, got ", call.op == nullptr ? size_t{0} : call.op->block_count()));
   const auto vars = call.args("loop_vars");
@@ -55,7 +55,7 @@ OpDef define_while_loop() {
   return OpBuilder("while_loop",
                    "Repeats the second block, whose outputs become its next inputs, while the first block gives true.")
       .variadic_any("loop_vars")
-      .infer(infer)
+      .infer(infer_while_loop)
       .traits(Trait::control)
       .note("Without an iteration the result is loop_vars. Conditions may have shape [1].",
             "coremltools' definition; TensorFlow's converted programs")

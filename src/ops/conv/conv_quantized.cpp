@@ -16,7 +16,7 @@ Status check_channel_values(const OpCall& call, std::string_view param, int64_t 
   return {};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_conv_quantized(const OpCall& call) {
   if (const std::string_view kind = MOKA_TRY(call.text("quantization_type")); kind != "linear")
     return call.error("quantization_type", "linear, because no parameter holds a table", cat("'", kind, "'"));
   if (const int64_t bits = MOKA_TRY(call.integer("nbits")); bits != 8)
@@ -31,7 +31,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::tensor(dtype, out));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status conv_quantized_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[0].count() == 0) return {};
   const TensorView &quantized = call.in("weight"), &scale = call.in("quant_scale"), &shift = call.in("quant_bias");
   const Tensor weight = MOKA_TRY(Tensor::zeros(DType::fp64, quantized.shape));
@@ -63,8 +63,8 @@ OpDef define_conv_quantized() {
       .constant("quant_scale", "T")
       .constant("quant_bias", "T");
   return add_window_params(b)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_conv_quantized)
+      .reference(conv_quantized_reference)
       .note(
           "Weights are quant_scale * weight + quant_bias, with one of each or one per output channel. The rest is "
           "as in conv.",

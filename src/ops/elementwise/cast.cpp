@@ -8,7 +8,7 @@ namespace {
 inline constexpr DTypes kCastable = kF16F32 | kI32 | kBool;
 inline constexpr DTypes kCastableIos17 = kCastable | any_of(DType::int8, DType::uint8, DType::int16, DType::uint16);
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_cast(const OpCall& call) {
   const std::string_view name = MOKA_TRY(call.text("dtype"));
   const DType to = dtype_from_string(name);
   if ((only(to) & (kNumbers | kBool)) == 0) return call.error("dtype", "a number type or bool", name);
@@ -18,7 +18,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::tensor(to, x.shape()));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status cast_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &y = out[0];
   const int64_t n = y.count();
   if (x.dtype == y.dtype) {
@@ -51,8 +51,8 @@ OpDef define_cast() {
       .type_var("T", kCastable)
       .in("x", "T")
       .constant("dtype", kString)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_cast)
+      .reference(cast_reference)
       .traits(Trait::elementwise)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kCastableIos17); })
       .note(

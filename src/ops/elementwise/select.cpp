@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_select(const OpCall& call) {
   const Type &cond = call.type("cond"), &a = call.type("a"), &b = call.type("b");
   if (a.dtype() != b.dtype()) return call.error("b", cat("the type of a, ", a.dtype()), cat(b.dtype()));
   if (!cond.is_ranked() || !a.is_ranked() || !b.is_ranked()) return one(Type::unranked(a.dtype()));
@@ -28,7 +28,7 @@ void choose(const BroadcastWalk& walk, const uint8_t* cond, const T* a, const T*
   });
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status select_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &cond = call.in("cond"), &a = call.in("a"), &b = call.in("b"), &y = out[0];
   const int64_t count = y.count();
   if (count == 0) return {};
@@ -63,8 +63,8 @@ OpDef define_select() {
       .in("cond", kBool)
       .in("a", "T")
       .in("b", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_select)
+      .reference(select_reference)
       .traits(Trait::elementwise)
       .note("All three inputs broadcast. A NaN that is not selected has no effect.", "numpy.where")
       .build();

@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_resize_bilinear(const OpCall& call) {
   MOKA_TRY(sampling_of(call));
   return infer_resized(call);
 }
@@ -30,7 +30,7 @@ OpDef define_resize_bilinear() {
       .constant("sampling_mode", kString)
       .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
       .or_else(Tensor::text("DEFAULT"))
-      .infer(infer)
+      .infer(infer_resize_bilinear)
       .reference(resize_bilinear_reference)
       .note(kGridNote.text, kGridNote.evidence)
       .note("Positions beyond the edges are clamped.", "coremltools' definition")

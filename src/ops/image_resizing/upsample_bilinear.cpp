@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_upsample_bilinear(const OpCall& call) {
   MOKA_TRY(upsampling_of(call));
   return infer_upsampled(call);
 }
@@ -25,7 +25,7 @@ OpDef define_upsample_bilinear() {
              "sizes, not the factors.")
       .constant("align_corners", kBool)
       .or_else(Tensor::boolean(true))
-      .infer(infer)
+      .infer(infer_upsample_bilinear)
       .reference(upsample_bilinear_reference)
       .at(Opset::ios16,
           [](OpVersion& v) {

@@ -15,7 +15,7 @@ Result<const Tensor*> first_written(const OpCall& call, const List& list, const 
   return nullptr;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_list_gather(const OpCall& call) {
   const Type list = MOKA_TRY(list_type(call));
   MOKA_TRY(expect_vector(call, "indices"));
   const int64_t n = length_of(call, "indices");
@@ -36,7 +36,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(element.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status list_gather_reference(const OpCall& call, std::span<const TensorView> out) {
   const List& list = call.in("ls").list();
   const TensorView& indices = call.in("indices");
   Shape element = out[0].shape;
@@ -55,8 +55,8 @@ OpDef define_list_gather() {
   return OpBuilder("list_gather", "Some elements of a list as one tensor, along a new first axis.")
       .in_kind("ls", ParamKind::list)
       .in("indices", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_list_gather)
+      .reference(list_gather_reference)
       .note(kElementNote.text, kElementNote.evidence)
       .build();
 }

@@ -5,12 +5,12 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_list_length(const OpCall& call) {
   MOKA_TRY(list_type(call));
   return one(Type::scalar(DType::int32));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status list_length_reference(const OpCall& call, std::span<const TensorView> out) {
   store_i64(out[0], 0, static_cast<int64_t>(call.in("ls").list().size()));
   return {};
 }
@@ -20,8 +20,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_list_length() {
   return OpBuilder("list_length", "The number of elements of a list.")
       .in_kind("ls", ParamKind::list)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_list_length)
+      .reference(list_length_reference)
       .note("For a list of dynamic length this is its current length.", "coremltools' definition")
       .build();
 }

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_list_scatter(const OpCall& call) {
   const Type list = MOKA_TRY(list_type(call));
   const Type& value = call.type("value");
   MOKA_TRY(expect_vector(call, "indices"));
@@ -22,7 +22,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }
 
 /// The new elements share one block of storage.
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status list_scatter_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &value = call.in("value"), &indices = call.in("indices");
   List& list = copy_list(out[0], call.in("ls"));
   Shape shape = value.shape;
@@ -57,8 +57,8 @@ OpDef define_list_scatter() {
       .in_kind("ls", ParamKind::list)
       .in("indices", kI32)
       .in("value", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_list_scatter)
+      .reference(list_scatter_reference)
       .note("Of equal indices the last wins. Indices beyond the end grow a list of dynamic length.",
             "tf.TensorArray.scatter in order")
       .build();

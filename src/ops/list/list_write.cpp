@@ -7,12 +7,12 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_list_write(const OpCall& call) {
   const Type list = MOKA_TRY(list_type(call));
   return one(MOKA_TRY(list_with_element(call, list, call.type("value"))));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status list_write_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& value = call.in("value");
   List& list = copy_list(out[0], call.in("ls"));
   const size_t at = MOKA_TRY(make_room(call, MOKA_TRY(call.integer("index")), list));
@@ -30,8 +30,8 @@ OpDef define_list_write() {
       .in_kind("ls", ParamKind::list)
       .in("index", kI32)
       .in("value", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_list_write)
+      .reference(list_write_reference)
       .note(
           "The list is a value, so readers of the former list do not see the change. Elements may have different "
           "shapes.",

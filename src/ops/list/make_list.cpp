@@ -12,7 +12,7 @@ Result<int64_t> initial_length(const OpCall& call) {
   return n;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_make_list(const OpCall& call) {
   const std::string_view name = MOKA_TRY(call.text("dtype"));
   const DType dtype = dtype_from_string(name);
   if (dtype == DType::none) return call.error("dtype", "an element type", cat("'", name, "'"));
@@ -32,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::list(Type::tensor(dtype, shape), length));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status make_list_reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t n = MOKA_TRY(initial_length(call));
   out[0].list().reset(static_cast<size_t>(n));
   return {};
@@ -52,8 +52,8 @@ OpDef define_make_list() {
       .variadic_any("elem_shape")
       .constant("dtype", kString)
       .or_else(Tensor::text("fp32"))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_make_list)
+      .reference(make_list_reference)
       .note(
           "Elements not yet written read as zeros if their shape is known. Writing beyond the end grows a list of "
           "dynamic length.",

@@ -1,12 +1,9 @@
 #include <cmath>
-#include <numbers>
 
 #include "ops/common/ml.h"
 
 namespace moka::ops {
 namespace {
-
-double normal_cdf(double v) { return 0.5 * std::erfc(-v / std::numbers::sqrt2); }
 
 /// Error unless the rows (feature, value) are strictly ascending.
 Status check_table(const OpCall& call) {
@@ -21,7 +18,7 @@ Status check_table(const OpCall& call) {
   return {};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_bayesian_probit(const OpCall& call) {
   MOKA_TRY(check_table(call));
   const Type& x = call.type("x");
   if (x.is_ranked() && x.rank() != 1 && !(x.rank() == 2 && (x.shape()[1] == 2 || x.shape()[1] < 0)))
@@ -30,7 +27,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return std::vector<Type>(4, Type::scalar(DType::fp64));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_bayesian_probit_reference(const OpCall& call, std::span<const TensorView> out) {
   const auto feature = ml::span_of<int64_t>(call.in("feature")), value = ml::span_of<int64_t>(call.in("value"));
   const double* mean = call.in("weight_mean").as<double>();
   const double* variance = call.in("weight_variance").as<double>();
@@ -56,7 +53,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
     for (int64_t i = 0; i < x.count(); ++i) add(static_cast<double>(i), load_f64(x, i));
   const double optimism = call.has("optimism") ? load_f64(call.in("optimism"), 0) : 0;
   const double shift = std::isnan(optimism) ? 0 : optimism * std::sqrt(v), scale = std::sqrt(1 + v);
-  const double results[] = {normal_cdf(m / scale), m, v, normal_cdf((m + shift) / scale)};
+  const double results[] = {ml::normal_cdf(m / scale), m, v, ml::normal_cdf((m + shift) / scale)};
   for (size_t i = 0; i < 4; ++i) store_f64(out[i], 0, results[i]);
   return {};
 }
@@ -77,8 +74,8 @@ OpDef define_ml_bayesian_probit() {
       .constant("weight_variance", ml::kF64)
       .constant("bias_mean", ml::kF64)
       .constant("bias_variance", ml::kF64)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_bayesian_probit)
+      .reference(ml_bayesian_probit_reference)
       .note(
           "The probability is that of a standard normal link: Phi(mean / sqrt(1 + variance)).",
           "Graepel et al., Web-Scale Bayesian Click-Through Rate Prediction, ICML 2010, equation 2, with beta = 1; the "

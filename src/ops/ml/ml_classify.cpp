@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_classify(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "classes"));
   if (n < 1) return call.error("classes", "at least one class", "none");
   MOKA_TRY(ml::check_count(call, "x", n));
@@ -20,7 +20,7 @@ int64_t best_of(const double* x, int64_t n) {
   return best;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_classify_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& classes = call.in("classes");
   const double* x = call.in("x").as<double>();
   const int64_t n = classes.count();
@@ -50,8 +50,8 @@ OpDef define_ml_classify() {
       .constant("classes", ml::kKeys)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_classify)
+      .reference(ml_classify_reference)
       .note("The first of equal scores wins.", "scikit-learn's predict")
       .build();
 }

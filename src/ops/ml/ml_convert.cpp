@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_convert(const OpCall& call) {
   DType t = dtype_from_string(MOKA_TRY(call.text("dtype")));
   DType from = call.dtype("x");
   if (bits(t) < 8 && t != DType::string) return call.error("dtype", "a type of at least one byte", cat(t));
@@ -22,7 +22,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::tensor(t, with_rows));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_convert_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const TensorView& y = out[0];
   const int64_t n = x.count();
@@ -51,8 +51,8 @@ OpDef define_ml_convert() {
       .optional()
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_convert)
+      .reference(ml_convert_reference)
       .build();
 }
 

@@ -23,7 +23,7 @@ int64_t position_of(const Dict& x, size_t i, const TensorView& keys) {
   return ml::find_sorted(ml::span_of<int64_t>(keys), key);
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_dict_vectorize(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "keys"));
   MOKA_TRY(ml::check_sorted(call, "keys"));
   MOKA_TRY(ml::check_length(call, "positions", n));
@@ -32,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(MOKA_TRY(call.flag("dense")) ? ml::vector_of(DType::fp64, n) : ml::dict_of(false));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_dict_vectorize_reference(const OpCall& call, std::span<const TensorView> out) {
   const Dict& x = call.in("x").dict();
   const TensorView& keys = call.in("keys");
   const int64_t* positions = call.in("positions").as<int64_t>();
@@ -65,8 +65,8 @@ OpDef define_ml_dict_vectorize() {
       .constant("keys", ml::kKeys)
       .constant("positions", ml::kI64)
       .constant("dense", kBool)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_dict_vectorize)
+      .reference(ml_dict_vectorize_reference)
       .build();
 }
 

@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_extract(const OpCall& call) {
   int64_t k = MOKA_TRY(ml::vector_length(call, "indices"));
   int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   for (int64_t i : ml::span_of<int64_t>(*call.value("indices")))
@@ -11,7 +11,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(MOKA_TRY(ml::vectors_of(call, call.dtype("x"), k)));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_extract_reference(const OpCall& call, std::span<const TensorView> out) {
   auto indices = ml::span_of<int64_t>(call.in("indices"));
   const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
   int64_t to = 0;
@@ -34,8 +34,8 @@ OpDef define_ml_extract() {
       .constant("indices", ml::kI64)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_extract)
+      .reference(ml_extract_reference)
       .traits(Trait::moves_data_only)
       .build();
 }

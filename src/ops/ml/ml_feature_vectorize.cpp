@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_feature_vectorize(const OpCall& call) {
   auto values = call.args("values");
   MOKA_TRY(ml::check_length(call, "dimensions", static_cast<int64_t>(values.size())));
   auto dimensions = ml::span_of<int64_t>(*call.value("dimensions"));
@@ -45,7 +45,7 @@ Status scatter(const OpCall& call, const Dict& dict, int64_t d, double* y) {
   return {};
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_feature_vectorize_reference(const OpCall& call, std::span<const TensorView> out) {
   auto values = call.args("values");
   auto dimensions = ml::span_of<int64_t>(call.in("dimensions"));
   const int64_t rows = MOKA_TRY(ml::has_rows(call)) ? out[0].shape[0] : 1;
@@ -76,8 +76,8 @@ OpDef define_ml_feature_vectorize() {
       .constant("dimensions", ml::kI64)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_feature_vectorize)
+      .reference(ml_feature_vectorize_reference)
       .build();
 }
 

@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_impute(const OpCall& call) {
   int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   int64_t k = MOKA_TRY(ml::vector_length(call, "imputed"));
   if (k != 1 && n >= 0 && k != n) return call.error("imputed", cat("1 or ", n, " elements"), cat(k));
@@ -13,7 +13,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 
 bool same(double a, double b) { return a == b || (a != a && b != b); }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_impute_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const TensorView& replaced = call.in("replaced");
   const TensorView& imputed = call.in("imputed");
@@ -41,8 +41,8 @@ OpDef define_ml_impute() {
       .constant("imputed", "T")
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_impute)
+      .reference(ml_impute_reference)
       .note("NaN as the replaced value matches NaN.", "Core ML's Imputer; scikit-learn's SimpleImputer")
       .build();
 }

@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_impute_dict(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "keys"));
   MOKA_TRY(ml::check_sorted(call, "keys"));
   MOKA_TRY(ml::check_length(call, "imputed", n));
@@ -13,7 +13,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(ml::dict_of(call.value("keys")->dtype == DType::string));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_impute_dict_reference(const OpCall& call, std::span<const TensorView> out) {
   const Dict& x = call.in("x").dict();
   const TensorView& keys = call.in("keys");
   const double* imputed = call.in("imputed").as<double>();
@@ -47,8 +47,8 @@ OpDef define_ml_impute_dict() {
       .constant("keys", ml::kKeys)
       .constant("imputed", ml::kF64)
       .constant("replaced", ml::kF64)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_impute_dict)
+      .reference(ml_impute_dict_reference)
       .build();
 }
 

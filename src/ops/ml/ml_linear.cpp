@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_linear(const OpCall& call) {
   const TensorView& w = *call.value("weights");
   if (w.shape.rank() != 2) return call.error("weights", "a matrix", cat(w.shape));
   MOKA_TRY(ml::check_length(call, "offset", w.shape[0]));
@@ -11,7 +11,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, w.shape[0])));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_linear_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& w = call.in("weights");
   const double* x = call.in("x").as<double>();
   const double* offset = call.in("offset").as<double>();
@@ -38,8 +38,8 @@ OpDef define_ml_linear() {
       .constant("offset", ml::kF64)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_linear)
+      .reference(ml_linear_reference)
       .build();
 }
 

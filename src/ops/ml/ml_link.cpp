@@ -11,8 +11,6 @@ double logistic(double v) {
   return e / (1 + e);
 }
 
-double normal_cdf(double v) { return 0.5 * std::erfc(-v / std::sqrt(2.0)); }
-
 /// Softmax of n values. `reference` adds a zero in front of them.
 void softmax(const double* x, int64_t n, bool reference, double* y) {
   double top = reference ? 0 : -INFINITY;
@@ -25,7 +23,7 @@ void softmax(const double* x, int64_t n, bool reference, double* y) {
   for (int64_t i = 0; i < n; ++i) y[i] /= sum;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_link(const OpCall& call) {
   std::string_view mode = MOKA_TRY(call.text("mode"));
   int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   if (mode == "complement") {
@@ -41,7 +39,7 @@ void link(std::string_view mode, const double* x, int64_t n, double* y) {
   if (mode == "logit") {
     for (int64_t i = 0; i < n; ++i) y[i] = logistic(x[i]);
   } else if (mode == "probit") {
-    for (int64_t i = 0; i < n; ++i) y[i] = normal_cdf(x[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = ml::normal_cdf(x[i]);
   } else if (mode == "complement") {
     y[0] = 1 - x[0];
     y[1] = x[0];
@@ -54,7 +52,7 @@ void link(std::string_view mode, const double* x, int64_t n, double* y) {
   }
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_link_reference(const OpCall& call, std::span<const TensorView> out) {
   std::string_view mode = MOKA_TRY(call.text("mode"));
   const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
   const double* x = call.in("x").as<double>();
@@ -75,8 +73,8 @@ OpDef define_ml_link() {
       .one_of({"logit", "probit", "softmax", "softmax_with_reference", "complement", "normalize"})
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_link)
+      .reference(ml_link_reference)
       .build();
 }
 

@@ -4,7 +4,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_map(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "keys"));
   MOKA_TRY(ml::check_sorted(call, "keys"));
   MOKA_TRY(ml::check_length(call, "values", n));
@@ -20,7 +20,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x.is_ranked() ? Type::tensor(t, x.shape()) : Type::unranked(t));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_map_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   for (int64_t i = 0; i < x.count(); ++i) {
     int64_t at = ml::find_sorted(call.in("keys"), x, i);
@@ -46,8 +46,8 @@ OpDef define_ml_map() {
       .constant("values", ml::kKeys)
       .constant("unknown", ml::kKeys)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_map)
+      .reference(ml_map_reference)
       .build();
 }
 

@@ -6,7 +6,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_nearest_neighbors(const OpCall& call) {
   const TensorView& samples = *call.value("samples");
   if (samples.shape.rank() != 2) return call.error("samples", "a matrix", cat(samples.shape));
   int64_t classes = MOKA_TRY(call.integer("classes"));
@@ -22,7 +22,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(MOKA_TRY(ml::vectors_of(call, DType::fp64, classes)));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_nearest_neighbors_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& samples = call.in("samples");
   const double* x = call.in("x").as<double>();
   const int64_t* labels = call.in("labels").as<int64_t>();
@@ -71,8 +71,8 @@ OpDef define_ml_nearest_neighbors() {
       .one_of({"uniform", "inverse_distance"})
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_nearest_neighbors)
+      .reference(ml_nearest_neighbors_reference)
       .note("Samples at distance 0 count alone when weighting by the inverse of the distance.",
             "scikit-learn's KNeighborsClassifier")
       .build();

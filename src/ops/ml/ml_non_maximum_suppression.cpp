@@ -65,7 +65,7 @@ Settings settings(const OpCall& call) {
           load_i64(*call.value("max_boxes"), 0)};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_non_maximum_suppression(const OpCall& call) {
   const Type& boxes = call.type("coordinates");
   const Type& scores = call.type("confidence");
   DType t = boxes.dtype();
@@ -98,7 +98,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
                            Type::tensor(scores.dtype(), Shape{rows, scores.shape()[1]})};
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_non_maximum_suppression_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView* in[] = {&call.in("coordinates"), &call.in("confidence")};
   std::vector<int64_t> kept = select(*in[0], *in[1], settings(call));
   for (size_t o = 0; o < 2; ++o) {
@@ -134,8 +134,8 @@ OpDef define_ml_non_maximum_suppression() {
       .constant("per_class", kBool)
       .constant("min_boxes", ml::kI64)
       .constant("max_boxes", ml::kI64)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_non_maximum_suppression)
+      .reference(ml_non_maximum_suppression_reference)
       .build();
 }
 

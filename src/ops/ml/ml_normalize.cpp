@@ -5,7 +5,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_normalize(const OpCall& call) {
   MOKA_TRY(call.text("norm"));
   const Type& x = call.type("x");
   return one(x.is_ranked() ? Type::tensor(DType::fp64, x.shape()) : Type::unranked(DType::fp64));
@@ -24,7 +24,7 @@ void normalize(std::string_view norm, int64_t n, double* y) {
     for (int64_t i = 0; i < n; ++i) y[i] /= size;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_normalize_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   std::string_view norm = MOKA_TRY(call.text("norm"));
   double* y = out[0].as<double>();
@@ -44,8 +44,8 @@ OpDef define_ml_normalize() {
       .one_of({"max", "l1", "l2"})
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_normalize)
+      .reference(ml_normalize_reference)
       .note("If the norm is 0, x stays as it is.", "scikit-learn's Normalizer")
       .build();
 }

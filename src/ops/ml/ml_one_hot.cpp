@@ -4,7 +4,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_one_hot(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "categories"));
   MOKA_TRY(ml::check_sorted(call, "categories"));
   MOKA_TRY(ml::check_length(call, "positions", n));
@@ -19,7 +19,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(ml::dict_of(false));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_one_hot_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const TensorView& categories = call.in("categories");
   bool dense = MOKA_TRY(call.flag("dense"));
@@ -59,8 +59,8 @@ OpDef define_ml_one_hot() {
       .constant("dense", kBool)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_one_hot)
+      .reference(ml_one_hot_reference)
       .note("Unknown categories give an error or zeros, depending on handle_unknown.", "OneHotEncoder.proto")
       .build();
 }

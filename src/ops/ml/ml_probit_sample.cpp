@@ -22,7 +22,7 @@ double truncated_normal(Draw& draw, double limit) {
   }
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_probit_sample(const OpCall& call) {
   for (const char* p : {"mean", "variance"}) MOKA_TRY(ml::check_count(call, p, 1));
   for (const char* p : {"scale", "truncation"})
     if (call.has(p)) MOKA_TRY(ml::check_count(call, p, 1));
@@ -36,7 +36,7 @@ double number_or(const OpCall& call, std::string_view param, double missing) {
   return std::isnan(v) ? missing : v;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_probit_sample_reference(const OpCall& call, std::span<const TensorView> out) {
   const double mean = load_f64(call.in("mean"), 0), variance = load_f64(call.in("variance"), 0);
   const double scale = number_or(call, "scale", 1);
   const double limit = number_or(call, "truncation", std::numeric_limits<double>::infinity());
@@ -59,7 +59,7 @@ OpDef define_ml_probit_sample() {
       .optional()
       .in("truncation", ml::kNumeric)
       .optional();
-  return finish_random(b, infer, reference)
+  return finish_random(b, infer_ml_probit_sample, ml_probit_sample_reference)
       .note("A missing scale, or NaN, is 1; a missing truncation is none.", "the specification leaves this open")
       .build();
 }

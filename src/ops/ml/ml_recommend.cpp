@@ -68,7 +68,7 @@ Ranking rank(const OpCall& call) {
   return r;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_recommend(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "ids"));
   MOKA_TRY(ml::check_sorted(call, "ids"));
   MOKA_TRY(ml::check_length(call, "row_begin", n + 1));
@@ -99,7 +99,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return std::vector<Type>{ml::vector_of(t, rows), ml::dict_of(t == DType::string)};
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_recommend_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& ids = call.in("ids");
   Ranking r = rank(call);
   Dict& dict = out[1].dict();
@@ -133,8 +133,8 @@ OpDef define_ml_recommend() {
       .constant("similar", ml::kI64)
       .constant("similarity", ml::kF64)
       .constant("shift", ml::kF64)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_recommend)
+      .reference(ml_recommend_reference)
       .build();
 }
 

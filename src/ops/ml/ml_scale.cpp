@@ -3,7 +3,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_scale(const OpCall& call) {
   int64_t n = ml::count_of(MOKA_TRY(ml::row_type(call, "x")));
   for (const char* p : {"shift", "scale"}) {
     int64_t k = MOKA_TRY(ml::vector_length(call, p));
@@ -13,7 +13,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x.is_ranked() ? Type::tensor(DType::fp64, x.shape()) : Type::unranked(DType::fp64));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_scale_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   auto shift = ml::span_of<double>(call.in("shift"));
   auto scale = ml::span_of<double>(call.in("scale"));
@@ -34,8 +34,8 @@ OpDef define_ml_scale() {
       .constant("scale", ml::kF64)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_scale)
+      .reference(ml_scale_reference)
       .build();
 }
 

@@ -6,7 +6,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_svm_classify(const OpCall& call) {
   int64_t classes = MOKA_TRY(ml::vector_length(call, "counts"));
   if (classes < 2) return call.error("counts", "at least two classes", cat(classes));
   int64_t vectors = 0;
@@ -92,7 +92,7 @@ void add_class(std::vector<double>& sums, int64_t k, int64_t c, int64_t begin, i
   }
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_svm_classify_reference(const OpCall& call, std::span<const TensorView> out) {
   auto counts = ml::span_of<int64_t>(call.in("counts"));
   const double* kernel = call.in("x").as<double>();
   const double* alpha = call.in("coefficients").as<double>();
@@ -150,8 +150,8 @@ OpDef define_ml_svm_classify() {
       .optional()
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_svm_classify)
+      .reference(ml_svm_classify_reference)
       .note("Votes and pairwise coupling are those of LIBSVM, also when decisions are NaN.", "libsvm's svm.cpp")
       .note(
           "Two classes are not coupled: each has the pairwise probability itself. scikit-learn's copy of LIBSVM "

@@ -5,7 +5,7 @@
 namespace moka::ops {
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_svm_kernel(const OpCall& call) {
   int64_t rows = MOKA_TRY(ml::vector_length(call, "row_begin")) - 1;
   int64_t nodes = MOKA_TRY(ml::vector_length(call, "columns"));
   MOKA_TRY(ml::check_length(call, "values", nodes));
@@ -44,7 +44,7 @@ double squared_distance(std::span<const double> x, const int64_t* columns, const
   return sum;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_svm_kernel_reference(const OpCall& call, std::span<const TensorView> out) {
   const ml::Rows rows = MOKA_TRY(ml::rows_of(call, call.in("x")));
   const int64_t vectors = call.in("row_begin").count() - 1;
   const int64_t* begin = call.in("row_begin").as<int64_t>();
@@ -96,8 +96,8 @@ OpDef define_ml_svm_kernel() {
       .or_else(Tensor::boolean(false))
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_svm_kernel)
+      .reference(ml_svm_kernel_reference)
       .build();
 }
 

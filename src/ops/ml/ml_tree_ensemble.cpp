@@ -5,7 +5,7 @@ namespace {
 
 enum Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, leaf };
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_tree_ensemble(const OpCall& call) {
   int64_t n = MOKA_TRY(ml::vector_length(call, "mode"));
   int64_t dims = MOKA_TRY(ml::vector_length(call, "base"));
   for (const char* p : {"feature", "threshold", "on_true", "on_false", "missing_true", "single"})
@@ -51,7 +51,7 @@ bool takes_true(uint8_t mode, double x, double threshold) {
   }
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_tree_ensemble_reference(const OpCall& call, std::span<const TensorView> out) {
   const double* x = call.in("x").as<double>();
   const auto* mode = call.in("mode").as<uint8_t>();
   const auto* feature = call.in("feature").as<int32_t>();
@@ -103,8 +103,8 @@ OpDef define_ml_tree_ensemble() {
       .constant("single", kBool)
       .constant("rows", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_tree_ensemble)
+      .reference(ml_tree_ensemble_reference)
       .note(
           "A missing (NaN) feature goes where the node says. Thresholds are compared in double, or in float32 if "
           "the node asks for it.",

@@ -13,7 +13,7 @@ constexpr int64_t kWindow = 400, kHop = 160;  // samples: 25 and 10 milliseconds
 constexpr int kFft = 512, kBins = kFft / 2 + 1, kBands = 64;
 constexpr double kRate = 16000, kLowest = 125, kHighest = 7500, kLogOffset = 0.01;
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_ml_vggish_features(const OpCall& call) {
   const int64_t n = ml::count_of(call.type("x"));
   if (n >= 0 && n < kWindow) return call.error("x", cat("at least ", kWindow, " samples"), cat(n));
   return one(Type::tensor(DType::fp64, {1, n < 0 ? kAnyDim : 1 + (n - kWindow) / kHop, kBands}));
@@ -61,7 +61,7 @@ const std::array<std::array<double, kBins>, kBands>& bands() {
   return all;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status ml_vggish_features_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   auto* y = out[0].as<double>();
   const int64_t frames = out[0].shape[1];
@@ -91,8 +91,8 @@ OpDef define_ml_vggish_features() {
              "The log mel spectrogram of sound at 16 kHz that VGGish reads: [1, frames, 64], of which each frame is "
              "25 ms long and begins 10 ms after the one before.")
       .in("x", kFloats)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_ml_vggish_features)
+      .reference(ml_vggish_features_reference)
       .note(
           "A periodic Hann window, the magnitude of an FFT of 512, 64 triangles from 125 to 7500 Hz that are even in "
           "mel, "

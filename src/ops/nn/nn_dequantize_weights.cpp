@@ -5,14 +5,14 @@ namespace moka::ops {
 
 namespace {
 
-struct Plan {
+struct PackedCodes {
   Shape shape;
   int bits = 8;
   int axis = 0;
 };
 
-Result<Plan> plan(const OpCall& call) {
-  Plan p;
+Result<PackedCodes> packed_codes(const OpCall& call) {
+  PackedCodes p;
   Ints dims = MOKA_TRY(call.ints("shape"));
   p.shape = MOKA_TRY(Shape::make(dims.span()));
   for (int64_t d : p.shape)
@@ -45,12 +45,12 @@ std::span<const float> floats(const OpCall& call, std::string_view name) {
   return {t.as<const float>(), static_cast<size_t>(t.count())};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
-  return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape));
+Result<std::vector<Type>> infer_nn_dequantize_weights(const OpCall& call) {
+  return one(Type::tensor(DType::fp32, MOKA_TRY(packed_codes(call)).shape));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
-  Plan p = MOKA_TRY(plan(call));
+Status nn_dequantize_weights_reference(const OpCall& call, std::span<const TensorView> out) {
+  PackedCodes p = MOKA_TRY(packed_codes(call));
   QuantizedWeights w;
   w.data = call.in("data").as<const uint8_t>();
   w.is_signed = call.in("data").dtype == DType::int8;
@@ -85,8 +85,8 @@ OpDef define_nn_dequantize_weights() {
       .optional()
       .constant("lut", only(DType::fp32))
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_nn_dequantize_weights)
+      .reference(nn_dequantize_weights_reference)
       .traits(Trait::constexpr_weight)
       .note("Integers are packed from the highest bit of each byte down.",
             "NeuralNetwork.proto; coremltools' quantization utilities")

@@ -7,13 +7,13 @@ namespace moka::ops {
 
 namespace {
 
-struct Plan {
+struct FloatBytes {
   Shape shape;
   bool half = false;
 };
 
-Result<Plan> plan(const OpCall& call) {
-  Plan p;
+Result<FloatBytes> float_bytes(const OpCall& call) {
+  FloatBytes p;
   Ints dims = MOKA_TRY(call.ints("shape"));
   p.shape = MOKA_TRY(Shape::make(dims.span()));
   p.half = MOKA_TRY(call.text("dtype")) == "fp16";
@@ -23,12 +23,12 @@ Result<Plan> plan(const OpCall& call) {
   return p;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
-  return one(Type::tensor(DType::fp32, MOKA_TRY(plan(call)).shape));
+Result<std::vector<Type>> infer_nn_weight_bytes(const OpCall& call) {
+  return one(Type::tensor(DType::fp32, MOKA_TRY(float_bytes(call)).shape));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
-  Plan p = MOKA_TRY(plan(call));
+Status nn_weight_bytes_reference(const OpCall& call, std::span<const TensorView> out) {
+  FloatBytes p = MOKA_TRY(float_bytes(call));
   const auto* from = call.in("data").as<const std::byte>();
   auto* to = out[0].as<float>();
   int64_t n = p.shape.count();
@@ -58,8 +58,8 @@ OpDef define_nn_weight_bytes() {
       .constant("shape", kI32)
       .constant("dtype", kString)
       .one_of({"fp32", "fp16"})
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_nn_weight_bytes)
+      .reference(nn_weight_bytes_reference)
       .traits(Trait::constexpr_weight)
       .note("Bytes are little endian.", "NeuralNetwork.proto")
       .build();

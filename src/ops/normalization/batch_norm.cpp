@@ -8,13 +8,13 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_batch_norm(const OpCall& call) {
   MOKA_TRY(check_channel_params(call, 2, {"mean", "variance", "gamma", "beta"}));
   MOKA_TRY(call.number("epsilon"));
   return one(call.type("x"));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status batch_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &mean = call.in("mean"), &variance = call.in("variance"), &y = out[0];
   const TensorView *gamma = call.value("gamma"), *beta = call.value("beta");
   const double epsilon = MOKA_TRY(call.number("epsilon"));
@@ -38,7 +38,7 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_batch_norm() {
   OpBuilder b("batch_norm", "gamma * (x - mean) / sqrt(variance + epsilon) + beta, with one of each per channel.");
   b.type_var("T", kF16F32).in("x", "T").constant("mean", "T").constant("variance", "T");
-  return finish_norm(b, infer, reference)
+  return finish_norm(b, infer_batch_norm, batch_norm_reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"});

@@ -8,13 +8,13 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_instance_norm(const OpCall& call) {
   MOKA_TRY(check_channel_params(call, 3, {"gamma", "beta"}));
   MOKA_TRY(call.number("epsilon"));
   return one(call.type("x"));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status instance_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const TensorView *gamma = call.value("gamma"), *beta = call.value("beta");
   const double epsilon = MOKA_TRY(call.number("epsilon"));
@@ -39,7 +39,7 @@ OpDef define_instance_norm() {
   OpBuilder b("instance_norm",
               "Brings each channel of each instance to mean beta[channel] and standard deviation gamma[channel].");
   b.type_var("T", kF16F32).in("x", "T");
-  return finish_norm(b, infer, reference)
+  return finish_norm(b, infer_instance_norm, instance_norm_reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"gamma", "beta", "epsilon"});

@@ -6,14 +6,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_l2_norm(const OpCall& call) {
   const Type& x = call.type("x");
   if (x.is_ranked() && x.rank() < 3) return call.error("x", "rank 3 or more", cat("shape ", x.shape()));
   MOKA_TRY(call.number("epsilon"));
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status l2_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const double epsilon = MOKA_TRY(call.number("epsilon"));
   const int rank = x.shape.rank();
@@ -38,8 +38,8 @@ OpDef define_l2_norm() {
       .in("x", "T")
       .constant("epsilon", "T")
       .or_else(Tensor::scalar(DType::fp32, 1e-6))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_l2_norm)
+      .reference(l2_norm_reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
       .note("The sum is over the last three axes. epsilon is added before the root.", "coremltools' definition")
       .build();

@@ -18,7 +18,7 @@ Result<Ints> normalized_axes(const OpCall& call, int rank) {
   return all;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_layer_norm(const OpCall& call) {
   MOKA_TRY(call.number("epsilon"));
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
@@ -37,7 +37,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status layer_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const TensorView *gamma = call.value("gamma"), *beta = call.value("beta");
   const double epsilon = MOKA_TRY(call.number("epsilon"));
@@ -68,7 +68,7 @@ OpDef define_layer_norm() {
   OpBuilder b("layer_norm",
               "gamma * (x - mean) / sqrt(variance + epsilon) + beta over the given axes, all by default.");
   b.type_var("T", kF16F32).in("x", "T").constant("axes", kI32).optional();
-  return finish_norm(b, infer, reference)
+  return finish_norm(b, infer_layer_norm, layer_norm_reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"gamma", "beta", "epsilon"});

@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_local_response_norm(const OpCall& call) {
   const Type& x = call.type("x");
   if (x.is_ranked() && x.rank() < 3) return call.error("x", "rank 3 or more", cat("shape ", x.shape()));
   const int64_t size = MOKA_TRY(call.integer("size"));
@@ -16,7 +16,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status local_response_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int64_t size = MOKA_TRY(call.integer("size"));
   const double alpha = MOKA_TRY(call.number("alpha")) / static_cast<double>(size);
@@ -56,8 +56,8 @@ OpDef define_local_response_norm() {
       .or_else(Tensor::scalar(DType::fp32, 0.75))
       .constant("k", "T")
       .or_else(Tensor::scalar(DType::fp32, 1))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_local_response_norm)
+      .reference(local_response_norm_reference)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta", "k"});

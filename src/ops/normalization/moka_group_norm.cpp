@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_moka_group_norm(const OpCall& call) {
   MOKA_TRY(check_channel_params(call, 3, {"gamma", "beta"}));
   MOKA_TRY(call.number("epsilon"));
   const int64_t groups = MOKA_TRY(call.integer("groups"));
@@ -19,7 +19,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status moka_group_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   if (x.shape.count() == 0) return {};
   const TensorView *gamma = call.value("gamma"), *beta = call.value("beta");
@@ -52,7 +52,7 @@ OpDef define_moka_group_norm() {
               "each channel to beta[channel] + gamma[channel] * it. Passes make it of the operations that converters "
               "write.");
   b.type_var("T", kF16F32).in("x", "T").constant("groups", kI32);
-  return finish_norm(b, infer, reference)
+  return finish_norm(b, infer_moka_group_norm, moka_group_norm_reference)
       .note("The variance is the population's. A single element gives beta.", "torch.nn.functional.group_norm")
       .build();
 }

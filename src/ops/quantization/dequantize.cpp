@@ -6,14 +6,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_dequantize(const OpCall& call) {
   const Type& x = call.type("input");
   MOKA_TRY(check_affine(call, x));
   const DType dtype = call.dtype("scale");
   return one(x.is_ranked() ? Type::tensor(dtype, x.shape()) : Type::unranked(dtype));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status dequantize_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("input");
   if (x.count() == 0) return {};
   const Affine a = MOKA_TRY(affine_of(call, x.shape));
@@ -34,8 +34,8 @@ OpDef define_dequantize() {
       .constant("scale", "DstT")
       .constant("axis", kI32)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_dequantize)
+      .reference(dequantize_reference)
       .note("Difference and product are computed in float32. The result is rounded to the type of scale.",
             "coremltools' iOS17 test_quantization.py")
       .note("Vectors vary along axis, which may be negative. Scalars need no axis.", "coremltools' definition")

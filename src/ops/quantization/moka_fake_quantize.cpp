@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_moka_fake_quantize(const OpCall& call) {
   const double scale = MOKA_TRY(call.number("scale"));
   if (!(scale > 0) || !std::isfinite(scale)) return call.error("scale", "a positive number", cat(scale));
   const bool is_signed = MOKA_TRY(call.text("dtype")) == "int8";
@@ -16,7 +16,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(call.type("x"));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status moka_fake_quantize_reference(const OpCall& call, std::span<const TensorView> out) {
   const float scale = static_cast<float>(MOKA_TRY(call.number("scale")));
   const float zero = static_cast<float>(MOKA_TRY(call.integer("zero_point")));
   const float low = MOKA_TRY(call.text("dtype")) == "int8" ? -128.0f : 0.0f;
@@ -42,8 +42,8 @@ OpDef define_moka_fake_quantize() {
       .constant("zero_point", kI32)
       .constant("dtype", kString)
       .one_of({"int8", "uint8"})
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_moka_fake_quantize)
+      .reference(moka_fake_quantize_reference)
       .traits(Trait::elementwise)
       .note("(clip(round(x / scale) + zero_point) - zero_point) * scale, halves to even. NaN is quantized to 0.",
             "quantize and dequantize")

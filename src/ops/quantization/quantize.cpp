@@ -18,7 +18,7 @@ Result<DType> output_type(const OpCall& call) {
   return t;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_quantize(const OpCall& call) {
   const Type& x = call.type("input");
   const DType t = MOKA_TRY(output_type(call));
   if (call.has("zero_point") && call.dtype("zero_point") != t) {
@@ -29,7 +29,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }
 
 /// The quotient is rounded to the type of the input, then to an integer, ties to even.
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status quantize_reference(const OpCall& call, std::span<const TensorView> out) {
   constexpr int64_t kChunk = 1024;
   const TensorView& x = call.in("input");
   const int64_t n = x.count();
@@ -76,8 +76,8 @@ OpDef define_quantize() {
       .constant("axis", kI32)
       .optional()
       .constant("output_dtype", kString)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_quantize)
+      .reference(quantize_reference)
       .note(
           "input / scale is rounded to the type of the input, then to an integer, halves to even. zero_point is added "
           "and the sum "

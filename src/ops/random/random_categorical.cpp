@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_random_categorical(const OpCall& call) {
   const std::string_view mode = MOKA_TRY(call.text("mode"));
   if (mode != "logits" && mode != "probs") return call.error("mode", "logits or probs", mode);
   const int64_t size = MOKA_TRY(call.integer("size"));
@@ -24,7 +24,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::tensor(x.dtype(), out));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status random_categorical_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const bool logits = MOKA_TRY(call.text("mode")) == "logits";
   const int64_t size = MOKA_TRY(call.integer("size"));
@@ -73,7 +73,7 @@ OpDef define_random_categorical() {
       .or_else(Tensor::text("logits"))
       .constant("size", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 1));
-  return finish_random(b, infer, reference)
+  return finish_random(b, infer_random_categorical, random_categorical_reference)
       .note("Probabilities need not add up to 1. Negative ones count as 0. A row that adds up to 0 is an error.",
             "torch.multinomial normalises and refuses such rows")
       .note("The result has the type of x and holds class numbers.", "coremltools' type inference")

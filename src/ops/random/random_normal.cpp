@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_random_normal(const OpCall& call) {
   MOKA_TRY(call.number("mean"));
   const double deviation = MOKA_TRY(call.number("stddev"));
   if (!(deviation >= 0)) return call.error("stddev", "0 or more", cat(deviation));
@@ -16,7 +16,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
 }
 
 /// Box-Muller: two uniform numbers give two normal ones.
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status random_normal_reference(const OpCall& call, std::span<const TensorView> out) {
   const double mean = MOKA_TRY(call.number("mean")), deviation = MOKA_TRY(call.number("stddev"));
   Draw draw = MOKA_TRY(Draw::start(call));
   const int64_t n = out[0].count();
@@ -40,7 +40,7 @@ OpDef define_random_normal() {
       .or_else(Tensor::scalar(DType::fp32, 0))
       .constant("stddev", "T")
       .or_else(Tensor::scalar(DType::fp32, 1));
-  return finish_random(b, infer, reference)
+  return finish_random(b, infer_random_normal, random_normal_reference)
       .note("The Box-Muller method in double, rounded once.", "the definition tells only the distribution")
       .build();
 }

@@ -4,14 +4,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_random_uniform(const OpCall& call) {
   const double low = MOKA_TRY(call.number("low")), high = MOKA_TRY(call.number("high"));
   if (!(low <= high)) return call.error("high", cat("at least low, ", low), cat(high));
   MOKA_TRY(call.integer("seed"));
   return drawn_type(call, MOKA_TRY(float_type_of(call, {"low", "high"})));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status random_uniform_reference(const OpCall& call, std::span<const TensorView> out) {
   const double low = MOKA_TRY(call.number("low")), high = MOKA_TRY(call.number("high"));
   Draw draw = MOKA_TRY(Draw::start(call));
   const TensorView& y = out[0];
@@ -36,7 +36,7 @@ OpDef define_random_uniform() {
       .or_else(Tensor::scalar(DType::fp32, 0))
       .constant("high", "T")
       .or_else(Tensor::scalar(DType::fp32, 1));
-  return finish_random(b, infer, reference)
+  return finish_random(b, infer_random_uniform, random_uniform_reference)
       .note("low is included and high is not, also after rounding to float16. low = high gives that value.",
             "numpy.random.uniform's interval")
       .build();

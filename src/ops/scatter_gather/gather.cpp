@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_gather(const OpCall& call) {
   const Type &x = call.type("x"), &indices = call.type("indices");
   const int batch = MOKA_TRY(batch_dims_of(call));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -30,7 +30,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status gather_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &indices = call.in("indices");
   const int rank = x.shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank)), batch = MOKA_TRY(batch_dims_of(call));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -56,7 +56,7 @@ OpDef define_gather() {
   return gather_builder("gather",
                         "Slices of x along an axis in the order of the indices. Negative indices count from the end; "
                         "those beyond the axis read the nearest slice unless validate_indices forbids them.",
-                        true, true, infer, reference)
+                        true, true, infer_gather, gather_reference)
       .note("Indices of rank 0 drop the axis. x and indices share their first batch_dims dimensions.",
             "numpy.take; coremltools' iOS16 test_builder_eval_batch_dims")
       .build();

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_gather_along_axis(const OpCall& call) {
   const Type &x = call.type("x"), &indices = call.type("indices");
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
   if (!indices.is_ranked()) return one(Type::unranked(x.dtype()));
@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status gather_along_axis_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &indices = call.in("indices");
   const int rank = x.shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -49,7 +49,7 @@ OpDef define_gather_along_axis() {
   return gather_builder("gather_along_axis",
                         "For each index, the element of x at that position along the axis and at the index's own "
                         "position along the others.",
-                        true, false, infer, reference)
+                        true, false, infer_gather_along_axis, gather_along_axis_reference)
       .build();
 }
 

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_gather_nd(const OpCall& call) {
   const Type &x = call.type("x"), &indices = call.type("indices");
   const int batch = MOKA_TRY(batch_dims_of(call));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -32,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status gather_nd_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &indices = call.in("indices");
   const int batch = MOKA_TRY(batch_dims_of(call)), last = indices.shape.rank() - 1;
   const auto depth = static_cast<int>(indices.shape[last]);
@@ -61,7 +61,7 @@ OpDef define_gather_nd() {
   return gather_builder(
              "gather_nd",
              "For each index vector along the last axis of `indices`, the element or slice of x that it addresses.",
-             false, true, infer, reference)
+             false, true, infer_gather_nd, gather_nd_reference)
       .build();
 }
 

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_scatter(const OpCall& call) {
   const Type &data = call.type("data"), &indices = call.type("indices"), &updates = call.type("updates");
   MOKA_TRY(combine_of(call));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(data);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status scatter_reference(const OpCall& call, std::span<const TensorView> out) {
   const int rank = call.in("data").shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
   const auto [data, indices, updates, rule, indexer] = MOKA_TRY(begin_scatter(call, out[0], axis));
   const int64_t outer = data.shape.count(0, axis), inner = data.shape.count(axis + 1, rank);
@@ -46,7 +46,7 @@ OpDef define_scatter() {
                     "Combines the slices of data at the indices along an axis with the slices of `updates`, in "
                     "order. Indices outside, since iOS17 also negative ones, are ignored unless "
                     "validate_indices forbids them.",
-                    true, infer, reference);
+                    true, infer_scatter, scatter_reference);
 }
 
 }  // namespace moka::ops

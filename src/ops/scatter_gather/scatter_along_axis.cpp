@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_scatter_along_axis(const OpCall& call) {
   const Type &data = call.type("data"), &indices = call.type("indices"), &updates = call.type("updates");
   MOKA_TRY(combine_of(call));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -30,7 +30,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(data);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status scatter_along_axis_reference(const OpCall& call, std::span<const TensorView> out) {
   const int rank = call.in("data").shape.rank(), axis = MOKA_TRY(axis_of(call, "axis", rank));
   const auto [data, indices, updates, rule, indexer] = MOKA_TRY(begin_scatter(call, out[0], axis));
   const int64_t outer = data.shape.count(0, axis), inner = data.shape.count(axis + 1, rank);
@@ -54,7 +54,7 @@ OpDef define_scatter_along_axis() {
       "Combines the element of data at each index along the axis, and at the update's own "
       "position along the others, with the update, in order. Indices outside, since iOS17 also negative ones, "
       "are ignored unless validate_indices forbids them.",
-      true, infer, reference);
+      true, infer_scatter_along_axis, scatter_along_axis_reference);
 }
 
 }  // namespace moka::ops

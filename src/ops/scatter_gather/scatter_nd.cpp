@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_scatter_nd(const OpCall& call) {
   const Type &data = call.type("data"), &indices = call.type("indices"), &updates = call.type("updates");
   MOKA_TRY(combine_of(call));
   const Indexer indexer = MOKA_TRY(Indexer::of(call));
@@ -29,7 +29,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(data);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status scatter_nd_reference(const OpCall& call, std::span<const TensorView> out) {
   const Shape& rows = call.in("indices").shape;
   const int last = rows.rank() - 1, depth = static_cast<int>(rows[last]);
   const auto [data, indices, updates, rule, indexer] = MOKA_TRY(begin_scatter(call, out[0], 0, depth));
@@ -55,7 +55,7 @@ OpDef define_scatter_nd() {
       "scatter_nd",
       "Combines the element or slice of data that each index vector addresses with its update, in order. "
       "Indices outside, since iOS17 also negative ones, are ignored unless validate_indices forbids them.",
-      false, infer, reference);
+      false, infer_scatter_nd, scatter_nd_reference);
 }
 
 }  // namespace moka::ops

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_coreml_update_state(const OpCall& call) {
   const Type &state = call.type("state"), &value = call.type("value");
   if (!state.is_state() || !state.element().is_tensor())
     return call.error("state", "a state that holds a tensor", cat(state));
@@ -15,7 +15,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(state.element());
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status coreml_update_state_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &state = call.in("state"), &value = call.in("value");
   if (state.dtype != value.dtype || !(state.shape == value.shape)) {
     return call.error("value", cat("shape ", state.shape, " of the state"), cat(value.shape));
@@ -32,8 +32,8 @@ OpDef define_coreml_update_state() {
       .type_var("T", kPlain17)
       .in_kind("state", ParamKind::state)
       .in("value", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_coreml_update_state)
+      .reference(coreml_update_state_reference)
       .traits(Trait::stateful)
       .note("Writes, then returns the value. The value must have the state's shape.",
             "coremltools' iOS18 test_states.py")

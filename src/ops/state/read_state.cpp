@@ -5,14 +5,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_read_state(const OpCall& call) {
   const Type& state = call.type("input");
   if (!state.is_state() || !state.element().is_tensor())
     return call.error("input", "a state that holds a tensor", cat(state));
   return one(state.element());
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status read_state_reference(const OpCall& call, std::span<const TensorView> out) {
   copy_all(out[0], call.in("input"));
   return {};
 }
@@ -22,8 +22,8 @@ Status reference(const OpCall& call, std::span<const TensorView> out) {
 OpDef define_read_state() {
   return OpBuilder("read_state", "A copy of what the state holds now.", Opset::ios18)
       .in_kind("input", ParamKind::state)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_read_state)
+      .reference(read_state_reference)
       .traits(Trait::stateful)
       .note("What the state holds at this point of the program. Later writes do not change it.",
             "coremltools' definition; tests/api/states_test.cpp")

@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_write_state(const OpCall& call) {
   const Type &state = call.type("input"), &data = call.type("data");
   if (!state.is_state() || !state.element().is_tensor())
     return call.error("input", "a state that holds a tensor", cat(state));
@@ -14,7 +14,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return std::vector<Type>{};
 }
 
-Status reference(const OpCall& call, std::span<const TensorView>) {
+Status write_state_reference(const OpCall& call, std::span<const TensorView>) {
   const TensorView &state = call.in("input"), &data = call.in("data");
   if (state.dtype != data.dtype || !(state.shape == data.shape)) {
     return call.error("data", cat("shape ", state.shape, " of the state"), cat(data.shape));
@@ -29,8 +29,8 @@ OpDef define_write_state() {
   return OpBuilder("write_state", "Replaces what the state holds; has no outputs.", Opset::ios18)
       .in_kind("input", ParamKind::state)
       .in("data", kEverything)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_write_state)
+      .reference(write_state_reference)
       .traits(Trait::stateful)
       .note(
           "The form in which files hold coreml_update_state; coremltools reads it back as that, followed by "

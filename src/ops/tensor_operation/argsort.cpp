@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_argsort(const OpCall& call) {
   const Type& x = call.type("x");
   MOKA_TRY(call.flag("ascending"));
   if (!x.is_ranked()) return one(Type::unranked(DType::int32));
@@ -14,7 +14,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::tensor(DType::int32, x.shape()));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status argsort_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int axis = MOKA_TRY(axis_of(call, "axis", x.shape.rank()));
   const bool ascending = MOKA_TRY(call.flag("ascending"));
@@ -33,8 +33,8 @@ OpDef define_argsort() {
       .or_else(Tensor::scalar_i64(DType::int32, -1))
       .constant("ascending", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_argsort)
+      .reference(argsort_reference)
       .note("In both directions equal elements keep their order and NaN comes last.",
             "coremltools' value inference, numpy.argsort of x or -x; it leaves the order of equal elements open")
       .build();

@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_band_part(const OpCall& call) {
   const Type& x = call.type("x");
   if (x.is_ranked() && x.rank() < 2) return call.error("x", "rank 2 or more", cat("rank ", x.rank()));
   MOKA_TRY(call.integer("lower"));
@@ -16,7 +16,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status band_part_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int64_t lower = MOKA_TRY(call.integer("lower")), upper = MOKA_TRY(call.integer("upper"));
   const int rank = x.shape.rank();
@@ -43,8 +43,8 @@ OpDef define_band_part() {
       .or_else(Tensor::scalar_i64(DType::int32, -1))
       .constant("upper", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, -1))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_band_part)
+      .reference(band_part_reference)
       .note("Outside of the band even NaN and infinities become 0.", "coremltools' definition; tf.linalg.band_part")
       .build();
 }

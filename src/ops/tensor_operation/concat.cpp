@@ -9,7 +9,7 @@ namespace {
 /// Scalars are joined as vectors of one element.
 Shape at_least_1d(const Shape& s) { return s.rank() == 0 ? Shape{1} : s; }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_concat(const OpCall& call) {
   const auto values = call.args("values");
   const bool interleave = MOKA_TRY(call.flag("interleave"));
   if (values.empty()) return call.error("values", "at least one tensor", "none");
@@ -46,7 +46,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(dtype, out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status concat_reference(const OpCall& call, std::span<const TensorView> out) {
   const auto values = call.args("values");
   const Shape& o = out[0].shape;
   const int axis = MOKA_TRY(axis_of(call, "axis", o.rank()));
@@ -74,8 +74,8 @@ OpDef define_concat() {
       .constant("axis", kI32)
       .constant("interleave", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_concat)
+      .reference(concat_reference)
       .traits(Trait::moves_data_only)
       .note(
           "Scalars are joined like vectors of one element. interleave takes one element of each tensor in turn and "

@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_cumsum(const OpCall& call) {
   const Type& x = call.type("x");
   if (x.is_ranked()) MOKA_TRY(axis_of(call, "axis", x.rank()));
   MOKA_TRY(call.flag("exclusive"));
@@ -30,7 +30,7 @@ void sum_along(const Shape& s, int axis, bool exclusive, bool reverse, Load load
   }
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status cumsum_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &y = out[0];
   const int axis = MOKA_TRY(axis_of(call, "axis", x.shape.rank()));
   const bool exclusive = MOKA_TRY(call.flag("exclusive")), reverse = MOKA_TRY(call.flag("reverse"));
@@ -58,8 +58,8 @@ OpDef define_cumsum() {
       .or_else(Tensor::boolean(false))
       .constant("reverse", kBool)
       .or_else(Tensor::boolean(false))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_cumsum)
+      .reference(cumsum_reference)
       .note(
           "exclusive begins with 0 and leaves the last element out. reverse runs from the end. Floats are summed in "
           "double and rounded, integers wrap.",

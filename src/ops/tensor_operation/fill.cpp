@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_fill(const OpCall& call) {
   MOKA_TRY(expect_vector(call, "shape"));
   const TensorView* fill = call.value("value");
   if (fill == nullptr || fill->count() != 1) return call.error("value", "a known scalar", "something else");
@@ -21,7 +21,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(fill->dtype, out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status fill_reference(const OpCall& call, std::span<const TensorView> out) {
   fill_elements(out[0], 0, out[0].count(), *call.value("value"));
   return {};
 }
@@ -34,8 +34,8 @@ OpDef define_fill() {
       .in("shape", kI32)
       .constant("value", "T")
       .or_else(Tensor::scalar(DType::fp32, 0))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_fill)
+      .reference(fill_reference)
       .note("The result has the type of value.", "coremltools' definition")
       .build();
 }

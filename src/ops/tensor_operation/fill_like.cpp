@@ -6,14 +6,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_fill_like(const OpCall& call) {
   const Type& ref = call.type("ref_tensor");
   const TensorView* fill = call.value("value");
   if (fill == nullptr || fill->count() != 1) return call.error("value", "a known scalar", "something else");
   return one(ref.is_ranked() ? Type::tensor(fill->dtype, ref.shape()) : Type::unranked(fill->dtype));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status fill_like_reference(const OpCall& call, std::span<const TensorView> out) {
   fill_elements(out[0], 0, out[0].count(), *call.value("value"));
   return {};
 }
@@ -28,8 +28,8 @@ OpDef define_fill_like() {
       .in("ref_tensor", "T")
       .constant("value", "U")
       .or_else(Tensor::scalar(DType::fp32, 0))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_fill_like)
+      .reference(fill_like_reference)
       .note("The type of ref_tensor does not matter.", "coremltools' definition")
       .build();
 }

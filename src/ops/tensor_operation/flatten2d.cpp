@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_flatten2d(const OpCall& call) {
   const Type& x = call.type("x");
   int64_t axis = MOKA_TRY(call.integer("axis"));
   if (!x.is_ranked()) return one(Type::tensor(x.dtype(), {kAnyDim, kAnyDim}));
@@ -17,7 +17,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
                                         MOKA_TRY(product_of_dims(x.shape(), static_cast<int>(axis), rank))});
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status flatten2d_reference(const OpCall& call, std::span<const TensorView> out) {
   copy_all(out[0], call.in("x"));
   return {};
 }
@@ -30,8 +30,8 @@ OpDef define_flatten2d() {
       .in("x", "T")
       .constant("axis", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_flatten2d)
+      .reference(flatten2d_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .note("axis may be negative. Axis 0 gives one row, an axis equal to the rank one column.",
             "coremltools' definition")

@@ -5,7 +5,7 @@ namespace moka::ops {
 
 namespace {
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status identity_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const Type& type = call.type("x");
   if (out[0].data == x.data) return {};
@@ -24,7 +24,7 @@ OpDef define_identity() {
   return OpBuilder("identity", "The input itself: a tensor, a list or a dictionary.")
       .in_kind("x", ParamKind::any)
       .infer(same_as())
-      .reference(reference)
+      .reference(identity_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .note("Makes no copy.", "coremltools' definition")
       .build();

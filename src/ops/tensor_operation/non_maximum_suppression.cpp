@@ -21,7 +21,7 @@ struct Form {
   int item_axis() const { return boxes_last ? 1 : 2; }
 };
 
-Result<std::vector<Type>> infer(const OpCall& call, Form form) {
+Result<std::vector<Type>> infer_non_maximum_suppression(const OpCall& call, Form form) {
   const Type &boxes = call.type("boxes"), &scores = call.type("scores");
   const int64_t most = MOKA_TRY(dim_from_value(call, "max_boxes", MOKA_TRY(call.integer("max_boxes"))));
   MOKA_TRY(call.number("iou_threshold"));
@@ -62,7 +62,7 @@ float overlap(const Candidate& a, const Candidate& b) {
   return w * h / (a.area + b.area - w * h);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out, Form form) {
+Status non_maximum_suppression_reference(const OpCall& call, std::span<const TensorView> out, Form form) {
   const TensorView &boxes = call.in("boxes"), &scores = call.in("scores");
   const auto threshold = static_cast<float>(MOKA_TRY(call.number("iou_threshold")));
   const bool per_class = MOKA_TRY(call.flag("per_class_suppression"));
@@ -135,13 +135,17 @@ OpDef define_non_maximum_suppression() {
       .constant("max_boxes", kI32)
       .constant("per_class_suppression", kBool)
       .or_else(Tensor::boolean(false))
-      .infer([](const OpCall& c) { return infer(c, {false}); })
-      .reference([](const OpCall& c, std::span<const TensorView> out) { return reference(c, out, {false}); })
+      .infer([](const OpCall& c) { return infer_non_maximum_suppression(c, {false}); })
+      .reference([](const OpCall& c, std::span<const TensorView> out) {
+        return non_maximum_suppression_reference(c, out, {false});
+      })
       .at(Opset::ios17,
           [](OpVersion& v) {
             v.params.erase(v.params.begin() + v.param_index("score_threshold"));
-            v.infer = [](const OpCall& c) { return infer(c, {true}); };
-            v.reference = [](const OpCall& c, std::span<const TensorView> out) { return reference(c, out, {true}); };
+            v.infer = [](const OpCall& c) { return infer_non_maximum_suppression(c, {true}); };
+            v.reference = [](const OpCall& c, std::span<const TensorView> out) {
+              return non_maximum_suppression_reference(c, out, {true});
+            };
           })
       .note(
           "A box is suppressed if its intersection over union with a better one kept is above iou_threshold, since "

@@ -28,7 +28,7 @@ void for_each_non_zero(const TensorView& x, Fn fn) {
   }
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_non_zero(const OpCall& call) {
   const Type& x = call.type("x");
   int64_t found = kAnyDim;
   if (const TensorView* v = call.value("x"); v != nullptr) {
@@ -38,7 +38,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(Type::tensor(DType::int32, {found, x.is_ranked() ? x.rank() : kAnyDim}));
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status non_zero_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &y = out[0];
   const int rank = x.shape.rank();
   const auto strides = x.shape.strides();
@@ -66,8 +66,8 @@ OpDef define_non_zero() {
   return OpBuilder("non_zero", "The indices of the elements that are not zero, one row for each, in row-major order.")
       .type_var("T", kPlain15)
       .in("x", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_non_zero)
+      .reference(non_zero_reference)
       .note("NaN is not zero. Indices are in row-major order, one row each. For a scalar, rows have no entries.",
             "coremltools' value inference, numpy.nonzero, transposed")
       .build();

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_one_hot(const OpCall& call) {
   const TensorView *on = call.value("on_value"), *off = call.value("off_value");
   for (const TensorView* v : {on, off}) {
     if (v == nullptr || v->count() != 1)
@@ -29,7 +29,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(dtype, out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status one_hot_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& indices = call.in("indices");
   const int axis = MOKA_TRY(new_axis_of(call, "axis", indices.shape.rank()));
   const int64_t depth = out[0].shape[axis];
@@ -59,8 +59,8 @@ OpDef define_one_hot() {
       .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("off_value", "T")
       .or_else(Tensor::scalar_i64(DType::int32, 0))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_one_hot)
+      .reference(one_hot_reference)
       .note("Indices outside set nothing, also negative ones.", "tf.one_hot")
       .note("axis is the position of the new axis in the result; -1 is the last.", "coremltools' definition")
       .build();

@@ -28,7 +28,7 @@ Result<Margins> margins_of(const OpCall& call, const TensorView& pad, const Shap
   return m;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_pad(const OpCall& call) {
   const Type& x = call.type("x");
   MOKA_TRY(expect_vector(call, "pad"));
   const std::string_view mode = MOKA_TRY(call.text("mode"));
@@ -55,7 +55,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status pad_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &y = out[0];
   const std::string_view mode = MOKA_TRY(call.text("mode"));
   const bool reflect = mode == "reflect";
@@ -113,8 +113,8 @@ OpDef define_pad() {
       .or_else(Tensor::text("constant"))
       .constant("constant_val", "T")
       .or_else(Tensor::scalar(DType::fp32, 0))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_pad)
+      .reference(pad_reference)
       .note("pad holds pairs for the last axes. All modes work on every axis.", "coremltools' definition")
       .note(
           "reflect leaves the edge out and mirrors again if the padding is larger than the axis. replicate "

@@ -34,14 +34,14 @@ Result<int64_t> length(const OpCall& call, DType dtype) {
   return n > 0 ? static_cast<int64_t>(n) : 0;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_range_1d(const OpCall& call) {
   const DType dtype = call.dtype("start");
   int64_t n = kAnyDim;
   if (call.is_known("start") && call.is_known("end") && call.is_known("step")) n = MOKA_TRY(length(call, dtype));
   return tensor_result(dtype, {n});
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status range_1d_reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t n = out[0].count();
   if (is_float(out[0].dtype)) {
     const double start = MOKA_TRY(call.number("start")), step = MOKA_TRY(call.number("step"));
@@ -62,8 +62,8 @@ OpDef define_range_1d() {
       .in("end", "T")
       .in("start", "T")
       .in("step", "T")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_range_1d)
+      .reference(range_1d_reference)
       .note(
           "The number of elements is ceil((end - start) / step), computed in the element type. Element i is start + "
           "i * step, rounded once.",

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMostParts = 1 << 16;
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_split(const OpCall& call) {
   const Type& x = call.type("x");
   const TensorView* sizes = call.has("split_sizes") ? call.value("split_sizes") : nullptr;
   if (!call.has("num_splits") && !call.has("split_sizes"))
@@ -42,7 +42,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return out;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status split_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int axis = MOKA_TRY(axis_of(call, "axis", x.shape.rank()));
   const int64_t outer = x.shape.count(0, axis), inner = x.shape.count(axis + 1, x.shape.rank());
@@ -69,8 +69,8 @@ OpDef define_split() {
       .constant("split_sizes", kI32)
       .optional()
       .constant("axis", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_split)
+      .reference(split_reference)
       .traits(Trait::moves_data_only)
       .note("num_splits must divide the axis. split_sizes may hold zeros and must add up to it.",
             "coremltools' definition")

@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_stack(const OpCall& call) {
   const auto values = call.args("values");
   if (values.empty()) return call.error("values", "at least one tensor", "none");
   Shape out;
@@ -28,7 +28,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(values[0].type->dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status stack_reference(const OpCall& call, std::span<const TensorView> out) {
   const auto values = call.args("values");
   const Shape& s = values[0].value->shape;
   const int axis = MOKA_TRY(new_axis_of(call, "axis", s.rank()));
@@ -48,8 +48,8 @@ OpDef define_stack() {
   return OpBuilder("stack", "Joins tensors of equal shape along a new axis.")
       .variadic_any("values")
       .constant("axis", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_stack)
+      .reference(stack_reference)
       .traits(Trait::moves_data_only)
       .build();
 }

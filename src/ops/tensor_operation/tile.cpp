@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_tile(const OpCall& call) {
   const Type& x = call.type("x");
   MOKA_TRY(expect_vector(call, "reps"));
   if (!x.is_ranked()) return one(x);
@@ -26,7 +26,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status tile_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   if (out[0].count() == 0) return {};
   const auto from = x.shape.strides(), to = out[0].shape.strides();
@@ -47,8 +47,8 @@ OpDef define_tile() {
       .type_var("T", kPlain15)
       .in("x", "T")
       .in("reps", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_tile)
+      .reference(tile_reference)
       .traits(Trait::moves_data_only)
       .note("0 repetitions give an empty tensor.", "numpy.tile")
       .build();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMostShortIndices = 1 << 16;
 
-Result<std::vector<Type>> infer(const OpCall& call, Opset since) {
+Result<std::vector<Type>> infer_topk(const OpCall& call, Opset since) {
   const Type& x = call.type("x");
   const int64_t k = MOKA_TRY(call.integer("k"));
   MOKA_TRY(call.flag("ascending"));
@@ -34,7 +34,7 @@ Result<std::vector<Type>> infer(const OpCall& call, Opset since) {
   return out;
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status topk_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int axis = MOKA_TRY(axis_of(call, "axis", x.shape.rank()));
   const bool ascending = MOKA_TRY(call.flag("ascending"));
@@ -59,13 +59,13 @@ OpDef define_topk() {
       .or_else(Tensor::scalar_i64(DType::int32, -1))
       .constant("ascending", kBool)
       .or_else(Tensor::boolean(false))
-      .infer([](const OpCall& c) { return infer(c, Opset::ios15); })
-      .reference(reference)
+      .infer([](const OpCall& c) { return infer_topk(c, Opset::ios15); })
+      .reference(topk_reference)
       .at(Opset::ios16,
           [](OpVersion& v) {
             add_constant(v, "sort", kBool, Tensor::boolean(true));
             add_constant(v, "return_indices", kBool, Tensor::boolean(true));
-            v.infer = [](const OpCall& c) { return infer(c, Opset::ios16); };
+            v.infer = [](const OpCall& c) { return infer_topk(c, Opset::ios16); };
           })
       .at(Opset::ios17,
           [](OpVersion& v) {
@@ -73,7 +73,7 @@ OpDef define_topk() {
             retype(v, "k", "K", kSizes17);
             add_constant(v, "output_indices_dtype", kString, Tensor::text("int32"));
             v.edit("output_indices_dtype").allowed = {"int32", "uint16"};
-            v.infer = [](const OpCall& c) { return infer(c, Opset::ios17); };
+            v.infer = [](const OpCall& c) { return infer_topk(c, Opset::ios17); };
           })
       .note(
           "In both directions, of equal elements the one with the lower index comes first, and NaN comes last.",

@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_batch_to_space(const OpCall& call) {
   const BatchBlocks b = MOKA_TRY(batch_blocks(call, "crops"));
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
@@ -26,7 +26,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status batch_to_space_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const BatchBlocks b = MOKA_TRY(batch_blocks(call, "crops"));
   const Shape &s = x.shape, &o = out[0].shape;
@@ -62,8 +62,8 @@ OpDef define_batch_to_space() {
       .in("x", "T")
       .constant("block_shape", kI32)
       .constant("crops", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_batch_to_space)
+      .reference(batch_to_space_reference)
       .traits(Trait::moves_data_only)
       .note("The position in the block is the slower part of the batch.", "tf.batch_to_space")
       .build();

@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_expand_dims(const OpCall& call) {
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
   const TensorView* axes = call.value("axes");
@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status expand_dims_reference(const OpCall& call, std::span<const TensorView> out) {
   copy_all(out[0], call.in("x"));
   return {};
 }
@@ -37,8 +37,8 @@ OpDef define_expand_dims() {
       .type_var("T", kPlain15)
       .in("x", "T")
       .constant("axes", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_expand_dims)
+      .reference(expand_dims_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("Axes are those of the result. Negative ones count from its end.", "numpy.expand_dims")

@@ -52,7 +52,7 @@ Result<int64_t> fill_hole(const OpCall& call, const Shape& in, const Shape& out,
 
 /// Replaces zeros in the shape. With `zeros_from_right` a 0 becomes the dimension of x at the same distance from the
 /// end, or 1 if there is none. Otherwise it becomes the dimension at the same index, and the ranks must be equal.
-Result<std::vector<Type>> infer(const OpCall& call, bool zeros_from_right) {
+Result<std::vector<Type>> infer_reshape(const OpCall& call, bool zeros_from_right) {
   const Type& x = call.type("x");
   MOKA_TRY(expect_vector(call, "shape"));
   const TensorView* wanted = call.value("shape");
@@ -101,7 +101,7 @@ Result<std::vector<Type>> infer(const OpCall& call, bool zeros_from_right) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status reshape_reference(const OpCall& call, std::span<const TensorView> out) {
   copy_all(out[0], call.in("x"));
   return {};
 }
@@ -113,14 +113,14 @@ OpDef define_reshape() {
       .type_var("T", kPlain15)
       .in("x", "T")
       .in("shape", kI32)
-      .infer([](const OpCall& c) { return infer(c, false); })
-      .reference(reference)
+      .infer([](const OpCall& c) { return infer_reshape(c, false); })
+      .reference(reshape_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17,
           [](OpVersion& v) {
             v.set_domain("T", kPlain17);
             retype(v, "shape", "U", kSizes17);
-            v.infer = [](const OpCall& c) { return infer(c, true); };
+            v.infer = [](const OpCall& c) { return infer_reshape(c, true); };
           })
       .note(
           "0 keeps the dimension at the same index and needs equal ranks. Since iOS17 it keeps the one at the same "

@@ -20,7 +20,7 @@ int64_t clamp_bound(int64_t v, int64_t n) {
   return v < 0 ? 0 : v > n ? n : v;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_reshape_like(const OpCall& call) {
   const Type& x = call.type("x");
   const auto refs = call.args("ref_tensors");
   for (std::string_view p : {"begins", "ends", "end_masks"}) {
@@ -50,7 +50,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status reshape_like_reference(const OpCall& call, std::span<const TensorView> out) {
   copy_all(out[0], call.in("x"));
   return {};
 }
@@ -66,8 +66,8 @@ OpDef define_reshape_like() {
       .variadic_any("begins")
       .variadic_any("ends")
       .variadic_any("end_masks")
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_reshape_like)
+      .reference(reshape_like_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("begins and ends work like bounds of Python's slices.", "coremltools' definition")

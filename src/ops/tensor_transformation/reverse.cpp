@@ -14,13 +14,13 @@ Result<unsigned> chosen_axes(const OpCall& call, int rank) {
   return set;
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_reverse(const OpCall& call) {
   const Type& x = call.type("x");
   if (x.is_ranked()) MOKA_TRY(chosen_axes(call, x.rank()));
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status reverse_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const unsigned set = MOKA_TRY(chosen_axes(call, x.shape.rank()));
   const auto strides = x.shape.strides();
@@ -44,8 +44,8 @@ OpDef define_reverse() {
       .in("x", "T")
       .constant("axes", kI32)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_reverse)
+      .reference(reverse_reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("Without axes, all axes are reversed.", "coremltools' definition")

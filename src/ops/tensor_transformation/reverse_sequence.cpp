@@ -16,7 +16,7 @@ Status check_lengths(const OpCall& call, const TensorView& lengths, int64_t size
   return {};
 }
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_reverse_sequence(const OpCall& call) {
   const Type& x = call.type("x");
   MOKA_TRY(expect_vector(call, "lengths"));
   if (!x.is_ranked()) return one(x);
@@ -32,7 +32,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status reverse_sequence_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &lengths = call.in("lengths");
   const int rank = x.shape.rank();
   const int seq = MOKA_TRY(axis_of(call, "seq_axis", rank)), batch = MOKA_TRY(axis_of(call, "batch_axis", rank));
@@ -69,8 +69,8 @@ OpDef define_reverse_sequence() {
       .or_else(Tensor::scalar_i64(DType::int32, 0))
       .constant("batch_axis", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 0))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_reverse_sequence)
+      .reference(reverse_sequence_reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17,
           [](OpVersion& v) {

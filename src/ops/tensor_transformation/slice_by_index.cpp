@@ -7,14 +7,14 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_slice_by_index(const OpCall& call) {
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
   const Slice slice = MOKA_TRY(resolve_slice(call, x.shape()));
   return tensor_result(x.dtype(), slice.shape());
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status slice_by_index_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const Slice slice = MOKA_TRY(resolve_slice(call, x.shape));
   if (!(slice.shape() == out[0].shape)) {
@@ -50,8 +50,8 @@ OpDef define_slice_by_index() {
       .optional()
       .constant("squeeze_mask", kBool)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_slice_by_index)
+      .reference(slice_by_index_reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17,
           [](OpVersion& v) {

@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_slice_by_size(const OpCall& call) {
   const Type& x = call.type("x");
   for (std::string_view p : {"begin", "size"}) {
     MOKA_TRY(expect_vector(call, p));
@@ -43,7 +43,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status slice_by_size_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &begin = call.in("begin");
   const auto from = x.shape.strides(), to = out[0].shape.strides();
   StridedCopy copy;
@@ -71,8 +71,8 @@ OpDef define_slice_by_size() {
       .in("x", "T")
       .in("begin", kI32)
       .in("size", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_slice_by_size)
+      .reference(slice_by_size_reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17,
           [](OpVersion& v) {

@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_slice_update(const OpCall& call) {
   const Type &x = call.type("x"), &update = call.type("update");
   if (update.is_ranked() && update.rank() == 0) return call.error("update", "at least rank 1", "a scalar");
   if (!x.is_ranked()) return one(x);
@@ -18,7 +18,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return one(x);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status slice_update_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &update = call.in("update");
   const Slice slice = MOKA_TRY(resolve_slice(call, x.shape));
   if (!(slice.shape() == update.shape)) {
@@ -58,8 +58,8 @@ OpDef define_slice_update() {
       .optional()
       .constant("squeeze_mask", kBool)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_slice_update)
+      .reference(slice_update_reference)
       .traits(Trait::moves_data_only)
       .note(kBoundsNote.text, kBoundsNote.evidence)
       .note(kMasksNote.text, kMasksNote.evidence)

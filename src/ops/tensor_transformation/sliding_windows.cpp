@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_sliding_windows(const OpCall& call) {
   const Type& x = call.type("x");
   const int64_t size = MOKA_TRY(call.integer("size")), stride = MOKA_TRY(call.integer("stride"));
   if (size < 1) return call.error("size", "at least 1", cat(size));
@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status sliding_windows_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const int axis = MOKA_TRY(axis_of(call, "axis", x.shape.rank()));
   const int64_t stride = MOKA_TRY(call.integer("stride"));
@@ -50,8 +50,8 @@ OpDef define_sliding_windows() {
       .constant("size", kI32)
       .constant("stride", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_sliding_windows)
+      .reference(sliding_windows_reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("There are (n - size) / stride + 1 windows, rounded down. The new axis follows the old one.",

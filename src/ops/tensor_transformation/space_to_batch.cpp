@@ -8,7 +8,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_space_to_batch(const OpCall& call) {
   const BatchBlocks b = MOKA_TRY(batch_blocks(call, "paddings"));
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
@@ -33,7 +33,7 @@ Range inside(int64_t shift, int64_t block, int64_t size, int64_t steps) {
   return {std::min(first, steps), std::min(std::max(last, first), steps)};
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status space_to_batch_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const BatchBlocks b = MOKA_TRY(batch_blocks(call, "paddings"));
   const Shape &s = x.shape, &o = out[0].shape;
@@ -64,8 +64,8 @@ OpDef define_space_to_batch() {
       .in("x", "T")
       .constant("block_shape", kI32)
       .constant("paddings", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_space_to_batch)
+      .reference(space_to_batch_reference)
       .note("The position in the block becomes the slower part of the batch. Padding is zero.", "tf.space_to_batch")
       .build();
 }

@@ -7,7 +7,7 @@ namespace moka::ops {
 namespace {
 
 /// As in PyTorch, named axes of a size other than 1 stay.
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_squeeze(const OpCall& call) {
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
   const int rank = x.rank();
@@ -26,7 +26,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status squeeze_reference(const OpCall& call, std::span<const TensorView> out) {
   copy_all(out[0], call.in("x"));
   return {};
 }
@@ -39,8 +39,8 @@ OpDef define_squeeze() {
       .in("x", "T")
       .constant("axes", kI32)
       .optional()
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_squeeze)
+      .reference(squeeze_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("Without axes all dimensions of size 1 are removed. A named axis of another size stays.", "torch.squeeze")

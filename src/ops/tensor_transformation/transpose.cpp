@@ -6,7 +6,7 @@ namespace moka::ops {
 
 namespace {
 
-Result<std::vector<Type>> infer(const OpCall& call) {
+Result<std::vector<Type>> infer_transpose(const OpCall& call) {
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
   const Ints perm = MOKA_TRY(axes_of(call, "perm", x.rank()));
@@ -16,7 +16,7 @@ Result<std::vector<Type>> infer(const OpCall& call) {
   return tensor_result(x.dtype(), out);
 }
 
-Status reference(const OpCall& call, std::span<const TensorView> out) {
+Status transpose_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& x = call.in("x");
   const Ints perm = MOKA_TRY(axes_of(call, "perm", x.shape.rank()));
   const auto strides = x.shape.strides(), to = out[0].shape.strides();
@@ -35,8 +35,8 @@ OpDef define_transpose() {
       .type_var("T", kPlain15)
       .in("x", "T")
       .constant("perm", kI32)
-      .infer(infer)
-      .reference(reference)
+      .infer(infer_transpose)
+      .reference(transpose_reference)
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("perm may have negative entries.", "numpy.transpose")

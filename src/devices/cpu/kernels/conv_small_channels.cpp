@@ -17,7 +17,7 @@ namespace {
 using ops::Window;
 using vector::small_channels;
 
-constexpr int64_t kMostPanel = 32;
+constexpr int64_t kMostChannelsPanel = 32;
 constexpr int64_t kTapsOfSum = 96;     // taps per partial sum, which bounds the rounding error
 constexpr int64_t kPixelsOfRun = 112;  // pixels that stay in the L1 cache until the epilogues are applied
 
@@ -93,7 +93,7 @@ bool pays(const SmallChannelsBlocking& p, std::span<const Activation> after) {
          f == vector::Unary::tanh;
 }
 
-SmallChannelsBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
+SmallChannelsBlocking small_channels_blocking_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
   const auto axis = [&](int i) {
     return Axis{w.in[i], w.out[i], w.kernel[i], w.strides[i], w.dilations[i], w.pads_begin[i]};
   };
@@ -121,7 +121,7 @@ Match match_small_channels(const MatchCall& given) {
   if (y[1] < channel_block()) return Match::no("few output channels");
   const double flops = 2.0 * static_cast<double>(y.count() * x[1] * w.taps());
   const MatchCall m = with_threads_for(given, flops);
-  const SmallChannelsBlocking p = blocking_of(w, x, y[1], m.threads);
+  const SmallChannelsBlocking p = small_channels_blocking_of(w, x, y[1], m.threads);
   constexpr int64_t kMostRing = 1 << 17, kMostTaps = 1 << 12;
   if (p.down.span() * p.line() > kMostRing || p.taps() > kMostTaps) return Match::no("a large window");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
@@ -150,7 +150,7 @@ Match match_small_channels(const MatchCall& given) {
     const auto* packed = weights->data();
 
     const auto make = [&](const float* x, int64_t image, int64_t row, int64_t column) {
-      std::array<float, kMostPanel> of_panel{};
+      std::array<float, kMostChannelsPanel> of_panel{};
       vector::SmallChannels::Call call;
       call.width = p.width(column);
       call.used = std::min(call.width, p.out - column);

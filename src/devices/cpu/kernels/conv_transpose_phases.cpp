@@ -24,7 +24,7 @@ struct Phase {
   int64_t outputs, taps, first, at;
 };
 
-struct Axis {
+struct PhaseAxis {
   int64_t in, out, stride;
   int64_t before = 0, behind = 0;  ///< zeros that are read around the input
   std::vector<Phase> phases;
@@ -38,8 +38,8 @@ struct Axis {
   int64_t most_outputs() const { return phases[0].outputs; }
 };
 
-Axis axis_of(const Window& w, int i) {
-  Axis a{w.in[i], w.out[i], w.strides[i], 0, 0, {}};
+PhaseAxis phase_axis_of(const Window& w, int i) {
+  PhaseAxis a{w.in[i], w.out[i], w.strides[i], 0, 0, {}};
   for (int64_t r = 0; r < std::min(a.stride, a.out); r++) {
     const int64_t first = (r + w.pads_begin[i]) % a.stride, at = (r + w.pads_begin[i]) / a.stride;
     const int64_t taps = first < w.kernel[i] ? (w.kernel[i] - first - 1) / a.stride + 1 : 0;
@@ -54,7 +54,7 @@ Axis axis_of(const Window& w, int i) {
 
 struct PhaseBlocking {
   const Gemm* gemm;
-  Axis down, across;
+  PhaseAxis down, across;
   int64_t kernel[2];
   int64_t images, in, out, in_groups, out_groups;
   int64_t rows, bands;  ///< rows of a phase per band; bands per image
@@ -166,12 +166,12 @@ void interleave(const PhaseBlocking& p, const Phase& h, const float* sums, int64
   }
 }
 
-PhaseBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
+PhaseBlocking phase_blocking_of(const Window& w, const ir::Shape& x, int64_t out, int threads) {
   constexpr int64_t kFits = 256 << 10;  // bytes of lines and sums that stay in the L2 cache
   const int64_t block = channel_block();
   PhaseBlocking p{};
-  p.down = axis_of(w, 1);
-  p.across = axis_of(w, 2);
+  p.down = phase_axis_of(w, 1);
+  p.across = phase_axis_of(w, 2);
   std::copy_n(w.kernel.begin() + 1, 2, p.kernel);
   p.images = x[0];
   p.in = x[1];
@@ -204,7 +204,7 @@ Match match_phases(const MatchCall& given) {
   if (!given.asked && y[1] < 3) return Match::no("few output channels");
   const double flops = 2.0 * static_cast<double>(x.count() * y[1] * w.taps());
   const MatchCall m = with_threads_for(given, flops);
-  const PhaseBlocking p = blocking_of(w, x, y[1], m.threads);
+  const PhaseBlocking p = phase_blocking_of(w, x, y[1], m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   KernelChoice c;

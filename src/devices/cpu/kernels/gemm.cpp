@@ -10,9 +10,9 @@ namespace {
 
 using vector::Gemm;
 
-constexpr int64_t kChunk = 192;     // columns per tile: a whole number of panels of either width
-constexpr int64_t kRows = 128;      // most rows per tile; each panel reads them again
-constexpr int64_t kLeastRows = 48;  // least rows per tile when rows are divided to give every thread work
+constexpr int64_t kGemmChunk = 192;  // columns per tile: a whole number of panels of either width
+constexpr int64_t kGemmRows = 128;   // most rows per tile; each panel reads them again
+constexpr int64_t kLeastRows = 48;   // least rows per tile when rows are divided to give every thread work
 
 Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
@@ -25,8 +25,8 @@ Match match(const MatchCall& given, std::string_view name) {
   const Panels panels = panels_of(*product);
   const Gemm& g = *panels.gemm;
   const auto in = static_cast<size_t>(x);
-  const int64_t chunks = (made + kChunk - 1) / kChunk;
-  int64_t blocks = (rows + kRows - 1) / kRows;
+  const int64_t chunks = (made + kGemmChunk - 1) / kGemmChunk;
+  int64_t blocks = (rows + kGemmRows - 1) / kGemmRows;
   if (m.threads > 1) blocks = std::max(blocks, std::min((4 * m.threads + chunks - 1) / chunks, rows / kLeastRows));
   KernelChoice c;
   c.kernel = name;
@@ -41,7 +41,7 @@ Match match(const MatchCall& given, std::string_view name) {
     const float* more = addend < 0 ? nullptr : args.in[static_cast<size_t>(addend)].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = rows * (t / chunks) / blocks, end = rows * (t / chunks + 1) / blocks,
-                    column = t % chunks * kChunk, n = std::min(kChunk, made - column);
+                    column = t % chunks * kGemmChunk, n = std::min(kGemmChunk, made - column);
       const float* from = args.in[in].as<float>() + first * depth;
       float* to = args.out[0].as<float>() + first * made + column;
       if (const float* sum = more == nullptr ? to : more + first * made + column; sum != to)

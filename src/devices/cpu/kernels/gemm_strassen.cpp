@@ -165,7 +165,7 @@ struct Block {
   }
 };
 
-Match match(const MatchCall& given, std::string_view name) {
+Match match_strassen(const MatchCall& given, std::string_view name) {
   std::string refusal;
   const auto product = constant_product(given, refusal);
   if (!product) return Match::no(std::move(refusal));
@@ -225,15 +225,22 @@ Match match(const MatchCall& given, std::string_view name) {
   return Match::yes(std::move(c));
 }
 
-Match match_linear(const MatchCall& m) { return match(m, "cpu.linear.strassen"); }
-Match match_matmul(const MatchCall& m) { return match(m, "cpu.matmul.strassen"); }
+Match match_strassen_linear(const MatchCall& m) { return match_strassen(m, "cpu.linear.strassen"); }
+Match match_strassen_matmul(const MatchCall& m) { return match_strassen(m, "cpu.matmul.strassen"); }
 
 }  // namespace
 
 KernelFamily family_gemm_strassen() {
-  static const KernelDef defs[] = {
-      {.name = "cpu.linear.strassen", .ops = {"linear"}, .match = match_linear, .addend = true, .measured = true},
-      {.name = "cpu.matmul.strassen", .ops = {"matmul"}, .match = match_matmul, .addend = true, .measured = true}};
+  static const KernelDef defs[] = {{.name = "cpu.linear.strassen",
+                                    .ops = {"linear"},
+                                    .match = match_strassen_linear,
+                                    .addend = true,
+                                    .measured = true},
+                                   {.name = "cpu.matmul.strassen",
+                                    .ops = {"matmul"},
+                                    .match = match_strassen_matmul,
+                                    .addend = true,
+                                    .measured = true}};
   return {130, defs};
 }
 

@@ -79,12 +79,12 @@ Match gemv(const MatchCall& given, std::string_view x, std::string_view weight, 
   return Match::yes(std::move(c));
 }
 
-Match match_linear(const MatchCall& m) {
+Match match_gemv_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   return gemv(m, "x", "weight", false, m.call.arg_index("bias"), "cpu.linear.gemv");
 }
 
-Match match_matmul(const MatchCall& m) {
+Match match_gemv_matmul(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok() || *tx) return Match::no("a transposed x");
@@ -95,8 +95,8 @@ Match match_matmul(const MatchCall& m) {
 
 KernelFamily family_gemv() {
   static const KernelDef defs[] = {
-      {.name = "cpu.linear.gemv", .ops = {"linear"}, .match = match_linear, .addend = true},
-      {.name = "cpu.matmul.gemv", .ops = {"matmul"}, .match = match_matmul, .addend = true}};
+      {.name = "cpu.linear.gemv", .ops = {"linear"}, .match = match_gemv_linear, .addend = true},
+      {.name = "cpu.matmul.gemv", .ops = {"matmul"}, .match = match_gemv_matmul, .addend = true}};
   return {110, defs};
 }
 

@@ -14,7 +14,7 @@ using ops::Window;
 using vector::Int8Gemm;
 
 constexpr int64_t kTiles = 8;  // tiles of rows that a panel multiplies before the next panel
-constexpr int64_t kMostTaps = 64;
+constexpr int64_t kMostInt8Taps = 64;
 // limit of products per result below which reading and writing take most of the time
 constexpr int64_t kFewProducts = 24;
 constexpr int64_t kFewForWinograd = 64;
@@ -229,7 +229,7 @@ Match match_conv(const MatchCall& m) {
   p.in_pixels = p.w.in_count();
   p.out_pixels = p.w.out_count();
   if (p.depth < channel_block() || p.depth * p.taps < kFewProducts) return Match::no("few channels");
-  if (p.taps > kMostTaps) return Match::no("a large window");
+  if (p.taps > kMostInt8Taps) return Match::no("a large window");
   if (is_for_winograd(*window) && p.depth < kFewForWinograd) return Match::no("a shape for which Winograd is faster");
   return choose(m, p, "weight", 0, {p.columns, p.taps, p.depth, p.depth * p.taps, 1, p.taps}, m.call.arg_index("bias"),
                 "cpu.conv.int8");
@@ -246,12 +246,12 @@ Match product(const MatchCall& m, std::string_view weight, int axis, int bias, s
                 bias, name);
 }
 
-Match match_linear(const MatchCall& m) {
+Match match_int8_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   return product(m, "weight", 0, m.call.arg_index("bias"), "cpu.linear.int8");
 }
 
-Match match_matmul(const MatchCall& m) {
+Match match_int8_matmul(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok() || *tx || m.call.rank("x") < 2) return Match::no("a transposed x");
@@ -263,8 +263,8 @@ Match match_matmul(const MatchCall& m) {
 KernelFamily family_int8() {
   static const KernelDef defs[] = {
       {.name = "cpu.conv.int8", .ops = {"conv"}, .match = match_conv, .addend = true},
-      {.name = "cpu.linear.int8", .ops = {"linear"}, .match = match_linear, .addend = true},
-      {.name = "cpu.matmul.int8", .ops = {"matmul"}, .match = match_matmul, .addend = true}};
+      {.name = "cpu.linear.int8", .ops = {"linear"}, .match = match_int8_linear, .addend = true},
+      {.name = "cpu.matmul.int8", .ops = {"matmul"}, .match = match_int8_matmul, .addend = true}};
   return {10, defs};
 }
 

@@ -10,24 +10,24 @@ namespace {
 using vector::Gemm;
 using vector::loops;
 
-constexpr int64_t kColumns = 192;   // columns per tile: a whole number of panels of either width
-constexpr int64_t kRows = 128;      // most rows at once
-constexpr int64_t kDepth = 512;     // depth packed at once: a multiple of Gemm's, so sums have the same order
-constexpr int64_t kLeastRows = 64;  // least rows per tile when rows are divided to give every thread work
-constexpr int64_t kFewRows = 4;     // rows for which packing y costs more than it saves
-constexpr int64_t kFewOfRows = 8;   // the same for a transposed y
+constexpr int64_t kMatmulColumns = 192;   // columns per tile: a whole number of panels of either width
+constexpr int64_t kMatmulRows = 128;      // most rows at once
+constexpr int64_t kDepth = 512;           // depth packed at once: a multiple of Gemm's, so sums have the same order
+constexpr int64_t kLeastMatmulRows = 64;  // least rows per tile when rows are divided to give every thread work
+constexpr int64_t kFewMatmulRows = 4;     // rows for which packing y costs more than it saves
+constexpr int64_t kFewOfRows = 8;         // the same for a transposed y
 
 /// A batch of matrices. Element (i, j) of a matrix is at i * row + j * column from its first element.
-struct Operand {
+struct MatmulOperand {
   int64_t rows = 1, columns = 1, row = 0, column = 0;
   std::vector<int64_t> steps;  ///< floats from matrix to matrix along each batch dimension; 0: broadcast
 
-  Operand transposed() const { return {columns, rows, column, row, steps}; }
+  MatmulOperand transposed() const { return {columns, rows, column, row, steps}; }
 };
 
 /// A vector counts as a row on the left and as a column on the right.
-Operand operand_of(const ir::Shape& s, bool transposed, bool left, const ir::Shape& stack) {
-  Operand o;
+MatmulOperand operand_of(const ir::Shape& s, bool transposed, bool left, const ir::Shape& stack) {
+  MatmulOperand o;
   const int r = s.rank();
   o.rows = r == 1 ? (left ? 1 : s[0]) : s[r - 2];
   o.columns = r == 1 ? (left ? s[0] : 1) : s[r - 1];
@@ -43,19 +43,19 @@ Operand operand_of(const ir::Shape& s, bool transposed, bool left, const ir::Sha
 }
 
 struct Product {
-  Operand x, y;
+  MatmulOperand x, y;
   ir::Shape stack;    ///< the result's batch dimensions
   int64_t parts = 1;  ///< divisions of the rows
   const Gemm* gemm = nullptr;
 
-  int64_t chunks() const { return (y.columns + kColumns - 1) / kColumns; }
+  int64_t chunks() const { return (y.columns + kMatmulColumns - 1) / kMatmulColumns; }
   int64_t count() const { return stack.count(); }
   bool is_transposed() const { return y.row == 1 && y.column != 1; }
-  bool is_few() const { return x.rows <= (is_transposed() ? kFewOfRows : kFewRows); }
-  int64_t panel_floats() const { return is_few() ? 0 : vector::packed_count(*gemm, depth_at_once(), kColumns); }
+  bool is_few() const { return x.rows <= (is_transposed() ? kFewOfRows : kFewMatmulRows); }
+  int64_t panel_floats() const { return is_few() ? 0 : vector::packed_count(*gemm, depth_at_once(), kMatmulColumns); }
   int64_t row_floats() const {
     if (x.column == 1) return 0;
-    return is_few() ? x.rows * x.columns : kRows * depth_at_once();
+    return is_few() ? x.rows * x.columns : kMatmulRows * depth_at_once();
   }
   int64_t depth_at_once() const { return std::min(kDepth, x.columns); }
 
@@ -100,7 +100,7 @@ struct Product {
       some = std::min(kDepth, depth - k);
       gemm->pack(b + k * y.row + column * y.column, y.row, y.column, some, n, panels, nullptr);
       for (int64_t i = first, height; i < end; i += height) {
-        height = std::min(kRows, end - i);
+        height = std::min(kMatmulRows, end - i);
         const float* from = a + i * x.row + k * x.column;
         int64_t step = x.row;
         if (x.column != 1) {
@@ -128,7 +128,7 @@ Match match(const MatchCall& given, Product p, std::string_view px, std::string_
   p.gemm = &vector::gemm_for(p.y.columns);
   if (m.threads > 1 && !p.is_few())
     p.parts = std::clamp<int64_t>((4 * m.threads + p.count() * p.chunks() - 1) / (p.count() * p.chunks()), 1,
-                                  std::max<int64_t>(1, p.x.rows / kLeastRows));
+                                  std::max<int64_t>(1, p.x.rows / kLeastMatmulRows));
   const int64_t thread_floats = (p.panel_floats() + p.row_floats() + 15) / 16 * 16;
   const int ix = m.call.arg_index(px), iy = m.call.arg_index(py);
   KernelChoice c;
@@ -144,7 +144,7 @@ Match match(const MatchCall& given, Product p, std::string_view px, std::string_
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t part = t % p.parts, chunk = t / p.parts % p.chunks(), stack = t / p.parts / p.chunks();
       const int64_t first = p.x.rows * part / p.parts, end = p.x.rows * (part + 1) / p.parts;
-      const int64_t column = chunk * kColumns, n = std::min(kColumns, p.y.columns - column);
+      const int64_t column = chunk * kMatmulColumns, n = std::min(kMatmulColumns, p.y.columns - column);
       const float *x = data_of(args, ix) + p.place(p.x.steps, stack),
                   *y = data_of(args, iy) + p.place(p.y.steps, stack);
       const int64_t at = stack * p.x.rows * p.y.columns;
@@ -164,7 +164,7 @@ Match match(const MatchCall& given, Product p, std::string_view px, std::string_
   return Match::yes(std::move(c));
 }
 
-Match match_linear(const MatchCall& m) {
+Match match_tiled_linear(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   const ir::Shape& w = m.call.shape("weight");
   const ir::Shape x{m.outputs[0].shape().count() / w[0], w[1]}, one;
@@ -172,7 +172,7 @@ Match match_linear(const MatchCall& m) {
                "cpu.linear.packing");
 }
 
-Match match_matmul(const MatchCall& m) {
+Match match_tiled_matmul(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok()) return Match::no("transposition that is not constant");
@@ -194,8 +194,8 @@ Match match_matmul(const MatchCall& m) {
 
 KernelFamily family_matmul() {
   static const KernelDef defs[] = {
-      {.name = "cpu.linear.packing", .ops = {"linear"}, .match = match_linear, .addend = true},
-      {.name = "cpu.matmul.packing", .ops = {"matmul"}, .match = match_matmul, .addend = true}};
+      {.name = "cpu.linear.packing", .ops = {"linear"}, .match = match_tiled_linear, .addend = true},
+      {.name = "cpu.matmul.packing", .ops = {"matmul"}, .match = match_tiled_matmul, .addend = true}};
   return {150, defs};
 }
 

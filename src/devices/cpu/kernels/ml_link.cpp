@@ -9,7 +9,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-constexpr int64_t kRows = 256;  // rows per tile
+constexpr int64_t kLinkRows = 256;  // rows per tile
 
 /// With `reference`, each row gets an additional first score of 0 and therefore one more result.
 void softmax(const double* x, double* y, int64_t rows, int64_t columns, bool reference) {
@@ -39,11 +39,11 @@ Match match_link(const MatchCall& m) {
   const int64_t count = x[0], columns = x.count() / count, made = m.outputs[0].shape().count() / count;
   KernelChoice c;
   c.kernel = "cpu.ml.link";
-  c.tiles = (count + kRows - 1) / kRows;
+  c.tiles = (count + kLinkRows - 1) / kLinkRows;
   c.cost = cost_of(m, 20 * static_cast<double>(count * made), 16 * static_cast<double>(count * made));
   c.run = [=, in = static_cast<size_t>(m.call.arg_index("x")), logit = mode == "logit", plain = mode == "normalize",
            reference = mode == "softmax_with_reference"](const KernelArgs& args) -> Status {
-    const int64_t first = args.begin * kRows, n = std::min(args.end * kRows, count) - first;
+    const int64_t first = args.begin * kLinkRows, n = std::min(args.end * kLinkRows, count) - first;
     const double* from = args.in[in].as<double>() + first * columns;
     double* to = args.out[0].as<double>() + first * made;
     if (logit)

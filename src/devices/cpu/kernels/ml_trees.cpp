@@ -55,9 +55,9 @@ struct Forest {
   }
 };
 
-constexpr int64_t kWalks = 8;   // walks at the same time
-constexpr int64_t kTrees = 12;  // the same for a single row, whose numbers take fewer registers
-constexpr int64_t kRows = 256;  // rows per tile; they stay in the L1 cache while the trees are read
+constexpr int64_t kWalks = 8;       // walks at the same time
+constexpr int64_t kTrees = 12;      // the same for a single row, whose numbers take fewer registers
+constexpr int64_t kTreeRows = 256;  // rows per tile; they stay in the L1 cache while the trees are read
 
 /// Finds the leaf of each walk. Walk i begins at node[i] and reads x + i * step.
 template <class T, bool kMissing, int64_t kWalks>
@@ -273,8 +273,8 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
                                     }));
     return {};
   };
-  c.tiles = (table.rows + kRows - 1) / kRows;
-  c.thread_scratch = static_cast<size_t>(std::min(table.rows, kRows) * table.features) * sizeof(T);
+  c.tiles = (table.rows + kTreeRows - 1) / kTreeRows;
+  c.thread_scratch = static_cast<size_t>(std::min(table.rows, kTreeRows) * table.features) * sizeof(T);
   c.run = [packed, table, nodes, trees, one_value, x_at = static_cast<size_t>(index_of("x")),
            base_at = static_cast<size_t>(index_of("base")), index_at = static_cast<size_t>(index_of("leaf_index")),
            value_at = static_cast<size_t>(index_of("leaf_value"))](const KernelArgs& args) -> Status {
@@ -283,7 +283,7 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
                       table.outputs, table.features};
     T* x = args.own<T>();
     for (int64_t tile = args.begin; tile < args.end; tile++) {
-      const int64_t first = tile * kRows, count = std::min(kRows, table.rows - first);
+      const int64_t first = tile * kTreeRows, count = std::min(kTreeRows, table.rows - first);
       double* y = args.out[0].as<double>() + first * table.outputs;
       if (narrow(args.in[x_at].as<double>() + first * table.features, count * table.features, x))
         predict<T, true>(f, x, count, a, y);

@@ -11,23 +11,23 @@ namespace moka::devices::cpu {
 
 namespace {
 
-constexpr int64_t kRows = 32;          // rows per tile
+constexpr int64_t kVectorRows = 32;    // rows per tile
 constexpr int64_t kRowElements = 512;  // elements per tile and lane of a single row; takes microseconds
 
 /// Rows of x and their length.
-struct Rows {
+struct VectorRows {
   int64_t count, length;
 };
 
 /// `columns`: the number of outputs per row.
-std::optional<Rows> rows_of(const MatchCall& m, int64_t columns) {
+std::optional<VectorRows> rows_of(const MatchCall& m, int64_t columns) {
   const int64_t y = m.outputs[0].shape().count(), x = m.call.shape("x").count();
   if (y == 0 || x == 0 || columns == 0) return std::nullopt;
-  return Rows{y / columns, x / (y / columns)};
+  return VectorRows{y / columns, x / (y / columns)};
 }
 
-using Packed = std::shared_ptr<std::shared_ptr<const std::byte>>;
-const double* data_of(const Packed& p) { return reinterpret_cast<const double*>(p->get()); }
+using PackedVectors = std::shared_ptr<std::shared_ptr<const std::byte>>;
+const double* vectors_of(const PackedVectors& p) { return reinterpret_cast<const double*>(p->get()); }
 size_t packed_bytes(int64_t depth, int64_t columns) {
   return static_cast<size_t>(vector::groups_of(columns) * vector::kColumns * depth) * sizeof(double);
 }
@@ -39,19 +39,20 @@ size_t packed_at(int64_t depth, int64_t k, int64_t i) {
 /// Makes `c` call `run(first row, rows, thread's scratch)` for tiles of rows.
 template <class Run>
 void tile(KernelChoice& c, int64_t rows, Run run) {
-  c.tiles = (rows + kRows - 1) / kRows;
+  c.tiles = (rows + kVectorRows - 1) / kVectorRows;
   c.run = [rows, run](const KernelArgs& args) -> Status {
-    for (int64_t t = args.begin; t < args.end; t++) run(args, t * kRows, std::min(kRows, rows - t * kRows));
+    for (int64_t t = args.begin; t < args.end; t++)
+      run(args, t * kVectorRows, std::min(kVectorRows, rows - t * kVectorRows));
     return {};
   };
 }
 
-double sums_cost(const MatchCall& m, const Rows& rows, int64_t columns) {
+double sums_cost(const MatchCall& m, const VectorRows& rows, int64_t columns) {
   const double sums = static_cast<double>(rows.count * columns);
   return cost_of(m, 4 * sums * static_cast<double>(rows.length), 16 * sums);
 }
 
-Match match_linear(const MatchCall& m) {
+Match match_vectors_linear(const MatchCall& m) {
   const ir::TensorView& w = *m.call.value("weights");
   const int64_t columns = w.shape[0], depth = w.shape[1];
   const auto rows = rows_of(m, columns);
@@ -89,7 +90,7 @@ Match match_linear(const MatchCall& m) {
          if (few)
            loops.dots(x, n, depth, args.in[weights_at].as<double>(), columns, y);
          else
-           loops.products(x, n, depth, data_of(packed), columns, y);
+           loops.products(x, n, depth, vectors_of(packed), columns, y);
          for (int64_t r = 0; columns == 1 && r < n; r++) y[r] += offset[0];
          for (int64_t r = 0; columns > 1 && r < n; r++)
            for (int64_t i = 0; i < columns; i++) y[r * columns + i] += offset[i];
@@ -142,7 +143,7 @@ Match match_svm(const MatchCall& m) {
     const vector::DoubleLoops& loops = exact ? vector::exact_double_loops() : vector::double_loops();
     const double* x = args.in[x_at].as<double>() + first * depth;
     double* y = args.out[0].as<double>() + first * vectors + from_vector;
-    const double* w = data_of(packed) + from_vector * depth;
+    const double* w = vectors_of(packed) + from_vector * depth;
     if (kind == KernelKind::rbf) {
       loops.distances(x, n, depth, w, count, y);
       if (exact)
@@ -241,7 +242,7 @@ Match match_neighbours(const MatchCall& m) {
     for (int64_t r = 0; r < n; r++) {
       if (r % kTogether == 0)
         vector::double_loops().distances(args.in[x_at].as<double>() + (first + r) * depth, std::min(kTogether, n - r),
-                                         depth, data_of(packed), count, distance);
+                                         depth, vectors_of(packed), count, distance);
       nearest(distance + r % kTogether * count, count, near, k);
       double* y = args.out[0].as<double>() + (first + r) * classes;
       std::fill_n(y, classes, 0.0);
@@ -262,7 +263,7 @@ Match match_neighbours(const MatchCall& m) {
 
 KernelFamily family_ml_vectors() {
   static const KernelDef defs[] = {
-      {.name = "cpu.ml.linear", .ops = {"ml_linear"}, .match = match_linear},
+      {.name = "cpu.ml.linear", .ops = {"ml_linear"}, .match = match_vectors_linear},
       {.name = "cpu.ml.svm", .ops = {"ml_svm_kernel"}, .match = match_svm},
       {.name = "cpu.ml.neighbours", .ops = {"ml_nearest_neighbors"}, .match = match_neighbours},
   };

@@ -11,15 +11,15 @@ namespace moka::devices::cpu {
 namespace {
 
 /// An axis of the dense result. Adjacent elements along it are `step` elements apart in x.
-struct Axis {
+struct PermuteAxis {
   int64_t size, step;
 };
-using Axes = std::vector<Axis>;
+using Axes = std::vector<PermuteAxis>;
 
 /// Drops axes of one element and merges axes that are contiguous in x.
 Axes joined(const Axes& axes) {
   Axes out;
-  for (const Axis& a : axes) {
+  for (const PermuteAxis& a : axes) {
     if (a.size == 1) continue;
     if (!out.empty() && out.back().step == a.step * a.size)
       out.back() = {out.back().size * a.size, a.step};
@@ -33,7 +33,7 @@ Axes joined(const Axes& axes) {
 /// The axes of x in memory. Blocked channels are two axes: blocks, and `inner`, the channels of a block.
 struct Stored {
   Axes axes;
-  std::optional<Axis> inner;
+  std::optional<PermuteAxis> inner;
 };
 Stored stored(const ir::Shape& x, Layout layout) {
   Stored s;
@@ -44,7 +44,7 @@ Stored stored(const ir::Shape& x, Layout layout) {
     s.axes.insert(s.axes.begin(), {size, step});
     step *= size;
   }
-  if (block > 1) s.inner = Axis{block, 1};
+  if (block > 1) s.inner = PermuteAxis{block, 1};
   return s;
 }
 
@@ -57,12 +57,12 @@ std::optional<Axes> axes_of(const MatchCall& m, Layout in, Layout out) {
     if (!perm.ok()) return std::nullopt;
     const Stored s = stored(x, in);
     Axes axes;
-    std::optional<Axis> last;
+    std::optional<PermuteAxis> last;
     for (int i = 0; i < perm->size(); i++) {
       const auto from = static_cast<size_t>((*perm)[i]);
-      Axis a = s.axes[from];
+      PermuteAxis a = s.axes[from];
       if (i == 1 && !out.is_row_major()) {  // x is row-major
-        last = Axis{out.block, a.step};
+        last = PermuteAxis{out.block, a.step};
         a = {a.size / out.block, a.step * out.block};
       }
       axes.push_back(a);
@@ -85,7 +85,7 @@ std::optional<Axes> axes_of(const MatchCall& m, Layout in, Layout out) {
         {x[0], x[1] * plane}, {made, channel_first ? b * b * plane : plane}, {x[2], x[3]}, {b, b * position}, {x[3], 1},
         {b, position}};
   }
-  const Axis of_block[] = {{b, x[3]}, {b, 1}};
+  const PermuteAxis of_block[] = {{b, x[3]}, {b, 1}};
   Axes axes{{x[0], x[1] * plane}};
   if (channel_first) axes.push_back({x[1], plane});
   axes.insert(axes.end(), std::begin(of_block), std::end(of_block));
@@ -107,13 +107,13 @@ void transpose(const T* from, int64_t from_step, int64_t rows, int64_t columns, 
 struct Copy {
   Axes outer;               ///< the other axes
   std::vector<int64_t> at;  ///< their steps in the result
-  Axis last{1, 1}, across{1, 1};
+  PermuteAxis last{1, 1}, across{1, 1};
   int64_t across_at = 0;  ///< step of `across` in the result
   int64_t rows = 1;       ///< elements of `outer`
   bool run = false;
 };
 
-constexpr int64_t kTile = 64;  // elements of `across` per tile, so that the tile's data stays in the cache
+constexpr int64_t kPermuteTile = 64;  // elements of `across` per tile, so that the tile's data stays in the cache
 
 Copy copy_of(const Axes& axes) {
   Copy c;
@@ -163,14 +163,14 @@ void for_rows(const Copy& c, int64_t begin, int64_t end, F f) {
 
 template <class T, class F>
 void run_squares(const Copy& c, int64_t begin, int64_t end, const std::byte* x, std::byte* y, F transpose) {
-  const int64_t parts = (c.across.size + kTile - 1) / kTile;
+  const int64_t parts = (c.across.size + kPermuteTile - 1) / kPermuteTile;
   for (int64_t t = begin; t < end;) {
     const int64_t row = t / parts, stop = std::min(end, (row + 1) * parts);
     for_rows(c, row, row + 1, [&](int64_t from, int64_t to) {
       for (; t < stop; t++) {
-        const int64_t first = t % parts * kTile;
+        const int64_t first = t % parts * kPermuteTile;
         transpose(reinterpret_cast<const T*>(x) + from + first, c.last.step, c.last.size,
-                  std::min(kTile, c.across.size - first), reinterpret_cast<T*>(y) + to + first * c.across_at,
+                  std::min(kPermuteTile, c.across.size - first), reinterpret_cast<T*>(y) + to + first * c.across_at,
                   c.across_at);
       }
     });
@@ -223,7 +223,7 @@ Match match_permute(const MatchCall& m) {
   c.kernel = "cpu.permute";
   c.in = in_layouts(m, "x", in);
   c.out = {out};
-  c.tiles = copy.rows * (copy.run ? 1 : (copy.across.size + kTile - 1) / kTile);
+  c.tiles = copy.rows * (copy.run ? 1 : (copy.across.size + kPermuteTile - 1) / kPermuteTile);
   c.cost = cost_of(m, 0, traffic(m));
   c.run = [copy = std::move(copy), at, size = static_cast<size_t>(bits / 8)](const KernelArgs& args) -> Status {
     run_tiles(copy, size, args.begin, args.end, args.in[at].as<std::byte>(), args.out[0].as<std::byte>());

@@ -14,23 +14,23 @@ using vector::Reduce;
 
 enum class Finish : uint8_t { none, mean, root, log };
 
-struct Entry {
+struct ReduceEntry {
   std::string_view op;
   Reduce f;
   Finish finish;
 };
 
-constexpr Entry kEntries[] = {{"reduce_sum", Reduce::sum, Finish::none},
-                              {"reduce_mean", Reduce::sum, Finish::mean},
-                              {"reduce_max", Reduce::max, Finish::none},
-                              {"reduce_min", Reduce::min, Finish::none},
-                              {"reduce_l1_norm", Reduce::sum_abs, Finish::none},
-                              {"reduce_l2_norm", Reduce::sum_square, Finish::root},
-                              {"reduce_sum_square", Reduce::sum_square, Finish::none},
-                              {"reduce_log_sum", Reduce::sum, Finish::log}};
+constexpr ReduceEntry kReduceEntries[] = {{"reduce_sum", Reduce::sum, Finish::none},
+                                          {"reduce_mean", Reduce::sum, Finish::mean},
+                                          {"reduce_max", Reduce::max, Finish::none},
+                                          {"reduce_min", Reduce::min, Finish::none},
+                                          {"reduce_l1_norm", Reduce::sum_abs, Finish::none},
+                                          {"reduce_l2_norm", Reduce::sum_square, Finish::root},
+                                          {"reduce_sum_square", Reduce::sum_square, Finish::none},
+                                          {"reduce_log_sum", Reduce::sum, Finish::log}};
 
-constexpr int64_t kColumns = 512;
-constexpr int64_t kBlock = 64;  // rows per partial sum, which bounds the rounding error
+constexpr int64_t kReduceColumns = 512;
+constexpr int64_t kReduceBlock = 64;  // rows per partial sum, which bounds the rounding error
 
 float finish(Finish how, double v, int64_t n) {
   switch (how) {
@@ -52,10 +52,11 @@ void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t c
     return;
   }
   std::fill_n(acc, columns, 0.0f);
-  alignas(64) float block[kColumns];
-  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+  alignas(64) float block[kReduceColumns];
+  for (int64_t r0 = 0; r0 < rows; r0 += kReduceBlock) {
     std::fill_n(block, columns, 0.0f);
-    for (int64_t r = r0; r < std::min(rows, r0 + kBlock); r++) loops().accumulate(f, block, x + r * step, columns);
+    for (int64_t r = r0; r < std::min(rows, r0 + kReduceBlock); r++)
+      loops().accumulate(f, block, x + r * step, columns);
     loops().accumulate(Reduce::sum, acc, block, columns);
   }
 }
@@ -63,7 +64,7 @@ void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t c
 /// Reduces pixels of `block` channels to acc[0..block). Several pixels are reduced side by side and folded at the end,
 /// so acc holds kColumns floats.
 void fold_pixels(Reduce f, const float* x, int64_t pixels, int64_t block, float* acc) {
-  const int64_t wide = std::min(pixels, kColumns / block), rows = pixels / wide;
+  const int64_t wide = std::min(pixels, kReduceColumns / block), rows = pixels / wide;
   reduce_rows(f, x, rows, wide * block, wide * block, acc);
   loops().accumulate(f, acc, x + rows * wide * block, (pixels - rows * wide) * block);
   for (int64_t left = wide; left > 1; left -= left / 2)
@@ -71,7 +72,7 @@ void fold_pixels(Reduce f, const float* x, int64_t pixels, int64_t block, float*
 }
 
 /// Reduces each blocked channel over all of its pixels.
-Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) {
+Match over_pixels(const MatchCall& m, const ReduceEntry& e, Layout layout, bool keep) {
   const ir::Shape x = m.call.shape("x");
   const int64_t block = layout.block, channels = x[1], groups = (channels + block - 1) / block,
                 pixels = x.count(2, x.rank());
@@ -85,7 +86,7 @@ Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) 
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 0, traffic(m));
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    alignas(64) float acc[kColumns];
+    alignas(64) float acc[kReduceColumns];
     for (int64_t t = args.begin; t < args.end; t++) {
       const float* data = args.in[in].as<float>() + t * pixels * block;
       if (e.f == Reduce::sum)
@@ -104,11 +105,11 @@ Match over_pixels(const MatchCall& m, const Entry& e, Layout layout, bool keep) 
 }
 
 Match match_reduce(const MatchCall& m) {
-  const Entry* found = nullptr;
-  for (const Entry& e : kEntries)
+  const ReduceEntry* found = nullptr;
+  for (const ReduceEntry& e : kReduceEntries)
     if (e.op == m.call.version().def->name) found = &e;
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
-  const Entry e = *found;
+  const ReduceEntry e = *found;
   const ir::Shape x = m.call.shape("x");
   auto axes = ops::reduced_axes(m.call, x.rank());
   auto keep = m.call.flag("keep_dims");
@@ -150,12 +151,13 @@ Match match_reduce(const MatchCall& m) {
     };
     return Match::yes(std::move(c));
   }
-  const int64_t parts = (inner + kColumns - 1) / kColumns;
+  const int64_t parts = (inner + kReduceColumns - 1) / kReduceColumns;
   c.tiles = outer * parts;
   c.run = [=](const KernelArgs& args) -> Status {
-    alignas(64) float acc[kColumns];
+    alignas(64) float acc[kReduceColumns];
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t o = t / parts, first = t % parts * kColumns, columns = std::min(kColumns, inner - first);
+      const int64_t o = t / parts, first = t % parts * kReduceColumns,
+                    columns = std::min(kReduceColumns, inner - first);
       reduce_rows(e.f, args.in[in].as<float>() + o * n * inner + first, n, inner, columns, acc);
       float* y = args.out[0].as<float>() + o * inner + first;
       for (int64_t i = 0; i < columns; i++) y[i] = finish(e.finish, static_cast<double>(acc[i]), n);
@@ -169,7 +171,7 @@ Match match_reduce(const MatchCall& m) {
 /// The row of the first largest (`sign` 1) or smallest (-1) number of each column. The first NaN wins over every
 /// number.
 void best_rows(const float* x, float sign, int64_t rows, int64_t step, int64_t columns, int32_t* best) {
-  alignas(64) float top[kColumns];
+  alignas(64) float top[kReduceColumns];
   for (int64_t i = 0; i < columns; i++) {
     top[i] = sign * x[i];
     best[i] = 0;
@@ -199,13 +201,14 @@ Match match_argmax(const MatchCall& m) {
   c.kernel = "cpu.reduce_arg";
   if (inner > 1) {
     if (n > std::numeric_limits<int32_t>::max()) return Match::no("more than 2^31 elements along the axis");
-    const int64_t parts = (inner + kColumns - 1) / kColumns;
+    const int64_t parts = (inner + kReduceColumns - 1) / kReduceColumns;
     c.tiles = x.count() / n / inner * parts;
     c.cost = cost_of(m, 0, traffic(m));
     c.run = [=](const KernelArgs& args) -> Status {
-      alignas(64) int32_t best[kColumns];
+      alignas(64) int32_t best[kReduceColumns];
       for (int64_t t = args.begin; t < args.end; t++) {
-        const int64_t outer = t / parts, first = t % parts * kColumns, columns = std::min(kColumns, inner - first);
+        const int64_t outer = t / parts, first = t % parts * kReduceColumns,
+                      columns = std::min(kReduceColumns, inner - first);
         best_rows(args.in[in].as<float>() + outer * n * inner + first, f == Reduce::max ? 1.0f : -1.0f, n, inner,
                   columns, best);
         for (int64_t i = 0; i < columns; i++) ir::store_i64(args.out[0], outer * inner + first + i, best[i]);

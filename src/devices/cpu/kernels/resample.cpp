@@ -8,21 +8,21 @@ namespace moka::devices::cpu {
 
 namespace {
 
-constexpr int64_t kPixels = 128;  // results of a tile in each channel
+constexpr int64_t kResamplePixels = 128;  // results of a tile in each channel
 constexpr int32_t kOutside = -1;
 
 /// Where the neighbors of some positions are in a plane, and how they mix.
 struct Neighbors {
-  int32_t at[4][kPixels];  ///< top left, top right, bottom left, bottom right; kOutside: padding
-  float right[kPixels], below[kPixels];
+  int32_t at[4][kResamplePixels];  ///< top left, top right, bottom left, bottom right; kOutside: padding
+  float right[kResamplePixels], below[kResamplePixels];
 };
 
 /// Two neighbors along an axis. A neighbor of weight 0 may be infinite, so it is replaced by the other one.
-struct Pair {
+struct ResamplePair {
   int64_t low, high;
   float part;
 };
-Pair pair_at(double position) {
+ResamplePair pair_at(double position) {
   const double low = std::floor(position);
   const auto first = static_cast<int64_t>(low);
   if (low == position) return {first, first, 0.5f};
@@ -31,7 +31,7 @@ Pair pair_at(double position) {
 
 void find(const ops::ResampleSettings& s, double py, double px, int64_t height, int64_t width, int64_t i,
           Neighbors& to) {
-  Pair down{-1, -1, 0.5f}, across{-1, -1, 0.5f};
+  ResamplePair down{-1, -1, 0.5f}, across{-1, -1, 0.5f};
   if (s.bilinear) {
     if (px > -1 && py > -1 && px < static_cast<double>(width) && py < static_cast<double>(height)) {
       down = pair_at(py);
@@ -72,7 +72,7 @@ Match match_resample(const MatchCall& m) {
   const int64_t channels = x[1], height = x[2], width = x[3], area = y[2] * y[3];
   if (height * width > std::numeric_limits<int32_t>::max()) return Match::no("a plane of more than 2^31 pixels");
   const auto in = static_cast<size_t>(m.call.arg_index("x")), at = static_cast<size_t>(m.call.arg_index("coordinates"));
-  const int64_t parts = (area + kPixels - 1) / kPixels;
+  const int64_t parts = (area + kResamplePixels - 1) / kResamplePixels;
   KernelChoice c;
   c.kernel = "cpu.resample";
   c.tiles = y[0] * parts;
@@ -80,7 +80,8 @@ Match match_resample(const MatchCall& m) {
   c.run = [=, s = *settings](const KernelArgs& args) -> Status {
     Neighbors neighbors;
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t image = t / parts, first = t % parts * kPixels, count = std::min(kPixels, area - first);
+      const int64_t image = t / parts, first = t % parts * kResamplePixels,
+                    count = std::min(kResamplePixels, area - first);
       for (int64_t i = 0; i < count; i++) {
         const int64_t position = (image * area + first + i) * 2;
         find(s, ops::resample_position(s, ir::load_f64(args.in[at], position + 1), height),

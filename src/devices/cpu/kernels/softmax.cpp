@@ -12,8 +12,8 @@ using vector::loops;
 using vector::Reduce;
 using vector::Unary;
 
-constexpr int64_t kColumns = 256;    // columns per tile when the axis is not the last one
-constexpr int64_t kShortRow = 2048;  // longest row that a float sums accurately enough
+constexpr int64_t kSoftmaxColumns = 256;  // columns per tile when the axis is not the last one
+constexpr int64_t kShortRow = 2048;       // longest row that a float sums accurately enough
 
 Match match_softmax(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
@@ -48,12 +48,12 @@ Match match_softmax(const MatchCall& m) {
     };
     return Match::yes(std::move(c));
   }
-  const int64_t parts = (inner + kColumns - 1) / kColumns;
+  const int64_t parts = (inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
   c.tiles = outer * parts;
   c.run = [=](const KernelArgs& args) -> Status {
-    alignas(64) float top[kColumns], sum[kColumns];
+    alignas(64) float top[kSoftmaxColumns], sum[kSoftmaxColumns];
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t first = t % parts * kColumns, columns = std::min(kColumns, inner - first),
+      const int64_t first = t % parts * kSoftmaxColumns, columns = std::min(kSoftmaxColumns, inner - first),
                     at = t / parts * n * inner + first;
       const float* from = args.in[in].as<float>() + at;
       float* y = args.out[0].as<float>() + at;

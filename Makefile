@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-layers bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -156,7 +156,7 @@ BENCH_RESULTS ?= $(BUILD)/bench/results.json
 bench: wheel
 	@bench/setup
 	$(BENCH_VENV)/bin/python bench/run.py --out $(BENCH_RESULTS) --models $(BUILD)/bench/models $(BENCH_FLAGS)
-	$(if $(BENCH_FLAGS),,$(MAKE) bench-tables bench-compile)
+	$(if $(BENCH_FLAGS),,$(MAKE) bench-tables bench-compile bench-loads)
 
 ## Compiling models and loading the result, with the program that was built: docs/performance/compile.md. BENCH_COMPILE_FLAGS are
 ## options of bench/compile/run.py, for example "--models linear --rounds 3".
@@ -201,6 +201,13 @@ bench-vulkan: wheel
 ## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
 bench-compare:
 	@bench/compare.py $(COMPARE_FLAGS) $(OLD) $(NEW)
+
+## Loads and first predictions, cold and warm, beside the peers: docs/performance/loads.md. BENCH_LOADS_FLAGS are options of
+## bench/loads.py, for example "--nets bert_base --rounds 5".
+bench-loads: wheel
+	@bench/setup
+	$(BENCH_VENV)/bin/python bench/loads.py --out $(BUILD)/bench/loads.json --models $(BUILD)/bench/models \
+	    $(if $(BENCH_LOADS_FLAGS),$(BENCH_LOADS_FLAGS),--page docs/performance/loads.md)
 
 ## How far answers on all nets, float32 and float16, are from PyTorch's, about an hour at first: docs/accuracy.md. ACCURACY_FLAGS are
 ## options of accuracy.py, for example "--nets mobilenet_v2 --json".

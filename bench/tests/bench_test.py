@@ -18,6 +18,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import accuracy
 import compare
 import engines
+import loads
 import nets
 import plot
 import report
@@ -138,6 +139,56 @@ class Accuracy(unittest.TestCase):
         text = accuracy.page({"rows": rows, "versions": {"torch": "1"}, "machine": {"cpu": "A", "isa": ["avx2"]}})
         self.assertIn("fp32: 1 of 1 nets within 1e-04. fp16: 1 of 2 nets within 2e-03.", text)
         self.assertIn("too far", text)
+
+
+class Loads(unittest.TestCase):
+    @staticmethod
+    def result(engine, cold, warm, **more):
+        return {"engine": engine, "cold": [[c, 0.1] for c in cold], "warm": [[w, 0.1] for w in warm], "error": 1e-6, **more}
+
+    def row(self, *results, net="resnet50"):
+        return {"net": net, "title": net, "precision": "fp32", "threads": 2, "engines": list(results)}
+
+    def test_the_best_peer_is_another_one_cold_and_warm_and_never_a_wrong_one(self):
+        row = self.row(self.result("moka", [0.4, 0.5, 9], [0.1]), self.result("onnxruntime", [0.9], [0.9]), self.result("ncnn", [1.9], [0.3]),
+                       self.result("openvino", [0.01], [0.01], error=1), self.result("mnn", [], [], reason="no"))
+        self.assertAlmostEqual(loads.ratio(row, "cold"), 0.6)
+        self.assertAlmostEqual(loads.ratio(row, "warm"), 0.5)
+        self.assertIn("onnxruntime", loads.table([row], "cold"))
+        self.assertIn("**0.600** over 1 nets (goal 0.6). Ahead on each.", loads.summary([row], "cold"))
+
+    def test_a_wrong_answer_of_moka_has_no_ratio(self):
+        row = self.row(self.result("moka", [0.1], [0.1], error=1), self.result("ncnn", [1], [1]))
+        self.assertIsNone(loads.ratio(row, "cold"))
+        self.assertFalse(loads.is_good(row))
+        self.assertIn("off by 1e+00", loads.table([row], "warm"))
+        self.assertIn("no net has a peer", loads.summary([row], "warm"))
+
+    def test_nets_that_are_behind_are_named(self):
+        row = self.row(self.result("moka", [1.9], [0.1]), self.result("ncnn", [0.9], [0.9]))
+        self.assertIn("Behind: resnet50.", loads.summary([row], "cold"))
+
+    def test_a_new_row_replaces_an_old_one(self):
+        old, new = self.row(self.result("moka", [1], [1])), self.row(self.result("moka", [2], [2]))
+        other = self.row(self.result("moka", [3], [3]), net="bert_base")
+        self.assertEqual(loads.together([old], [new, other]), [other, new])
+
+    def test_a_round_is_one_cold_load_and_then_warm_ones_each_in_a_new_process(self):
+        for behaviour, ways, reason in (("works", {"cold": [[0.2, 0.05]], "warm": [[0.2, 0.05]] * 2}, None),
+                                        ("refuses", {"cold": [], "warm": []}, "ValueError: not this model")):
+            with tempfile.TemporaryDirectory() as folder:
+                made = []
+
+                def start(behaviour=behaviour, folder=folder, made=made):
+                    made.append(client.Worker(behaviour, folder, folder, 1, "fp32", [0], pathlib.Path(folder) / "log", HERE / "fake_worker.py"))
+                    return made[-1]
+
+                of = loads.Loads(behaviour, start)
+                of.round(0, 2)
+            self.assertEqual({way: of.result[way] for way in loads.WAYS}, ways)
+            self.assertEqual(of.result.get("reason"), reason)
+            self.assertEqual(len(made), 1 if reason else 3)
+            self.assertTrue(all(worker.process.poll() is not None for worker in made))
 
 
 class Statistics(unittest.TestCase):

@@ -150,6 +150,10 @@ def together(old, new):
     return sorted(of.values(), key=lambda r: (r["precision"], r["threads"], nets.every().index(r["net"])))
 
 
+def name_of(row):
+    return row["title"] if row["precision"] == "fp32" else f"{row['title']}, {row['precision']}"
+
+
 def milliseconds(row, result, way):
     if result is None:
         return "-"
@@ -163,13 +167,15 @@ def table(rows, way):
     for row in rows:
         peer, moka = best(row, way), mine(row)
         parts = [report.milliseconds(statistics.median(t[i] for t in moka[way])) for i in (0, 1)] if is_good(row) else ["-", "-"]
-        lines.append([row["title"], row["precision"], row["threads"], *parts, milliseconds(row, moka, way), milliseconds(row, peer, way),
+        sums = sorted(map(sum, moka[way])) if is_good(row) else []
+        between = f"{report.milliseconds(sums[0])} to {report.milliseconds(sums[-1])}" if sums else "-"
+        lines.append([name_of(row), row["threads"], *parts, milliseconds(row, moka, way), between, len(sums), milliseconds(row, peer, way),
                       engines.module(peer["engine"]).TITLE if peer else "-", report.ratio_text(ratio(row, way))])
-    return report.table(["net", "precision", "threads", "load", "first prediction", "Moka", "best peer", "", "Moka / best"], lines, left=2)
+    return report.table(["net", "threads", "load", "first prediction", "Moka", "range", "loads", "best peer", "", "Moka / best"], lines)
 
 
 def summary(rows, way):
-    ratios = {row["title"]: r for row in rows if (r := ratio(row, way)) is not None}
+    ratios = {name_of(row): r for row in rows if (r := ratio(row, way)) is not None}
     if not ratios:
         return f"{report.capital(way)}: no net has a peer with right outputs."
     behind = [title for title, r in ratios.items() if r > 1]
@@ -177,8 +183,15 @@ def summary(rows, way):
             + (f"Behind: {'; '.join(behind)}." if behind else "Ahead on each."))
 
 
+def left_out(rows):
+    """The peers that are never the best one, and why."""
+    lines = [f"- {name_of(row)}, {engines.module(e['engine']).TITLE}: {e.get('reason') or 'off by ' + report.exact(e['error'])}\n"
+             for row in rows for e in row["engines"] if e["engine"] != samples.MOKA and not is_right(e, row["precision"])]
+    return "\n## Left out\n\n" + "".join(lines) if lines else ""
+
+
 def results(rows):
-    return "\n".join(f"## {report.capital(way)}\n\n{table(rows, way)}\n{summary(rows, way)}\n" for way in WAYS)
+    return "\n".join(f"## {report.capital(way)}\n\n{table(rows, way)}\n{summary(rows, way)}\n" for way in WAYS) + left_out(rows)
 
 
 def page(data):
@@ -190,6 +203,7 @@ def page(data):
 Milliseconds from a file in the page cache to the first outputs: loading plus the first prediction, each in a new process that has
 imported its engine. The median over processes. A cold load follows {data['idle']:g} s in which the machine did nothing and the host of a virtual machine
 took back free memory, so that new memory is slow to touch. Warm loads follow at once. The best peer is the fastest with right outputs.
+Few cold loads scatter widely: the range of Moka's is beside their number.
 
 {results(data['rows'])}
 On {data['machine']['cpu']}, {data['machine']['cores']} cores ({data['date']}; load {data['machine']['load_average']:.1f} when it began); {versions}.

@@ -19,11 +19,11 @@ def load(folder, threads, precision):
     options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
     compiled = openvino.Core().compile_model(folder / "model.xml", "CPU", options)
     request = compiled.create_infer_request()
-    names = [output.get_any_name() for output in compiled.outputs]
+    names = [output.get_names() for output in compiled.outputs]  # an output may have several
     wanted = {i.get_any_name() for i in compiled.inputs}
 
     def predict(inputs):
         request.infer({name: array for name, array in inputs.items() if name in wanted}, share_inputs=True)
-        return {name: request.get_output_tensor(i).data for i, name in enumerate(names)}
+        return {name: request.get_output_tensor(i).data for i, of in enumerate(names) for name in of}
 
     return predict

@@ -154,8 +154,10 @@ class Loads(unittest.TestCase):
                        self.result("openvino", [0.01], [0.01], error=1), self.result("mnn", [], [], reason="no"))
         self.assertAlmostEqual(loads.ratio(row, "cold"), 0.6)
         self.assertAlmostEqual(loads.ratio(row, "warm"), 0.5)
-        self.assertIn("onnxruntime", loads.table([row], "cold"))
+        self.assertRegex(loads.table([row], "cold"), r"600 +\| +500 to 9100 +\| +3 +\| +1000 +\| +onnxruntime")
         self.assertIn("**0.600** over 1 nets (goal 0.6). Ahead on each.", loads.summary([row], "cold"))
+        self.assertEqual(loads.left_out([row]).count("\n- "), 2)
+        self.assertIn("OpenVINO: off by 1e+00\n", loads.left_out([row]))
 
     def test_a_wrong_answer_of_moka_has_no_ratio(self):
         row = self.row(self.result("moka", [0.1], [0.1], error=1), self.result("ncnn", [1], [1]))

@@ -15,6 +15,7 @@ class Values {
   explicit Values(const plan::Plan& plan) : plan_(plan), from_(plan.places.size(), -1) {
     for (const plan::Step& s : plan.steps)
       if (s.op == nullptr && s.in.size() == 1 && s.out.size() == 1) from_[static_cast<size_t>(s.out[0])] = s.in[0];
+    for (const plan::PixelInput& p : plan.pixels) from_[static_cast<size_t>(p.place)] = plan.inputs[p.input];
   }
   const ir::Value* of(int place) const {
     while (place >= 0 && plan_.places[static_cast<size_t>(place)].value == nullptr)
@@ -175,7 +176,7 @@ class Reporter {
     if (s.kind == plan::Step::Kind::convert) {
       const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
       const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
-      p.name = from.value != nullptr ? from.value->name : "";
+      if (const ir::Value* v = values.of(s.in[0])) p.name = v->name;
       p.note = !(from.type == to.type)    ? "pixels to planes"
                : from.layout == to.layout ? "copy"
                                           : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
@@ -186,8 +187,6 @@ class Reporter {
       p.bytes = bytes(from);
       p.note = cat(p.bytes, " bytes ", to.device != nullptr ? "to " : "from ", p.device);
       const ir::Value* v = values.of(s.in[0]);
-      for (const plan::PixelInput& pixels : plan.pixels)
-        if (pixels.place == s.in[0]) v = plan.places[static_cast<size_t>(plan.inputs[pixels.input])].value;
       if (plan.pending != nullptr && to.device == nullptr)
         p.reason = cat("the plan ends at '", plan.pending->name, "' (", plan.pending->type_name(),
                        "), whose shapes depend on values");

@@ -181,6 +181,42 @@ TEST_P(Residence, PicturesAreUnpackedOnTheDevice) {
     }
 }
 
+/// The steps of a plan in which something crosses or is converted.
+std::vector<std::string> moves(const ComputePlan& plan) {
+  std::vector<std::string> out;
+  for (const PlannedOperation& o : plan.operations)
+    if (o.type == "transfer" || o.type == "convert_layout")
+      out.push_back(o.type + " '" + o.name + "', " + o.note + (o.reason.empty() ? "" : ": " + o.reason));
+  return out;
+}
+
+TEST_P(Residence, ExplainNamesPicturesThatCross) {
+  const ComputePlan plan = Model::load(MOKA_GOLDEN "/boundary/image_rgb.mlmodel", configuration()).compute_plan();
+  const std::vector<std::string> found = moves(plan);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].find("transfer 'x', 40 bytes to " + GetParam() + ": "), 0u) << found[0];
+  EXPECT_EQ(found[1], "convert_layout 'x', pixels to planes");
+}
+
+TEST_P(Residence, ExplainSaysThatAStateDoesNotCross) {
+  for (const std::string& move : moves(adder().compute_plan()))
+    EXPECT_EQ(move.find("'sum'"), std::string::npos) << move;
+}
+
+TEST_P(Residence, ExplainSaysWhereAPlanEnds) {
+  const Model m = Model::from_mil(
+      "program(1.0)\n{\n func main<ios18>(" + kX + ") {\n" + line("a", "exp(x = x)") +
+          "tensor<int32, [?, 1]> n = non_zero(x = a)[name = string(\"n\")];\n"
+          "tensor<int32, [?]> f = squeeze(x = n, axes = tensor<int32, [1]>([1]))[name = string(\"f\")];\n"
+          "tensor<fp32, [?]> y = gather(x = a, indices = f)[name = string(\"y\")];\n} -> (y);\n}\n",
+      configuration());
+  EXPECT_EQ(moves(m.compute_plan()),
+            (std::vector<std::string>{"transfer 'x', 256 bytes to " + GetParam() + ": an input",
+                                      "transfer 'a', 256 bytes from " + GetParam() +
+                                          ": the plan ends at 'n' (non_zero), whose shapes depend on values"}));
+  EXPECT_EQ(m.predict(x(0)).array("y").shape()[0], 64);
+}
+
 class LostState : public Residence {};
 INSTANTIATE_TEST_SUITE_P(Devices, LostState, ::testing::Values("simulator"));
 

@@ -46,6 +46,7 @@ struct WeightCompression {
   bool per_channel_scale = false;  ///< palette: normalize by the largest value across the output channels
   double sparsity = 0;             ///< fraction of the smallest values that become zero; 0: none
   double threshold = -1;           ///< values up to this size become zero; negative: none
+  double least_sparsity = 0.5;     ///< with threshold: weights with a smaller fraction of zeros stay as they are
   /// The n smallest of m neighbors along the input channels become zero; 0: none.
   int64_t n = 0, m = 0;
   int64_t sparse_block = 0;  ///< with sparsity: output channels that become zero together; 0: single values

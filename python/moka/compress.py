@@ -128,15 +128,18 @@ def pruned(
     *,
     sparsity: float = 0.0,
     threshold: Optional[float] = None,
+    least_sparsity: float = 0.5,
     n_of_m: Optional[Tuple[int, int]] = None,
     block: int = 0,
 ) -> Form:
     """Zeros in a weight, which otherwise has this form or stays as it is.
 
-    sparsity: this fraction of the smallest values; with `block`, of blocks of so many output channels. threshold: values up to this size.
+    sparsity: this fraction of the smallest values; with `block`, of blocks of so many output channels. threshold: values up to this size;
+    a weight of which less than `least_sparsity` are zeros then stays as it is.
     n_of_m: the n smallest of m neighbors along the input channels."""
     out = Form(form or unchanged())
     out.sparsity, out.threshold, out.sparse_block = sparsity, -1.0 if threshold is None else threshold, block
+    out.least_sparsity = least_sparsity
     out.n, out.m = n_of_m or (0, 0)
     return out
 

@@ -58,6 +58,7 @@ void bind_form(nb::module_& m) {
       .def_rw("per_channel_scale", &WeightCompression::per_channel_scale)
       .def_rw("sparsity", &WeightCompression::sparsity)
       .def_rw("threshold", &WeightCompression::threshold)
+      .def_rw("least_sparsity", &WeightCompression::least_sparsity)
       .def_rw("n", &WeightCompression::n)
       .def_rw("m", &WeightCompression::m)
       .def_rw("sparse_block", &WeightCompression::sparse_block)

@@ -55,7 +55,7 @@ Recipe recipe_of(const WeightCompression& c) {
         c.vector_size,
         c.per_channel_scale};
   if (c.form == WeightForm::half) out.form = compress::Half{};
-  if (prunes(c)) out.prune = compress::Prune{c.sparsity, c.threshold, c.n, c.m, c.sparse_block};
+  if (prunes(c)) out.prune = compress::Prune{c.sparsity, c.threshold, c.n, c.m, c.sparse_block, c.least_sparsity};
   return out;
 }
 
@@ -71,6 +71,8 @@ void check(const WeightCompression& c) {
   if ((c.sparsity > 0) + (c.threshold >= 0) + (c.m > 0) > 1)
     wrong("expected one of a sparsity, a threshold and n of m, got several");
   if (c.sparsity < 0 || c.sparsity > 1) wrong("sparsity: expected a number from 0 to 1, got ", c.sparsity);
+  if (c.least_sparsity < 0 || c.least_sparsity > 1)
+    wrong("least sparsity: expected a number from 0 to 1, got ", c.least_sparsity);
   if (c.m < 0 || c.n < 0 || c.n > c.m) wrong("expected n from 1 to m, got ", c.n, ":", c.m);
 }
 

@@ -16,6 +16,13 @@ int64_t count_of(const Shape& shape) {
   return out;
 }
 
+/// Whether blocks and n of m neighbors can be pruned: in weights of conv and linear, as in coremltools.
+bool has_structure(const Found& found) {
+  return std::all_of(found.uses.begin(), found.uses.end(), [](const Use& use) {
+    return (use.type == "conv" || use.type == "linear") && use.parameter == "weight";
+  });
+}
+
 }  // namespace
 
 format::WeightStore store_of(const format::ModelSource& source) {
@@ -87,9 +94,15 @@ Result<Made> encode_site(const Found& found, const Site& site, const Recipe& rec
     skipped = refusal(weight, *palette, found.form);
     if (joint && (palette->vector > 1 || palette->scales)) skipped = "pruned weights take no vectors and no scales";
   }
+  if (recipe.prune && (recipe.prune->m > 0 || recipe.prune->block > 0) && skipped.empty() && !has_structure(found))
+    skipped = "blocks and N:M are for weights of conv and linear";
+  std::vector<bool> kept;
+  if (recipe.prune && skipped.empty()) {
+    kept = kept_by(weight, *recipe.prune);
+    skipped = refusal(kept, *recipe.prune);
+  }
   out.outcome.bytes_after = out.outcome.bytes_before;
   if (!skipped.empty()) return out;
-  const std::vector<bool> kept = recipe.prune ? kept_by(weight, *recipe.prune) : std::vector<bool>();
   if (const auto* linear = std::get_if<Linear>(&recipe.form))
     out.encoding = compress::encode(weight, *linear, found.form, kept);
   else if (const auto* palette = std::get_if<Palette>(&recipe.form))

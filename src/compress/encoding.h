@@ -79,10 +79,11 @@ struct Palette {
 struct Half {};
 
 struct Prune {
-  double sparsity = 0;    ///< fraction of the smallest values that become zero; 0: other rules
-  double threshold = -1;  ///< values up to this size become zero; negative: other rules
-  int64_t n = 0, m = 0;   ///< of m neighbors along the input channels, the n smallest become zero
-  int64_t block = 0;      ///< with sparsity: neighbors along the output channels fall together
+  double sparsity = 0;          ///< fraction of the smallest values that become zero; 0: other rules
+  double threshold = -1;        ///< values up to this size become zero; negative: other rules
+  int64_t n = 0, m = 0;         ///< of m neighbors along the input channels, the n smallest become zero
+  int64_t block = 0;            ///< with sparsity: neighbors along the output channels fall together
+  double least_sparsity = 0.5;  ///< with a threshold: weights with a smaller fraction of zeros are refused
 };
 
 /// The iOS version whose forms of the operations are written.
@@ -93,6 +94,8 @@ enum class Form : uint8_t { ios16, ios18 };
 std::string refusal(const Weight& weight, const Linear& linear, Form form);
 std::string refusal(const Weight& weight, const Palette& palette, Form form);
 std::string refusal(const Weight& weight, const Prune& prune, Form form);
+/// Why a threshold leaves too few zeros; empty: it does not.
+std::string refusal(const std::vector<bool>& kept, const Prune& prune);
 
 /// Each follows coremltools.optimize.coreml in ranges, rounding and layout. Precondition: refusal is empty. `kept`: a
 /// mask of elements that are not zero, for joint forms (ios18); empty: all are kept.

@@ -2,20 +2,26 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/half.h"
 #include "compress/blocks.h"
 
 namespace moka::compress {
 namespace {
 
-/// The value below which a fraction of the sizes lies, interpolated between neighbors as numpy.percentile does.
-double percentile(std::vector<float> sizes, double fraction) {
-  const double at = fraction * static_cast<double>(sizes.size() - 1);
-  const auto low = static_cast<size_t>(at);
+/// As numpy.percentile does it: between neighbors, in the arithmetic of the weight's type.
+float percentile(std::vector<float> sizes, double fraction, bool half) {
+  constexpr double percent = 100;
+  const double rank = fraction * percent / percent * static_cast<double>(sizes.size() - 1);
+  const auto low = static_cast<size_t>(rank);
   std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(low), sizes.end());
-  const double below = sizes[low];
+  const float below = sizes[low];
   if (low + 1 >= sizes.size()) return below;
-  const double above = *std::min_element(sizes.begin() + static_cast<std::ptrdiff_t>(low) + 1, sizes.end());
-  return below + (above - below) * (at - static_cast<double>(low));
+  const float above = *std::min_element(sizes.begin() + static_cast<std::ptrdiff_t>(low) + 1, sizes.end());
+  const auto typed = [&](double value) { return half ? moka::half(value) : static_cast<float>(value); };
+  const double between = rank - static_cast<double>(low);
+  const float distance = typed(above - below);
+  if (between < 0.5) return typed(below + typed(distance * typed(between)));
+  return typed(above - typed(distance * typed(1 - between)));
 }
 
 /// Distance between neighbors along an axis.
@@ -24,7 +30,8 @@ size_t step_of(const Shape& shape, size_t axis) {
                                              int64_t{1}, std::multiplies<>()));
 }
 
-/// The norm of the block that each element is in, along the output channels. The last block may be shorter.
+/// The norm of the block that each element is in, along the output channels, in steps of the weight's type. The last
+/// block may be shorter.
 std::vector<float> block_norms(const Weight& weight, size_t block) {
   const auto axis = static_cast<size_t>(weight.output_axis), size = static_cast<size_t>(weight.shape[axis]);
   const size_t step = step_of(weight.shape, axis);
@@ -33,10 +40,12 @@ std::vector<float> block_norms(const Weight& weight, size_t block) {
     const size_t channel = i / step % size;
     if (channel % block != 0) continue;
     const size_t count = std::min(block, size - channel);
-    double sum = 0;
-    for (size_t k = 0; k < count; ++k)
-      sum += static_cast<double>(weight.values[i + k * step]) * weight.values[i + k * step];
-    for (size_t k = 0; k < count; ++k) out[i + k * step] = static_cast<float>(std::sqrt(sum));
+    float sum = 0;
+    for (size_t k = 0; k < count; ++k) {
+      const float value = weight.values[i + k * step], square = rounded(value * value, weight.half);
+      sum = rounded(sum + square, weight.half);
+    }
+    for (size_t k = 0; k < count; ++k) out[i + k * step] = rounded(std::sqrt(sum), weight.half);
   }
   return out;
 }
@@ -77,6 +86,15 @@ std::string refusal(const Weight& weight, const Prune& prune, Form) {
   return "";
 }
 
+std::string refusal(const std::vector<bool>& kept, const Prune& prune) {
+  if (prune.threshold < 0) return "";
+  const auto zeros = static_cast<double>(std::count(kept.begin(), kept.end(), false));
+  const double sparsity = zeros / static_cast<double>(kept.size());
+  if (sparsity >= prune.least_sparsity) return "";
+  return cat("a threshold of ", prune.threshold, " leaves a sparsity of ", sparsity, ", less than ",
+             prune.least_sparsity);
+}
+
 std::vector<bool> kept_by(const Weight& weight, const Prune& prune) {
   std::vector<bool> kept;
   if (prune.m > 0) {
@@ -85,9 +103,9 @@ std::vector<bool> kept_by(const Weight& weight, const Prune& prune) {
     std::vector<float> sizes(weight.values.size());
     std::transform(weight.values.begin(), weight.values.end(), sizes.begin(), [](float v) { return std::abs(v); });
     if (prune.block > 0) sizes = block_norms(weight, static_cast<size_t>(prune.block));
-    const double limit = prune.threshold >= 0  ? prune.threshold
-                         : prune.sparsity >= 1 ? INFINITY
-                                               : percentile(sizes, prune.sparsity);
+    const float limit = prune.threshold >= 0  ? rounded(static_cast<float>(prune.threshold), weight.half)
+                        : prune.sparsity >= 1 ? INFINITY
+                                              : percentile(sizes, prune.sparsity, weight.half);
     for (const float size : sizes) kept.push_back(size > limit);
   }
   for (size_t i = 0; i < kept.size(); ++i) kept[i] = kept[i] && weight.values[i] != 0;

@@ -52,6 +52,12 @@ class Compress(unittest.TestCase):
             self.assertLess(error / power, noise, options)
             self.assertGreater(error, 0, options)
 
+    def test_thresholds_leave_weights_with_few_zeros(self):
+        small = ("--least", 16, "--threshold", 1e-6)
+        for weight in self.compress(*small)["weights"]:
+            self.assertIn("less than 0.5", weight["skipped"])
+        self.assertTrue(any(w["form"] for w in self.compress(*small, "--least-sparsity", 0)["weights"]))
+
     def test_unchanged_weights_keep_their_values(self):
         self.compress("--layer", "*=none")
         self.assertEqual(self.outputs(self.out), self.outputs(MODEL))

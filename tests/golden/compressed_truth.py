@@ -1,6 +1,6 @@
 """Writes tests/golden/compressed/weights.json: weights and what coremltools.optimize.coreml makes of them.
 
-python3 tests/golden/compressed_truth.py        needs coremltools 9.0
+python3 tests/golden/compressed_truth.py        needs coremltools 9.0 and numpy 2.4
 """
 import base64
 import json

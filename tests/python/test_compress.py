@@ -259,3 +259,68 @@ def test_decompressed_weights_are_those_of_coremltools(name, tmp_path):
     again = compress.weights(small, compress.linear(8), decompress=True)
     assert [w.form for w in again.weights] == ["linear 8 bits, channel"] * 3
     assert again.weights[0].bytes_before == made.weights[0].bytes_before
+
+
+def sparse_parts(path):
+    """The values, mask and shape of sparse weights by the result of the operation that reads them, and the results of the other ones."""
+    from coremltools.models import MLModel
+    from coremltools.converters.mil.frontend.milproto.load import load
+
+    model = MLModel(path, skip_model_load=True)
+    spec = model.get_spec()
+    operations = load(spec, spec.specificationVersion, model.weights_dir).functions["main"].operations
+    out = {}
+    for op in operations:
+        weight = {"conv": "weight", "linear": "weight", "gather": "x", "matmul": "y"}.get(op.op_type)
+        source = weight and op.inputs[weight].op
+        if source is not None and source.op_type == "constexpr_sparse_to_dense":
+            out[op.outputs[0].name] = [source.nonzero_data.val, source.mask.val] + ([source.shape.val] if "shape" in source.inputs else [])
+        elif source is not None:
+            out[op.outputs[0].name] = None
+    return out
+
+
+@pytest.mark.skipif(tuple(map(int, np.__version__.split(".")[:2])) < (2, 4), reason="older numpy ranks halves in float16")
+@pytest.mark.parametrize("precision", ["FLOAT16", "FLOAT32"])
+@pytest.mark.parametrize("target", ["iOS16", "iOS18"])
+def test_pruned_weights_are_those_of_coremltools(target, precision, tmp_path):
+    ct = pytest.importorskip("coremltools")
+    import coremltools.optimize.coreml as cto
+    from coremltools.converters.mil import Builder as mb
+
+    rng = np.random.default_rng(11)
+
+    def weight(*shape):
+        return (rng.standard_normal(shape) * 0.1).astype(np.float32)
+
+    table = np.round(weight(300, 64) * 20) / 20  # many equal values
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 24, 6, 6)), mb.TensorSpec(shape=(5,), dtype=ct.converters.mil.mil.types.int32)])
+    def program(x, i):
+        x = mb.conv(x=x, weight=weight(50, 24, 3, 3), pad_type="same", name="plain")
+        x = mb.conv(x=x, weight=weight(400, 1, 3, 3), groups=50, pad_type="same", name="depthwise")
+        x = mb.conv(x=x, weight=weight(30, 400, 1, 1), pad_type="same", name="point")
+        x = mb.linear(x=mb.reshape(x=x, shape=(1, -1)), weight=weight(310, 1080), name="large")
+        x = mb.matmul(x=x, y=weight(310, 64), name="product")
+        return mb.add(x=mb.linear(x=x, weight=weight(64, 64), name="small"), y=mb.gather(x=table, indices=i, axis=0, name="table"), name="y")
+
+    source = ct.convert(program, minimum_deployment_target=getattr(ct.target, target), compute_precision=getattr(ct.precision, precision))
+    path, theirs, ours = (str(tmp_path / f"{n}.mlpackage") for n in ("source", "theirs", "ours"))
+    source.save(path)
+    cases = [(cto.OpMagnitudePrunerConfig(target_sparsity=s), {"sparsity": s}) for s in (0.3, 0.5, 1.0)]
+    cases += [(cto.OpMagnitudePrunerConfig(target_sparsity=0.6, block_size=7), {"sparsity": 0.6, "block": 7})]
+    cases += [(cto.OpMagnitudePrunerConfig(n_m_ratio=r), {"n_of_m": r}) for r in ((2, 4), (3, 7))]
+    cases += [(cto.OpThresholdPrunerConfig(threshold=t), {"threshold": t}) for t in (0.05, 0.3)]
+    cases += [(cto.OpThresholdPrunerConfig(threshold=0.05, minimum_sparsity_percentile=0.2), {"threshold": 0.05, "least_sparsity": 0.2})]
+    pruned = 0
+    for config, form in cases:
+        cto.prune_weights(source, cto.OptimizationConfig(global_config=config)).save(theirs)
+        compress.weights(path, compress.pruned(**form)).model.save(ours)
+        got, expected = sparse_parts(ours), sparse_parts(theirs)
+        assert {k for k, v in got.items() if v is None} == {k for k, v in expected.items() if v is None}, form
+        assert len(got) == len(expected) == 7
+        for name, parts in expected.items():
+            pruned += parts is not None
+            for mine, other in zip(got[name] or [], parts or [], strict=True):
+                np.testing.assert_array_equal(mine, other, err_msg=f"{form} {name}", strict=True)
+    assert pruned > 40

@@ -182,6 +182,7 @@ CompressionOptions compression(const CompressOptions& options) {
   if (all.form == WeightForm::palette) all.granularity = WeightGranularity::tensor;
   set_granularity(options.per, all);
   all.threshold = options.threshold;
+  all.least_sparsity = options.least_sparsity;
   all.sparse_block = options.prune_block;
   if (!options.prune.empty()) set_pruning(options.prune, "--prune", all);
   out.least_elements = options.least;
@@ -255,6 +256,10 @@ void add_compress_options(Arguments app, CompressOptions& options) {
   app.add_option("--threshold", options.threshold, "Set values up to this size to zero")
       .check(number(0, 1e30))
       .option_text("SIZE");
+  app.add_option("--least-sparsity", options.least_sparsity,
+                 "With --threshold: weights with a smaller fraction of zeros stay as they are (default 0.5)")
+      .check(number(0, 1))
+      .option_text("FRACTION");
   app.add_flag("--decompress", options.decompress,
                "Make floats of weights that are compressed already; with another form or a search, do it first");
   app.add_option("--layer", options.layers,

@@ -16,7 +16,7 @@ struct CompressOptions {
   std::vector<std::string> layers;
   int linear = 0, palette = 0;
   int64_t vector = 1, least = 2048, prune_block = 0;
-  double threshold = -1;
+  double threshold = -1, least_sparsity = 0.5;
   bool half = false, asymmetric = false, is_unsigned = false, scales = false, decompress = false, json = false;
 
   std::string activations;

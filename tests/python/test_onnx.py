@@ -1,5 +1,8 @@
 """ONNX models as programs, against the tests of the package onnx and against onnxruntime."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -132,3 +135,19 @@ def test_refuses_what_core_ml_lacks():
         moka.from_onnx(model.SerializeToString())
     with pytest.raises(moka.MalformedModelError):
         moka.from_onnx(model.SerializeToString()[:-5])
+
+
+def test_the_command_takes_lengths_of_sequences(tmp_path):
+    source, out = tmp_path / "source.onnx", tmp_path / "out.mlpackage"
+    onnx.save(sequence_model(), str(source))
+
+    def convert(*options):
+        return subprocess.run([sys.executable, "-m", "moka", "convert", str(source), "-o", str(out), *options], capture_output=True, text=True)
+
+    for words, code, options in (("give its length", 3, ()), ("expected NAME=SIZES", 2, ("--length", "x")), ("expected a size", 2, ("--length", "x=-1"))):
+        done = convert(*options)
+        assert done.returncode == code and words in done.stderr and not out.exists(), done.stderr
+    done = convert("--length", "x=2")
+    assert done.returncode == 0, done.stderr
+    got = moka.Model(str(out)).predict({"x_0": np.float32([1, 2]), "x_1": np.float32([10, 20])})
+    np.testing.assert_array_equal(got["sum"], [11, 22])

@@ -122,6 +122,12 @@ TEST(OnnxImport, MakesFeaturesOfTheElementsOfSequences) {
   EXPECT_NE(refusal(file).find("input 's': Core ML has no sequences; give its length"), std::string::npos);
   options.lengths["s"] = -1;
   EXPECT_NE(refusal(file, options).find("expected a length from 0 to 4096, got -1"), std::string::npos);
+  options.lengths = {{"s", 3}, {"t", 1}};
+  EXPECT_NE(refusal(file, options).find("'t': expected the name of an input that is a sequence ('s')"),
+            std::string::npos);
+  options = {.lengths = {{"s", 3}}, .absent = {"s"}};
+  EXPECT_NE(refusal(file, options).find("'s': expected the name of an optional input (the model has none)"),
+            std::string::npos);
 }
 
 /// Shape, Gather, Concat and Reshape as PyTorch writes `x.view(x.shape[0], -1)`.

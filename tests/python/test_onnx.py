@@ -144,7 +144,8 @@ def test_the_command_takes_lengths_of_sequences(tmp_path):
     def convert(*options):
         return subprocess.run([sys.executable, "-m", "moka", "convert", str(source), "-o", str(out), *options], capture_output=True, text=True)
 
-    for words, code, options in (("give its length", 3, ()), ("expected NAME=SIZES", 2, ("--length", "x")), ("expected a size", 2, ("--length", "x=-1"))):
+    for words, code, options in (("give its length", 3, ()), ("expected NAME=N", 2, ("--length", "x")), ("expected a size", 2, ("--length", "x=-1")),
+                                 ("'z': expected the name of an input that is a sequence ('x')", 2, ("--length", "x=2", "--length", "z=1"))):
         done = convert(*options)
         assert done.returncode == code and words in done.stderr and not out.exists(), done.stderr
     done = convert("--length", "x=2")

@@ -11,11 +11,12 @@
 namespace moka::cli {
 namespace {
 
-/// "name=text".
-std::pair<std::string, std::string> assignment(const std::string& text, std::string_view option) {
+/// "name=text"; `value` names the text in errors.
+std::pair<std::string, std::string> assignment(const std::string& text, std::string_view option,
+                                               std::string_view value = "N") {
   const size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0)
-    throw UsageError(fmt::format("{}: expected NAME=SIZES, got '{}'", option, text));
+    throw UsageError(fmt::format("{}: expected NAME={}, got '{}'", option, value, text));
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
@@ -38,7 +39,7 @@ OnnxImportOptions import_options(const FromOnnxOptions& options) {
   }
   out.absent.insert(options.absent.begin(), options.absent.end());
   for (const std::string& text : options.shapes) {
-    const auto [name, sizes] = assignment(text, "--shape");
+    const auto [name, sizes] = assignment(text, "--shape", "SIZES");
     std::vector<int64_t>& shape = out.shapes[name];
     for (size_t begin = 0; begin <= sizes.size();) {
       const size_t end = std::min(sizes.find_first_of(",x", begin), sizes.size());

@@ -35,6 +35,7 @@ Imported import_graph(const format::onnx::ModelFile& file, const Options& option
   ir::Builder builder(ops::table(), f.body());
   Scope scope(context, builder, opsets, nullptr);
   Interface interface(scope, out);
+  interface.check_options(model.graph.inputs);
   for (const format::onnx::ValueInfo& input : model.graph.inputs) {
     const auto& tensors = model.graph.initializers;
     const auto given = [&](const format::onnx::Tensor& t) { return t.name == input.name; };

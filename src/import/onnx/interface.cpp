@@ -4,6 +4,28 @@
 
 namespace moka::import::onnx {
 
+void Interface::check_options(std::span<const format::onnx::ValueInfo> inputs) const {
+  using Kind = format::onnx::Type::Kind;
+  const auto refuse_unless = [&](const std::string& name, std::string_view what, const auto& fits) {
+    std::string all;
+    for (const format::onnx::ValueInfo& input : inputs) {
+      if (!fits(input.type)) continue;
+      if (input.name == name) return;
+      all += cat(all.empty() ? "" : ", ", "'", input.name, "'");
+    }
+    refuse(ErrorCode::invalid_argument, "'", name, "': expected ", what, " (", all.empty() ? "the model has none" : all,
+           ")");
+  };
+  for (const auto& [name, length] : context_.options.lengths)
+    refuse_unless(name, "the name of an input that is a sequence", [](const format::onnx::Type& type) {
+      return type.kind == Kind::sequence ||
+             (type.kind == Kind::optional && type.inner != nullptr && type.inner->kind == Kind::sequence);
+    });
+  for (const std::string& name : context_.options.absent)
+    refuse_unless(name, "the name of an optional input",
+                  [](const format::onnx::Type& type) { return type.kind == Kind::optional; });
+}
+
 void Interface::add_input(const format::onnx::ValueInfo& input) {
   scope_.add(input.name, input_item({input.name, input.name, {}}, input.type));
 }

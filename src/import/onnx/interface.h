@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "import/onnx/scope.h"
@@ -13,6 +14,8 @@ class Interface {
  public:
   Interface(Scope& scope, Imported& out) : scope_(scope), context_(scope.context), out_(out) {}
 
+  /// Refuses lengths of inputs that are not sequences, and absent inputs that are not optional.
+  void check_options(std::span<const format::onnx::ValueInfo> inputs) const;
   void add_input(const format::onnx::ValueInfo& input);
   void add_output(const format::onnx::ValueInfo& output);
 

@@ -1,5 +1,6 @@
 """The command line: `python -m moka inspect model.mlpackage`."""
 
+import os
 import signal
 import sys
 
@@ -27,6 +28,7 @@ def main() -> int:
     # The work happens outside Python, so Ctrl-C and a closed pipe end the program at once, as usual for programs.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.environ.setdefault("MOKA_PYTHON", sys.executable)  # runs ONNX files and PyTorch programs for verify
     try:
         arguments = _load_python_plugins(sys.argv[1:])
     except _moka.Error as error:

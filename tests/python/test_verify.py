@@ -3,6 +3,8 @@
 import json
 import math
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -101,6 +103,9 @@ def test_onnxruntime_answers_in_this_python(net, tmp_path, monkeypatch):
     result = verify.against(net, path)
     assert result.passed and result.shapes[0].outputs[0].snr > 100
     assert "onnx" in result.reference
+    monkeypatch.setenv("PATH", str(tmp_path))  # has no python3
+    done = subprocess.run([sys.executable, "-m", "moka", "verify", str(net), "--against", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pictures_of_pil(tmp_path):

@@ -41,9 +41,7 @@ def arguments(given=None):
     parser.add_argument("--idle", type=float, default=10, help="seconds without any work before a cold load")
     parser.add_argument("--seed", type=int, default=1, help="of the order in which engines take turns")
     parser.add_argument("--out", default="build/bench/loads.json", help="the results")
-    parser.add_argument("--models", default="build/bench/models", help="the cache of converted models")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--page", help="where the page is written")
+    run.add_page(parser)
     options = parser.parse_args(given)
     options.nets = run.chosen(parser, "--nets", options.nets, nets.every())
     options.engines = run.chosen(parser, "--engines", options.engines, engines.names())
@@ -57,7 +55,7 @@ def give_back(idle):
     """Merges free memory into large blocks where that is allowed, and waits until the host of a virtual machine has taken them."""
     try:
         COMPACT.write_text("1")
-    except OSError:
+    except OSError:  # only root may; the wait alone still lets the machine idle
         pass
     time.sleep(idle)
 

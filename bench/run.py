@@ -31,6 +31,17 @@ MOST_WARM = 20
 BUSY = 0.3  # load average per core above which a run warns
 
 
+def add_models(parser):
+    parser.add_argument("--models", default="build/bench/models", help="the cache of converted models")
+
+
+def add_page(parser):
+    """The options of benchmarks that write a page of their own."""
+    add_models(parser)
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--page", help="where the page is written")
+
+
 def arguments(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", default="all", help="names with commas")
@@ -44,7 +55,7 @@ def arguments(given=None):
     parser.add_argument("--check", action="store_true", help="one prediction each, compared; nothing is timed")
     parser.add_argument("--list", action="store_true", help="print nets and engines and stop")
     parser.add_argument("--out", default="build/bench/results.json", help="the results")
-    parser.add_argument("--models", default="build/bench/models", help="the cache of converted models")
+    add_models(parser)
     options = parser.parse_args(given)
     options.command = shlex.join(["bench/run.py", *(sys.argv[1:] if given is None else given)])
     options.nets = chosen(parser, "--nets", options.nets, nets.names(), nets.when_named())

@@ -17,25 +17,6 @@ NETS = ("mobilenet_v2", "resnet50", "bert_base", "decoder_110m")
 GOALS = (40, 20)  # dB
 ACTIVATIONS = "linear 8 and activations"
 FORMS = ("linear 8, channel", "linear 4, blocks of 32", "palette 6", "palette 4", ACTIVATIONS)
-NOTES = """
-Activations have the ranges of one random input. coremltools' own calibration runs on moka here, because Core ML is not on Linux;
-it refuses nets that add whole numbers (BERT, the decoder). BERT adds a mask of -10000 to its scores, so that a symmetric range
-has no steps for the scores: with `int8:asymmetric` or `--unchanged type:add` it has 22.7 and 27.8 dB for that input instead of 5.4.
-
-The time of a prediction in milliseconds (median of `moka bench`, 2 processors with AVX-512 VNNI):
-
-| net | float16 | linear 8 | linear 8 and activations |
-|---|---:|---:|---:|
-| mobilenet_v2 | 3.6 | 3.3 | 3.9 |
-| resnet50 | 34.1 | 30.6 | 15.2 |
-
-k-means to 4 bits of 503 MB of float32 in 30 matrices (`run.py --kmeans 500`, 2 processors without other work for moka, some for coremltools):
-
-| by | time, s | of the processors, s |
-|---|---:|---:|
-| moka | 5.4 to 7.0 | 10.3 to 12.0 |
-| coremltools 9.0 | 90.8 | 87.9 |
-"""
 TITLE = "# Compressing\n\nWritten by `make bench-compress`. "
 
 
@@ -204,7 +185,7 @@ def page(rows):
         megabytes, error, seconds = rows[key]
         form = f"`{form}`" if form.startswith("--") else form
         out.append(f"| {net} | {form} | {tool} | {megabytes:.2f} | {'' if error is None else f'{error:.1f}'} | {'' if seconds is None else f'{seconds:.1f}'} |")
-    return "\n".join(out) + "\n" + NOTES
+    return "\n".join(out) + "\n"
 
 
 def main():

@@ -84,11 +84,12 @@ struct CompressedWeight {
   size_t bytes_before = 0, bytes_after = 0;
   double signal_to_noise = 0;  ///< of the weight itself, in dB; infinite: exact
   double largest_error = 0;
-  std::string form;     ///< "linear 8 bits, channel", "float16" if it was decompressed; empty: unchanged
-  std::string skipped;  ///< why it could not be compressed; empty: nothing prevented it
+  std::string form;                    ///< "linear 8 bits, channel", "float16" if it was decompressed; empty: unchanged
+  std::string skipped;                 ///< why it could not be compressed; empty: nothing prevented it
+  bool is_compressed_already = false;  ///< the model has it in a compressed form, and it stays so
 };
 
-/// A value that is rounded to (integer - zero_point) * scale.
+/// A quantized value: stored as integers q, and read as (q - zero_point) * scale.
 struct CompressedActivation {
   std::string name;
   double least = 0, greatest = 0;  ///< values that are concatenated with each other share a range

@@ -26,7 +26,7 @@ struct OnnxImportOptions {
   /// Lengths of inputs that are sequences, by name. Each element of `x` becomes an input, `x_0` and so on, whose shape
   /// may be given under its own name. The elements of an output that is a sequence are outputs, too.
   std::map<std::string, int64_t> lengths;
-  /// Optional inputs that have no value. The others become inputs like all.
+  /// Optional inputs that have no value. The other optional inputs become ordinary inputs.
   std::set<std::string> absent;
 };
 

@@ -21,7 +21,7 @@ def environment() -> Dict[str, str]:
     """In which a child finds this package."""
     own = str(pathlib.Path(__file__).resolve().parents[1])
     others = os.environ.get("PYTHONPATH")
-    return {"MOKA_PYTHON": sys.executable, **os.environ, "PYTHONPATH": own + (os.pathsep + others if others else "")}
+    return {**os.environ, "PYTHONPATH": own + (os.pathsep + others if others else "")}
 
 
 def answer(*arguments: str, key: Optional[Key] = None) -> Dict[str, Any]:

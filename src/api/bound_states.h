@@ -8,18 +8,19 @@
 
 namespace moka::api {
 
-/// The states of one prediction: where they are, and their contents before it if it may be replayed.
+/// The states that one prediction uses. Remembers which device holds each one and, if the prediction may be replayed,
+/// the content that the host had before it.
 class BoundStates {
  public:
   explicit BoundStates(State* state) : state_(state) {}
-  /// Gives the frame block input `input`, the state `name`. `keep`: what the host holds of it is kept for a replay. On
-  /// a device, the host keeps its own copy until the prediction ends. Error invalid_argument: the state is of another
-  /// model.
+  /// Passes the state `name` to the frame as its block input `input`. With `keep`, content in host memory is saved for
+  /// a replay. A state on a device needs no saving: the host's copy stays valid until the prediction ends. Error
+  /// invalid_argument: the state belongs to another model.
   Status bind(const std::string& name, const ir::Type& type, runtime::Frame& frame, size_t input, bool keep);
-  /// The prediction is done.
+  /// The prediction succeeded.
   void computed();
-  /// The prediction failed. If it is replayed, states are as they were before it, unless only a device had them that is
-  /// lost or has changed them.
+  /// The prediction failed. Restores the states for a replay. A state that only a device held is gone if that device
+  /// was lost or has changed it.
   void failed(const runtime::Frame& frame, const Error& error, bool is_replayed);
 
  private:

@@ -97,16 +97,16 @@ std::vector<ModelComparison::Feature> compare_fields(const std::string& a, const
   const ModelSource first = ModelSource::open(a), second = ModelSource::open(b);
   Comparer comparer;
   comparer.run(first.specification(), second.specification(), "");
-  std::vector<std::string> files = first.weight_files();
-  const std::vector<std::string> others = second.weight_files();
-  for (const std::string& file : others)
+  const std::vector<std::string> ours = first.weight_files(), theirs = second.weight_files();
+  std::vector<std::string> files = ours;
+  for (const std::string& file : theirs)
     if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   for (const std::string& file : files) {
     const auto content = [&](const ModelSource& source, const std::vector<std::string>& names) {
       const bool is_there = std::find(names.begin(), names.end(), file) != names.end();
       return is_there ? source.weight_file(file) : MultiArray();
     };
-    const MultiArray x = content(first, first.weight_files()), y = content(second, others);
+    const MultiArray x = content(first, ours), y = content(second, theirs);
     const auto bytes = [](const MultiArray& array) { return array.count() == 0 ? "" : cat(array.count(), " bytes"); };
     if (x.count() == y.count() &&
         (x.count() == 0 || std::memcmp(x.data(), y.data(), static_cast<size_t>(x.count())) == 0))

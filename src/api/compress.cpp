@@ -118,7 +118,8 @@ void add_compressed(const std::vector<compress::Decompressed>& compressed, std::
                   INFINITY,
                   0,
                   {},
-                  cat("it is compressed already (", c.operation, ")")});
+                  cat("it is compressed already (", c.operation, ")"),
+                  true});
 }
 
 }  // namespace api

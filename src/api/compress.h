@@ -11,7 +11,7 @@ namespace moka::api {
 compress::Recipe recipe_of(const WeightCompression& compression);
 /// Throws invalid_argument for options that contradict each other.
 void check(const WeightCompression& compression);
-/// Whether an exception's pattern names something of this name and type.
+/// Whether an exception's pattern matches this name or, as "type:add", this type.
 bool applies(std::string_view pattern, std::string_view name, std::string_view type);
 /// Measures ranges and changes the program.
 std::vector<CompressedActivation> quantize_activations(format::ModelSource& source,

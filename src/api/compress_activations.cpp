@@ -31,14 +31,18 @@ class Ranges {
   void add(std::string_view name, const Image& image) {
     const size_t pixel = bytes_per_pixel(image.format);
     const bool floats = image.format == PixelFormat::gray_float32;
+    std::vector<uint8_t> colors;
     for (int64_t y = 0; y < image.height; ++y) {
       const uint8_t* row = image.pixels.get() + y * image.row_bytes;
       const auto width = static_cast<size_t>(image.width);
-      if (floats)
+      if (floats) {
         add_all(name, std::span(reinterpret_cast<const float*>(row), width));
-      else
-        for (size_t i = 0; i < width * pixel; ++i)
-          if (pixel != 4 || i % 4 < 3) add(name, row[i]);  // without alpha
+        continue;
+      }
+      colors.clear();
+      for (size_t i = 0; i < width * pixel; ++i)
+        if (pixel != 4 || i % 4 < 3) colors.push_back(row[i]);  // without alpha
+      add_all(name, colors);
     }
   }
 

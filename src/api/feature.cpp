@@ -14,16 +14,9 @@ void raise(const Error& error) {
 
 }  // namespace api
 
-size_t bytes_per_pixel(PixelFormat format) {
-  switch (format) {
-    case PixelFormat::gray8: return 1;
-    case PixelFormat::rgb8: return 3;
-    case PixelFormat::rgba8:
-    case PixelFormat::bgra8:
-    case PixelFormat::gray_float32: return 4;
-  }
-  return 0;
-}
+static_assert(static_cast<int>(PixelFormat::gray_float32) == static_cast<int>(kernel::PixelFormat::gray_float32));
+
+size_t bytes_per_pixel(PixelFormat format) { return kernel::bytes_per_pixel(static_cast<kernel::PixelFormat>(format)); }
 
 namespace {
 void check_size(int64_t width, int64_t height) {
@@ -74,7 +67,7 @@ std::string describe(const FeatureValue& value) {
 
 FeatureValue& Features::operator[](std::string_view name) {
   if (FeatureValue* v = find(name)) return *v;
-  // Moving values takes longer than the rest of a prediction of a few numbers.
+  // For a few numbers, moving values to a larger array takes longer than the prediction.
   constexpr size_t kFirst = 8;
   if (items_.size() == items_.capacity()) items_.reserve(std::max(kFirst, 4 * items_.size()));
   items_.emplace_back(std::string(name), FeatureValue{});
@@ -82,7 +75,7 @@ FeatureValue& Features::operator[](std::string_view name) {
 }
 
 const FeatureValue* Features::find(std::string_view name) const {
-  // Names of numbers often differ in their last character alone.
+  // The names of a table's columns often differ only in the last character, so it is compared first.
   for (const auto& [n, v] : items_)
     if (n.size() == name.size() && (name.empty() || (n.back() == name.back() && n == name))) return &v;
   return nullptr;

@@ -36,7 +36,7 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
   std::abort();  // compile has checked this
 }
 
-/// The value of a name that is probably the `i`-th of `features`; nullptr when absent.
+/// The value named `name`, which callers usually pass as the i-th; nullptr when absent.
 const FeatureValue* value_of(const Features& features, std::string_view name, size_t i) {
   if (i < features.size() && features.begin()[static_cast<std::ptrdiff_t>(i)].first == name)
     return &features.begin()[static_cast<std::ptrdiff_t>(i)].second;

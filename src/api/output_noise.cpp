@@ -108,7 +108,7 @@ OutputNoise::OutputNoise(const Model& model, std::vector<Features> inputs) : inp
   }
   if (!has_numbers)
     throw Exception(ErrorKind::unsupported,
-                    "the error is that of outputs of floating-point numbers, and the model has none");
+                    "errors are measured on outputs of floating-point numbers, and the model has none");
 }
 
 std::vector<double> OutputNoise::shares(const Model& model, std::span<const size_t> which) const {

@@ -65,10 +65,8 @@ class Expander {
 };
 
 Result<std::map<std::string, Expanded>> expand(const Message& model, const format::FileContents& weights) {
-  std::map<std::string, Bytes> files;
-  for (const auto& [name, content] : weights) files.emplace(name, content.joined());
   const format::ModelFile file =
-      MOKA_TRY(format::open_model_bytes(MOKA_TRY(model.serialize()).joined(), std::move(files)));
+      MOKA_TRY(format::open_model_bytes(MOKA_TRY(model.serialize()).joined(), joined(weights)));
   const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
   const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
   std::map<std::string, Expanded> out;
@@ -157,10 +155,8 @@ class Writer {
       const std::string element =
           MOKA_TRY(text(MOKA_TRY(MOKA_TRY(output.child("type")).child("tensorType")), "dataType"));
       Decompressed made{name, type, shape.value_or(Shape()), element == "FLOAT16"};
-      size_t count = 1;
-      for (const int64_t size : made.shape) count *= static_cast<size_t>(size);
       made.bytes_before = uses_.bytes[name];
-      made.bytes_after = count * (made.half ? 2 : sizeof(float));
+      made.bytes_after = static_cast<size_t>(count_of(made.shape)) * (made.half ? 2 : sizeof(float));
       if (values_ != nullptr) operations.push_back(MOKA_TRY(constant(name, made)));
       out_.push_back(std::move(made));
     }

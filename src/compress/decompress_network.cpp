@@ -45,8 +45,8 @@ Result<std::vector<float>> expanded(const NetworkWeight& weight, int64_t count) 
     bias = MOKA_TRY(floats_of(linear, "bias"));
   }
   const auto axis = static_cast<size_t>(weight.channel_axis);
-  int64_t inner = 1;
-  for (size_t i = axis + 1; i < weight.shape.size(); ++i) inner *= weight.shape[i];
+  const int64_t inner =
+      count_of(Shape(weight.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, weight.shape.end()));
   const int64_t channels = weight.shape[axis];
   const auto fits = [&](const std::vector<float>& values) {
     return values.size() <= 1 || values.size() == static_cast<size_t>(channels);
@@ -67,8 +67,7 @@ Result<std::vector<float>> expanded(const NetworkWeight& weight, int64_t count) 
 Result<std::vector<Decompressed>> decompress_networks(const Message& specification, bool write) {
   std::vector<Decompressed> out;
   for (const NetworkWeight& weight : MOKA_TRY(network_weights_of(specification, true))) {
-    int64_t count = 1;
-    for (const int64_t size : weight.shape) count *= size;
+    const int64_t count = count_of(weight.shape);
     out.push_back({weight.name, weight.layer, weight.shape});
     out.back().bytes_before = MOKA_TRY(weight.params.packed("rawValue")).size();
     out.back().bytes_after = static_cast<size_t>(count) * sizeof(float);

@@ -8,13 +8,14 @@
 #include "compress/blocks.h"
 
 namespace moka::compress {
-namespace {
 
 int64_t count_of(const Shape& shape) {
   int64_t out = 1;
   for (const int64_t size : shape) out *= size;
   return out;
 }
+
+namespace {
 
 /// Whether blocks and n of m neighbors can be pruned: in weights of conv and linear, as in coremltools.
 bool has_structure(const Found& found) {
@@ -25,10 +26,14 @@ bool has_structure(const Found& found) {
 
 }  // namespace
 
+std::map<std::string, Bytes> joined(const format::FileContents& files) {
+  std::map<std::string, Bytes> out;
+  for (const auto& [name, content] : files) out.emplace(name, content.joined());
+  return out;
+}
+
 format::WeightStore store_of(const format::ModelSource& source) {
-  std::map<std::string, Bytes> files;
-  for (const auto& [name, content] : source.weights) files.emplace(name, content.joined());
-  return format::WeightStore::in_memory(std::move(files));
+  return format::WeightStore::in_memory(joined(source.weights));
 }
 
 Result<std::vector<float>> values_of(const Found& found, const format::WeightStore& store) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 
 namespace moka::compress {
 
+/// Each file in one piece.
+std::map<std::string, Bytes> joined(const format::FileContents& files);
 /// The weight files of a model.
 format::WeightStore store_of(const format::ModelSource& source);
 

@@ -14,6 +14,8 @@
 namespace moka::compress {
 
 using Shape = std::vector<int64_t>;
+/// The number of elements.
+int64_t count_of(const Shape& shape);
 
 /// A weight to compress: elements in row-major order, which are halves (then they are exact) or floats.
 struct Weight {

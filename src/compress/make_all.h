@@ -18,7 +18,7 @@ Status make_all(const std::vector<size_t>& work, std::vector<Made>& made, const 
   size_t done = 0;
   in_parallel(work.size(), [&](size_t k) {
     auto result = make(work[k]);
-    // The decoded weight was compared, and all of them together would fill the memory.
+    // The decoded weight has been checked, and keeping all of them would fill the memory.
     if (result.ok() && result->encoding) result->encoding->decoded = {};
     std::lock_guard lock(mutex);
     if (!result.ok())

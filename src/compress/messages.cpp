@@ -30,12 +30,6 @@ std::string_view data_type(BlobType type) {
   }
 }
 
-int64_t count_of(const Shape& shape) {
-  int64_t out = 1;
-  for (const int64_t size : shape) out *= size;
-  return out;
-}
-
 Status set_type(Message value_type, BlobType type, const Shape& shape) {
   Message tensor = MOKA_TRY(value_type.edit("tensorType"));
   MOKA_TRY(tensor.set("dataType", std::string(data_type(type))));

@@ -8,7 +8,8 @@
 namespace moka::compress {
 namespace {
 
-/// As numpy.percentile does it: between neighbors, in the arithmetic of the weight's type.
+/// As numpy.percentile: interpolates between neighbors in the arithmetic of the weight's type. coremltools passes 100
+/// times the fraction, which numpy divides by 100 again; both steps may round.
 float percentile(std::vector<float> sizes, double fraction, bool half) {
   constexpr double percent = 100;
   const double rank = fraction * percent / percent * static_cast<double>(sizes.size() - 1);

@@ -67,19 +67,17 @@ Result<Message> make_value(const TensorType& type, const std::vector<double>& nu
   MOKA_TRY(out.set("type", MOKA_TRY(make_type(type))));
   Message immediate = MOKA_TRY(out.edit("immediateValue"));
   Message tensor = MOKA_TRY(immediate.edit("tensor"));
-  if (type.element == "FLOAT16") {
+  const bool is_half = type.element == "FLOAT16";
+  if (is_half || type.element == "INT8" || type.element == "UINT8") {
     std::string bytes;
     for (double number : numbers) {
-      const uint16_t half = moka::half(number).bits;
-      bytes.append(reinterpret_cast<const char*>(&half), sizeof half);
+      if (is_half) {
+        const uint16_t half = moka::half(number).bits;
+        bytes.append(reinterpret_cast<const char*>(&half), sizeof half);
+      } else {
+        bytes.push_back(static_cast<char>(static_cast<int>(number)));
+      }
     }
-    Message held = MOKA_TRY(tensor.edit("bytes"));
-    MOKA_TRY(held.set_packed("values", Bytes::from(std::move(bytes))));
-    return out;
-  }
-  if (type.element == "INT8" || type.element == "UINT8") {
-    std::string bytes;
-    for (double number : numbers) bytes.push_back(static_cast<char>(static_cast<int>(number)));
     Message held = MOKA_TRY(tensor.edit("bytes"));
     MOKA_TRY(held.set_packed("values", Bytes::from(std::move(bytes))));
     return out;

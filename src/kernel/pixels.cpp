@@ -30,15 +30,13 @@ Rgb read_pixel(const uint8_t* p, PixelFormat format) {
 
 bool is_gray(PixelFormat f) { return f == PixelFormat::gray8 || f == PixelFormat::gray_float32; }
 
-size_t bytes_of(PixelFormat f) { return f == PixelFormat::gray8 ? 1 : f == PixelFormat::rgb8 ? 3 : 4; }
-
 /// ITU-R BT.601 luma, the customary grayscale conversion of 8-bit pictures.
 float luma(Rgb c) { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
 
 template <class Store>
 void write_planes(const Pixels& image, PlaneOrder order, const Store& store) {
   const int64_t count = image.width * image.height;
-  const size_t step = bytes_of(image.format);
+  const size_t step = bytes_per_pixel(image.format);
   const bool bgr = order == PlaneOrder::bgr;
   for (int64_t y = 0; y < image.height; y++) {
     const uint8_t* p = image.data + y * image.row_bytes;
@@ -58,6 +56,17 @@ void write_planes(const Pixels& image, PlaneOrder order, const Store& store) {
 
 }  // namespace
 
+size_t bytes_per_pixel(PixelFormat format) {
+  switch (format) {
+    case PixelFormat::gray8: return 1;
+    case PixelFormat::rgb8: return 3;
+    case PixelFormat::rgba8:
+    case PixelFormat::bgra8:
+    case PixelFormat::gray_float32: return 4;
+  }
+  return 0;
+}
+
 void unpack(const Pixels& pixels, PlaneOrder order, const ir::TensorView& to) {
   if (to.dtype == ir::DType::fp32)
     write_planes(pixels, order, [p = to.as<float>()](int64_t i, float v) { p[i] = v; });
@@ -74,7 +83,7 @@ void pack(const Pixels& pixels, std::byte* to) {
   std::memset(to, 0, kPixelHeader);
   std::memcpy(to, &format, sizeof format);
   to += kPixelHeader;
-  const size_t row = static_cast<size_t>(pixels.width) * bytes_of(pixels.format);
+  const size_t row = static_cast<size_t>(pixels.width) * bytes_per_pixel(pixels.format);
   for (int64_t y = 0; y < pixels.height; y++, to += row) std::memcpy(to, pixels.data + y * pixels.row_bytes, row);
 }
 
@@ -85,7 +94,7 @@ Pixels packed(const std::byte* from, const ir::Shape& planes) {
   p.format = static_cast<PixelFormat>(format);
   p.width = planes[planes.rank() - 1];
   p.height = planes[planes.rank() - 2];
-  p.row_bytes = p.width * static_cast<int64_t>(bytes_of(p.format));
+  p.row_bytes = p.width * static_cast<int64_t>(bytes_per_pixel(p.format));
   p.data = reinterpret_cast<const uint8_t*>(from) + kPixelHeader;
   return p;
 }

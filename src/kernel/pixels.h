@@ -15,6 +15,7 @@ struct Pixels {
   const uint8_t* data = nullptr;
 };
 
+size_t bytes_per_pixel(PixelFormat format);
 /// Writes the planes to `to`, row-major with height and width last.
 void unpack(const Pixels& pixels, PlaneOrder order, const ir::TensorView& to);
 

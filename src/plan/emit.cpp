@@ -36,8 +36,8 @@ bool Planner::by_value(const ir::Op& op, std::span<const int> in, const std::vec
     return true;
   }
   const auto given = given_.find(in[0]);
-  // The host's memory is written at the end, when only readers that get it as a result are left. What a device holds is
-  // written behind all readers.
+  // A state in host memory is written at the end, when only outputs still read it. A state on a device is written after
+  // all of its readers.
   const bool may_be_resident = place(in[0]).device != nullptr || (draft_ != nullptr && options_.states_on_devices);
   if (given == given_.end() && !may_be_resident && !states_.views.contains(&op)) return false;
   const Place& from = place(given == given_.end() ? in[0] : given->second);
@@ -59,7 +59,7 @@ void Planner::place_states() {
         first = op.get();
     const Device* device = first == nullptr ? nullptr : placement_->memory_of(*first);
     const ir::Type& t = p.type.element();
-    // It copies what it is given last, and does so as stored.
+    // The device must be able to copy the last value to the state without a conversion.
     if (device != nullptr && device->convert(t.dtype(), t.shape(), {}, {}).choice) p.device = device;
   }
 }

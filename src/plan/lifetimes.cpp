@@ -38,7 +38,7 @@ void find_lifetimes(Plan& plan, const ir::Op* pending) {
   for (int s = 0; s < end; s++) {
     const Step& step = plan.steps[static_cast<size_t>(s)];
     for (int i : step.in) touch(i, s);
-    // Until then, what a state holds is only read.
+    // Storing to a state does not extend its lifetime: the state is only read before.
     if (!is_state_store(plan, step))
       for (int i : step.out) touch(i, s);
     if (step.kind == Step::Kind::submit) running.push_back(step.region);

@@ -43,7 +43,7 @@ struct PlanOptions {
   bool strict = false;                         ///< error when a device refuses an operation that is pinned to it
   /// States whose first reader runs on a device stay in its memory: Frame::set_state gives their buffers.
   bool states_on_devices = false;
-  /// The planes of an input that is an image; nullopt: it is none. Optional.
+  /// The planes of an input that is an image; nullopt: it is not an image. Optional.
   std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes;
 };
 

@@ -116,7 +116,7 @@ class Planner {
   Result<int> upload(int p, const Device& device, Layout layout);
   /// Adds the transfer of a value as it is.
   int cross(int p, const Device& device);
-  /// How the device unpacks a picture; nullptr: it does not, or the value is none.
+  /// How the device unpacks a picture; nullptr: it does not, or the value is not a picture.
   std::unique_ptr<kernel::KernelChoice> unpacking(int p, const Device& device);
   /// Uploads packed pixels and unpacks them.
   int upload_pixels(int p, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks);

@@ -24,15 +24,16 @@ constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
 constexpr double kShortProduct = 1e-3;
 constexpr int kInputs = 8;
 /// Tensors of elementwise operations are this many times as large as the last-level cache, within these bytes.
-constexpr int64_t kCaches = 4, kLeastBytes = int64_t{64} << 20, kMostCopied = int64_t{512} << 20;
+constexpr int64_t kCaches = 4, kLeastTensorBytes = int64_t{64} << 20, kMostTensorBytes = int64_t{512} << 20;
 /// The part of the free memory that one of them may take.
 constexpr int64_t kPartOfMemory = 16;
 
 /// Elements of a float32 tensor that no cache holds. What a device's own cache holds is not known.
 int64_t elements_beyond_caches(bool is_host) {
-  int64_t bytes = kLeastBytes;
+  int64_t bytes = kLeastTensorBytes;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-  if (is_host) bytes = std::clamp(kCaches * int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)}, kLeastBytes, kMostCopied);
+  if (is_host)
+    bytes = std::clamp(kCaches * int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)}, kLeastTensorBytes, kMostTensorBytes);
 #endif
   const int64_t memory = int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   return std::max(std::min(bytes, memory / kPartOfMemory), int64_t{16} << 20) / 4;

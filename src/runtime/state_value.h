@@ -7,8 +7,8 @@
 
 namespace moka::runtime {
 
-/// The content of one state between predictions: in host memory, or in that of the device that computed it last. It
-/// moves when somebody else needs it.
+/// The content of one state between predictions: in host memory, or in the memory of the device that
+/// computed it last. It moves when the host or another device needs it.
 class StateValue {
  public:
   explicit StateValue(ir::Tensor host) : host_(std::move(host)) {}
@@ -29,8 +29,8 @@ class StateValue {
   Result<std::shared_ptr<kernel::Buffer>> on_device(const kernel::Device& device);
   /// The prediction that asked for `on_device` has ended.
   void computed() { is_host_current_ = false; }
-  /// It failed after it has perhaps changed the device's copy: the content is that from before it if the host has it.
-  /// Otherwise it is what the device has, or with `lost` nothing.
+  /// The prediction failed and may have changed the device's copy. If the host still has the content, that copy counts.
+  /// Otherwise the device's copy stays, or with `lost` the content is gone.
   void failed(bool lost);
 
  private:

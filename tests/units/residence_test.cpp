@@ -151,7 +151,7 @@ TEST_P(Residence, AStateIsNotReadButWritten) {
   EXPECT_EQ(content(state, "b"), 1);
 }
 
-/// All formats and orders give the bits of the CPU.
+/// Every pixel format and plane order gives exactly what the CPU gives.
 TEST_P(Residence, PicturesAreUnpackedOnTheDevice) {
   for (const char* order : {"rgb", "bgr", "grayscale"})
     for (const PixelFormat format :

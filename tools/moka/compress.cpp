@@ -16,8 +16,6 @@
 namespace moka::cli {
 namespace {
 
-std::string decibels_text(double value) { return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : "exact"; }
-
 void add_activations(const CompressedModel& made, Json& to) {
   if (!made.signal_to_noise) return;
   Json list = Json::array();
@@ -28,7 +26,7 @@ void add_activations(const CompressedModel& made, Json& to) {
                         {"scale", a.scale},
                         {"zeroPoint", a.zero_point}});
   to["activations"] = list;
-  to["signalToNoise"] = std::isfinite(*made.signal_to_noise) ? Json(*made.signal_to_noise) : Json(nullptr);
+  to["signalToNoise"] = finite_or_null(*made.signal_to_noise);
 }
 
 std::string activations_text(const CompressedModel& made) {
@@ -94,6 +92,8 @@ int compress(const CompressOptions& options) {
 
 }  // namespace
 
+std::string decibels_text(double value) { return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : "exact"; }
+
 Json to_json(const CompressedWeight& w) {
   Json out{{"name", w.name}, {"operation", w.operation},      {"shape", w.shape},
            {"form", w.form}, {"bytesBefore", w.bytes_before}, {"bytesAfter", w.bytes_after}};
@@ -114,7 +114,7 @@ std::string weights_text(const std::vector<CompressedWeight>& weights) {
   std::string notes;
   bool compressed = false, changed = false;
   for (const CompressedWeight& w : weights) {
-    compressed = compressed || w.skipped.starts_with("it is compressed");
+    compressed = compressed || w.is_compressed_already;
     if (!w.skipped.empty()) notes += fmt::format("{}: unchanged, because {}\n", w.name, w.skipped);
     if (w.form.empty()) continue;
     changed = true;

@@ -41,6 +41,8 @@ int compress_by_search(const CompressOptions& options);
 
 Json to_json(const CompressedWeight& weight);
 /// The changed weights as a table, and why others were not changed.
+/// "33.5 dB", or "exact" for infinity.
+std::string decibels_text(double value);
 std::string weights_text(const std::vector<CompressedWeight>& weights);
 
 }  // namespace moka::cli

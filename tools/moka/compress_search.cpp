@@ -15,7 +15,6 @@
 namespace moka::cli {
 namespace {
 
-std::string db_text(double value) { return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : "exact"; }
 size_t size_of(const ModelSource& source) {
   size_t out = source.specification().serialize().size();
   for (const std::string& name : source.weight_files()) out += static_cast<size_t>(source.weight_file(name).count());
@@ -68,9 +67,9 @@ std::string summary(const SearchedModel& found, const CompressOptions& options) 
       fact("size", fmt::format("{} of {} ({})", format_bytes(static_cast<double>(found.size_after)),
                                format_bytes(static_cast<double>(found.size_before)), format_percent(share)));
   const std::string inputs = plural(static_cast<int64_t>(found.checked_inputs), "input");
-  out += fact("error", fmt::format("{} in the worst of {}{}", db_text(found.signal_to_noise), inputs,
+  out += fact("error", fmt::format("{} in the worst of {}{}", decibels_text(found.signal_to_noise), inputs,
                                    found.separate ? ", which did not measure the weights" : ""));
-  out += fact("bound", fmt::format("{} for other inputs like these", db_text(found.bound)));
+  out += fact("bound", fmt::format("{} for other inputs like these", decibels_text(found.bound)));
   out += fact("prediction", fmt::format("{} before, {} after", format_seconds(found.seconds_before),
                                         format_seconds(found.seconds_after)));
   return out + fact("written", options.out);

@@ -13,7 +13,7 @@ namespace {
 
 /// "name=text"; `value` names the text in errors.
 std::pair<std::string, std::string> assignment(const std::string& text, std::string_view option,
-                                               std::string_view value = "N") {
+                                               std::string_view value) {
   const size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0)
     throw UsageError(fmt::format("{}: expected NAME={}, got '{}'", option, value, text));
@@ -30,11 +30,11 @@ OnnxImportOptions import_options(const FromOnnxOptions& options) {
   OnnxImportOptions out;
   out.opset = options.opset;
   for (const std::string& text : options.dimensions) {
-    const auto [name, size] = assignment(text, "--dimension");
+    const auto [name, size] = assignment(text, "--dimension", "SIZE");
     out.dimensions[name] = size_of(size, "--dimension");
   }
   for (const std::string& text : options.lengths) {
-    const auto [name, length] = assignment(text, "--length");
+    const auto [name, length] = assignment(text, "--length", "N");
     out.lengths[name] = size_of(length, "--length");
   }
   out.absent.insert(options.absent.begin(), options.absent.end());

@@ -18,8 +18,8 @@ struct Faults {
 };
 /// Applies the settings from now on, for all queues. A lost device works again.
 void set_faults(const Faults& faults);
-/// Least time of a submission, during which the device takes no other and no processor is used; 0: as long as it
-/// computes. The environment variable MOKA_SIMULATOR_MS sets the initial value in milliseconds.
+/// The minimum duration of a submission. The device runs one submission at a time and sleeps once it has computed. 0:
+/// no minimum. The environment variable MOKA_SIMULATOR_MS sets the initial value in milliseconds.
 void set_least_seconds(double seconds);
 /// Number of submissions in flight, over all queues.
 int count_running();

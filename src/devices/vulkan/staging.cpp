@@ -9,7 +9,7 @@ namespace moka::devices::vulkan {
 
 namespace {
 
-/// The rings of contexts that live as long as the process.
+/// One ring for each context. Contexts live until the process ends, so rings are never removed.
 struct Rings {
   std::mutex mutex;
   std::vector<std::pair<const Context*, std::shared_ptr<StagingRing>>> all;

@@ -116,7 +116,8 @@ const OperatorImport* find_operator(std::string_view domain, std::string_view na
 /// Wraps integers to the range of an ONNX type below 32 bits, in which they are computed as int32.
 Value* wrapped(const Node& n, Value* v, DataType type);
 bool is_float(DataType type);
-/// x in the values of an ONNX type; `saturate` concerns floats of 8 and fewer bits.
+/// Rounds x to values that the ONNX type can hold. `saturate` is for float types of at most 8 bits: numbers beyond the
+/// range become the largest one instead of infinity or NaN.
 Value* converted_to(const Node& n, Value* x, DataType to, bool saturate);
 
 }  // namespace moka::import::onnx

@@ -44,7 +44,7 @@ float finish(Finish how, double v, int64_t n) {
 
 bool is_sum(Reduce f) { return f != Reduce::max && f != Reduce::min; }
 
-/// Reduces `rows` rows, `step` floats apart, to acc[0..columns). columns <= kColumns.
+/// Reduces `rows` rows, `step` floats apart, to acc[0..columns). columns <= kReduceColumns.
 void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t columns, float* acc) {
   if (!is_sum(f)) {
     std::copy_n(x, columns, acc);
@@ -62,7 +62,7 @@ void reduce_rows(Reduce f, const float* x, int64_t rows, int64_t step, int64_t c
 }
 
 /// Reduces pixels of `block` channels to acc[0..block). Several pixels are reduced side by side and folded at the end,
-/// so acc holds kColumns floats.
+/// so acc holds kReduceColumns floats.
 void fold_pixels(Reduce f, const float* x, int64_t pixels, int64_t block, float* acc) {
   const int64_t wide = std::min(pixels, kReduceColumns / block), rows = pixels / wide;
   reduce_rows(f, x, rows, wide * block, wide * block, acc);

@@ -65,7 +65,7 @@ Value* rounded(const Node& n, Value* x, const Small& f, bool saturate) {
 
 /// The power of two that float8e8m0 stores: round_mode up, down or nearest.
 Value* power_of_two(const Node& n, Value* x, const std::string& mode) {
-  // The least power of the format stands for all that is smaller.
+  // Smaller values become the smallest power that the format has.
   x = n.cast(x, DType::fp32);
   Value* least = n.scalar(std::ldexp(1.0, -127), x);
   // Rounding to one significant bit gives the nearest power; halving and doubling correct it.

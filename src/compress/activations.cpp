@@ -36,9 +36,9 @@ Result<std::map<std::string, TensorType>> float_values(const editing::ProgramFun
   return out;
 }
 
-class Writer {
+class ActivationWriter {
  public:
-  Writer(const editing::ProgramFunction& function, const ActivationSites& sites,
+  ActivationWriter(const editing::ProgramFunction& function, const ActivationSites& sites,
          const std::map<std::string, TensorType>& types, const ValueRanges& ranges, const Activations& activations,
          std::set<std::string> names)
       : function_(function),
@@ -169,7 +169,7 @@ Result<std::vector<QuantizedValue>> quantize_activations(format::ModelSource& so
   MOKA_TRY(complete_ranges(function, known));
   std::erase_if(known, [&](const auto& entry) { return !types.contains(entry.first); });
   const ActivationSites sites = MOKA_TRY(activation_sites(function, known, activations));
-  return Writer(function, sites, types, known, activations, MOKA_TRY(editing::names_in(function))).write();
+  return ActivationWriter(function, sites, types, known, activations, MOKA_TRY(editing::names_in(function))).write();
 }
 
 }  // namespace moka::compress

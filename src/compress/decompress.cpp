@@ -127,9 +127,9 @@ Result<Uses> uses_of(const Message& block, const format::WeightStore& store) {
   return out;
 }
 
-class Writer {
+class Decompressor {
  public:
-  Writer(Uses uses, Expanded* values, format::WeightFile* file, std::vector<Decompressed>& out)
+  Decompressor(Uses uses, Expanded* values, format::WeightFile* file, std::vector<Decompressed>& out)
       : uses_(std::move(uses)), values_(values), file_(file), out_(out) {}
 
   /// Lists the weights, and writes them where there are values.
@@ -194,7 +194,7 @@ Result<std::vector<Decompressed>> decompress_programs(format::ModelSource& sourc
     std::map<std::string, Expanded> values;
     if (write) values = MOKA_TRY(expand(model, source.weights));
     for (const editing::ProgramFunction& function : MOKA_TRY(editing::program_functions(model))) {
-      Writer writer(MOKA_TRY(uses_of(function.block, store)), write ? &values[function.name] : nullptr, &file, out);
+      Decompressor writer(MOKA_TRY(uses_of(function.block, store)), write ? &values[function.name] : nullptr, &file, out);
       MOKA_TRY(writer.run(function.block));
     }
     return {};

@@ -25,11 +25,11 @@ Shape code_shape(const Weight& weight, const Palette& palette) {
 }
 
 /// The positions of elements: before, along and after the axis of output channels.
-struct Axes {
+struct PaletteAxes {
   size_t before = 1, channels = 1, after = 1;
 };
-Axes axes_of(const Weight& weight) {
-  Axes out;
+PaletteAxes palette_axes(const Weight& weight) {
+  PaletteAxes out;
   for (size_t i = 0; i < weight.shape.size(); ++i) {
     const auto size = static_cast<size_t>(weight.shape[i]), axis = static_cast<size_t>(weight.output_axis);
     (i < axis ? out.before : i == axis ? out.channels : out.after) *= size;
@@ -39,7 +39,7 @@ Axes axes_of(const Weight& weight) {
 
 /// A scale for each position across the output channels: the largest absolute value there.
 std::vector<float> scales_of(const Weight& weight) {
-  const Axes axes = axes_of(weight);
+  const PaletteAxes axes = palette_axes(weight);
   std::vector<float> out(axes.before * axes.after);
   for (size_t i = 0; i < weight.values.size(); ++i) {
     const size_t at = i / (axes.channels * axes.after) * axes.after + i % axes.after;
@@ -64,7 +64,7 @@ std::vector<float> palette_of(std::span<const float> values, const Palette& pale
 Palettes palettes_of(const Weight& weight, std::span<const float> values, const Palette& palette,
                      const std::vector<bool>& kept) {
   const auto vector = static_cast<size_t>(palette.vector), axis = static_cast<size_t>(weight.output_axis);
-  const Axes axes = axes_of(weight);
+  const PaletteAxes axes = palette_axes(weight);
   Palettes out{{weight.shape, Shape(weight.shape.size(), 1)}, size_t{1} << palette.bits, {}, {}};
   if (palette.granularity == Granularity::group) out.groups.counts[axis] = weight.shape[axis] / palette.group;
   const auto groups = static_cast<size_t>(out.groups.counts[axis]);
@@ -104,7 +104,7 @@ Palettes palettes_of(const Weight& weight, std::span<const float> values, const 
 /// The elements that packed codes stand for.
 std::vector<float> decoded(const Weight& weight, const Palette& palette, const Palettes& made, const Bytes& packed,
                            std::span<const float> scales, const std::vector<bool>& kept) {
-  const Axes axes = axes_of(weight);
+  const PaletteAxes axes = palette_axes(weight);
   const auto vector = static_cast<size_t>(palette.vector);
   const size_t channels = axes.channels / static_cast<size_t>(made.groups.total());
   std::vector<float> out(weight.values.size());
@@ -128,7 +128,7 @@ Shape at_each_position(const Weight& weight, int64_t channels) {
 
 /// The palettes of all groups, once for each position across the output channels.
 std::vector<float> repeated(const Weight& weight, const Palettes& made) {
-  const Axes axes = axes_of(weight);
+  const PaletteAxes axes = palette_axes(weight);
   const auto groups = static_cast<size_t>(made.groups.total());
   const size_t size = made.values.size() / groups;
   std::vector<float> out;
@@ -174,7 +174,7 @@ Encoding encode(const Weight& weight, const Palette& palette, Form form, const s
   std::span<const float> values = weight.values;
   if (palette.scales) {
     scales = scales_of(weight);
-    const Axes axes = axes_of(weight);
+    const PaletteAxes axes = palette_axes(weight);
     for (size_t i = 0; i < values.size(); ++i)
       normal.push_back(values[i] / scales[i / (axes.channels * axes.after) * axes.after + i % axes.after]);
     values = normal;

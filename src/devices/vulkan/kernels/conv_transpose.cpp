@@ -52,7 +52,7 @@ struct TiledParams {
   std::array<int32_t, 3> in_size, out_size, pads;
 };
 
-struct DirectParams {
+struct ConvTransposeParams {
   AfterParams after;
   uint32_t count, channels, made, groups;
   WindowParams window;
@@ -159,7 +159,7 @@ Match match_direct(const MatchCall& m) {
         shader_name("conv_transpose_direct", t.floats),
         after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), t.bias >= 0}),
         t.uses(args, Use::read(view(args.in, t.weight))),
-        DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(t.channels), u32(t.made), u32(w.groups),
+        ConvTransposeParams{AfterParams(after), static_cast<uint32_t>(n), u32(t.channels), u32(t.made), u32(w.groups),
                      WindowParams(w)},
         VulkanRecorder::lines(n));
   };

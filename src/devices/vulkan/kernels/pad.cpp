@@ -95,7 +95,7 @@ GridCopy blocks_copy(const ir::Shape& x, const int64_t (&block)[2], bool to_batc
 }
 
 /// The scratch as a tensor.
-Use scratch_of(const RecordArgs& args, size_t bytes, Element e, bool written) {
+Use pad_scratch(const RecordArgs& args, size_t bytes, Element e, bool written) {
   return {args.scratch.buffer, args.scratch.offset, bytes, size_of(e), written};
 }
 
@@ -131,7 +131,7 @@ Match match_blocks(const MatchCall& m) {
   c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
     const Use from = Use::read(view(args.in, in)), to = Use::write(args.out[0]);
     if (!margins) return record_copy(recorder, blocks, size_of(e), from, to);
-    const Use middle = scratch_of(args, bytes, e, true), made = scratch_of(args, bytes, e, false);
+    const Use middle = pad_scratch(args, bytes, e, true), made = pad_scratch(args, bytes, e, false);
     if (to_batch) {
       MOKA_TRY(padded.record(recorder, PAD_CONSTANT, e, from, middle));
       return record_copy(recorder, blocks, size_of(e), made, to);

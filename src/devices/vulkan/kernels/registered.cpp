@@ -17,7 +17,7 @@ struct Held {
   std::vector<std::shared_ptr<const kernel::Buffer>> buffers;
 };
 
-std::string refusal_of(const RegisteredShader& s, size_t bindings) {
+std::string refusal_of_shader(const RegisteredShader& s, size_t bindings) {
   if (bindings > static_cast<size_t>(Pipelines::kMostBindings))
     return cat("a shader with ", bindings, " buffers, more than ", Pipelines::kMostBindings);
   if (s.parameters.size() > Pipelines::kPushBytes || s.parameters.size() % 4 != 0)
@@ -67,7 +67,7 @@ Match match(const MatchCall& m) {
   RegisteredShader& s = **made;
   if (std::string why = vulkan::refusal_of(m, {"inputs"}); !why.empty()) return Match::no(why);
   const size_t count = in.size(), bindings = count + m.outputs.size() + s.buffers.size();
-  if (std::string why = refusal_of(s, bindings); !why.empty()) return Match::no(why);
+  if (std::string why = refusal_of_shader(s, bindings); !why.empty()) return Match::no(why);
   if (s.spirv.empty()) {
     auto compiled = compile_glsl(s.glsl);
     if (!compiled.ok()) return Match::no(compiled.error().message());

@@ -37,6 +37,10 @@ def test_operators_that_are_composed():
     assert len(results) > 90
 
 
+def convert(source, out, *options):
+    return subprocess.run([sys.executable, "-m", "moka", "convert", str(source), "-o", str(out), *options], capture_output=True, text=True)
+
+
 def sequence_model():
     """The sum of the elements of a sequence, and the sequence with that sum at its end."""
     body = helper.make_graph(
@@ -141,14 +145,43 @@ def test_the_command_takes_lengths_of_sequences(tmp_path):
     source, out = tmp_path / "source.onnx", tmp_path / "out.mlpackage"
     onnx.save(sequence_model(), str(source))
 
-    def convert(*options):
-        return subprocess.run([sys.executable, "-m", "moka", "convert", str(source), "-o", str(out), *options], capture_output=True, text=True)
-
     for words, code, options in (("give its length", 3, ()), ("expected NAME=N", 2, ("--length", "x")), ("expected a size", 2, ("--length", "x=-1")),
                                  ("'z': expected the name of an input that is a sequence ('x')", 2, ("--length", "x=2", "--length", "z=1"))):
-        done = convert(*options)
+        done = convert(source, out, *options)
         assert done.returncode == code and words in done.stderr and not out.exists(), done.stderr
-    done = convert("--length", "x=2")
+    done = convert(source, out, "--length", "x=2")
     assert done.returncode == 0, done.stderr
     got = moka.Model(str(out)).predict({"x_0": np.float32([1, 2]), "x_1": np.float32([10, 20])})
     np.testing.assert_array_equal(got["sum"], [11, 22])
+
+
+def optional_model():
+    """x plus an optional, or x alone."""
+    both = [helper.make_node("OptionalGetElement", ["more"], ["element"]), helper.make_node("Add", ["x", "element"], ["sum"])]
+    array = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y", "sum", "alone")]
+    branches = {
+        "then_branch": helper.make_graph(both, "then", [], [array[2]]),
+        "else_branch": helper.make_graph([helper.make_node("Neg", ["x"], ["alone"])], "else", [], [array[3]]),
+    }
+    nodes = [helper.make_node("OptionalHasElement", ["more"], ["has"]), helper.make_node("If", ["has"], ["y"], **branches)]
+    more = helper.make_value_info("more", helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [2])))
+    graph = helper.make_graph(nodes, "g", [array[0], more], [array[1]])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def test_the_command_takes_absent_inputs(tmp_path):
+    source, out = tmp_path / "source.onnx", tmp_path / "out.mlpackage"
+    onnx.save(optional_model(), str(source))
+    done = convert(source, out, "--absent", "x")
+    assert done.returncode == 2 and "'x': expected the name of an optional input ('more')" in done.stderr and not out.exists(), done.stderr
+    done = convert(source, out, "--absent", "more")
+    assert done.returncode == 0, done.stderr
+    model = moka.Model(str(out))
+    assert [f.name for f in model.inputs] == ["x"]
+    np.testing.assert_array_equal(model.predict({"x": np.float32([1, 2])})["y"], [-1, -2])
+    done = convert(source, out)
+    assert done.returncode == 0, done.stderr
+    given = {"x": np.float32([1, 2]), "more": np.float32([10, 20])}
+    np.testing.assert_array_equal(moka.Model(str(out)).predict(given)["y"], [11, 22])
+    done = convert(out, tmp_path / "back.onnx", "--absent", "more")
+    assert done.returncode == 2 and "--absent are for ONNX models" in done.stderr, done.stderr

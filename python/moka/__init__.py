@@ -11,6 +11,7 @@ from . import build, compress, diff, edit, encryption, lint, verify
 from ._moka import (
     ComputePlan,
     DataError,
+    DeviceLostError,
     Error,
     FeatureDescription,
     FunctionDescription,
@@ -56,6 +57,7 @@ from .build import from_onnx
 __all__ = [
     "ComputePlan",
     "DataError",
+    "DeviceLostError",
     "Error",
     "FeatureDescription",
     "FunctionDescription",

@@ -21,7 +21,8 @@ def _of_torch(tensor: Any) -> np.ndarray:
         tensor = tensor.to_dense()
     if tensor.is_floating_point() and tensor.element_size() <= 2 and tensor.dtype is not sys.modules["torch"].float16:
         tensor = tensor.float()
-    return tensor.cpu().resolve_conj().resolve_neg().numpy()
+    array: np.ndarray = tensor.cpu().resolve_conj().resolve_neg().numpy()
+    return array
 
 
 def as_array(value: Any) -> np.ndarray:
@@ -71,14 +72,14 @@ def as_dict(value: Any) -> Optional[Dict[Any, Any]]:
     if isinstance(value, Mapping):
         return dict(value)
     if _is_of(value, "pandas") and hasattr(value, "to_dict") and getattr(value, "ndim", 0) == 1:
-        return value.to_dict()
+        return dict(value.to_dict())
     return None
 
 
 def as_list(value: Any) -> Optional[List[Any]]:
     """A one-dimensional array or a pandas Series as a list; None for other values."""
     if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
-        return value.tolist()
+        return list(value.tolist())
     return None
 
 

@@ -20,7 +20,7 @@ _ENDINGS = (".wav", ".npy", ".npz", ".json", ".txt")
 
 
 def path_of(file: Any) -> str:
-    return os.path.expanduser(os.fspath(file))
+    return str(os.path.expanduser(os.fspath(file)))
 
 
 def name_of(file: Any) -> str:
@@ -140,7 +140,7 @@ def specification_of(model: Any) -> Optional[bytes]:
         kind = model.DESCRIPTOR.full_name
         if not kind.endswith("Specification.Model"):
             raise TypeError(f"expected a specification of type CoreML.Specification.Model, got {kind}")
-        return model.SerializeToString()
+        return bytes(model.SerializeToString())
     return None
 
 

@@ -42,6 +42,11 @@ class Message:
 
     __slots__ = ("_handle", "_parent", "_field", "_type")
 
+    _handle: Optional["_moka.build.Message"]
+    _parent: Optional["Message"]
+    _field: str
+    _type: str
+
     def __init__(self, type: str, **fields: Any) -> None:
         self._attach(_moka.build.Message(type), None, "")
         self.update(**fields)
@@ -65,25 +70,31 @@ class Message:
 
     def _read(self) -> "_moka.build.Message":
         """The message, or an empty one."""
-        if self._handle is None:
-            parent = self._parent._read()
-            if parent.size(self._field) == 0:
-                return _moka.build.Message(self._type)
-            object.__setattr__(self, "_handle", parent.at(self._field, 0))
-        return self._handle
+        if self._handle is not None:
+            return self._handle
+        assert self._parent is not None
+        parent = self._parent._read()
+        if parent.size(self._field) == 0:
+            return _moka.build.Message(self._type)
+        handle = parent.at(self._field, 0)
+        object.__setattr__(self, "_handle", handle)
+        return handle
 
     def _own(self) -> "_moka.build.Message":
         """The message, added to its parent if it is absent."""
-        if self._handle is None:
-            object.__setattr__(self, "_handle", self._parent._own().add(self._field))
-        return self._handle
+        if self._handle is not None:
+            return self._handle
+        assert self._parent is not None
+        handle = self._parent._own().add(self._field)
+        object.__setattr__(self, "_handle", handle)
+        return handle
 
     def _field_of(self, name: str) -> _Field:
         handle = self._read()
-        field = _fields_of(handle).get(name)
-        if field is None:
+        fields = _fields_of(handle)
+        if name not in fields:
             handle.size(name)  # raises
-        return field
+        return fields[name]
 
     @property
     def type_name(self) -> str:
@@ -185,7 +196,7 @@ def _made(type: str, value: Any) -> Message:
     raise TypeError(f"expected a {type} or a dict of its fields, got {value.__class__.__name__}")
 
 
-class Messages(Sequence):
+class Messages(Sequence[Message]):
     """The messages of a repeated field."""
 
     def __init__(self, parent: Message, field: _Field) -> None:
@@ -201,7 +212,10 @@ class Messages(Sequence):
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(f"field '{self._field.name}': expected an index below {len(self)}, got {index}")
-        return Message._of(self._parent._read().at(self._field.name, at))
+        return self._at(at)
+
+    def _at(self, index: int) -> Message:
+        return Message._of(self._parent._read().at(self._field.name, index))
 
     def __iter__(self) -> Iterator[Message]:
         return iter([Message._of(handle) for handle in self._parent._read().all(self._field.name)])
@@ -212,7 +226,7 @@ class Messages(Sequence):
     def add(self, **fields: Any) -> Message:
         """Appends a message with these fields and returns it."""
         self.append(Message(self._field.type, **fields))
-        return self[-1]
+        return self._at(len(self) - 1)
 
     def append(self, value: Union[Message, Mapping[str, Any]]) -> None:
         self._parent._own().set_message(self._field.name, _made(self._field.type, value)._read())

@@ -88,7 +88,7 @@ def image(
     default: (width, height), where they have ranges. sizes: the allowed (width, height)."""
     (w, h), ranges = _sizes((width, height))
     size = (w, h) if default is None else default
-    listed = [tuple(s) for s in sizes]
+    listed = [(width, height) for width, height in sizes]
     make = _moka.build.make_image_feature
     return Feature(lambda n, d, o: make(n, d, o, color, size, ranges, listed), description, optional)
 
@@ -287,8 +287,8 @@ class Program:
         """A constant; type: an element type of MIL, such as "fp16" or "uint4"."""
         return self._builder.constant(np.ascontiguousarray(values), type, name)
 
-    def op(self, type: str, *, name: str = "", **arguments: Any) -> Union[ProgramValue, Tuple[ProgramValue, ...]]:
-        """Adds an operation by its name."""
+    def op(self, type: str, *, name: str = "", **arguments: Any) -> Any:
+        """Adds an operation by its name. Returns its output, a ProgramValue, or a tuple of several."""
         return self._add(type, arguments, name, [])
 
     def cond(self, pred: ProgramValue, true: Callable[[], Any], false: Callable[[], Any], name: str = "") -> Any:

@@ -191,7 +191,7 @@ def activations(
     "type:add".
 
     Raises InvalidArgumentError without inputs, UnsupportedError for anything but an ML program of one function for iOS 17 or later."""
-    source, *made = _moka.compress.quantize_activations(
+    source, weights, activations, signal_to_noise = _moka.compress.quantize_activations(
         _source_of(model)._source,
         linear() if form is None else form,
         list((layers or {}).items()),
@@ -201,7 +201,7 @@ def activations(
         signed,
         list(unchanged_operations),
     )
-    return QuantizedModel(Source._of(source), *made)
+    return QuantizedModel(Source._of(source), weights, activations, signal_to_noise)
 
 
 def _size_of(model: Source) -> int:

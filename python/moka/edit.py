@@ -92,7 +92,7 @@ def set_sizes(model: Editable, inputs: Mapping[str, Union[Shape, List[Tuple[int,
     given = {}
     for name, sizes in inputs.items():
         listed = [list(shape) for shape in sizes] if isinstance(sizes, list) else []
-        ranges = [] if listed else [tuple(s) if isinstance(s, (tuple, list)) else (s, s) for s in sizes]
+        ranges = [] if listed else [(s[0], s[1]) if isinstance(s, (tuple, list)) else (s, s) for s in sizes]
         given[name] = (ranges, listed, list((default or {}).get(name, ())))
     return Source._of(_moka.edit.set_sizes(_source_of(model)._source, given))
 

@@ -69,4 +69,4 @@ def fix(model: Path, *, only: Sequence[str] = (), ignore: Sequence[str] = (), ta
     """Repairs what the rules find and can repair. The result predicts the same, which is tested unless predict is False."""
     options = _options(only, ignore, target, float16, ranges, predict, function)
     source, done = _moka.lint.fix(_files.path_of(model), options, [dict(item) for item in inputs])
-    return Repair(Source._of(source), [tuple(item) for item in done])
+    return Repair(Source._of(source), done)

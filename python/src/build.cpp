@@ -91,7 +91,7 @@ void bind_message(nb::module_& m) {
       .def_prop_ro("type", &Message::type)
       .def("fields",
            [](const Message& message) {
-             nb::list out;
+             nb::typed<nb::list, nb::typed<nb::tuple, nb::str, nb::str, nb::bool_, nb::bool_, nb::bool_, nb::str>> out;
              for (const Message::Field& f : message.fields())
                out.append(nb::make_tuple(f.name, f.type, f.repeated, f.is_message, f.is_map, f.zero));
              return out;
@@ -101,16 +101,18 @@ void bind_message(nb::module_& m) {
       .def("which", &Message::which)
       .def("values",
            [](const Message& message, const std::string& field) {
-             nb::list out;
+             List out;
              for (const auto& v : message.values(field)) out.append(to_object(v));
              return out;
            })
-      .def("array", [](const Message& message, const std::string& f) { return read_only(to_numpy(message.array(f))); })
+      .def(
+          "array", [](const Message& message, const std::string& f) { return read_only(to_numpy(message.array(f))); },
+          nb::sig("def array(self, arg: str, /) -> numpy.ndarray"))
       .def("at", &Message::at)
       .def("all", &Message::all)
       .def("set", [](Message& message, const std::string& f, nb::handle v) { message.set(f, to_scalar(v)); })
       .def("set_list",
-           [](Message& message, const std::string& f, const nb::list& list) {
+           [](Message& message, const std::string& f, const List& list) {
              std::vector<Message::Scalar> values;
              for (nb::handle v : list) values.push_back(to_scalar(v));
              message.set(f, values);
@@ -133,8 +135,10 @@ void bind_source(nb::module_& m) {
       .def_static("open", &ModelSource::open)
       .def("specification", &ModelSource::specification)
       .def("weight_files", &ModelSource::weight_files)
-      .def("weight_file",
-           [](const ModelSource& s, const std::string& f) { return read_only(to_numpy(s.weight_file(f))); })
+      .def(
+          "weight_file",
+          [](const ModelSource& s, const std::string& f) { return read_only(to_numpy(s.weight_file(f))); },
+          nb::sig("def weight_file(self, arg: str, /) -> numpy.ndarray"))
       .def("set_weight_file",
            [](ModelSource& s, const std::string& f, nb::handle content) { s.set_weight_file(f, array_of(content)); })
       .def("add_stage", &ModelSource::add_stage)
@@ -334,7 +338,7 @@ std::vector<ProgramBuilder::Value> to_values(nb::handle given) {
   return unbound(out);
 }
 
-nb::list bound(const std::vector<ProgramBuilder::Value>& values, nb::handle builder) {
+nb::typed<nb::list, Value> bound(const std::vector<ProgramBuilder::Value>& values, nb::handle builder) {
   nb::list out;
   for (const auto& v : values) out.append(Value{v, nb::borrow(builder)});
   return out;
@@ -364,8 +368,8 @@ void bind_program(nb::module_& m) {
              return Value{nb::cast<ProgramBuilder&>(self).constant(array_of(values), type, name), self};
            })
       .def("op",
-           [](nb::handle self, const std::string& type, const nb::dict& arguments, const std::string& name,
-              const nb::list& blocks) {
+           [](nb::handle self, const std::string& type, const Dict& arguments, const std::string& name,
+              const List& blocks) {
              std::vector<ProgramBuilder::Block> functions;
              for (nb::handle function : blocks)
                functions.emplace_back([self, function](const std::vector<ProgramBuilder::Value>& inputs) {
@@ -378,7 +382,7 @@ void bind_program(nb::module_& m) {
       .def("image_output", [](ProgramBuilder& b, Value v, const std::string& color,
                               const std::string& name) { b.image_output(v.value, color_of(color), name); })
       .def("classify",
-           [](ProgramBuilder& b, Value v, const nb::list& labels, const std::string& label,
+           [](ProgramBuilder& b, Value v, const List& labels, const std::string& label,
               const std::string& probabilities) {
              std::vector<int64_t> numbers;
              std::vector<std::string> texts;
@@ -389,12 +393,12 @@ void bind_program(nb::module_& m) {
              else
                raise_type("classify: expected labels that are all text or all integers");
            })
-      .def("metadata", [](ProgramBuilder& b, const nb::dict& texts) { b.metadata(texts_of(texts)); })
+      .def("metadata", [](ProgramBuilder& b, const Dict& texts) { b.metadata(texts_of(texts)); })
       .def("mil", &ProgramBuilder::mil)
       .def("source", &ProgramBuilder::source);
   m.def("operations_of", &operations_of);
   m.def("parameters_of", [](const std::string& operation, const std::string& opset) {
-    nb::list out;
+    nb::typed<nb::list, nb::typed<nb::tuple, nb::str, nb::str, nb::bool_, nb::bool_>> out;
     for (const OperationParameter& p : parameters_of(operation, opset))
       out.append(nb::make_tuple(p.name, p.type, p.constant, p.optional));
     return out;

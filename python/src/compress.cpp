@@ -130,7 +130,7 @@ void bind_compress(nb::module_& m) {
     return std::pair(std::move(made.model), std::move(made.weights));
   });
   module.def("quantize_activations", [](const ModelSource& model, const WeightCompression& form, Exceptions exceptions,
-                                        int64_t least_elements, const nb::list& inputs, bool symmetric, bool is_signed,
+                                        int64_t least_elements, const List& inputs, bool symmetric, bool is_signed,
                                         std::vector<std::string> unchanged) {
     Borrowed borrowed;
     CompressionOptions options{form, std::move(exceptions), least_elements, nullptr, false, ActivationCompression()};
@@ -146,7 +146,7 @@ void bind_compress(nb::module_& m) {
   module.def(
       "search_compression",
       [](const ModelSource& model, std::optional<size_t> size, std::optional<double> signal_to_noise,
-         std::vector<WeightCompression> forms, Exceptions exceptions, int64_t least_elements, const nb::list& inputs,
+         std::vector<WeightCompression> forms, Exceptions exceptions, int64_t least_elements, const List& inputs,
          uint64_t seed, bool decompress) {
         CompressionSearch search;
         search.size = size;

@@ -8,10 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "values.h"
 
 namespace moka::python {
-
-namespace nb = nanobind;
 
 namespace {
 
@@ -25,7 +24,9 @@ const char* name_of(ColorSpace color) {
   return "";
 }
 
-nb::object pair_of(const SizeRange& r) { return nb::make_tuple(r.lower, r.upper); }
+using Shape = nb::typed<nb::tuple, nb::int_, nb::ellipsis>;
+
+Shape shape_of(const std::vector<int64_t>& sizes) { return nb::tuple(nb::cast(sizes)); }
 
 }  // namespace
 
@@ -43,32 +44,32 @@ void bind_description(nb::module_& m) {
                    "The type as a person reads it: 'MultiArray (Float32 1 x 10)'.")
       .def_prop_ro(
           "dtype",
-          [](const FeatureDescription& f) -> nb::object {
-            if (f.type != FeatureType::multi_array && f.type != FeatureType::state) return nb::none();
-            return nb::str(std::string(to_string(f.array.type)).c_str());
+          [](const FeatureDescription& f) -> std::optional<std::string> {
+            if (f.type != FeatureType::multi_array && f.type != FeatureType::state) return std::nullopt;
+            return std::string(to_string(f.array.type));
           },
           "numpy's name of the element type; None unless the feature is a multi-array.")
       .def_prop_ro(
-          "shape", [](const FeatureDescription& f) { return nb::tuple(nb::cast(f.array.shape)); },
+          "shape", [](const FeatureDescription& f) { return shape_of(f.array.shape); },
           "The default shape; empty when the model does not say.")
       .def_prop_ro(
           "shape_ranges",
           [](const FeatureDescription& f) {
-            nb::list out;
-            for (const SizeRange& r : f.array.ranges) out.append(pair_of(r));
+            std::vector<std::pair<int64_t, int64_t>> out;
+            for (const SizeRange& r : f.array.ranges) out.emplace_back(r.lower, r.upper);
             return out;
           },
           "(lower, upper) of each dimension, upper -1 when unbounded; empty when the shape is fixed.")
       .def_prop_ro(
           "enumerated_shapes",
           [](const FeatureDescription& f) {
-            nb::list out;
-            for (const auto& s : f.array.enumerated) out.append(nb::tuple(nb::cast(s)));
+            nb::typed<nb::list, Shape> out;
+            for (const auto& s : f.array.enumerated) out.append(shape_of(s));
             return out;
           },
           "The allowed shapes; empty when they are not enumerated.")
       .def_prop_ro(
-          "image_size", [](const FeatureDescription& f) { return nb::make_tuple(f.image.width, f.image.height); },
+          "image_size", [](const FeatureDescription& f) { return std::pair(f.image.width, f.image.height); },
           "(width, height) in pixels.")
       .def_prop_ro(
           "color_space", [](const FeatureDescription& f) { return name_of(f.image.color); },
@@ -93,7 +94,7 @@ void bind_description(nb::module_& m) {
       .def_ro("default_function", &ModelDescription::default_function)
       .def_prop_ro("class_labels",
                    [](const ModelDescription& d) {
-                     nb::list out;
+                     List out;
                      for (const auto& label : d.class_labels) {
                        if (d.int64_labels)
                          out.append(nb::int_(std::stoll(label)));

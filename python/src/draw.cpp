@@ -38,7 +38,9 @@ nb::object draw(const Model& model, nb::handle inputs, nb::handle outputs, nb::h
 
 void bind_draw(nb::module_& m) {
   m.def("draw", &draw, nb::arg("model"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("picture").none(),
-        nb::arg("reading"));
+        nb::arg("reading"),
+        nb::sig("def draw(model: Model, inputs: object, outputs: object, picture: object | None, reading: Reading)"
+                " -> numpy.ndarray"));
 }
 
 }  // namespace moka::python

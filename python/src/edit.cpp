@@ -58,7 +58,7 @@ void bind_edit(nb::module_& m) {
     }
     return edit::set_sizes(s, all);
   });
-  edit.def("set_labels", [](const ModelSource& s, const nb::list& labels, const std::string& output,
+  edit.def("set_labels", [](const ModelSource& s, const List& labels, const std::string& output,
                             const std::string& label, const std::string& probabilities) {
     std::vector<int64_t> numbers;
     std::vector<std::string> texts;
@@ -78,7 +78,7 @@ void bind_edit(nb::module_& m) {
   edit.def("cut", &edit::cut);
   edit.def("bisect", [](const ModelSource& s) {
     auto [first, second] = edit::bisect(s);
-    return nb::make_tuple(std::move(first), std::move(second));
+    return std::pair(std::move(first), std::move(second));
   });
   edit.def("bisect_into_pipeline", &edit::bisect_into_pipeline);
   edit.def("join", [](const std::vector<std::pair<std::string, ModelSource>>& models) { return edit::join(models); });

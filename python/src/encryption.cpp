@@ -1,6 +1,7 @@
 #include "moka/encryption.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -74,7 +75,7 @@ void bind_encryption(nb::module_& m) {
       nb::arg("reader"), nb::arg("configuration"));
   m.def("generate_key_pair", [] {
     const KeyPair pair = generate_key_pair();
-    return nb::make_tuple(pair.identity, pair.recipient);
+    return std::pair(pair.identity, pair.recipient);
   });
   m.def("read_identity_file", &read_identity_file, nb::arg("path"));
   m.def(

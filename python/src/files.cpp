@@ -122,7 +122,8 @@ void bind_values(nb::module_& m) {
         return nb::cast(
             nb::ndarray<nb::numpy, uint8_t>(picture->pixels.data(), picture->channels == 1 ? 2 : 3, shape, owner));
       },
-      nb::arg("data"), nb::arg("name"), "The pixels of a PNG, JPEG or WebP file, [H, W] or [H, W, 4].");
+      nb::arg("data"), nb::arg("name"), nb::sig("def read_picture(data: bytes, name: str) -> numpy.ndarray"),
+      "The pixels of a PNG, JPEG or WebP file, [H, W] or [H, W, 4].");
 }
 
 }  // namespace moka::python

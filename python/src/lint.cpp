@@ -68,13 +68,13 @@ void bind_lint(nb::module_& m) {
       .def_rw("seed", &lint::Options::seed)
       .def_rw("function", &lint::Options::function);
   module.def("rules", &lint::rules);
-  module.def("check", [](const std::string& path, lint::Options options, const nb::list& inputs) {
+  module.def("check", [](const std::string& path, lint::Options options, const List& inputs) {
     Borrowed borrowed;
     options.inputs = inputs_of(path, options.function, inputs, borrowed);
     const Unlocked unlocked;
     return lint::check(path, options);
   });
-  module.def("fix", [](const std::string& path, lint::Options options, const nb::list& inputs) {
+  module.def("fix", [](const std::string& path, lint::Options options, const List& inputs) {
     Borrowed borrowed;
     options.inputs = inputs_of(path, options.function, inputs, borrowed);
     const Unlocked unlocked;

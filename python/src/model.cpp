@@ -18,8 +18,8 @@ namespace moka::python {
 namespace {
 
 /// One prediction with the interpreter's lock given back.
-nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state,
-                 std::vector<std::string> wanted, const Reading* reading) {
+Dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state, std::vector<std::string> wanted,
+             const Reading* reading) {
   thread_local Features last;  // the names of this thread's last inputs; many numbers would need many strings
   Borrowed borrowed;
   Features in = to_features(inputs, model.function().inputs, borrowed, reading, std::exchange(last, {}));
@@ -34,8 +34,8 @@ nb::dict predict(const Model& model, nb::handle inputs, nb::handle outputs, Stat
   return to_dict(out, outputs);
 }
 
-nb::list predict_batch(const Model& model, const nb::list& items, State* state, std::vector<std::string> wanted,
-                       const Reading* reading) {
+nb::typed<nb::list, Dict> predict_batch(const Model& model, const List& items, State* state,
+                                        std::vector<std::string> wanted, const Reading* reading) {
   Borrowed borrowed;
   std::vector<Features> in, out;
   for (size_t i = 0; i < items.size(); i++) {
@@ -61,7 +61,7 @@ nb::list predict_batch(const Model& model, const nb::list& items, State* state, 
   return results;
 }
 
-nb::dict predict_rows(const Model& model, const nb::dict& columns) {
+Dict predict_rows(const Model& model, const Dict& columns) {
   Borrowed borrowed;
   Features out;
   const Features in = to_columns(columns, model.function().inputs, borrowed);
@@ -72,7 +72,7 @@ nb::dict predict_rows(const Model& model, const nb::dict& columns) {
   return to_dict(out, nb::handle());
 }
 
-nb::object intermediates(const Model& model, nb::handle inputs, State* state) {
+nb::list intermediates(const Model& model, nb::handle inputs, State* state) {
   Borrowed borrowed;
   const Reading reading;
   Features in = to_features(inputs, model.function().inputs, borrowed, &reading);
@@ -167,7 +167,8 @@ void bind_model(nb::module_& m) {
   nb::class_<State>(m, "State", "Core ML's MLState: the buffers of a stateful model. One prediction at a time.")
       .def(
           "read", [](const State& s, const std::string& name) { return to_numpy(s.read(name)); }, nb::arg("name"),
-          nb::call_guard<Call>(), "A copy of the buffer, of its own element type. NotFoundError.")
+          nb::call_guard<Call>(), nb::sig("def read(self, name: str) -> numpy.ndarray"),
+          "A copy of the buffer, of its own element type. NotFoundError.")
       .def(
           "write",
           [](State& s, const std::string& name, nb::handle value) {
@@ -194,7 +195,7 @@ void bind_model(nb::module_& m) {
           nb::arg("path"), nb::arg("configuration"), nb::call_guard<Unlocked>())
       .def_static(
           "load_asset",
-          [](const nb::object& specification, const nb::dict& blobs, const ModelConfiguration& c) {
+          [](const nb::object& specification, const Dict& blobs, const ModelConfiguration& c) {
             const ModelAssetView asset = asset_of(specification, blobs);
             const Unlocked unlocked;
             return Model::load(asset, c);
@@ -202,7 +203,7 @@ void bind_model(nb::module_& m) {
           nb::arg("specification"), nb::arg("blobs"), nb::arg("configuration"))
       .def_static(
           "from_mil",
-          [](const std::string& text, const nb::dict& blobs, const ModelConfiguration& c) {
+          [](const std::string& text, const Dict& blobs, const ModelConfiguration& c) {
             auto files = files_of(blobs);
             const Unlocked unlocked;
             return Model::from_mil(text, c, std::move(files));
@@ -242,7 +243,9 @@ void bind_model(nb::module_& m) {
           nb::arg("inputs").none() = nb::none(), nb::arg("measure") = false,
           nb::arg("wanted") = std::vector<std::string>(), nb::call_guard<Call>())
       .def("intermediates", &intermediates, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
-           nb::call_guard<Call>())
+           nb::call_guard<Call>(),
+           nb::sig("def intermediates(self, inputs: object, state: State | None = None)"
+                   " -> list[tuple[str, str, numpy.ndarray]]"))
       .def(
           "random_inputs",
           [](const Model& model, uint64_t seed) {
@@ -259,7 +262,7 @@ void bind_model(nb::module_& m) {
 
   m.def(
       "compile_asset",
-      [](const nb::object& specification, const nb::dict& blobs, const std::string& destination) {
+      [](const nb::object& specification, const Dict& blobs, const std::string& destination) {
         const ModelAssetView asset = asset_of(specification, blobs);
         const Unlocked unlocked;
         compile_model(asset, destination);

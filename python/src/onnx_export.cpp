@@ -6,6 +6,7 @@
 #include "asset.h"
 #include "bindings.h"
 #include "interpreter.h"
+#include "values.h"
 
 namespace nb = nanobind;
 
@@ -38,7 +39,7 @@ void bind_onnx_export(nb::module_& m) {
       nb::arg("path"), nb::arg("destination"), nb::arg("options"));
   m.def(
       "export_asset_onnx",
-      [](const nb::object& specification, const nb::dict& blobs, const std::string& destination,
+      [](const nb::object& specification, const Dict& blobs, const std::string& destination,
          const OnnxExportOptions& options) {
         const ModelAssetView asset = asset_of(specification, blobs);
         const Unlocked unlocked;
@@ -47,8 +48,7 @@ void bind_onnx_export(nb::module_& m) {
       nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"), nb::arg("options"));
   m.def(
       "export_mil_onnx",
-      [](const std::string& text, const nb::dict& blobs, const std::string& destination,
-         const OnnxExportOptions& options) {
+      [](const std::string& text, const Dict& blobs, const std::string& destination, const OnnxExportOptions& options) {
         const auto weights = files_of(blobs);
         const Unlocked unlocked;
         return export_mil_onnx(text, destination, options, weights);

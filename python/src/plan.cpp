@@ -74,7 +74,7 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "candidates",
           [](const PlannedOperation& p) {
-            nb::dict out;
+            nb::typed<nb::dict, nb::str, nb::float_> out;
             for (const KernelTime& t : p.candidates) out[t.kernel.c_str()] = t.seconds;
             return out;
           },

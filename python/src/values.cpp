@@ -393,7 +393,7 @@ nb::object to_python(const FeatureValue& value) {
   return std::visit(Visitor{}, value);
 }
 
-nb::dict to_dict(const Features& features, nb::handle given) {
+Dict to_dict(const Features& features, nb::handle given) {
   nb::dict out;
   const bool has_given = given.is_valid() && !given.is_none();
   for (const auto& [name, value] : features) {

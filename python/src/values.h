@@ -14,6 +14,10 @@ namespace moka::python {
 
 namespace nb = nanobind;
 
+/// Types by the names that stubs give them.
+using Dict = nb::typed<nb::dict, nb::str, nb::any>;
+using List = nb::typed<nb::list, nb::any>;
+
 /// Raises the Python class of `kind` with `message`.
 [[noreturn]] void raise(ErrorKind kind, const std::string& message);
 /// Raises TypeError.
@@ -83,6 +87,6 @@ nb::object numpy_view(const ArrayView& view, bool channels_last);
 /// The same array, which now refuses to be written.
 nb::object read_only(nb::object array);
 /// `given`: objects to hand back for the outputs that were written in place; may be none.
-nb::dict to_dict(const Features& features, nb::handle given);
+Dict to_dict(const Features& features, nb::handle given);
 
 }  // namespace moka::python

@@ -4,6 +4,8 @@ Once moka is installed, `import coremltools` finds it automatically (moka_coreml
 does the same explicitly, even after coremltools was imported.
 """
 
+# mypy: disable-error-code="import-untyped,import-not-found"
+
 import sys
 import types
 from typing import Optional
@@ -47,9 +49,9 @@ def native() -> types.ModuleType:
 def answer_gates(module: types.ModuleType) -> None:
     """Makes a module of coremltools see a host with Core ML. sys.platform does not change."""
     if hasattr(module, "_is_macos"):
-        module._is_macos = lambda: True
+        setattr(module, "_is_macos", lambda: True)
     if hasattr(module, "_macos_version"):
-        module._macos_version = lambda: MACOS_VERSION
+        setattr(module, "_macos_version", lambda: MACOS_VERSION)
 
 
 def install() -> None:
@@ -57,7 +59,7 @@ def install() -> None:
     sys.modules[_NAME] = native()
     package = sys.modules.get("coremltools")
     if package is not None:
-        package.libcoremlpython = native()
+        setattr(package, "libcoremlpython", native())
     for name in _BINDERS:
         module = sys.modules.get(name)
         if module is not None:

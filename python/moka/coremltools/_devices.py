@@ -1,5 +1,7 @@
 """Compute devices, as coremltools names them."""
 
+# mypy: disable-error-code="import-untyped,import-not-found"
+
 from typing import Any, List
 
 from .. import _moka

@@ -1,5 +1,7 @@
 """The structure of a model and the placement of its operations, as coremltools' objects."""
 
+# mypy: disable-error-code="import-untyped,import-not-found"
+
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import _moka

@@ -1,5 +1,7 @@
 """The classes with which coremltools loads and predicts."""
 
+# mypy: disable-error-code="import-untyped,import-not-found"
+
 import os
 import shutil
 import tempfile
@@ -67,7 +69,8 @@ class _State:
 
     def read_state(self, name: str) -> np.ndarray:
         """A copy of the buffer `name`; float16 is converted to float32."""
-        return from_moka(self._state.read(name))
+        value: np.ndarray = from_moka(self._state.read(name))
+        return value
 
     def write_state(self, name: str, value: np.ndarray) -> None:
         """Converts and copies `value` into the buffer `name`."""
@@ -101,30 +104,26 @@ class _MLModelProxy:
             configuration.device = os.environ.get("MOKA_DEVICE", "")
             configuration.compute_units = _units(compute_units)
             configuration.function_name = function_name or ""
-        self._asset: Optional[_MLModelAssetProxy] = None
-        self._path: Optional[str] = None
-        if asset is not None:
-            asset = getattr(asset, "__proxy__", asset)
-            if not isinstance(asset, _MLModelAssetProxy):
-                raise TypeError(f"asset: expected a model asset, got {type(asset).__name__}")
-            self._asset = asset
-            self._path = asset.path or None
-        elif path.rstrip("/").endswith(".mlmodelc"):
-            self._path = path
-        else:
+        asset = getattr(asset, "__proxy__", asset)
+        if asset is None and not path.rstrip("/").endswith(".mlmodelc"):
             # A copy: the file may be deleted or overwritten while the model is in use.
-            self._own(_compile(path))
+            path = self._owned(_compile(path))
+        if asset is None:
+            asset = _MLModelAssetProxy(path)
+        if not isinstance(asset, _MLModelAssetProxy):
+            raise TypeError(f"asset: expected a model asset, got {type(asset).__name__}")
+        self._asset, self._path = asset, asset.path
         with runtime_errors():
-            if self._path is not None:
+            if self._path:
                 self._model = _moka.Model.load(self._path, configuration)
             else:
-                self._model = _moka.Model.load_asset(self._asset.specification, self._asset.blobs, configuration)
+                self._model = _moka.Model.load_asset(asset.specification, asset.blobs, configuration)
         self._load_duration = time.perf_counter_ns() - started
         self._predict_duration: Optional[int] = None
 
-    def _own(self, folder: str) -> None:
-        self._path = folder
+    def _owned(self, folder: str) -> str:
         weakref.finalize(self, _remove, os.path.dirname(folder), os.getpid())
+        return folder
 
     def predict(self, data: Dict[str, Any], state: Optional[_State] = None) -> Dict[str, Any]:
         started = time.perf_counter_ns()
@@ -169,11 +168,11 @@ class _MLModelProxy:
 
     def get_compiled_model_path(self) -> str:
         """The folder of the loaded model. A temporary folder lives as long as this object."""
-        if self._path is None:
+        if not self._path:
             folder = _new_folder("model")
             with runtime_errors():
                 _moka.compile_asset(self._asset.specification, self._asset.blobs, folder)
-            self._own(folder)
+            self._path = self._owned(folder)
         return self._path
 
     def get_load_duration_in_nano_seconds(self) -> Optional[int]:

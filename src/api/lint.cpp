@@ -83,6 +83,19 @@ linting::Subject subject_of(const std::string& path, const Options& options, std
   return out;
 }
 
+/// What is compared of an output. Labels follow from probabilities, and pixels may round either way.
+std::vector<double> numbers_of(const FeatureValue& value) {
+  std::vector<double> out;
+  if (const auto* array = std::get_if<MultiArray>(&value))
+    for (int64_t i = 0; i < array->count(); ++i) out.push_back(array->at(i));
+  if (const auto* number = std::get_if<double>(&value)) out.push_back(*number);
+  if (const auto* dictionary = std::get_if<Dictionary>(&value)) {
+    for (const auto& [key, number] : dictionary->strings) out.push_back(number);
+    for (const auto& [key, number] : dictionary->ints) out.push_back(number);
+  }
+  return out;
+}
+
 /// Throws internal when the two models answer differently.
 void compare(const std::string& path, const ModelSource& repaired, const Options& options) {
   ModelConfiguration c;
@@ -94,13 +107,16 @@ void compare(const std::string& path, const ModelSource& repaired, const Options
   for (const Features& features : inputs) {
     const Features a = api::predict_once(before, features), b = api::predict_once(after, features);
     for (const auto& [name, value] : a) {
-      const auto *x = std::get_if<MultiArray>(&value), *y = std::get_if<MultiArray>(b.find(name));
-      if (x == nullptr || y == nullptr) continue;
-      for (int64_t i = 0; i < x->count(); ++i)
-        if (const double p = x->at(i), q = y->at(i); !(p == q || (std::isnan(p) && std::isnan(q))) &&
-                                                     !(std::abs(p - q) <= kRounding * std::max(1.0, std::abs(p))))
-          throw Exception(ErrorKind::internal,
-                          cat("output '", name, "': the repaired model answers ", q, ", expected ", p));
+      const std::vector<double> x = numbers_of(value), y = numbers_of(b.at(name));
+      bool same = x.size() == y.size() && value.index() == b.at(name).index();
+      double p = 0, q = 0;
+      for (size_t i = 0; same && i < x.size(); ++i) {
+        p = x[i], q = y[i];
+        same = p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= kRounding * std::max(1.0, std::abs(p));
+      }
+      if (!same)
+        throw Exception(ErrorKind::internal,
+                        cat("output '", name, "': the repaired model answers ", q, ", expected ", p));
     }
   }
 }

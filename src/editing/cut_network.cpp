@@ -35,17 +35,6 @@ bool has(const std::vector<std::string>& list, const std::string& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-/// What a layer reads, with the layers in its loops and branches.
-Result<std::set<std::string>> reads_of(const Message& layer) {
-  const std::vector<std::string> inputs = MOKA_TRY(texts_of(layer, "input"));
-  std::set<std::string> out(inputs.begin(), inputs.end());
-  for (const char* kind : {"branch", "loop"})
-    if (MOKA_TRY(layer.count(kind)) > 0) {
-      out.merge(MOKA_TRY(blobs_of(MOKA_TRY(layer.child(kind)))));
-    }
-  return out;
-}
-
 /// Values by the names that the user gave.
 Result<std::vector<std::string>> resolved(const std::vector<std::string>& names, const std::vector<Message>& layers,
                                           const std::set<std::string>& inputs) {

@@ -79,6 +79,16 @@ Result<std::set<std::string>> blobs_of(const Message& network) {
   return out;
 }
 
+Result<std::set<std::string>> reads_of(const Message& layer) {
+  const std::vector<std::string> inputs = MOKA_TRY(texts_of(layer, "input"));
+  std::set<std::string> out(inputs.begin(), inputs.end());
+  for (const char* kind : {"branch", "loop"})
+    if (MOKA_TRY(layer.count(kind)) > 0) {
+      out.merge(MOKA_TRY(blobs_of(MOKA_TRY(layer.child(kind)))));
+    }
+  return out;
+}
+
 bool names_features(const Message& content) { return naming().contains(&content.def()); }
 
 Status rename_content(Message content, const Names& names) {

@@ -21,5 +21,7 @@ Status convert_network(Message model, const std::string& from, const std::string
 
 /// The names of what a network's layers read and write.
 Result<std::set<std::string>> blobs_of(const Message& network);
+/// What a layer reads, with the layers in its loops and branches.
+Result<std::set<std::string>> reads_of(const Message& layer);
 
 }  // namespace moka::editing

@@ -6,7 +6,7 @@
 
 #include "format/source.h"
 
-/// Changes of ML programs that keep their predictions.
+/// Changes of models that keep their predictions.
 namespace moka::linting {
 
 /// Values that others replace, by function.
@@ -18,6 +18,14 @@ Status replace_values(format::ModelSource& source, const Replacements& replaceme
 /// Drops operations and constants that nothing reads, and weights in files. Returns the number of operations that were
 /// dropped, without constants. Other kinds of models stay.
 Result<size_t> drop_unused(format::ModelSource& source);
+
+/// For neural networks, also those of pipelines, that are not updatable; other kinds of models stay. Layers whose
+/// values loops or branches name, and custom and random layers, stay as they are.
+
+/// Drops layers that no output needs. Returns their number.
+Result<size_t> drop_unused_layers(format::ModelSource& source);
+/// Drops layers that compute again what an earlier one computes. Returns their number.
+Result<size_t> merge_layers(format::ModelSource& source);
 
 /// Bytes of all weight files.
 size_t weight_bytes(const format::ModelSource& source);

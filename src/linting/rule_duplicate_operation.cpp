@@ -51,6 +51,11 @@ void check(const Subject& subject, Report& report) {
 }
 
 Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource& source) {
+  if (subject.is_network()) {
+    const size_t merged = MOKA_TRY(merge_layers(source));
+    if (merged == 0) return std::vector<std::string>{};
+    return std::vector<std::string>{cat("merged ", merged, merged == 1 ? " layer" : " layers")};
+  }
   Replacements all;
   size_t count = 0;
   for (const FunctionView& view : subject.functions)
@@ -70,12 +75,8 @@ Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource
 }  // namespace
 
 Rule rule_duplicate_operation() {
-  return {"duplicate-operation",
-          Level::note,
-          "Operations that compute the same as an earlier one",
-          "Merge them: moka lint --fix for ML programs.",
-          check,
-          fix};
+  return {"duplicate-operation",          Level::note, "Operations that compute the same as an earlier one",
+          "Merge them: moka lint --fix.", check,       fix};
 }
 
 }  // namespace moka::linting

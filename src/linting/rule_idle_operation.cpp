@@ -72,6 +72,7 @@ void check(const Subject& subject, Report& report) {
 }
 
 Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource& source) {
+  if (subject.is_network()) return std::vector<std::string>{};
   Replacements all;
   size_t count = 0;
   for (const FunctionView& view : subject.functions)

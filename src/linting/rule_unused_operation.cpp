@@ -56,9 +56,12 @@ void check(const Subject& subject, Report& report) {
 }
 
 Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
-  const size_t dropped = MOKA_TRY(drop_unused(source));
-  if (dropped == 0) return std::vector<std::string>{};
-  return std::vector<std::string>{cat("dropped ", dropped, dropped == 1 ? " operation" : " operations")};
+  std::vector<std::string> done;
+  if (const size_t dropped = MOKA_TRY(drop_unused(source)); dropped > 0)
+    done.push_back(cat("dropped ", dropped, dropped == 1 ? " operation" : " operations"));
+  if (const size_t dropped = MOKA_TRY(drop_unused_layers(source)); dropped > 0)
+    done.push_back(cat("dropped ", dropped, dropped == 1 ? " layer" : " layers"));
+  return done;
 }
 
 }  // namespace
@@ -67,7 +70,7 @@ Rule rule_unused_operation() {
   return {"unused-operation",
           Level::warning,
           "Operations and layers that no output needs",
-          "Drop them: moka lint --fix for ML programs.",
+          "Drop them: moka lint --fix.",
           check,
           fix};
 }

@@ -1,3 +1,6 @@
+#include <set>
+
+#include "editing/program.h"
 #include "linting/lint.h"
 
 namespace moka::linting {
@@ -28,15 +31,37 @@ void check_block(const FunctionView& view, const ir::Block& block, Report& repor
 }
 
 void check(const Subject& subject, Report& report) {
+  if (subject.is_network()) return;  // it is not compiled to text
   for (const FunctionView& view : subject.functions) check_block(view, view.function->body(), report);
+}
+
+/// Features keep their names, which applications use.
+Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
+  std::vector<std::string> done;
+  if (MOKA_TRY(editing::kind_of(source.specification)) != "mlProgram") return done;
+  std::set<std::string> kept;
+  for (const editing::Interface& interface : MOKA_TRY(editing::interfaces(source.specification)))
+    for (const editing::Feature& feature : MOKA_TRY(editing::features(interface))) kept.insert(feature.name);
+  for (const editing::ProgramFunction& function : MOKA_TRY(editing::program_functions(source.specification))) {
+    std::set<std::string> names = MOKA_TRY(editing::names_in(function));
+    editing::Names renamed;
+    for (const std::string& name : std::set<std::string>(names))
+      if (is_word(name) && !kept.contains(name)) renamed.emplace(name, editing::unique_name(name, names));
+    MOKA_TRY(editing::rename_values(function, renamed));
+    for (const auto& [from, to] : renamed) done.push_back(cat("renamed the value '", from, "' to '", to, "'"));
+  }
+  return done;
 }
 
 }  // namespace
 
 Rule rule_value_name() {
-  return {"value-name", Level::error,
+  return {"value-name",
+          Level::error,
           "Values whose names Core ML's compiler takes for words of its own, such as tensor",
-          "Rename the value: moka edit --rename-value OLD=NEW.", check};
+          "Rename the value: moka lint --fix; a feature: moka edit --rename OLD=NEW.",
+          check,
+          fix};
 }
 
 }  // namespace moka::linting

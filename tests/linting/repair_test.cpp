@@ -67,6 +67,25 @@ TEST(Repair, TheVersionIsRaised) {
   EXPECT_TRUE(found(repair.model).empty());
 }
 
+TEST(Repair, WordsOfTheCompilerAreRenamed) {
+  ProgramBuilder b("ios17");
+  const Value x = b.input("x", DataType::float32, {1, 8});
+  const Value first = b.op("relu", {{"x", x}}, "tensor"), second = b.op("tanh", {{"x", x}}, "tensor_1");
+  b.output(b.op("add", {{"x", first}, {"y", second}}, "y"));
+  b.output(b.op("exp", {{"x", x}}, "state"));
+  const Saved saved(b.source());
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].second, "renamed the value 'tensor' to 'tensor_2'");
+  EXPECT_EQ(found(repair.model), (std::vector<std::string>{"error value-name value 'state'"}));
+  Features inputs;
+  inputs["x"] = noise({1, 8}, 1, 9);
+  const Features before = b.source().load().predict(inputs), after = repair.model.load().predict(inputs);
+  for (const char* name : {"y", "state"})
+    for (int64_t i = 0; i < 8; ++i)
+      EXPECT_EQ(std::get<MultiArray>(before.at(name)).at(i), std::get<MultiArray>(after.at(name)).at(i));
+}
+
 TEST(Repair, ACleanModelStays) {
   ProgramBuilder b("ios17");
   b.output(b.op("relu", {{"x", b.input("x", DataType::float32, {1, 8})}}, "y"));

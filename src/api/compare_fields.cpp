@@ -78,13 +78,13 @@ class Comparer {
     if (mine.size() <= 1 && other.size() <= 1) {
       const std::string x = mine.empty() ? "" : text_of(mine[0]), y = other.empty() ? "" : text_of(other[0]);
       // Values of bytes have the same size and other contents.
-      return add(where, x, x == y ? cat(y, ", others") : y);
+      return add(where, x, x == y ? cat(y, ", differ") : y);
     }
     size_t different = 0;
     for (size_t i = 0; i < std::min(mine.size(), other.size()); ++i) different += mine[i] != other[i];
     const auto values = [](size_t n) { return cat(n, " values"); };
     add(where, values(mine.size()),
-        mine.size() == other.size() ? cat(values(other.size()), ", ", different, " of them others")
+        mine.size() == other.size() ? cat(values(other.size()), ", ", different, " of them differ")
                                     : values(other.size()));
   }
 
@@ -111,7 +111,7 @@ std::vector<ModelComparison::Feature> compare_fields(const std::string& a, const
     if (x.count() == y.count() &&
         (x.count() == 0 || std::memcmp(x.data(), y.data(), static_cast<size_t>(x.count())) == 0))
       continue;
-    comparer.add(cat("file ", file), bytes(x), x.count() == y.count() ? cat(bytes(y), ", others") : bytes(y));
+    comparer.add(cat("file ", file), bytes(x), x.count() == y.count() ? cat(bytes(y), ", differ") : bytes(y));
   }
   return comparer.take();
 }

@@ -81,11 +81,13 @@ def test_mistakes(tmp_path):
         diff.values(a, str(tmp_path / "absent.mlpackage"))
 
 
-def custom(path, alpha, label="dog"):
+def custom(path, alpha, label="dog", weights=()):
     features = [{"x": build.array((4,))}, {"y": build.array((4,))}]
     spec = build.model("neuralNetwork", *features, version=4, shortDescription=label)
     layer = spec.neuralNetwork.layers.add(name="own", input=["x"], output=["y"])
     layer.custom = {"className": "Mine", "parameters": {"alpha": {"doubleValue": alpha}}}
+    for values in weights:
+        layer.custom.weights.add(**({"rawValue": values} if isinstance(values, bytes) else {"floatValue": values}))
     return build.Source(spec).save(str(path))
 
 
@@ -97,6 +99,13 @@ def test_fields_of_models_that_cannot_be_imported(tmp_path):
     assert (field.first, field.second) == ("0.5", "0.25") and field.what.startswith("neuralNetwork.layers[0 'own'].custom.parameters")
     assert [(m.what, m.first, m.second) for m in found.metadata] == [("description", "dog", "cat")]
     assert diff.structure(a, a).same
+
+
+def test_values_of_the_same_size(tmp_path):
+    a = custom(tmp_path / "a.mlmodel", 0.5, weights=[bytes(12), [1, 2, 3]])
+    b = custom(tmp_path / "b.mlmodel", 0.5, weights=[b"twelve bytes", [1, 5, 6]])
+    told = [(f.first, f.second) for f in diff.structure(a, b).fields]
+    assert told == [("12 bytes", "12 bytes, differ"), ("3 values", "3 values, 2 of them differ")]
 
 
 def test_labels(tmp_path):

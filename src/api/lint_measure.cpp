@@ -76,6 +76,14 @@ void try_sizes(const Model& model, const FunctionView& view, const lint::Options
   }
 }
 
+/// What the preview of the Neural Engine says of the operations.
+void ask_neural_engine(const Model& model, ModelConfiguration c, FunctionView& view) {
+  c.compute_units = ComputeUnits::cpu_and_neural_engine;
+  for (const PlannedOperation& op : model.configured(c).compute_plan().operations)
+    for (const UnitBid& bid : op.bids)
+      if (bid.unit == "neuralEngine" && !bid.refusal.empty()) view.refusals.emplace(op.name, bid.refusal);
+}
+
 void measure_function(const std::string& path, const lint::Options& options, bool is_default, FunctionView& view,
                       linting::Subject& subject, lint::Report& report) {
   const ModelConfiguration usual = configuration_of(view, subject.functions.size() == 1);
@@ -86,6 +94,7 @@ void measure_function(const std::string& path, const lint::Options& options, boo
   ModelConfiguration plain = usual;
   plain.optimize = false;
   observe(model.configured(plain), inputs, view.wide);
+  ask_neural_engine(model, plain, view);
   if (has_half(view.function->body())) {
     plain.precision = Precision::exact;
     observe(model.configured(plain), inputs, view.half);

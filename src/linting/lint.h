@@ -52,6 +52,8 @@ struct FunctionView {
   std::shared_ptr<const Bounds> bounds;
   Measurements wide;  ///< computed in float32
   Measurements half;  ///< every value rounded to its type; empty where no type is float16
+  /// Why the preview of the Neural Engine refuses operations, by name: "reason; instead: remedy [source]".
+  std::map<std::string, std::string, std::less<>> refusals;
 };
 
 /// Sizes of the inputs with which a prediction fails.
@@ -134,6 +136,8 @@ const ir::Value* behind_moves(const ir::Value* value);
 /// The operation that computes a value, behind moves; nullptr for inputs.
 const ir::Op* computed_by(const ir::Value* value);
 bool is_op(const ir::Op* op, std::string_view type);
+/// Whether one transpose after the other changes nothing.
+bool undoes(const ir::Op& first, const ir::Op& second);
 /// The number that all elements of a constant are, behind moves.
 std::optional<double> uniform_constant(const ir::Value* value);
 /// Whether values of that type are numbers with a fraction.

@@ -10,26 +10,6 @@ struct Idle {
   std::string why;
 };
 
-std::vector<int64_t> integers(const ir::Value* value) {
-  std::vector<int64_t> out;
-  if (value == nullptr || value->constant() == nullptr) return out;
-  const ir::TensorView view = value->constant()->tensor.view();
-  for (int64_t i = 0; i < view.count(); ++i) out.push_back(ir::load_i64(view, i));
-  return out;
-}
-
-/// Whether transposing by `first` and then by `second` changes nothing.
-bool cancel(std::vector<int64_t> first, std::vector<int64_t> second) {
-  const auto rank = static_cast<int64_t>(first.size());
-  if (first.empty() || second.size() != first.size()) return false;
-  for (auto* axes : {&first, &second})
-    for (int64_t& axis : *axes)
-      if ((axis = axis < 0 ? axis + rank : axis) < 0 || axis >= rank) return false;
-  for (size_t i = 0; i < second.size(); ++i)
-    if (first[static_cast<size_t>(second[i])] != static_cast<int64_t>(i)) return false;
-  return true;
-}
-
 /// Whether `wide` holds all numbers of `narrow`.
 bool holds(const ir::Type& wide, const ir::Type& narrow) {
   return wide.dtype() == narrow.dtype() || (wide.dtype() == ir::DType::fp32 && narrow.dtype() == ir::DType::fp16) ||
@@ -47,8 +27,7 @@ std::optional<Idle> idle(const ir::Op& op) {
     if (is_op(before, "cast") && before->input("x")->type == out->type && holds(x->type, out->type))
       return Idle{&op, before->input("x"), cat("it undoes ", place_of(*before))};
   }
-  if (is_op(&op, "transpose") && is_op(before, "transpose") &&
-      cancel(integers(before->input("perm")), integers(op.input("perm"))))
+  if (is_op(&op, "transpose") && is_op(before, "transpose") && undoes(*before, op))
     return Idle{&op, before->input("x"), cat("it undoes ", place_of(*before))};
   if ((is_op(&op, "reshape") || is_op(&op, "tile")) && is_same_type)
     return Idle{&op, x, "its input has that shape already"};

@@ -10,6 +10,8 @@
 
 namespace moka::lint_test {
 
+constexpr auto kError = lint::Level::error, kWarning = lint::Level::warning, kNote = lint::Level::note;
+
 using Value = ProgramBuilder::Value;
 using Arguments = std::vector<ProgramBuilder::Argument>;
 

@@ -7,8 +7,6 @@
 namespace moka::lint_test {
 namespace {
 
-constexpr auto kError = lint::Level::error, kWarning = lint::Level::warning, kNote = lint::Level::note;
-
 lint::Options ranged(double low, double high, const std::string& name = "x") {
   lint::Options options;
   options.ranges[name] = {low, high};

@@ -3,8 +3,6 @@
 namespace moka::lint_test {
 namespace {
 
-constexpr auto kAtLeastWarning = lint::Level::warning;
-
 /// x [1, 64] -> two linears with equal weights -> sum -> y, with parts that do nothing.
 ModelSource wasteful() {
   ProgramBuilder b("ios17");
@@ -23,10 +21,10 @@ ModelSource wasteful() {
 
 TEST(Repair, FindsWhatIsWasted) {
   const lint::Report r = report(wasteful());
-  EXPECT_TRUE(finds(r, "duplicate-weight", "'w_again", kAtLeastWarning));
-  EXPECT_TRUE(finds(r, "idle-operation", "'times_one'", kAtLeastWarning));
+  EXPECT_TRUE(finds(r, "duplicate-weight", "'w_again", kWarning));
+  EXPECT_TRUE(finds(r, "idle-operation", "'times_one'", kWarning));
   EXPECT_TRUE(finds(r, "duplicate-operation", "'r2'", lint::Level::note));
-  EXPECT_TRUE(finds(r, "unused-operation", "'dead'", kAtLeastWarning));
+  EXPECT_TRUE(finds(r, "unused-operation", "'dead'", kWarning));
   EXPECT_EQ(r.findings.size(), 4u);
 }
 
@@ -52,7 +50,7 @@ TEST(Repair, OnlyChosenRulesRepair) {
   const lint::Repair repair = lint::fix(saved.path, options);
   ASSERT_EQ(repair.done.size(), 1u);
   EXPECT_EQ(repair.done[0].first, "idle-operation");
-  EXPECT_TRUE(finds(report(repair.model), "duplicate-weight", "'w_again", kAtLeastWarning));
+  EXPECT_TRUE(finds(report(repair.model), "duplicate-weight", "'w_again", kWarning));
 }
 
 TEST(Repair, TheVersionIsRaised) {

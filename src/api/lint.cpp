@@ -166,7 +166,7 @@ Repair fix(const std::string& path, const Options& options) {
   format::ModelSource changed = out.model.impl().source;
   changed.specification = changed.specification.copy();
   for (const linting::Rule* rule : use) {
-    if (rule->fix == nullptr) continue;
+    if (rule->fix == nullptr || linting::run_rules(subject, {&rule, 1}).empty()) continue;
     for (std::string& done : api::unwrap(rule->fix(subject, changed)))
       out.done.emplace_back(rule->name, std::move(done));
   }

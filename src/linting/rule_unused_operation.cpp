@@ -23,8 +23,9 @@ std::vector<const ir::Op*> unused(const ir::Block& body) {
   return out;
 }
 
-/// Layers of a network that nothing reads.
+/// Layers of a network, or of the networks of a pipeline, that nothing reads.
 void check_layers(const import::Outline& outline, Report& report) {
+  for (const import::Outline::Stage& stage : outline.stages) check_layers(stage.outline, report);
   std::set<std::string> read(outline.outputs.begin(), outline.outputs.end());
   for (const import::Outline::Layer& layer : outline.layers) read.insert(layer.inputs.begin(), layer.inputs.end());
   if (outline.outputs.empty()) return;

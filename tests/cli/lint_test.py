@@ -56,6 +56,12 @@ class Lint(Case):
         self.assertTrue(all(rule["finds"] and rule["remedy"] for rule in rules))
         self.assertIn("infinite-mask", self.ends(0, "lint", "--rules").stdout)
 
+    def test_nothing_to_repair_is_said(self):
+        model = Path(__file__).parents[1] / "golden" / "flexible" / "range.mlmodel"
+        out = self.folder / "fixed.mlmodel"
+        done = self.ends(0, "lint", model, "--fix", "-o", out, "--no-run")
+        self.assertTrue(done.stdout.startswith(f"nothing to repair\nwrote {out}\n"), done.stdout)
+
     def test_mistakes(self):
         model = self.model()
         self.assertIn("expected one of", self.ends(2, "lint", model, "--only", "nonsense").stderr)

@@ -191,6 +191,7 @@ TEST(RepairNetwork, TheModelsOfAPipelineAreRepaired) {
   pipeline.add("pipeline").add("models");
   pipeline.at("pipeline", 0).clear("models");
   pipeline.at("pipeline", 0).set("models", net.model);
+  EXPECT_TRUE(finds(report(ModelSource(pipeline)), "unused-operation", "'dead'", kWarning));
   ModelSource after = net.source();
   EXPECT_EQ(repaired(ModelSource(pipeline), after), (Texts{"unused-operation: dropped 1 layer"}));
   EXPECT_EQ(after.specification().at("pipeline", 0).at("models", 0).at("neuralNetwork", 0).size("layers"), 1u);

@@ -84,6 +84,17 @@ TEST(Repair, WordsOfTheCompilerAreRenamed) {
       EXPECT_EQ(std::get<MultiArray>(before.at(name)).at(i), std::get<MultiArray>(after.at(name)).at(i));
 }
 
+TEST(Repair, WhatIsNotFoundStays) {
+  ProgramBuilder b("ios17");
+  Value x = b.input("x", DataType::float32, {1, 16});
+  for (const char* name : {"p", "q"})
+    x = b.op("linear", {{"x", x}, {"weight", b.constant(noise({16, 16}), "fp32")}}, name);
+  b.output(x);
+  const Saved saved(b.source());
+  EXPECT_TRUE(lint::check(saved.path).findings.empty());
+  EXPECT_TRUE(lint::fix(saved.path).done.empty());  // the weights are equal, but small
+}
+
 TEST(Repair, ACleanModelStays) {
   ProgramBuilder b("ios17");
   b.output(b.op("relu", {{"x", b.input("x", DataType::float32, {1, 8})}}, "y"));

@@ -126,6 +126,7 @@ int run_lint(const LintOptions& options) {
       if (!options.json) print(fmt::format("{}  {}\n", done, dim(rule)));
     }
     json["written"] = options.out;
+    if (!options.json && repair.done.empty()) print("nothing to repair\n");
     if (!options.json) print(fmt::format("wrote {}\n\n", options.out));
   }
   const lint::Report report = lint::check(path, lint);

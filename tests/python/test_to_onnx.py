@@ -16,7 +16,7 @@ EVERY = 40  # of the many small cases
 
 def sample():
     small = list(itertools.chain(judge.conformance_cases(), judge.layer_cases()))
-    special = [c for c in itertools.chain(small, judge.file_cases()) if c.name.endswith(("affine/shared_matrix", "image_bgr.mlmodel"))]
+    special = [c for c in itertools.chain(small, judge.file_cases()) if c.name.endswith(("affine/shared_matrix", "image_bgr.mlmodel", "batch_norm/fp32_parameters_of_fp16"))]
     return small[::EVERY] + special + list(itertools.islice(judge.classic_cases(), 0, None, 5))
 
 

@@ -6,11 +6,11 @@
 namespace moka::compiler::onnx {
 namespace {
 
-/// An optional vector with one entry per channel, of the type of x.
-Name channels(Call& c, const char* param, double missing) {
-  if (c.has(param)) return c.x_as(param, c.dtype("x"));
+/// An optional vector with one entry per channel.
+Name channels(Call& c, const char* param, double missing, DType type) {
+  if (c.has(param)) return c.x_as(param, type);
   const int64_t n = c.op.type_name() == "batch_norm" ? c.type("mean").shape()[0] : c.type("x").shape()[1];
-  ir::Tensor t = c.take(ir::Tensor::uninitialized(c.dtype("x"), {std::max<int64_t>(n, 0)}));
+  ir::Tensor t = c.take(ir::Tensor::uninitialized(type, {std::max<int64_t>(n, 0)}));
   if (n < 0) c.refuse("the number of channels is not known");
   if (c.refused()) return {};
   for (int64_t i = 0; i < n; i++) ir::store_f64(t.view(), i, missing);
@@ -18,14 +18,17 @@ Name channels(Call& c, const char* param, double missing) {
 }
 
 void batch_norm(Call& c) {
-  const DType t = c.dtype("x");
-  const Name x = c.x(), gamma = channels(c, "gamma", 1), beta = channels(c, "beta", 0);
+  DType t = c.dtype("x");
+  for (const char* param : {"gamma", "beta", "mean", "variance"})
+    if (c.has(param) && c.dtype(param) == DType::fp32 && t == DType::fp16) t = DType::fp32;
+  const Name x = c.x(), gamma = channels(c, "gamma", 1, t), beta = channels(c, "beta", 0, t);
   const Name mean = c.x_as("mean", t), variance = c.x_as("variance", t);
   c.set(c.node("BatchNormalization", {x, gamma, beta, mean, variance}, {attr("epsilon", c.number("epsilon"))}));
 }
 
 void instance_norm(Call& c) {
-  const Name x = c.x(), gamma = channels(c, "gamma", 1), beta = channels(c, "beta", 0);
+  const DType t = c.dtype("x");
+  const Name x = c.x(), gamma = channels(c, "gamma", 1, t), beta = channels(c, "beta", 0, t);
   c.set(c.node("InstanceNormalization", {x, gamma, beta}, {attr("epsilon", c.number("epsilon"))}));
 }
 

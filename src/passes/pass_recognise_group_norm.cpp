@@ -1,3 +1,4 @@
+#include "passes/norm_scale.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -61,22 +62,6 @@ std::optional<GroupNorm> normalized(const Value* v) {
   return GroupNorm{x, groups, *epsilon};
 }
 
-/// The constant that `op` applies to `x`, with one number per channel.
-std::optional<Tensor> of_channels(const Op& op, const Value& x) {
-  const Value* other = op.input(op.input("x") == &x ? "y" : "x");
-  const Tensor* t = other == &x ? nullptr : tensor_constant(other);
-  if (t == nullptr || t->dtype() != DType::fp32 || op.output()->type != x.type) return std::nullopt;
-  const int behind = x.type.rank() - t->shape().rank();
-  const int64_t channels = x.type.shape()[1];
-  for (int i = 0; i < t->shape().rank(); i++)
-    if (t->shape()[i] != (i + behind == 1 ? channels : 1)) return std::nullopt;
-  if (t->count() != channels) return std::nullopt;
-  auto made = Tensor::zeros(DType::fp32, Shape{channels});
-  if (!made.ok()) return std::nullopt;
-  for (int64_t i = 0; i < channels; i++) store_f64(made->view(), i, load_f64(t->view(), i));
-  return *made;
-}
-
 Status recognise_norm(PassContext& c, Op& op) {
   const auto found = normalized(op.output());
   if (!found) return {};
@@ -92,24 +77,6 @@ Status recognise_norm(PassContext& c, Op& op) {
   return {};
 }
 
-/// Folds a per-channel product into the norm's gamma, and a sum into its beta.
-void take_scale(PassContext& c, Op& op) {
-  const std::string_view param = op.type_name() == "mul" ? "gamma" : "beta";
-  for (Value* x : {op.input("x"), op.input("y")}) {
-    Op* norm = x->producer();
-    if (norm == nullptr || norm->type_name() != "moka_group_norm" || !has_one_use(*x) || !op.epilogue.empty() ||
-        norm->input("beta") != nullptr || norm->input(param) != nullptr)
-      continue;
-    const auto constant = of_channels(op, *x);
-    if (!constant) continue;
-    norm->set_constant(param, *constant);
-    c.remark(cat(op.name, " into ", norm->name));
-    take_name(*x, *op.output());
-    replace_and_erase(op, x);
-    return;
-  }
-}
-
 Status recognise_group_norm(PassContext& c) {
   Status status;
   for_each_op(c.function.body(), [&](Op& op) {
@@ -117,7 +84,7 @@ Status recognise_group_norm(PassContext& c) {
     if (op.has_trait(Trait::alias))
       status = recognise_norm(c, op);  // may erase op
     else if (op.type_name() == "mul" || op.type_name() == "add")
-      take_scale(c, op);
+      take_scale(c, op, "moka_group_norm", [](const Op&) { return 1; });
   });
   return status;
 }

@@ -362,6 +362,30 @@ TEST(CpuNorm, GroupsOfChannels) {
       }
 }
 
+/// Layer norms over the channels of images, in blocks and in planes.
+TEST(CpuNorm, Channels) {
+  for (int64_t channels : {1, 5, 16, 24, 70, 200})
+    for (bool is_blocked : {false, true})
+      for (int64_t width : {1, 7, 150}) {
+        SCOPED_TRACE(cat(channels, " channels, ", width, is_blocked ? " blocked" : " planes"));
+        Graph g;
+        Value* x = g.input({2, channels, 3, width}, 20, 22);
+        if (is_blocked) x = g.op("conv", {{"x", x}, {"weight", g.random({channels, channels, 1, 1})}});
+        const int64_t axes[] = {1};
+        Value* y = g.op("layer_norm", {{"x", x},
+                                       {"axes", Tensor::i32(axes)},
+                                       {"gamma", g.random({channels})},
+                                       {"beta", g.random({channels})},
+                                       {"epsilon", 0.5f}});
+        Value* z = g.op("layer_norm", {{"x", x}, {"axes", Tensor::i32(axes)}, {"epsilon", 0.5f}});
+        y->producer()->epilogue = {{"silu"}};
+        z->producer()->epilogue = {{"sigmoid"}};
+        const auto r =
+            expect_same(g, {y, z, g.op("conv", {{"x", z}, {"weight", g.random({16, channels, 1, 1})}})}, 3e-5);
+        EXPECT_NE(r.kernels.find("cpu.channel_norm"), std::string::npos) << r.kernels;
+      }
+}
+
 /// A non-finite value makes its whole group NaN, but no other group.
 TEST(CpuNorm, GroupsWithInfinities) {
   for (bool is_blocked : {false, true}) {
@@ -419,6 +443,22 @@ TEST(CpuBinary, GatesOfChannels) {
         y = g.op(op, {{"x", each}, {"y", y}});
         y->producer()->epilogue = {{"tanh"}};
         y = g.op(op, {{"x", y}, {"y", conv(g.input({1, ch, 1, 1}))}});
+        expect_same(g, {conv(y)});
+      }
+}
+
+/// The same values for all channels of a pixel, per image or shared.
+TEST(CpuBinary, GatesOfPixels) {
+  for (int64_t ch : {2, 16, 33})
+    for (int64_t rows : {1, 7, 45})
+      for (const char* op : {"mul", "sub", "real_div"}) {
+        SCOPED_TRACE(cat(ch, " ", rows, " ", op));
+        Graph g;
+        auto conv = [&](Value* v) { return g.op("conv", {{"x", v}, {"weight", g.random({ch, ch, 1, 1})}}); };
+        Value* x = conv(g.input({2, ch, rows, 13}));
+        Value* y = g.op(op, {{"x", x}, {"y", g.input({2, 1, rows, 13}, 1, 2)}});
+        y = g.op(op, {{"x", g.input({1, 1, rows, 13})}, {"y", g.op("exp", {{"x", y}})}});
+        y->producer()->epilogue = {{"tanh"}};
         expect_same(g, {conv(y)});
       }
 }

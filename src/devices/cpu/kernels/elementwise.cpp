@@ -142,41 +142,48 @@ Pair pair_of(const MatchCall& m, std::string_view a, std::string_view b, bool ma
   return p;
 }
 
-/// An operand of a blocked operation with one value per channel, for each image or for all.
+/// An operand of a blocked operation with one value per channel or one per pixel, for each image or for all.
 struct Gate {
-  int operand = -1;  ///< 0: first, 1: second, -1: none
-  int64_t plane = 0, groups = 0;
+  int operand = -1;         ///< 0: first, 1: second, -1: none
+  bool per_pixel = false;   ///< else per channel
+  int64_t plane = 0;        ///< elements of a block of channels
+  int64_t groups = 0;       ///< blocks of an image
+  bool own_values = false;  ///< whether each image has values of its own
 };
 
 Gate gate_of(const MatchCall& m, std::string_view a, std::string_view b, Layout layout) {
   const ir::Shape& out = m.outputs[0].shape();
   if (layout.is_row_major()) return {};
-  const int64_t groups = (out[1] + layout.block - 1) / layout.block, plane = out.count(2, out.rank()) * layout.block;
+  const int64_t groups = (out[1] + layout.block - 1) / layout.block, pixels = out.count(2, out.rank());
   for (int k = 0; k < 2; k++) {
     const ir::Shape &gate = m.call.shape(k == 0 ? a : b), &other = m.call.shape(k == 0 ? b : a);
-    if (other != out || gate.rank() != out.rank() || gate[1] != out[1] || gate.count(2, gate.rank()) != 1 ||
-        gate.count() == 1)
-      continue;
-    if (gate[0] == out[0]) return {k, plane, groups * out[0]};
-    if (gate[0] == 1) return {k, plane, groups};
+    if (other != out || gate.rank() != out.rank() || gate.count() == 1 || (gate[0] != out[0] && gate[0] != 1)) continue;
+    const bool per_channel = gate[1] == out[1] && gate.count(2, gate.rank()) == 1;
+    const bool per_pixel = gate[1] == 1 && out[1] != 1 && gate.count(2, gate.rank()) == pixels;
+    if (per_channel || per_pixel)
+      return {k, per_pixel, pixels * layout.block, groups, gate[0] == out[0] && out[0] != 1};
   }
   return {};
 }
 
-/// Computes elements [begin, end). The gate's values of a block are repeated into a buffer so that vector loops are
-/// long.
+/// Computes elements [begin, end). The gate's values are repeated into a buffer so that vector loops are long.
 void run_gated(const Gate& g, int64_t block, Binary f, const float* a, const float* b, float* y, int64_t begin,
                int64_t end) {
   constexpr int64_t kRun = 512;
   float repeated[kRun];
+  const float* values = g.operand == 0 ? a : b;
   while (begin < end) {
-    const int64_t group = begin / g.plane, stop = std::min(end, (group + 1) * g.plane);
-    const float* values = (g.operand == 0 ? a : b) + group % g.groups * block;
-    std::copy_n(values, block, repeated);
-    const int64_t wanted = std::min(kRun, stop - begin);
-    for (int64_t n = block; n < wanted; n *= 2) std::copy_n(repeated, std::min(n, wanted - n), repeated + n);
+    const int64_t group = begin / g.plane, stop = std::min(end, (group + 1) * g.plane), start = group * g.plane;
+    const int64_t wanted = std::min(kRun, stop - begin), image = g.own_values ? group / g.groups : 0;
+    if (!g.per_pixel) {
+      std::copy_n(values + (image * g.groups + group % g.groups) * block, block, repeated);
+      for (int64_t n = block; n < wanted; n *= 2) std::copy_n(repeated, std::min(n, wanted - n), repeated + n);
+    }
     for (; begin < stop; begin += kRun) {
       const int64_t n = std::min(kRun, stop - begin);
+      if (g.per_pixel)
+        for (int64_t i = 0; i < n; i += block)
+          std::fill_n(repeated + i, block, values[(image * g.plane + begin - start + i) / block]);
       loops().binary(f, g.operand == 0 ? repeated : a + begin, 1, g.operand == 1 ? repeated : b + begin, 1, y + begin,
                      n);
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -100,6 +101,29 @@ TEST(SmallChannels, PadsDilationsAndDimensions) {
   check({.images = 2, .in = 3, .out = 20, .size = {41}, .taps = {5}, .strides = {2}, .dilations = {1}, .pad = {2, 1}});
 }
 
+/// Windows, strides, dilations and padding along the depth too.
+TEST(SmallChannels, Volumes) {
+  for (const auto& [taps, strides, dilations, pad] :
+       std::vector<std::array<std::vector<int64_t>, 4>>{{{{3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}}},
+                                                        {{{3, 7, 7}, {1, 2, 2}, {1, 1, 1}, {1, 1, 3, 3, 3, 3}}},
+                                                        {{{1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 0, 1, 0, 0, 1}}},
+                                                        {{{3, 1, 1}, {2, 1, 1}, {2, 1, 1}, {4, 4, 0, 0, 0, 0}}},
+                                                        {{{2, 3, 2}, {2, 2, 1}, {3, 1, 2}, {0, 0, 0, 0, 0, 0}}},
+                                                        {{{5, 2, 2}, {1, 1, 2}, {1, 2, 1}, {0, 9, 1, 1, 2, 0}}}})
+    for (int64_t in : {1, 3, 7})
+      for (int64_t out : {16, 33}) {
+        SCOPED_TRACE(cat(taps[0], " deep of ", in, " to ", out));
+        check({.images = 2,
+               .in = in,
+               .out = out,
+               .size = {7, 9, 10},
+               .taps = taps,
+               .strides = strides,
+               .dilations = dilations,
+               .pad = pad});
+      }
+}
+
 /// More taps than in one partial sum, and shapes that the kernel takes with any epilogue.
 TEST(SmallChannels, LargeWindows) {
   check({.in = 3, .out = 33, .size = {30, 31}, .taps = {9, 9}, .pad = {4, 4, 4, 4}});
@@ -171,6 +195,10 @@ TEST(SmallChannels, ThreadsGiveTheSameBits) {
   Value* y =
       conv(g, x, g.random({50, 3, 5, 5}), {2, 3, 50, {90, 91}, {5, 5}, {2, 2}, {1, 1}, {2, 2, 2, 2}, {{"silu"}}});
   expect_same_bits(g, y, "cpu.conv.small_channels", "threads");
+  Graph volumes;
+  y = conv(volumes, volumes.input({2, 3, 5, 40, 41}), volumes.random({50, 3, 3, 5, 5}),
+           {2, 3, 50, {5, 40, 41}, {3, 5, 5}, {1, 2, 2}, {1, 1, 1}, {1, 1, 2, 2, 2, 2}, {{"silu"}}});
+  expect_same_bits(volumes, y, "cpu.conv.small_channels", "threads of volumes");
 }
 
 }  // namespace

@@ -27,19 +27,22 @@ struct Axis {
 };
 
 struct SmallChannelsBlocking {
-  Axis down, across;
-  int64_t images, in, out, out_groups, bands;  ///< bands: divisions of an image's rows
+  Axis deep, down, across;
+  int64_t images, in, out, out_groups, bands;  ///< bands: divisions of the rows of an image or of a volume's slice
 
-  int64_t taps() const { return in * down.taps * across.taps; }
+  int64_t planes() const { return in * deep.taps; }  ///< slices that a result reads, of all channels
+  int64_t taps() const { return planes() * down.taps * across.taps; }
   int64_t columns() const { return out_groups * small_channels().block; }
   int64_t panel() const { return 2 * small_channels().lanes; }
   int64_t width(int64_t column) const { return std::min(panel(), columns() - column); }
   /// Whether lines are read in place, which needs no padding.
-  bool direct() const { return lies_inside(down) && lies_inside(across); }
+  bool direct() const { return lies_inside(deep) && lies_inside(down) && lies_inside(across); }
   static bool lies_inside(const Axis& a) { return a.pad == 0 && (a.out - 1) * a.stride + a.span() <= a.in; }
-  /// Otherwise a ring keeps the last padded lines of each channel.
+  /// Otherwise a ring keeps the last padded lines of each plane.
   int64_t line() const { return (across.out - 1) * across.stride + across.span(); }
-  int64_t ring() const { return direct() ? 0 : in * down.span() * line(); }
+  int64_t ring() const { return direct() ? 0 : planes() * down.span() * line(); }
+  /// The slice of the input that tap `tap` of output slice `z` reads; it may lie in the padding.
+  int64_t slice(int64_t z, int64_t tap) const { return z * deep.stride + tap * deep.dilation - deep.pad; }
   int64_t scratch() const { return (ring() * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64 + taps() * 8; }
 };
 
@@ -49,18 +52,19 @@ void pack_weights(const SmallChannelsBlocking& p, const float* w, float* to) {
                               p.width(column), to + column * p.taps(), nullptr);
 }
 
-/// Copies line `at` of the padded image, of every channel, into the ring.
-void copy_line(const SmallChannelsBlocking& p, const float* x, int64_t at, float* ring) {
+/// Copies line `at` of every padded plane that output slice `z` reads into the ring.
+void copy_line(const SmallChannelsBlocking& p, const float* x, int64_t z, int64_t at, float* ring) {
   const int64_t row = at - p.down.pad, width = p.across.in, line = p.line();
   const int64_t before = std::clamp<int64_t>(p.across.pad, 0, line);
   const int64_t count = std::clamp<int64_t>(width, 0, line - before);
-  for (int64_t c = 0; c < p.in; c++) {
-    float* to = ring + (c * p.down.span() + at % p.down.span()) * line;
-    if (row < 0 || row >= p.down.in) {
+  for (int64_t k = 0; k < p.planes(); k++) {
+    float* to = ring + (k * p.down.span() + at % p.down.span()) * line;
+    const int64_t slice = p.slice(z, k % p.deep.taps);
+    if (row < 0 || row >= p.down.in || slice < 0 || slice >= p.deep.in) {
       std::fill_n(to, line, 0.0f);
       continue;
     }
-    const float* from = x + (c * p.down.in + row) * width;
+    const float* from = x + ((k / p.deep.taps * p.deep.in + slice) * p.down.in + row) * width;
     std::fill_n(to, before, 0.0f);
     std::copy_n(from, count, to + before);
     // Prefetch the input of the next output row.
@@ -71,15 +75,16 @@ void copy_line(const SmallChannelsBlocking& p, const float* x, int64_t at, float
   }
 }
 
-/// Finds where each tap of an output row begins, in the ring or in the image.
-void find_taps(const SmallChannelsBlocking& p, int64_t row, int64_t* taps) {
+/// Finds where each tap of row `row` of output slice `z` begins, in the ring or in the image.
+void find_taps(const SmallChannelsBlocking& p, int64_t z, int64_t row, int64_t* taps) {
   const bool direct = p.direct();
   const int64_t lines = direct ? p.down.in : p.down.span(), line = direct ? p.across.in : p.line();
-  for (int64_t i = 0; i < p.down.taps; i++) {
-    int64_t from = (row * p.down.stride + i * p.down.dilation) % lines * line;
-    for (int64_t c = 0; c < p.in; c++, from += lines * line)
-      for (int64_t j = 0; j < p.across.taps; j++)
-        taps[(c * p.down.taps + i) * p.across.taps + j] = from + j * p.across.dilation;
+  for (int64_t k = 0; k < p.planes(); k++) {
+    const int64_t plane = direct ? k / p.deep.taps * p.deep.in + p.slice(z, k % p.deep.taps) : k;
+    for (int64_t i = 0; i < p.down.taps; i++) {
+      const int64_t from = (plane * lines + (row * p.down.stride + i * p.down.dilation) % lines) * line;
+      for (int64_t j = 0; j < p.across.taps; j++) *taps++ = from + j * p.across.dilation;
+    }
   }
 }
 
@@ -98,7 +103,8 @@ SmallChannelsBlocking small_channels_blocking_of(const Window& w, const ir::Shap
     return Axis{w.in[i], w.out[i], w.kernel[i], w.strides[i], w.dilations[i], w.pads_begin[i]};
   };
   SmallChannelsBlocking p{};
-  if (w.rank == 2) p.down = axis(0);
+  if (w.rank >= 2) p.down = axis(w.rank - 2);
+  if (w.rank == 3) p.deep = axis(0);
   p.across = axis(w.rank - 1);
   p.images = x[0];
   p.in = x[1];
@@ -113,7 +119,6 @@ Match match_small_channels(const MatchCall& given) {
   auto window = ops::conv_window(given.call);
   if (!window.ok()) return Match::no("an invalid window");
   const Window& w = *window;
-  if (w.rank > 2) return Match::no(cat(w.rank, " spatial dimensions"));
   if (w.groups != 1) return Match::no("groups");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
@@ -123,7 +128,7 @@ Match match_small_channels(const MatchCall& given) {
   const MatchCall m = with_threads_for(given, flops);
   const SmallChannelsBlocking p = small_channels_blocking_of(w, x, y[1], m.threads);
   constexpr int64_t kMostRing = 1 << 17, kMostTaps = 1 << 12;
-  if (p.down.span() * p.line() > kMostRing || p.taps() > kMostTaps) return Match::no("a large window");
+  if (p.deep.taps * p.down.span() * p.line() > kMostRing || p.taps() > kMostTaps) return Match::no("a large window");
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   std::vector<Activation> after = activations_of(m.epilogue);
@@ -136,19 +141,20 @@ Match match_small_channels(const MatchCall& given) {
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
   c.thread_scratch = static_cast<size_t>(p.scratch());
-  c.tiles = p.images * p.bands;
+  c.tiles = p.images * p.deep.out * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
   const auto weights =
       packed_before(c, m, weight, cat("small channels of ", small_channels().lanes, " ", small_channels().block),
                     p.columns() * p.taps(), [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=](const KernelArgs& args) -> Status {
-    const int64_t block = small_channels().block, line = p.across.out * block, plane = p.down.out * line;
+    const int64_t block = small_channels().block, line = p.across.out * block, plane = p.deep.out * p.down.out * line;
     auto* ring = args.own<float>();
     auto* taps = reinterpret_cast<int64_t*>(args.own(args.thread) + p.scratch()) - p.taps();
     auto* all = args.out[0].as<float>();
     const auto* packed = weights->data();
 
+    // `row` counts the rows of all slices.
     const auto make = [&](const float* x, int64_t image, int64_t row, int64_t column) {
       std::array<float, kMostChannelsPanel> of_panel{};
       vector::SmallChannels::Call call;
@@ -177,16 +183,17 @@ Match match_small_channels(const MatchCall& given) {
       }
     };
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t band = t % p.bands, image = t / p.bands;
-      const float* from = args.in[in].as<float>() + image * p.in * p.down.in * p.across.in;
+      const int64_t band = t % p.bands, z = t / p.bands % p.deep.out, image = t / p.bands / p.deep.out;
+      const float* from = args.in[in].as<float>() + image * p.in * p.deep.in * p.down.in * p.across.in;
       int64_t copied = 0;
       for (int64_t row = p.down.out * band / p.bands; row < p.down.out * (band + 1) / p.bands; row++) {
         const int64_t top = row * p.down.stride;
         if (!p.direct())
-          for (copied = std::max(copied, top); copied < top + p.down.span(); copied++) copy_line(p, from, copied, ring);
-        find_taps(p, row, taps);
+          for (copied = std::max(copied, top); copied < top + p.down.span(); copied++)
+            copy_line(p, from, z, copied, ring);
+        find_taps(p, z, row, taps);
         for (int64_t column = 0; column < p.columns(); column += p.panel())
-          make(p.direct() ? from : ring, image, row, column);
+          make(p.direct() ? from : ring, image, z * p.down.out + row, column);
       }
     }
     return {};

@@ -486,5 +486,20 @@ TEST(CpuConcat, BlockedChannels) {
   EXPECT_NE(r.kernels.find("cpu.concat.blocked"), std::string::npos) << r.kernels;
 }
 
+/// Columns are divided when there are too few rows for every thread.
+TEST(CpuGemm, FewRowsKeepAllThreadsBusy) {
+  for (int64_t made : {192, 200, 512}) {
+    SCOPED_TRACE(cat(made, " columns"));
+    Graph g;
+    Value* y = g.op("linear", {{"x", g.input({1, 51, 512})}, {"weight", g.random({made, 512})}});
+    y->producer()->epilogue = {{"relu"}};
+    expect_same(g, {y});
+    expect_same_bits(g, y, "cpu.linear.gemm", "columns");
+    const auto two = run(g.function(), g.inputs(), true, 2);
+    ASSERT_TRUE(two.ok()) << two.error().to_string();
+    EXPECT_GE(two->plan->steps.back().choice->tiles, 4);
+  }
+}
+
 }  // namespace
 }  // namespace moka::devices_test

@@ -10,9 +10,10 @@ namespace {
 
 using vector::Gemm;
 
-constexpr int64_t kGemmChunk = 192;  // columns per tile: a whole number of panels of either width
+constexpr int64_t kGemmChunk = 192;  // most columns per tile: a whole number of panels of either width
 constexpr int64_t kGemmRows = 128;   // most rows per tile; each panel reads them again
 constexpr int64_t kLeastRows = 48;   // least rows per tile when rows are divided to give every thread work
+constexpr int kTilesOfThread = 4;    // wanted, so that threads end together
 
 Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
@@ -25,9 +26,12 @@ Match match(const MatchCall& given, std::string_view name) {
   const Panels panels = panels_of(*product);
   const Gemm& g = *panels.gemm;
   const auto in = static_cast<size_t>(x);
-  const int64_t chunks = (made + kGemmChunk - 1) / kGemmChunk;
-  int64_t blocks = (rows + kGemmRows - 1) / kGemmRows;
-  if (m.threads > 1) blocks = std::max(blocks, std::min((4 * m.threads + chunks - 1) / chunks, rows / kLeastRows));
+  int64_t blocks = (rows + kGemmRows - 1) / kGemmRows, chunk = kGemmChunk, chunks = (made + chunk - 1) / chunk;
+  if (const int64_t wanted = m.threads > 1 ? kTilesOfThread * m.threads : 0; blocks * chunks < wanted) {
+    blocks = std::max(blocks, std::min((wanted + chunks - 1) / chunks, rows / kLeastRows));
+    chunk = std::clamp(made * blocks / wanted / g.panel * g.panel, g.panel, kGemmChunk);
+    chunks = (made + chunk - 1) / chunk;
+  }
   KernelChoice c;
   c.kernel = name;
   c.in_place = addend;
@@ -41,7 +45,7 @@ Match match(const MatchCall& given, std::string_view name) {
     const float* more = addend < 0 ? nullptr : args.in[static_cast<size_t>(addend)].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = rows * (t / chunks) / blocks, end = rows * (t / chunks + 1) / blocks,
-                    column = t % chunks * kGemmChunk, n = std::min(kGemmChunk, made - column);
+                    column = t % chunks * chunk, n = std::min(chunk, made - column);
       const float* from = args.in[in].as<float>() + first * depth;
       float* to = args.out[0].as<float>() + first * made + column;
       if (const float* sum = more == nullptr ? to : more + first * made + column; sum != to)

@@ -17,7 +17,7 @@ from nets import FAMILIES
 
 DEFAULT = "build/bench/results.json"
 # Written by other commands.
-OTHER_PAGES = {"compile.md": "Compiling and loading", "loads.md": "The first answer, cold and warm", "tables.md": "Tables of rows",
+OTHER_PAGES = {"zoo.md": "Nets of libraries", "avx2.md": "Limited to AVX2", "compile.md": "Compiling and loading", "loads.md": "The first answer, cold and warm", "tables.md": "Tables of rows",
                "vulkan.md": "What nets submit to a GPU"}
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
 BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # bytes per weight
@@ -319,6 +319,16 @@ def tables(data):
                 text += f"\n{heading(threads, precision)}\n\n{results_text(data, threads, precision)}"
     why = reasons(data)
     return text + (f"\n{why}" if why else "")
+
+
+def page(data):
+    """A page with the tables of one run, of the nets that the pages from `pages` do not have."""
+    isa = data["settings"].get("isa")
+    head = f"# Limited to {isa.upper()}" if isa else f"# {OTHER_PAGES['zoo.md']}"
+    text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
+            "reason." if isa else "Nets of timm, torchvision and transformers with random weights, which no kernel was written for "
+            "(`bench/nets/zoo.py`). The conditions are those of the other tables.")
+    return f"{head}\n\n{text}\n{tables(data)}\n## The machine and the run\n\n{machine_text(data)}"
 
 
 def results_text(data, threads, precision):

@@ -22,7 +22,7 @@ import tempfile
 import engines
 import nets
 import report
-from harness import client, machine, models, samples, stats
+from harness import client, isa, machine, models, samples, stats
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEAST_ROUNDS = 5
@@ -52,13 +52,15 @@ def arguments(given=None):
     parser.add_argument("--rounds", type=int, default=10, help="turns that the seconds are taken in; fewer for slow nets")
     parser.add_argument("--loads", type=int, default=3, help="processes that load and predict first, for the time of that")
     parser.add_argument("--seed", type=int, default=1, help="of the order in which engines take turns")
+    parser.add_argument("--isa", choices=list(isa.SWITCHES), help="limit engines to these instructions, by their own switches")
+    parser.add_argument("--page", help="also write the tables here, as Markdown")
     parser.add_argument("--check", action="store_true", help="one prediction each, compared; nothing is timed")
     parser.add_argument("--list", action="store_true", help="print nets and engines and stop")
     parser.add_argument("--out", default="build/bench/results.json", help="the results")
     add_models(parser)
     options = parser.parse_args(given)
     options.command = shlex.join(["bench/run.py", *(sys.argv[1:] if given is None else given)])
-    options.nets = chosen(parser, "--nets", options.nets, nets.names(), nets.when_named())
+    options.nets = chosen(parser, "--nets", options.nets, nets.names(), nets.when_named(), {"zoo": nets.zoo.names()})
     options.engines = chosen(parser, "--engines", options.engines, engines.names())
     options.precision = chosen(parser, "--precision", options.precision, list(samples.TOLERANCE))
     try:
@@ -71,11 +73,13 @@ def arguments(given=None):
     return options
 
 
-def chosen(parser, option, text, usual, further=()):
-    """The names in `text`; "all" means the usual ones."""
+def chosen(parser, option, text, usual, further=(), groups={}):
+    """The names in `text`; "all" means the usual ones, and the name of a group its members."""
     if text == "all":
         return list(usual)
-    known = [*usual, *further]
+    if text in groups:
+        return list(groups[text])
+    known = [*usual, *further, *(name for group in groups.values() for name in group)]
     names = [name for name in text.split(",") if name]
     unknown = [name for name in names if name not in known]
     if unknown or not names:
@@ -121,7 +125,7 @@ class Run:
             "command": options.command,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "machine": machine.facts(),
-            "settings": {name: getattr(options, name) for name in ("threads", "precision", "seconds", "rounds", "loads", "seed", "check")},
+            "settings": {name: getattr(options, name) for name in ("threads", "precision", "seconds", "rounds", "loads", "seed", "check", "isa")},
             "engines": {},
             "nets": {},
             "samples": [],
@@ -131,6 +135,8 @@ class Run:
         present = []
         for name in self.options.engines:
             reason = engines.unavailable(name, sys.prefix)
+            if not reason and isa.variables(self.options.isa, name) is None:
+                reason = f"has no switch that limits it to {self.options.isa}"
             self.data["engines"][name] = {"title": engines.module(name).TITLE, "versions": engines.versions(name), "reason": reason}
             if reason:
                 self.progress.say(f"{name}: {reason}")
@@ -185,7 +191,8 @@ class Run:
                 sample["reason"] = done["reason"]
                 continue
             turns.append(Turn(sample, lambda more=None, e=engine, m=model, p=precision: client.Worker(
-                e, m, folder, threads, p, self.options.cpus[:threads], self.logs / f"{name}-{e}-{p}-{threads}.log", more=more)))
+                e, m, folder, threads, p, self.options.cpus[:threads], self.logs / f"{name}-{e}-{p}-{threads}.log",
+                more={**isa.variables(self.options.isa, e), **(more or {})})))
             models.read_through(model)
         try:
             for turn in turns:
@@ -307,6 +314,8 @@ def main():
         samples.write(run.out, run.data)
         sys.exit(130)
     print(report.checks(run.data) if options.check else report.tables(run.data))
+    if options.page:
+        pathlib.Path(options.page).write_text(report.page(run.data))
     print(f"results: {run.out}", file=sys.stderr)
 
 

@@ -4,12 +4,14 @@ import importlib
 import pathlib
 import re
 
+from nets import zoo
+
 HERE = pathlib.Path(__file__).resolve().parent
 FAMILIES = ("classification", "detection", "segmentation", "image to image", "transformer", "sequence")
 
 
 def of(folder):
-    return sorted(f.stem for f in folder.glob("*.py") if f.stem != "__init__")
+    return sorted(f.stem for f in folder.glob("*.py") if f.stem not in ("__init__", "zoo"))
 
 
 def names():
@@ -33,11 +35,13 @@ def path(name):
 
 
 def module(name):
+    if name in zoo.names():
+        return zoo.module(name)
     return importlib.import_module(".".join(path(name).relative_to(HERE.parent).with_suffix("").parts))
 
 
 def source(name):
     """Everything that defines the net, for the key of the files made from it."""
-    own = path(name).read_bytes()
+    own = zoo.source(name) if name in zoo.names() else path(name).read_bytes()
     shared = {"weights", *re.findall(r"(?m)^from blocks\.(\w+) import", own.decode())}
     return own + b"".join((HERE.parent / "blocks" / f"{block}.py").read_bytes() for block in sorted(shared))

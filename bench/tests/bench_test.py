@@ -24,7 +24,7 @@ import plot
 import report
 import run
 import vulkan
-from harness import client, machine, models, samples, stats
+from harness import client, isa, machine, models, samples, stats
 from made_up import failed, results, sample
 
 try:
@@ -56,7 +56,7 @@ class Reasons(unittest.TestCase):
     def test_all_reasons_are_about_nets_and_have_known_numbers(self):
         known = {"megabytes": "1", "rate": "1", "speedup": "1", "peer_speedup": "1"}
         for entry in report.tomllib.loads(report.REASONS.read_text())["reason"]:
-            self.assertIn(entry["net"], nets.every())
+            self.assertIn(entry["net"], nets.every() + nets.zoo.names())
             self.assertTrue(entry["text"].format(**known))
 
 
@@ -110,6 +110,31 @@ class Nets(unittest.TestCase):
         functions = {name for name, what in vars(nets).items() if callable(what)}
         self.assertTrue(nets.when_named())
         self.assertFalse(functions & {f.name for f in nets.HERE.iterdir() if f.is_dir()})
+
+
+    def test_a_run_takes_nets_of_libraries_by_name_or_all(self):
+        zoo = nets.zoo.names()
+        self.assertGreater(len(zoo), 60)
+        self.assertEqual(run.arguments(["--nets", "zoo", "--threads", "1"]).nets, zoo)
+        self.assertEqual(run.arguments(["--nets", "timm.mixnet_s,resnet50", "--threads", "1"]).nets, ["resnet50", "timm.mixnet_s"])
+        self.assertFalse(set(zoo) & set(nets.every()))
+        made = nets.module("torchvision.r3d_18")
+        self.assertEqual((made.TITLE, made.OUTPUTS), ("r3d_18 (torchvision)", ("output",)))
+        self.assertIn(made.FAMILY, nets.FAMILIES)
+        self.assertNotEqual(nets.source("timm.mixnet_s"), nets.source("timm.tinynet_a"))
+
+    def test_a_page_of_one_run_says_what_limits_it(self):
+        data = results(sample("n", "moka"), sample("n", "left"))
+        self.assertIn("# Nets of libraries", report.page(data))
+        data["settings"]["isa"] = "avx2"
+        self.assertIn("# Limited to AVX2", report.page(data))
+
+    def test_engines_are_limited_by_their_own_switches(self):
+        self.assertEqual(isa.variables(None, "onnxruntime"), {})
+        self.assertIsNone(isa.variables("avx2", "onnxruntime"))
+        self.assertEqual(isa.variables("avx2", samples.MOKA), {"MOKA_MAX_CPU_ISA": "avx2"})
+        for switches in isa.SWITCHES.values():
+            self.assertLessEqual(set(switches), set(engines.names()))
 
 
 class Accuracy(unittest.TestCase):

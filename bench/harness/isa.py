@@ -1,0 +1,13 @@
+"""Switches that limit engines to older instruction sets, as environment variables. An engine without one is left out of such a run."""
+
+SWITCHES = {
+    "avx2": {
+        "moka": {"MOKA_MAX_CPU_ISA": "avx2"},
+        "openvino": {"ONEDNN_MAX_CPU_ISA": "AVX2"},
+    },
+}
+
+
+def variables(isa, engine):
+    """What to add to the environment of a process with this engine; None: the engine has no switch."""
+    return {} if isa is None else SWITCHES[isa].get(engine)

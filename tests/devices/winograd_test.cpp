@@ -182,6 +182,76 @@ TEST(Winograd, OddInputs) {
     }
 }
 
+/// Numbers whose transform overflows, though most sums do not, in a corner of the image beside small ones.
+TEST(Winograd, PartialOverflow) {
+  for (const float huge : {1e38f, 3e38f})
+    for (const Window& w : kWindows)
+      for (const auto& epilogue : {std::vector<Epilogue>{}, {{"relu"}}, {{"abs"}}}) {
+        SCOPED_TRACE(cat(huge, " ", name(w), " ", epilogue.size()));
+        constexpr int64_t n = 40;
+        Graph g;
+        Tensor x = g.random({2, 47, n, n});
+        for (int64_t c = 0; c < 2 * 47; c++)
+          for (int64_t i = 0; i < 17; i++)
+            for (int64_t j = 0; j < 19; j++)
+              x.mut<float>()[static_cast<size_t>((c * n + i) * n + j)] = (i + j + c) % 3 == 0 ? -huge : huge;
+        x.mut<float>()[3 * n + 5] = std::nanf("");
+        x.mut<float>()[4 * n * n + 30 * n + 5] = std::numeric_limits<float>::infinity();
+        Case c = case_of(w, 2, 47, 47, n, n);
+        c.epilogue = epilogue;
+        const auto r =
+            expect_same(g, {conv(g, g.input_of(x), g.random({47, 47, w.taps[0], w.taps[1]}, -0.02f, 0.02f), c)});
+        EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+      }
+}
+
+/// Infinities and NaN that lie apart: some pixels of a tile see one, others do not.
+TEST(Winograd, ScatteredOddInputs) {
+  for (float odd : {std::numeric_limits<float>::infinity(), std::nanf(""), 3e38f})
+    for (const Window& w : kWindows) {
+      SCOPED_TRACE(cat(odd, " ", name(w)));
+      constexpr int64_t n = 40;
+      Graph g;
+      Tensor x = g.random({1, 47, n, n});
+      for (int64_t at = 3; at < 47 * n * n; at += 2237) x.mut<float>()[static_cast<size_t>(at)] = odd;
+      const Case c = case_of(w, 1, 47, 47, n, n);
+      const auto r = expect_same(g, {conv(g, g.input_of(x), g.random({47, 47, w.taps[0], w.taps[1]}, 0, 1), c)});
+      EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+    }
+}
+
+/// A tile that overflows takes the second transform, not direct sums, which would read the weights.
+TEST(Winograd, OverflowReadsNoWeights) {
+  const vector::Winograds& all = vector::winograds();
+  for (const vector::Winograd* f = all.begin; f != all.begin + all.count; f++) {
+    SCOPED_TRACE(f - all.begin);
+    WinogradBlocking p{};
+    p.f = f;
+    p.w.rank = 2;
+    const int64_t high = f->down.out, wide = 2 * f->across.out, block = all.block;
+    p.w.kernel = {f->down.taps, f->across.taps};
+    p.w.strides = {f->down.stride, f->across.stride};
+    p.w.in = {high * f->down.stride, wide * f->across.stride};
+    p.w.out = {high, wide};
+    p.in = p.out = block;
+    p.in_groups = p.out_groups = 1;
+    p.in_step = p.out_step = 2 * p.panel();
+    const Row row{0, 0, 0, 2, 0};
+    const std::vector<float> x(static_cast<size_t>(p.w.in[0] * p.w.in[1] * block), 3e38f),
+        products(static_cast<size_t>(f->points() * p.out_step), 0x1p63f), bias(static_cast<size_t>(block));
+    const size_t count = static_cast<size_t>(high * wide * block);
+    std::vector<float> y(count, std::numeric_limits<float>::infinity());
+    const std::optional<kernel::StoredConstant> none;
+    const Taps unread{none, nullptr};
+    EXPECT_TRUE(correct_tiles(p, x.data(), unread, bias.data(), row, 0, y.data()));
+    for (float v : y) EXPECT_EQ(v, std::numeric_limits<float>::infinity());
+    correct_again(p, x.data(), unread, bias.data(), row, 0, products.data(), y.data());
+    std::vector<float> small(count);
+    f->output(products.data(), p.out_step, p.panel(), bias.data(), 2, high, wide, small.data(), wide * block);
+    for (size_t i = 0; i < count; i++) EXPECT_EQ(y[i], small[i] * 0x1p64f);
+  }
+}
+
 /// Weight zero times an infinite input is NaN. A small weight keeps its sign.
 TEST(Winograd, OddInputsAndZeroWeights) {
   for (const Window& w : kWindows) {

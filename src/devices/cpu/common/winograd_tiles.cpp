@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 
 namespace moka::devices::cpu {
 
@@ -10,6 +11,7 @@ using vector::winograds;
 
 namespace {
 
+constexpr float kLargest = std::numeric_limits<float>::max(), kSmaller = 0x1p-64f;
 constexpr int64_t kMostBlock = 16, kMostTaps = 9, kMostPixels = 64, kMostChannels = 8;
 
 /// A result to compute directly: where its window begins, and its place in y.
@@ -35,6 +37,18 @@ void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, cons
   const int64_t at_once = all <= kMostTaps ? kMostChannels : 1, plane = p.w.in[0] * p.w.in[1] * block;
   alignas(64) double sums[kMostPixels * kMostBlock] = {};
   int64_t places[kMostPixels * kMostTaps];
+  const auto store = [&] {
+    for (size_t i = 0; i < pixels.size(); i++)
+      for (int64_t o = 0; o < block; o++)
+        pixels[i].y[o] = static_cast<float>(sums[static_cast<int64_t>(i) * block + o] + static_cast<double>(bias[o]));
+  };
+  // Infinities usually meet weights of both signs in the first channels. What follows cannot change a NaN.
+  const auto all_nan = [&] {
+    for (int64_t i = 0; i < static_cast<int64_t>(pixels.size()); i++)
+      for (int64_t o = 0; o < used; o++)
+        if (!std::isnan(sums[i * block + o])) return false;
+    return true;
+  };
   for (int64_t first = 0; first < all; first += kMostTaps) {
     const int64_t n = std::min(kMostTaps, all - first), count = static_cast<int64_t>(pixels.size()) * n;
     places_of(p, pixels, first, n, places);
@@ -52,11 +66,10 @@ void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, cons
         for (int64_t i = 0; i < count; i++) values[i] = places[i] < 0 ? 0 : static_cast<double>(from[places[i]]);
         winograds().sum_taps(taps + k * n * block, n, values, static_cast<int64_t>(pixels.size()), sums);
       }
+      if (all_nan()) return store();
     }
   }
-  for (size_t i = 0; i < pixels.size(); i++)
-    for (int64_t o = 0; o < block; o++)
-      pixels[i].y[o] = static_cast<float>(sums[static_cast<int64_t>(i) * block + o] + static_cast<double>(bias[o]));
+  store();
 }
 
 /// Whether the window that begins at a pixel holds a NaN. Such a result is NaN in all channels, whatever the weights.
@@ -70,42 +83,149 @@ bool sees_nan(const WinogradBlocking& p, const float* x, int64_t image, int64_t 
   return false;
 }
 
+/// The tiles of a row in the output.
+struct Outputs {
+  int64_t wide, top, left, rows, columns;
+
+  Outputs(const WinogradBlocking& p, const Row& r) : wide(p.f->across.out), top(r.y * p.f->down.out), left(r.x * wide) {
+    std::tie(rows, columns) = p.outputs(r);
+  }
+
+  /// Calls f(column, columns) for each tile of y that has a result that is infinite or NaN.
+  template <class F>
+  void each_odd(const WinogradBlocking& p, const float* y, F f) const {
+    for (int64_t t = 0; t < columns; t += wide) {
+      const int64_t width = std::min(wide, columns - t);
+      bool odd = false;
+      for (int64_t i = 0; i < rows; i++)
+        odd |= !winograds().are_finite(y + (i * p.w.out[1] + t) * p.block(), width * p.block());
+      if (odd) f(t, width);
+    }
+  }
+};
+
+/// Whether the inputs of `rows` x `columns` outputs are finite.
+bool sees_finite(const WinogradBlocking& p, const float* x, int64_t image, int64_t top, int64_t left, int64_t rows,
+                 int64_t columns) {
+  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
+  const int64_t begin = std::max<int64_t>(left, 0), first = std::max<int64_t>(top, 0),
+                end = std::min(left + (columns - 1) * p.w.strides[1] + p.w.kernel[1], width),
+                last = std::min(top + (rows - 1) * p.w.strides[0] + p.w.kernel[0], height);
+  if (begin >= end) return true;
+  for (int64_t g = 0; g < p.in_groups; g++)
+    for (int64_t h = first; h < last; h++)
+      if (!winograds().are_finite(x + (((image * p.in_groups + g) * height + h) * width + begin) * block,
+                                  (end - begin) * block))
+        return false;
+  return true;
+}
+
+/// Computes results of a row of tiles directly, some pixels at a time.
+class Direct {
+ public:
+  Direct(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r, int64_t group)
+      : p_(p), x_(x), weights_(weights), bias_(bias), row_(r), group_(group), at_(p, r) {}
+  ~Direct() { finish(); }
+  Direct(const Direct&) = delete;
+  Direct& operator=(const Direct&) = delete;
+
+  int64_t top(int64_t i) const { return (at_.top + i) * p_.w.strides[0] - p_.w.pads_begin[0]; }
+  int64_t left(int64_t j) const { return (at_.left + j) * p_.w.strides[1] - p_.w.pads_begin[1]; }
+
+  bool sees_finite(int64_t i, int64_t j, int64_t rows, int64_t columns) const {
+    return cpu::sees_finite(p_, x_, row_.image, top(i), left(j), rows, columns);
+  }
+
+  /// Pixel [i, j] of the row, which sees an infinity, a NaN or an overflow.
+  void pixel(int64_t i, int64_t j, float* y) {
+    const int64_t block = p_.block(), used = std::min(block, p_.out - group_ * block);
+    float* to = y + (i * p_.w.out[1] + j) * block;
+    if (sees_nan(p_, x_, row_.image, top(i), left(j))) {
+      std::fill_n(to, used, std::numeric_limits<float>::quiet_NaN());
+      std::fill_n(to + used, block - used, 0.0f);
+      return;
+    }
+    pixels_[count_++] = {top(i), left(j), to};
+    if (count_ == kMostPixels) finish();
+  }
+
+ private:
+  void finish() {
+    if (count_ > 0) sum_directly(p_, x_, row_.image, weights_, bias_, group_, std::span(pixels_, count_));
+    count_ = 0;
+  }
+
+  const WinogradBlocking& p_;
+  const float* x_;
+  const Taps& weights_;
+  const float* bias_;
+  const Row& row_;
+  int64_t group_;
+  Outputs at_;
+  Pixel pixels_[kMostPixels];
+  size_t count_ = 0;
+};
+
 }  // namespace
 
-void correct_tiles(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r,
+void transform_row(const WinogradBlocking& p, const float* plane, const Row& r, bool again, float* v) {
+  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
+  const vector::WinogradAxis &down = p.f->down, &across = p.f->across;
+  const int64_t top = r.y * down.out * down.stride - p.w.pads_begin[0],
+                left = r.x * across.out * across.stride - p.w.pads_begin[1];
+  const float* lines[vector::kMostLines];
+  for (int i = 0; i < down.in; i++)
+    lines[i] = top + i >= 0 && top + i < height ? plane + (top + i) * width * block : nullptr;
+  if (!again) return p.f->input(lines, width, left, r.count, v, p.in_step, p.in_groups * block);
+  alignas(64) float scaled[vector::kMostLines * vector::kMostColumns * kMostBlock];
+  const int64_t begin = std::clamp<int64_t>(left, 0, width),
+                end = std::clamp((r.count - 1) * across.out * across.stride + across.in + left, begin, width);
+  for (int i = 0; i < down.in; i++) {
+    if (lines[i] == nullptr) continue;
+    const float* from = lines[i] + begin * block;
+    float* to = scaled + i * vector::kMostColumns * block;
+    for (int64_t k = 0; k < (end - begin) * block; k++) to[k] = std::fabs(from[k]) <= kLargest ? from[k] * kSmaller : 0;
+    lines[i] = to;
+  }
+  p.f->input(lines, end - begin, left - begin, r.count, v, p.in_step, p.in_groups * block);
+}
+
+bool correct_tiles(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r,
                    int64_t group, float* y) {
-  const int64_t block = p.block(), used = std::min(block, p.out - group * block);
-  const int64_t high = p.f->down.out, wide = p.f->across.out, top = r.y * high, left = r.x * wide;
-  const int64_t rows = std::min(high, p.w.out[0] - top), columns = std::min(r.count * wide, p.w.out[1] - left);
-  const auto begin = [&](int axis, int64_t at) { return at * p.w.strides[axis] - p.w.pads_begin[axis]; };
-  Pixel pixels[kMostPixels];
-  size_t count = 0;
-  const auto finish = [&] {
-    sum_directly(p, x, r.image, weights, bias, group, std::span(pixels, count));
-    count = 0;
-  };
-  for (int64_t t = 0; t < columns; t += wide) {
-    const int64_t width = std::min(wide, columns - t);
-    bool odd = false;
-    for (int64_t i = 0; i < rows; i++) {
-      const float* line = y + (i * p.w.out[1] + t) * block;
-      for (int64_t k = 0; k < width * block; k++) odd |= !std::isfinite(line[k]);
-    }
-    if (!odd) continue;
-    for (int64_t i = 0; i < rows; i++)
+  const Outputs at(p, r);
+  Direct direct(p, x, weights, bias, r, group);
+  bool left = false;
+  at.each_odd(p, y, [&](int64_t t, int64_t width) {
+    if (left) return;
+    const bool finite = direct.sees_finite(0, t, at.rows, width);
+    for (int64_t i = 0; i < at.rows && !left; i++)
+      for (int64_t j = t; j < t + width && !left; j++) left = finite || direct.sees_finite(i, j, 1, 1);
+    for (int64_t i = 0; i < at.rows && !left; i++)
+      for (int64_t j = t; j < t + width; j++) direct.pixel(i, j, y);
+  });
+  return left;
+}
+
+void correct_again(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r,
+                   int64_t group, const float* made, float* y) {
+  const int64_t block = p.block();
+  const Outputs at(p, r);
+  alignas(64) float sums[vector::kMostLines * vector::kMostColumns * kMostBlock];
+  alignas(64) const float none[kMostBlock] = {};
+  p.f->output(made, p.out_step, p.panel(), none, r.count, at.rows, at.columns, sums, at.columns * block);
+  Direct direct(p, x, weights, bias, r, group);
+  at.each_odd(p, y, [&](int64_t t, int64_t width) {
+    const bool finite = direct.sees_finite(0, t, at.rows, width);
+    for (int64_t i = 0; i < at.rows; i++)
       for (int64_t j = t; j < t + width; j++) {
-        float* to = y + (i * p.w.out[1] + j) * block;
-        const int64_t h = begin(0, top + i), v = begin(1, left + j);
-        if (sees_nan(p, x, r.image, h, v)) {
-          std::fill_n(to, used, std::numeric_limits<float>::quiet_NaN());
-          std::fill_n(to + used, block - used, 0.0f);
+        const float* sum = sums + (i * at.columns + j) * block;
+        if (!winograds().are_finite(sum, block) || (!finite && !direct.sees_finite(i, j, 1, 1))) {
+          direct.pixel(i, j, y);
           continue;
         }
-        pixels[count++] = {h, v, to};
-        if (count == kMostPixels) finish();
+        for (int64_t k = 0; k < block; k++) y[(i * p.w.out[1] + j) * block + k] = sum[k] / kSmaller + bias[k];
       }
-  }
-  if (count > 0) finish();
+  });
 }
 
 }  // namespace moka::devices::cpu

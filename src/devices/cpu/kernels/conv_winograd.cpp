@@ -56,18 +56,11 @@ void each_row(const WinogradBlocking& p, const Chunk& chunk, int64_t more, F f) 
   }
 }
 
-void transform_inputs(const WinogradBlocking& p, const Chunk& chunk, const float* x, float* v) {
-  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
-  const vector::WinogradAxis &down = p.f->down, &across = p.f->across;
+void transform_inputs(const WinogradBlocking& p, const Chunk& chunk, const float* x, bool again, float* v) {
+  const int64_t plane = p.w.in[0] * p.w.in[1] * p.block();
   for (int64_t g = 0; g < p.in_groups; g++)
     each_row(p, chunk, p.summed - 1, [&](const Row& r) {
-      const float* plane = x + (r.image * p.in_groups + g) * height * width * block;
-      const int64_t top = r.y * down.out * down.stride - p.w.pads_begin[0];
-      const float* lines[vector::kMostLines];
-      for (int i = 0; i < down.in; i++)
-        lines[i] = top + i >= 0 && top + i < height ? plane + (top + i) * width * block : nullptr;
-      p.f->input(lines, width, r.x * across.out * across.stride - p.w.pads_begin[1], r.count,
-                 v + r.at * p.in_groups * block + g * block, p.in_step, p.in_groups * block);
+      transform_row(p, x + (r.image * p.in_groups + g) * plane, r, again, v + (r.at * p.in_groups + g) * p.block());
     });
 }
 
@@ -100,11 +93,10 @@ WinogradBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, c
     const int64_t lines = std::max<int64_t>(1, most / p.across);
     p.chunks = x[0] * ((p.down + lines - 1) / lines);
   }
-  int64_t chunk = 0;
-  for (int64_t i = 0; i < p.chunks; i++) chunk = std::max(chunk, chunk_of(p, i).end - chunk_of(p, i).begin);
+  for (int64_t i = 0; i < p.chunks; i++) p.chunk = std::max(p.chunk, chunk_of(p, i).end - chunk_of(p, i).begin);
   // One extra block: with a power of two, all points of a tile would compete for a few cache sets.
-  p.in_step = (chunk + (p.summed - 1) * p.across) * p.in_groups * block + block;
-  p.out_step = chunk * p.panel() + block;
+  p.in_step = (p.chunk + (p.summed - 1) * p.across) * p.in_groups * block + block;
+  p.out_step = p.chunk * p.panel() + block;
   p.parts = threads == 1 ? 1 : std::clamp<int64_t>((2 * threads + p.chunks - 1) / p.chunks, 1, p.panels());
   return p;
 }
@@ -170,7 +162,7 @@ Match match_winograd(const MatchCall& m) {
   const auto stored = m.stored(weight);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = stored.has_value();
-  c.thread_scratch = static_cast<size_t>(p.scratch()) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(p.scratch());
   c.tiles = p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * work(p), traffic(m));
@@ -191,33 +183,61 @@ Match match_winograd(const MatchCall& m) {
     float* y_all = args.out[0].as<float>();
     float* v = args.own<float>();
     float* made = v + p.f->points() * p.in_step;
+    auto* flags = reinterpret_cast<bool*>(v + p.sums());
     const int64_t block = p.block(), depth = p.in_groups * block, line = p.w.out[1] * block;
+    const Taps taps{stored, data_of(args, weight)};
     int64_t transformed = -1;
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t part = t % p.parts;
+      const int64_t part = t % p.parts, first = p.first(part) * p.panel() / block;
       const Chunk chunk = chunk_of(p, t / p.parts);
-      if (transformed != t / p.parts) transform_inputs(p, chunk, from, v);
-      transformed = t / p.parts;
-      for (int64_t panel = p.first(part); panel < p.first(part + 1); panel++) {
+      // Calls f(row, group, bias, products, place in y, flag) for the rows of tiles of a panel.
+      const auto each_output = [&](int64_t panel, auto f) {
+        for (int64_t g = 0; g < p.width(panel) / block; g++) {
+          const int64_t group = panel * p.panel() / block + g;
+          const auto add = bias_of_group(data_of(args, bias), group, p.out);
+          each_row(p, chunk, 0, [&](const Row& r) {
+            float* to = y_all + ((r.image * p.out_groups + group) * p.w.out[0] + r.y * p.f->down.out) * line +
+                        r.x * p.f->across.out * block;
+            f(r, group, add.data(), made + r.at * p.panel() + g * block, to, flags[(group - first) * p.chunk + r.at]);
+          });
+        }
+      };
+      const auto multiply = [&](int64_t panel) {
         for (int point = 0; point < p.f->points(); point++)
           for (int64_t k = 0; k < p.summed; k++)
             gemm().multiply(v + point * p.in_step + k * p.across * depth, depth,
                             u + p.weight_at(panel, k, p.f->weight_of(point)), chunk.end - chunk.begin, p.width(panel),
                             p.in, made + point * p.out_step, p.panel(), nullptr, k > 0);
-        for (int64_t g = 0; g < p.width(panel) / block; g++) {
-          const int64_t group = panel * p.panel() / block + g;
-          const auto add = bias_of_group(data_of(args, bias), group, p.out);
-          each_row(p, chunk, 0, [&](const Row& r) {
-            const int64_t high = p.f->down.out, wide = p.f->across.out, top = r.y * high, left = r.x * wide;
-            const int64_t rows = std::min(high, p.w.out[0] - top), width = std::min(r.count * wide, p.w.out[1] - left);
-            float* to = y_all + ((r.image * p.out_groups + group) * p.w.out[0] + top) * line + left * block;
-            if (!p.f->output(made + r.at * p.panel() + g * block, p.out_step, p.panel(), add.data(), r.count, rows,
-                             width, to, line))
-              correct_tiles(p, from, {stored, data_of(args, weight)}, add.data(), r, group, to);
-            for (int64_t i = 0; i < rows; i++, to += line)
-              finish_blocked(y, data_of(args, addend), after, y_all, to - y_all, to - y_all + width * block);
-          });
-        }
+      };
+      const auto finish = [&](const Row& r, float* to) {
+        const auto [rows, width] = p.outputs(r);
+        for (int64_t i = 0; i < rows; i++, to += line)
+          finish_blocked(y, data_of(args, addend), after, y_all, to - y_all, to - y_all + width * block);
+      };
+      if (transformed != t / p.parts) transform_inputs(p, chunk, from, false, v);
+      transformed = t / p.parts;
+      bool any = false;
+      for (int64_t panel = p.first(part); panel < p.first(part + 1); panel++) {
+        multiply(panel);
+        each_output(panel,
+                    [&](const Row& r, int64_t group, const float* add, const float* sums, float* to, bool& flag) {
+                      const auto [rows, width] = p.outputs(r);
+                      flag = !p.f->output(sums, p.out_step, p.panel(), add, r.count, rows, width, to, line) &&
+                             correct_tiles(p, from, taps, add, r, group, to);
+                      any |= flag;
+                      if (!flag) finish(r, to);
+                    });
+      }
+      if (!any) continue;
+      transform_inputs(p, chunk, from, true, v);
+      transformed = -1;
+      for (int64_t panel = p.first(part); panel < p.first(part + 1); panel++) {
+        multiply(panel);
+        each_output(panel, [&](const Row& r, int64_t group, const float* add, const float* sums, float* to, bool flag) {
+          if (!flag) return;
+          correct_again(p, from, taps, add, r, group, sums, to);
+          finish(r, to);
+        });
       }
     }
     return {};

@@ -53,13 +53,16 @@ struct Winograd {
                  int64_t width, float* y, int64_t row_step);
 };
 
-constexpr int kMostLines = 9;  ///< largest down.in
+constexpr int kMostLines = 9;         ///< largest down.in
+constexpr int64_t kMostColumns = 34;  ///< most pixels of a line that a call of `input` reads
 
 struct Winograds {
   int64_t block;  ///< channels per block
 
   /// Whether any of the `block` numbers at x is NaN.
   bool (*has_nan)(const float* x);
+  /// Whether the n numbers at x, a multiple of `block`, are neither infinite nor NaN.
+  bool (*are_finite)(const float* x, int64_t n);
   /// to[p * block + i] += sum of values[p * n + t] * taps[t * block + i]. `taps` and `to` are aligned to 64 bytes.
   void (*sum_taps)(const double* taps, int64_t n, const double* values, int64_t pixels, double* to);
 

@@ -71,6 +71,18 @@ struct PassRemark {
   std::string pass, text;
 };
 
+/// Bytes of memory that a loaded model holds.
+struct MemoryUse {
+  size_t mapped = 0;     ///< weights in mapped files; the system may drop those that are only read while loading
+  size_t packed = 0;     ///< weights packed for kernels
+  size_t constants = 0;  ///< other large constants: expanded weights and results that do not depend on inputs
+  size_t arenas = 0;     ///< values of predictions, and converted inputs
+  /// By how much the heap grew while the model was loaded: the program, plans, small constants, generated code. Counts
+  /// what other threads allocated meanwhile.
+  size_t heap = 0;
+  size_t total() const { return mapped + packed + constants + arenas + heap; }
+};
+
 /// Core ML's MLComputePlan and more: where each operation runs and why.
 struct ComputePlan {
   std::vector<PlannedOperation> operations;
@@ -83,7 +95,8 @@ struct ComputePlan {
   size_t arena_bytes = 0;              ///< memory of all values when they share it
   size_t unshared_bytes = 0;           ///< memory of all values if they did not share it
   size_t packed_bytes = 0;             ///< size of the constants packed for kernels
-  size_t cached_bytes = 0;             ///< part of packed_bytes that came from the cache (ModelConfiguration::cache)
+  size_t cached_bytes = 0;             ///< size of those that came from the cache (ModelConfiguration::cache)
+  MemoryUse memory;                    ///< of the model, with all its plans and sessions
   /// median time of a whole prediction without timing its operations; -1: not measured
   double measured_seconds = -1;
   int predictions = 0;  ///< number of measured predictions

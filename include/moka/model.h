@@ -65,6 +65,9 @@ struct ModelConfiguration {
   size_t cached_shapes = 8;        ///< number of input shapes whose plans are kept
   /// Bytes that idle arenas may keep, and the same again for plans. The most recent one of each always stays.
   size_t idle_memory = size_t{256} << 20;
+  /// Convolutions and matrix products keep weights as the model's file stores them and expand them in every prediction.
+  /// Weights that are sparse or palettes of vectors are packed all the same.
+  bool low_memory = false;
   bool optimize = true;       ///< run the passes
   bool reuse_buffers = true;  ///< false: values never share memory; for debugging
   std::string device;         ///< use only this device and `reference`; empty: compute_units decides

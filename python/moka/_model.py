@@ -96,6 +96,7 @@ class Model:
     the calling thread may run.
     memory_budget: limit in bytes on what the model can make moka allocate; 0: no limit.
     idle_memory: bytes that idle arenas may keep, and the same again for plans; None: 256 MiB.
+    low_memory: keep weights of convolutions and matrix products as the file stores them, and expand them in every prediction.
     optimize: run the passes.
     device: use only this device and "reference"; None: compute_units decides.
     kernel_cache: file of measured times that choose kernels: a path, "default" (the user's own) or "off"; None: the environment
@@ -136,6 +137,7 @@ class Model:
         processors: Sequence[int] = (),
         memory_budget: int = 0,
         idle_memory: Optional[int] = None,
+        low_memory: bool = False,
         optimize: bool = True,
         device: Optional[str] = None,
         kernel_cache: Union[str, "os.PathLike[str]", None] = None,
@@ -161,6 +163,7 @@ class Model:
         c.memory_budget = memory_budget
         if idle_memory is not None:
             c.idle_memory = idle_memory
+        c.low_memory = low_memory
         c.optimize = optimize
         c.device = device or ""
         c.kernel_cache = os.path.expanduser(os.fspath(kernel_cache or ""))
@@ -179,6 +182,7 @@ class Model:
             "processors": tuple(processors),
             "memory_budget": memory_budget,
             "idle_memory": idle_memory,
+            "low_memory": low_memory,
             "optimize": optimize,
             "device": device,
             "kernel_cache": c.kernel_cache or None,

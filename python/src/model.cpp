@@ -141,6 +141,7 @@ void bind_model(nb::module_& m) {
               "Bytes of arenas that no prediction uses, and as many of plans.")
       .def_rw("loop_limit", &ModelConfiguration::loop_limit)
       .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)
+      .def_rw("low_memory", &ModelConfiguration::low_memory, "Weights stay as the file stores them.")
       .def_rw("optimize", &ModelConfiguration::optimize)
       .def_rw("reuse_buffers", &ModelConfiguration::reuse_buffers)
       .def_rw("device", &ModelConfiguration::device)

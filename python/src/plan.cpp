@@ -90,6 +90,14 @@ void bind_plan(nb::module_& m) {
       .def_ro("text", &PassRemark::text)
       .def("__repr__", [](const PassRemark& r) { return r.pass + ": " + r.text; });
 
+  nb::class_<MemoryUse>(m, "MemoryUse", "Bytes of memory that a loaded model holds.")
+      .def_ro("mapped", &MemoryUse::mapped, "Weights in mapped files.")
+      .def_ro("packed", &MemoryUse::packed, "Weights packed for kernels.")
+      .def_ro("constants", &MemoryUse::constants, "Other large constants.")
+      .def_ro("arenas", &MemoryUse::arenas, "Values of predictions, and converted inputs.")
+      .def_ro("heap", &MemoryUse::heap, "By how much the heap grew while the model was loaded.")
+      .def_prop_ro("total", &MemoryUse::total);
+
   nb::class_<ComputePlan> plan(m, "ComputePlan", "Where everything runs and why.");
   bind_report(plan, "plan_text", "plan_html");
   plan.def_ro("operations", &ComputePlan::operations)
@@ -103,6 +111,7 @@ void bind_plan(nb::module_& m) {
       .def_ro("unshared_bytes", &ComputePlan::unshared_bytes)
       .def_ro("packed_bytes", &ComputePlan::packed_bytes)
       .def_ro("cached_bytes", &ComputePlan::cached_bytes)
+      .def_ro("memory", &ComputePlan::memory, "The bytes that the model holds, with all its plans and sessions.")
       .def_ro("measured_seconds", &ComputePlan::measured_seconds,
               "Time of a whole prediction, the median; -1 when not measured.")
       .def_ro("predictions", &ComputePlan::predictions, "How many were measured.")

@@ -246,6 +246,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   ModelDescription description;
   FunctionDescription function;
   LoadTimes times;
+  size_t heap_bytes = 0;  ///< MemoryUse::heap
   std::shared_ptr<const runtime::Model> model;
   std::shared_ptr<const Source> source;
 

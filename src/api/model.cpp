@@ -75,6 +75,7 @@ Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOp
 std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Source> source,
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
+  const size_t heap = heap_in_use();
   api::check_processors(configuration.processors);
   kernel::place_workers(configuration.processors);
   auto impl = std::make_shared<Impl>();
@@ -112,6 +113,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     api::warn(rates.remark);
     devices.remarks.push_back(rates.remark);
   }
+  options.plan.low_memory = configuration.low_memory;
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.kept = std::make_shared<plan::KeptPlans>();
@@ -175,6 +177,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   times.plan = seconds_since(start) - times.pack;
   times.total = times.open + times.import + times.passes + times.plan + times.pack;
   impl->times = times;
+  const size_t heap_now = heap_in_use();
+  impl->heap_bytes = heap_now > heap ? heap_now - heap : 0;
   return impl;
 }
 
@@ -703,6 +707,7 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
     ran.plan = api::unwrap(ran.model->plan(types));
   }
   ComputePlan report = api::report(*ran.model, *ran.plan, predictions > 0 ? &times : nullptr);
+  report.memory.heap = impl_->heap_bytes;
   report.measured_seconds = total;
   report.predictions = std::max(predictions, 0);
   for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});

@@ -289,6 +289,11 @@ ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const St
   const plan::ConstantPool& pool = *model.plan_options().constants;
   out.packed_bytes = pool.packed_bytes();
   if (pool.cache() != nullptr) out.cached_bytes = pool.cache()->found_bytes();
+  for (const auto& w : operations(model).weights)
+    if (w.storage == "file") out.memory.mapped += w.bytes;
+  out.memory.packed = out.packed_bytes + out.cached_bytes;
+  out.memory.constants = model.plan_options().constants->kept_bytes();
+  out.memory.arenas = model.session_bytes();
   return out;
 }
 

@@ -11,7 +11,8 @@
 namespace moka {
 
 namespace {
-constexpr size_t kLine = 64, kHugePage = size_t{2} << 20, kLargestChunk = size_t{32} << 20;
+constexpr size_t kLine = 64, kHugePage = size_t{2} << 20, kSmallestChunk = size_t{32} << 20,
+                 kLargestChunk = size_t{512} << 20;
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
@@ -23,7 +24,10 @@ constexpr bool kOneAllocationEach = false;
 #endif
 }  // namespace
 
-std::shared_ptr<std::byte> allocate_large(size_t bytes) {
+namespace {
+
+/// allocate_large with more flags for the mapping.
+std::shared_ptr<std::byte> map_large(size_t bytes, int flags) {
   if (bytes > std::numeric_limits<size_t>::max() - 2 * kHugePage) return nullptr;
   if (kOneAllocationEach || bytes < kHugePage) {
     void* p = std::aligned_alloc(kLine, round_up(std::max(bytes, kLine), kLine));
@@ -32,7 +36,7 @@ std::shared_ptr<std::byte> allocate_large(size_t bytes) {
   }
   // Mapped instead of allocated, because the heap would keep freed memory.
   const size_t size = round_up(bytes, kHugePage), mapped = size + kHugePage;
-  void* m = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* m = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   if (m == MAP_FAILED) return nullptr;
   auto* const first = static_cast<std::byte*>(m);
   const size_t before = round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);
@@ -41,6 +45,10 @@ std::shared_ptr<std::byte> allocate_large(size_t bytes) {
   ::madvise(first + before, size, MADV_HUGEPAGE);
   return {first + before, [size](std::byte* q) { ::munmap(q, size); }};
 }
+
+}  // namespace
+
+std::shared_ptr<std::byte> allocate_large(size_t bytes) { return map_large(bytes, 0); }
 
 std::shared_ptr<std::byte> allocate_zeros(size_t bytes) {
   if (!kOneAllocationEach && bytes >= kHugePage) return allocate_large(bytes);  // new pages are zeros
@@ -57,14 +65,24 @@ void trim_heap() {
 #endif
 }
 
+size_t heap_in_use() {
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const struct mallinfo2 heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+#else
+  return 0;
+#endif
+}
+
 std::shared_ptr<std::byte> PiecePool::take(size_t bytes) {
   if (bytes > std::numeric_limits<size_t>::max() - 2 * kHugePage) return nullptr;
   const size_t needed = round_up(bytes + kLine, kLine);
   std::lock_guard lock(mutex_);
   if (kOneAllocationEach || needed > kLargestChunk) return allocate_large(needed);
   if (size_ - used_ < needed) {
-    const size_t size = round_up(std::max(needed, std::min(total_, kLargestChunk)), kHugePage);
-    std::shared_ptr<std::byte> chunk = allocate_large(size);
+    size_t size = round_up(std::max(needed, std::clamp(3 * total_, kSmallestChunk, kLargestChunk)), kHugePage);
+    std::shared_ptr<std::byte> chunk = map_large(size, MAP_NORESERVE);
+    if (chunk == nullptr) chunk = allocate_large(size = round_up(needed, kHugePage));  // addresses are limited
     if (chunk == nullptr) return nullptr;
     current_ = std::move(chunk);
     used_ = 0;

@@ -16,8 +16,12 @@ std::shared_ptr<std::byte> allocate_zeros(size_t bytes);
 /// Returns freed heap memory to the system, if the C library can.
 void trim_heap();
 
-/// Cuts pieces out of large allocations, so that many small pieces share huge pages. An allocation is freed when all
-/// its pieces are. Thread-safe.
+/// Bytes of the heap that are in use; 0 if the C library does not say.
+size_t heap_in_use();
+
+/// Cuts pieces out of large allocations, so that many small pieces share huge pages. Allocations are larger than what
+/// is needed, because memory that no piece uses is only an address. An allocation is freed when all its pieces are.
+/// Thread-safe.
 class PiecePool {
  public:
   /// A 64-byte aligned piece, followed by 64 readable bytes. Null when memory is exhausted.

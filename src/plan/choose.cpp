@@ -128,6 +128,14 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   return {};
 }
 
+/// The first of the device's kernels that keep weights as stored to take the call; no choice if there is none.
+Match stored(const Device& device, MatchCall& call, const PlanOptions& options, int& threads) {
+  for (const KernelDef& k : device.kernels())
+    if (k.name.ends_with(".stored") && k.runs(call.call.version().def->name))
+      if (Match m = ask(k, call, options, threads); m.choice) return m;
+  return {};
+}
+
 /// Takes the cache's entry for the shape if its kernel runs the call.
 bool from_cache(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
                 ChosenKernel& out) {
@@ -151,6 +159,11 @@ Result<ChosenKernel> choose_kernel(MatchCall call, const PlanOptions& options, s
   std::string all;
   for (const Device* d : devices) {
     out.device = d;
+    if (options.low_memory)
+      if (Match m = stored(*d, call, options, out.threads); m.choice) {
+        out.choice = std::move(m.choice);
+        return out;
+      }
     const bool compete = options.choices && competitors(*d, op) > 1;
     const std::string shape = compete ? shape_text(call) : std::string();
     const bool wanted = compete && options.choices->wants(shape, options.threads);

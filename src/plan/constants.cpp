@@ -68,6 +68,15 @@ Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
   return kept_.emplace(&value, std::move(t)).first->second;
 }
 
+size_t ConstantPool::kept_bytes() {
+  constexpr size_t kMapped = size_t{2} << 20;  // as in allocate_zeros
+  size_t n = 0;
+  std::lock_guard lock(mutex_);
+  for (const auto& [value, tensor] : kept_)
+    if (tensor.bytes() >= kMapped && !place_in_file(tensor.data(), tensor.bytes())) n += tensor.bytes();
+  return n;
+}
+
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& value, std::string_view key, size_t bytes,
                                                             const Fill& fill, FileReader& reader) {
   return pack_stored(value, key, bytes, [&](std::byte* to) -> Status {

@@ -59,6 +59,8 @@ class ConstantPool {
   PackedCache* cache() const { return cache_.get(); }
   /// Does not count constants that the store or the cache already had.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
+  /// Values that `get` keeps and that are too large for the heap.
+  size_t kept_bytes();
   /// Seconds spent on preparing kernels so far.
   double prepare_seconds() const { return prepare_seconds_.load(std::memory_order_relaxed); }
   void add_prepare_seconds(double s) { prepare_seconds_.fetch_add(s, std::memory_order_relaxed); }

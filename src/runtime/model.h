@@ -40,6 +40,8 @@ class Model {
   const ir::Function& ir() const { return *ir_; }
   const ir::Program& program() const { return imported_.program; }
   const std::vector<passes::Remark>& remarks() const { return remarks_; }
+  /// Bytes of all sessions: arenas and converted inputs.
+  size_t session_bytes() const { return sessions_.bytes(); }
   const plan::PlanOptions& plan_options() const { return options_.plan; }
   size_t operations_in_source() const { return operations_in_source_; }
 

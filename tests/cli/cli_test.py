@@ -296,7 +296,11 @@ class Explain(Case):
         plan = self.answer("explain", self.affine(), "--measure", "--device", "reference")
         self.assertEqual(plan["operationsInSource"], 3)
         self.assertGreaterEqual(plan["measuredSeconds"], 0)
-        self.assertGreaterEqual(plan["memory"]["unsharedBytes"], plan["memory"]["arenaBytes"])
+        memory = plan["memory"]
+        self.assertGreaterEqual(memory["unsharedBytes"], memory["arenaBytes"])
+        held = sum(memory[k] for k in ("mappedBytes", "packedBytes", "cachedBytes", "constantBytes", "sessionBytes", "heapBytes"))
+        self.assertEqual(memory["totalBytes"], held)
+        self.assertGreater(memory["sessionBytes"], 0)
         named = {name for o in plan["operations"] for name in [o["name"], *o["fused"]]}
         self.assertLessEqual({"z"}, named)
         self.assertEqual({o["device"] for o in plan["operations"] if o["type"] in ("add", "relu")}, {"reference"})

@@ -187,7 +187,11 @@ std::string memory_text(const ComputePlan& plan) {
     arena += fmt::format(
         " ({} without sharing, {} saved)", bytes(plan.unshared_bytes),
         format_percent(1 - static_cast<double>(plan.arena_bytes) / static_cast<double>(plan.unshared_bytes)));
-  return fact("values", arena) + fact("packed", packed_text(plan.packed_bytes, plan.cached_bytes));
+  const MemoryUse& m = plan.memory;
+  return fact("values", arena) + fact("packed", packed_text(plan.packed_bytes, plan.cached_bytes)) +
+         fact("memory",
+              fmt::format("{}: {} mapped weights, {} packed, {} other constants, {} arenas, {} heap", bytes(m.total()),
+                          bytes(m.mapped), bytes(m.packed), bytes(m.constants), bytes(m.arenas), bytes(m.heap)));
 }
 
 std::string human(const ComputePlan& plan, const ExplainOptions& options) {
@@ -231,7 +235,12 @@ Json machine(const ComputePlan& plan, const ExplainOptions& options) {
              {{"arenaBytes", plan.arena_bytes},
               {"unsharedBytes", plan.unshared_bytes},
               {"packedBytes", plan.packed_bytes},
-              {"cachedBytes", plan.cached_bytes}}},
+              {"cachedBytes", plan.cached_bytes},
+              {"mappedBytes", plan.memory.mapped},
+              {"constantBytes", plan.memory.constants},
+              {"sessionBytes", plan.memory.arenas},
+              {"heapBytes", plan.memory.heap},
+              {"totalBytes", plan.memory.total()}}},
             {"estimatedSeconds", Costs(plan, false).total()}};
   json["complete"] = plan.complete;
   if (options.measure) {

@@ -49,6 +49,8 @@ void add_load_options(Arguments app, LoadOptions& options) {
                  "Folder that keeps packed weights for later loads, default for the user's own, or off\n"
                  "(default: $MOKA_CACHE, else off)")
       .option_text("DIR");
+  app.add_flag("--low-memory", options.low_memory,
+               "Keep weights as the file stores them, and expand them in every prediction");
   app.add_option("--pin", options.pins,
                  "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX;\n"
                  "the device's name, gpu or neuralEngine. The last matching pin counts. Or by a kernel:\n"
@@ -135,6 +137,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.device = options.device;
   c.kernel_cache = options.kernels;
   c.cache = options.cache;
+  c.low_memory = options.low_memory;
   c.strict = options.strict;
   c.rates = options.rates;
   c.neural_engine_rules = options.rules;

@@ -20,13 +20,15 @@ struct LoadOptions {
   std::string pin_file, rates, rules;
   std::vector<std::string> plugins;  ///< what registers layers before the model is loaded
   std::vector<std::string> linked;   ///< folders in which linked models may lie
+  bool low_memory = false;           ///< ModelConfiguration::low_memory
   bool strict = false;
   KeyOptions keys;  ///< of an encrypted model
 };
 
 /// Only MODEL, --function and the options of keys.
 void add_model(Arguments app, LoadOptions& options);
-/// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache, --pin,
+/// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache,
+/// --low-memory, --pin,
 /// --pins, --strict, --rates, --plugin,
 /// --linked-models, --rules.
 void add_load_options(Arguments app, LoadOptions& options);

@@ -1,5 +1,7 @@
 #include "devices/cpu/common/stored_value.h"
 
+#include <algorithm>
+
 #include "ops/common/packed.h"
 
 namespace moka::devices::cpu {
@@ -18,31 +20,39 @@ int64_t block_of(const ir::Shape& shape, const ir::Shape& blocks, int64_t i) {
   return at;
 }
 
-/// Whether all blocks are whole rows of the first axis.
-bool are_rows(const ir::Shape& blocks) { return blocks.count() == blocks[0]; }
+/// Calls f(block, from, to) for runs of elements of [first, first + n) that share a block.
+template <class F>
+void each_run(const ir::Shape& shape, const ir::Shape& blocks, int64_t first, int64_t n, F f) {
+  int axis = shape.rank() - 1;
+  int64_t run = 1;
+  while (axis >= 0 && blocks[axis] == 1) run *= shape[axis--];
+  if (axis >= 0) run *= shape[axis] / blocks[axis];
+  for (int64_t i = first; i < first + n;) {
+    const int64_t end = std::min(first + n, (i / run + 1) * run);
+    f(axis < 0 ? 0 : block_of(shape, blocks, i), i - first, end - first);
+    i = end;
+  }
+}
 
 }  // namespace
 
 void stored_values(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
   const ir::Shape& shape = s.elements.shape();
   ops::load_floats(s.elements.view(), first, n, to);
-  if (s.table.empty_handle() && s.scale.empty_handle()) return;
-  if (s.table.empty_handle() && s.offset.empty_handle() && are_rows(s.scale.shape())) {
-    const int64_t row = shape.count() / s.scale.count();
-    for (int64_t i = 0; i < n; i++) to[i] *= s.scale.as<float>()[static_cast<size_t>((first + i) / row)];
-    return;
+  if (!s.table.empty_handle()) {
+    const ir::Shape& blocks = s.table.shape();
+    const int64_t entries = blocks[blocks.rank() - 1];
+    each_run(shape, blocks, first, n, [&](int64_t block, int64_t from, int64_t end) {
+      const float* table = s.table.as<float>().data() + block * entries;
+      for (int64_t i = from; i < end; i++) to[i] = table[static_cast<size_t>(to[i])];
+    });
   }
-  for (int64_t i = 0; i < n; i++) {
-    if (!s.table.empty_handle()) {
-      const ir::Shape& blocks = s.table.shape();
-      const int64_t entry =
-          block_of(shape, blocks, first + i) * blocks[blocks.rank() - 1] + static_cast<int64_t>(to[i]);
-      to[i] = s.table.as<float>()[static_cast<size_t>(entry)];
-    }
-    if (s.scale.empty_handle()) continue;
-    const auto block = static_cast<size_t>(block_of(shape, s.scale.shape(), first + i));
-    to[i] = (to[i] - (s.offset.empty_handle() ? 0.0f : s.offset.as<float>()[block])) * s.scale.as<float>()[block];
-  }
+  if (s.scale.empty_handle()) return;
+  each_run(shape, s.scale.shape(), first, n, [&](int64_t block, int64_t from, int64_t end) {
+    const float scale = s.scale.as<float>()[static_cast<size_t>(block)],
+                offset = s.offset.empty_handle() ? 0.0f : s.offset.as<float>()[static_cast<size_t>(block)];
+    for (int64_t i = from; i < end; i++) to[i] = (to[i] - offset) * scale;
+  });
 }
 
 }  // namespace moka::devices::cpu

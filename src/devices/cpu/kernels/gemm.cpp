@@ -2,6 +2,7 @@
 
 #include "devices/cpu/common/activations.h"
 #include "devices/cpu/common/gemm_work.h"
+#include "devices/cpu/common/stored_value.h"
 #include "devices/cpu/kernels/family.h"
 
 namespace moka::devices::cpu {
@@ -60,15 +61,68 @@ Match match(const MatchCall& given, std::string_view name) {
   return Match::yes(std::move(c));
 }
 
+/// Weights that stay as the file stores them. A tile expands a panel for all rows.
+Match match_stored(const MatchCall& m, std::string_view name) {
+  constexpr int64_t kFewRows = 4, kDeepest = 1 << 14;
+  if (!m.asked) return Match::no("packed weights are faster");
+  std::string refusal;
+  const auto product = constant_product(m, refusal);
+  if (!product) return Match::no(std::move(refusal));
+  const int64_t rows = product->rows, depth = product->depth, made = product->made;
+  if (rows <= kFewRows) return Match::no("few rows");
+  if (product->row_step != 1) return Match::no("weights with columns that are not adjacent");
+  if (depth > kDeepest) return Match::no("a large depth");
+  const auto stored = m.stored(product->weights);
+  if (!stored || stored->is_half) return Match::no("weights that the file does not store in one piece");
+  const Gemm& g = vector::gemm_for(made);
+  const int64_t panel = g.panel;
+  const int bias = product->bias, addend = product->addend;
+  const auto in = static_cast<size_t>(product->x);
+  KernelChoice c;
+  c.kernel = name;
+  c.note = "expanded in each prediction";
+  c.in_place = addend;
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(product->weights)] = true;
+  c.thread_scratch = static_cast<size_t>(2 * panel * depth) * sizeof(float);
+  c.tiles = (made + panel - 1) / panel;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, product->flops(), traffic(m));
+  c.run = [=, &g, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    float *columns = args.own<float>(), *packed = columns + panel * depth;
+    const float* b = bias < 0 ? nullptr : args.in[static_cast<size_t>(bias)].as<float>();
+    const float* more = addend < 0 ? nullptr : args.in[static_cast<size_t>(addend)].as<float>();
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t column = t * panel, n = std::min(panel, made - column);
+      stored_values(*stored, column * depth, n * depth, columns);
+      g.pack_panel(columns, depth, depth, n, (n + g.lanes - 1) / g.lanes * g.lanes, packed, nullptr);
+      float* to = args.out[0].as<float>() + column;
+      if (more != nullptr && more + column != to)
+        for (int64_t i = 0; i < rows; i++) std::copy_n(more + column + i * made, n, to + i * made);
+      g.multiply(args.in[in].as<float>(), depth, packed, rows, n, depth, to, made, b == nullptr ? nullptr : b + column,
+                 more != nullptr);
+      if (after.empty()) continue;
+      for (int64_t i = 0; i < rows; i++) apply_all(after, to + i * made, n);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
 Match match_linear(const MatchCall& m) { return match(m, "cpu.linear.gemm"); }
 Match match_matmul(const MatchCall& m) { return match(m, "cpu.matmul.gemm"); }
+
+Match match_stored_linear(const MatchCall& m) { return match_stored(m, "cpu.linear.stored"); }
+Match match_stored_matmul(const MatchCall& m) { return match_stored(m, "cpu.matmul.stored"); }
 
 }  // namespace
 
 KernelFamily family_gemm() {
   static const KernelDef defs[] = {
       {.name = "cpu.linear.gemm", .ops = {"linear"}, .match = match_linear, .addend = true, .measured = true},
-      {.name = "cpu.matmul.gemm", .ops = {"matmul"}, .match = match_matmul, .addend = true, .measured = true}};
+      {.name = "cpu.matmul.gemm", .ops = {"matmul"}, .match = match_matmul, .addend = true, .measured = true},
+      {.name = "cpu.linear.stored", .ops = {"linear"}, .match = match_stored_linear, .addend = true},
+      {.name = "cpu.matmul.stored", .ops = {"matmul"}, .match = match_stored_matmul, .addend = true}};
   return {140, defs};
 }
 

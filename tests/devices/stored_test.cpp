@@ -1,0 +1,133 @@
+#include "devices/graph_util.h"
+
+/// Weights that stay as the file stores them (PlanOptions::low_memory), compared with the reference.
+namespace moka::devices_test {
+namespace {
+
+using namespace ir;
+
+enum class Form { fp16, int8_rows, int8_offset, palette4, palettes_of_groups, int4_blocks, fp32 };
+constexpr Form kForms[] = {Form::fp16,     Form::int8_rows,          Form::int8_offset,
+                           Form::palette4, Form::palettes_of_groups, Form::int4_blocks,
+                           Form::fp32};
+
+Tensor codes(DType type, const Shape& shape) {
+  Tensor t = Tensor::zeros(type, shape).value();
+  // Without the highest bit of the exponent a float16 is finite.
+  for (size_t i = 0; i < t.bytes(); i++)
+    t.mut<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 7) & (type == DType::fp16 && i % 2 == 1 ? 0xbbu : 0xffu);
+  return t;
+}
+
+/// Weights of `shape`, whose second axis is a multiple of 4.
+Value* weights(Graph& g, Form form, const Shape& shape) {
+  Shape rows = shape, blocks = shape, table{1}, tables{4};
+  for (int i = 1; i < shape.rank(); i++) rows[i] = blocks[i] = 1;
+  blocks[1] = 4;
+  for (int i = 1; i < shape.rank(); i++) {
+    table.push_back(1);
+    tables.push_back(1);
+  }
+  for (Shape* t : {&table, &tables}) {
+    t->push_back(16);
+    t->push_back(1);
+  }
+  switch (form) {
+    case Form::fp16:
+      return g.op("constexpr_cast", {{"source_val", g.constant(codes(DType::fp16, shape))}, {"output_dtype", "fp32"}});
+    case Form::fp32: return g.constant(g.random(shape));
+    case Form::palette4:
+      return g.op("constexpr_lut_to_dense",
+                  {{"indices", g.constant(codes(DType::uint4, shape))}, {"lut", g.constant(g.random(table))}});
+    case Form::palettes_of_groups:
+      return g.op("constexpr_lut_to_dense",
+                  {{"indices", g.constant(codes(DType::uint4, shape))}, {"lut", g.constant(g.random(tables))}});
+    case Form::int8_offset:
+      return g.op("constexpr_affine_dequantize", {{"quantized_data", g.constant(codes(DType::int8, shape))},
+                                                  {"zero_point", g.constant(Tensor::scalar(DType::int8, 3))},
+                                                  {"scale", g.constant(g.random({shape[0]}, 0.01f, 0.02f))},
+                                                  {"axis", g.constant(Tensor::scalar(DType::int32, 0))}});
+    case Form::int8_rows:
+      return g.op("constexpr_blockwise_shift_scale", {{"data", g.constant(codes(DType::int8, shape))},
+                                                      {"scale", g.constant(g.random(rows, 0.01f, 0.02f))}});
+    case Form::int4_blocks:
+      return g.op("constexpr_blockwise_shift_scale", {{"data", g.constant(codes(DType::int4, shape))},
+                                                      {"scale", g.constant(g.random(blocks, 0.1f, 0.2f))}});
+  }
+  return nullptr;
+}
+
+/// Runs `output` with low_memory, expects `kernel`, nothing packed and the reference's answer.
+void expect_stored(Graph& g, Value* output, std::string_view kernel) {
+  ASSERT_NE(output, nullptr);
+  g.function().body().set_outputs({output});
+  for (int threads : {1, 2}) {
+    plan::PlanOptions low = options(true, threads);
+    low.low_memory = true;
+    const auto got = run(g.function(), g.inputs(), low, 2);
+    const auto expected = run(g.function(), g.inputs(), false, 1);
+    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    ASSERT_TRUE(expected.ok()) << expected.error().to_string();
+    EXPECT_NE(got->kernels.find(kernel), std::string::npos) << got->kernels;
+    EXPECT_EQ(got->constants->packed_bytes(), 0u);
+    expect_near(got->outputs[0], expected->outputs[0], 1e-5, std::string(kernel));
+  }
+}
+
+TEST(Stored, Convolutions) {
+  struct Case {
+    int64_t in, out, size, taps, stride, dilation;
+  };
+  const Case cases[] = {{32, 48, 14, 3, 1, 1}, {48, 20, 9, 1, 1, 1},  {20, 36, 15, 3, 2, 1},
+                        {64, 40, 7, 5, 1, 1},  {32, 32, 12, 3, 1, 2}, {200, 24, 40, 3, 1, 1}};
+  for (Form form : kForms)
+    for (const Case& c : cases) {
+      SCOPED_TRACE(cat(static_cast<int>(form), ": ", c.in, " to ", c.out, ", ", c.size, ", ", c.taps));
+      Graph g(Opset::ios18);
+      Value* x = g.input({2, c.in, c.size, c.size});
+      Value* y = g.op("conv", {{"x", x},
+                               {"weight", weights(g, form, {c.out, c.in, c.taps, c.taps})},
+                               {"bias", g.random({c.out})},
+                               {"pad_type", "same"},
+                               {"strides", Tensor::i32({c.stride, c.stride})},
+                               {"dilations", Tensor::i32({c.dilation, c.dilation})}});
+      ASSERT_NE(y, nullptr);
+      y->producer()->epilogue = {{"relu"}};
+      expect_stored(g, y, "cpu.conv.stored");
+    }
+}
+
+TEST(Stored, Products) {
+  for (Form form : kForms)
+    for (const int64_t made : {8, 37, 96})
+      for (const int64_t rows : {5, 64}) {
+        SCOPED_TRACE(cat(static_cast<int>(form), ": ", rows, " to ", made));
+        for (bool linear : {true, false}) {
+          Graph g(Opset::ios18);
+          Value* x = g.input({rows, 44});
+          const int64_t padded = form == Form::palettes_of_groups ? (made + 3) / 4 * 4 : made;
+          Value* w = weights(g, form, {padded, 44});
+          Value* y = linear ? g.op("linear", {{"x", x}, {"weight", w}, {"bias", g.random({padded})}})
+                            : g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", true}});
+          ASSERT_NE(y, nullptr);
+          y->producer()->epilogue = {{"gelu"}};
+          expect_stored(g, y, linear ? "cpu.linear.stored" : "cpu.matmul.stored");
+        }
+      }
+}
+
+/// What the kernels for stored weights refuse runs as without low_memory.
+TEST(Stored, OthersArePacked) {
+  Graph g;
+  Value* y = g.op("conv", {{"x", g.input({1, 3, 32, 32})}, {"weight", g.random({16, 3, 3, 3})}, {"pad_type", "same"}});
+  ASSERT_NE(y, nullptr);
+  g.function().body().set_outputs({y});
+  plan::PlanOptions low = options(true, 1);
+  low.low_memory = true;
+  const auto got = run(g.function(), g.inputs(), low);
+  ASSERT_TRUE(got.ok()) << got.error().to_string();
+  EXPECT_EQ(got->kernels.find(".stored"), std::string::npos) << got->kernels;
+}
+
+}  // namespace
+}  // namespace moka::devices_test

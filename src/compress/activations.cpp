@@ -39,8 +39,8 @@ Result<std::map<std::string, TensorType>> float_values(const editing::ProgramFun
 class ActivationWriter {
  public:
   ActivationWriter(const editing::ProgramFunction& function, const ActivationSites& sites,
-         const std::map<std::string, TensorType>& types, const ValueRanges& ranges, const Activations& activations,
-         std::set<std::string> names)
+                   const std::map<std::string, TensorType>& types, const ValueRanges& ranges,
+                   const Activations& activations, std::set<std::string> names)
       : function_(function),
         sites_(sites),
         types_(types),

@@ -194,7 +194,8 @@ Result<std::vector<Decompressed>> decompress_programs(format::ModelSource& sourc
     std::map<std::string, Expanded> values;
     if (write) values = MOKA_TRY(expand(model, source.weights));
     for (const editing::ProgramFunction& function : MOKA_TRY(editing::program_functions(model))) {
-      Decompressor writer(MOKA_TRY(uses_of(function.block, store)), write ? &values[function.name] : nullptr, &file, out);
+      Decompressor writer(MOKA_TRY(uses_of(function.block, store)), write ? &values[function.name] : nullptr, &file,
+                          out);
       MOKA_TRY(writer.run(function.block));
     }
     return {};

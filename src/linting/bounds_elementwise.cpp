@@ -91,7 +91,7 @@ Interval clip(const Call& c) {
   const double low = c.number("alpha", -HUGE_VAL), high = c.number("beta", HUGE_VAL);
   return rising(c.in("x"), [&](double v) { return std::min(std::max(v, low), high); });
 }
-Interval same(const Call& c) { return c.in("x"); }
+Interval interval_of_argument(const Call& c) { return c.in("x"); }
 Interval whole(const Call& c) {
   const Interval x = c.in("x");
   return {std::floor(x.low), std::ceil(x.high), x.grip};
@@ -103,13 +103,32 @@ Interval select(const Call& c) { return hull(c.in("a"), c.in("b")); }
 }  // namespace
 
 const Transfers& elementwise_transfers() {
-  static const Transfers all{{"add", add},         {"sub", sub},         {"mul", mul},         {"real_div", real_div},
-                             {"maximum", maximum}, {"minimum", minimum}, {"square", square},   {"pow", pow},
-                             {"abs", abs},         {"exp", exp},         {"exp2", exp2},       {"log", log},
-                             {"sqrt", sqrt},       {"rsqrt", rsqrt},     {"inverse", inverse}, {"clip", clip},
-                             {"cast", same},       {"floor", whole},     {"ceil", whole},      {"round", whole},
-                             {"sign", one},        {"sin", one},         {"cos", one},         {"erf", one},
-                             {"equal", yes_or_no}, {"select", select}};
+  static const Transfers all{{"add", add},
+                             {"sub", sub},
+                             {"mul", mul},
+                             {"real_div", real_div},
+                             {"maximum", maximum},
+                             {"minimum", minimum},
+                             {"square", square},
+                             {"pow", pow},
+                             {"abs", abs},
+                             {"exp", exp},
+                             {"exp2", exp2},
+                             {"log", log},
+                             {"sqrt", sqrt},
+                             {"rsqrt", rsqrt},
+                             {"inverse", inverse},
+                             {"clip", clip},
+                             {"cast", interval_of_argument},
+                             {"floor", whole},
+                             {"ceil", whole},
+                             {"round", whole},
+                             {"sign", one},
+                             {"sin", one},
+                             {"cos", one},
+                             {"erf", one},
+                             {"equal", yes_or_no},
+                             {"select", select}};
   return all;
 }
 

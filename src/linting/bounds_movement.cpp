@@ -5,7 +5,7 @@
 namespace moka::linting {
 namespace {
 
-Interval same(const Call& c) { return c.in("x"); }
+Interval interval_of_x(const Call& c) { return c.in("x"); }
 /// Perhaps not the elements that are at the ends.
 Interval part(const Call& c) {
   const Interval x = c.in("x");
@@ -28,17 +28,17 @@ Interval pad(const Call& c) {
 }  // namespace
 
 const Transfers& movement_transfers() {
-  static const Transfers all{{"identity", same},
-                             {"reshape", same},
-                             {"transpose", same},
-                             {"expand_dims", same},
-                             {"squeeze", same},
-                             {"flatten2d", same},
-                             {"reverse", same},
-                             {"depth_to_space", same},
-                             {"space_to_depth", same},
-                             {"pixel_shuffle", same},
-                             {"pixel_unshuffle", same},
+  static const Transfers all{{"identity", interval_of_x},
+                             {"reshape", interval_of_x},
+                             {"transpose", interval_of_x},
+                             {"expand_dims", interval_of_x},
+                             {"squeeze", interval_of_x},
+                             {"flatten2d", interval_of_x},
+                             {"reverse", interval_of_x},
+                             {"depth_to_space", interval_of_x},
+                             {"space_to_depth", interval_of_x},
+                             {"pixel_shuffle", interval_of_x},
+                             {"pixel_unshuffle", interval_of_x},
                              {"slice_by_index", part},
                              {"slice_by_size", part},
                              {"split", part},

@@ -21,7 +21,7 @@ bool has_effect(std::string_view type) {
   return type == "write_state" || type == "coreml_update_state" || type == "print";
 }
 
-Result<size_t> drop_unused(const ProgramFunction& function) {
+Result<size_t> drop_unused_of(const ProgramFunction& function) {
   std::vector<Message> operations = MOKA_TRY(function.block.children("operations"));
   std::set<std::string> read;
   for (std::string& name : MOKA_TRY(editing::texts_of(function.block, "outputs"))) read.insert(std::move(name));
@@ -92,7 +92,7 @@ Result<size_t> drop_unused(format::ModelSource& source) {
   if (!MOKA_TRY(is_program(source))) return size_t{0};
   size_t dropped = 0;
   for (const ProgramFunction& function : MOKA_TRY(editing::program_functions(source.specification)))
-    dropped += MOKA_TRY(drop_unused(function));
+    dropped += MOKA_TRY(drop_unused_of(function));
   MOKA_TRY(editing::drop_unused_weights(source));
   return dropped;
 }

@@ -9,7 +9,7 @@ bool is_window(const ir::Op& op) {
   return is_op(&op, "conv") || is_op(&op, "conv_transpose") || is_op(&op, "max_pool") || is_op(&op, "avg_pool");
 }
 
-void check(const Subject& subject, Report& report) {
+void check_channels_last(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions) {
     int64_t all = 0, between = 0;
     const ir::Op* first = nullptr;
@@ -34,7 +34,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_channels_last() {
   return {"channels-last", Level::warning, "Nets of which most convolutions and pools stand between two transposes",
-          "Keep the whole net in the order N, C, H, W and transpose its input once.", check};
+          "Keep the whole net in the order N, C, H, W and transpose its input once.", check_channels_last};
 }
 
 }  // namespace moka::linting

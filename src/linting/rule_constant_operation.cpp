@@ -3,7 +3,7 @@
 namespace moka::linting {
 namespace {
 
-void check(const Subject& subject, Report& report) {
+void check_constant_operation(const Subject& subject, Report& report) {
   if (subject.is_network()) return;
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
@@ -21,9 +21,9 @@ void check(const Subject& subject, Report& report) {
 }  // namespace
 
 Rule rule_constant_operation() {
-  return {"constant-operation", Level::note,
-          "Operations that read constants alone, so that each prediction repeats them",
-          "Store the result as a constant: convert with coremltools' pass const_elimination.", check};
+  return {
+      "constant-operation", Level::note, "Operations that read constants alone, so that each prediction repeats them",
+      "Store the result as a constant: convert with coremltools' pass const_elimination.", check_constant_operation};
 }
 
 }  // namespace moka::linting

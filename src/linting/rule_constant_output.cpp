@@ -16,7 +16,7 @@ void reach(const ir::Block& block, std::set<const ir::Value*>& reached) {
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_constant_output(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions) {
     const ir::Block& body = view.function->body();
     if (body.inputs().empty()) continue;
@@ -38,7 +38,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_constant_output() {
   return {"constant-output", Level::warning, "Outputs that no input changes, as tracing leaves them",
           "Trace or export the model again with the code that computes the output; drop it if it is a constant.",
-          check};
+          check_constant_output};
 }
 
 }  // namespace moka::linting

@@ -43,14 +43,14 @@ std::vector<std::pair<const ir::Op*, const ir::Op*>> duplicates(const ir::Block&
   return out;
 }
 
-void check(const Subject& subject, Report& report) {
+void check_duplicate_operation(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for (const auto& [first, again] : duplicates(view.function->body()))
       report.add(Level::note, place_of(*again), {cat("it computes again what ", place_of(*first), " computes"), "", ""},
                  &view);
 }
 
-Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_duplicate_operation(const Subject& subject, format::ModelSource& source) {
   if (subject.is_network()) {
     const size_t merged = MOKA_TRY(merge_layers(source));
     if (merged == 0) return std::vector<std::string>{};
@@ -75,8 +75,12 @@ Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource
 }  // namespace
 
 Rule rule_duplicate_operation() {
-  return {"duplicate-operation",          Level::note, "Operations that compute the same as an earlier one",
-          "Merge them: moka lint --fix.", check,       fix};
+  return {"duplicate-operation",
+          Level::note,
+          "Operations that compute the same as an earlier one",
+          "Merge them: moka lint --fix_duplicate_operation.",
+          check_duplicate_operation,
+          fix_duplicate_operation};
 }
 
 }  // namespace moka::linting

@@ -9,7 +9,7 @@
 namespace moka::linting {
 namespace {
 
-constexpr size_t kLeast = 4096;  ///< bytes; smaller ones are not worth it
+constexpr size_t kLeastBytes = 4096;  ///< bytes; smaller ones are not worth it
 
 struct Copy {
   std::string name;
@@ -18,11 +18,11 @@ struct Copy {
 
 void add(std::map<std::string, std::vector<Copy>>& copies, std::set<std::string>& places, const std::string& name,
          std::span<const std::byte> bytes, const std::string& place) {
-  if (bytes.size() < kLeast || !places.insert(place).second) return;
+  if (bytes.size() < kLeastBytes || !places.insert(place).second) return;
   copies[base64(sha256(bytes))].push_back({name, bytes.size()});
 }
 
-void check(const Subject& subject, Report& report) {
+void check_duplicate_weight(const Subject& subject, Report& report) {
   std::map<std::string, std::vector<Copy>> copies;
   std::set<std::string> places;  // a weight that two functions share is stored once
   for (const FunctionView& view : subject.functions)
@@ -44,7 +44,7 @@ void check(const Subject& subject, Report& report) {
   }
 }
 
-Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_duplicate_weight(const Subject&, format::ModelSource& source) {
   const size_t before = weight_bytes(source);
   if (before == 0) return std::vector<std::string>{};
   format::ModelSource merged = source;
@@ -62,9 +62,9 @@ Rule rule_duplicate_weight() {
   return {"duplicate-weight",
           Level::warning,
           "Weights of 4096 bytes and more that are stored several times",
-          "Store them once: moka lint --fix for ML programs.",
-          check,
-          fix};
+          "Store them once: moka lint --fix_duplicate_weight for ML programs.",
+          check_duplicate_weight,
+          fix_duplicate_weight};
 }
 
 }  // namespace moka::linting

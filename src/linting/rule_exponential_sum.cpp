@@ -85,7 +85,7 @@ void check_operation(const FunctionView& view, const ir::Op& op, double limit, c
              &view);
 }
 
-void check(const Subject& subject, Report& report) {
+void check_exponential_sum(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       if (op.output_count() == 0 || !subject.in_half(*op.output())) return;
@@ -109,7 +109,7 @@ Rule rule_exponential_sum() {
   return {"exponential-sum", Level::warning,
           "Softplus, log-sum-exp, log-softmax and softmax by hand, whose exponentials overflow or vanish in float16",
           "Subtract reduce_max(x) before exp and add it after log; softplus(x) is max(x, 0) + log(1 + exp(-|x|)).",
-          check};
+          check_exponential_sum};
 }
 
 }  // namespace moka::linting

@@ -3,7 +3,7 @@
 namespace moka::linting {
 namespace {
 
-void check(const Subject& subject, Report& report) {
+void check_flexible_shape(const Subject& subject, Report& report) {
   for (const FailedSizes& failed : subject.failed_sizes) {
     const FunctionView* of = nullptr;
     for (const FunctionView& view : subject.functions)
@@ -18,7 +18,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_flexible_shape() {
   return {"flexible-shape", Level::error,
           "Allowed input sizes with which a prediction fails; all enumerated ones and the corners of ranges are tried",
-          "Allow only sizes that the model can have (moka edit --shape).", check};
+          "Allow only sizes that the model can have (moka edit --shape).", check_flexible_shape};
 }
 
 }  // namespace moka::linting

@@ -13,7 +13,7 @@ bool makes_whole_numbers(const ir::Op& op) {
   return from.is_tensor() && ir::is_integer(from.dtype());
 }
 
-void check(const Subject& subject, Report& report) {
+void check_float16_integer(const Subject& subject, Report& report) {
   if (subject.is_network()) return;  // all numbers of a network are floats
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
@@ -36,7 +36,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_float16_integer() {
   return {"float16-integer", Level::warning, "Positions, counts and identifiers beyond 2048 in float16",
-          "Keep them in int32, or in float32 up to where they are used.", check};
+          "Keep them in int32, or in float32 up to where they are used.", check_float16_integer};
 }
 
 }  // namespace moka::linting

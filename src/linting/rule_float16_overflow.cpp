@@ -6,7 +6,7 @@ namespace moka::linting {
 namespace {
 
 /// A bound that only the intervals know counts when data came this close to the limit.
-constexpr double kClose = 8;
+constexpr double kValueMargin = 8;
 
 /// Whether the operation's inputs are in order, so that it is the first one that is not.
 bool starts_here(const ir::Op& op, const std::function<bool(const ir::Value*)>& is_bad) {
@@ -61,7 +61,7 @@ void check_bounds(const Subject& subject, const FunctionView& view, const ir::Op
   else if (interval.grip != Grip::wide)
     report.add(Level::warning, place_of(op),
                {"an allowed input makes its result exceed 65504, the largest float16", evidence, ""}, &view);
-  else if (const Measured* m = measured(view.wide, &value); m != nullptr && m->magnitude() * kClose > kHalfMax)
+  else if (const Measured* m = measured(view.wide, &value); m != nullptr && m->magnitude() * kValueMargin > kHalfMax)
     report.add(
         Level::note, place_of(op),
         {"other inputs may make its result exceed 65504, the largest float16",
@@ -69,7 +69,7 @@ void check_bounds(const Subject& subject, const FunctionView& view, const ir::Op
         &view);
 }
 
-void check(const Subject& subject, Report& report) {
+void check_float16_overflow(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       for (size_t i = 0; i < op.output_count(); ++i) {
@@ -87,7 +87,7 @@ Rule rule_float16_overflow() {
           "Results beyond 65504, the largest float16: measured, or certain from weights and the inputs' ranges",
           "Scale the values down before the operation, or keep it in float32 (op_selector of coremltools' "
           "FP16ComputePrecision).",
-          check};
+          check_float16_overflow};
 }
 
 }  // namespace moka::linting

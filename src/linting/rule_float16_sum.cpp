@@ -21,7 +21,7 @@ double addends(const ir::Op& op) {
   return n;
 }
 
-void check(const Subject& subject, Report& report) {
+void check_float16_sum(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       if (!is_op(&op, "reduce_mean") && !is_op(&op, "avg_pool")) return;
@@ -42,7 +42,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_float16_sum() {
   return {"float16-sum", Level::warning, "Means whose sum exceeds 65504 before the division, as measured",
-          "Take the mean in steps, one axis at a time, or scale the input down first.", check};
+          "Take the mean in steps, one axis at a time, or scale the input down first.", check_float16_sum};
 }
 
 }  // namespace moka::linting

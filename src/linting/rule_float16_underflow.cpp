@@ -5,7 +5,7 @@ namespace {
 
 bool vanishes(const Measured* m) { return m != nullptr && m->nonzero > 0 && m->vanishing == m->nonzero; }
 
-void check(const Subject& subject, Report& report) {
+void check_float16_underflow(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       for (size_t i = 0; i < op.output_count(); ++i) {
@@ -28,7 +28,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_float16_underflow() {
   return {"float16-underflow", Level::warning, "Results that are too small for float16 and become 0, as measured",
-          "Scale the values up before the operation, or keep it in float32.", check};
+          "Scale the values up before the operation, or keep it in float32.", check_float16_underflow};
 }
 
 }  // namespace moka::linting

@@ -39,7 +39,7 @@ std::optional<Idle> idle(const ir::Op& op) {
   return std::nullopt;
 }
 
-void check(const Subject& subject, Report& report) {
+void check_idle_operation(const Subject& subject, Report& report) {
   if (subject.is_network()) return;  // its importer adds operations of its own
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
@@ -50,7 +50,7 @@ void check(const Subject& subject, Report& report) {
     });
 }
 
-Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_idle_operation(const Subject& subject, format::ModelSource& source) {
   if (subject.is_network()) return std::vector<std::string>{};
   Replacements all;
   size_t count = 0;
@@ -73,9 +73,9 @@ Rule rule_idle_operation() {
   return {"idle-operation",
           Level::warning,
           "Operations of ML programs that change nothing: casts and transposes back, times 1, plus 0",
-          "Drop them: moka lint --fix.",
-          check,
-          fix};
+          "Drop them: moka lint --fix_idle_operation.",
+          check_idle_operation,
+          fix_idle_operation};
 }
 
 }  // namespace moka::linting

@@ -5,7 +5,7 @@ namespace {
 
 constexpr double kUnit = 1.01;  ///< outputs of sigmoid and tanh
 
-void check(const Subject& subject, Report& report) {
+void check_image_output(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions) {
     if (view.description == nullptr) continue;
     const auto outputs = view.function->body().outputs();
@@ -31,7 +31,8 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_image_output() {
   return {"image-output", Level::warning, "Image outputs between -1 and 1, which are black",
-          "Multiply by 255, or by 127.5 after adding 1, in the model: moka edit, or before converting.", check};
+          "Multiply by 255, or by 127.5 after adding 1, in the model: moka edit, or before converting.",
+          check_image_output};
 }
 
 }  // namespace moka::linting

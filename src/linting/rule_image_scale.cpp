@@ -66,7 +66,7 @@ void check_image(const FunctionView& view, const ir::Value& image, Report& repor
              {reason, cat("pixels 0 to 255 become ", range(i.low, i.high)), ""}, &view);
 }
 
-void check(const Subject& subject, Report& report) {
+void check_image_scale(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions) {
     if (view.description == nullptr) continue;
     for (const import::FeatureDescription& f : view.description->inputs) {
@@ -82,7 +82,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_image_scale() {
   return {"image-scale", Level::warning, "Scales and biases of images that give a range which networks do not expect",
           "Pixels times scale plus bias: for (p / 255 - mean) / std, scale is 1 / (255 std) and bias is -mean / std.",
-          check};
+          check_image_scale};
 }
 
 }  // namespace moka::linting

@@ -84,7 +84,7 @@ void check_sum(const Subject& subject, const FunctionView& view, const ir::Op& o
              &view);
 }
 
-void check(const Subject& subject, Report& report) {
+void check_infinite_mask(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       if (is_op(&op, "mul")) check_product(subject, view, op, report);
@@ -98,7 +98,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_infinite_mask() {
   return {"infinite-mask", Level::error,
           "Masks that are infinite in float16 and become not a number: times 0, added up, or in a row of a softmax",
-          "Mask with a finite number that float16 has, such as -30000.", check};
+          "Mask with a finite number that float16 has, such as -30000.", check_infinite_mask};
 }
 
 }  // namespace moka::linting

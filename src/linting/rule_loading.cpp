@@ -3,7 +3,7 @@
 namespace moka::linting {
 namespace {
 
-void check(const Subject& subject, Report& report) {
+void check_loading(const Subject& subject, Report& report) {
   if (!subject.load_error.empty()) report.add(Level::error, "model", {"it does not load", subject.load_error, ""});
 }
 
@@ -11,7 +11,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_loading() {
   return {"loading", Level::error, "Models that cannot be loaded or predict nothing", "Convert the model again.",
-          check};
+          check_loading};
 }
 
 }  // namespace moka::linting

@@ -5,7 +5,7 @@ namespace {
 
 bool is_wrong(const Measured* m) { return m != nullptr && m->nan > 0; }
 
-void check(const Subject& subject, Report& report) {
+void check_not_a_number(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       bool was_wrong = false;
@@ -26,7 +26,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_not_a_number() {
   return {"not-a-number", Level::error, "Results that are not a number in float32, as measured",
           "Look at the operation's inputs: 0 / 0, infinity - infinity, roots and logarithms of negative numbers.",
-          check};
+          check_not_a_number};
 }
 
 }  // namespace moka::linting

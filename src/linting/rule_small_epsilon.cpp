@@ -44,7 +44,7 @@ void check_guard(const FunctionView& view, const ir::Op& op, const ir::Value* di
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_small_epsilon(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       if (op.output_count() == 0 || !subject.in_half(*op.output())) return;
@@ -60,7 +60,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_small_epsilon() {
   return {"small-epsilon", Level::warning, "Epsilons of norms, divisions, roots and logarithms that float16 makes 0",
-          "Use an epsilon of at least 1e-4, or keep the operation in float32.", check};
+          "Use an epsilon of at least 1e-4, or keep the operation in float32.", check_small_epsilon};
 }
 
 }  // namespace moka::linting

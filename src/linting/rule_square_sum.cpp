@@ -6,7 +6,7 @@
 namespace moka::linting {
 namespace {
 
-constexpr double kClose = 4;  ///< squares this near to the limit count as seen
+constexpr double kSumMargin = 4;  ///< squares this near to the limit count as seen
 
 /// What is squared before it is added up; nullptr: nothing.
 const ir::Value* squared(const ir::Op& op) {
@@ -31,7 +31,7 @@ bool is_scaled(const ir::Value* x) {
   return false;
 }
 
-void check(const Subject& subject, Report& report) {
+void check_square_sum(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
       const ir::Value* x = squared(op);
@@ -48,7 +48,7 @@ void check(const Subject& subject, Report& report) {
       const double reached = m == nullptr ? 0 : m->magnitude() * m->magnitude();
       double total = reached;
       if (sum != nullptr && is_op(&op, "reduce_l2_norm")) total = std::max(total, sum->greatest * sum->greatest);
-      const bool is_seen = total * kClose > kHalfMax;
+      const bool is_seen = total * kSumMargin > kHalfMax;
       const bool is_known = bounds.is_bounded() && bounds.grip != Grip::wide;
       std::string evidence = is_known ? cat("the allowed inputs give ", range(bounds.low, bounds.high))
                                       : std::string("its input has no bound");
@@ -65,7 +65,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_square_sum() {
   return {"square-sum", Level::warning, "Squares that are added up, in norms and variances, which overflow in float16",
-          "Divide the input by its largest magnitude first, and multiply the root by it.", check};
+          "Divide the input by its largest magnitude first, and multiply the root by it.", check_square_sum};
 }
 
 }  // namespace moka::linting

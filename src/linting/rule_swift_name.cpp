@@ -41,7 +41,7 @@ void check_side(const std::vector<import::FeatureDescription>& features, const c
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_swift_name(const Subject& subject, Report& report) {
   for (const import::FunctionDescription& f : subject.description.functions) {
     const FunctionView* of = nullptr;
     for (const FunctionView& view : subject.functions)
@@ -62,7 +62,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_swift_name() {
   return {"swift-name", Level::warning,
           "Names of features, and of the model, that the class which Xcode generates cannot have",
-          "Rename the feature: moka edit --rename OLD=NEW.", check};
+          "Rename the feature: moka edit --rename OLD=NEW.", check_swift_name};
 }
 
 }  // namespace moka::linting

@@ -95,7 +95,7 @@ void check_opset(const import::Outline::Function& function, const std::vector<im
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_system_version(const Subject& subject, Report& report) {
   if (subject.program == nullptr && subject.outline != nullptr) {
     std::set<std::string> told;
     for (const import::Outline::Function& function : subject.outline->functions)
@@ -118,7 +118,7 @@ void check(const Subject& subject, Report& report) {
   }
 }
 
-Result<std::vector<std::string>> fix(const Subject& subject, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_system_version(const Subject& subject, format::ModelSource& source) {
   int needed = subject.description.specification_version;
   for (const Need& need : needs_of(subject)) needed = std::max(needed, need.version);
   if (needed <= subject.description.specification_version) return std::vector<std::string>{};
@@ -132,9 +132,9 @@ Rule rule_system_version() {
   return {"system-version",
           Level::error,
           "Operations, states, functions and types that the declared system, or that of --target, does not have",
-          "Raise the specification version (moka lint --fix), so that older systems refuse the model.",
-          check,
-          fix};
+          "Raise the specification version (moka lint --fix_system_version), so that older systems refuse the model.",
+          check_system_version,
+          fix_system_version};
 }
 
 }  // namespace moka::linting

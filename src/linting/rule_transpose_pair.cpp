@@ -26,7 +26,7 @@ const ir::Op* undone_by(const ir::Op& second) {
   return op->output()->returned_by().empty() && undoes(*op, second) ? op : nullptr;
 }
 
-void check(const Subject& subject, Report& report) {
+void check_transpose_pair(const Subject& subject, Report& report) {
   if (subject.is_network()) return;  // its importer adds operations of its own
   for (const FunctionView& view : subject.functions)
     for_each_op(view, [&](const ir::Op& op) {
@@ -43,7 +43,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_transpose_pair() {
   return {"transpose-pair", Level::warning, "Transposes that undo each other around elementwise operations",
-          "Compute the elementwise operations without the two transposes.", check};
+          "Compute the elementwise operations without the two transposes.", check_transpose_pair};
 }
 
 }  // namespace moka::linting

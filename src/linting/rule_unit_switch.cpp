@@ -51,7 +51,7 @@ class Switches {
   std::map<const ir::Op*, size_t> group_of_;
 };
 
-void check(const Subject& subject, Report& report) {
+void check_unit_switch(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for (const auto& group : Switches(view).groups) {
       // Indices in int32 follow from the operation that needs them.
@@ -85,7 +85,7 @@ Rule rule_unit_switch() {
   return {"unit-switch", Level::note,
           "Operations that keep off the Neural Engine between others that run there, as public sources tell",
           "Move it to the beginning or the end of the model, or write it in terms of others (docs/neural-engine.md).",
-          check};
+          check_unit_switch};
 }
 
 }  // namespace moka::linting

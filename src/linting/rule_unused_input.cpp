@@ -3,7 +3,7 @@
 namespace moka::linting {
 namespace {
 
-void check(const Subject& subject, Report& report) {
+void check_unused_input(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for (const auto& input : view.function->body().inputs())
       if (!input->is_used())
@@ -15,7 +15,7 @@ void check(const Subject& subject, Report& report) {
 
 Rule rule_unused_input() {
   return {"unused-input", Level::warning, "Inputs and states that nothing reads",
-          "Convert without it: callers must pass it for nothing.", check};
+          "Convert without it: callers must pass it for nothing.", check_unused_input};
 }
 
 }  // namespace moka::linting

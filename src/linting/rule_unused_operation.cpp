@@ -40,7 +40,7 @@ void check_layers(const import::Outline& outline, Report& report) {
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_unused_operation(const Subject& subject, Report& report) {
   if (subject.is_network() && subject.outline != nullptr) return check_layers(*subject.outline, report);
   for (const FunctionView& view : subject.functions) {
     const std::vector<const ir::Op*> all = unused(view.function->body());
@@ -56,7 +56,7 @@ void check(const Subject& subject, Report& report) {
   }
 }
 
-Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_unused_operation(const Subject&, format::ModelSource& source) {
   std::vector<std::string> done;
   if (const size_t dropped = MOKA_TRY(drop_unused(source)); dropped > 0)
     done.push_back(cat("dropped ", dropped, dropped == 1 ? " operation" : " operations"));
@@ -71,9 +71,9 @@ Rule rule_unused_operation() {
   return {"unused-operation",
           Level::warning,
           "Operations and layers that no output needs",
-          "Drop them: moka lint --fix.",
-          check,
-          fix};
+          "Drop them: moka lint --fix_unused_operation.",
+          check_unused_operation,
+          fix_unused_operation};
 }
 
 }  // namespace moka::linting

@@ -10,7 +10,7 @@
 namespace moka::linting {
 namespace {
 
-constexpr int64_t kLeast = 256;  ///< elements; smaller constants cost nothing
+constexpr int64_t kLeastElements = 256;  ///< elements; smaller constants cost nothing
 
 Status check_files(const format::ModelSource& source, Report& report) {
   std::map<std::string, std::set<uint64_t>> used;
@@ -40,19 +40,19 @@ Status check_files(const format::ModelSource& source, Report& report) {
   return {};
 }
 
-void check(const Subject& subject, Report& report) {
+void check_unused_weight(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for (const auto& op : view.function->body().ops()) {
       if (!op->has_trait(ir::Trait::constant) || op->output()->is_used()) continue;
       const ir::Constant* constant = op->output()->constant();
-      if (constant == nullptr || constant->tensor.empty_handle() || constant->tensor.count() < kLeast) continue;
+      if (constant == nullptr || constant->tensor.empty_handle() || constant->tensor.count() < kLeastElements) continue;
       report.add(Level::warning, cat("weight '", op->output()->name, "'"),
                  {"nothing reads it", cat(constant->tensor.bytes(), " bytes"), ""}, &view);
     }
   if (subject.source != nullptr) (void)check_files(*subject.source, report);
 }
 
-Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_unused_weight(const Subject&, format::ModelSource& source) {
   const size_t before = weight_bytes(source);
   MOKA_TRY(drop_unused(source));
   const size_t after = weight_bytes(source);
@@ -66,9 +66,9 @@ Rule rule_unused_weight() {
   return {"unused-weight",
           Level::warning,
           "Weights in the model or its files that nothing reads",
-          "Drop them: moka lint --fix for ML programs.",
-          check,
-          fix};
+          "Drop them: moka lint --fix_unused_weight for ML programs.",
+          check_unused_weight,
+          fix_unused_weight};
 }
 
 }  // namespace moka::linting

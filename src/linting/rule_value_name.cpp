@@ -30,13 +30,13 @@ void check_block(const FunctionView& view, const ir::Block& block, Report& repor
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_value_name(const Subject& subject, Report& report) {
   if (subject.is_network()) return;  // it is not compiled to text
   for (const FunctionView& view : subject.functions) check_block(view, view.function->body(), report);
 }
 
 /// Features keep their names, which applications use.
-Result<std::vector<std::string>> fix(const Subject&, format::ModelSource& source) {
+Result<std::vector<std::string>> fix_value_name(const Subject&, format::ModelSource& source) {
   std::vector<std::string> done;
   if (MOKA_TRY(editing::kind_of(source.specification)) != "mlProgram") return done;
   std::set<std::string> kept;
@@ -59,9 +59,9 @@ Rule rule_value_name() {
   return {"value-name",
           Level::error,
           "Values whose names Core ML's compiler takes for words of its own, such as tensor",
-          "Rename the value: moka lint --fix; a feature: moka edit --rename OLD=NEW.",
-          check,
-          fix};
+          "Rename the value: moka lint --fix_value_name; a feature: moka edit --rename OLD=NEW.",
+          check_value_name,
+          fix_value_name};
 }
 
 }  // namespace moka::linting

@@ -9,7 +9,7 @@ namespace {
 
 /// The part of the sum of squares that may be lost on a unit that makes subnormal numbers 0: 40 dB.
 constexpr double kLost = 1e-4;
-constexpr int64_t kMostElements = int64_t{1} << 28;
+constexpr int64_t kMostWeightElements = int64_t{1} << 28;
 
 struct Kept {
   double squares = 0, lost = 0, greatest = 0;
@@ -64,7 +64,7 @@ void check_weight(const Subject& subject, const FunctionView& view, const ir::Va
                   Report& report) {
   if (!is_float_tensor(value.type) || value.users().empty() || is_mask(value)) return;
   const ir::Tensor& t = value.constant()->tensor;
-  if (t.empty_handle() || t.count() < 2 || t.count() > kMostElements) return;
+  if (t.empty_handle() || t.count() < 2 || t.count() > kMostWeightElements) return;
   const bool in_half = subject.in_half(value);
   const Kept k = look_at(t);
   const std::string place = cat("weight '", name, "'");
@@ -105,7 +105,7 @@ void walk(const Subject& subject, const FunctionView& view, const ir::Block& blo
   }
 }
 
-void check(const Subject& subject, Report& report) {
+void check_weight_range(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions) walk(subject, view, view.function->body(), report);
 }
 
@@ -114,7 +114,7 @@ void check(const Subject& subject, Report& report) {
 Rule rule_weight_range() {
   return {"weight-range", Level::error,
           "Weights that float16 cannot hold: beyond 65504, or lost below 6e-5 (by 40 dB), and infinite ones",
-          "Rescale the weight, or keep the operation in float32.", check};
+          "Rescale the weight, or keep the operation in float32.", check_weight_range};
 }
 
 }  // namespace moka::linting

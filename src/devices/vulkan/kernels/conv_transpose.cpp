@@ -160,7 +160,7 @@ Match match_direct(const MatchCall& m) {
         after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), t.bias >= 0}),
         t.uses(args, Use::read(view(args.in, t.weight))),
         ConvTransposeParams{AfterParams(after), static_cast<uint32_t>(n), u32(t.channels), u32(t.made), u32(w.groups),
-                     WindowParams(w)},
+                            WindowParams(w)},
         VulkanRecorder::lines(n));
   };
   return Match::yes(std::move(c));

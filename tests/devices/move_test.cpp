@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "devices/cpu/isa.h"
@@ -323,6 +324,44 @@ TEST(CpuPermute, PixelsAndChannels) {
                    g.op("space_to_depth", {{"x", wide}, {"block_size", Tensor::scalar_i64(DType::int32, block)}})},
                   0);
     }
+}
+
+/// More elements than a tile, and numbers that the other type cannot hold.
+TEST(CpuCast, EveryPairOfTypes) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Graph g;
+  Tensor numbers = g.random({3, 7001}, -4, 4);
+  const float odd[] = {inf,           -inf,  std::nanf(""), 2147483648.0f, -2147483648.0f,
+                       2147483520.0f, -3e9f, -0.0f,         0.99f,         -1.5f};
+  std::copy(std::begin(odd), std::end(odd), numbers.mut<float>().begin());
+  Value* x = g.input_of(numbers);
+  std::vector<Value*> all;
+  for (const char* to : {"int32", "bool", "fp16"}) {
+    Value* y = g.op("cast", {{"x", x}, {"dtype", to}});
+    all.push_back(y);
+    for (const char* back : {"fp32", "int32", "bool"})
+      if (std::string_view(to) != "fp16" && std::string_view(back) != to)
+        all.push_back(g.op("cast", {{"x", y}, {"dtype", back}}));
+  }
+  const auto r = expect_same(g, all);
+  EXPECT_NE(r.kernels.find("cpu.cast"), std::string::npos) << r.kernels;
+}
+
+/// Negative indices and indices beyond the axis too.
+TEST(CpuGather, AlongEveryAxis) {
+  for (int axis : {0, 1, 2, -1}) {
+    SCOPED_TRACE(axis);
+    Graph g;
+    Shape shape{5, 6, 7};
+    Value* x = g.input(shape);
+    shape[axis < 0 ? axis + 3 : axis] = 40;
+    Tensor indices = *Tensor::zeros(DType::int32, shape);
+    for (int64_t i = 0; i < indices.count(); i++) store_i64(indices.view(), i, i * 7 % 23 - 11);
+    const auto r = expect_same(
+        g, {g.op("gather_along_axis",
+                 {{"x", x}, {"indices", g.input_of(indices)}, {"axis", axis}, {"validate_indices", false}})});
+    EXPECT_NE(r.kernels.find("cpu.gather_along_axis"), std::string::npos) << r.kernels;
+  }
 }
 
 }  // namespace

@@ -326,7 +326,7 @@ def page(data):
     isa = data["settings"].get("isa")
     head = f"# Limited to {isa.upper()}" if isa else f"# {OTHER_PAGES['zoo.md']}"
     text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
-            "reason." if isa else "Nets of timm, torchvision and transformers with random weights, which no kernel was written for "
+            "reason." if isa else "Nets of timm, torchvision and transformers with random weights, which are not part of the benchmark "
             "(`bench/nets/zoo.py`). The conditions are those of the other tables.")
     return f"{head}\n\n{text}\n{tables(data)}\n## The machine and the run\n\n{machine_text(data)}"
 

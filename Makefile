@@ -29,7 +29,8 @@ test: all
 test-asan: | setup
 	cmake -G Ninja -S . -B $(BUILD)-asan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=address,undefined $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-asan -j $(JOBS)
-	UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS)
+	UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/leaks.supp:print_suppressions=0 \
+	  ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS)
 
 ## The same under ThreadSanitizer. Libraries that are not built with it are not looked into.
 test-tsan: | setup

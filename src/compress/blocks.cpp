@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <thread>
 
 #include "base/half.h"
@@ -19,7 +18,7 @@ int64_t Blocks::total() const {
 Bytes pack(const std::vector<uint8_t>& codes, unsigned bits) {
   auto out = std::make_shared<std::vector<std::byte>>((codes.size() * bits + 7) / 8);
   if (bits == 8) {
-    std::memcpy(out->data(), codes.data(), codes.size());
+    std::ranges::transform(codes, out->begin(), [](uint8_t c) { return std::byte{c}; });
     return {*out, out};
   }
   unsigned held = 0, count = 0;

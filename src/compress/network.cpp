@@ -117,7 +117,7 @@ Result<std::vector<float>> values_of(const NetworkWeight& weight) {
   const Bytes bytes = MOKA_TRY(weight.params.packed(weight.half ? "float16Value" : "floatValue"));
   std::vector<float> out(bytes.size() / (weight.half ? 2 : sizeof(float)));
   if (!weight.half) {
-    std::memcpy(out.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
     return out;
   }
   for (size_t i = 0; i < out.size(); ++i) {

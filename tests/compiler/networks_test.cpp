@@ -73,7 +73,8 @@ TEST_P(Networks, WeightsAreEqual) {
   ASSERT_TRUE(apple.ok() && ours.ok());
   ASSERT_EQ(apple->size(), ours->size());
   for (const auto& [id, bytes] : *apple) EXPECT_EQ(bytes.size(), ours->at(id).size()) << id;
-  for (const json& layer : parse(ours_.at("model.espresso.net"))["layers"]) {
+  const json net = parse(ours_.at("model.espresso.net"));
+  for (const json& layer : net.at("layers")) {
     for (const char* key : {"blob_weights", "blob_weights_f16"})
       if (layer.contains(key)) {
         EXPECT_TRUE(apple->at(layer[key]).text() == ours->at(layer[key]).text()) << layer["name"];

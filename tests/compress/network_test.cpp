@@ -15,7 +15,7 @@ namespace {
 std::vector<float> floats_of(const std::string& text) {
   const std::string bytes = test::base64(text);
   std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  bytes.copy(reinterpret_cast<char*>(out.data()), bytes.size());
   return out;
 }
 

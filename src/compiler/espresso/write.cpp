@@ -233,6 +233,7 @@ Result<std::vector<float>> numbers(const Network& net, const proto::WeightParams
   const size_t size = half ? sizeof(uint16_t) : sizeof(float);
   if (data.bytes.size() / size != count || data.bytes.size() % size != 0)
     return fail(ErrorCode::malformed, data.bytes.size() / size, " weights, expected ", count);
+  if (count == 0) return out;
   out.resize(count);
   if (half) {
     std::vector<uint16_t> bits(count);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <set>
 
 #include "format/path_guard.h"
@@ -92,9 +91,7 @@ Status read_pax(std::string_view text, size_t at, Extra& out) {
   return {};
 }
 
-void put(std::string& record, Field f, std::string_view text) {
-  std::memcpy(record.data() + f.at, text.data(), std::min(text.size(), f.size));
-}
+void put(std::string& record, Field f, std::string_view text) { text.copy(record.data() + f.at, f.size); }
 
 void put_number(std::string& record, Field f, uint64_t value) {
   std::string digits(f.size - 1, '0');

@@ -78,7 +78,7 @@ Rule rule_duplicate_operation() {
   return {"duplicate-operation",
           Level::note,
           "Operations that compute the same as an earlier one",
-          "Merge them: moka lint --fix_duplicate_operation.",
+          "Merge them: moka lint --fix.",
           check_duplicate_operation,
           fix_duplicate_operation};
 }

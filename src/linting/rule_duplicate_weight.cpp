@@ -62,7 +62,7 @@ Rule rule_duplicate_weight() {
   return {"duplicate-weight",
           Level::warning,
           "Weights of 4096 bytes and more that are stored several times",
-          "Store them once: moka lint --fix_duplicate_weight for ML programs.",
+          "Store them once: moka lint --fix for ML programs.",
           check_duplicate_weight,
           fix_duplicate_weight};
 }

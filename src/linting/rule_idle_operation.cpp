@@ -73,7 +73,7 @@ Rule rule_idle_operation() {
   return {"idle-operation",
           Level::warning,
           "Operations of ML programs that change nothing: casts and transposes back, times 1, plus 0",
-          "Drop them: moka lint --fix_idle_operation.",
+          "Drop them: moka lint --fix.",
           check_idle_operation,
           fix_idle_operation};
 }

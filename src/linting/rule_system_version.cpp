@@ -132,7 +132,7 @@ Rule rule_system_version() {
   return {"system-version",
           Level::error,
           "Operations, states, functions and types that the declared system, or that of --target, does not have",
-          "Raise the specification version (moka lint --fix_system_version), so that older systems refuse the model.",
+          "Raise the specification version (moka lint --fix), so that older systems refuse the model.",
           check_system_version,
           fix_system_version};
 }

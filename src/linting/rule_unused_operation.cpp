@@ -71,7 +71,7 @@ Rule rule_unused_operation() {
   return {"unused-operation",
           Level::warning,
           "Operations and layers that no output needs",
-          "Drop them: moka lint --fix_unused_operation.",
+          "Drop them: moka lint --fix.",
           check_unused_operation,
           fix_unused_operation};
 }

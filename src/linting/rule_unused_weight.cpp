@@ -66,7 +66,7 @@ Rule rule_unused_weight() {
   return {"unused-weight",
           Level::warning,
           "Weights in the model or its files that nothing reads",
-          "Drop them: moka lint --fix_unused_weight for ML programs.",
+          "Drop them: moka lint --fix for ML programs.",
           check_unused_weight,
           fix_unused_weight};
 }

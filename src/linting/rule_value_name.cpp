@@ -59,7 +59,7 @@ Rule rule_value_name() {
   return {"value-name",
           Level::error,
           "Values whose names Core ML's compiler takes for words of its own, such as tensor",
-          "Rename the value: moka lint --fix_value_name; a feature: moka edit --rename OLD=NEW.",
+          "Rename the value: moka lint --fix; a feature: moka edit --rename OLD=NEW.",
           check_value_name,
           fix_value_name};
 }

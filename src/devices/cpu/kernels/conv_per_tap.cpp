@@ -139,7 +139,7 @@ void multiply(const PerTapBlocking& p, const float* x, const float* weights, int
 }
 
 Match match(const MatchCall& m, std::string_view name, bool expands) {
-  if (expands && !m.asked) return Match::no("packed weights are faster");
+  if (expands && !m.asked) return Match::no("only with low_memory");
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
   if (!window.ok()) return Match::no("an invalid window");

@@ -64,7 +64,7 @@ Match match(const MatchCall& given, std::string_view name) {
 /// Weights that stay as the file stores them. A tile expands a panel for all rows.
 Match match_stored(const MatchCall& m, std::string_view name) {
   constexpr int64_t kFewRows = 4, kDeepest = 1 << 14;
-  if (!m.asked) return Match::no("packed weights are faster");
+  if (!m.asked) return Match::no("only with low_memory");
   std::string refusal;
   const auto product = constant_product(m, refusal);
   if (!product) return Match::no(std::move(refusal));

@@ -4,7 +4,7 @@ namespace moka::edit_test {
 namespace {
 
 DataType type_of(const ModelSource& source, bool input) {
-  const auto& f = source.load().description().functions[0];
+  const FunctionDescription f = source.load().description().functions[0];
   return (input ? f.inputs : f.outputs)[0].array.type;
 }
 

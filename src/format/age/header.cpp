@@ -92,7 +92,8 @@ Result<std::vector<unsigned char>> read_base64(std::string_view text, Padding pa
 Secret derive(std::span<const unsigned char> secret, std::span<const unsigned char> salt, std::string_view purpose) {
   crypto_auth_hmacsha256_state state;
   Secret extracted(crypto_auth_hmacsha256_BYTES), out(crypto_auth_hmacsha256_BYTES);
-  crypto_auth_hmacsha256_init(&state, salt.data(), salt.size());
+  constexpr unsigned char none = 0;  // libsodium copies from the salt, also from an empty one
+  crypto_auth_hmacsha256_init(&state, salt.empty() ? &none : salt.data(), salt.size());
   crypto_auth_hmacsha256_update(&state, secret.data(), secret.size());
   crypto_auth_hmacsha256_final(&state, extracted.data());
   constexpr unsigned char first = 1;

@@ -104,7 +104,7 @@ std::vector<float> values(const ModelFile& file, const proto::WeightParams& weig
   auto data = file.weight_data(weight);
   if (!data.ok()) return {};
   std::vector<float> out(data->bytes.size() / 4);
-  std::memcpy(out.data(), data->bytes.data(), data->bytes.size());
+  if (!out.empty()) std::memcpy(out.data(), data->bytes.data(), data->bytes.size());
   return out;
 }
 

@@ -26,7 +26,7 @@ Result<ModelFile> open(const fs::path& path) {
 std::vector<float> floats(const WeightData& data) {
   EXPECT_EQ(data.kind, WeightData::Kind::float32);
   std::vector<float> out(data.bytes.size() / sizeof(float));
-  std::memcpy(out.data(), data.bytes.data(), data.bytes.size());
+  if (!out.empty()) std::memcpy(out.data(), data.bytes.data(), data.bytes.size());
   return out;
 }
 

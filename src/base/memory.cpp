@@ -22,9 +22,6 @@ constexpr bool kOneAllocationEach = true;
 #else
 constexpr bool kOneAllocationEach = false;
 #endif
-}  // namespace
-
-namespace {
 
 /// allocate_large with more flags for the mapping.
 std::shared_ptr<std::byte> map_large(size_t bytes, int flags) {

@@ -47,7 +47,7 @@ Result<std::vector<Network>> networks_of(const format::ModelSource& source) {
 
 bool has_blocks(const std::string& type) { return type == "loop" || type == "branch"; }
 
-/// Layers that must run as often as they are there.
+/// Layers that are neither dropped nor merged: they may have effects, or differ each time they run.
 bool is_opaque(const std::string& type) {
   return has_blocks(type) || type.empty() || type == "custom" || type.starts_with("random") ||
          type == "categoricalDistribution";

@@ -10,7 +10,7 @@ namespace {
 
 using namespace ir;
 
-/// The axis of a mean over one axis that keeps it.
+/// The axis of a reduce_mean over one axis with keep_dims.
 std::optional<int64_t> mean_axis(const Op* op) {
   if (op == nullptr || number_of(*op, "keep_dims") != 1.0 || !op->input("x")->type.is_ranked()) return std::nullopt;
   const auto axes = ints_of(*op, "axes");

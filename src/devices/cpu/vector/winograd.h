@@ -53,8 +53,9 @@ struct Winograd {
                  int64_t width, float* y, int64_t row_step);
 };
 
-constexpr int kMostLines = 9;         ///< largest down.in
-constexpr int64_t kMostColumns = 34;  ///< most pixels of a line that a call of `input` reads
+constexpr int kMostLines = 9;  ///< largest down.in
+/// Most pixels of a line that a call of `input` reads. Its transformed columns stay in the cache.
+constexpr int64_t kMostColumns = 34;
 
 struct Winograds {
   int64_t block;  ///< channels per block

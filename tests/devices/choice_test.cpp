@@ -26,13 +26,6 @@ std::shared_ptr<KernelChoices> pinned(const std::string& name, std::string_view 
   return choices;
 }
 
-const plan::Step& step_of(const devices_test::Run& r, std::string_view op) {
-  for (const plan::Step& s : r.plan->steps)
-    if (s.op != nullptr && s.op->type_name() == op) return s;
-  ADD_FAILURE() << "no step of " << op;
-  return r.plan->steps.front();
-}
-
 std::vector<std::string_view> competitors(std::string_view op) {
   std::vector<std::string_view> names;
   for (const kernel::KernelDef& k : devices::cpu::device().kernels())

@@ -14,13 +14,13 @@
 namespace moka::devices::cpu::vector {
 namespace {
 
-struct Set {
+struct DoublesSet {
   const char* name;
   const DoubleLoops *loops, *exact;
 };
 
-std::vector<Set> sets() {
-  std::vector<Set> all{{"base", &double_loops_base(), &exact_double_loops_base()}};
+std::vector<DoublesSet> doubles_sets() {
+  std::vector<DoublesSet> all{{"base", &double_loops_base(), &exact_double_loops_base()}};
 #if defined(__x86_64__)
   if (isa() >= Isa::avx2) all.push_back({"avx2", &double_loops_avx2(), &exact_double_loops_avx2()});
   if (isa() >= Isa::avx512) all.push_back({"avx512", &double_loops_avx512(), &exact_double_loops_avx512()});
@@ -37,7 +37,7 @@ std::vector<double> random(int64_t count, unsigned seed) {
 }
 
 TEST(Doubles, DotsOfFewColumnsReadNothingBesideTheirRow) {
-  for (const Set& set : sets())
+  for (const DoublesSet& set : doubles_sets())
     for (int64_t depth : {1, 3, 7, 8, 9, 20})
       for (int64_t columns : {1, 2, 3, 4, 7})
         for (int64_t rows : {1, 5, 8, 17}) {
@@ -64,7 +64,7 @@ TEST(Doubles, DotsOfFewColumnsReadNothingBesideTheirRow) {
 TEST(Doubles, ExactDistancesAndProductsAreThoseOfPlainLoops) {
   constexpr int64_t kDepth = 20, kVectors = 70;
   const std::vector<double> x = random(kDepth, 3), w = random(groups_of(kVectors) * kColumns * kDepth, 4);
-  for (const Set& set : sets()) {
+  for (const DoublesSet& set : doubles_sets()) {
     std::vector<double> distance(kVectors), product(kVectors);
     set.exact->distances(x.data(), 1, kDepth, w.data(), kVectors, distance.data());
     set.exact->products(x.data(), 1, kDepth, w.data(), kVectors, product.data());
@@ -86,7 +86,7 @@ TEST(Doubles, LogisticsAndNormalizedRows) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   std::vector<double> x = random(37, 5);
   for (double v : {inf, -inf, nan, 800.0, -800.0, 0.0}) x.push_back(v);
-  for (const Set& set : sets()) {
+  for (const DoublesSet& set : doubles_sets()) {
     std::vector<double> y(x.size());
     set.loops->logistics(x.data(), y.data(), static_cast<int64_t>(x.size()));
     for (size_t i = 0; i < x.size(); i++) {

@@ -13,7 +13,7 @@
 namespace moka::devices::cpu::vector {
 namespace {
 
-std::vector<const Gemm*> sets() {
+std::vector<const Gemm*> gemm_sets() {
   std::vector<const Gemm*> all;
   for (bool wide : {false, true}) {
     all.push_back(&gemm_base(wide));
@@ -55,7 +55,7 @@ struct Product {
 
 /// The error of a sum of n products of numbers up to 1 is below n * n / 2 roundings, and mostly about the root of n.
 TEST(Gemm, EveryTail) {
-  for (const Gemm* g : sets())
+  for (const Gemm* g : gemm_sets())
     for (int64_t rows : {1, 2, 3, 5, 6, 7, 9, 13, 14, 15, 28, 43})
       for (int64_t columns : {1, 3, 4, 8, 15, 16, 17, 31, 32, 33, 65, 96, 131, 200})
         for (int64_t depth : {1, 2, 29, 256, 257, 600})
@@ -87,7 +87,7 @@ TEST(Gemm, EveryTail) {
 }
 
 TEST(Gemm, PanelsOfEveryDepth) {
-  for (const Gemm* g : sets())
+  for (const Gemm* g : gemm_sets())
     for (int64_t depth : {1, 2, 15, 16, 17, 29, 63, 64, 65, 79, 80, 100, 257})
       for (int64_t columns : {1, 3, 8, 15, 16, 17, 33, 50, 65})
         for (bool transposed : {false, true}) {
@@ -109,7 +109,7 @@ TEST(Gemm, PanelsOfEveryDepth) {
 }
 
 TEST(Gemm, DividedCallsGiveTheSameBits) {
-  for (const Gemm* g : sets()) {
+  for (const Gemm* g : gemm_sets()) {
     Product p(43, 300, 600);
     p.pack(*g, false);
     g->multiply(p.a.data(), p.a_step, p.packed.data(), p.rows, p.columns, p.depth, p.c.data(), p.c_step, nullptr,
@@ -133,7 +133,7 @@ TEST(Gemm, DividedCallsGiveTheSameBits) {
 /// Infinities and NaN stay in their row and column.
 TEST(Gemm, OddNumbers) {
   const float inf = std::numeric_limits<float>::infinity();
-  for (const Gemm* g : sets()) {
+  for (const Gemm* g : gemm_sets()) {
     Product p(9, 21, 40);
     p.a[static_cast<size_t>(4 * p.a_step + 7)] = inf;
     p.b[static_cast<size_t>(11 * p.columns + 20)] = std::nanf("");

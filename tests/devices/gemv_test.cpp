@@ -9,19 +9,8 @@ namespace {
 
 using namespace ir;
 
-Tensor of_bytes(DType dtype, const Shape& shape, unsigned seed) {
-  auto size = storage_bytes(dtype, shape);
-  EXPECT_TRUE(size.ok());
-  std::mt19937 draw(seed);
-  std::vector<std::byte> bytes(*size);
-  for (std::byte& b : bytes) b = static_cast<std::byte>(draw());
-  auto t = Tensor::wrap(dtype, shape, Bytes::copy_of(bytes));
-  EXPECT_TRUE(t.ok());
-  return *t;
-}
-
 /// Scales and offsets are fp32, so expanding does not round.
-struct Kind {
+struct StoredKind {
   std::string name;
   /// returns null if the weights cannot have these sizes
   std::function<Value*(Graph&, int64_t made, int64_t depth)> weights;
@@ -35,29 +24,30 @@ Value* halves(Graph& g, int64_t made, int64_t depth) {
   return g.op("constexpr_cast", {{"source_val", t}, {"output_dtype", "fp32"}});
 }
 
-Kind scaled(DType dtype, int64_t block, bool offset) {
+StoredKind scaled(DType dtype, int64_t block, bool offset) {
   return {cat(dtype, " block ", block, offset ? " offset" : ""), [=](Graph& g, int64_t made, int64_t depth) -> Value* {
             const int64_t groups = block == 0 ? 1 : depth / block;
             if (block != 0 && depth % block != 0) return nullptr;
-            std::vector<NamedArg> args{{"data", of_bytes(dtype, {made, depth}, 7)},
+            std::vector<NamedArg> args{{"data", random_bytes(dtype, {made, depth}, 7)},
                                        {"scale", g.random({made, groups}, 0.01f, 0.1f)}};
             if (offset) args.emplace_back("offset", g.random({made, groups}, -3, 3));
             return g.op("constexpr_blockwise_shift_scale", std::move(args));
           }};
 }
 
-Kind palette(DType dtype, int64_t groups, bool rescaled = false) {
-  return {cat(dtype, " palettes ", groups, rescaled ? " with scales" : ""),
-          [=](Graph& g, int64_t made, int64_t depth) -> Value* {
-            if (made % groups != 0) return nullptr;
-            Tensor lut = g.random({groups, 1, int64_t{1} << bits(dtype), 1});
-            // Exact in half precision, as converters make them.
-            for (float& v : lut.mut<float>()) v = static_cast<float>(half(v));
-            Value* w = g.op("constexpr_lut_to_dense", {{"indices", of_bytes(dtype, {made, depth}, 9)}, {"lut", lut}});
-            if (rescaled)
-              w = g.op("constexpr_blockwise_shift_scale", {{"data", w}, {"scale", g.random({made, 1}, 0.5f, 2)}});
-            return w;
-          }};
+StoredKind palette(DType dtype, int64_t groups, bool rescaled = false) {
+  return {
+      cat(dtype, " palettes ", groups, rescaled ? " with scales" : ""),
+      [=](Graph& g, int64_t made, int64_t depth) -> Value* {
+        if (made % groups != 0) return nullptr;
+        Tensor lut = g.random({groups, 1, int64_t{1} << bits(dtype), 1});
+        // Exact in half precision, as converters make them.
+        for (float& v : lut.mut<float>()) v = static_cast<float>(half(v));
+        Value* w = g.op("constexpr_lut_to_dense", {{"indices", random_bytes(dtype, {made, depth}, 9)}, {"lut", lut}});
+        if (rescaled)
+          w = g.op("constexpr_blockwise_shift_scale", {{"data", w}, {"scale", g.random({made, 1}, 0.5f, 2)}});
+        return w;
+      }};
 }
 
 Tensor half_floats(Graph& g, const Shape& shape) {
@@ -83,8 +73,8 @@ std::pair<Tensor, int64_t> mask_of(const Shape& shape) {
 }
 
 /// Weights that kernels cannot read as stored are packed as float16.
-std::vector<Kind> other_forms() {
-  std::vector<Kind> all{
+std::vector<StoredKind> other_forms() {
+  std::vector<StoredKind> all{
       {"form: sparse",
        [](Graph& g, int64_t made, int64_t depth) {
          const auto [mask, set] = mask_of({made, depth});
@@ -94,28 +84,30 @@ std::vector<Kind> other_forms() {
       {"form: sparse palette",
        [](Graph& g, int64_t made, int64_t depth) {
          const auto [mask, set] = mask_of({made, depth});
-         const auto both = g.ops("constexpr_lut_to_sparse", {{"indices_mask", mask},
-                                                             {"indices_nonzero_data", of_bytes(DType::uint4, {set}, 9)},
-                                                             {"lut", half_floats(g, {1, 1, 16, 1})}});
+         const auto both =
+             g.ops("constexpr_lut_to_sparse", {{"indices_mask", mask},
+                                               {"indices_nonzero_data", random_bytes(DType::uint4, {set}, 9)},
+                                               {"lut", half_floats(g, {1, 1, 16, 1})}});
          return widened(g, g.op("constexpr_sparse_to_dense", {{"nonzero_data", both[1]}, {"mask", both[0]}}));
        }},
       {"form: vectors", [](Graph& g, int64_t made, int64_t depth) -> Value* {
          if (made % 2 != 0) return nullptr;
-         return widened(g, g.op("constexpr_lut_to_dense", {{"indices", of_bytes(DType::uint4, {made / 2, depth}, 9)},
-                                                           {"lut", half_floats(g, {1, 1, 16, 2})},
-                                                           {"vector_axis", 0}}));
+         return widened(g,
+                        g.op("constexpr_lut_to_dense", {{"indices", random_bytes(DType::uint4, {made / 2, depth}, 9)},
+                                                        {"lut", half_floats(g, {1, 1, 16, 2})},
+                                                        {"vector_axis", 0}}));
        }}};
-  for (Kind& k : all) k.most_rows = devices::cpu::isa() == devices::cpu::Isa::base ? 0 : 2;
+  for (StoredKind& k : all) k.most_rows = devices::cpu::isa() == devices::cpu::Isa::base ? 0 : 2;
   return all;
 }
 
-std::vector<Kind> kinds() {
-  std::vector<Kind> all{{"fp32",
-                         [](Graph& g, int64_t made, int64_t depth) {
-                           return g.constant(g.random({made, depth}));
-                         },
-                         2},
-                        {"fp16", halves}};
+std::vector<StoredKind> stored_kinds() {
+  std::vector<StoredKind> all{{"fp32",
+                               [](Graph& g, int64_t made, int64_t depth) {
+                                 return g.constant(g.random({made, depth}));
+                               },
+                               2},
+                              {"fp16", halves}};
   for (DType t : {DType::int8, DType::uint8, DType::int4, DType::uint4})
     for (int64_t block : {0, 16, 32, 64, 128})
       for (bool offset : {false, true}) all.push_back(scaled(t, block, offset));
@@ -124,20 +116,14 @@ std::vector<Kind> kinds() {
   for (DType t : {DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::uint8})
     for (int64_t groups : {1, 2}) all.push_back(palette(t, groups));
   all.push_back(palette(DType::uint4, 1, true));
-  for (Kind& k : other_forms()) all.push_back(std::move(k));
+  for (StoredKind& k : other_forms()) all.push_back(std::move(k));
   return all;
-}
-
-const plan::Step* step_of(const Run& r, std::string_view op) {
-  for (const plan::Step& s : r.plan->steps)
-    if (s.op != nullptr && s.op->type_name() == op) return &s;
-  return nullptr;
 }
 
 /// Weights with blocks that the kernel supports are read as stored, all others are expanded. Both give the same
 /// results.
 TEST(Gemv, EveryKindAndSize) {
-  for (const Kind& kind : kinds())
+  for (const StoredKind& kind : stored_kinds())
     for (auto [made, depth] :
          {std::pair<int64_t, int64_t>{6, 1}, {5, 7}, {2, 17}, {34, 96}, {8, 128}, {66, 1024}, {18, 400}})
       for (int64_t rows : {1, 2, 3, 4, 5}) {
@@ -151,16 +137,16 @@ TEST(Gemv, EveryKindAndSize) {
         const bool whole =
             kind.name.find("block") == std::string::npos || kind.name.find("block 0") != std::string::npos;
         if (whole && rows <= kind.most_rows) {
-          EXPECT_EQ(step_of(r, "linear")->choice->kernel, "cpu.linear.gemv");
+          EXPECT_EQ(step_of(r, "linear").choice->kernel, "cpu.linear.gemv");
         }
         if (rows > kind.most_rows) {
-          EXPECT_NE(step_of(r, "linear")->choice->kernel, "cpu.linear.gemv");
+          EXPECT_NE(step_of(r, "linear").choice->kernel, "cpu.linear.gemv");
         }
       }
 }
 
 TEST(Gemv, ColumnsOfAMatrix) {
-  for (const Kind& kind : kinds())
+  for (const StoredKind& kind : stored_kinds())
     for (auto [made, depth] : {std::pair<int64_t, int64_t>{40, 6}, {256, 34}, {17, 2}}) {
       SCOPED_TRACE(cat(kind.name, " [", made, ", ", depth, "]"));
       Graph g(Opset::ios18);
@@ -183,7 +169,7 @@ TEST(Gemv, EpiloguesAndThreads) {
 }
 
 TEST(Gemv, SpecialValues) {
-  for (const Kind& kind : kinds()) {
+  for (const StoredKind& kind : stored_kinds()) {
     SCOPED_TRACE(kind.name);
     Graph g(Opset::ios18);
     Tensor x = g.random({3, 1024});
@@ -195,7 +181,7 @@ TEST(Gemv, SpecialValues) {
 }
 
 TEST(Gemv, RowsOfATable) {
-  for (const Kind& kind : kinds()) {
+  for (const StoredKind& kind : stored_kinds()) {
     SCOPED_TRACE(kind.name);
     Graph g(Opset::ios18);
     Value* w = kind.weights(g, 10, 256);
@@ -208,7 +194,7 @@ TEST(Gemv, RowsOfATable) {
 /// Neither the plan nor the constant pool holds the weights in fp32.
 TEST(Gemv, WeightsStaySmall) {
   const int64_t made = 512, depth = 1024;
-  for (const Kind& kind : kinds()) {
+  for (const StoredKind& kind : stored_kinds()) {
     if (kind.most_rows == 0) continue;
     SCOPED_TRACE(kind.name);
     Graph g(Opset::ios18);
@@ -223,7 +209,7 @@ TEST(Gemv, WeightsStaySmall) {
     const bool large = kind.name.starts_with("uint6") || kind.name.starts_with("uint8 palettes") ||
                        kind.name.starts_with("form"),
                wider = large || kind.name.starts_with("uint3");
-    EXPECT_EQ(r.kernels.find("packed") != std::string::npos, wider);
+    EXPECT_EQ(r.has("packed"), wider);
     // Packed elements, and scales and offsets for blocks of at least 8.
     EXPECT_LE(r.constants->packed_bytes(), static_cast<size_t>(made * depth) * (large ? 2 : 1) + 4096);
     if (kind.name.find("block") == std::string::npos && !wider) {

@@ -56,6 +56,26 @@ plan::PlanOptions options(bool cpu, int threads) {
   return o;
 }
 
+const plan::Step& step_of(const Run& r, std::string_view op) {
+  for (const plan::Step& s : r.plan->steps)
+    if (s.op != nullptr && s.op->type_name() == op) return s;
+  ADD_FAILURE() << "no step of " << op;
+  return r.plan->steps.front();
+}
+
+Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
+  Shape s{a, b};
+  for (int64_t d : rest) s.push_back(d);
+  return s;
+}
+
+Tensor random_bytes(DType dtype, const Shape& shape, unsigned seed) {
+  std::mt19937 draw(seed);
+  std::vector<std::byte> bytes(*storage_bytes(dtype, shape));
+  for (std::byte& b : bytes) b = static_cast<std::byte>(draw());
+  return *Tensor::wrap(dtype, shape, Bytes::copy_of(bytes));
+}
+
 Result<Run> run(const Function& f, std::span<const Tensor> inputs, bool cpu, int threads, int times) {
   return run(f, inputs, options(cpu, threads), times);
 }

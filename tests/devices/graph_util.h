@@ -41,7 +41,18 @@ struct Run {
   std::vector<ir::Tensor> outputs;
   std::shared_ptr<plan::ConstantPool> constants;
   std::string kernels;  ///< kernels in the order of the steps: "cpu.conv.onednn convert reference ..."
+
+  /// Whether `text` occurs in `kernels`.
+  bool has(std::string_view text) const { return kernels.find(text) != std::string::npos; }
 };
+
+/// The first step of an operation of this type. There must be one.
+const plan::Step& step_of(const Run& r, std::string_view op);
+
+/// {a, b, rest...}
+ir::Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest);
+/// A tensor of random bits, for types of at most a byte.
+ir::Tensor random_bytes(ir::DType dtype, const ir::Shape& shape, unsigned seed);
 
 plan::PlanOptions options(bool cpu, int threads);
 Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, const plan::PlanOptions& o, int times = 1);

@@ -15,18 +15,9 @@ using namespace ir;
 using devices::cpu::vector::Int8Gemm;
 using devices::cpu::vector::Int8Scaling;
 
-Tensor of_bytes(DType dtype, const Shape& shape, unsigned seed) {
-  std::mt19937 draw(seed);
-  std::vector<std::byte> bytes(*storage_bytes(dtype, shape));
-  for (std::byte& b : bytes) b = static_cast<std::byte>(draw());
-  return *Tensor::wrap(dtype, shape, moka::Bytes::copy_of(bytes));
-}
-
 bool has_bytes() { return devices::cpu::vector::int8_gemm() != nullptr; }
 /// Sums of floats have the tolerance of their own tests.
 double bound() { return has_bytes() ? 1e-6 : 1e-5; }
-bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
-
 struct Input {
   const char* dtype = "int8";
   int zero = 0;
@@ -43,7 +34,7 @@ Value* quantized(Graph& g, const Shape& shape, const Input& in = {}) {
 Value* weights(Graph& g, const Shape& shape, DType dtype = DType::int8, int axis = 0, float offset = 0) {
   Shape groups = shape;
   for (int i = 0; i < groups.rank(); i++) groups[i] = i == axis ? shape[i] : 1;
-  std::vector<NamedArg> args{{"data", of_bytes(dtype, shape, 5)}, {"scale", g.random(groups, 0.001f, 0.02f)}};
+  std::vector<NamedArg> args{{"data", random_bytes(dtype, shape, 5)}, {"scale", g.random(groups, 0.001f, 0.02f)}};
   if (offset != 0) args.emplace_back("offset", g.random(groups, offset, offset));
   return g.op("constexpr_blockwise_shift_scale", args);
 }
@@ -132,7 +123,7 @@ TEST(Int8, ScalesOfAnAxis) {
     Graph g;
     const Shape shape{5, 7, 1200};
     const int64_t n = shape[axis < 0 ? 2 : axis];
-    const Tensor scale = g.random({n}, 0.01f, 0.1f), zero = of_bytes(DType::int8, {n}, 4);
+    const Tensor scale = g.random({n}, 0.01f, 0.1f), zero = random_bytes(DType::int8, {n}, 4);
     Value* q = g.op("quantize", {{"input", g.input(shape, -4, 4)},
                                  {"scale", scale},
                                  {"zero_point", zero},
@@ -155,8 +146,8 @@ TEST(Int8, Products) {
         Value* z = g.op("matmul", {{"x", stack}, {"y", weights(g, {depth, made}, DType::int8, 1)}});
         Value* t = g.op("matmul", {{"x", x}, {"y", weights(g, {made, depth})}, {"transpose_y", true}});
         const auto r = expect_same(g, {y, z, t}, bound());
-        EXPECT_EQ(has(r, "cpu.linear.int8"), has_bytes()) << r.kernels;
-        EXPECT_EQ(has(r, "cpu.matmul.int8"), has_bytes()) << r.kernels;
+        EXPECT_EQ(r.has("cpu.linear.int8"), has_bytes()) << r.kernels;
+        EXPECT_EQ(r.has("cpu.matmul.int8"), has_bytes()) << r.kernels;
       }
 }
 
@@ -177,7 +168,7 @@ TEST(Int8, KindsOfWeights) {
     Value* x = quantized(g, {9, 64});
     const auto r =
         expect_same(g, {g.op("linear", {{"x", x}, {"weight", weights(g, {40, 64}, dtype, 0, offset)}})}, bound());
-    EXPECT_EQ(has(r, "cpu.linear.int8"), fits && has_bytes()) << r.kernels;
+    EXPECT_EQ(r.has("cpu.linear.int8"), fits && has_bytes()) << r.kernels;
   }
 }
 
@@ -186,7 +177,7 @@ TEST(Int8, Refusals) {
   Graph g(Opset::ios18);
   Value* x = quantized(g, {9, 64});
   Value* blocks = g.op("constexpr_blockwise_shift_scale",
-                       {{"data", of_bytes(DType::int8, {8, 64}, 5)}, {"scale", g.random({8, 2}, 0.001f, 0.02f)}});
+                       {{"data", random_bytes(DType::int8, {8, 64}, 5)}, {"scale", g.random({8, 2}, 0.001f, 0.02f)}});
   Value* floats = g.input({9, 64});
   Value* deep = quantized(g, {5, 65796});
   const auto r = expect_same(
@@ -195,7 +186,7 @@ TEST(Int8, Refusals) {
        g.op("linear", {{"x", x}, {"weight", g.random({8, 64})}}),
        g.op("linear", {{"x", deep}, {"weight", weights(g, {2, 65796})}})},
       1e-5);
-  EXPECT_FALSE(has(r, "bytes")) << r.kernels;
+  EXPECT_FALSE(r.has("bytes")) << r.kernels;
 }
 
 struct Window {
@@ -224,7 +215,7 @@ TEST(Int8, Convolutions) {
                                  {"pad_type", "custom"},
                                  {"pad", Tensor::i32(w.pad)}});
         const auto r = expect_same(g, {y}, bound());
-        EXPECT_EQ(has(r, "cpu.conv.int8"), has_bytes()) << r.kernels;
+        EXPECT_EQ(r.has("cpu.conv.int8"), has_bytes()) << r.kernels;
       }
 }
 
@@ -236,7 +227,7 @@ TEST(Int8, OneAndThreeDimensions) {
       "conv",
       {{"x", quantized(g, {1, 16, 5, 6, 7})}, {"weight", weights(g, {18, 16, 3, 1, 3})}, {"pad_type", "same_lower"}});
   const auto r = expect_same(g, {a, b}, bound());
-  EXPECT_EQ(has(r, "cpu.conv.int8"), has_bytes()) << r.kernels;
+  EXPECT_EQ(r.has("cpu.conv.int8"), has_bytes()) << r.kernels;
 }
 
 TEST(Int8, EpiloguesAddendsAndThreads) {
@@ -258,7 +249,7 @@ TEST(Int8, EpiloguesAddendsAndThreads) {
     g.function().body().set_outputs({y, again, rows});
     auto one = run(g.function(), g.inputs(), true, 1, 2), two = run(g.function(), g.inputs(), true, 2, 2);
     ASSERT_TRUE(one.ok() && two.ok());
-    EXPECT_EQ(has(*one, "cpu.conv.int8"), has_bytes()) << one->kernels;
+    EXPECT_EQ(one->has("cpu.conv.int8"), has_bytes()) << one->kernels;
     for (size_t i = 0; i < 3; i++) EXPECT_EQ(one->outputs[i], two->outputs[i]) << i;
     // Values that are quantized again may round to the other side of a half.
     expect_same(g, {y, rows}, bound());

@@ -9,9 +9,9 @@ namespace {
 
 using namespace ir;
 
-constexpr std::string_view kKernel = "cpu.conv_transpose.phases";
+constexpr std::string_view kPhasesKernel = "cpu.conv_transpose.phases";
 
-struct Case {
+struct PhasesCase {
   int64_t images, in, out;
   std::vector<int64_t> size, kernel, strides, pad{};
   std::vector<int64_t> output{};
@@ -24,7 +24,7 @@ void set(Tensor& t, std::initializer_list<size_t> at, float v) {
 
 /// Runs on one to three threads, which must give the same bits, and compares with the reference. With `odd` some
 /// weights are not finite.
-void check(const Case& c, bool odd = false) {
+void check_phases(const PhasesCase& c, bool odd = false) {
   SCOPED_TRACE(cat(c.images, " x ", c.in, " to ", c.out, " of ", c.size.back(), ", window ", c.kernel[0], " ",
                    c.kernel.back(), " every ", c.strides[0], " ", c.strides.back()));
   Graph g;
@@ -63,10 +63,10 @@ void check(const Case& c, bool odd = false) {
   for (int threads : {1, 2, 3}) {
     plan::PlanOptions o = options(true, threads);
     o.choices = std::make_shared<plan::KernelChoices>();
-    o.choices->pins[y->producer()->name] = std::string(kKernel);
+    o.choices->pins[y->producer()->name] = std::string(kPhasesKernel);
     const auto got = run(g.function(), g.inputs(), o, 2);
     ASSERT_TRUE(got.ok()) << got.error().to_string();
-    EXPECT_NE(got->kernels.find(kKernel), std::string::npos) << got->kernels;
+    EXPECT_NE(got->kernels.find(kPhasesKernel), std::string::npos) << got->kernels;
     for (size_t i = 0; i < 2; i++) {
       expect_near(got->outputs[i], expected->outputs[i], 1e-5, cat("output ", i, ", threads ", threads));
       if (threads == 1) continue;
@@ -79,8 +79,8 @@ void check(const Case& c, bool odd = false) {
 TEST(Phases, Channels) {
   for (int64_t in : {1, 3, 16, 17, 40})
     for (int64_t out : {1, 2, 15, 16, 17, 50, 80}) {
-      check({2, in, out, {5, 6}, {4, 4}, {2, 2}, {1, 1, 1, 1}});
-      check({1, in, out, {3, 7}, {3, 5}, {2, 3}, {1, 0, 2, 1}});
+      check_phases({2, in, out, {5, 6}, {4, 4}, {2, 2}, {1, 1, 1, 1}});
+      check_phases({1, in, out, {3, 7}, {3, 5}, {2, 3}, {1, 0, 2, 1}});
     }
 }
 
@@ -90,26 +90,26 @@ TEST(Phases, Windows) {
       for (int64_t stride : {1, 2, 3, 4})
         for (int64_t pad : {0, 1, 2}) {
           if ((std::min(size[0], size[1]) - 1) * stride + window <= 2 * pad) continue;
-          check({1, 17, 18, size, {window, window}, {stride, stride}, {pad, pad, pad, pad}});
-          check({1, 8, 33, size, {window, 3}, {stride, 2}, {pad, 0, 0, 1}});
+          check_phases({1, 17, 18, size, {window, window}, {stride, stride}, {pad, pad, pad, pad}});
+          check_phases({1, 8, 33, size, {window, 3}, {stride, 2}, {pad, 0, 0, 1}});
         }
 }
 
 TEST(Phases, OneDimensionAndOutputShapes) {
-  check({2, 32, 16, {50}, {16}, {8}, {4, 4}});
-  check({1, 24, 40, {301}, {4}, {2}, {1, 1}, {}, {{"leaky_relu", 0.1f}}});
-  check({1, 16, 16, {6, 7}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {12, 14}});
-  check({1, 16, 20, {6, 7}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {11, 13}});
+  check_phases({2, 32, 16, {50}, {16}, {8}, {4, 4}});
+  check_phases({1, 24, 40, {301}, {4}, {2}, {1, 1}, {}, {{"leaky_relu", 0.1f}}});
+  check_phases({1, 16, 16, {6, 7}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {12, 14}});
+  check_phases({1, 16, 20, {6, 7}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {11, 13}});
 }
 
 TEST(Phases, LargeMapsAreMadeInBands) {
-  check({1, 64, 48, {70, 90}, {4, 4}, {2, 2}, {1, 1, 1, 1}, {}, {{"relu"}}});
-  check({2, 200, 33, {12, 300}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {}, {{"sigmoid"}}});
+  check_phases({1, 64, 48, {70, 90}, {4, 4}, {2, 2}, {1, 1, 1, 1}, {}, {{"relu"}}});
+  check_phases({2, 200, 33, {12, 300}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {}, {{"sigmoid"}}});
 }
 
 TEST(Phases, OddWeightsStayUnderTheInput) {
-  check({1, 16, 16, {5, 6}, {4, 4}, {2, 2}, {1, 1, 1, 1}}, true);
-  check({2, 17, 18, {4, 3}, {3, 5}, {1, 2}, {0, 1, 2, 2}}, true);
+  check_phases({1, 16, 16, {5, 6}, {4, 4}, {2, 2}, {1, 1, 1, 1}}, true);
+  check_phases({2, 17, 18, {4, 3}, {3, 5}, {1, 2}, {0, 1, 2, 2}}, true);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-struct Case {
+struct PointwiseCase {
   int64_t images = 1, in, out;
   std::vector<int64_t> size;
   std::vector<Epilogue> epilogue{};
@@ -22,15 +22,13 @@ struct Case {
 };
 
 /// Whether the kernel takes this shape on this processor.
-bool taken(const Case& c) {
+bool taken(const PointwiseCase& c) {
   const int64_t block = devices::cpu::channel_block();
   const bool pixel = std::all_of(c.size.begin(), c.size.end(), [](int64_t n) { return n == 1; });
   return devices::cpu::isa() != devices::cpu::Isa::base && c.in >= block && (c.out >= block || pixel);
 }
 
-bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
-
-Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+Value* conv(Graph& g, Value* x, const Tensor& weight, const PointwiseCase& c) {
   std::vector<NamedArg> args{{"x", x}, {"weight", weight}};
   if (c.bias) args.emplace_back("bias", g.random({c.out}));
   Value* y = g.op("conv", args);
@@ -40,19 +38,19 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
   return y;
 }
 
-Tensor weights(Graph& g, const Case& c) {
+Tensor weights(Graph& g, const PointwiseCase& c) {
   Shape s{c.out, c.in};
   for (size_t i = 0; i < c.size.size(); i++) s.push_back(1);
   return g.random(s);
 }
 
-Run check(const Case& c) {
+Run check_pointwise(const PointwiseCase& c) {
   Graph g;
   Shape s{c.images, c.in};
   for (int64_t n : c.size) s.push_back(n);
   Value* x = g.input(s);
   const auto r = expect_same(g, {conv(g, x, weights(g, c), c)}, 1e-5, !taken(c));
-  EXPECT_EQ(has(r, "cpu.conv.pointwise"), taken(c)) << r.kernels;
+  EXPECT_EQ(r.has("cpu.conv.pointwise"), taken(c)) << r.kernels;
   return r;
 }
 
@@ -62,7 +60,7 @@ TEST(Pointwise, ChannelsAndPixels) {
       for (const std::vector<int64_t>& size :
            std::vector<std::vector<int64_t>>{{1, 1}, {1, 2}, {3, 1}, {7, 7}, {5, 13}, {40, 41}}) {
         SCOPED_TRACE(cat(in, " to ", out, ", ", size[0], " x ", size[1]));
-        check({.images = 2, .in = in, .out = out, .size = size});
+        check_pointwise({.images = 2, .in = in, .out = out, .size = size});
       }
 }
 
@@ -70,19 +68,19 @@ TEST(Pointwise, EveryNumberOfPixels) {
   for (int64_t pixels = 1; pixels <= 60; pixels++)
     for (int64_t out : {16, 20, 24, 32, 40, 48}) {
       SCOPED_TRACE(cat(pixels, " ", out));
-      check({.in = 21, .out = out, .size = {pixels}});
+      check_pointwise({.in = 21, .out = out, .size = {pixels}});
     }
 }
 
 TEST(Pointwise, Ranks) {
-  check({.images = 2, .in = 20, .out = 40, .size = {37}});
-  check({.images = 2, .in = 20, .out = 40, .size = {5, 3, 7}});
+  check_pointwise({.images = 2, .in = 20, .out = 40, .size = {37}});
+  check_pointwise({.images = 2, .in = 20, .out = 40, .size = {5, 3, 7}});
 }
 
 /// More pixels than go through all panels at once.
 TEST(Pointwise, LargeImages) {
-  check({.in = 40, .out = 70, .size = {70, 71}});
-  check({.in = 600, .out = 70, .size = {30, 31}});
+  check_pointwise({.in = 40, .out = 70, .size = {70, 71}});
+  check_pointwise({.in = 600, .out = 70, .size = {30, 31}});
 }
 
 TEST(Pointwise, EpiloguesAndAddends) {
@@ -103,7 +101,8 @@ TEST(Pointwise, EpiloguesAndAddends) {
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {
           SCOPED_TRACE(cat(epilogue.empty() ? "none" : epilogue[0].op, " ", out, bias, addend));
-          check({.in = 20, .out = out, .size = {9, 11}, .epilogue = epilogue, .bias = bias, .addend = addend});
+          check_pointwise(
+              {.in = 20, .out = out, .size = {9, 11}, .epilogue = epilogue, .bias = bias, .addend = addend});
         }
 }
 
@@ -126,7 +125,7 @@ TEST(Pointwise, FewChannelsBetweenBlocks) {
   Value* b = g.op("conv", {{"x", a}, {"weight", g.random({96, 4, 1, 1})}, {"bias", g.random({96})}});
   const auto r = expect_same(g, {b});
   if (devices::cpu::isa() != devices::cpu::Isa::base) {
-    EXPECT_TRUE(has(r, "cpu.conv.pointwise cpu.conv.pointwise")) << r.kernels;
+    EXPECT_TRUE(r.has("cpu.conv.pointwise cpu.conv.pointwise")) << r.kernels;
   }
 }
 
@@ -140,7 +139,7 @@ TEST(Pointwise, OddInputsAndWeights) {
       Tensor x = g.random({1, 20, 7, 9}), w = g.random({50, 20, 1, 1}, 0.5f, 1);
       for (size_t at : {0u, 100u, 1259u}) x.mut<float>()[at] = odd;
       w.mut<float>()[37 * 20 + 3] = odd;
-      Case c{1, 20, 50, {7, 9}};
+      PointwiseCase c{1, 20, 50, {7, 9}};
       if (*after != 0) c.epilogue = {{after}};
       const auto r = expect_same(g, {conv(g, g.input_of(x), w, c)});
       int64_t finite = 0;

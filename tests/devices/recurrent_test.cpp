@@ -57,12 +57,12 @@ TEST(CpuRecurrent, Gru) {
 }
 
 /// Weights in the forms that a file may use.
-struct Kind {
+struct LayerKind {
   const char* name;
   std::function<Value*(Graph&, const Shape&)> weights;
 };
 
-std::vector<Kind> kinds() {
+std::vector<LayerKind> layer_kinds() {
   return {{"constant", [](Graph& g, const Shape& s) { return g.constant(g.random(s, -0.3f, 0.3f)); }},
           {"halves", [](Graph& g, const Shape& s) {
              const Tensor wide = g.random(s, -0.3f, 0.3f);
@@ -73,7 +73,7 @@ std::vector<Kind> kinds() {
            }}};
 }
 
-std::vector<NamedArg> layer(Graph& g, const Kind& kind, int gates, int64_t batch, int64_t hidden) {
+std::vector<NamedArg> layer(Graph& g, const LayerKind& kind, int gates, int64_t batch, int64_t hidden) {
   const int64_t in = 5;
   std::vector<NamedArg> args{{"x", g.input({4, batch, in})},
                              {"initial_h", g.input({batch, hidden})},
@@ -86,7 +86,7 @@ std::vector<NamedArg> layer(Graph& g, const Kind& kind, int gates, int64_t batch
 }
 
 TEST(CpuRecurrent, Sizes) {
-  for (const Kind& kind : kinds())
+  for (const LayerKind& kind : layer_kinds())
     for (int64_t hidden : {1, 16, 63, 65, 130, 272})
       for (int64_t batch : {1, 2, 5}) {
         SCOPED_TRACE(cat(kind.name, " ", hidden, " ", batch));
@@ -103,7 +103,7 @@ TEST(CpuRecurrent, Sizes) {
 
 /// Units are divided among threads unevenly.
 TEST(CpuRecurrent, ThreadsGiveTheSameBits) {
-  for (const Kind& kind : kinds())
+  for (const LayerKind& kind : layer_kinds())
     for (int64_t batch : {1, 3})
       for (int gates : {3, 4}) {
         const int64_t hidden = 330;

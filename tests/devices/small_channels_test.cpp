@@ -12,22 +12,14 @@ namespace {
 
 using namespace ir;
 
-struct Case {
+struct SmallChannelsCase {
   int64_t images = 1, in, out;
   std::vector<int64_t> size, taps, strides{1, 1}, dilations{1, 1}, pad;
   std::vector<Epilogue> epilogue{{"silu"}};  // with it the kernel takes any window
   bool bias = true, addend = false;
 };
 
-bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
-
-Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
-  Shape s{a, b};
-  for (int64_t d : rest) s.push_back(d);
-  return s;
-}
-
-Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+Value* conv(Graph& g, Value* x, const Tensor& weight, const SmallChannelsCase& c) {
   std::vector<NamedArg> args{{"x", x},
                              {"weight", weight},
                              {"strides", Tensor::i32(c.strides)},
@@ -42,16 +34,16 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
   return y;
 }
 
-bool taken(const Case& c) {
+bool taken(const SmallChannelsCase& c) {
   const int64_t block = devices::cpu::channel_block();
   return c.in < block && c.out >= block && c.strides.back() <= 2;
 }
 
-void check(const Case& c) {
+void check_small_channels(const SmallChannelsCase& c) {
   Graph g;
   Value* x = g.input(shape_of(c.images, c.in, c.size));
   const auto r = expect_same(g, {conv(g, x, g.random(shape_of(c.out, c.in, c.taps), -0.3f, 0.3f), c)}, 1e-5, !taken(c));
-  EXPECT_EQ(has(r, "cpu.conv.small_channels"), taken(c)) << r.kernels;
+  EXPECT_EQ(r.has("cpu.conv.small_channels"), taken(c)) << r.kernels;
 }
 
 TEST(SmallChannels, ChannelsWindowsAndStrides) {
@@ -60,8 +52,9 @@ TEST(SmallChannels, ChannelsWindowsAndStrides) {
       for (int64_t taps : {1, 2, 3, 5})
         for (int64_t stride : {1, 2}) {
           SCOPED_TRACE(cat(in, " to ", out, ", ", taps, " taps every ", stride));
-          const Case c{2, in, out, {11, 17}, {taps, taps}, {stride, stride}, {1, 1}, {taps / 2, 0, 1, taps / 2}};
-          if (taps > 1 || in < devices::cpu::channel_block()) check(c);
+          const SmallChannelsCase c{
+              2, in, out, {11, 17}, {taps, taps}, {stride, stride}, {1, 1}, {taps / 2, 0, 1, taps / 2}};
+          if (taps > 1 || in < devices::cpu::channel_block()) check_small_channels(c);
         }
 }
 
@@ -69,9 +62,10 @@ TEST(SmallChannels, EveryWidth) {
   for (int64_t width = 1; width <= 40; width++)
     for (int64_t stride : {1, 2}) {
       SCOPED_TRACE(cat(width, " every ", stride));
-      check({.in = 3, .out = 33, .size = {5, width}, .taps = {3, 3}, .strides = {stride, stride}, .pad = {1, 1, 1, 1}});
+      check_small_channels(
+          {.in = 3, .out = 33, .size = {5, width}, .taps = {3, 3}, .strides = {stride, stride}, .pad = {1, 1, 1, 1}});
     }
-  check({.in = 3, .out = 16, .size = {5, 300}, .taps = {3, 3}, .pad = {1, 1, 1, 1}});
+  check_small_channels({.in = 3, .out = 16, .size = {5, 300}, .taps = {3, 3}, .pad = {1, 1, 1, 1}});
 }
 
 TEST(SmallChannels, PadsDilationsAndDimensions) {
@@ -79,26 +73,27 @@ TEST(SmallChannels, PadsDilationsAndDimensions) {
        std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {4, 4, 4, 4}, {7, 0, 0, 9}, {0, 8, 9, 0}, {12, 12, 11, 11}})
     for (int64_t stride : {1, 2}) {
       SCOPED_TRACE(cat(pad[0], pad[1], pad[2], pad[3], " every ", stride));
-      check(
+      check_small_channels(
           {.images = 2, .in = 3, .out = 16, .size = {9, 10}, .taps = {3, 3}, .strides = {stride, stride}, .pad = pad});
-      check({.images = 2,
-             .in = 3,
-             .out = 16,
-             .size = {9, 10},
-             .taps = {3, 2},
-             .strides = {3, stride},
-             .dilations = {3, 2},
-             .pad = pad});
-      check({.images = 2,
-             .in = 5,
-             .out = 16,
-             .size = {9, 10},
-             .taps = {1, 5},
-             .strides = {4, stride},
-             .dilations = {1, 2},
-             .pad = pad});
+      check_small_channels({.images = 2,
+                            .in = 3,
+                            .out = 16,
+                            .size = {9, 10},
+                            .taps = {3, 2},
+                            .strides = {3, stride},
+                            .dilations = {3, 2},
+                            .pad = pad});
+      check_small_channels({.images = 2,
+                            .in = 5,
+                            .out = 16,
+                            .size = {9, 10},
+                            .taps = {1, 5},
+                            .strides = {4, stride},
+                            .dilations = {1, 2},
+                            .pad = pad});
     }
-  check({.images = 2, .in = 3, .out = 20, .size = {41}, .taps = {5}, .strides = {2}, .dilations = {1}, .pad = {2, 1}});
+  check_small_channels(
+      {.images = 2, .in = 3, .out = 20, .size = {41}, .taps = {5}, .strides = {2}, .dilations = {1}, .pad = {2, 1}});
 }
 
 /// Windows, strides, dilations and padding along the depth too.
@@ -113,20 +108,20 @@ TEST(SmallChannels, Volumes) {
     for (int64_t in : {1, 3, 7})
       for (int64_t out : {16, 33}) {
         SCOPED_TRACE(cat(taps[0], " deep of ", in, " to ", out));
-        check({.images = 2,
-               .in = in,
-               .out = out,
-               .size = {7, 9, 10},
-               .taps = taps,
-               .strides = strides,
-               .dilations = dilations,
-               .pad = pad});
+        check_small_channels({.images = 2,
+                              .in = in,
+                              .out = out,
+                              .size = {7, 9, 10},
+                              .taps = taps,
+                              .strides = strides,
+                              .dilations = dilations,
+                              .pad = pad});
       }
 }
 
 /// More taps than in one partial sum, and shapes that the kernel takes with any epilogue.
 TEST(SmallChannels, LargeWindows) {
-  check({.in = 3, .out = 33, .size = {30, 31}, .taps = {9, 9}, .pad = {4, 4, 4, 4}});
+  check_small_channels({.in = 3, .out = 33, .size = {30, 31}, .taps = {9, 9}, .pad = {4, 4, 4, 4}});
   const bool longest = devices::cpu::isa() == devices::cpu::Isa::avx512;
   for (const std::vector<Epilogue>& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"relu"}}, {{"relu6"}, {"exp"}}})
     for (int64_t out : {24, 48}) {
@@ -136,9 +131,9 @@ TEST(SmallChannels, LargeWindows) {
       const auto r = expect_same(
           g, {conv(g, x, patches, {1, 3, out, {64, 64}, {16, 16}, {16, 16}, {1, 1}, {0, 0, 0, 0}, epilogue}),
               conv(g, x, wide, {1, 3, out, {64, 64}, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}, epilogue})});
-      EXPECT_TRUE(has(r, "cpu.conv.small_channels")) << r.kernels;
+      EXPECT_TRUE(r.has("cpu.conv.small_channels")) << r.kernels;
       EXPECT_TRUE(
-          has(r, longest ? "cpu.conv.small_channels cpu.conv.small_channels" : "cpu.conv.small_channels convert"))
+          r.has(longest ? "cpu.conv.small_channels cpu.conv.small_channels" : "cpu.conv.small_channels convert"))
           << r.kernels;
     }
 }
@@ -150,14 +145,14 @@ TEST(SmallChannels, EpiloguesAndAddends) {
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {
           SCOPED_TRACE(cat(epilogue[0].op, " ", out, bias, addend));
-          check({.in = 3,
-                 .out = out,
-                 .size = {9, 130},
-                 .taps = {3, 3},
-                 .pad = {1, 1, 1, 1},
-                 .epilogue = epilogue,
-                 .bias = bias,
-                 .addend = addend});
+          check_small_channels({.in = 3,
+                                .out = out,
+                                .size = {9, 130},
+                                .taps = {3, 3},
+                                .pad = {1, 1, 1, 1},
+                                .epilogue = epilogue,
+                                .bias = bias,
+                                .addend = addend});
         }
 }
 
@@ -168,7 +163,7 @@ TEST(SmallChannels, Chains) {
                   {2, 3, 21, {9, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {{"sigmoid"}}});
   Value* b = g.op("conv", {{"x", a}, {"weight", g.random({40, 21, 3, 3})}, {"pad_type", "same"}});
   const auto r = expect_same(g, {b});
-  EXPECT_TRUE(has(r, "cpu.conv.small_channels")) << r.kernels;
+  EXPECT_TRUE(r.has("cpu.conv.small_channels")) << r.kernels;
 }
 
 TEST(SmallChannels, OddInputsAndWeights) {
@@ -182,7 +177,7 @@ TEST(SmallChannels, OddInputsAndWeights) {
       w.mut<float>()[18 * 75 + 3] = w.mut<float>()[75] = odd;
       const auto r = expect_same(
           g, {conv(g, g.input_of(x), w, {1, 3, 20, {13, 23}, {5, 5}, {stride, stride}, {1, 1}, {2, 2, 2, 2}})});
-      EXPECT_TRUE(has(r, "cpu.conv.small_channels")) << r.kernels;
+      EXPECT_TRUE(r.has("cpu.conv.small_channels")) << r.kernels;
       int64_t finite = 0;
       for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
       EXPECT_GT(finite, 0);

@@ -18,13 +18,13 @@ using namespace devices::cpu;
 using vector::Gemm;
 using vector::Strassen;
 
-struct Set {
+struct StrassenSet {
   const Gemm* gemm;
   const Strassen* strassen;
 };
 
-std::vector<Set> sets() {
-  std::vector<Set> all{{&vector::gemm_base(), &vector::strassen_base()}};
+std::vector<StrassenSet> strassen_sets() {
+  std::vector<StrassenSet> all{{&vector::gemm_base(), &vector::strassen_base()}};
 #if defined(__x86_64__)
   if (isa() >= Isa::avx2) all.push_back({&vector::gemm_avx2(), &vector::strassen_avx2()});
   if (isa() >= Isa::avx512) all.push_back({&vector::gemm_avx512(), &vector::strassen_avx512()});
@@ -33,7 +33,7 @@ std::vector<Set> sets() {
 }
 
 /// Two panels of a product with `rows` rows. The halves share the middle row if the number is odd.
-void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, bool biased) {
+void expect_product(const StrassenSet& set, int64_t rows, int64_t quarter, bool add, bool biased) {
   SCOPED_TRACE(cat(set.strassen->panel, " columns: ", rows, " rows, ", 2 * quarter, " deep", add ? ", add" : "",
                    biased ? ", bias" : ""));
   const int64_t panel = set.strassen->panel, depth = 2 * quarter, columns = 2 * panel, half = (rows + 1) / 2,
@@ -101,13 +101,13 @@ void expect_product(const Set& set, int64_t rows, int64_t quarter, bool add, boo
 }
 
 TEST(Strassen, EveryTail) {
-  for (const Set& set : sets())
+  for (const StrassenSet& set : strassen_sets())
     for (int64_t rows : {64, 65, 66, 83, 85, 86, 99, 113, 128, 197})
       for (int64_t quarter : {1, 2, 15, 16, 17, 100})
         for (int flags = 0; flags < 4; flags++) expect_product(set, rows, quarter, (flags & 1) != 0, (flags & 2) != 0);
 }
 
-struct Case {
+struct ProductCase {
   int64_t rows, depth, made;
 };
 
@@ -141,8 +141,8 @@ void expect_products(const Tensor& x, const Tensor& w, const Tensor& got, double
 
 /// Products with bias, addend and epilogues. Every second time the result takes the addend's memory.
 TEST(Strassen, Operations) {
-  for (const Case& c :
-       {Case{64, 4, 96}, {65, 384, 200}, {131, 770, 1003}, {257, 2048, 96}, {300, 130, 384}, {513, 64, 150}})
+  for (const ProductCase& c :
+       {ProductCase{64, 4, 96}, {65, 384, 200}, {131, 770, 1003}, {257, 2048, 96}, {300, 130, 384}, {513, 64, 150}})
     for (std::string_view op : {"linear", "matmul"}) {
       SCOPED_TRACE(cat(op, " ", c.rows, " x ", c.depth, " x ", c.made));
       Graph g;
@@ -185,7 +185,7 @@ TEST(Strassen, UnlikeRowsAndColumns) {
 }
 
 TEST(Strassen, ThreadsGiveTheSameBits) {
-  for (const Case& c : {Case{197, 384, 768}, {131, 1536, 600}, {600, 384, 1000}}) {
+  for (const ProductCase& c : {ProductCase{197, 384, 768}, {131, 1536, 600}, {600, 384, 1000}}) {
     SCOPED_TRACE(cat(c.rows, " x ", c.depth, " x ", c.made));
     Graph g;
     Value* x = g.input({c.rows, c.depth});

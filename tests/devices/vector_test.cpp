@@ -12,13 +12,13 @@
 namespace moka::devices::cpu::vector {
 namespace {
 
-struct Set {
+struct LoopsSet {
   const char* name;
   const Loops* loops;
 };
 
-std::vector<Set> sets() {
-  std::vector<Set> all{{"base", &loops_base()}};
+std::vector<LoopsSet> loops_sets() {
+  std::vector<LoopsSet> all{{"base", &loops_base()}};
 #if defined(__x86_64__)
   if (isa() >= Isa::avx2) all.push_back({"avx2", &loops_avx2()});
   if (isa() >= Isa::avx512) all.push_back({"avx512", &loops_avx512()});
@@ -47,7 +47,7 @@ std::vector<float> all_floats() {
 void expect_close(Unary f, double (*truth)(double), double ulps) {
   const std::vector<float> x = all_floats();
   std::vector<float> y(x.size());
-  for (const Set& s : sets()) {
+  for (const LoopsSet& s : loops_sets()) {
     s.loops->unary(f, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
     double worst = 0;
     float at = 0;
@@ -111,7 +111,7 @@ TEST(Loops, Silu) {
 TEST(Loops, SiluOfFew) {
   std::vector<float> x(40), y(41);
   for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i) * 0.3f - 5;
-  for (const Set& s : sets())
+  for (const LoopsSet& s : loops_sets())
     for (size_t n = 1; n <= x.size(); n++) {
       y.assign(y.size(), 7.0f);
       s.loops->unary(Unary::silu, x.data(), y.data(), static_cast<int64_t>(n), 0, 0);
@@ -134,7 +134,7 @@ TEST(Loops, Sqrt) {
 TEST(Loops, SumsOfPixels) {
   std::mt19937 random(4);
   std::uniform_real_distribution<float> draw(-1, 1);
-  for (const Set& s : sets())
+  for (const LoopsSet& s : loops_sets())
     for (int lanes : {8, 16})
       for (int64_t pixels : {1, 7, 8, 9, 49, 511, 512, 513, 3000}) {
         std::vector<float> x(static_cast<size_t>(pixels * lanes)), y(static_cast<size_t>(lanes));
@@ -153,7 +153,7 @@ TEST(Loops, SumsOfManyLengths) {
   std::uniform_real_distribution<float> draw(-1, 1);
   std::vector<float> x(5000);
   for (float& v : x) v = draw(random);
-  for (const Set& s : sets())
+  for (const LoopsSet& s : loops_sets())
     for (int64_t n : {1, 2, 63, 64, 65, 1023, 1024, 1025, 5000}) {
       double sum = 0, square = 0, largest = -2;
       for (int64_t i = 0; i < n; i++) {
@@ -169,7 +169,7 @@ TEST(Loops, SumsOfManyLengths) {
 }
 
 TEST(Loops, MaximumKeepsNaN) {
-  for (const Set& s : sets())
+  for (const LoopsSet& s : loops_sets())
     for (size_t at : {0, 5, 70, 129}) {
       std::vector<float> x(130, 1.0f);
       x[at] = std::nanf("");

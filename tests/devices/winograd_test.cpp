@@ -13,7 +13,7 @@ namespace {
 using namespace devices::cpu;
 using namespace ir;
 
-struct Case {
+struct WinogradCase {
   int64_t images = 1, in, out, height, width;
   std::vector<int64_t> pad{1, 1, 1, 1};
   std::vector<Epilogue> epilogue{};
@@ -22,25 +22,26 @@ struct Case {
 };
 
 /// The windows that have transforms.
-struct Window {
+struct WinogradWindow {
   std::vector<int64_t> taps, strides;
 };
-const Window kWindows[] = {{{3, 3}, {1, 1}}, {{3, 3}, {2, 2}}, {{1, 3}, {1, 1}}, {{3, 1}, {1, 1}}, {{1, 5}, {1, 1}},
-                           {{5, 1}, {1, 1}}, {{1, 7}, {1, 1}}, {{7, 1}, {1, 1}}, {{5, 5}, {1, 1}}, {{7, 7}, {1, 1}},
-                           {{5, 3}, {1, 1}}, {{2, 5}, {1, 1}}, {{4, 7}, {1, 1}}, {{9, 3}, {1, 1}}};
+const WinogradWindow kWindows[] = {{{3, 3}, {1, 1}}, {{3, 3}, {2, 2}}, {{1, 3}, {1, 1}}, {{3, 1}, {1, 1}},
+                                   {{1, 5}, {1, 1}}, {{5, 1}, {1, 1}}, {{1, 7}, {1, 1}}, {{7, 1}, {1, 1}},
+                                   {{5, 5}, {1, 1}}, {{7, 7}, {1, 1}}, {{5, 3}, {1, 1}}, {{2, 5}, {1, 1}},
+                                   {{4, 7}, {1, 1}}, {{9, 3}, {1, 1}}};
 
 /// With half of a window as padding on each side.
-Case case_of(const Window& w, int64_t images, int64_t in, int64_t out, int64_t height, int64_t width) {
+WinogradCase case_of(const WinogradWindow& w, int64_t images, int64_t in, int64_t out, int64_t height, int64_t width) {
   const int64_t down = w.taps[0] / 2, across = w.taps[1] / 2;
   return {images, in, out, height, width, {down, down, across, across}, {}, true, w.taps, w.strides};
 }
 
-std::string name(const Window& w) { return cat(w.taps[0], " x ", w.taps[1], " by ", w.strides[0]); }
+std::string name(const WinogradWindow& w) { return cat(w.taps[0], " x ", w.taps[1], " by ", w.strides[0]); }
 
 /// Whether channels fill a block. Other kernels run the rest.
 bool fills(int64_t channels) { return channels >= devices::cpu::channel_block(); }
 
-Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
+Value* conv(Graph& g, Value* x, const Tensor& weight, const WinogradCase& c) {
   std::vector<NamedArg> args{{"x", x},
                              {"weight", weight},
                              {"strides", Tensor::i32(c.strides)},
@@ -52,13 +53,11 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const Case& c) {
   return y;
 }
 
-Run check(const Case& c) {
+Run run_winograd(const WinogradCase& c) {
   Graph g;
   Value* x = g.input({c.images, c.in, c.height, c.width});
   return expect_same(g, {conv(g, x, g.random({c.out, c.in, c.taps[0], c.taps[1]}), c)});
 }
-
-bool has(const Run& r, std::string_view text) { return r.kernels.find(text) != std::string::npos; }
 
 TEST(Winograd, SizesChannelsAndPads) {
   for (int64_t in : {1, 8, 16, 17, 31, 40})
@@ -67,12 +66,13 @@ TEST(Winograd, SizesChannelsAndPads) {
         for (const std::vector<int64_t>& pad :
              std::vector<std::vector<int64_t>>{{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {0, 2, 1, 0}, {3, 0, 0, 5}}) {
           SCOPED_TRACE(cat(in, " to ", out, ", ", height, " x ", width, ", pad ", pad[0], pad[1], pad[2], pad[3]));
-          const auto r = check({.images = 2, .in = in, .out = out, .height = height, .width = width, .pad = pad});
+          const auto r =
+              run_winograd({.images = 2, .in = in, .out = out, .height = height, .width = width, .pad = pad});
           if (pad == std::vector<int64_t>{1, 1, 1, 1}) {
             if (!fills(in)) {
-              EXPECT_FALSE(has(r, "cpu.conv.winograd")) << r.kernels;
+              EXPECT_FALSE(r.has("cpu.conv.winograd")) << r.kernels;
             } else if (in == 40 && out == 40) {
-              EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+              EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
             }
           }
         }
@@ -82,44 +82,44 @@ TEST(Winograd, EveryWidthAndHeight) {
   for (int64_t height = 1; height <= 20; height++)
     for (int64_t width = height % 3 + 3; width <= 37; width += 3) {
       SCOPED_TRACE(cat(height, " x ", width));
-      check({.in = 16, .out = 16, .height = height, .width = width});
+      run_winograd({.in = 16, .out = 16, .height = height, .width = width});
     }
 }
 
 TEST(Winograd, EveryWindow) {
-  for (const Window& w : kWindows)
+  for (const WinogradWindow& w : kWindows)
     for (auto [in, out] : {std::pair<int64_t, int64_t>{5, 16}, {17, 33}, {40, 24}})
       for (auto [height, width] : {std::pair<int64_t, int64_t>{17, 17}, {12, 31}}) {
         SCOPED_TRACE(cat(name(w), ": ", in, " to ", out, ", ", height, " x ", width));
-        check(case_of(w, 2, in, out, height, width));
+        run_winograd(case_of(w, 2, in, out, height, width));
       }
 }
 
 TEST(Winograd, EveryPadAndSize) {
-  for (const Window& w : kWindows)
+  for (const WinogradWindow& w : kWindows)
     for (int64_t height = 6; height < 12; height++)
       for (int64_t width = height % 3 + 9; width < 20; width += 4) {
         SCOPED_TRACE(cat(name(w), ": ", height, " x ", width));
-        Case c = case_of(w, 1, 24, 16, height, width);
+        WinogradCase c = case_of(w, 1, 24, 16, height, width);
         c.pad = {height % 4, width % 3 + w.taps[0] / 2, width % 5, height % 2 + w.taps[1] / 2};
-        check(c);
+        run_winograd(c);
       }
 }
 
 /// Winograd runs the shapes for which it is faster than direct convolution.
 TEST(Winograd, ClaimsFollowTheSize) {
   for (int64_t n : {20, 28, 56, 71})
-    EXPECT_TRUE(has(check({.in = 64, .out = 64, .height = n, .width = n}), "cpu.conv.winograd(4 x 4)")) << n;
+    EXPECT_TRUE(run_winograd({.in = 64, .out = 64, .height = n, .width = n}).has("cpu.conv.winograd(4 x 4)")) << n;
   for (int64_t n : {7, 8})
-    EXPECT_TRUE(has(check({.in = 128, .out = 128, .height = n, .width = n}), "cpu.conv.winograd(2 x 2)")) << n;
+    EXPECT_TRUE(run_winograd({.in = 128, .out = 128, .height = n, .width = n}).has("cpu.conv.winograd(2 x 2)")) << n;
   for (int64_t n : {1, 2, 3})
-    EXPECT_TRUE(has(check({.in = 64, .out = 64, .height = n, .width = n}), "cpu.conv.onednn")) << n;
-  EXPECT_FALSE(has(check({.in = 3, .out = 64, .height = 56, .width = 56}), "cpu.conv.winograd"));
-  for (const Window& w : kWindows)
-    EXPECT_TRUE(has(check(case_of(w, 1, 96, 96, 64, 64)), "cpu.conv.winograd")) << name(w);
-  for (const Window& w :
-       {Window{{3, 3}, {3, 3}}, {{3, 3}, {2, 1}}, {{1, 7}, {2, 2}}, {{2, 2}, {1, 1}}, {{3, 11}, {1, 1}}})
-    EXPECT_TRUE(has(check(case_of(w, 1, 64, 64, 40, 40)), "cpu.conv.onednn")) << name(w);
+    EXPECT_TRUE(run_winograd({.in = 64, .out = 64, .height = n, .width = n}).has("cpu.conv.onednn")) << n;
+  EXPECT_FALSE(run_winograd({.in = 3, .out = 64, .height = 56, .width = 56}).has("cpu.conv.winograd"));
+  for (const WinogradWindow& w : kWindows)
+    EXPECT_TRUE(run_winograd(case_of(w, 1, 96, 96, 64, 64)).has("cpu.conv.winograd")) << name(w);
+  for (const WinogradWindow& w :
+       {WinogradWindow{{3, 3}, {3, 3}}, {{3, 3}, {2, 1}}, {{1, 7}, {2, 2}}, {{2, 2}, {1, 1}}, {{3, 11}, {1, 1}}})
+    EXPECT_TRUE(run_winograd(case_of(w, 1, 64, 64, 40, 40)).has("cpu.conv.onednn")) << name(w);
 }
 
 TEST(Winograd, Epilogues) {
@@ -147,7 +147,7 @@ TEST(Winograd, Epilogues) {
         Value* x = g.input({1, 31, n, n});
         const auto r = expect_same(
             g, {conv(g, x, g.random({47, 31, 3, 3}, -0.1f, 0.1f), {1, 31, 47, n, n, {1, 1, 1, 1}, epilogue, bias})});
-        EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+        EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
       }
 }
 
@@ -155,27 +155,27 @@ TEST(Winograd, Epilogues) {
 TEST(Winograd, Chains) {
   Graph g;
   Value* x = g.input({2, 31, 23, 25});
-  Case first{2, 31, 45, 23, 25};
+  WinogradCase first{2, 31, 45, 23, 25};
   first.epilogue = {{"exp"}};
   Value* a = conv(g, x, g.random({45, 31, 3, 3}, -0.05f, 0.05f), first);
   const auto r = expect_same(g, {conv(g, a, g.random({30, 45, 3, 3}), {2, 45, 30, 23, 25})});
-  EXPECT_TRUE(has(r, "winograd(4 x 4) cpu.conv.winograd")) << r.kernels;
+  EXPECT_TRUE(r.has("winograd(4 x 4) cpu.conv.winograd")) << r.kernels;
 }
 
 /// Infinities, NaN and numbers whose transform overflows affect only the pixels whose windows hold them.
 TEST(Winograd, OddInputs) {
   const float inf = std::numeric_limits<float>::infinity();
   for (float odd : {inf, -inf, std::nanf(""), 1e38f})
-    for (const Window& w : kWindows) {
+    for (const WinogradWindow& w : kWindows) {
       SCOPED_TRACE(cat(odd, " ", name(w)));
       constexpr int64_t n = 40;
       Graph g;
       Tensor x = g.random({1, 47, n, n});
       for (int64_t at : {int64_t{0}, 5 * n + 7, 16 * n * n + (n - 1) * n + 3, 46 * n * n + n * n - 1})
         x.mut<float>()[static_cast<size_t>(at)] = odd;
-      const Case c = case_of(w, 1, 47, 47, n, n);
+      const WinogradCase c = case_of(w, 1, 47, 47, n, n);
       const auto r = expect_same(g, {conv(g, g.input_of(x), g.random({47, 47, w.taps[0], w.taps[1]}), c)});
-      EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+      EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
       int64_t finite = 0;
       for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
       EXPECT_GE(finite, r.outputs[0].count() - 47 * 4 * w.taps[0] * w.taps[1]);
@@ -185,7 +185,7 @@ TEST(Winograd, OddInputs) {
 /// Numbers whose transform overflows, though most sums do not, in a corner of the image beside small ones.
 TEST(Winograd, PartialOverflow) {
   for (const float huge : {1e38f, 3e38f})
-    for (const Window& w : kWindows)
+    for (const WinogradWindow& w : kWindows)
       for (const auto& epilogue : {std::vector<Epilogue>{}, {{"relu"}}, {{"abs"}}}) {
         SCOPED_TRACE(cat(huge, " ", name(w), " ", epilogue.size()));
         constexpr int64_t n = 40;
@@ -197,26 +197,26 @@ TEST(Winograd, PartialOverflow) {
               x.mut<float>()[static_cast<size_t>((c * n + i) * n + j)] = (i + j + c) % 3 == 0 ? -huge : huge;
         x.mut<float>()[3 * n + 5] = std::nanf("");
         x.mut<float>()[4 * n * n + 30 * n + 5] = std::numeric_limits<float>::infinity();
-        Case c = case_of(w, 2, 47, 47, n, n);
+        WinogradCase c = case_of(w, 2, 47, 47, n, n);
         c.epilogue = epilogue;
         const auto r =
             expect_same(g, {conv(g, g.input_of(x), g.random({47, 47, w.taps[0], w.taps[1]}, -0.02f, 0.02f), c)});
-        EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+        EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
       }
 }
 
 /// Infinities and NaN that lie apart: some pixels of a tile see one, others do not.
 TEST(Winograd, ScatteredOddInputs) {
   for (float odd : {std::numeric_limits<float>::infinity(), std::nanf(""), 3e38f})
-    for (const Window& w : kWindows) {
+    for (const WinogradWindow& w : kWindows) {
       SCOPED_TRACE(cat(odd, " ", name(w)));
       constexpr int64_t n = 40;
       Graph g;
       Tensor x = g.random({1, 47, n, n});
       for (int64_t at = 3; at < 47 * n * n; at += 2237) x.mut<float>()[static_cast<size_t>(at)] = odd;
-      const Case c = case_of(w, 1, 47, 47, n, n);
+      const WinogradCase c = case_of(w, 1, 47, 47, n, n);
       const auto r = expect_same(g, {conv(g, g.input_of(x), g.random({47, 47, w.taps[0], w.taps[1]}, 0, 1), c)});
-      EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+      EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
     }
 }
 
@@ -254,7 +254,7 @@ TEST(Winograd, OverflowReadsNoWeights) {
 
 /// Weight zero times an infinite input is NaN. A small weight keeps its sign.
 TEST(Winograd, OddInputsAndZeroWeights) {
-  for (const Window& w : kWindows) {
+  for (const WinogradWindow& w : kWindows) {
     SCOPED_TRACE(name(w));
     Graph g;
     Tensor x = g.random({1, 48, 40, 40});
@@ -263,7 +263,7 @@ TEST(Winograd, OddInputsAndZeroWeights) {
     for (size_t i = 0; i < static_cast<size_t>(weight.count()); i += 5)
       weight.mut<float>()[i] *= i / 10 % 2 == 0 ? 0 : 1e-20f;
     const auto r = expect_same(g, {conv(g, g.input_of(x), weight, case_of(w, 1, 48, 48, 40, 40))});
-    EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+    EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
     int64_t nan = 0;
     for (float v : r.outputs[0].as<float>()) nan += std::isnan(v);
     EXPECT_GT(nan, 0);
@@ -273,7 +273,7 @@ TEST(Winograd, OddInputsAndZeroWeights) {
 TEST(Winograd, OddWeights) {
   const float inf = std::numeric_limits<float>::infinity();
   for (float odd : {inf, -inf, std::nanf("")})
-    for (const Window& window : kWindows)
+    for (const WinogradWindow& window : kWindows)
       for (int part = 0; part < 3; part++) {
         const int64_t taps = window.taps[0] * window.taps[1], tap = (taps - 1) * part / 2;
         SCOPED_TRACE(cat(odd, " ", name(window), " ", tap));
@@ -282,9 +282,9 @@ TEST(Winograd, OddWeights) {
         Tensor w = g.random({48, 48, window.taps[0], window.taps[1]});
         w.mut<float>()[static_cast<size_t>((7 * 48 + 3) * taps + tap)] = odd;
         w.mut<float>()[static_cast<size_t>((47 * 48 + 16) * taps + taps - 1 - tap)] = odd;
-        const Case c = case_of(window, 1, 48, 48, n, n);
+        const WinogradCase c = case_of(window, 1, 48, 48, n, n);
         const auto r = expect_same(g, {conv(g, g.input({1, 48, n, n}, 0.5f, 1), w, c)});
-        EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+        EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
         int64_t plain = 0;
         for (float v : r.outputs[0].as<float>()) plain += std::isfinite(v);
         EXPECT_GE(plain, 46 * r.outputs[0].count() / 48);
@@ -332,7 +332,7 @@ TEST(Winograd, OddInputsAndScaledWeights) {
                                               {"transposed", false}});
   ASSERT_NE(weight, nullptr);
   const auto r = expect_same(g, {g.op("conv", {{"x", g.input_of(x)}, {"weight", weight}, {"pad_type", "same"}})});
-  EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+  EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
   for (const plan::Place& place : r.plan->places) EXPECT_TRUE(place.value != weight || place.constant.empty_handle());
 }
 
@@ -369,7 +369,7 @@ TEST(Winograd, OddInputsAndStoredWeights) {
     ASSERT_NE(weight, nullptr);
     Value* y = g.op("conv", {{"x", g.input_of(x)}, {"weight", weight}, {"pad_type", "same"}});
     const auto r = expect_same(g, {y});
-    EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+    EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
     int64_t odd = 0;
     for (float v : r.outputs[0].as<float>()) odd += !std::isfinite(v);
     EXPECT_EQ(odd, 32 * 9);
@@ -377,7 +377,7 @@ TEST(Winograd, OddInputsAndStoredWeights) {
 }
 
 TEST(Winograd, ThreadsGiveTheSameBits) {
-  for (const Window& w : kWindows)
+  for (const WinogradWindow& w : kWindows)
     for (int64_t n : {40, 57}) {
       Graph g;
       Value* x = g.input({1, 63, n, n});
@@ -401,11 +401,11 @@ TEST(Winograd, ThreadsGiveTheSameBits) {
 /// / 6.9e-7.
 TEST(Winograd, ErrorIsNearThatOfDirectSums) {
   struct Bound {
-    Window window;
+    WinogradWindow window;
     int64_t channels, size;
     double largest, rms;
   };
-  const Window three{.taps = {3, 3}, .strides = {1, 1}}, half{.taps = {3, 3}, .strides = {2, 2}};
+  const WinogradWindow three{.taps = {3, 3}, .strides = {1, 1}}, half{.taps = {3, 3}, .strides = {2, 2}};
   const Bound bounds[] = {
       {.window = three, .channels = 64, .size = 28, .largest = 3e-6, .rms = 4e-7},
       {.window = three, .channels = 64, .size = 7, .largest = 3e-6, .rms = 4e-7},
@@ -426,7 +426,7 @@ TEST(Winograd, ErrorIsNearThatOfDirectSums) {
     Value* y = conv(g, x, g.random({32, b.channels, b.window.taps[0], b.window.taps[1]}),
                     case_of(b.window, 1, b.channels, 32, b.size, b.size));
     const auto r = expect_same(g, {y});
-    EXPECT_TRUE(has(r, "cpu.conv.winograd")) << r.kernels;
+    EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
     const auto truth = run(g.function(), g.inputs(), false, 1);
     ASSERT_TRUE(truth.ok()) << truth.error().to_string();
     const auto made = r.outputs[0].as<float>(), want = truth->outputs[0].as<float>();

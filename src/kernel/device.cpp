@@ -10,6 +10,7 @@ bool KernelDef::runs(std::string_view op) const {
 }
 
 Match KernelDef::claim(const MatchCall& call) const {
+  if (low_memory && !call.asked) return Match::no("only with low_memory");
   return call.call.has_addend() && !addend ? Match::no("a tensor to be added") : match(call);
 }
 

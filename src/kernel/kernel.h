@@ -166,9 +166,12 @@ struct KernelDef {
   Match (*match)(const MatchCall&);
   bool addend = false;    ///< handles OpCall::has_addend; kernels without this are not asked when there is an addend
   bool measured = false;  ///< competes by measured time with the other kernels that set this field
+  /// Keeps weights as the file stores them. PlanOptions::low_memory asks such kernels first. Otherwise only a pin does.
+  bool low_memory = false;
 
   bool runs(std::string_view op) const;
-  /// Calls `match`. Refuses when the operation has an addend that the kernel does not handle.
+  /// Calls `match`. Refuses when the operation has an addend that the kernel does not handle, and when the kernel is
+  /// for little memory and not asked for.
   Match claim(const MatchCall& call) const;
 };
 

@@ -131,7 +131,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
 /// The first of the device's kernels that keep weights as stored to take the call; no choice if there is none.
 Match stored(const Device& device, MatchCall& call, const PlanOptions& options, int& threads) {
   for (const KernelDef& k : device.kernels())
-    if (k.name.ends_with(".stored") && k.runs(call.call.version().def->name))
+    if (k.low_memory && k.runs(call.call.version().def->name))
       if (Match m = ask(k, call, options, threads); m.choice) return m;
   return {};
 }

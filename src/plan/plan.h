@@ -40,7 +40,7 @@ struct PlanOptions {
   std::function<const kernel::Device*(const ir::Op&)> pinned_device;
   bool observed = false;                       ///< results on devices are also copied to the host
   std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the conservative table
-  /// Kernels whose names end in ".stored" run what they can: they keep weights as the file stores them.
+  /// Kernels with KernelDef::low_memory run what they can.
   bool low_memory = false;
   bool strict = false;  ///< error when a device refuses an operation that is pinned to it
   /// States whose first reader runs on a device stay in its memory: Frame::set_state gives their buffers.

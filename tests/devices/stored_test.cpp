@@ -116,6 +116,47 @@ TEST(Stored, Products) {
       }
 }
 
+template <bool little>
+kernel::Match match_relu(const kernel::MatchCall&) {
+  kernel::KernelChoice c;
+  c.kernel = little ? "relus.little" : "relus.stored";
+  c.run = [](const kernel::KernelArgs& args) -> Status {
+    for (int64_t i = 0; i < args.out[0].shape.count(); i++)
+      args.out[0].as<float>()[i] = std::max(0.0f, args.in[0].as<float>()[i]);
+    return {};
+  };
+  return kernel::Match::yes(std::move(c));
+}
+
+/// Two kernels for relu. The definition says which of them is for little memory, whatever their names are.
+class Relus final : public kernel::Device {
+ public:
+  std::string_view name() const override { return "relus"; }
+  std::string description() const override { return "two kernels for relu"; }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
+  int rank() const override { return 0; }
+  std::span<const kernel::KernelDef> kernels() const override {
+    static const kernel::KernelDef defs[] = {
+        {.name = "relus.little", .ops = {"relu"}, .match = match_relu<true>, .low_memory = true},
+        {.name = "relus.stored", .ops = {"relu"}, .match = match_relu<false>}};
+    return defs;
+  }
+};
+
+TEST(Stored, DefinitionsSayWhatIsForLittleMemory) {
+  const Relus relus;
+  Graph g;
+  g.function().body().set_outputs({g.op("relu", {{"x", g.input({3, 5})}})});
+  for (const bool low_memory : {false, true}) {
+    plan::PlanOptions o = options(false, 1);
+    o.devices.insert(o.devices.begin(), &relus);
+    o.low_memory = low_memory;
+    const auto got = run(g.function(), g.inputs(), o);
+    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    EXPECT_NE(got->kernels.find(low_memory ? "relus.little" : "relus.stored"), std::string::npos) << got->kernels;
+  }
+}
+
 /// What the kernels for stored weights refuse runs as without low_memory.
 TEST(Stored, OthersArePacked) {
   Graph g;

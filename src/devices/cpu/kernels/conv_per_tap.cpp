@@ -139,7 +139,6 @@ void multiply(const PerTapBlocking& p, const float* x, const float* weights, int
 }
 
 Match match(const MatchCall& m, std::string_view name, bool expands) {
-  if (expands && !m.asked) return Match::no("only with low_memory");
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
   if (!window.ok()) return Match::no("an invalid window");
@@ -233,7 +232,7 @@ Match match_stored(const MatchCall& m) { return match(m, "cpu.conv.stored", true
 KernelFamily family_conv_per_tap() {
   static const KernelDef defs[] = {
       {.name = "cpu.conv.per_tap", .ops = {"conv"}, .match = match_per_tap, .addend = true, .measured = true},
-      {.name = "cpu.conv.stored", .ops = {"conv"}, .match = match_stored, .addend = true}};
+      {.name = "cpu.conv.stored", .ops = {"conv"}, .match = match_stored, .addend = true, .low_memory = true}};
   return {50, defs};
 }
 

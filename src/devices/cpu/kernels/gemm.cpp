@@ -64,7 +64,6 @@ Match match(const MatchCall& given, std::string_view name) {
 /// Weights that stay as the file stores them. A tile expands a panel for all rows.
 Match match_stored(const MatchCall& m, std::string_view name) {
   constexpr int64_t kFewRows = 4, kDeepest = 1 << 14;
-  if (!m.asked) return Match::no("only with low_memory");
   std::string refusal;
   const auto product = constant_product(m, refusal);
   if (!product) return Match::no(std::move(refusal));
@@ -121,8 +120,16 @@ KernelFamily family_gemm() {
   static const KernelDef defs[] = {
       {.name = "cpu.linear.gemm", .ops = {"linear"}, .match = match_linear, .addend = true, .measured = true},
       {.name = "cpu.matmul.gemm", .ops = {"matmul"}, .match = match_matmul, .addend = true, .measured = true},
-      {.name = "cpu.linear.stored", .ops = {"linear"}, .match = match_stored_linear, .addend = true},
-      {.name = "cpu.matmul.stored", .ops = {"matmul"}, .match = match_stored_matmul, .addend = true}};
+      {.name = "cpu.linear.stored",
+       .ops = {"linear"},
+       .match = match_stored_linear,
+       .addend = true,
+       .low_memory = true},
+      {.name = "cpu.matmul.stored",
+       .ops = {"matmul"},
+       .match = match_stored_matmul,
+       .addend = true,
+       .low_memory = true}};
   return {140, defs};
 }
 

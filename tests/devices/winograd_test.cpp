@@ -227,17 +227,18 @@ TEST(Winograd, OverflowReadsNoWeights) {
     SCOPED_TRACE(f - all.begin);
     WinogradBlocking p{};
     p.f = f;
-    p.w.rank = 2;
+    p.w.rank = 3;
     const int64_t high = f->down.out, wide = 2 * f->across.out, block = all.block;
-    p.w.kernel = {f->down.taps, f->across.taps};
-    p.w.strides = {f->down.stride, f->across.stride};
-    p.w.in = {high * f->down.stride, wide * f->across.stride};
-    p.w.out = {high, wide};
+    p.w.kernel = {1, f->down.taps, f->across.taps};
+    p.w.strides = {1, f->down.stride, f->across.stride};
+    p.w.pads_begin = {0, 0, 0};
+    p.w.in = {1, high * f->down.stride, wide * f->across.stride};
+    p.w.out = {1, high, wide};
     p.in = p.out = block;
     p.in_groups = p.out_groups = 1;
     p.in_step = p.out_step = 2 * p.panel();
-    const Row row{0, 0, 0, 2, 0};
-    const std::vector<float> x(static_cast<size_t>(p.w.in[0] * p.w.in[1] * block), 3e38f),
+    const Row row{0, 0, 0, 0, 2, 0};
+    const std::vector<float> x(static_cast<size_t>(p.w.in_count() * block), 3e38f),
         products(static_cast<size_t>(f->points() * p.out_step), 0x1p63f), bias(static_cast<size_t>(block));
     const size_t count = static_cast<size_t>(high * wide * block);
     std::vector<float> y(count, std::numeric_limits<float>::infinity());
@@ -299,12 +300,12 @@ TEST(Winograd, WindowsOfNaNReadNoWeights) {
   p.f = std::find_if(all.begin, all.begin + all.count, [](const vector::Winograd& f) {
     return f.down.taps == 3 && f.across.taps == 3 && f.down.stride == 1;
   });
-  p.w.rank = 2;
+  p.w.rank = 3;
   const int64_t high = p.f->down.out, wide = 2 * p.f->across.out;
-  p.w.kernel = {3, 3};
-  p.w.strides = {1, 1};
-  p.w.pads_begin = {1, 1};
-  p.w.in = p.w.out = {high, wide};
+  p.w.kernel = {1, 3, 3};
+  p.w.strides = {1, 1, 1};
+  p.w.pads_begin = {0, 1, 1};
+  p.w.in = p.w.out = {1, high, wide};
   p.in = all.block;
   p.out = all.block - 1;
   p.in_groups = p.out_groups = 1;
@@ -313,7 +314,7 @@ TEST(Winograd, WindowsOfNaNReadNoWeights) {
   const std::vector<float> x(count, nan), bias(static_cast<size_t>(all.block));
   std::vector<float> y(count, nan);
   const std::optional<kernel::StoredConstant> none;
-  correct_tiles(p, x.data(), Taps{none, nullptr}, bias.data(), {0, 0, 0, 2, 0}, 0, y.data());
+  correct_tiles(p, x.data(), Taps{none, nullptr}, bias.data(), {0, 0, 0, 0, 2, 0}, 0, y.data());
   for (size_t i = 0; i < count; i++) EXPECT_EQ(std::isnan(y[i]), static_cast<int64_t>(i) % all.block < p.out) << i;
 }
 

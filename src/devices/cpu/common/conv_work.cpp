@@ -20,7 +20,7 @@ double direct_work(const ops::Window& w, int64_t images, int64_t in, int64_t out
   out = (out + block - 1) / block * block;
   auto products = static_cast<double>(images * in * out);
   int64_t weights = in * out;
-  for (int axis = 0; axis < 2; axis++) {
+  for (int axis = 0; axis < w.rank; axis++) {
     int64_t inside = 0, taps = 0;
     for (int64_t k = 0; k < w.kernel[axis]; k++) {
       int64_t reached = 0;

@@ -16,25 +16,27 @@ constexpr int64_t kMostBlock = 16, kMostTaps = 9, kMostPixels = 64, kMostChannel
 
 /// A result to compute directly: where its window begins, and its place in y.
 struct Pixel {
-  int64_t top, left;
+  int64_t front, top, left;
   float* y;
 };
 
-/// Where taps [first, first + n) of the pixels' windows are in the plane of an input channel. Outside the image: -1.
+/// Where taps [first, first + n) of the pixels' windows are in the volume of an input channel. Outside the volume: -1.
 void places_of(const WinogradBlocking& p, std::span<const Pixel> pixels, int64_t first, int64_t n, int64_t* to) {
+  const int64_t lines = p.w.kernel[1], columns = p.w.kernel[2];
   for (const Pixel& pixel : pixels)
     for (int64_t t = first; t < first + n; t++) {
-      const int64_t h = pixel.top + t / p.w.kernel[1], v = pixel.left + t % p.w.kernel[1];
-      const bool inside = h >= 0 && h < p.w.in[0] && v >= 0 && v < p.w.in[1];
-      *to++ = inside ? (h * p.w.in[1] + v) * p.block() : -1;
+      const int64_t d = pixel.front + t / (lines * columns), h = pixel.top + t / columns % lines,
+                    v = pixel.left + t % columns;
+      const bool inside = d >= 0 && d < p.w.in[0] && h >= 0 && h < p.w.in[1] && v >= 0 && v < p.w.in[2];
+      *to++ = inside ? ((d * p.w.in[1] + h) * p.w.in[2] + v) * p.block() : -1;
     }
 }
 
 /// Computes one block of channels of some pixels of an image.
 void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, const Taps& weights, const float* bias,
                   int64_t group, std::span<const Pixel> pixels) {
-  const int64_t block = p.block(), all = p.w.kernel[0] * p.w.kernel[1], used = std::min(block, p.out - group * block);
-  const int64_t at_once = all <= kMostTaps ? kMostChannels : 1, plane = p.w.in[0] * p.w.in[1] * block;
+  const int64_t block = p.block(), all = p.w.taps(), used = std::min(block, p.out - group * block);
+  const int64_t at_once = all <= kMostTaps ? kMostChannels : 1;
   alignas(64) double sums[kMostPixels * kMostBlock] = {};
   int64_t places[kMostPixels * kMostTaps];
   const auto store = [&] {
@@ -61,7 +63,7 @@ void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, cons
         for (int64_t t = 0; t < some * n; t++) taps[t * block + o] = static_cast<double>(line[t]);
       }
       for (int64_t k = 0; k < some; k++) {
-        const float* from = x + (image * p.in_groups + (c + k) / block) * plane + (c + k) % block;
+        const float* from = x + (image * p.in_groups + (c + k) / block) * p.in_volume() + (c + k) % block;
         double values[kMostPixels * kMostTaps];
         for (int64_t i = 0; i < count; i++) values[i] = places[i] < 0 ? 0 : static_cast<double>(from[places[i]]);
         winograds().sum_taps(taps + k * n * block, n, values, static_cast<int64_t>(pixels.size()), sums);
@@ -72,15 +74,27 @@ void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, cons
   store();
 }
 
-/// Whether the window that begins at a pixel holds a NaN. Such a result is NaN in all channels, whatever the weights.
-bool sees_nan(const WinogradBlocking& p, const float* x, int64_t image, int64_t top, int64_t left) {
-  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
-  const int64_t last_row = std::min(top + p.w.kernel[0], height), last_column = std::min(left + p.w.kernel[1], width);
-  for (int64_t g = 0; g < p.in_groups; g++)
-    for (int64_t h = std::max<int64_t>(top, 0); h < last_row; h++)
-      for (int64_t v = std::max<int64_t>(left, 0); v < last_column; v++)
-        if (winograds().has_nan(x + (((image * p.in_groups + g) * height + h) * width + v) * block)) return true;
-  return false;
+/// Calls f(first pixel, pixels) for the lines of input pixels that the windows of `rows` x `columns` outputs of a slice
+/// cover. The first window begins at [front, top, left]. Returns false as soon as f does.
+template <class F>
+bool each_line(const WinogradBlocking& p, const float* x, int64_t image, int64_t front, int64_t top, int64_t left,
+               int64_t rows, int64_t columns, F f) {
+  const int64_t lengths[] = {p.w.kernel[0], (rows - 1) * p.w.strides[1] + p.w.kernel[1],
+                             (columns - 1) * p.w.strides[2] + p.w.kernel[2]},
+                starts[] = {front, top, left};
+  int64_t begin[3], end[3];
+  for (int axis = 0; axis < 3; axis++) {
+    begin[axis] = std::max<int64_t>(starts[axis], 0);
+    end[axis] = std::min(starts[axis] + lengths[axis], p.w.in[axis]);
+  }
+  if (begin[2] >= end[2]) return true;
+  for (int64_t g = 0; g < p.in_groups; g++) {
+    const float* volume = x + (image * p.in_groups + g) * p.in_volume();
+    for (int64_t d = begin[0]; d < end[0]; d++)
+      for (int64_t h = begin[1]; h < end[1]; h++)
+        if (!f(volume + ((d * p.w.in[1] + h) * p.w.in[2] + begin[2]) * p.block(), end[2] - begin[2])) return false;
+  }
+  return true;
 }
 
 /// The tiles of a row in the output.
@@ -98,27 +112,11 @@ struct Outputs {
       const int64_t width = std::min(wide, columns - t);
       bool odd = false;
       for (int64_t i = 0; i < rows; i++)
-        odd |= !winograds().are_finite(y + (i * p.w.out[1] + t) * p.block(), width * p.block());
+        odd |= !winograds().are_finite(y + (i * p.w.out[2] + t) * p.block(), width * p.block());
       if (odd) f(t, width);
     }
   }
 };
-
-/// Whether the inputs of `rows` x `columns` outputs are finite.
-bool sees_finite(const WinogradBlocking& p, const float* x, int64_t image, int64_t top, int64_t left, int64_t rows,
-                 int64_t columns) {
-  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
-  const int64_t begin = std::max<int64_t>(left, 0), first = std::max<int64_t>(top, 0),
-                end = std::min(left + (columns - 1) * p.w.strides[1] + p.w.kernel[1], width),
-                last = std::min(top + (rows - 1) * p.w.strides[0] + p.w.kernel[0], height);
-  if (begin >= end) return true;
-  for (int64_t g = 0; g < p.in_groups; g++)
-    for (int64_t h = first; h < last; h++)
-      if (!winograds().are_finite(x + (((image * p.in_groups + g) * height + h) * width + begin) * block,
-                                  (end - begin) * block))
-        return false;
-  return true;
-}
 
 /// Computes results of a row of tiles directly, some pixels at a time.
 class Direct {
@@ -129,23 +127,34 @@ class Direct {
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
 
-  int64_t top(int64_t i) const { return (at_.top + i) * p_.w.strides[0] - p_.w.pads_begin[0]; }
-  int64_t left(int64_t j) const { return (at_.left + j) * p_.w.strides[1] - p_.w.pads_begin[1]; }
+  int64_t front() const { return row_.slice * p_.w.strides[0] - p_.w.pads_begin[0]; }
+  int64_t top(int64_t i) const { return (at_.top + i) * p_.w.strides[1] - p_.w.pads_begin[1]; }
+  int64_t left(int64_t j) const { return (at_.left + j) * p_.w.strides[2] - p_.w.pads_begin[2]; }
 
+  /// Whether the inputs of `rows` x `columns` outputs are finite.
   bool sees_finite(int64_t i, int64_t j, int64_t rows, int64_t columns) const {
-    return cpu::sees_finite(p_, x_, row_.image, top(i), left(j), rows, columns);
+    return each_line(p_, x_, row_.image, front(), top(i), left(j), rows, columns,
+                     [&](const float* line, int64_t n) { return winograds().are_finite(line, n * p_.block()); });
+  }
+  /// Whether the window of pixel [i, j] holds a NaN. Such a result is NaN in all channels, whatever the weights.
+  bool sees_nan(int64_t i, int64_t j) const {
+    return !each_line(p_, x_, row_.image, front(), top(i), left(j), 1, 1, [&](const float* line, int64_t n) {
+      for (int64_t k = 0; k < n; k++)
+        if (winograds().has_nan(line + k * p_.block())) return false;
+      return true;
+    });
   }
 
   /// Pixel [i, j] of the row, which sees an infinity, a NaN or an overflow.
   void pixel(int64_t i, int64_t j, float* y) {
     const int64_t block = p_.block(), used = std::min(block, p_.out - group_ * block);
-    float* to = y + (i * p_.w.out[1] + j) * block;
-    if (sees_nan(p_, x_, row_.image, top(i), left(j))) {
+    float* to = y + (i * p_.w.out[2] + j) * block;
+    if (sees_nan(i, j)) {
       std::fill_n(to, used, std::numeric_limits<float>::quiet_NaN());
       std::fill_n(to + used, block - used, 0.0f);
       return;
     }
-    pixels_[count_++] = {top(i), left(j), to};
+    pixels_[count_++] = {front(), top(i), left(j), to};
     if (count_ == kMostPixels) finish();
   }
 
@@ -169,13 +178,13 @@ class Direct {
 }  // namespace
 
 void transform_row(const WinogradBlocking& p, const float* plane, const Row& r, bool again, float* v) {
-  const int64_t height = p.w.in[0], width = p.w.in[1], block = p.block();
+  const int64_t height = p.w.in[1], width = p.w.in[2], block = p.block();
   const vector::WinogradAxis &down = p.f->down, &across = p.f->across;
-  const int64_t top = r.y * down.out * down.stride - p.w.pads_begin[0],
-                left = r.x * across.out * across.stride - p.w.pads_begin[1];
+  const int64_t top = r.y * down.out * down.stride - p.w.pads_begin[1],
+                left = r.x * across.out * across.stride - p.w.pads_begin[2];
   const float* lines[vector::kMostLines];
   for (int i = 0; i < down.in; i++)
-    lines[i] = top + i >= 0 && top + i < height ? plane + (top + i) * width * block : nullptr;
+    lines[i] = plane != nullptr && top + i >= 0 && top + i < height ? plane + (top + i) * width * block : nullptr;
   if (!again) return p.f->input(lines, width, left, r.count, v, p.in_step, p.in_groups * block);
   alignas(64) float scaled[vector::kMostLines * vector::kMostColumns * kMostBlock];
   const int64_t begin = std::clamp<int64_t>(left, 0, width),
@@ -223,7 +232,7 @@ void correct_again(const WinogradBlocking& p, const float* x, const Taps& weight
           direct.pixel(i, j, y);
           continue;
         }
-        for (int64_t k = 0; k < block; k++) y[(i * p.w.out[1] + j) * block + k] = sum[k] / kSmaller + bias[k];
+        for (int64_t k = 0; k < block; k++) y[(i * p.w.out[2] + j) * block + k] = sum[k] / kSmaller + bias[k];
       }
   });
 }

@@ -121,9 +121,11 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
         d->unit() == kernel::ComputeUnit::gpu)
       out.remarks.push_back(cat("device '", d->name(), "' is used only when it is named: ", named_only(*d)));
     if (d != all.back() && d != named && !is_asked && !by_unit && !(keeps_host && is_host)) continue;
-    if (named == nullptr && d->memory() != nullptr && d->kernels().empty()) {
-      out.remarks.push_back(cat("device '", d->name(), "' is not used: ", d->description()));
-      if (!is_asked) continue;
+    if (d->memory() != nullptr && d->kernels().empty()) {
+      std::string remark = cat("device '", d->name(), "' is not used: ", d->description());
+      if (configuration.strict && (d == named || is_asked)) return fail(ErrorCode::unsupported, remark);
+      out.remarks.push_back(std::move(remark));
+      continue;
     }
     out.list.push_back(d);
   }

@@ -33,7 +33,9 @@ class GraphMaker {
 
  private:
   void add_node(const DraftOp& d, const PlanOptions& options) {
-    const kernel::Device* pin = options.pinned_device ? options.pinned_device(*d.op) : nullptr;
+    // A view goes where its input is: pinned alone, it would only cross twice. A state belongs to a device.
+    const bool may_be_pinned = !d.view || d.op->has_trait(ir::Trait::stateful);
+    const kernel::Device* pin = options.pinned_device && may_be_pinned ? options.pinned_device(*d.op) : nullptr;
     std::vector<double> seconds(graph_.units.size(), d.view ? 0 : kRefused);
     seconds[0] = d.bids.empty() ? 0 : d.bids[0].seconds;
     for (size_t b = 1; b < d.bids.size(); b++)

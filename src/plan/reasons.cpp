@@ -9,10 +9,13 @@ namespace {
 /// Number of values for which both directions are computed, since each computation visits the whole graph.
 constexpr size_t kMostCompared = 64;
 
-std::string microseconds(double seconds) {
-  const double us = seconds * 1e6;
-  const double rounded = us < 10 ? std::round(us * 10) / 10 : std::round(us);
-  return cat(rounded, " us");
+/// E.g. "7.1 µs", "294 µs", "7.05 ms".
+std::string duration(double seconds) {
+  const auto [unit, name] = seconds < 1e-3 ? std::pair(1e-6, " µs")
+                            : seconds < 1  ? std::pair(1e-3, " ms")
+                                           : std::pair(1.0, " s");
+  const double value = seconds / unit, digit = value < 10 ? 100 : value < 100 ? 10 : 1;
+  return cat(std::round(value * digit) / digit, name);
 }
 
 class Reasons {
@@ -46,7 +49,7 @@ class Reasons {
     if (compared_++ >= kMostCompared) return cat(op, " costs less where it is");
     const double more = change_if(graph_, assignment_, node, unit).total();
     return more == kRefused ? std::string()
-                            : cat(op, " on ", name, " would cost ", microseconds(std::max(0.0, more)), " more");
+                            : cat(op, " on ", name, " would cost ", duration(std::max(0.0, more)), " more");
   }
 
   bool is_pinned(int node, int unit) const { return graph_.at(node, unit) >= kUnpinned; }

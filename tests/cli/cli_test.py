@@ -371,8 +371,11 @@ class Tune(Case):
         self.assertIn((True, "an input"), reasons)
         self.assertEqual(plan["rates"], "table")
         shown = self.ends(0, "explain", model, "--pins", pins, "--all").stdout
-        for text in ("the choice between units", "region", "transfer", "refused, since", "* where it runs"):
+        for text in ("the choice between units", "region", "transfer", "* where it runs"):
             self.assertIn(text, shown)
+        # Nothing is refused, and no kernel was measured.
+        for text in ("refused, since", "kernel chosen for"):
+            self.assertNotIn(text, shown)
         self.assertIn("line 1: expected OPERATIONS=DEVICE", self.ends(2, "explain", model, "--pin", "conv").stderr)
         self.assertIn("got 'tpu'", self.ends(2, "explain", model, "--pin", "*=tpu").stderr)
         self.assertIn("cannot be read", self.ends(2, "explain", model, "--pins", self.folder / "none").stderr)
@@ -387,6 +390,17 @@ class Tune(Case):
         self.assertEqual(answer["unit"], "neuralEngine")
         self.assertEqual(answer["takes"], 0)
         self.assertIn("ct.precision.FLOAT16", answer["staysOff"][0]["reason"])
+        shown = self.ends(0, "explain", model, "--compute-units", "cpuAndNeuralEngine").stdout
+        self.assertIn("refused, since", shown)
+
+    def test_what_stays_off_a_gpu_that_has_no_driver(self):
+        model = self.convolution()
+        with unittest.mock.patch.dict(os.environ, VK_ICD_FILENAMES="/nonexistent", VK_DRIVER_FILES="/nonexistent"):
+            answer = self.answer("explain", model, "--unit", "gpu")
+            self.assertIn("device 'vulkan' is not used: no GPU", answer["staysOff"][0]["reason"])
+            self.ends(0, "predict", model, "--input", "random", "--device", "vulkan")
+            refused = self.ends(3, "predict", model, "--input", "random", "--device", "vulkan", "--strict").stderr
+            self.assertIn("device 'vulkan' is not used: no GPU", refused)
 
     def test_rates(self):
         file = self.folder / "rates.json"

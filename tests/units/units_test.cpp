@@ -138,6 +138,54 @@ TEST(Units, CpuAndGpuAsksTheGpuOrSaysWhyThereIsNone) {
   EXPECT_NE(is_asked, remark_of(plan, "devices").starts_with("device 'vulkan' is not used: no GPU"));
 }
 
+TEST(Units, WithoutADriverANamedGpuLeavesEverythingToTheCpu) {
+  ModelConfiguration c;
+  c.device = "vulkan";
+  c.rates = "off";
+  const std::string text =
+      program("tensor<fp32, [2, 4]> x",
+              "tensor<fp32, [2, 4]> y = exp(x = x)[name = string(\"y\")];\n"
+              "tensor<fp32, [8]> z = reshape(x = y, shape = tensor<int32, [1]>([8]))[name = string(\"z\")];\n",
+              "z");
+  const Model m = Model::from_mil(text, c);
+  const ComputePlan plan = m.compute_plan();
+  const std::string remark = remark_of(plan, "devices");
+  const Features in{{"x", counted({2, 4}, 1)}};
+  EXPECT_NEAR(values(m.predict(in).array("z"))[4], 2.7182818, 1e-5);
+  if (!remark.starts_with("device 'vulkan' is not used: no GPU")) return;
+  EXPECT_EQ(devices(plan), "y:cpu");
+  EXPECT_TRUE(plan.regions.empty());
+  c.strict = true;
+  expect_error(ErrorKind::unsupported, {"device 'vulkan' is not used: no GPU"}, [&] { Model::from_mil(text, c); });
+}
+
+TEST(Units, WithoutADriverInANewProcess) {
+  // The loader searches for drivers only once, and finds none if these variables name no file.
+  const std::string command = cat("VK_ICD_FILENAMES=/nonexistent VK_DRIVER_FILES=/nonexistent ",
+                                  std::filesystem::read_symlink("/proc/self/exe").string(),
+                                  " --gtest_filter=Units.WithoutADriverANamedGpu* >/dev/null 2>&1");
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(Pins, OfAllOperationsLeaveAViewWhereItsInputIs) {
+  // The device refuses the random numbers, so the reshape has nothing to read there.
+  const Model m = Model::from_mil(
+      program("tensor<fp32, [8]> x",
+              "tensor<fp32, [8]> n = random_normal(shape = tensor<int32, [1]>([8]))[name = string(\"n\")];\n"
+              "tensor<fp32, [2, 4]> y = reshape(x = n, shape = tensor<int32, [2]>([2, 4]))[name = string(\"y\")];\n"
+              "tensor<fp32, [8]> z = exp(x = x)[name = string(\"z\")];\n",
+              "y, z"),
+      [] {
+        ModelConfiguration c;
+        c.device = "simulator";
+        return c;
+      }());
+  const ComputePlan plan = m.compute_plan();
+  ASSERT_EQ(plan.regions.size(), 1u);
+  EXPECT_EQ(plan.regions[0].operations, 1u);
+  EXPECT_EQ(plan.regions[0].upload_bytes, 32u);
+}
+
 /// A GPU with the simulator's memory and kernels.
 class Gpu final : public kernel::Device, public kernel::Hardware {
  public:

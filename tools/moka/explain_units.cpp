@@ -100,7 +100,10 @@ std::string bids_text(const ComputePlan& plan, bool all) {
   }
   std::vector<io::Table::Column> columns{{"operation", Shrink::middle}, {"type", Shrink::middle}};
   for (const std::string& d : devices) columns.push_back({d, Align::right});
-  columns.push_back({"refused, since", Shrink::wrap});
+  const bool has_refusals = std::any_of(shown.begin(), shown.end(), [](const PlannedOperation* o) {
+    return std::any_of(o->bids.begin(), o->bids.end(), [](const UnitBid& b) { return !b.refusal.empty(); });
+  });
+  if (has_refusals) columns.push_back({"refused, since", Shrink::wrap});
   io::Table table(std::move(columns));
   for (const PlannedOperation* o : shown) {
     std::vector<std::string> row{o->name, o->type};
@@ -114,7 +117,7 @@ std::string bids_text(const ComputePlan& plan, bool all) {
       }
       row.push_back(cell);
     }
-    row.push_back(refusals);
+    if (has_refusals) row.push_back(refusals);
     table.add_row(std::move(row));
   }
   std::string out = "\n" + table_text(table) + dim("* where it runs");
@@ -130,6 +133,13 @@ struct OffUnit {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  ///< reasons, each with its operations
 };
 
+/// Why the plan has no bids of a unit other than the CPU.
+std::string why_not_asked(const ComputePlan& plan) {
+  for (const PassRemark& r : plan.remarks)
+    if (r.pass == "devices" && r.text.find("is not used") != std::string::npos) return r.text;
+  return "the unit was not asked";
+}
+
 OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {
   OffUnit out;
   std::map<std::string, std::vector<std::string>> reasons;
@@ -137,7 +147,7 @@ OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {
     if (o.kernel.empty()) continue;
     const auto bid = std::find_if(o.bids.begin(), o.bids.end(), [&](const UnitBid& b) { return b.unit == unit; });
     if (bid == o.bids.end())
-      reasons["the unit was not asked"].push_back(o.name);
+      reasons[why_not_asked(plan)].push_back(o.name);
     else if (!bid->refusal.empty())
       reasons[bid->refusal].push_back(o.name);
     else

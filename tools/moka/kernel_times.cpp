@@ -23,7 +23,7 @@ double time_of(const PlannedOperation& operation, const std::string& kernel) {
 std::string kernel_times_text(const ComputePlan& plan, bool all) {
   std::vector<const PlannedOperation*> shown;
   for (const PlannedOperation& o : plan.operations)
-    if (!o.candidates.empty() || o.chosen_by == "pin") shown.push_back(&o);
+    if (!o.candidates.empty()) shown.push_back(&o);
   if (shown.empty()) return {};
   const size_t count = shown.size();
   if (!all) {

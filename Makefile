@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -173,6 +173,13 @@ bench-compress: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_program
 	@bench/setup --no-wheel --peers ""
 	$(BUILD)/bench/venv/bin/python bench/compress/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPRESS_FLAGS),$(BENCH_COMPRESS_FLAGS),--page docs/performance/compress.md)
+
+## The nets as torch.onnx exports them, converted by moka and beside onnxruntime: docs/onnx-nets.md. BENCH_EXPORTED_FLAGS are options of
+## bench/exported.py, for example "--nets mobilenet_v2".
+bench-exported: wheel
+	@bench/setup --peers onnxruntime
+	$(BENCH_VENV)/bin/python bench/exported.py --out $(BUILD)/bench/exported.json --models $(BUILD)/bench/models \
+	    $(if $(BENCH_EXPORTED_FLAGS),$(BENCH_EXPORTED_FLAGS),--page docs/onnx-nets.md)
 
 ## Classic models for one row and for tables, beside the libraries that trained them: docs/performance/tables.md. BENCH_TABLES_FLAGS
 ## are options of bench/tables/run.py, for example "--models svr --rows 1".

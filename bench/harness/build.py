@@ -3,6 +3,7 @@
 build.py net NET FOLDER                        the net's folder of the cache
 build.py convert NET FOLDER ENGINE PRECISION TARGET   the net for an engine, into the folder TARGET
 build.py floor NET FOLDER                      {"floor": error} of PyTorch with weights of float16
+build.py exported NET FOLDER TARGET            the answers of the net as ONNX, converted by moka into TARGET (harness/exported.py)
 
 The last line of the standard output is JSON: {} or {"reason": text}.
 """
@@ -19,7 +20,7 @@ import warnings
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 import engines
-from harness import floor, network
+from harness import exported, floor, network
 
 LONGEST_REASON = 300
 
@@ -39,6 +40,8 @@ def step(arguments):
         network.make(net, folder)
     elif what == "floor":
         return {"floor": floor.of(network.Network(net, folder))}
+    elif what == "exported":
+        return exported.errors(network.Network(net, folder), rest[0])
     else:
         engine, precision, target = rest
         engines.module(engine).convert(network.Network(net, folder), pathlib.Path(target), precision)

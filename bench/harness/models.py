@@ -116,6 +116,13 @@ class Cache:
         key = digest((HERE / "floor.py").read_bytes())
         return self.step(net_folder / f"floor-{key}", f"{name}-floor", ["floor", name, str(net_folder)]).get("floor")
 
+    def exported(self, name, net_folder):
+        """The answers of the net as ONNX, by moka and by onnxruntime (harness/exported.py), or the reason why there are none."""
+        versions = {**engines.versions("moka"), **engines.versions("onnxruntime")}
+        key = digest((HERE / "exported.py").read_bytes(), versions, engines.module("moka").build())
+        folder = net_folder / f"exported-{key}"
+        return self.step(folder, f"{name}-exported", ["exported", name, str(net_folder), str(folder)])
+
     def model(self, name, net_folder, engine, precision):
         """The folder of the net for an engine, and done.json's content."""
         key = digest(engines.source(engine), engines.versions(engine))

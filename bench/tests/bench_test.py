@@ -18,6 +18,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import accuracy
 import compare
 import engines
+import exported
 import loads
 import nets
 import plot
@@ -164,6 +165,25 @@ class Accuracy(unittest.TestCase):
         text = accuracy.page({"rows": rows, "versions": {"torch": "1"}, "machine": {"cpu": "A", "isa": ["avx2"]}})
         self.assertIn("fp32: 1 of 1 nets within 1e-04. fp16: 1 of 2 nets within 2e-03.", text)
         self.assertIn("too far", text)
+
+
+class Exported(unittest.TestCase):
+    @staticmethod
+    def row(net, difference=1e-6, **more):
+        made = {"net": net, "title": net, "inputs": 3, "nodes": 9, "operations": 5, "errors": dict(zip(exported.PAIRS, (difference, 2e-6, 3e-6)))}
+        return {"net": net, "title": net, "reason": more["reason"]} if more else made
+
+    def test_nets_that_differ_or_fail_are_not_equal(self):
+        rows = [self.row("resnet50"), self.row("yolov3", 2e-4), self.row("bert_base", reason="no")]
+        self.assertEqual([exported.verdict(row) for row in rows], ["equal", "differs", "failed"])
+        text = exported.page({"rows": rows, "versions": {"onnxruntime": "1"}, "machine": {"cpu": "A"}, "date": "d", "opset": 17})
+        self.assertIn("1 of 3 nets are equal.", text)
+        self.assertIn("3 sets of inputs", text)
+        self.assertIn("2.0e-04", text)
+
+    def test_results_of_other_nets_stay(self):
+        every = exported.together([self.row("yolov3"), self.row("resnet50")], [self.row("resnet50", 1)])
+        self.assertEqual([(r["net"], r["errors"][exported.PAIRS[0]]) for r in every], [("resnet50", 1), ("yolov3", 1e-6)])
 
 
 class Loads(unittest.TestCase):

@@ -71,6 +71,25 @@ TEST_P(Precision, PairsOfTensorsThatRepeat) {
   }
 }
 
+TEST(Powers, OfSmallWholeExponentsAreExactToAFewRoundings) {
+  MOKA_NEEDS_VULKAN();
+  std::vector<float> x, y;
+  for (float base : {-37.3f, -1.7f, 0.021f, 3.f, 10.f, 61.7f, 112.9f})
+    for (int exponent = -8; exponent <= 8; exponent++) {
+      x.push_back(base);
+      y.push_back(static_cast<float>(exponent));
+    }
+  Region g;
+  const int64_t n = static_cast<int64_t>(x.size());
+  const auto got = g.run({g.op("pow", {{"x", g.input(Tensor::f32({n}, x))}, {"y", g.input(Tensor::f32({n}, y))}})});
+  ASSERT_EQ(got.refusal, "");
+  for (size_t i = 0; i < x.size(); i++) {
+    const double expected = std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]));
+    const double tolerance = std::fabs(y[i]) < 8 ? 5e-7 : 1e-5;
+    EXPECT_NEAR(got.got[0].as<float>()[i] / expected, 1, tolerance) << x[i] << " to the power of " << y[i];
+  }
+}
+
 TEST_P(Precision, Casts) {
   Region g(GetParam());
   Value* x = g.input({2, 33}, -300, 300);

@@ -16,11 +16,17 @@ float log1p_of(float x) {
 // Drivers differ about numbers that are not normal.
 float log_of(float x) { return x < 1.2e-38 ? log(x * 16777216.0) - 16.635532333438687 : log(x); }
 
-// pow() of a negative base is undefined in GLSL, and that of no number in some drivers.
+// pow() of a negative base is undefined in GLSL, and that of no number in some drivers. It goes by logarithms, so small whole
+// exponents are more exact as products.
 float power_of(float p, float q) {
   if (q == 0.0 || p == 1.0) return 1.0;
   if (isnan(p) || isnan(q)) return NAN;
-  if (q == 2.0) return p * p;
+  if (q == floor(q) && abs(q) < 8.0) {
+    const uint n = uint(abs(q));
+    const float p2 = p * p;
+    const float m = ((n & 1u) != 0u ? p : 1.0) * ((n & 2u) != 0u ? p2 : 1.0) * ((n & 4u) != 0u ? p2 * p2 : 1.0);
+    return q < 0.0 ? 1.0 / m : m;
+  }
   if (p == 0.0) return q > 0.0 ? 0.0 : 1.0 / p;
   const float m = pow(abs(p), q);
   if (p > 0.0) return m;

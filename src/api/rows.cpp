@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "api/internal.h"
+#include "base/copy.h"
 #include "kernel/parallel.h"
 #include "kernel/thread_pool.h"
 
@@ -110,7 +111,7 @@ class Column {
       if (const auto* v = std::get_if<double>(&value); v != nullptr && a->type() == DataType::float64)
         return a->as<double>()[at] = *v, Status();
       if (const auto* v = std::get_if<MultiArray>(&value); v != nullptr && fits(*a, *v)) {
-        std::memcpy(static_cast<std::byte*>(a->data()) + at * bytes_of(*v), v->data(), bytes_of(*v));
+        copy_bytes(static_cast<std::byte*>(a->data()) + at * bytes_of(*v), v->data(), bytes_of(*v));
         return {};
       }
       if (const auto* d = std::get_if<Dictionary>(&value))
@@ -228,7 +229,7 @@ void copy_rows(const ir::TensorView& tile, int64_t skip, int64_t to, FeatureValu
   }
   auto& array = std::get<MultiArray>(column);
   const size_t row = static_cast<size_t>(tile.count() / tile.shape[0]) * size_of(array.type());
-  std::memcpy(static_cast<std::byte*>(array.data()) + static_cast<size_t>(to) * row,
+  copy_bytes(static_cast<std::byte*>(array.data()) + static_cast<size_t>(to) * row,
               static_cast<const std::byte*>(tile.data) + static_cast<size_t>(skip) * row,
               static_cast<size_t>(count) * row);
 }

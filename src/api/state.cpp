@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "api/bound_states.h"
+#include "base/copy.h"
 #include "base/error.h"
 
 namespace moka {
@@ -26,7 +27,7 @@ Status BoundStates::bind(const std::string& name, const ir::Type& type, runtime:
   ir::Tensor& host = *MOKA_TRY_IN(value.write(), cat("state '", name, "'"));
   if (keep && std::none_of(before_.begin(), before_.end(), [&](const auto& b) { return b.first == &value; })) {
     ir::Tensor copy = MOKA_TRY(ir::Tensor::uninitialized(host.dtype(), host.shape()));
-    std::memcpy(copy.mutable_data(), host.data(), host.bytes());
+    copy_bytes(copy.mutable_data(), host.data(), host.bytes());
     before_.emplace_back(&value, std::move(copy));
   }
   frame.set_input(input, host.mutable_data());
@@ -43,7 +44,7 @@ void BoundStates::failed(const runtime::Frame& frame, const Error& error, bool i
     if (frame.has_submitted() || is_lost) value->failed(is_lost || is_replayed);
   }
   on_devices_.clear();
-  for (auto& [value, copy] : before_) std::memcpy(value->replace().mutable_data(), copy.data(), copy.bytes());
+  for (auto& [value, copy] : before_) copy_bytes(value->replace().mutable_data(), copy.data(), copy.bytes());
 }
 
 }  // namespace api
@@ -74,7 +75,7 @@ State State::copy() const {
   for (auto& [name, value] : impl_->buffers) {
     const ir::Tensor& from = *api::unwrap(value.read());
     ir::Tensor to = api::unwrap(ir::Tensor::uninitialized(from.dtype(), from.shape()));
-    std::memcpy(to.mutable_data(), from.data(), from.bytes());
+    copy_bytes(to.mutable_data(), from.data(), from.bytes());
     copied->buffers.emplace_back(name, runtime::StateValue(std::move(to)));
   }
   return State(std::move(copied));

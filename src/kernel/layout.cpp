@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/copy.h"
 #include "base/half.h"
 
 namespace moka::kernel {
@@ -118,7 +119,7 @@ void convert_layout(const ir::TensorView& in, Layout from, const ir::TensorView&
   }
   const int64_t bytes = from.half ? 2 : ir::bits(in.dtype) / 8;
   if (in.shape.rank() < 3) {
-    std::memcpy(out.data, in.data, static_cast<size_t>(in.count() * bytes));
+    copy_bytes(out.data, in.data, static_cast<size_t>(in.count() * bytes));
     return;
   }
   switch (bytes) {

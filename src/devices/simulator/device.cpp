@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/copy.h"
 #include "devices/simulator/queue.h"
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
@@ -83,7 +84,7 @@ Result<ir::Tensor> copy_of(const ir::TensorView& v) {
   if (v.dtype == ir::DType::string)
     return ir::Tensor::strings(v.shape, std::vector<std::string>(v.as<std::string>(), v.as<std::string>() + v.count()));
   ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(v.dtype, v.shape));
-  std::memcpy(t.mutable_data(), v.data, t.bytes());
+  copy_bytes(t.mutable_data(), v.data, t.bytes());
   return t;
 }
 

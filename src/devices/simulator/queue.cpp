@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "base/copy.h"
 #include "devices/simulator/device.h"
 #include "kernel/epilogue.h"
 
@@ -87,14 +88,14 @@ class SimulatedMemory final : public Memory {
   Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const override {
     if (offset > to.bytes() || bytes > to.bytes() - offset)
       return fail(ErrorCode::internal, bytes, " bytes at ", offset, " are written to a buffer of ", to.bytes());
-    std::memcpy(static_cast<SimulatedBuffer&>(to).data() + offset, from, bytes);
+    copy_bytes(static_cast<SimulatedBuffer&>(to).data() + offset, from, bytes);
     return {};
   }
   Status read(const Buffer& from, size_t offset, void* to, size_t bytes) const override {
     if (lost_after.load() == 0) return lost();
     if (offset > from.bytes() || bytes > from.bytes() - offset)
       return fail(ErrorCode::internal, bytes, " bytes at ", offset, " are read from a buffer of ", from.bytes());
-    std::memcpy(to, static_cast<const SimulatedBuffer&>(from).data() + offset, bytes);
+    copy_bytes(to, static_cast<const SimulatedBuffer&>(from).data() + offset, bytes);
     return {};
   }
 };
@@ -203,10 +204,10 @@ class SimulatedSubmission final : public Submission {
  private:
   Status run() {
     for (const Crossing& u : uploads)
-      if (!u.host.empty()) std::memcpy(data_of(u.at), u.host.data(), u.host.size());
+      copy_bytes(data_of(u.at), u.host.data(), u.host.size());
     for (const auto& work : recorder.work) MOKA_TRY(work());
     for (Crossing& d : downloads)
-      if (!d.host.empty()) std::memcpy(d.host.data(), data_of(d.at), d.host.size());
+      copy_bytes(d.host.data(), data_of(d.at), d.host.size());
     return {};
   }
   std::shared_ptr<Worker> worker_;

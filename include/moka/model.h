@@ -187,11 +187,16 @@ class MOKA_EXPORT Model {
   /// Throws not_found, io or malformed when there is no model at all.
   static ModelOutline outline(const std::string& path);
 
-  const ModelDescription& description() const;
+  // Of a model that is about to be destroyed, these return copies: `Model::load(path).description()`.
+  const ModelDescription& description() const&;
+  ModelDescription description() &&;
   /// Inputs, outputs and states of the loaded function.
-  const FunctionDescription& function() const;
-  const ModelConfiguration& configuration() const;
-  const LoadTimes& load_times() const;
+  const FunctionDescription& function() const&;
+  FunctionDescription function() &&;
+  const ModelConfiguration& configuration() const&;
+  ModelConfiguration configuration() &&;
+  const LoadTimes& load_times() const&;
+  LoadTimes load_times() &&;
   /// The path of the kernel cache in use; empty: none.
   const std::string& kernel_cache_file() const;
   /// The file in the cache that keeps this model's packed weights; empty: none.

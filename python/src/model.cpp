@@ -217,10 +217,16 @@ void bind_model(nb::module_& m) {
           "structure_of", [](const std::string& path) { return Model::outline(path).structure; }, nb::arg("path"),
           nb::call_guard<Unlocked>())
       .def("configured", &Model::configured, nb::arg("configuration"), nb::call_guard<Unlocked>())
-      .def_prop_ro("description", &Model::description, nb::rv_policy::reference_internal)
-      .def_prop_ro("function", &Model::function, nb::rv_policy::reference_internal)
-      .def_prop_ro("configuration", &Model::configuration, nb::rv_policy::reference_internal)
-      .def_prop_ro("load_times", &Model::load_times, nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "description", [](const Model& m) -> const auto& { return m.description(); },
+          nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "function", [](const Model& m) -> const auto& { return m.function(); }, nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "configuration", [](const Model& m) -> const auto& { return m.configuration(); },
+          nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "load_times", [](const Model& m) -> const auto& { return m.load_times(); }, nb::rv_policy::reference_internal)
       .def_prop_ro("kernel_cache_file", &Model::kernel_cache_file)
       .def_prop_ro("cache_file", &Model::cache_file)
       .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(),

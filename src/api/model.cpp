@@ -268,10 +268,14 @@ ModelDescription Model::describe(const std::string& path) { return outline(path)
 
 ModelOutline Model::outline(const std::string& path) { return Inspection::open(path).outline(); }
 
-const ModelDescription& Model::description() const { return impl_->description; }
-const FunctionDescription& Model::function() const { return impl_->function; }
-const ModelConfiguration& Model::configuration() const { return impl_->configuration; }
-const LoadTimes& Model::load_times() const { return impl_->times; }
+const ModelDescription& Model::description() const& { return impl_->description; }
+ModelDescription Model::description() && { return impl_->description; }
+const FunctionDescription& Model::function() const& { return impl_->function; }
+FunctionDescription Model::function() && { return impl_->function; }
+const ModelConfiguration& Model::configuration() const& { return impl_->configuration; }
+ModelConfiguration Model::configuration() && { return impl_->configuration; }
+const LoadTimes& Model::load_times() const& { return impl_->times; }
+LoadTimes Model::load_times() && { return impl_->times; }
 const std::string& Model::kernel_cache_file() const { return impl_->kernel_cache.path; }
 std::string Model::cache_file() const { return impl_->packed_weights.cache ? impl_->packed_weights.cache->path() : ""; }
 

@@ -56,6 +56,15 @@ TEST(Boundary, GreyPicturesOfBytesAndFloats) {
   for (int64_t i = 0; i < 6; i++) EXPECT_EQ(at(fine, i), (static_cast<float>(i) * 0.25f - 1) / 2);
 }
 
+TEST(Boundary, DescriptionsOutliveATemporaryModel) {
+  const FunctionDescription& function = boundary("image_rgb").function();
+  EXPECT_EQ(function.inputs.at(0).name, "x");
+  const ModelDescription& description = boundary("image_rgb").description();
+  EXPECT_EQ(description.functions.at(0).inputs.at(0).name, "x");
+  EXPECT_EQ(boundary("image_rgb").configuration().compute_units, ModelConfiguration().compute_units);
+  EXPECT_GT(boundary("image_rgb").load_times().total, 0);
+}
+
 TEST(Boundary, PicturesOfAnotherSizeAreRefused) {
   for (const char* order : {"rgb", "grayscale"})
     expect_error(ErrorKind::invalid_argument, {"'x'", "3 x 2", "4 x 2"}, [&] {

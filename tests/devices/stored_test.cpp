@@ -68,7 +68,7 @@ void expect_stored(Graph& g, Value* output, std::string_view kernel) {
     const auto expected = run(g.function(), g.inputs(), false, 1);
     ASSERT_TRUE(got.ok()) << got.error().to_string();
     ASSERT_TRUE(expected.ok()) << expected.error().to_string();
-    EXPECT_NE(got->kernels.find(kernel), std::string::npos) << got->kernels;
+    EXPECT_TRUE(got->has(kernel)) << got->kernels;
     EXPECT_EQ(got->constants->packed_bytes(), 0u);
     expect_near(got->outputs[0], expected->outputs[0], 1e-5, std::string(kernel));
   }
@@ -153,7 +153,7 @@ TEST(Stored, DefinitionsSayWhatIsForLittleMemory) {
     o.low_memory = low_memory;
     const auto got = run(g.function(), g.inputs(), o);
     ASSERT_TRUE(got.ok()) << got.error().to_string();
-    EXPECT_NE(got->kernels.find(low_memory ? "relus.little" : "relus.stored"), std::string::npos) << got->kernels;
+    EXPECT_TRUE(got->has(low_memory ? "relus.little" : "relus.stored")) << got->kernels;
   }
 }
 
@@ -167,7 +167,7 @@ TEST(Stored, OthersArePacked) {
   low.low_memory = true;
   const auto got = run(g.function(), g.inputs(), low);
   ASSERT_TRUE(got.ok()) << got.error().to_string();
-  EXPECT_EQ(got->kernels.find(".stored"), std::string::npos) << got->kernels;
+  EXPECT_FALSE(got->has(".stored")) << got->kernels;
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ ModelSource set_image(const ModelSource& model, const std::string& feature, cons
   constexpr const char* kColors[] = {"GRAYSCALE", "RGB", "BGR", "GRAYSCALE_FLOAT16"};
   return edited(model, [&](format::ModelSource& source) {
     return editing::set_image(
-        source.specification, feature,
-        {kColors[static_cast<int>(settings.color)], settings.scale, settings.bias, settings.layout}, to_own(side));
+        source, feature, {kColors[static_cast<int>(settings.color)], settings.scale, settings.bias, settings.layout},
+        to_own(side));
   });
 }
 

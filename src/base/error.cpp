@@ -29,6 +29,10 @@ std::string Error::to_string() const {
 
 Error&& Error::in(std::string_view place) && {
   std::string& c = rep_->context;
+  const std::string_view first = c.empty() ? rep_->message : c;
+  if (first.starts_with(place) &&
+      (first.size() == place.size() || first[place.size()] == ':' || first[place.size()] == ','))
+    return std::move(*this);
   c = c.empty() ? std::string(place) : std::string(place) + ": " + c;
   return std::move(*this);
 }

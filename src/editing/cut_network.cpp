@@ -13,14 +13,6 @@ namespace {
 
 using LayerSizes = std::map<std::string, std::vector<int64_t>>;
 
-/// Sizes as a feature describes them: without the first two of five dimensions, and [C] for [C, 1, 1].
-std::vector<int64_t> described_size(std::vector<int64_t> size, bool exact) {
-  if (exact || size.size() != 5) return size;
-  size.erase(size.begin(), size.begin() + 2);
-  if (size[1] == 1 && size[2] == 1) size.resize(1);
-  return size;
-}
-
 Result<Message> array_feature(const std::string& name, const std::vector<int64_t>& shape) {
   Message out = MOKA_TRY(Message::make("FeatureDescription"));
   MOKA_TRY(set_text(out, "name", name));

@@ -50,6 +50,16 @@ std::string name_of_kind(std::string_view kind) {
   return kind.empty() ? std::string("a model without content") : cat("a model of type ", kind);
 }
 
+std::string name_of_type(std::string_view type) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"int64Type", "an integer"},    {"doubleType", "a number"},     {"stringType", "a text"},
+      {"imageType", "an image"},      {"multiArrayType", "an array"}, {"dictionaryType", "a dictionary"},
+      {"sequenceType", "a sequence"}, {"stateType", "a state"}};
+  for (const auto& [name, words] : kWords)
+    if (type == name) return std::string(words);
+  return type.empty() ? "a feature without a type" : cat("a feature of type ", type);
+}
+
 Status need_version(Message model, int64_t version) {
   if (MOKA_TRY(integer_of(model, "specificationVersion")) >= version) return {};
   return set_integer(model, "specificationVersion", version);

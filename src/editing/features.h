@@ -44,6 +44,8 @@ bool is_pipeline(std::string_view kind);
 bool is_network(std::string_view kind);
 /// "mlProgram" as "an ML program", for messages.
 std::string name_of_kind(std::string_view kind);
+/// A member of FeatureType.Type in words, for messages: "imageType" as "an image".
+std::string name_of_type(std::string_view type);
 
 /// Sets the specification version to at least this one.
 Status need_version(Message model, int64_t version);

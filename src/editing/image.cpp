@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "editing/infer.h"
 #include "editing/network.h"
 #include "editing/operations.h"
 #include "editing/pipeline.h"
@@ -180,8 +181,20 @@ Status program_output(const ProgramFunction& function, const std::string& name, 
   return fail(ErrorCode::invalid_argument, "output '", name, "': the program returns an input; change the input");
 }
 
-Status network_image(Message network, const Feature& feature, const Message& array, const ImageSettings& settings,
-                     int64_t channels, Layout& layout) {
+/// Describes the shape of an output that networks need not describe.
+Status describe_shape(const format::ModelSource& source, const Message& network, const std::string& output,
+                      Message array) {
+  if (MOKA_TRY(array.count("shape")) != 0 || !MOKA_TRY(array.which("ShapeFlexibility")).empty()) return {};
+  const auto sizes = MOKA_TRY(network_sizes(source));
+  const auto found = sizes.find(output);
+  if (found == sizes.end()) return {};
+  const bool is_exact = MOKA_TRY(has_text(network, "arrayInputShapeMapping", "EXACT_ARRAY_MAPPING"));
+  return set_integers(array, "shape", described_size(found->second, is_exact));
+}
+
+Status network_image(const format::ModelSource& source, Message network, const Feature& feature, const Message& array,
+                     const ImageSettings& settings, int64_t channels, Layout& layout) {
+  if (!feature.is_input) MOKA_TRY(describe_shape(source, network, feature.name, array));
   const std::vector<int64_t> shape = MOKA_TRY(integers_of(array, "shape"));
   layout = MOKA_TRY(layout_of(feature.name, shape, settings, channels));
   if (layout.channel != layout.rank - 3 || layout.rank < 3)
@@ -217,7 +230,8 @@ Status network_image(Message network, const Feature& feature, const Message& arr
 
 }  // namespace
 
-Status set_image(Message model, std::string_view name, const ImageSettings& settings, Side side) {
+Status set_image(const format::ModelSource& source, std::string_view name, const ImageSettings& settings, Side side) {
+  const Message& model = source.specification;
   const std::string kind = MOKA_TRY(kind_of(model));
   MOKA_TRY(find_features(model, name, side));
   const int64_t channels = settings.color == "RGB" || settings.color == "BGR" ? 3 : 1;
@@ -230,8 +244,8 @@ Status set_image(Message model, std::string_view name, const ImageSettings& sett
     std::optional<Message> type;
     for (const StagePlace& place : MOKA_TRY(places_of(model, name, side))) {
       const Side on = place.is_input ? Side::inputs : Side::outputs;
-      MOKA_TRY_IN(set_image(stages[place.stage].model, name, settings, on),
-                  cat("stage '", stages[place.stage].name, "'"));
+      const format::ModelSource stage{stages[place.stage].model, source.weights};
+      MOKA_TRY_IN(set_image(stage, name, settings, on), cat("stage '", stages[place.stage].name, "'"));
       type = MOKA_TRY(MOKA_TRY(find_features(stages[place.stage].model, name, on)).at(0).message.child("type"));
     }
     for (const Feature& feature : MOKA_TRY(find_features(model, name, side)))
@@ -246,7 +260,7 @@ Status set_image(Message model, std::string_view name, const ImageSettings& sett
       Message type = MOKA_TRY(feature.message.child("type"));
       const std::string old = MOKA_TRY(type.which("Type"));
       if (old != "multiArrayType")
-        return fail(ErrorCode::invalid_argument, "'", name, "': expected an array, got a feature of type ", old);
+        return fail(ErrorCode::invalid_argument, "'", name, "': expected an array, got ", name_of_type(old));
       const Message array = MOKA_TRY(type.child(old)).copy();
       Layout layout;
       if (kind == "mlProgram") {
@@ -261,7 +275,7 @@ Status set_image(Message model, std::string_view name, const ImageSettings& sett
           MOKA_TRY(set_integers(array, "shape", shape));
         }
       } else {
-        MOKA_TRY(network_image(MOKA_TRY(model.child(kind)), feature, array, settings, channels, layout));
+        MOKA_TRY(network_image(source, MOKA_TRY(model.child(kind)), feature, array, settings, channels, layout));
       }
       MOKA_TRY_IN(type.set("imageType", MOKA_TRY(image_type(array, layout, settings))), cat("'", name, "'"));
     }

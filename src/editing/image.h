@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "editing/features.h"
+#include "format/source.h"
 
 namespace moka::editing {
 
@@ -16,10 +17,11 @@ struct ImageSettings {
 };
 
 /// Makes an image of an array. The array has the shape [1, C, H, W], [C, H, W], [1, H, W, C] or [H, W, C], or [H, W]
-/// for one channel. Flexible sizes stay flexible. Programs compute scale and bias before what was there; networks keep
-/// them as preprocessing of inputs, and in a layer `scale` for outputs. In a pipeline, the stages that the feature
-/// passes are changed. Errors: not_found, invalid_argument (a shape, a type or settings that do not fit), unsupported
-/// (classic models).
-Status set_image(Message model, std::string_view feature, const ImageSettings& settings, Side side);
+/// for one channel. Flexible sizes stay flexible. An output of a network without a described shape gets the one for
+/// inputs of the default sizes. Programs compute scale and bias before what was there; networks keep them as
+/// preprocessing of inputs, and in a layer `scale` for outputs. In a pipeline, the stages that the feature passes are
+/// changed. Errors: not_found, invalid_argument (a shape, a type or settings that do not fit), unsupported (classic
+/// models).
+Status set_image(const format::ModelSource& source, std::string_view feature, const ImageSettings& settings, Side side);
 
 }  // namespace moka::editing

@@ -52,6 +52,13 @@ Result<std::map<std::string, std::vector<int64_t>>> network_sizes(const format::
   return import::nn::blob_sizes(file.spec(), file);
 }
 
+std::vector<int64_t> described_size(std::vector<int64_t> size, bool is_exact) {
+  if (is_exact || size.size() != 5) return size;
+  size.erase(size.begin(), size.begin() + 2);
+  if (size[1] == 1 && size[2] == 1) size.resize(1);
+  return size;
+}
+
 Result<std::map<std::string, std::map<std::string, ir::Type>>> infer_types(const format::ModelSource& source) {
   const Message copy = source.specification.copy();
   for (const ProgramFunction& function : MOKA_TRY(program_functions(copy)))

@@ -162,6 +162,10 @@ Status label_program(const Message& model, const Interface& interface, const Lab
   if (type == types.end() || !type->second.element.starts_with("FLOAT"))
     return fail(ErrorCode::invalid_argument, "labels: expected numbers in '", from, "'");
   MOKA_TRY(check_count(type->second.shape, from, count_of(labels)));
+  if (type->second.element != "FLOAT32") {  // `classify` takes nothing else
+    MOKA_TRY(set_element(model, from, "float32", Side::outputs));
+    return label_program(model, interface, labels, from, label, dictionary);
+  }
   for (const std::string& name : {label, dictionary})
     if (!ops.names.insert(name).second)
       return fail(ErrorCode::invalid_argument, "labels: the program has another value '", name, "'");

@@ -11,7 +11,7 @@ Result<std::vector<Stage>> stages_of(const Message& model) {
   const std::vector<std::string> names = MOKA_TRY(texts_of(pipeline, "names"));
   std::vector<Stage> out;
   for (const Message& stage : MOKA_TRY(pipeline.children("models")))
-    out.push_back({out.size() < names.size() ? names[out.size()] : cat("stage ", out.size()), stage});
+    out.push_back({out.size() < names.size() ? names[out.size()] : cat(out.size()), stage});
   return out;
 }
 

@@ -32,8 +32,8 @@ Result<Target> target_of(const Feature& feature) {
     return Target{image, true, {MOKA_TRY(integer_of(image, "height")), MOKA_TRY(integer_of(image, "width"))}};
   }
   if (kind != "multiArrayType")
-    return fail(ErrorCode::invalid_argument, "'", feature.name,
-                "': expected an array or an image, got a feature of type ", kind);
+    return fail(ErrorCode::invalid_argument, "'", feature.name, "': expected an array or an image, got ",
+                name_of_type(kind));
   const Message array = MOKA_TRY(type.child(kind));
   std::vector<int64_t> old = MOKA_TRY(integers_of(array, "shape"));
   if (old.empty() && MOKA_TRY(array.which("ShapeFlexibility")) == std::string("shapeRange")) {

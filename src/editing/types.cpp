@@ -109,7 +109,7 @@ Result<Message> array_type(const Feature& feature) {
   const Message type = MOKA_TRY(feature.message.child("type"));
   const std::string kind = MOKA_TRY(type.which("Type"));
   if (kind == "multiArrayType") return type.child(kind);
-  return fail(ErrorCode::invalid_argument, "'", feature.name, "': expected an array, got a feature of type ", kind);
+  return fail(ErrorCode::invalid_argument, "'", feature.name, "': expected an array, got ", name_of_type(kind));
 }
 
 Status change_default(Message array, const ElementName& element) {

@@ -14,5 +14,14 @@ TEST(Errors, KeepTheDeviceThatFailedFirst) {
   EXPECT_EQ(e.to_string(), "region 0: operation 'device 'b'' failed");
 }
 
+TEST(Errors, NameAPlaceOnce) {
+  const auto in_conv = [](Error e) { return std::move(e).in("operation 'a'").to_string(); };
+  EXPECT_EQ(in_conv(fail(ErrorCode::malformed, "operation 'a', parameter 'x': no")),
+            "operation 'a', parameter 'x': no");
+  EXPECT_EQ(in_conv(fail(ErrorCode::malformed, "no").in("operation 'a'")), "operation 'a': no");
+  EXPECT_EQ(in_conv(fail(ErrorCode::malformed, "operation 'ab': no")), "operation 'a': operation 'ab': no");
+  EXPECT_EQ(in_conv(fail(ErrorCode::malformed, "operation 'a's input")), "operation 'a': operation 'a's input");
+}
+
 }  // namespace
 }  // namespace moka

@@ -21,6 +21,15 @@ TEST(Labels, OfAProgramAndBack) {
   EXPECT_EQ(predict(back, {{"x", array(kX, {1, 4})}}, "y"), relu(middle_of(kX)));
 }
 
+// coremltools' `classify` takes probabilities of float32 only.
+TEST(Labels, OfHalves) {
+  const ModelSource model = edit::set_labels(edit::set_type(program(), "y", "float16"), kLabels);
+  expect_classifies(model, array(kX, {1, 4}));
+  const ModelSource back = edit::remove_labels(model);
+  EXPECT_EQ(back.load().description().functions[0].outputs[0].array.type, DataType::float32);
+  EXPECT_EQ(predict(back, {{"x", array(kX, {1, 4})}}, "y"), relu(middle_of(kX)));
+}
+
 TEST(Labels, OfANetworkAndBack) {
   const ModelSource model = edit::set_labels(network(), kLabels);
   expect_classifies(model, array(kX, {4}));

@@ -73,7 +73,7 @@ TEST(Image, OutputOfAProgram) {
 }
 
 /// x [3, 2, 3] -> linear activation -> y.
-ModelSource echo_network(int64_t leading) {
+ModelSource echo_network(int64_t leading, bool describes_output = true) {
   ModelDescription d;
   d.specification_version = 4;
   d.functions.resize(1);
@@ -82,6 +82,7 @@ ModelSource echo_network(int64_t leading) {
   f.name = "x";
   d.functions[0].inputs = {f};
   f.name = "y";
+  if (!describes_output) f.array.shape.clear();
   d.functions[0].outputs = {f};
   Message model = describe_model(d);
   Message network = model.add("neuralNetwork");
@@ -97,12 +98,15 @@ TEST(Image, InputAndOutputOfANetwork) {
     const ModelSource model = edit::set_image(echo_network(leading), "x", {ColorSpace::bgr, {0.5}, {-1, 0, 1}});
     EXPECT_EQ(predict(model, {{"x", picture(PixelFormat::rgb8)}}, "y"), planes({0.5f, 0.5f, 0.5f}, {-1, 0, 1}, true));
   }
-  const ModelSource both = edit::set_image(edit::set_image(echo_network(0), "x", {ColorSpace::rgb, {1.0 / 255}}), "y",
-                                           {ColorSpace::rgb, {255}});
-  const Features out = both.load().predict({{"x", picture(PixelFormat::rgb8)}});
-  const Image& image = std::get<Image>(out.at("y"));
-  EXPECT_NEAR(image.pixels.get()[static_cast<size_t>(image.row_bytes)], image.format == PixelFormat::bgra8 ? 110 : 90,
-              1);
+  for (const bool describes_output : {true, false}) {
+    const ModelSource both =
+        edit::set_image(edit::set_image(echo_network(0, describes_output), "x", {ColorSpace::rgb, {1.0 / 255}}), "y",
+                        {ColorSpace::rgb, {255}});
+    const Features out = both.load().predict({{"x", picture(PixelFormat::rgb8)}});
+    const Image& image = std::get<Image>(out.at("y"));
+    EXPECT_NEAR(image.pixels.get()[static_cast<size_t>(image.row_bytes)], image.format == PixelFormat::bgra8 ? 110 : 90,
+                1);
+  }
 }
 
 TEST(Normalize, ProgramsAndNetworks) {
@@ -123,6 +127,10 @@ TEST(Normalize, ProgramsAndNetworks) {
 }
 
 TEST(Image, MistakesAreNamed) {
+  EXPECT_EQ(message_of([] {
+              edit::set_image(edit::set_image(echo({1, 3, 2, 3}), "x", {ColorSpace::rgb}), "x", {ColorSpace::rgb});
+            }),
+            "'x': expected an array, got an image");
   EXPECT_EQ(message_of([] {
               edit::set_image(echo({1, 4, 2, 3}), "x", {ColorSpace::grayscale});
             }),

@@ -110,6 +110,7 @@ EDITS = {
     "normalize": lambda m: edit.normalize(m, "x", [1, 2, 3], [4, 5, 6]),
     "labels": lambda m: edit.set_labels(m, ["a", "b", "c", "d", "e"]),
     "numbers as labels": lambda m: edit.set_labels(m, [1, 2, 3, 4, 5]),
+    "labels of float16": lambda m: edit.set_labels(edit.set_type(m, "y", "float16"), ["a", "b", "c", "d", "e"]),
     "no labels": lambda m: edit.remove_labels(edit.set_labels(m, ["a", "b", "c", "d", "e"])),
     "cut": lambda m: edit.cut(m, ["features"], ["means"]),
     "ranges": lambda m: edit.set_sizes(m, {"x": (1, 3, (4, 16), (4, -1))}),

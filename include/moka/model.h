@@ -187,7 +187,7 @@ class MOKA_EXPORT Model {
   /// Throws not_found, io or malformed when there is no model at all.
   static ModelOutline outline(const std::string& path);
 
-  // Of a model that is about to be destroyed, these return copies: `Model::load(path).description()`.
+  // The overloads for temporary models, such as `Model::load(path).description()`, return copies.
   const ModelDescription& description() const&;
   ModelDescription description() &&;
   /// Inputs, outputs and states of the loaded function.

@@ -230,8 +230,8 @@ void copy_rows(const ir::TensorView& tile, int64_t skip, int64_t to, FeatureValu
   auto& array = std::get<MultiArray>(column);
   const size_t row = static_cast<size_t>(tile.count() / tile.shape[0]) * size_of(array.type());
   copy_bytes(static_cast<std::byte*>(array.data()) + static_cast<size_t>(to) * row,
-              static_cast<const std::byte*>(tile.data) + static_cast<size_t>(skip) * row,
-              static_cast<size_t>(count) * row);
+             static_cast<const std::byte*>(tile.data) + static_cast<size_t>(skip) * row,
+             static_cast<size_t>(count) * row);
 }
 
 /// Predicts tiles of rows with the variant of a model that takes rows.

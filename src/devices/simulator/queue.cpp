@@ -203,11 +203,9 @@ class SimulatedSubmission final : public Submission {
 
  private:
   Status run() {
-    for (const Crossing& u : uploads)
-      copy_bytes(data_of(u.at), u.host.data(), u.host.size());
+    for (const Crossing& u : uploads) copy_bytes(data_of(u.at), u.host.data(), u.host.size());
     for (const auto& work : recorder.work) MOKA_TRY(work());
-    for (Crossing& d : downloads)
-      copy_bytes(d.host.data(), data_of(d.at), d.host.size());
+    for (Crossing& d : downloads) copy_bytes(d.host.data(), data_of(d.at), d.host.size());
     return {};
   }
   std::shared_ptr<Worker> worker_;

@@ -218,6 +218,13 @@ Result<Tensor> Tensor::wrap(DType dtype, const Shape& shape, Bytes data) {
     std::memcpy(t.mutable_data(), data.data(), n);
     return t;
   }
+  return wrap_unaligned(dtype, shape, std::move(data));
+}
+
+Result<Tensor> Tensor::wrap_unaligned(DType dtype, const Shape& shape, Bytes data) {
+  const size_t n = MOKA_TRY(storage_bytes(dtype, shape));
+  if (data.size() < n)
+    return fail(ErrorCode::malformed, "tensor<", dtype, ", ", shape, "> needs ", n, " bytes, got ", data.size());
   Tensor t;
   t.dtype_ = dtype;
   t.shape_ = shape;

@@ -47,6 +47,8 @@ class Tensor {
   static Result<Tensor> uninitialized(DType dtype, const Shape& shape);
   /// Shares `data`, which must be at least storage_bytes long. Not for strings. Error: malformed when too short.
   static Result<Tensor> wrap(DType dtype, const Shape& shape, Bytes data);
+  /// As `wrap`, for numbers that are only read as bytes: unaligned data is shared too.
+  static Result<Tensor> wrap_unaligned(DType dtype, const Shape& shape, Bytes data);
   static Tensor strings(const Shape& shape, std::vector<std::string> values);
   static Tensor scalar(DType dtype, double v);
   static Tensor scalar_i64(DType dtype, int64_t v);

@@ -16,6 +16,9 @@ struct StoredConstant {
   ir::Tensor table;     ///< fp32; empty handle: none
   ir::Tensor scale;     ///< fp32; empty handle: 1
   ir::Tensor offset;    ///< fp32, of scale's shape; empty handle: 0
+  /// As in files of neural networks: numbers may be unaligned, and integers of fewer than 8 bits begin in the highest
+  /// bits of a byte. `elements` may only be read as bytes.
+  bool is_foreign = false;
 };
 
 /// An activation that was quantized to 8 bits and is kept as fp32. Every element is an integer times `scale`. The

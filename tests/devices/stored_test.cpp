@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "devices/graph_util.h"
 
 /// Weights that stay as the file stores them (PlanOptions::low_memory), compared with the reference.
@@ -6,10 +8,46 @@ namespace {
 
 using namespace ir;
 
-enum class Form { fp16, int8_rows, int8_offset, palette4, palettes_of_groups, int4_blocks, fp32 };
-constexpr Form kForms[] = {Form::fp16,     Form::int8_rows,          Form::int8_offset,
-                           Form::palette4, Form::palettes_of_groups, Form::int4_blocks,
-                           Form::fp32};
+enum class Form {
+  fp16,
+  int8_rows,
+  int8_offset,
+  palette4,
+  palettes_of_groups,
+  int4_blocks,
+  fp32,
+  scaled_int8,
+  scaled_palette,
+  network_fp16,
+  network_fp32,
+  network_int8,
+  network_uint8,
+  network_palette1,
+  network_palette3,
+  network_palette4,
+  network_palette6,
+  network_palette8,
+  network_uint4,
+};
+constexpr Form kForms[] = {Form::fp16,
+                           Form::int8_rows,
+                           Form::int8_offset,
+                           Form::palette4,
+                           Form::palettes_of_groups,
+                           Form::int4_blocks,
+                           Form::fp32,
+                           Form::scaled_int8,
+                           Form::scaled_palette,
+                           Form::network_fp16,
+                           Form::network_fp32,
+                           Form::network_int8,
+                           Form::network_uint8,
+                           Form::network_palette1,
+                           Form::network_palette3,
+                           Form::network_palette4,
+                           Form::network_palette6,
+                           Form::network_palette8,
+                           Form::network_uint4};
 
 Tensor codes(DType type, const Shape& shape) {
   Tensor t = Tensor::zeros(type, shape).value();
@@ -17,6 +55,48 @@ Tensor codes(DType type, const Shape& shape) {
   for (size_t i = 0; i < t.bytes(); i++)
     t.mut<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 7) & (type == DType::fp16 && i % 2 == 1 ? 0xbbu : 0xffu);
   return t;
+}
+
+/// `bytes` at an odd address, as in the file of a neural network.
+Tensor unaligned(const Tensor& values) {
+  const auto owner = std::make_shared<std::vector<std::byte>>(values.bytes() + 1);
+  std::memcpy(owner->data() + 1, values.data(), values.bytes());
+  return Tensor::wrap(DType::uint8, Shape{static_cast<int64_t>(values.bytes())},
+                      Bytes{{owner->data() + 1, values.bytes()}, owner})
+      .value();
+}
+
+Value* network_floats(Graph& g, const Tensor& values) {
+  return g.op("nn_weight_bytes", {{"data", g.constant(unaligned(values))},
+                                  {"shape", Tensor::i32(values.shape().dims())},
+                                  {"dtype", std::string(to_string(values.dtype()))}});
+}
+
+/// Integers of a neural network: a table if `scale` is false, else a scale for all and a bias for each row.
+Value* network_integers(Graph& g, DType type, int bits, const Shape& shape, bool scale) {
+  std::vector<NamedArg> args{{"data", g.constant(unaligned(codes(type, Shape{(shape.count() * bits + 7) / 8})))},
+                             {"shape", Tensor::i32(shape.dims())},
+                             {"bits", bits},
+                             {"axis", 0}};
+  if (scale) {
+    args.emplace_back("scale", g.constant(g.random({1}, 0.01f, 0.02f)));
+    args.emplace_back("bias", g.constant(g.random({shape[0]})));
+  } else {
+    args.emplace_back("lut", g.constant(g.random({int64_t{1} << bits})));
+  }
+  return g.op("nn_dequantize_weights", args);
+}
+
+/// `weight` with a factor for each row, as the pass fold_scale leaves it.
+Value* scaled(Graph& g, Value* weight) {
+  const int64_t rows = weight->type.shape()[0];
+  Tensor one = Tensor::zeros(DType::fp64, {1}).value(), factors = Tensor::zeros(DType::fp64, {rows}).value();
+  one.mut<double>()[0] = 1;
+  for (int64_t i = 0; i < rows; i++)
+    factors.mut<double>()[static_cast<size_t>(i)] = 0.0625 * static_cast<double>(i) - 1;
+  return g.op(
+      "moka_scale_weights",
+      {{"weight", weight}, {"input_scale", one}, {"output_scale", factors}, {"groups", 1}, {"transposed", false}});
 }
 
 /// Weights of `shape`, whose second axis is a multiple of 4.
@@ -36,6 +116,18 @@ Value* weights(Graph& g, Form form, const Shape& shape) {
     case Form::fp16:
       return g.op("constexpr_cast", {{"source_val", g.constant(codes(DType::fp16, shape))}, {"output_dtype", "fp32"}});
     case Form::fp32: return g.constant(g.random(shape));
+    case Form::scaled_int8: return scaled(g, weights(g, Form::int8_offset, shape));
+    case Form::scaled_palette: return scaled(g, weights(g, Form::palette4, shape));
+    case Form::network_fp16: return network_floats(g, codes(DType::fp16, shape));
+    case Form::network_fp32: return network_floats(g, g.random(shape));
+    case Form::network_int8: return network_integers(g, DType::int8, 8, shape, true);
+    case Form::network_uint8: return network_integers(g, DType::uint8, 8, shape, true);
+    case Form::network_palette1: return network_integers(g, DType::uint8, 1, shape, false);
+    case Form::network_palette3: return network_integers(g, DType::uint8, 3, shape, false);
+    case Form::network_palette4: return network_integers(g, DType::uint8, 4, shape, false);
+    case Form::network_palette6: return network_integers(g, DType::uint8, 6, shape, false);
+    case Form::network_palette8: return network_integers(g, DType::uint8, 8, shape, false);
+    case Form::network_uint4: return network_integers(g, DType::uint8, 4, shape, true);
     case Form::palette4:
       return g.op("constexpr_lut_to_dense",
                   {{"indices", g.constant(codes(DType::uint4, shape))}, {"lut", g.constant(g.random(table))}});
@@ -103,6 +195,8 @@ TEST(Stored, Products) {
       for (const int64_t rows : {5, 64}) {
         SCOPED_TRACE(cat(static_cast<int>(form), ": ", rows, " to ", made));
         for (bool linear : {true, false}) {
+          if (linear && (form == Form::scaled_int8 || form == Form::scaled_palette))
+            continue;  // only passes scale them
           Graph g(Opset::ios18);
           Value* x = g.input({rows, 44});
           const int64_t padded = form == Form::palettes_of_groups ? (made + 3) / 4 * 4 : made;
@@ -155,6 +249,20 @@ TEST(Stored, DefinitionsSayWhatIsForLittleMemory) {
     ASSERT_TRUE(got.ok()) << got.error().to_string();
     EXPECT_TRUE(got->has(low_memory ? "relus.little" : "relus.stored")) << got->kernels;
   }
+}
+
+/// With low_memory, products of few rows read a network's weights in place, too.
+TEST(Stored, FewRowsOfNetworks) {
+  for (Form form : kForms)
+    for (const int64_t rows : {1, 3}) {
+      SCOPED_TRACE(cat(static_cast<int>(form), ": ", rows));
+      Graph g(Opset::ios18);
+      Value* y = g.op("matmul", {{"x", g.input({rows, 44})}, {"y", weights(g, form, {40, 44})}, {"transpose_y", true}});
+      expect_same(g, {y});
+      const bool in_place = form >= Form::network_fp16 && form != Form::network_int8 && form != Form::network_uint8 &&
+                            form != Form::network_palette8;
+      if (in_place) expect_stored(g, y, "cpu.matmul.stored");
+    }
 }
 
 /// What the kernels for stored weights refuse runs as without low_memory.

@@ -1,21 +1,32 @@
 #include "ops/common/nn_weights.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace moka::ops {
 
+void unpack_high_first(const uint8_t* packed, int bits, int64_t first, int64_t n, uint8_t* out) {
+  if (n <= 0) return;
+  if (bits == 8) {
+    std::memcpy(out, packed + first, static_cast<size_t>(n));
+    return;
+  }
+  const uint32_t mask = (1u << bits) - 1;
+  for (int64_t i = first; i < first + n; i++) {
+    const int64_t bit = i * bits;
+    const int used = static_cast<int>(bit % 8) + bits;
+    uint32_t window = static_cast<uint32_t>(packed[bit / 8]) << 8;
+    if (used > 8) window |= packed[bit / 8 + 1];
+    *out++ = static_cast<uint8_t>((window >> (16 - used)) & mask);
+  }
+}
+
 void dequantize(const QuantizedWeights& w, float* out) {
-  const uint32_t mask = (1u << w.bits) - 1;
+  constexpr int64_t kBlock = 256;
+  uint8_t codes[kBlock];
   for (int64_t i = 0; i < w.count; i++) {
-    uint32_t code;
-    if (w.bits == 8) {
-      code = w.data[i];
-    } else {
-      uint64_t bit = static_cast<uint64_t>(i) * static_cast<uint64_t>(w.bits);
-      uint64_t byte = bit / 8;
-      int used = static_cast<int>(bit % 8) + w.bits;
-      uint32_t window = static_cast<uint32_t>(w.data[byte]) << 8;
-      if (used > 8) window |= w.data[byte + 1];
-      code = (window >> (16 - used)) & mask;
-    }
+    if (i % kBlock == 0) unpack_high_first(w.data, w.bits, i, std::min(kBlock, w.count - i), codes);
+    const uint8_t code = codes[i % kBlock];
     if (!w.lut.empty()) {
       out[i] = w.lut[code];
       continue;

@@ -19,4 +19,8 @@ struct QuantizedWeights {
 
 void dequantize(const QuantizedWeights& w, float* out);
 
+/// Unpacks elements [first, first + n) of unsigned integers of 1 to 8 bits, packed from the highest bit of each byte
+/// down, to bytes.
+void unpack_high_first(const uint8_t* packed, int bits, int64_t first, int64_t n, uint8_t* out);
+
 }  // namespace moka::ops

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/half.h"
+#include "ops/common/nn_weights.h"
 #include "ops/common/packed.h"
 
 namespace moka::devices::cpu {
@@ -52,12 +53,13 @@ std::shared_ptr<StoredRows> StoredRows::of(const MatchCall& m, int arg, bool tra
     refusal = std::move(why);
     return nullptr;
   };
-  auto stored = m.stored(arg);
+  auto stored = m.stored_in_any_order(arg);
   if (!stored) return no("weights that are not read as stored");
   const ir::Shape& shape = m.call.all_args()[static_cast<size_t>(arg)].type->shape();
   if (shape.rank() != 2) return no("weights that are not a matrix");
   const auto encoding = stored->is_half ? Encoding::fp16 : encoding_of(*stored);
   if (!encoding) return no(cat("weights of ", stored->elements.dtype()));
+  if (stored->is_foreign && *encoding == Encoding::fp32) return no("unaligned weights of fp32");
   const int row_axis = transposed ? 1 : 0, depth_axis = 1 - row_axis;
   auto r = std::make_shared<StoredRows>();
   r->arg_ = arg;
@@ -90,7 +92,7 @@ std::shared_ptr<StoredRows> StoredRows::of(const MatchCall& m, int arg, bool tra
     if (!stored->offset.empty_handle() && (table || *encoding == Encoding::fp16 || *encoding == Encoding::fp32))
       return no("offsets of values");
   }
-  r->as_stored_ = !stored->is_half && !transposed && !expanded && r->rows_.depth == r->depth_ &&
+  r->as_stored_ = !stored->is_half && !stored->is_foreign && !transposed && !expanded && r->rows_.depth == r->depth_ &&
                   bits(stored->elements.dtype()) == bits_of(*encoding);
   r->stored_ = std::move(*stored);
   return r;
@@ -160,12 +162,15 @@ void StoredRows::write_elements(std::byte* to) const {
   for (int64_t o = 0; o < outer; o++) {
     if (width > 8) {
       const int64_t size = width / 8;
+      if (!transposed_) {
+        std::memcpy(bytes + o * rows_.step, packed + o * inner * size, static_cast<size_t>(inner * size));
+        continue;
+      }
       for (int64_t i = 0; i < inner; i++)
-        std::memcpy(bytes + (transposed_ ? i * rows_.step + o * size : o * rows_.step + i * size),
-                    packed + (o * inner + i) * size, static_cast<size_t>(size));
+        std::memcpy(bytes + i * rows_.step + o * size, packed + (o * inner + i) * size, static_cast<size_t>(size));
       continue;
     }
-    ops::unpack_bits(packed, width, o * inner, inner, line.data());
+    (stored_.is_foreign ? ops::unpack_high_first : ops::unpack_bits)(packed, width, o * inner, inner, line.data());
     for (int64_t i = 0; i < inner; i++) put(transposed_ ? i : o, transposed_ ? o : i, line[static_cast<size_t>(i)]);
   }
 }

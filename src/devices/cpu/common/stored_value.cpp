@@ -1,7 +1,10 @@
 #include "devices/cpu/common/stored_value.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/half.h"
+#include "ops/common/nn_weights.h"
 #include "ops/common/packed.h"
 
 namespace moka::devices::cpu {
@@ -34,11 +37,35 @@ void each_run(const ir::Shape& shape, const ir::Shape& blocks, int64_t first, in
   }
 }
 
+/// The elements as floats.
+void load_elements(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
+  const ir::DType type = s.elements.dtype();
+  const auto* bytes = static_cast<const std::byte*>(s.elements.data());
+  if (!s.is_foreign || ir::bits(type) == 8) return ops::load_floats(s.elements.view(), first, n, to);
+  if (type == ir::DType::fp32) {
+    if (n > 0) std::memcpy(to, bytes + first * 4, static_cast<size_t>(n) * 4);
+    return;
+  }
+  constexpr int64_t kBlock = 256;
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t some = std::min(kBlock, n - at);
+    if (type == ir::DType::fp16) {
+      uint16_t halves[kBlock];
+      std::memcpy(halves, bytes + (first + at) * 2, static_cast<size_t>(some) * 2);
+      half_to_float(halves, to + at, static_cast<size_t>(some));
+    } else {
+      uint8_t codes[kBlock];
+      ops::unpack_high_first(reinterpret_cast<const uint8_t*>(bytes), ir::bits(type), first + at, some, codes);
+      for (int64_t i = 0; i < some; i++) to[at + i] = static_cast<float>(codes[i]);
+    }
+  }
+}
+
 }  // namespace
 
 void stored_values(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
   const ir::Shape& shape = s.elements.shape();
-  ops::load_floats(s.elements.view(), first, n, to);
+  load_elements(s, first, n, to);
   if (!s.table.empty_handle()) {
     const ir::Shape& blocks = s.table.shape();
     const int64_t entries = blocks[blocks.rank() - 1];

@@ -150,7 +150,9 @@ Report check(const std::string& path, const Options& options) {
   Report report;
   std::optional<format::ModelSource> source;
   linting::Subject subject = subject_of(path, options, report.remarks, source);
-  if (options.predict && subject.program != nullptr) api::measure(path, options, subject, report);
+  const bool asks_neural_engine =
+      std::any_of(use.begin(), use.end(), [](auto* rule) { return rule->asks_neural_engine; });
+  if (options.predict && subject.program != nullptr) api::measure(path, options, asks_neural_engine, subject, report);
   for (linting::Finding& f : linting::run_rules(subject, use))
     report.findings.push_back({std::string(f.rule), static_cast<Level>(f.level), std::move(f.function),
                                std::move(f.place), std::move(f.reason), std::move(f.evidence), std::move(f.remedy)});

@@ -6,8 +6,10 @@
 namespace moka::api {
 
 /// Predicts with the model at `path` and records what each value was like, and with which of the allowed sizes of
-/// inputs a prediction fails. What cannot be run becomes a remark of `report`, or the subject's load_error.
-void measure(const std::string& path, const lint::Options& options, linting::Subject& subject, lint::Report& report);
+/// inputs a prediction fails. asks_neural_engine: also records what that unit refuses. What cannot be run becomes a
+/// remark of `report`, or the subject's load_error.
+void measure(const std::string& path, const lint::Options& options, bool asks_neural_engine, linting::Subject& subject,
+             lint::Report& report);
 
 /// Random inputs that keep to the ranges.
 Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges);

@@ -84,8 +84,8 @@ void ask_neural_engine(const Model& model, ModelConfiguration c, FunctionView& v
       if (bid.unit == "neuralEngine" && !bid.refusal.empty()) view.refusals.emplace(op.name, bid.refusal);
 }
 
-void measure_function(const std::string& path, const lint::Options& options, bool is_default, FunctionView& view,
-                      linting::Subject& subject, lint::Report& report) {
+void measure_function(const std::string& path, const lint::Options& options, bool is_default, bool asks_neural_engine,
+                      FunctionView& view, linting::Subject& subject, lint::Report& report) {
   const ModelConfiguration usual = configuration_of(view, subject.functions.size() == 1);
   const Model model = Model::load(path, usual);
   std::vector<Features> inputs = options.inputs;
@@ -94,7 +94,7 @@ void measure_function(const std::string& path, const lint::Options& options, boo
   ModelConfiguration plain = usual;
   plain.optimize = false;
   observe(model.configured(plain), inputs, view.wide);
-  ask_neural_engine(model, plain, view);
+  if (asks_neural_engine) ask_neural_engine(model, plain, view);
   if (has_half(view.function->body())) {
     plain.precision = Precision::exact;
     observe(model.configured(plain), inputs, view.half);
@@ -117,7 +117,8 @@ Features inputs_within(Features inputs, const std::map<std::string, std::pair<do
   return inputs;
 }
 
-void measure(const std::string& path, const lint::Options& options, linting::Subject& subject, lint::Report& report) {
+void measure(const std::string& path, const lint::Options& options, bool asks_neural_engine, linting::Subject& subject,
+             lint::Report& report) {
   for (size_t i = 0; i < subject.functions.size(); ++i) {
     FunctionView& view = subject.functions[i];
     if (!options.function.empty() && view.function->name != options.function) continue;
@@ -125,7 +126,7 @@ void measure(const std::string& path, const lint::Options& options, linting::Sub
                                                            subject.functions.size() == 1
                                                      : true;
     try {
-      measure_function(path, options, is_default, view, subject, report);
+      measure_function(path, options, is_default, asks_neural_engine, view, subject, report);
     } catch (const Exception& e) {
       if (e.kind() == ErrorKind::unsupported || e.kind() == ErrorKind::out_of_budget)
         report.remarks.push_back(cat("nothing was measured: ", e.what()));

@@ -102,6 +102,7 @@ struct Rule {
   void (*check)(const Subject& subject, Report& report);
   /// Repairs the model, whose predictions stay the same, and returns what was done. nullptr: the author must.
   Result<std::vector<std::string>> (*fix)(const Subject& subject, format::ModelSource& source) = nullptr;
+  bool asks_neural_engine = false;  ///< reads FunctionView::refusals
 };
 
 /// All rules, sorted by the names of their files, which the build lists.

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ir/permutation.h"
 #include "linting/lint.h"
 
 namespace moka::linting {
@@ -15,30 +16,11 @@ bool is_move(const ir::Op& op) {
   return false;
 }
 
-std::vector<int64_t> integers(const ir::Value* value) {
-  std::vector<int64_t> out;
-  if (value == nullptr || value->constant() == nullptr) return out;
-  const ir::TensorView view = value->constant()->tensor.view();
-  for (int64_t i = 0; i < view.count(); ++i) out.push_back(ir::load_i64(view, i));
-  return out;
-}
-
-/// Whether transposing by `first` and then by `second` changes nothing.
-bool cancel(std::vector<int64_t> first, std::vector<int64_t> second) {
-  const auto rank = static_cast<int64_t>(first.size());
-  if (first.empty() || second.size() != first.size()) return false;
-  for (auto* axes : {&first, &second})
-    for (int64_t& axis : *axes)
-      if ((axis = axis < 0 ? axis + rank : axis) < 0 || axis >= rank) return false;
-  for (size_t i = 0; i < second.size(); ++i)
-    if (first[static_cast<size_t>(second[i])] != static_cast<int64_t>(i)) return false;
-  return true;
-}
-
 }  // namespace
 
 bool undoes(const ir::Op& first, const ir::Op& second) {
-  return cancel(integers(first.input("perm")), integers(second.input("perm")));
+  const auto one = ir::permutation_of(first), two = ir::permutation_of(second);
+  return one && two && ir::undoes(*one, *two);
 }
 
 std::string place_of(const ir::Op& op) { return cat("operation '", op.name, "' (", op.type_name(), ")"); }

@@ -88,6 +88,26 @@ Status replace_values(format::ModelSource& source, const Replacements& replaceme
   return {};
 }
 
+Status undo_transposes(format::ModelSource& source, const AxisOrders& values) {
+  if (!MOKA_TRY(is_program(source))) return {};
+  for (const ProgramFunction& function : MOKA_TRY(editing::program_functions(source.specification))) {
+    const auto mine = values.find(function.name);
+    if (mine == values.end()) continue;
+    for (const Message& op : MOKA_TRY(function.block.children("operations")))
+      for (Message output : MOKA_TRY(op.children("outputs"))) {
+        const auto order = mine->second.find(MOKA_TRY(editing::text_of(output, "name")));
+        if (order == mine->second.end()) continue;
+        auto type = MOKA_TRY(editing::tensor_type(MOKA_TRY(output.child("type"))));
+        if (!type || type->shape.size() != order->second.size()) continue;
+        const std::vector<int64_t> transposed = type->shape;
+        for (size_t i = 0; i < transposed.size(); ++i)
+          type->shape[static_cast<size_t>(order->second[i])] = transposed[i];
+        MOKA_TRY(output.set("type", MOKA_TRY(editing::make_type(*type))));
+      }
+  }
+  return {};
+}
+
 Result<size_t> drop_unused(format::ModelSource& source) {
   if (!MOKA_TRY(is_program(source))) return size_t{0};
   size_t dropped = 0;

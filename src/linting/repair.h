@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "format/source.h"
+#include "ir/permutation.h"
 
 /// Changes of models that keep their predictions.
 namespace moka::linting {
@@ -14,6 +15,11 @@ using Replacements = std::map<std::string, std::vector<std::pair<std::string, st
 /// Lets what reads a value read its replacement, and drops the operations of these values with their constants. Other
 /// kinds of models stay.
 Status replace_values(format::ModelSource& source, const Replacements& replacements);
+
+/// Orders of axes by function and value.
+using AxisOrders = std::map<std::string, std::map<std::string, ir::Permutation>>;
+/// Writes the types that values have when an operand is no longer transposed so.
+Status undo_transposes(format::ModelSource& source, const AxisOrders& values);
 
 /// Drops operations and constants that nothing reads, and weights in files. Returns the number of operations that were
 /// dropped, without constants. Other kinds of models stay.

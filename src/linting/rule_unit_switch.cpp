@@ -82,10 +82,13 @@ void check_unit_switch(const Subject& subject, Report& report) {
 }  // namespace
 
 Rule rule_unit_switch() {
-  return {"unit-switch", Level::note,
+  return {"unit-switch",
+          Level::note,
           "Operations that keep off the Neural Engine between others that run there, as public sources tell",
           "Move it to the beginning or the end of the model, or write it in terms of others (docs/neural-engine.md).",
-          check_unit_switch};
+          check_unit_switch,
+          nullptr,
+          true};
 }
 
 }  // namespace moka::linting

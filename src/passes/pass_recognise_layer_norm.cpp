@@ -1,3 +1,4 @@
+#include "ir/permutation.h"
 #include "passes/norm_scale.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -128,10 +129,8 @@ Status undo_transposes(PassContext& c, Op& back) {
   const Op* there = made_by(norm->input("x"), "transpose");
   const auto axis = norm_axis(*norm);
   if (there == nullptr || !axis) return {};
-  const auto first = perm_of(*there), second = perm_of(back);
-  if (!first || !second || first->size() != second->size()) return {};
-  for (size_t i = 0; i < first->size(); i++)
-    if ((*first)[static_cast<size_t>((*second)[i])] != static_cast<int64_t>(i)) return {};
+  const auto first = permutation_of(*there), second = permutation_of(back);
+  if (!first || !second || !undoes(*first, *second)) return {};
   const int64_t axes[] = {(*first)[static_cast<size_t>(*axis)]};
   if (axes[0] != 1 || back.output()->type.rank() < 3) return {};
   std::vector<NamedArg> args{{"x", there->input("x")}, {"axes", Tensor::i32(axes)}};

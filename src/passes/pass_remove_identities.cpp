@@ -2,6 +2,7 @@
 #include <array>
 #include <string_view>
 
+#include "ir/permutation.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -180,18 +181,18 @@ class Remover {
   }
 
   Value* transpose(Op& op) {
-    auto perm = perm_of(op);
+    std::optional<Permutation> perm = permutation_of(op);
     if (!perm) return nullptr;
     Op* p = op.input("x")->producer();
     Value* source = op.input("x");
     if (p != nullptr && p->type_name() == "transpose" && p->epilogue.empty()) {
-      const auto inner = perm_of(*p);
-      if (inner && inner->size() == perm->size()) {
-        for (int64_t& axis : *perm) axis = (*inner)[static_cast<size_t>(axis)];
+      const std::optional<Permutation> inner = permutation_of(*p);
+      if (std::optional<Permutation> both = inner ? composed(*inner, *perm) : std::nullopt) {
+        perm = std::move(both);
         source = p->input("x");
       }
     }
-    if (std::is_sorted(perm->begin(), perm->end())) return source;
+    if (is_identity(*perm)) return source;
     if (Value* v = as_reshape(op, *source, *perm)) return v;
     if (source != op.input("x")) {
       op.replace_input(op.input("x"), source);

@@ -1,3 +1,4 @@
+#include "ir/permutation.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -11,7 +12,7 @@ using namespace ir;
 
 bool is_swap(const Op& op) {
   if (op.type_name() != "transpose" || !op.epilogue.empty()) return false;
-  return perm_of(op) == std::vector<int64_t>{0, 2, 1};
+  return ir::permutation_of(op) == std::vector<int64_t>{0, 2, 1};
 }
 
 /// Whether `op` reshapes between `image` [N, C, H, W] and `flat` [N, C, H * W].

@@ -146,17 +146,6 @@ const Op* made_by(const Value* v, std::string_view type) {
   return op != nullptr && op->type_name() == type && op->epilogue.empty() ? op : nullptr;
 }
 
-std::optional<std::vector<int64_t>> perm_of(const Op& op) {
-  auto perm = ints_of(op, "perm");
-  if (!perm) return perm;
-  const auto rank = static_cast<int64_t>(perm->size());
-  for (int64_t& p : *perm) {
-    if (p < 0) p += rank;
-    if (p < 0 || p >= rank) return std::nullopt;
-  }
-  return perm;
-}
-
 bool checks_while_running(const Op& op) {
   for (const Operand& o : op.operands())
     for (const Value* v : o.values)

@@ -32,8 +32,6 @@ const ir::Tensor* tensor_constant(const ir::Value* v);
 std::optional<double> number_of(const ir::Op& op, std::string_view param);
 /// Known integers given to `param`; no defaults.
 std::optional<std::vector<int64_t>> ints_of(const ir::Op& op, std::string_view param);
-/// The known axes of a transpose, counted from the front.
-std::optional<std::vector<int64_t>> perm_of(const ir::Op& op);
 /// A known text given to `param`, or its default; empty when unknown.
 std::string_view text_of(const ir::Op& op, std::string_view param);
 

@@ -43,6 +43,55 @@ TEST(Repair, TheRepairedModelAnswersTheSame) {
   for (int64_t i = 0; i < p.count(); ++i) EXPECT_FLOAT_EQ(p.at(i), q.at(i));
 }
 
+/// x [2, 3, 4] -> transpose -> tanh -> * y -> transpose back -> softmax -> y.
+ModelSource between_transposes(const MultiArray& factor) {
+  ProgramBuilder b("ios17");
+  const Value x = b.input("x", DataType::float32, {2, 3, 4});
+  Value y = b.op("transpose", {{"x", x}, {"perm", std::vector<int>{1, 2, 0}}}, "there");
+  y = b.op("mul", {{"x", b.op("tanh", {{"x", y}}, "tanh")}, {"y", b.constant(factor, "fp32")}}, "scaled");
+  y = b.op("transpose", {{"x", y}, {"perm", std::vector<int>{-1, 0, 1}}}, "back");
+  b.output(b.op("softmax", {{"x", y}, {"axis", -1}}, "y"));
+  return b.source();
+}
+
+TEST(Repair, TransposesAroundElementwiseOperationsGo) {
+  const ModelSource before = between_transposes(array({2}, {1}));
+  const Saved saved(before);
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].second, "dropped 1 pair of transposes around elementwise operations");
+  EXPECT_TRUE(found(repair.model).empty());
+  const Model after = repair.model.load();
+  const ModelStructure structure = after.structure();
+  std::vector<std::string> left;
+  for (const auto& op : structure.functions[0].body.operations)
+    if (op.type != "const") left.push_back(op.type + " " + op.outputs[0].second);
+  EXPECT_EQ(left, (std::vector<std::string>{"tanh tensor<fp32, [2, 3, 4]>", "mul tensor<fp32, [2, 3, 4]>",
+                                            "softmax tensor<fp32, [2, 3, 4]>"}));
+  Features inputs;
+  inputs["x"] = noise({2, 3, 4}, 1, 9);
+  const Features a = before.load().predict(inputs), b = after.predict(inputs);
+  const auto &p = std::get<MultiArray>(a.at("y")), &q = std::get<MultiArray>(b.at("y"));
+  for (int64_t i = 0; i < p.count(); ++i) EXPECT_FLOAT_EQ(p.at(i), q.at(i));
+}
+
+TEST(Repair, TransposesAroundAConstantOfTheirShapeStay) {
+  const Saved saved(between_transposes(array({2, 2, 2}, {3, 1, 1})));
+  EXPECT_TRUE(lint::fix(saved.path).done.empty());
+}
+
+TEST(Repair, AChainOfTransposesLosesOnePair) {
+  ProgramBuilder b("ios17");
+  Value y = b.input("x", DataType::float32, {2, 3});
+  for (const char* name : {"one", "two", "three"})
+    y = b.op("relu", {{"x", b.op("transpose", {{"x", y}, {"perm", std::vector<int>{1, 0}}}, name)}});
+  b.output(b.op("exp", {{"x", y}}, "y"));
+  const Saved saved(b.source());
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.model.load().description().functions[0].outputs[0].array.shape, (std::vector<int64_t>{3, 2}));
+}
+
 TEST(Repair, OnlyChosenRulesRepair) {
   const Saved saved(wasteful());
   lint::Options options;

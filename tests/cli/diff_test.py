@@ -203,6 +203,9 @@ class Diff(Case):
         found = self.answer("diff", self.net("a.mlmodelc"), "--against-device", "reference")
         self.assertNotIn("structure", found)
         self.assertTrue(found["values"]["same"])
+        half = self.program("half.mlmodelc", HALF.replace("SCALE", "0x1.998p-4"))
+        rounded = self.answer("diff", half, "--against-precision", "exact", "--input", "x=[[1,0.3,-0.7,2.5]]")
+        self.assertEqual(rounded["values"]["tolerance"], 2**-8)  # the largest that a value is judged by
 
     def test_text(self):
         done = moka("diff", self.net("a.mlmodelc"), self.net("b.mlmodelc", "0x1.8p+1"), "--input", "x=[[1,1,1,1]]")

@@ -72,6 +72,7 @@ class Verify(Case):
         file.write_text(json.dumps(cases))
         answer = self.answer("verify", model, "--against", file)
         self.assertTrue(answer["passed"])
+        self.assertEqual(answer["reference"], f"{file} (some phone)")
         self.assertTrue(answer["shapes"][0]["outputs"][0]["equal"])
         cases["cases"][1]["outputs"]["z"]["values"][2] = 4
         file.write_text(json.dumps(cases))
@@ -89,6 +90,38 @@ class Verify(Case):
         self.ends(0, "verify", self.affine(), "--against", folder)
         write_npy(folder / "z.npy", [1, 4], [2, 4, 6, 9])
         self.moka_fails("verify", self.folder / "A.mlmodelc", "--against", folder)
+
+    def test_a_function_of_several(self):
+        both = self.folder / "Both.mlpackage"
+        self.ends(0, "decompile", self.affine(), self.folder / "A.mlpackage")
+        self.ends(0, "decompile", self.other(3), self.folder / "B.mlpackage")
+        self.ends(0, "edit", self.folder / "A.mlpackage", "--add-function", f"second={self.folder / 'B.mlpackage'}", "-o", both)
+        # A reference of one function needs no name; one of several has the function of the same name or another.
+        self.ends(0, "verify", both, "--function", "second", "--against", self.folder / "B.mlmodelc")
+        self.ends(0, "verify", both, "--function", "second", "--against", both)
+        self.moka_fails("verify", both, "--function", "second", "--against", self.folder / "A.mlmodelc", "--map", "a=x")
+        self.moka_fails("verify", both, "--against-function", "second")
+        self.ends(0, "verify", self.folder / "A.mlmodelc", "--against", both, "--against-function", "main")
+        self.ends(0, "diff", both, self.folder / "B.mlmodelc", "--function", "second")
+        self.assertIn("'third'", self.ends(2, "verify", both, "--against-function", "third").stderr)
+
+    def test_pixels_for_an_array(self):
+        brightness = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 3, 2, 2]> x) {
+        tensor<fp32, [1, 3, 2, 2]> y = mul(x = x, y = fp32(FACTOR))[name = string("y")];
+    } -> (y);
+}
+"""
+        for name, factor in (("Pixels", "0x1.010102p-8"), ("Numbers", "1")):
+            compiled = write_program(self.folder / f"{name}.mlmodelc", brightness.replace("FACTOR", factor),
+                                     [array_feature("x", [1, 3, 2, 2])], [array_feature("y", [1, 3, 2, 2])])
+            self.ends(0, "decompile", compiled, self.folder / f"{name}.mlpackage")
+        self.ends(0, "edit", self.folder / "Pixels.mlpackage", "--image", "x=rgb", "-o", self.folder / "Pixels.mlpackage")
+        against = ("verify", self.folder / "Pixels.mlpackage", "--against", self.folder / "Numbers.mlmodelc")
+        self.assertIn("--pixel-scale", self.moka_fails(*against).stdout)
+        self.ends(0, *against, "--pixel-scale", "1/255")
+        self.assertIn("'1/0'", self.ends(2, *against, "--pixel-scale", "1/0").stderr)
 
     def test_other_settings(self):
         self.ends(0, "verify", self.affine(), "--against-device", "reference", "--shapes", "all")

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "check/reference.h"
 #include "command.h"
 #include "options.h"
 #include "print.h"
@@ -17,7 +18,7 @@ struct DiffCommandOptions {
   LoadOptions load;
   InputOptions input;
   DiffOptions diff;
-  std::string other, device, precision, function, tolerance;
+  std::string other, device, precision, function, tolerance, pixel_scale = "1", pixel_bias = "0";
   bool structure_only = false, ignore_structure = false, optimized = false, json = false;
 };
 
@@ -26,6 +27,7 @@ LoadOptions other_side(const DiffCommandOptions& options) {
   LoadOptions out = options.load;
   if (!options.other.empty()) {
     out.path = options.other;
+    out.function = function_of_other(out.path, out.function);
     out.pins.clear();
     out.pin_file.clear();
   }
@@ -45,11 +47,13 @@ int run_diff(const DiffCommandOptions& options) {
         "expected another model, or --against-device, --against-precision or --against-function for the same one");
   DiffOptions how = options.diff;
   how.seed = options.input.seed;
+  how.pixels = pixel_scale_of(options.pixel_scale, options.pixel_bias);
   if (!options.tolerance.empty()) {
     how.tolerance = parse_number(options.tolerance);
     if (!how.tolerance || !(*how.tolerance >= 0))
       throw UsageError(fmt::format("--tolerance: expected a number of at least 0, got '{}'", options.tolerance));
   }
+  use_keys(options.load.keys);
   const LoadOptions other = other_side(options);
   Diff diff;
   diff.a = options.load.path;
@@ -61,7 +65,6 @@ int run_diff(const DiffCommandOptions& options) {
   diff.ignores_structure = options.ignore_structure;
   if (options.structure_only && !diff.has_structure)
     throw UsageError("--structure-only: both sides have the same structure");
-  use_keys(options.load.keys);
   diff.structure = compare_models(options.load.path, other.path, {options.load.function, other.function});
   if (!options.structure_only && diff.structure.fault.empty()) {
     // Every operation is computed, so that each value of one model has one in the other. The same model under other
@@ -97,7 +100,7 @@ Command add_diff(Arguments parent) {
       .check(one_of({"at-least", "exact"}))
       .option_text("RULE");
   app.add_option("--against-function", options->function,
-                 "The other side is this function (default: that of --function)")
+                 "The other side is this function (default: that of --function, where the other model has several)")
       .option_text("NAME");
   app.add_option("--map", options->diff.map, "Pair an input or output with the other model's of another name")
       .allow_extra_args(false)
@@ -108,10 +111,10 @@ Command add_diff(Arguments parent) {
   app.add_option("--range", options->diff.ranges, "Random numbers of an array input (default 0:1)")
       .allow_extra_args(false)
       .option_text("NAME=LOW:HIGH");
-  app.add_option("--pixel-scale", options->diff.pixels.scale,
-                 "Where the other model takes an array for an image: pixels times this (default 1)")
+  app.add_option("--pixel-scale", options->pixel_scale,
+                 "Where the other model takes an array for an image: pixels times this, such as 1/255 (default 1)")
       .option_text("X");
-  app.add_option("--pixel-bias", options->diff.pixels.bias, "and plus this (default 0)").option_text("X");
+  app.add_option("--pixel-bias", options->pixel_bias, "and plus this (default 0)").option_text("X");
   app.add_option("--tolerance", options->tolerance,
                  "Largest difference of a value, relative to its greatest magnitude (default: what rounding\n"
                  "explains: 2^-13; 2^-8 with float16; where one model has compressed weights, 20 dB of signal to\n"

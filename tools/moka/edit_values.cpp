@@ -50,12 +50,9 @@ std::vector<double> Settings::numbers(const std::string& key, const std::vector<
   for (size_t at = 0; at <= it->second.size();) {
     const size_t end = std::min(it->second.find(':', at), it->second.size());
     const std::string part = it->second.substr(at, end - at);
-    const size_t slash = part.find('/');
-    const auto above = parse_number(part.substr(0, slash));
-    const auto below = slash == std::string::npos ? std::optional(1.0) : parse_number(part.substr(slash + 1));
-    if (!above || !below || *below == 0)
-      throw UsageError(fmt::format("{}: expected a number such as 0.5 or 1/255, got '{}'", key, part));
-    out.push_back(*above / *below);
+    const auto number = parse_quotient(part);
+    if (!number) throw UsageError(fmt::format("{}: expected a number such as 0.5 or 1/255, got '{}'", key, part));
+    out.push_back(*number);
     at = end + 1;
   }
   return out;

@@ -174,6 +174,14 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
+std::optional<double> parse_quotient(std::string_view text) {
+  const size_t slash = text.find('/');
+  const auto above = parse_number(text.substr(0, slash));
+  const auto below = slash == std::string_view::npos ? std::optional(1.0) : parse_number(text.substr(slash + 1));
+  if (!above || !below || *below == 0) return std::nullopt;
+  return *above / *below;
+}
+
 std::optional<int64_t> parse_integer(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   int64_t value = 0;

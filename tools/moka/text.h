@@ -55,6 +55,8 @@ double percentile(std::span<const double> sorted, double fraction);
 
 /// Parses the whole text as a number. nullopt if it contains anything else.
 std::optional<double> parse_number(std::string_view text);
+/// A number or a quotient of two: "1/255".
+std::optional<double> parse_quotient(std::string_view text);
 std::optional<int64_t> parse_integer(std::string_view text);
 std::string_view trimmed(std::string_view text);
 

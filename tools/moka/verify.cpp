@@ -17,8 +17,8 @@ struct VerifyCommandOptions {
   LoadOptions load;
   InputOptions input;
   VerifyOptions verify;
-  std::string against, device, precision, shapes = "default";
-  std::string min_snr, max_error;
+  std::string against, device, precision, function, shapes = "default";
+  std::string min_snr, max_error, pixel_scale = "1", pixel_bias = "0";
   bool json = false;
 };
 
@@ -32,28 +32,31 @@ std::optional<double> limit_of(const std::string& text, const char* option) {
 int run_verify(const VerifyCommandOptions& options) {
   const Model model = load(options.load, configuration(options.load));
   const bool other_settings = !options.device.empty() || !options.precision.empty();
-  if (options.against.empty() == !other_settings)
-    throw UsageError("expected either --against, or --against-device and --against-precision");
+  if (!options.against.empty() ? other_settings : !other_settings && options.function.empty())
+    throw UsageError("expected either --against, or --against-device, --against-precision or --against-function");
   std::unique_ptr<Reference> reference;
-  if (other_settings) {
+  if (options.against.empty()) {
     LoadOptions other = options.load;
     if (!options.device.empty()) {
       other.device = options.device;
       other.compute_units = "all";
     }
     if (!options.precision.empty()) other.precision = options.precision;
-    reference =
-        model_reference(load(other, configuration(other)),
-                        fmt::format("the same model{}{}", options.device.empty() ? "" : ", device " + options.device,
-                                    options.precision.empty() ? "" : ", precision " + options.precision));
+    if (!options.function.empty()) other.function = options.function;
+    reference = model_reference(
+        load(other, configuration(other)),
+        fmt::format("the same model{}{}{}", options.function.empty() ? "" : ", function " + options.function,
+                    options.device.empty() ? "" : ", device " + options.device,
+                    options.precision.empty() ? "" : ", precision " + options.precision));
   } else {
     ModelConfiguration c = configuration(options.load);
     c.pins.clear();
     c.pinned_kernels.clear();
-    reference = open_reference(options.against, model.function(), c);
+    reference = open_reference(options.against, model.function(), c, options.function);
   }
   VerifyOptions verify = options.verify;
   verify.seed = options.input.seed;
+  verify.pixels = pixel_scale_of(options.pixel_scale, options.pixel_bias);
   verify.all_shapes = options.shapes == "all";
   verify.min_snr = limit_of(options.min_snr, "--min-snr");
   verify.max_error = limit_of(options.max_error, "--max-error");
@@ -88,6 +91,10 @@ Command add_verify(Arguments parent) {
   app.add_option("--against-precision", options->precision, "The same model by this rule: at-least or exact")
       .check(one_of({"at-least", "exact"}))
       .option_text("RULE");
+  app.add_option("--against-function", options->function,
+                 "The reference's function, or another one of the same model (default: that of --function, where the\n"
+                 "reference has several)")
+      .option_text("NAME");
   app.add_option("--map", options->verify.map, "Pair an input or output with the reference's of another name")
       .allow_extra_args(false)
       .option_text("NAME=OTHER");
@@ -100,10 +107,10 @@ Command add_verify(Arguments parent) {
   app.add_option("--shapes", options->shapes, "default, or all: every enumerated shape and the corners of ranges")
       .check(one_of({"default", "all"}))
       .option_text("WHICH");
-  app.add_option("--pixel-scale", options->verify.pixels.scale,
-                 "Where the reference takes an array for an image: pixels times this (default 1)")
+  app.add_option("--pixel-scale", options->pixel_scale,
+                 "Where the reference takes an array for an image: pixels times this, such as 1/255 (default 1)")
       .option_text("X");
-  app.add_option("--pixel-bias", options->verify.pixels.bias, "and plus this (default 0)").option_text("X");
+  app.add_option("--pixel-bias", options->pixel_bias, "and plus this (default 0)").option_text("X");
   app.add_option("--min-snr", options->min_snr,
                  "Least signal to noise in dB (default: 80; 40 with float16; 20 with compressed weights)")
       .option_text("DB");

@@ -169,12 +169,12 @@ ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& str
     set_limits(a, b, structure, how);
   ValueDiff out;
   out.min_snr = how.min_snr;
-  out.tolerance = how.tolerance.value_or(kRounding);
   std::vector<Features> ours, theirs;
   for (const Features& item : items) {
     ++out.predictions;
     try {
       ValueComparison found = compare_values(a, item, b, features.for_other(item), how);
+      out.tolerance = std::max(out.tolerance, found.tolerance);
       ours.push_back(found.outputs);
       theirs.push_back(found.other_outputs);
       if (out.predictions == 1 || (!out.found.first && (found.first || !out.found.first_unequal)))

@@ -29,8 +29,8 @@ struct DiffOptions {
 struct ValueDiff {
   ValueComparison found;
   int64_t predictions = 0;
-  std::string fault;  ///< why a model cannot predict; empty: both can
-  double tolerance = 0;
+  std::string fault;              ///< why a model cannot predict; empty: both can
+  double tolerance = 0;           ///< the largest one that a value was judged by
   std::optional<double> min_snr;  ///< takes the place of the tolerance where one model has compressed weights
   std::vector<OutputError> outputs;
   std::vector<std::string> failures;  ///< outputs that differ in shape or labels

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "input.h"
 #include "usage_error.h"
 
 namespace moka::cli {
@@ -53,6 +54,18 @@ std::vector<std::string> PairedFeatures::uncompared() const {
   for (const FeatureDescription& output : model_.function().outputs)
     if (std::none_of(outputs_.begin(), outputs_.end(), [&](const auto& pair) { return pair.first == output.name; }))
       out.push_back(output.name);
+  return out;
+}
+
+std::vector<std::string> PairedFeatures::images_as_arrays() const {
+  std::vector<std::string> out;
+  for (const auto& [mine, other] : inputs_) {
+    const FeatureDescription *input = find_feature(model_.function().inputs, mine),
+                             *partner = find_feature(other_inputs_, other);
+    if (input != nullptr && partner != nullptr && input->type == FeatureType::image &&
+        partner->type == FeatureType::multi_array)
+      out.push_back(mine);
+  }
   return out;
 }
 

@@ -21,6 +21,8 @@ class PairedFeatures {
   const NamePairs& outputs() const { return outputs_; }
   /// Outputs of the model without a partner.
   std::vector<std::string> uncompared() const;
+  /// The images that the other model takes as arrays.
+  std::vector<std::string> images_as_arrays() const;
   /// The model's inputs in the form of the other side.
   Features for_other(const Features& item) const;
   /// The errors of each output over all predictions.

@@ -88,6 +88,15 @@ NamePairs parse_map(const std::vector<std::string>& texts, const FunctionDescrip
   return out;
 }
 
+PixelScale pixel_scale_of(const std::string& scale, const std::string& bias) {
+  const auto number = [](const std::string& text, const char* option) {
+    const auto value = parse_quotient(text);
+    if (!value) throw UsageError(fmt::format("{}: expected a number such as 0.5 or 1/255, got '{}'", option, text));
+    return *value;
+  };
+  return {number(scale, "--pixel-scale"), number(bias, "--pixel-bias")};
+}
+
 FeatureValue adapted(const FeatureValue& value, const FeatureDescription& to, const PixelScale& pixels) {
   const auto* array = std::get_if<MultiArray>(&value);
   const std::string where = fmt::format("the reference's input '{}'", to.name);

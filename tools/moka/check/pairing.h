@@ -23,7 +23,10 @@ NamePairs parse_map(const std::vector<std::string>& texts, const FunctionDescrip
 /// How pixels become numbers where the other model takes an array: pixel * scale + bias.
 struct PixelScale {
   double scale = 1, bias = 0;
+  bool operator==(const PixelScale&) const = default;
 };
+/// What the options --pixel-scale and --pixel-bias say: "1/255", "-1". Throws UsageError.
+PixelScale pixel_scale_of(const std::string& scale, const std::string& bias);
 
 /// The value in the form of the other model's input. Throws UsageError.
 FeatureValue adapted(const FeatureValue& value, const FeatureDescription& to, const PixelScale& pixels);

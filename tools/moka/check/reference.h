@@ -24,14 +24,17 @@ class Reference {
   virtual const Model* model() const { return nullptr; }
 };
 
+/// The function of another Core ML model that is compared with the function `name`: the one of this name, or the only
+/// one that the model has (empty).
+std::string function_of_other(const std::string& path, const std::string& name);
 std::unique_ptr<Reference> model_reference(Model model, std::string name);
 /// .npz, a folder of .npy, or .json (docs/checking.md). Throws UsageError, IoError.
 std::unique_ptr<Reference> saved_reference(const std::string& path, const FunctionDescription& function);
 /// An ONNX file or a PyTorch program, which `python3` or $MOKA_PYTHON runs. Throws UsageError, IoError.
 std::unique_ptr<Reference> python_reference(const std::string& path);
-/// Chooses by the path's ending.
+/// Chooses by the path's ending. other_function: of a Core ML model; empty: that of `function_of_other`.
 std::unique_ptr<Reference> open_reference(const std::string& path, const FunctionDescription& function,
-                                          const ModelConfiguration& configuration);
+                                          ModelConfiguration configuration, const std::string& other_function);
 
 /// All predictions of a model, each with a new state.
 std::vector<Features> predict_each(const Model& model, const std::vector<Features>& items, const std::string& label);

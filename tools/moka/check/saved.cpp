@@ -88,7 +88,8 @@ class Saved : public Reference {
     if (!has_inputs) inputs_.clear();
   }
 
-  std::string name() const override { return path_; }
+  std::string name() const override { return device_.empty() ? path_ : fmt::format("{} ({})", path_, device_); }
+  void set_device(std::string device) { device_ = std::move(device); }
   const std::vector<FeatureDescription>& inputs() const override { return function_.inputs; }
   const std::vector<FeatureDescription>& outputs() const override { return outputs_; }
   std::vector<Features> recorded_inputs() const override { return inputs_; }
@@ -126,7 +127,7 @@ class Saved : public Reference {
     throw UsageError(fmt::format("{}: expected {}, got an array", where, input.formatted_type()));
   }
 
-  std::string path_;
+  std::string path_, device_;
   const FunctionDescription function_;
   std::vector<Features> inputs_, answers_;
   std::vector<FeatureDescription> outputs_;
@@ -140,6 +141,8 @@ std::unique_ptr<Reference> saved_reference(const std::string& path, const Functi
   if (ending == ".json") {
     const io::Bytes bytes = io::read_file(path);
     const nlohmann::json root = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    if (root.is_object() && root.contains("device") && root.at("device").is_string())
+      saved->set_device(root.at("device").get<std::string>());
     if (root.is_object() && root.contains("cases")) {
       if (!root.at("cases").is_array()) throw UsageError(fmt::format("{}: 'cases' is not a list", path));
       for (size_t i = 0; i < root.at("cases").size(); ++i) saved->add_json(root.at("cases")[i], i);

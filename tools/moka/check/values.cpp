@@ -186,9 +186,9 @@ ValueComparison compare_values(const Model& model, const Features& inputs, const
           has_half |= sample->type == DataType::float16 || array.type() == DataType::float16;
           one.has_form = same_form(*sample, array);
           one.differs = !one.has_form;
-          if (one.has_form)
-            compare(*sample, array, options.tolerance.value_or(has_half ? kHalfRounding : kRounding), options.min_snr,
-                    one);
+          const double tolerance = options.tolerance.value_or(has_half ? kHalfRounding : kRounding);
+          out.tolerance = std::max(out.tolerance, tolerance);
+          if (one.has_form) compare(*sample, array, tolerance, options.min_snr, one);
           if (one.differs && !out.first) out.first = index;
           if (!one.equal && !out.first_unequal) out.first_unequal = index;
         }

@@ -38,6 +38,7 @@ struct ValueComparison {
   std::vector<ComparedValue> values;  ///< in the order of computation; those in loops once for each iteration
   bool complete = true;               ///< false: there are more than kMostValues
   std::optional<size_t> first, first_unequal;
+  double tolerance = 0;  ///< the largest one that a value was judged by
   Features outputs, other_outputs;
 };
 

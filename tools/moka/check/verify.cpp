@@ -34,6 +34,9 @@ VerifiedShape compared_shape(const Model& model, Reference& reference, const Pai
   } catch (const Exception& e) {
     out.fault = std::string("the reference: ") + e.what();
     return out;
+  } catch (const io::IoError& e) {
+    out.fault = std::string("the reference: ") + e.what();
+    return out;
   }
   out.predictions = static_cast<int64_t>(items.size());
   out.outputs = features.errors(one, two);
@@ -114,6 +117,11 @@ Verification verified(const Model& model, Reference& reference, const VerifyOpti
     }
   }
   for (const VerifiedShape& shape : out.shapes) judge(shape, options, out);
+  const std::vector<std::string> images = features.images_as_arrays();
+  if (!out.passed() && !images.empty() && options.pixels == PixelScale())
+    out.hint = fmt::format(
+        "the reference got the pixels of {} as numbers from 0 to 255; --pixel-scale and --pixel-bias change that",
+        quoted_list(images));
   return out;
 }
 

@@ -41,6 +41,7 @@ struct Verification {
   std::vector<VerifiedShape> shapes;
   std::vector<std::string> uncompared;  ///< outputs without a partner
   std::vector<std::string> failures;    ///< a sentence for each missed threshold
+  std::string hint;                     ///< what may explain the failures; may be empty
   bool passed() const { return failures.empty(); }
 };
 

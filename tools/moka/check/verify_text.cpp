@@ -47,6 +47,7 @@ Json to_json(const Verification& v) {
   }
   out["uncompared"] = v.uncompared;
   out["failures"] = v.failures;
+  if (!v.hint.empty()) out["hint"] = v.hint;
   return out;
 }
 
@@ -75,6 +76,7 @@ std::string verification_text(const Verification& v) {
   if (!v.uncompared.empty()) out += "\n" + fact("no partner", quoted_list(v.uncompared));
   out += "\n";
   for (const std::string& failure : v.failures) out += fact("missed", failure);
+  if (!v.hint.empty()) out += fact("hint", v.hint);
   return out + fact("result", v.passed() ? "the answers agree" : "the answers differ");
 }
 

@@ -1,3 +1,4 @@
+#include "devices/vulkan/kernels/product.h"
 #include "vulkan/region_util.h"
 
 namespace moka::vulkan_test {
@@ -228,12 +229,25 @@ size_t saved_dispatches(bool half, const Separable& s) {
   return b.counters.dispatches - a.counters.dispatches - (half ? 1 : 0);
 }
 
+TEST(Tiles, AreSmallWhereLargeOnesComputeManyRowsThatNobodyReads) {
+  const std::pair<int64_t, uint32_t> sizes[] = {{16, 32}, {24, 32}, {32, 32},  {33, 64},
+                                                {64, 64}, {96, 32}, {128, 64}, {160, 64}};
+  for (const auto& [rows, size] : sizes) {
+    const devices::vulkan::Tiles tiles = devices::vulkan::tiles_of(rows, 112 * 112, 1);
+    EXPECT_EQ(tiles.size, size) << rows;
+    EXPECT_EQ(tiles.groups[1], (rows + size - 1) / size) << rows;
+  }
+  EXPECT_EQ(devices::vulkan::tiles_of(64, 64, 1).size, 32u) << "few groups";
+  EXPECT_EQ(devices::vulkan::large_tiles_of(96, 112 * 112, 1).size, 64u);
+}
+
 TEST_P(Convolutions, DepthwiseOnesAreComputedWhereConvolutionsOfOneByOneReadThem) {
   const Separable all[] = {
       {{2, 18, 9, 11}, {18, 1, 3, 3}, {1, 1}, {1, 1}, "same", 24, true, false},
       {{1, 33, 14, 13}, {33, 1, 3, 3}, {2, 2}, {1, 1}, "same", 60, false, true},  // more than a tile of channels
       {{1, 20, 12, 10}, {20, 1, 5, 3}, {1, 2}, {2, 1}, "valid", 9, true, true},
-      {{1, 8, 100, 90}, {8, 1, 3, 3}, {1, 1}, {1, 1}, "same_lower", 16, true, false},  // large tiles
+      {{1, 8, 100, 90}, {8, 1, 3, 3}, {1, 1}, {1, 1}, "same_lower", 40, true, false},  // large tiles
+      {{1, 8, 100, 90}, {8, 1, 3, 3}, {1, 1}, {1, 1}, "same_lower", 96, true, false},  // small ones would be three
   };
   for (const Separable& s : all) EXPECT_EQ(saved_dispatches(GetParam(), s), 1u) << s.made;
 }

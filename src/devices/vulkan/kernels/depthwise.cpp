@@ -36,7 +36,8 @@ std::shared_ptr<const Producer> depthwise_producer(const Conv& conv, const After
 }
 
 Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses) {
-  const Tiles tiles = tiles_of(conv.made, conv.window.out_count(), conv.batch);
+  Tiles tiles = tiles_of(conv.made, conv.window.out_count(), conv.batch);
+  if (tiles.groups[1] > kMostTimes) tiles = large_tiles_of(conv.made, conv.window.out_count(), conv.batch);
   if (tiles.groups[1] > kMostTimes) return nullptr;
   return [=](const Producer& producer) -> std::optional<Dispatch> {
     const auto* d = dynamic_cast<const Depthwise*>(&producer);

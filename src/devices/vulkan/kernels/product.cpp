@@ -9,16 +9,25 @@ struct ProductParams {
   Product product;
 };
 
+Tiles tiles_of_size(int64_t size, int64_t rows, int64_t columns, int64_t entries) {
+  return {u32(size), {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
+}
+
 }  // namespace
 
 Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries) {
-  auto of = [&](int64_t size) {
-    return Tiles{u32(size), {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
-  };
+  const Tiles large = large_tiles_of(rows, columns, entries), small = tiles_of_size(32, rows, columns, entries);
+  // Rows beyond the product are computed too: 64 for 24 channels.
+  const bool is_wasteful = large.groups[1] * 64 * 4 > small.groups[1] * 32 * 5;
+  return large.size == 64 && is_wasteful ? small : large;
+}
+
+Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries) {
   // Small tiles where large ones leave processors of a large device idle.
   constexpr int64_t kEnough = 128;
-  const Tiles large = of(64);
-  return large.groups[0] * large.groups[1] * large.groups[2] < kEnough ? of(32) : large;
+  const Tiles large = tiles_of_size(64, rows, columns, entries);
+  return large.groups[0] * large.groups[1] * large.groups[2] < kEnough ? tiles_of_size(32, rows, columns, entries)
+                                                                       : large;
 }
 
 std::vector<uint32_t> Tiles::constants(std::vector<uint32_t> first) const {

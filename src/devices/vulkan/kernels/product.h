@@ -12,6 +12,8 @@ struct Tiles {
   std::vector<uint32_t> constants(std::vector<uint32_t> first) const;
 };
 Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries);
+/// Tiles of 64 rows where there are enough of them, so that few groups read the same columns.
+Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries);
 
 /// c[m, n] = sum over k of a[m, k] * b[k, n] + bias[n * bias_column] + addend[as c], for each entry of a batch, whose
 /// dimensions are innermost first. Steps are in elements. Push constants of shaders/product.glsl, but for `after`.

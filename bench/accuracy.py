@@ -108,13 +108,6 @@ def together(old, new):
     return [of[key] for name in nets.every() for precision in LIMITS if (key := (name, precision)) in of]
 
 
-def earlier(path):
-    try:
-        return json.loads(pathlib.Path(path).read_text())["rows"]
-    except FileNotFoundError:
-        return []
-
-
 def table(rows):
     lines = []
     for row in rows:
@@ -174,7 +167,7 @@ def main():
                 print(f"{row['net']:<28} {row['precision']}  {row['verdict']}", file=sys.stderr, flush=True)
     except models.InUse as error:
         sys.exit(f"accuracy: {error}")
-    every = together(earlier(options.out), rows)
+    every = together(samples.rows_of(options.out), rows)
     data = {"machine": machine.facts(), "versions": engines.versions(samples.MOKA), "rows": every}
     samples.write(options.out, data)
     print(json.dumps(rows, indent=1) if options.json else f"{table(rows)}\n{summary(rows)}")

@@ -55,13 +55,6 @@ def together(old, new):
     return [of[name] for name in nets.every() if name in of]
 
 
-def earlier(path):
-    try:
-        return json.loads(pathlib.Path(path).read_text())["rows"]
-    except FileNotFoundError:
-        return []
-
-
 def table(rows):
     lines = []
     for row in rows:
@@ -110,7 +103,7 @@ def main():
                 print(f"{row['net']:<28} {verdict(row)}", file=sys.stderr, flush=True)
     except models.InUse as error:
         sys.exit(f"exported: {error}")
-    every = together(earlier(options.out), found)
+    every = together(samples.rows_of(options.out), found)
     versions = {package: version for engine in ("moka", "onnxruntime") for package, version in engines.versions(engine).items() if package != "coremltools"}
     data = {"machine": machine.facts(), "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "versions": versions, "opset": network.ONNX_OPSET,
             "rows": every}

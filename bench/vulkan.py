@@ -230,13 +230,6 @@ On {facts['cpu']}; {versions}.
 """
 
 
-def earlier(path):
-    try:
-        return json.loads(pathlib.Path(path).read_text())["rows"]
-    except FileNotFoundError:
-        return []
-
-
 def driver_of(rows):
     return next((row[engine]["driver"] for row in rows for engine in (MOKA, PEER) if "driver" in row.get(engine, {})), "none")
 
@@ -244,7 +237,7 @@ def driver_of(rows):
 def main():
     options = arguments()
     counter = Counter(options)
-    found, rows = [], together(earlier(options.out), [])
+    found, rows = [], together(samples.rows_of(options.out), [])
     try:
         with counter.cache.locked():
             for row in counter.rows():

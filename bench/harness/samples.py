@@ -79,6 +79,14 @@ def read(path):
     return data
 
 
+def rows_of(path):
+    """The rows of an earlier run; none where the file does not exist."""
+    try:
+        return json.loads(pathlib.Path(path).read_text())["rows"]
+    except FileNotFoundError:
+        return []
+
+
 def write(path, data):
     """Replaces the file atomically, so that an interrupted run keeps the old one."""
     path = pathlib.Path(path)

@@ -132,6 +132,18 @@ void expect_near(const Tensor& a, const Tensor& e, double tolerance, const std::
   }
 }
 
+RelativeError relative_error(const Tensor& got, const Tensor& expected) {
+  const auto made = got.as<float>(), want = expected.as<float>();
+  double scale = 0, largest = 0, squares = 0;
+  for (size_t i = 0; i < want.size(); i++) {
+    const double off = static_cast<double>(made[i]) - static_cast<double>(want[i]);
+    scale = std::max(scale, std::fabs(static_cast<double>(want[i])));
+    largest = std::max(largest, std::fabs(off));
+    squares += off * off;
+  }
+  return {largest / scale, std::sqrt(squares / static_cast<double>(want.size())) / scale};
+}
+
 Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool anywhere) {
   for (Value* v : outputs)
     if (v == nullptr) return {};

@@ -60,6 +60,12 @@ Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, bool 
 /// Compares element by element, with a tolerance relative to max(1, largest expected magnitude).
 void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double tolerance, const std::string& what);
 
+/// Differences over the largest magnitude that was expected.
+struct RelativeError {
+  double largest, rms;
+};
+RelativeError relative_error(const ir::Tensor& got, const ir::Tensor& expected);
+
 /// Both devices must give the same within `tolerance` relative to max(1, largest expected magnitude). Unless
 /// `anywhere`, every kernel must be the CPU's.
 Run expect_same(Graph& g, std::vector<ir::Value*> outputs, double tolerance = 1e-5, bool anywhere = false);

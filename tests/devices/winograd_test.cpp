@@ -430,17 +430,9 @@ TEST(Winograd, ErrorIsNearThatOfDirectSums) {
     EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
     const auto truth = run(g.function(), g.inputs(), false, 1);
     ASSERT_TRUE(truth.ok()) << truth.error().to_string();
-    const auto made = r.outputs[0].as<float>(), want = truth->outputs[0].as<float>();
-    double scale = 0, largest = 0, squares = 0;
-    for (size_t i = 0; i < want.size(); i++) {
-      const double off = static_cast<double>(made[i]) - static_cast<double>(want[i]);
-      scale = std::max(scale, std::fabs(static_cast<double>(want[i])));
-      largest = std::max(largest, std::fabs(off));
-      squares += off * off;
-    }
-    const double rms = std::sqrt(squares / static_cast<double>(want.size()));
-    EXPECT_LE(largest, b.largest * scale);
-    EXPECT_LE(rms, b.rms * scale);
+    const RelativeError error = relative_error(r.outputs[0], truth->outputs[0]);
+    EXPECT_LE(error.largest, b.largest);
+    EXPECT_LE(error.rms, b.rms);
   }
 }
 

@@ -3,7 +3,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
+#include "base/half.h"
+
 namespace moka::ops {
+
+void load_unaligned(const std::byte* from, bool half, int64_t n, float* to) {
+  if (!half) return copy_bytes(to, from, static_cast<size_t>(n) * sizeof(float));
+  constexpr int64_t kBlock = 256;
+  uint16_t block[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const auto count = static_cast<size_t>(std::min(kBlock, n - i));
+    std::memcpy(block, from + i * 2, count * 2);
+    half_to_float(block, to + i, count);
+  }
+}
 
 void unpack_high_first(const uint8_t* packed, int bits, int64_t first, int64_t n, uint8_t* out) {
   if (n <= 0) return;

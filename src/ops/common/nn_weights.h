@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -16,6 +17,9 @@ struct QuantizedWeights {
   std::span<const float> scale, bias;  ///< empty, 1 or `channels` values; empty bias: 0
   std::span<const float> lut;          ///< empty or 2^bits values
 };
+
+/// Reads `n` unaligned numbers of fp16 or fp32.
+void load_unaligned(const std::byte* from, bool half, int64_t n, float* to);
 
 void dequantize(const QuantizedWeights& w, float* out);
 

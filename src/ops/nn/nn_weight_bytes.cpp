@@ -1,7 +1,5 @@
-#include <cstring>
-
-#include "base/half.h"
 #include "ops/common/common.h"
+#include "ops/common/nn_weights.h"
 
 namespace moka::ops {
 
@@ -29,21 +27,7 @@ Result<std::vector<Type>> infer_nn_weight_bytes(const OpCall& call) {
 
 Status nn_weight_bytes_reference(const OpCall& call, std::span<const TensorView> out) {
   FloatBytes p = MOKA_TRY(float_bytes(call));
-  const auto* from = call.in("data").as<const std::byte>();
-  auto* to = out[0].as<float>();
-  int64_t n = p.shape.count();
-  if (n == 0) return {};
-  if (!p.half) {
-    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
-    return {};
-  }
-  constexpr int64_t kBlock = 256;
-  uint16_t block[kBlock];
-  for (int64_t i = 0; i < n; i += kBlock) {
-    auto count = static_cast<size_t>(std::min(kBlock, n - i));
-    std::memcpy(block, from + i * 2, count * 2);
-    half_to_float(block, to + i, count);
-  }
+  load_unaligned(call.in("data").as<const std::byte>(), p.half, p.shape.count(), out[0].as<float>());
   return {};
 }
 

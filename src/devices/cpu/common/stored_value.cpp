@@ -1,9 +1,7 @@
 #include "devices/cpu/common/stored_value.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "base/half.h"
 #include "ops/common/nn_weights.h"
 #include "ops/common/packed.h"
 
@@ -42,22 +40,14 @@ void load_elements(const kernel::StoredConstant& s, int64_t first, int64_t n, fl
   const ir::DType type = s.elements.dtype();
   const auto* bytes = static_cast<const std::byte*>(s.elements.data());
   if (!s.is_foreign || ir::bits(type) == 8) return ops::load_floats(s.elements.view(), first, n, to);
-  if (type == ir::DType::fp32) {
-    if (n > 0) std::memcpy(to, bytes + first * 4, static_cast<size_t>(n) * 4);
-    return;
-  }
+  if (ir::is_float(type))
+    return ops::load_unaligned(bytes + first * ir::bits(type) / 8, type == ir::DType::fp16, n, to);
   constexpr int64_t kBlock = 256;
+  uint8_t codes[kBlock];
   for (int64_t at = 0; at < n; at += kBlock) {
     const int64_t some = std::min(kBlock, n - at);
-    if (type == ir::DType::fp16) {
-      uint16_t halves[kBlock];
-      std::memcpy(halves, bytes + (first + at) * 2, static_cast<size_t>(some) * 2);
-      half_to_float(halves, to + at, static_cast<size_t>(some));
-    } else {
-      uint8_t codes[kBlock];
-      ops::unpack_high_first(reinterpret_cast<const uint8_t*>(bytes), ir::bits(type), first + at, some, codes);
-      for (int64_t i = 0; i < some; i++) to[at + i] = static_cast<float>(codes[i]);
-    }
+    ops::unpack_high_first(reinterpret_cast<const uint8_t*>(bytes), ir::bits(type), first + at, some, codes);
+    for (int64_t i = 0; i < some; i++) to[at + i] = static_cast<float>(codes[i]);
   }
 }
 

@@ -209,16 +209,12 @@ Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) {
 Result<Tensor> Tensor::wrap(DType dtype, const Shape& shape, Bytes data) {
   if (dtype == DType::string || dtype == DType::none)
     return fail(ErrorCode::malformed, "bytes cannot hold a tensor of element type ", dtype);
-  size_t n = MOKA_TRY(storage_bytes(dtype, shape));
-  if (data.size() < n)
-    return fail(ErrorCode::malformed, "tensor<", dtype, ", ", shape, "> needs ", n, " bytes, got ", data.size());
+  Tensor shared = MOKA_TRY(wrap_unaligned(dtype, shape, std::move(data)));
   size_t align = bits(dtype) >= 8 ? static_cast<size_t>(bits(dtype) / 8) : 1;
-  if (n > 0 && reinterpret_cast<uintptr_t>(data.data()) % align != 0) {
-    Tensor t = MOKA_TRY(zeros(dtype, shape));
-    std::memcpy(t.mutable_data(), data.data(), n);
-    return t;
-  }
-  return wrap_unaligned(dtype, shape, std::move(data));
+  if (shared.bytes() == 0 || reinterpret_cast<uintptr_t>(shared.data()) % align == 0) return shared;
+  Tensor t = MOKA_TRY(zeros(dtype, shape));
+  std::memcpy(t.mutable_data(), shared.data(), shared.bytes());
+  return t;
 }
 
 Result<Tensor> Tensor::wrap_unaligned(DType dtype, const Shape& shape, Bytes data) {

@@ -99,30 +99,15 @@ TEST(Depthwise, PadsAndDilations) {
     for (int64_t stride : {1, 2}) {
       SCOPED_TRACE(cat(pad[0], pad[1], pad[2], pad[3], " every ", stride));
       check_depthwise(
-          {.images = 2, .channels = 16, .size = {9, 10}, .taps = {3, 3}, .strides = {stride, stride}, .pad = pad});
-      check_depthwise(
           {.images = 2, .channels = 16, .size = {9, 10}, .taps = {5, 5}, .strides = {stride, stride}, .pad = pad});
-      check_depthwise({.images = 2,
-                       .channels = 16,
-                       .size = {9, 10},
-                       .taps = {3, 3},
-                       .strides = {stride, stride},
-                       .dilations = {3, 1},
-                       .pad = pad});
-      check_depthwise({.images = 2,
-                       .channels = 16,
-                       .size = {9, 10},
-                       .taps = {3, 3},
-                       .strides = {stride, stride},
-                       .dilations = {1, 2},
-                       .pad = pad});
-      check_depthwise({.images = 2,
-                       .channels = 16,
-                       .size = {9, 10},
-                       .taps = {3, 3},
-                       .strides = {stride, stride},
-                       .dilations = {2, 3},
-                       .pad = pad});
+      for (const std::vector<int64_t>& dilations : std::vector<std::vector<int64_t>>{{1, 1}, {3, 1}, {1, 2}, {2, 3}})
+        check_depthwise({.images = 2,
+                         .channels = 16,
+                         .size = {9, 10},
+                         .taps = {3, 3},
+                         .strides = {stride, stride},
+                         .dilations = dilations,
+                         .pad = pad});
     }
   check_depthwise({.channels = 16, .size = {1, 1}, .taps = {5, 5}, .pad = {2, 2, 2, 2}});
   check_depthwise({.channels = 16, .size = {2, 3}, .taps = {7, 7}, .strides = {2, 2}, .pad = {3, 3, 3, 3}});

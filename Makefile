@@ -174,8 +174,8 @@ bench-compress: $(BUILD)/build.ninja
 	@bench/setup --no-wheel --peers ""
 	$(BUILD)/bench/venv/bin/python bench/compress/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPRESS_FLAGS),$(BENCH_COMPRESS_FLAGS),--page docs/performance/compress.md)
 
-## The nets as torch.onnx exports them, converted by moka and beside onnxruntime: docs/onnx-nets.md. BENCH_EXPORTED_FLAGS are options of
-## bench/exported.py, for example "--nets mobilenet_v2".
+## Exports the nets with torch.onnx, converts them with moka and compares Moka's answers with onnxruntime's: docs/onnx-nets.md.
+## BENCH_EXPORTED_FLAGS are options of bench/exported.py, for example "--nets mobilenet_v2".
 bench-exported: wheel
 	@bench/setup --peers onnxruntime
 	$(BENCH_VENV)/bin/python bench/exported.py --out $(BUILD)/bench/exported.json --models $(BUILD)/bench/models \

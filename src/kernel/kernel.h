@@ -175,8 +175,8 @@ struct KernelDef {
   bool low_memory = false;
 
   bool runs(std::string_view op) const;
-  /// Calls `match`. Refuses when the operation has an addend that the kernel does not handle, and when the kernel is
-  /// for little memory and not asked for.
+  /// Calls `match`. Refuses an addend that the kernel does not handle, and everything if the kernel has `low_memory`
+  /// and is not asked for.
   Match claim(const MatchCall& call) const;
 };
 

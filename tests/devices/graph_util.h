@@ -51,7 +51,7 @@ const plan::Step& step_of(const Run& r, std::string_view op);
 
 /// {a, b, rest...}
 ir::Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest);
-/// A tensor of random bits, for types of at most a byte.
+/// A tensor of random bits. Its element type has at most 8 bits.
 ir::Tensor random_bytes(ir::DType dtype, const ir::Shape& shape, unsigned seed);
 
 plan::PlanOptions options(bool cpu, int threads);
@@ -60,7 +60,7 @@ Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, bool 
 /// Compares element by element, with a tolerance relative to max(1, largest expected magnitude).
 void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double tolerance, const std::string& what);
 
-/// Differences over the largest magnitude that was expected.
+/// Differences relative to the largest expected magnitude.
 struct RelativeError {
   double largest, rms;
 };

@@ -168,7 +168,7 @@ TEST(Units, WithoutADriverInANewProcess) {
 }
 
 TEST(Pins, OfAllOperationsLeaveAViewWhereItsInputIs) {
-  // The device refuses the random numbers, so the reshape has nothing to read there.
+  // The device refuses random_normal, so its reshape stays on the host.
   const Model m = Model::from_mil(
       program("tensor<fp32, [8]> x",
               "tensor<fp32, [8]> n = random_normal(shape = tensor<int32, [1]>([8]))[name = string(\"n\")];\n"

@@ -24,8 +24,7 @@ class Reference {
   virtual const Model* model() const { return nullptr; }
 };
 
-/// The function of another Core ML model that is compared with the function `name`: the one of this name, or the only
-/// one that the model has (empty).
+/// Which function of the Core ML model at `path` to compare with the function `name`. Empty: the model has only one.
 std::string function_of_other(const std::string& path, const std::string& name);
 std::unique_ptr<Reference> model_reference(Model model, std::string name);
 /// .npz, a folder of .npy, or .json (docs/checking.md). Throws UsageError, IoError.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "format/message/message.h"
 #include "format/source.h"
 #include "moka/build.h"
@@ -7,10 +9,12 @@
 namespace moka {
 
 struct __attribute__((visibility("hidden"))) Message::Impl {
+  explicit Impl(format::Message m) : message(std::move(m)) {}
   format::Message message;
 };
 
 struct __attribute__((visibility("hidden"))) ModelSource::Impl {
+  explicit Impl(format::ModelSource s) : source(std::move(s)) {}
   format::ModelSource source;
 };
 

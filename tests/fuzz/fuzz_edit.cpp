@@ -31,7 +31,7 @@ Status edit(ModelSource& source, uint8_t choice) {
   switch ((choice >> 1) % edits) {
     case 0: return rename_features(model, {{name, "a"}}, Side::any);
     case 1: return set_element(model, name, "float16", Side::any);
-    case 2: return set_image(model, name, {}, Side::any);
+    case 2: return set_image(source, name, {}, Side::any);
     case 3: return normalize(model, input, {1}, {2}, std::nullopt);
     case 4: return set_labels(model, std::vector<std::string>{"a", "b"}, "", "label", "probabilities");
     case 5: return remove_labels(model);

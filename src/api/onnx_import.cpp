@@ -4,6 +4,7 @@
 #include "api/program_arguments.h"
 #include "api/program_impl.h"
 #include "import/onnx/import.h"
+#include "passes/pass.h"
 
 namespace moka {
 
@@ -63,9 +64,19 @@ ModelDescription texts_of(const OnnxModel& model) {
   return out;
 }
 
+/// Operations of Core ML in place of those that exporters compose of several.
+void simplify(onnx::Imported& m) {
+  ir::Function& f = *m.program.functions[0];
+  std::vector<passes::Remark> remarks;
+  for (const std::string_view pass : {"fuse_gelu", "remove_dead_code"})
+    api::unwrap(passes::run_pass(f, pass, ops::table(), remarks));
+  for (size_t i = 0; i < m.outputs.size(); i++) m.outputs[i].value = f.body().outputs()[i];
+}
+
 OnnxImport imported(const format::onnx::ModelFile& file, const OnnxImportOptions& given) {
   const onnx::Options options = options_of(given, file.model);
   onnx::Imported m = api::unwrap(onnx::import_model(file, options));
+  simplify(m);
   auto impl = std::make_unique<ProgramBuilder::Impl>(options.opset);
   impl->program = std::move(m.program);
   ProgramBuilder::Impl::Part part{impl->program.functions[0].get(), nullptr, {}, {}};

@@ -287,7 +287,9 @@ TEST(CpuMatmul, ComputedOperandsThreadsGiveTheSameBits) {
         Value* x = g.input(tx ? Shape{batch, depth, rows} : Shape{batch, rows, depth});
         Value* y = g.input(ty ? Shape{batch, made, depth} : Shape{batch, depth, made});
         Value* out = g.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", tx}, {"transpose_y", ty}});
-        expect_same(g, {out});
+        Value* biased = g.op(
+            "matmul", {{"x", x}, {"y", y}, {"transpose_x", tx}, {"transpose_y", ty}, {"bias", g.random({made})}});
+        expect_same(g, {out, biased});
         expect_same_bits(g, out, "cpu.matmul.packing", "matmul");
       }
 }
@@ -308,7 +310,7 @@ TEST(CpuMatmul, Panels) {
     Value* b = g.op("linear", {{"x", x}, {"weight", w}, {"bias", g.random({c.made})}, {"addend", residual}});
     b->producer()->epilogue = {{"relu"}};
     Value* d = g.op("matmul", {{"x", x}, {"y", g.random({c.depth, c.made}, -0.1f, 0.1f)}, {"addend", residual}});
-    Value* e = g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", true}});
+    Value* e = g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", true}, {"bias", g.random({c.made})}});
     Value* last = g.op("linear", {{"x", a}, {"weight", g.random({c.made, c.made}, -0.1f, 0.1f)}, {"addend", e}});
     expect_same(g, {a, b, d, last});
     g.function().body().set_outputs({a, b, d, last});

@@ -152,7 +152,11 @@ TEST(Gemv, ColumnsOfAMatrix) {
       Graph g(Opset::ios18);
       Value* w = kind.weights(g, depth, made);  // blocks and palettes are along the other axis
       if (w == nullptr) continue;
-      expect_same(g, {g.op("matmul", {{"x", g.input({2, 1, depth})}, {"y", w}})}, 2e-6, true);
+      Value* x = g.input({2, 1, depth});
+      expect_same(g,
+                  {g.op("matmul", {{"x", x}, {"y", w}}),
+                   g.op("matmul", {{"x", x}, {"y", w}, {"bias", g.random({made})}})},
+                  2e-6, true);
     }
 }
 

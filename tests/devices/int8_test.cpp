@@ -246,13 +246,15 @@ TEST(Int8, EpiloguesAddendsAndThreads) {
     Value* rows = g.op(
         "linear", {{"x", quantized(g, {37, 64})}, {"weight", weights(g, {out, 64})}, {"addend", g.input({37, out})}});
     rows->producer()->epilogue = {{"sigmoid"}};
-    g.function().body().set_outputs({y, again, rows});
+    Value* columns =
+        g.op("matmul", {{"x", quantized(g, {37, 64})}, {"y", weights(g, {64, out})}, {"bias", g.random({out})}});
+    g.function().body().set_outputs({y, again, rows, columns});
     auto one = run(g.function(), g.inputs(), true, 1, 2), two = run(g.function(), g.inputs(), true, 2, 2);
     ASSERT_TRUE(one.ok() && two.ok());
     EXPECT_EQ(one->has("cpu.conv.int8"), has_bytes()) << one->kernels;
-    for (size_t i = 0; i < 3; i++) EXPECT_EQ(one->outputs[i], two->outputs[i]) << i;
+    for (size_t i = 0; i < 4; i++) EXPECT_EQ(one->outputs[i], two->outputs[i]) << i;
     // Values that are quantized again may round to the other side of a half.
-    expect_same(g, {y, rows}, bound());
+    expect_same(g, {y, rows, columns}, bound());
   }
 }
 

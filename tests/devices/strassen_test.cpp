@@ -148,13 +148,11 @@ TEST(Strassen, Operations) {
       Graph g;
       Value* x = g.input({1, c.rows, c.depth});
       Value* residual = g.op("relu", {{"x", g.input({1, c.rows, c.made})}});
-      std::vector<NamedArg> args{{"x", x}, {"addend", residual}};
-      if (op == "linear") {
+      std::vector<NamedArg> args{{"x", x}, {"addend", residual}, {"bias", g.random({c.made})}};
+      if (op == "linear")
         args.emplace_back("weight", g.random({c.made, c.depth}, -0.1f, 0.1f));
-        args.emplace_back("bias", g.random({c.made}));
-      } else {
+      else
         args.emplace_back("y", g.random({c.depth, c.made}, -0.1f, 0.1f));
-      }
       Value* y = g.op(op, std::move(args));
       y->producer()->epilogue = {{"gelu"}, {"clip", -0.5f, 0.5f}};
       expect_same_by(cat("cpu.", op, ".strassen"), g, y);

@@ -55,6 +55,17 @@ TEST_P(Products, LinearWithAndWithoutBiasAndAddend) {
   }
 }
 
+TEST_P(Products, MatricesWithBiasAndAddend) {
+  for (const auto& [x, y] : {std::pair{Shape{9, 40}, Shape{40, 70}}, {{40}, {40, 70}}, {{3, 30, 40}, {3, 40, 70}}}) {
+    Region g(GetParam());
+    Shape out = x;
+    out[x.rank() - 1] = 70;
+    Value *a = g.input(x), *b = g.input(y), *bias = g.constant(g.random({70}));
+    g.expect_same({g.op("matmul", {{"x", a}, {"y", b}, {"bias", bias}}),
+                   g.op("matmul", {{"x", a}, {"y", b}, {"bias", bias}, {"addend", g.input(out)}})});
+  }
+}
+
 TEST_P(Products, WeightsThatAreReadAsTheyAreStored) {
   struct {
     DType codes;
@@ -87,7 +98,7 @@ TEST_P(Products, WeightsThatAreReadAsTheyAreStored) {
       // Parameters for some rows of a matrix on the right apply to a part of each sum.
       const bool along = (s.scale.rank() > 0 && s.scale[0] > 1) || (s.table.rank() > 0 && s.table[0] > 1);
       if (along && GetParam()) continue;  // expanded weights are rounded
-      Value* z = g.op("matmul", {{"x", g.input({2, rows, 70})}, {"y", g.stored(stored)}});
+      Value* z = g.op("matmul", {{"x", g.input({2, rows, 70})}, {"y", g.stored(stored)}, {"bias", g.constant(g.random({40}))}});
       const auto columns = g.expect_same({z});
       EXPECT_EQ(columns.kernels.back(), along ? "vulkan.matmul" : "vulkan.matmul.packed") << cat(s.codes);
     }

@@ -1,4 +1,5 @@
 #include <array>
+#include <type_traits>
 
 #include "ir/program.h"
 #include "ops/common/addend.h"
@@ -71,11 +72,18 @@ Result<std::vector<Type>> infer_matmul(const OpCall& call) {
   Shape out = MOKA_TRY(broadcast(x.batch, y.batch));
   if (xs.rank() > 1) out.push_back(x.rows);
   if (ys.rank() > 1) out.push_back(y.cols);
+  if (call.has("bias") && call.type("bias").is_ranked()) {
+    const Shape& bias = call.shape("bias");
+    if (ys.rank() < 2 || bias.rank() != 1 || !may_equal(bias[0], y.cols))
+      return call.error("bias", "one number for each column of y", cat(bias));
+  }
   return one(Type::tensor(dtype, out));
 }
 
 template <class Acc>
-void run_matmul(const TensorView& x, const TensorView& y, const Operand& a, const Operand& b, const TensorView& out) {
+void run_matmul(const OpCall& call, const Operand& a, const Operand& b, const TensorView& out) {
+  const TensorView &x = call.in("x"), &y = call.in("y");
+  const TensorView* bias = call.has("bias") ? &call.in("bias") : nullptr;
   const int64_t a_size = a.rows * a.cols, b_size = b.rows * b.cols, c_size = a.rows * b.cols;
   auto one_matrix = [&](int64_t c_at, int64_t a_at, int64_t b_at) {
     const int64_t a0 = a_at * a_size, b0 = b_at * b_size, c0 = c_at * c_size;
@@ -87,7 +95,11 @@ void run_matmul(const TensorView& x, const TensorView& y, const Operand& a, cons
         [&](int64_t k, int64_t j, int64_t n, Acc* to) {
           load_run(y, b0 + k * b.row_step + j * b.col_step, b.col_step, n, to);
         },
-        [&](int64_t i, int64_t j, int64_t n, Acc* c) { store_run(out, c0 + i * b.cols + j, 1, n, c); });
+        [&](int64_t i, int64_t j, int64_t n, Acc* c) {
+          if constexpr (std::is_floating_point_v<Acc>)
+            for (int64_t q = 0; bias != nullptr && q < n; ++q) c[q] += load_f64(*bias, j + q);
+          store_run(out, c0 + i * b.cols + j, 1, n, c);
+        });
   };
   const Result<Shape> batch = broadcast(a.batch, b.batch);
   for_each_broadcast(*batch, a.batch, b.batch, one_matrix);
@@ -100,18 +112,29 @@ Status matmul_reference(const OpCall& call, std::span<const TensorView> out) {
   const Operand a = operand_of(x.shape, MOKA_TRY(call.flag("transpose_x")), true);
   const Operand b = operand_of(y.shape, MOKA_TRY(call.flag("transpose_y")), false);
   if (is_integer(x.dtype) && is_integer(y.dtype)) {
-    run_matmul<int64_t>(x, y, a, b, out[0]);
+    run_matmul<int64_t>(call, a, b, out[0]);
   } else {
-    run_matmul<double>(x, y, a, b, out[0]);
+    run_matmul<double>(call, a, b, out[0]);
   }
   return {};
+}
+
+/// Adds the optional input `bias`, one number for each column, which only passes set.
+OpDef with_bias(OpDef def) {
+  for (OpVersion& v : def.versions) {
+    ParamDef& p = v.params.emplace_back();
+    p.name = "bias";
+    p.dtypes = only(DType::fp32);
+    p.constant = p.optional = p.internal = true;
+  }
+  return def;
 }
 
 }  // namespace
 
 OpDef define_matmul() {
   constexpr DTypes domain = any_of(DType::fp16, DType::fp32, DType::int32);
-  return with_addend(
+  return with_addend(with_bias(
       OpBuilder("matmul",
                 "Matrix product over the last two dimensions. The others broadcast. Vectors work as in NumPy.")
           .type_var("T", domain)
@@ -135,7 +158,7 @@ OpDef define_matmul() {
                 "coremltools' definition")
           .note("transpose_y has no effect on a vector. transpose_x of a vector is refused.",
                 "coremltools' type inference")
-          .build());
+          .build()));
 }
 
 }  // namespace moka::ops

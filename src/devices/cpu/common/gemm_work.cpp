@@ -24,7 +24,7 @@ std::optional<ConstantProduct> of_linear(const MatchCall& m, std::string& refusa
 }
 
 std::optional<ConstantProduct> of_matmul(const MatchCall& m, std::string& refusal) {
-  refusal = require_fp32(m, {"x", "y"});
+  refusal = require_fp32(m, {"x", "y", "bias"});
   if (!refusal.empty()) return std::nullopt;
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   const ir::Shape& y = m.call.shape("y");
@@ -38,6 +38,7 @@ std::optional<ConstantProduct> of_matmul(const MatchCall& m, std::string& refusa
   p.column_step = *ty ? y[1] : 1;
   p.x = m.call.arg_index("x");
   p.weights = m.call.arg_index("y");
+  p.bias = m.call.arg_index("bias");
   return p;
 }
 

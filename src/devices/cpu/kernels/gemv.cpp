@@ -85,10 +85,10 @@ Match match_gemv_linear(const MatchCall& m) {
 }
 
 Match match_gemv_matmul(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
+  if (std::string why = require_fp32(m, {"x", "y", "bias"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok() || *tx) return Match::no("a transposed x");
-  return gemv(m, "x", "y", !*ty, -1, "cpu.matmul.gemv");
+  return gemv(m, "x", "y", !*ty, m.call.arg_index("bias"), "cpu.matmul.gemv");
 }
 
 }  // namespace

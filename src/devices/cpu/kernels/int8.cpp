@@ -252,10 +252,10 @@ Match match_int8_linear(const MatchCall& m) {
 }
 
 Match match_int8_matmul(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
+  if (std::string why = require_fp32(m, {"x", "y", "bias"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok() || *tx || m.call.rank("x") < 2) return Match::no("a transposed x");
-  return product(m, "y", *ty ? 0 : 1, -1, "cpu.matmul.int8");
+  return product(m, "y", *ty ? 0 : 1, m.call.arg_index("bias"), "cpu.matmul.int8");
 }
 
 }  // namespace

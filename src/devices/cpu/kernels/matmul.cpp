@@ -116,8 +116,7 @@ struct Product {
 };
 
 Match match(const MatchCall& given, Product p, std::string_view px, std::string_view py, std::string_view name) {
-  const int bias = given.call.version().param_index("bias") < 0 ? -1 : given.call.arg_index("bias"),
-            addend = given.call.arg_index("addend");
+  const int bias = given.call.arg_index("bias"), addend = given.call.arg_index("addend");
   // A single column is computed as a row of the transposed product.
   if (p.y.columns == 1 && p.x.rows > 1 && bias < 0) {
     p = {p.y.transposed(), p.x.transposed(), p.stack};
@@ -173,7 +172,7 @@ Match match_tiled_linear(const MatchCall& m) {
 }
 
 Match match_tiled_matmul(const MatchCall& m) {
-  if (std::string why = require_fp32(m, {"x", "y"}); !why.empty()) return Match::no(why);
+  if (std::string why = require_fp32(m, {"x", "y", "bias"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok()) return Match::no("transposition that is not constant");
   ir::Shape x = m.call.shape("x");

@@ -82,13 +82,13 @@ Match match_linear_packed(const MatchCall& m) {
 
 /// Dense rows on the left, a constant matrix on the right.
 Match match_matmul_packed(const MatchCall& m) {
-  if (std::string why = refusal_of_floats(m, {"x", "addend"}); !why.empty()) return Match::no(why);
+  if (std::string why = refusal_of_floats(m, {"x", "bias", "addend"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok()) return Match::no("a parameter that is not constant");
   const ir::Shape& x = m.call.shape("x");
   if (*tx) return Match::no("a transposed left side");
-  return choose_packed(m, "vulkan.matmul.packed", "y", !*ty, x.count(0, x.rank() - 1), {"x", "addend"},
-                       {m.call.arg_index("x"), m.call.arg_index("y"), -1, addend_of(m)});
+  return choose_packed(m, "vulkan.matmul.packed", "y", !*ty, x.count(0, x.rank() - 1), {"x", "bias", "addend"},
+                       {m.call.arg_index("x"), m.call.arg_index("y"), m.call.arg_index("bias"), addend_of(m)});
 }
 
 /// The matrices of an operand of matmul. A vector is a row on the left, a column on the right.
@@ -113,7 +113,7 @@ struct Operand {
 };
 
 Match match_matmul(const MatchCall& m) {
-  if (std::string why = refusal_of_floats(m, {"x", "y", "addend"}); !why.empty()) return Match::no(why);
+  if (std::string why = refusal_of_floats(m, {"x", "y", "bias", "addend"}); !why.empty()) return Match::no(why);
   auto tx = m.call.flag("transpose_x"), ty = m.call.flag("transpose_y");
   if (!tx.ok() || !ty.ok()) return Match::no("a parameter that is not constant");
   const Operand a(m.call.shape("x"), *tx, true), b(m.call.shape("y"), *ty && m.call.rank("y") > 1, false);
@@ -132,6 +132,7 @@ Match match_matmul(const MatchCall& m) {
   p.a_k = u32(a.column_step);
   p.b_k = u32(b.row_step);
   p.b_column = u32(b.column_step);
+  p.bias_column = 1;
   k.entries = batch.count();
   int64_t step = a.rows * b.columns;
   for (int d = 0; d < walk.rank; d++) {
@@ -150,8 +151,9 @@ Match match_matmul(const MatchCall& m) {
     p.size = {1, 1};
   }
   k.floats = k.weights = float_element(m);
-  KernelChoice c = choice_of(m, "vulkan.matmul", {"x", "y", "addend"}, k.floats);
-  return choose_product(std::move(c), m, k, {m.call.arg_index("x"), m.call.arg_index("y"), -1, addend_of(m)});
+  KernelChoice c = choice_of(m, "vulkan.matmul", {"x", "y", "bias", "addend"}, k.floats);
+  return choose_product(std::move(c), m, k,
+                        {m.call.arg_index("x"), m.call.arg_index("y"), m.call.arg_index("bias"), addend_of(m)});
 }
 
 /// Letters of an equation that are one index: their sizes multiplied, and the step of the index in each tensor.

@@ -2,6 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdio>
+
 #include "bindings.h"
 #include "interpreter.h"
 #include "moka/compute_plan.h"
@@ -44,14 +46,26 @@ void bind_plan(nb::module_& m) {
       .def_ro("download_bytes", &PlannedRegion::download_bytes)
       .def_ro("seconds", &PlannedRegion::seconds, "The time of its operations, as estimated.")
       .def_ro("launch", &PlannedRegion::launch, "Seconds of one submission.")
-      .def_ro("saves", &PlannedRegion::saves, "Seconds; inf: the host cannot run them, or pins forbid it.");
+      .def_ro("saves", &PlannedRegion::saves, "Seconds; inf: the host cannot run them, or pins forbid it.")
+      .def("__repr__", [](const PlannedRegion& r) {
+        return "<moka.PlannedRegion of " + std::to_string(r.operations) +
+               (r.operations == 1 ? " operation on " : " operations on ") + r.device + ": " +
+               std::to_string(r.upload_bytes) + " bytes in, " + std::to_string(r.download_bytes) + " out>";
+      });
 
   nb::class_<PlannedCost>(m, "PlannedCost", "What the choice between units compared, in seconds.")
       .def_ro("compute", &PlannedCost::compute)
       .def_ro("transfers", &PlannedCost::transfers)
       .def_ro("launches", &PlannedCost::launches)
       .def_ro("on_host", &PlannedCost::on_host)
-      .def_ro("is_optimal", &PlannedCost::is_optimal);
+      .def_ro("is_optimal", &PlannedCost::is_optimal)
+      .def("__repr__", [](const PlannedCost& c) {
+        char text[160];
+        std::snprintf(text, sizeof text,
+                      "<moka.PlannedCost compute %.3g s, transfers %.3g s, launches %.3g s; on the host %.3g s>",
+                      c.compute, c.transfers, c.launches, c.on_host);
+        return std::string(text);
+      });
 
   nb::class_<PlannedOperation> step(
       m, "PlannedOperation", "One step of a plan: an operation on a device, or a conversion that the planner added.");

@@ -51,9 +51,14 @@ const kernel::Device* find(std::span<const kernel::Device* const> all, std::stri
 }
 
 Error unknown(std::span<const kernel::Device* const> all, std::string_view name, std::string_view wanted_by) {
-  std::string names;
+  std::vector<std::string_view> accepted;
   for (const kernel::Device* d : all)
-    if (d->rank() >= 0) names += cat(names.empty() ? "'" : ", '", d->name(), "'");
+    if (d->rank() >= 0) accepted.push_back(d->name());
+  for (const kernel::Device* d : all)
+    if (const std::string_view unit = name_of(d->unit()); find(all, unit) == d && d->name() != unit)
+      accepted.push_back(unit);
+  std::string names;
+  for (std::string_view a : accepted) names += cat(names.empty() ? "'" : ", '", a, "'");
   return fail(ErrorCode::not_found, wanted_by, ": expected one of ", names, ", got '", name, "'");
 }
 

@@ -145,7 +145,7 @@ TEST(Messages, OnlyDevicesForUsersAreOffered) {
     ADD_FAILURE() << "expected an error";
   } catch (const Exception& e) {
     const std::string text = e.what();
-    for (const char* offered : {"'cpu'", "'reference'", "got 'tpu'"})
+    for (const char* offered : {"'cpu'", "'reference'", "'neuralEngine'", "got 'tpu'"})
       EXPECT_NE(text.find(offered), std::string::npos) << text;
     EXPECT_EQ(text.find("'null'"), std::string::npos) << text;
   }

@@ -26,7 +26,7 @@ MISTAKES = [
     ("predict {rent} --inputs rooms=3", USE, ["--inputs"]),
     ("predict {rent} {right} --threads many", USE, ["--threads", "many"]),
     ("predict {rent} {right} --threads -2", USE, ["--threads", "-2"]),
-    ("predict {rent} {right} --device tpu", USE, ["'cpu'", "'reference'", "'tpu'"]),
+    ("predict {rent} {right} --device tpu", USE, ["'cpu'", "'reference'", "'neuralEngine'", "'tpu'"]),
     ("predict {rent} {right} --function decode", USE, ["'main'", "'decode'"]),
     ("predict {rent} {right} --precision half", USE, ["--precision", "half"]),
     ("predict {rent} {right} --repeat 0", USE, ["--repeat", "0"]),

@@ -165,6 +165,11 @@ def test_pins_of_devices(models):
     assert plan.rates == "table" and plan.regions == []
     device = moka.Model(path, pins="type:conv=simulator").explain()
     assert {r.device for r in device.regions} == {"simulator"}
+    region = device.regions[0]
+    assert repr(region) == (
+        f"<moka.PlannedRegion of {region.operations} operation{'' if region.operations == 1 else 's'} on simulator: "
+        f"{region.upload_bytes} bytes in, {region.download_bytes} out>")
+    assert repr(device.cost).startswith(f"<moka.PlannedCost compute {device.cost.compute:.3g} s, transfers ")
     conv = next(p for p in device.operations if p.type == "conv")
     assert [b.device for b in conv.bids] == ["cpu", "simulator"] and conv.region == 0
     transfers = [p for p in device.operations if p.type == "transfer"]

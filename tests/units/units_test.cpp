@@ -12,6 +12,7 @@
 #include "kernel/hardware.h"
 #include "moka/rates.h"
 #include "temporary_folder.h"
+#include "units/vulkan_driver.h"
 
 namespace moka::api {
 std::vector<const kernel::Device*> all_devices();
@@ -112,9 +113,10 @@ TEST(Pins, ThatNameNothing) {
   });
   EXPECT_EQ(remark_of(load({{"zz*", "cpu"}}).compute_plan(), "devices"),
             "'zz*', pinned to device 'cpu', names no operation");
-  expect_error(ErrorKind::not_found, {"pin 'enc_a'", "expected one of", "'cpu'", "got 'tpu'"}, [] {
-    load({{"enc_a", "tpu"}});
-  });
+  expect_error(ErrorKind::not_found, {"pin 'enc_a'", "expected one of", "'cpu'", "'neuralEngine'", "got 'tpu'"},
+               [] { load({{"enc_a", "tpu"}}); });
+  if (has_vulkan_driver())
+    expect_error(ErrorKind::not_found, {"'vulkan'", "'gpu'"}, [] { load({{"enc_a", "tpu"}}); });
 }
 
 TEST(Units, CpuOnlyNeverUsesAnotherUnit) {

@@ -1,8 +1,7 @@
 #include "report.h"
 
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 
-#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -77,22 +76,13 @@ std::vector<ReportSetting> settings_of(const ReportOptions& options) {
   return all;
 }
 
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 Json measure(const ReportOptions& options) {
   const std::string& path = options.load.path;
   const ModelOutline outline = Model::outline(path);
   Json report{{"format", "moka-report"},
               {"version", 1},
               {"moka", MOKA_VERSION},
-              {"date", now_text()},
+              {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
               {"processors", std::thread::hardware_concurrency()},
               {"model",
                {{"name", std::filesystem::path(path).filename().string()},

@@ -1,4 +1,6 @@
 #include "lint_util.h"
+#include "moka/trace.h"
+#include "temporary_folder.h"
 
 /// Operations and layouts that cost dispatches.
 namespace moka::lint_test {
@@ -55,6 +57,25 @@ TEST(Dispatch, RefusedOperationsAtAnEndAreFine) {
   EXPECT_TRUE(found(between_linears(gathered, false, true), only("unit-switch")).empty());
   EXPECT_TRUE(found(between_linears(gathered, true, false), only("unit-switch")).empty());
   EXPECT_TRUE(found(between_linears(gathered, true, true, "fp32"), only("unit-switch")).empty());
+}
+
+/// How often a function is planned while lint looks at a model.
+int64_t count_plans(const ModelSource& model, const std::string& rule) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "lint.pftrace";
+  {
+    const Trace trace(path);
+    report(model, only(rule));
+  }
+  int64_t count = 0;
+  for (const TraceGroup& g : summarize_trace(path).groups)
+    if (g.lane == "Activity" && g.name == "plan") count += g.count;
+  return count;
+}
+
+TEST(Dispatch, OnlyARuleThatAsksTheNeuralEngineCausesAPlanForIt) {
+  const ModelSource model = between_linears(gathered);
+  EXPECT_EQ(count_plans(model, "unit-switch"), count_plans(model, "transpose-pair") + 1);
 }
 
 Value there_and_back(ProgramBuilder& b, Value x, const Middle& middle, std::vector<int> back) {

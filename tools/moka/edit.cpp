@@ -28,7 +28,8 @@ int run_edit(const EditCommandOptions& options, const Arguments& app) {
     const EditAction* action = edit_action(name);
     if (action == nullptr) continue;
     try {
-      source = action->apply(source, value);
+      source = action->apply != nullptr ? action->apply(source, value)
+                                        : action->apply_named(source, value, name_of_model(options.model));
     } catch (const UsageError& e) {
       throw UsageError(fmt::format("{} {}: {}", name, value, e.what()));
     } catch (const Exception& e) {

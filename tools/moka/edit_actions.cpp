@@ -105,8 +105,8 @@ ModelSource set_sizes(const ModelSource& model, const std::string& value) {
   return edit::set_sizes(model, inputs);
 }
 
-ModelSource append(const ModelSource& model, const std::string& path) {
-  return edit::append(model, "first", ModelSource::open(path), std::filesystem::path(path).stem().string());
+ModelSource append(const ModelSource& model, const std::string& path, const std::string& name) {
+  return edit::append(model, name, ModelSource::open(path), name_of_model(path));
 }
 
 ModelSource add_function(const ModelSource& model, const std::string& value) {
@@ -147,7 +147,8 @@ const EditAction kActions[] = {
      [](const ModelSource& m, const std::string& v) { return edit::cut(m, listed(v), {}); }},
     {"--bisect", "", "Make a pipeline of two halves with about the same size of weights",
      [](const ModelSource& m, const std::string&) { return edit::bisect_into_pipeline(m); }},
-    {"--append", "MODEL", "Let another model read what this one returns: a pipeline", append},
+    {"--append", "MODEL", "Let another model read what this one returns: a pipeline", nullptr,
+     append},
     {"--inline", "", "Make one program of a pipeline of programs",
      [](const ModelSource& m, const std::string&) { return edit::inline_pipeline(m); }},
     {"--stage", "NAME", "Keep only this model of a pipeline, by name or by number from 0 on",
@@ -175,6 +176,11 @@ const EditAction kActions[] = {
 };
 
 }  // namespace
+
+std::string name_of_model(const std::string& path) {
+  const std::filesystem::path file(path);
+  return (file.has_filename() ? file : file.parent_path()).stem().string();
+}
 
 const EditAction* edit_action(std::string_view name) {
   const auto* it = std::find_if(std::begin(kActions), std::end(kActions), [&](auto& a) { return a.name == name; });

@@ -16,7 +16,12 @@ struct EditAction {
   std::string_view value;  ///< of the option, for the help; empty: a flag
   std::string_view help;
   ModelSource (*apply)(const ModelSource& model, const std::string& value);
+  /// In place of `apply`: the action needs the name of the model.
+  ModelSource (*apply_named)(const ModelSource& model, const std::string& value, const std::string& name) = nullptr;
 };
+
+/// "Net" for "models/Net.mlpackage".
+std::string name_of_model(const std::string& path);
 
 /// nullptr: the option changes nothing.
 const EditAction* edit_action(std::string_view name);

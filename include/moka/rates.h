@@ -17,6 +17,7 @@ struct UnitRates {
   double transfer = 0;        ///< seconds of an empty transfer
   double transfer_bytes = 0;  ///< bytes per second of transfers; zero for units in host memory
   std::string date{};         ///< when they were measured, UTC: "2026-11-24T12:00:00Z"; empty: not measured
+  bool disturbed = false;     ///< other work took processors meanwhile; the next process measures them again
 };
 
 struct MachineRates {
@@ -26,6 +27,7 @@ struct MachineRates {
 };
 
 /// Measures the CPU and each GPU that has a driver, and saves the rates to `file` (as in ModelConfiguration::rates).
+/// Rates that other work disturbed replace no others; a remark tells.
 /// The rates apply to plans that use `threads` threads (0: one per core). Takes a second or two per unit. Throws io
 /// when the file cannot be written.
 MOKA_EXPORT MachineRates measure_rates(const std::string& file = {}, int threads = 0);

@@ -24,7 +24,8 @@ void bind_plan(nb::module_& m) {
       .def_ro("launch", &UnitRates::launch)
       .def_ro("transfer", &UnitRates::transfer)
       .def_ro("transfer_bytes", &UnitRates::transfer_bytes)
-      .def_ro("date", &UnitRates::date, "When they were measured, UTC. Empty: not measured.");
+      .def_ro("date", &UnitRates::date, "When they were measured, UTC. Empty: not measured.")
+      .def_ro("disturbed", &UnitRates::disturbed, "Other work took processors; another process measures again.");
   m.def(
       "read_rates", [](const std::string& file, int threads) { return read_rates(file, threads).units; },
       nb::arg("file") = "", nb::arg("threads") = 0, nb::call_guard<Unlocked>(),

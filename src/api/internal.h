@@ -15,6 +15,7 @@
 #include "runtime/kernel_cache.h"
 #include "runtime/model.h"
 #include "runtime/state_value.h"
+#include "runtime/waited.h"
 #include "trace/trace.h"
 
 /// Connects the public types with the library's own.
@@ -110,12 +111,13 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
 /// The rates that decide between units for a model.
 struct ModelRates {
   std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the table
-  std::string remark;                          ///< why there are no rates, or why they cannot be saved
+  std::string remark;  ///< why there are no rates, why they cannot be saved, or that other work disturbed them
 };
 /// Loads the rates from the configuration's file, and measures and adds units that are missing. Does nothing unless a
-/// device has its own memory.
+/// device has its own memory. Rates that other work disturbed hold for this process; another one measures them again.
+/// `waited`: as measure_unit's.
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
-                     int threads);
+                     int threads, double (*waited)() = runtime::seconds_waited);
 
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);

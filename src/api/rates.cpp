@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
+#include <tuple>
 
 #include "api/internal.h"
 #include "base/processors.h"
@@ -51,12 +53,24 @@ class RatesFile {
       if (u.device == d.name() && u.identity == d.identity()) return &u;
     return nullptr;
   }
-  Status measure(const kernel::Device& d) {
-    const kernel::UnitRates rates =
-        MOKA_TRY_IN(runtime::measure_unit(d, hosts_, machine_.threads), cat("device '", d.name(), "'"));
+  /// Measures again. A disturbed measurement replaces no other one. Returns whether it was disturbed.
+  Result<bool> measure(const kernel::Device& d, double (*waited)()) {
+    const runtime::MeasuredUnit measured =
+        MOKA_TRY_IN(runtime::measure_unit(d, hosts_, machine_.threads, waited), cat("device '", d.name(), "'"));
+    held_units().erase(key_of(d));
+    if (const auto* old = find(d); measured.disturbed && old != nullptr && !old->disturbed) return true;
     std::erase_if(known_, [&](const runtime::KnownUnit& u) { return u.device == d.name(); });
-    known_.push_back({std::string(d.name()), d.identity(), rates, utc_now()});
-    return {};
+    known_.push_back({std::string(d.name()), d.identity(), measured.rates, utc_now(), measured.disturbed});
+    return measured.disturbed;
+  }
+  /// The disturbed rates of a device that this process has planned by. It goes on with them, so that its plans stay the
+  /// same.
+  const runtime::KnownUnit* held(const kernel::Device& d) const {
+    const auto it = held_units().find(key_of(d));
+    return it == held_units().end() ? nullptr : &it->second;
+  }
+  void hold(const kernel::Device& d) {
+    if (const runtime::KnownUnit* u = find(d); u != nullptr && u->disturbed) held_units().try_emplace(key_of(d), *u);
   }
   /// The file holds rounded numbers. Rounding here makes this load plan with the same numbers as later loads.
   Status save() {
@@ -69,6 +83,13 @@ class RatesFile {
   const std::string& remark() const { return remark_; }
 
  private:
+  using Key = std::tuple<std::string, std::string, std::string, int>;  ///< file, device, identity, threads
+  static std::map<Key, runtime::KnownUnit>& held_units() {
+    static auto& units = *new std::map<Key, runtime::KnownUnit>;
+    return units;
+  }
+  Key key_of(const kernel::Device& d) const { return {path_, std::string(d.name()), d.identity(), machine_.threads}; }
+
   Status read(Result<std::string> text) {
     known_ = MOKA_TRY(runtime::parse_rates(MOKA_TRY(std::move(text)), machine_));
     return {};
@@ -87,7 +108,7 @@ std::mutex measuring;
 }  // namespace
 
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
-                     int threads) {
+                     int threads, double (*waited)()) {
   ModelRates out;
   std::vector<const kernel::Device*> units;
   for (const kernel::Device* d : devices)
@@ -107,10 +128,11 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
   out.remark = file.remark();
   bool is_new = false;
   for (const kernel::Device* d : units) {
-    if (file.find(*d) != nullptr) continue;
+    const runtime::KnownUnit* u = file.find(*d);
+    if (file.held(*d) != nullptr || (u != nullptr && !u->disturbed)) continue;
     const trace::Span span(trace::Lane::activity, "measure rates");
-    if (Status s = file.measure(*d); !s.ok()) {
-      out.remark = s.error().to_string();
+    if (auto disturbed = file.measure(*d, waited); !disturbed.ok()) {
+      out.remark = disturbed.error().to_string();
       return out;
     }
     is_new = true;
@@ -119,8 +141,15 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
     if (Status s = file.save(); !s.ok()) out.remark = s.error().to_string();
   auto rates = std::make_shared<kernel::Rates>();
   rates->source = *path;
-  for (const kernel::Device* d : units)
-    if (const runtime::KnownUnit* u = file.find(*d)) rates->units[std::string(d->name())] = u->rates;
+  for (const kernel::Device* d : units) {
+    file.hold(*d);
+    const runtime::KnownUnit* u = file.held(*d);
+    if (u != nullptr && out.remark.empty())
+      out.remark = cat("other work disturbed the measurement of device '", d->name(), "' on ", u->date,
+                       "; another process will measure its rates again");
+    if (u == nullptr) u = file.find(*d);
+    if (u != nullptr) rates->units[std::string(d->name())] = u->rates;
+  }
   out.rates = std::move(rates);
   return out;
 }
@@ -141,8 +170,12 @@ MachineRates machine_rates(const std::string& file, int threads, bool measures) 
     if (is_measured(*d)) units.push_back(d);
   std::stable_partition(units.begin(), units.end(), [](const auto* d) { return d->memory() == nullptr; });
   if (measures) {
-    for (const kernel::Device* d : units) unwrap(known.measure(*d));
+    for (const kernel::Device* d : units)
+      if (unwrap(known.measure(*d, runtime::seconds_waited)) && !known.find(*d)->disturbed)
+        out.remarks.push_back(
+            cat("other work disturbed the measurement of device '", d->name(), "'; its earlier rates stay"));
     unwrap(known.save());
+    for (const kernel::Device* d : units) known.hold(*d);
   }
   for (const kernel::Device* d : units) {
     UnitRates r{std::string(d->name()), std::string(name_of(d->unit())), d->description()};
@@ -151,6 +184,7 @@ MachineRates machine_rates(const std::string& file, int threads, bool measures) 
       r.fp16 = u->rates.measured.fp16;
       r.bytes = u->rates.measured.bytes;
       r.date = u->date;
+      r.disturbed = u->disturbed;
       r.launch = u->rates.launch;
       r.transfer = u->rates.latency;
       if (d->memory() != nullptr) r.transfer_bytes = u->rates.bytes_per_second;

@@ -1,13 +1,11 @@
 #include "runtime/measure.h"
 
-#include <dirent.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -18,6 +16,7 @@
 #include "kernel/layout.h"
 #include "plan/plan.h"
 #include "runtime/launch.h"
+#include "runtime/waited.h"
 
 namespace moka::runtime {
 
@@ -248,25 +247,6 @@ class Prepared final : public kernel::PrepareContext {
   size_t thread_step_ = 0;
 };
 
-/// Seconds that the threads of this process have been ready to run while others ran.
-double waited() {
-  double seconds = 0;
-  DIR* folder = opendir("/proc/self/task");
-  if (folder == nullptr) return 0;
-  while (const dirent* entry = readdir(folder)) {
-    if (entry->d_name[0] == '.') continue;
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/self/task/%.16s/schedstat", entry->d_name);
-    if (std::FILE* file = std::fopen(path, "r"); file != nullptr) {
-      unsigned long long ran = 0, delayed = 0;
-      if (std::fscanf(file, "%llu %llu", &ran, &delayed) == 2) seconds += 1e-9 * static_cast<double>(delayed);
-      std::fclose(file);
-    }
-  }
-  closedir(folder);
-  return seconds;
-}
-
 /// A run that spends a larger part of its time waiting for a processor is not counted.
 constexpr double kDisturbed = 0.02;
 
@@ -315,11 +295,11 @@ class Timer final : public plan::KernelTimer {
       const size_t cold = static_cast<size_t>(round % 2);
       for (size_t i = 0; i < prepared.size(); i++) {
         if (failed[i] || least[i][cold].is_out(fastest[cold])) continue;
-        const double before = options.threads > 1 ? waited() : 0;
+        const double before = options.threads > 1 ? seconds_waited() : 0;
         auto seconds = prepared[i].run(cold != 0);
         failed[i] = !seconds.ok();
         if (round == 0 || !seconds.ok()) continue;
-        if (options.threads == 1 || waited() - before <= kDisturbed * *seconds) least[i][cold].add(*seconds);
+        if (options.threads == 1 || seconds_waited() - before <= kDisturbed * *seconds) least[i][cold].add(*seconds);
         fastest[cold] = std::min(fastest[cold], least[i][cold].first);
       }
     }

@@ -17,6 +17,10 @@ using Clock = std::chrono::steady_clock;
 /// Runs of each program; more where they are short.
 constexpr int kFewestRuns = 3, kMostRuns = 30;
 constexpr double kRunSeconds = 60e-3;
+/// A run does not count if threads waited longer for a processor than this part of its time and the wake-ups of a queue.
+constexpr double kDisturbed = 0.05, kWakeUps = 0.2e-3;
+/// How many times longer runs are repeated until enough of them count.
+constexpr double kPatience = 5;
 /// Operations of a long chain beyond those of a short one.
 constexpr int kMore = 4;
 constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
@@ -46,7 +50,8 @@ struct Timed {
 
 class Programs {
  public:
-  Programs(const kernel::Device& device, std::span<const kernel::Device* const> hosts, int threads) {
+  Programs(const kernel::Device& device, std::span<const kernel::Device* const> hosts, int threads, double (*waited)())
+      : waited_(waited) {
     options_.devices = {&device};
     if (device.memory() != nullptr) options_.devices.insert(options_.devices.end(), hosts.begin(), hosts.end());
     options_.threads = threads;
@@ -78,6 +83,8 @@ class Programs {
                    return MOKA_TRY(b.op("relu", {{"x", v[0]}}));
                  });
   }
+  /// Whether too few runs of any program counted.
+  bool disturbed() const { return disturbed_; }
 
  private:
   template <class Build>
@@ -105,13 +112,26 @@ class Programs {
     for (size_t i = 0; i < data.size(); i++) frame->set_input(i, data[i].mutable_data());
     MOKA_TRY(frame->run());
     Timed out{HUGE_VAL, 0};
+    double least = HUGE_VAL;  // of all runs
+    int counted = 0;
     const auto start = Clock::now();
-    for (int i = 0; i < kMostRuns; i++) {
+    for (int i = 0; counted < kMostRuns && i < kMostRuns * kPatience; i++) {
+      const double waited_before = waited_();
       const auto before = Clock::now();
       MOKA_TRY(frame->run());
       const auto after = Clock::now();
-      out.seconds = std::min(out.seconds, std::chrono::duration<double>(after - before).count());
-      if (i + 1 >= kFewestRuns && std::chrono::duration<double>(after - start).count() > kRunSeconds) break;
+      const double seconds = std::chrono::duration<double>(after - before).count();
+      least = std::min(least, seconds);
+      if (waited_() - waited_before <= kDisturbed * seconds + kWakeUps) {
+        out.seconds = std::min(out.seconds, seconds);
+        counted++;
+      }
+      const double spent = std::chrono::duration<double>(after - start).count();
+      if (i + 1 >= kFewestRuns && spent > (counted >= kFewestRuns ? 1 : kPatience) * kRunSeconds) break;
+    }
+    if (counted < kFewestRuns) {
+      disturbed_ = true;
+      out.seconds = std::min(out.seconds, least);
     }
     for (const plan::Step& s : plan->steps)
       if (s.kind == plan::Step::Kind::run && s.op != nullptr) out.estimated += s.choice->cost;
@@ -119,6 +139,8 @@ class Programs {
   }
 
   plan::PlanOptions options_;
+  double (*waited_)();
+  bool disturbed_ = false;
 };
 
 /// Work per second of one more operation, as measured and as estimated.
@@ -132,11 +154,7 @@ Rate rate_of(double work, const Timed& few, const Timed& more) {
   return {work / seconds, work / estimated};
 }
 
-}  // namespace
-
-Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
-                                       int threads) {
-  Programs programs(device, hosts, threads);
+Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& programs) {
   kernel::UnitRates out;
   const auto products = [&](bool half) -> Result<Rate> {
     for (int64_t side = kSmallSide;; side = kLargeSide) {
@@ -174,6 +192,15 @@ Result<kernel::UnitRates> measure_unit(const kernel::Device& device, std::span<c
   const double work = memory.measured > 0 ? 2 * bytes / memory.measured : 0;
   out.bytes_per_second = 2 * bytes / std::max(1e-9, few->seconds - one.seconds - work);
   return out;
+}
+
+}  // namespace
+
+Result<MeasuredUnit> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
+                                  int threads, double (*waited)()) {
+  Programs programs(device, hosts, threads, waited);
+  const kernel::UnitRates rates = MOKA_TRY(rates_of(device, programs));
+  return MeasuredUnit{rates, programs.disturbed()};
 }
 
 }  // namespace moka::runtime

@@ -47,6 +47,7 @@ Result<KnownUnit> unit_of(const Json& json) {
   u.device = MOKA_TRY(text_of(json, "device"));
   u.identity = MOKA_TRY(text_of(json, "identity"));
   u.date = MOKA_TRY(text_of(json, "date"));
+  u.disturbed = json.value("disturbed", Json()) == true;
   for (const Field& f : kCosts) u.rates.*f.rate = MOKA_TRY(number_of(json, f.name, true));
   if (u.rates.bytes_per_second <= 0) return fail(ErrorCode::malformed, "'", u.device, "' transfers nothing");
   u.rates.measured = MOKA_TRY(work_of(json, "perSecond"));
@@ -63,6 +64,7 @@ double rounded(double v) {
 
 Json to_json(const KnownUnit& u) {
   Json json{{"device", u.device}, {"identity", u.identity}, {"date", u.date}};
+  if (u.disturbed) json["disturbed"] = true;
   for (const Field& f : kCosts) json[f.name] = rounded(u.rates.*f.rate);
   for (const Field& f : kWork) {
     json["perSecond"][f.name] = rounded(u.rates.measured.*f.work);

@@ -27,10 +27,20 @@ TEST(Rates, WhatIsWrittenIsRead) {
   const auto units = parsed(merged_rates("", kMyMachine, std::vector{unit("gpu", 1.23e11)}));
   ASSERT_EQ(units.size(), 1u);
   EXPECT_EQ(units[0].identity, "gpu 1.0");
+  EXPECT_FALSE(units[0].disturbed);
   EXPECT_DOUBLE_EQ(units[0].rates.measured.fp32, 1.23e11);
   EXPECT_DOUBLE_EQ(units[0].rates.estimated.bytes, 2e10);
   EXPECT_DOUBLE_EQ(units[0].rates.launch, 5e-5);
   EXPECT_EQ(units[0].date, "2026-11-24T12:00:00Z");
+}
+
+TEST(Rates, TheFileTellsWhichWereDisturbed) {
+  KnownUnit disturbed = unit("gpu", 1.23e11);
+  disturbed.disturbed = true;
+  const auto units = parsed(merged_rates("", kMyMachine, std::vector{unit("cpu", 1e10), disturbed}));
+  ASSERT_EQ(units.size(), 2u);
+  EXPECT_FALSE(units[0].disturbed);
+  EXPECT_TRUE(units[1].disturbed);
 }
 
 TEST(Rates, UnitsAreReplacedAndOtherMachinesStay) {

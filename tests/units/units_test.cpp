@@ -189,7 +189,7 @@ TEST(Pins, OfAllOperationsLeaveAViewWhereItsInputIs) {
 }
 
 /// A GPU with the simulator's memory and kernels.
-class Gpu final : public kernel::Device, public kernel::Hardware {
+class Gpu : public kernel::Device, public kernel::Hardware {
  public:
   explicit Gpu(std::string named_only) : named_only_(std::move(named_only)) {}
   std::string_view name() const override { return "gpu0"; }
@@ -310,6 +310,49 @@ TEST_F(RatesOf, ThisMachineAreMeasuredOnceAndKept) {
   }
   // Another number of threads counts as another machine.
   EXPECT_EQ(read_rates(file, 2).units[0].fp32, 0);
+}
+
+/// The same GPU with rates of its own. It only multiplies matrices, so measuring it takes little time.
+class MeasuredGpu final : public Gpu {
+ public:
+  MeasuredGpu() : Gpu("") {}
+  std::string identity() const override { return "gpu0 1.0"; }
+  std::span<const kernel::KernelDef> kernels() const override {
+    static const kernel::KernelDef defs[] = {
+        {"gpu0.matmul", {"matmul"}, devices::simulator::device().kernels()[0].match, true}};
+    return defs;
+  }
+  Result<std::unique_ptr<kernel::Queue>> open_queue() const override {
+    return devices::simulator::device().open_queue();
+  }
+};
+
+double never_waits() { return 0; }
+double always_waits() {
+  static double seconds = 0;
+  return seconds += 60;
+}
+
+TEST_F(RatesOf, AUnitThatOtherWorkDisturbedHoldForOneProcess) {
+  const MeasuredGpu gpu;
+  std::vector<const kernel::Device*> devices{&gpu};
+  for (const kernel::Device* d : api::all_devices())
+    if (d->name() == "reference") devices.push_back(d);
+  ModelConfiguration c;
+  c.rates = file;
+  const auto speed = [](const api::ModelRates& r) { return r.rates->units.at("gpu0").measured.fp32; };
+  const api::ModelRates first = api::rates_for(c, devices, 1, always_waits);
+  EXPECT_NE(first.remark.find("other work disturbed the measurement of device 'gpu0'"), std::string::npos);
+  EXPECT_GT(speed(first), 0);
+  const api::ModelRates again = api::rates_for(c, devices, 1, never_waits);
+  EXPECT_EQ(speed(again), speed(first));
+  EXPECT_EQ(again.remark, first.remark);
+  // Another process knows the file only.
+  c.rates = folder / "copy.json";
+  std::filesystem::copy_file(file, c.rates);
+  const api::ModelRates later = api::rates_for(c, devices, 1, never_waits);
+  EXPECT_EQ(later.remark, "");
+  EXPECT_EQ(speed(api::rates_for(c, devices, 1, always_waits)), speed(later));
 }
 
 TEST_F(RatesOf, ADamagedFileAreNotUsed) {

@@ -38,7 +38,8 @@ std::string human(const MachineRates& rates) {
                    per_second(u.transfer_bytes, "GB/s")});
   std::string out = table_text(table) + "\n";
   for (const UnitRates& u : rates.units)
-    out += fact(u.device, u.description + (u.date.empty() ? "" : ", measured " + u.date));
+    out += fact(u.device, u.description + (u.date.empty() ? "" : ", measured " + u.date) +
+                              (u.disturbed ? ", disturbed by other work" : ""));
   for (const std::string& remark : rates.remarks) out += fact("remark", remark);
   return out + fact("file", rates.file.empty() ? "none: rates are off" : rates.file);
 }
@@ -55,7 +56,8 @@ Json machine(const MachineRates& rates) {
                              {"launchSeconds", u.launch},
                              {"transferSeconds", u.transfer},
                              {"transferBytesPerSecond", u.transfer_bytes},
-                             {"measured", u.date}});
+                             {"measured", u.date},
+                             {"disturbed", u.disturbed}});
   return json;
 }
 

@@ -20,6 +20,8 @@ struct UnitBid {
   std::string device, unit;  ///< "vulkan", "gpu"; units: "cpu", "gpu", "neuralEngine"
   double seconds = 0;        ///< estimated time by the rates in use
   std::string refusal;       ///< why the device refuses the operation; empty: it takes it
+  std::string remedy;        ///< what to write instead; empty: not known
+  std::string source;        ///< the public source of the rule that refuses; empty: the device itself does
 };
 
 /// One step of a plan: an operation on a device, or a step that the planner added (`type` "convert_layout").

@@ -36,6 +36,8 @@ void bind_plan(nb::module_& m) {
       .def_ro("unit", &UnitBid::unit, "'cpu', 'gpu' or 'neuralEngine'.")
       .def_ro("seconds", &UnitBid::seconds, "As estimated.")
       .def_ro("refusal", &UnitBid::refusal, "'': it takes the operation.")
+      .def_ro("remedy", &UnitBid::remedy, "What to write instead; '': not known.")
+      .def_ro("source", &UnitBid::source, "Of the rule that refuses; '': the device itself refuses.")
       .def("__repr__", [](const UnitBid& b) {
         return "<moka.UnitBid " + b.device + (b.refusal.empty() ? "" : " refuses: " + b.refusal) + ">";
       });

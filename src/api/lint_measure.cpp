@@ -81,7 +81,8 @@ void ask_neural_engine(const Model& model, ModelConfiguration c, FunctionView& v
   c.compute_units = ComputeUnits::cpu_and_neural_engine;
   for (const PlannedOperation& op : model.configured(c).compute_plan().operations)
     for (const UnitBid& bid : op.bids)
-      if (bid.unit == "neuralEngine" && !bid.refusal.empty()) view.refusals.emplace(op.name, bid.refusal);
+      if (bid.unit == "neuralEngine" && !bid.refusal.empty()) 
+        view.refusals.emplace(op.name, linting::Refusal{bid.refusal, bid.remedy, bid.source});
 }
 
 void measure_function(const std::string& path, const lint::Options& options, bool is_default, bool asks_neural_engine,

@@ -148,14 +148,15 @@ class Reporter {
     };
     if (s.bids) {
       for (const plan::Bid& b : *s.bids)
-        p.bids.push_back({std::string(b.device->name()), std::string(name_of(b.device->unit())), b.seconds, b.refusal});
+        p.bids.push_back({std::string(b.device->name()), std::string(name_of(b.device->unit())), b.seconds, b.refusal,
+                          b.advice.remedy, b.advice.source});
     } else if (s.device != nullptr && s.choice) {
-      p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}});
+      p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}, {}, {}});
     }
     for (const plan::Refusal& r : s.refusals)
       if (r.device != p.device &&
           std::none_of(p.bids.begin(), p.bids.end(), [&](const UnitBid& b) { return b.device == r.device; }))
-        p.bids.push_back({r.device, unit_of(r.device), 0, r.reason});
+        p.bids.push_back({r.device, unit_of(r.device), 0, r.reason, r.advice.remedy, r.advice.source});
   }
 
   void add_step(const plan::Plan& plan, const Values& values, size_t first_region, const plan::Step& s, int depth) {

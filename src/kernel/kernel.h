@@ -155,13 +155,19 @@ struct MatchCall {
   std::vector<bool> half;  ///< per output
 };
 
+/// What helps against a refusal, and who says that there is one. Empty where no documented rule refuses.
+struct Advice {
+  std::string remedy, source;
+};
+
 /// A runnable choice, or the reason for a refusal: a short noun phrase such as "dilation along 3 axes".
 struct Match {
   std::unique_ptr<KernelChoice> choice;
   std::string refusal;
+  Advice advice;
 
-  static Match no(std::string reason) { return {nullptr, std::move(reason)}; }
-  static Match yes(KernelChoice c) { return {std::make_unique<KernelChoice>(std::move(c)), {}}; }
+  static Match no(std::string reason, Advice advice = {}) { return {nullptr, std::move(reason), std::move(advice)}; }
+  static Match yes(KernelChoice c) { return {std::make_unique<KernelChoice>(std::move(c)), {}, {}}; }
 };
 
 /// One implementation that a device has for some operations.

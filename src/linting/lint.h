@@ -45,6 +45,11 @@ struct Measured {
 };
 using Measurements = std::map<std::string, Measured, std::less<>>;  ///< by the value's name
 
+/// Why a unit would not run an operation. Remedy and source may be empty.
+struct Refusal {
+  std::string reason, remedy, source;
+};
+
 /// A function of the program and what is known of it.
 struct FunctionView {
   const ir::Function* function = nullptr;
@@ -52,8 +57,8 @@ struct FunctionView {
   std::shared_ptr<const Bounds> bounds;
   Measurements wide;  ///< computed in float32
   Measurements half;  ///< every value rounded to its type; empty where no type is float16
-  /// Why the preview of the Neural Engine refuses operations, by name: "reason; instead: remedy [source]".
-  std::map<std::string, std::string, std::less<>> refusals;
+  /// Why the preview of the Neural Engine refuses operations, by name.
+  std::map<std::string, Refusal, std::less<>> refusals;
 };
 
 /// Sizes of the inputs with which a prediction fails.

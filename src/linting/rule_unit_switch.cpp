@@ -47,7 +47,7 @@ class Switches {
     return out;
   }
 
-  const std::map<std::string, std::string, std::less<>>& refusals_;
+  const std::map<std::string, Refusal, std::less<>>& refusals_;
   std::map<const ir::Op*, size_t> group_of_;
 };
 
@@ -55,21 +55,12 @@ void check_unit_switch(const Subject& subject, Report& report) {
   for (const FunctionView& view : subject.functions)
     for (const auto& group : Switches(view).groups) {
       // Indices in int32 follow from the operation that needs them.
-      const auto reason_of = [&](const ir::Op* op) -> const std::string& { return view.refusals.at(op->name); };
+      const auto refusal_of = [&](const ir::Op* op) -> const Refusal& { return view.refusals.at(op->name); };
       const auto found = std::find_if(group.begin(), group.end(), [&](const ir::Op* op) {
-        return reason_of(op).find("int32") == std::string::npos;
+        return refusal_of(op).reason.find("int32") == std::string::npos;
       });
       const ir::Op* op = found == group.end() ? group.front() : *found;
-      constexpr std::string_view kInstead = "; instead: ";
-      std::string reason = reason_of(op), remedy, source;
-      if (const size_t at = reason.rfind(" ["); at != std::string::npos) {
-        source = reason.substr(at + 2, reason.size() - at - 3);
-        reason.resize(at);
-      }
-      if (const size_t at = reason.find(kInstead); at != std::string::npos) {
-        remedy = reason.substr(at + kInstead.size());
-        reason.resize(at);
-      }
+      const auto& [reason, remedy, source] = refusal_of(op);
       const size_t more = group.size() - 1;
       report.add(Level::note, place_of(*op),
                  {cat("the Neural Engine stops for it and starts again after it: ", reason),

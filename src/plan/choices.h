@@ -90,6 +90,7 @@ class KernelChoices {
 
 struct Refusal {
   std::string device, reason;  ///< a device and its reason for refusing an operation
+  kernel::Advice advice;
 };
 
 /// A kernel for one operation, and how it was chosen.

@@ -175,7 +175,7 @@ Result<ChosenKernel> choose_kernel(MatchCall call, const PlanOptions& options, s
     }
     if (!m.refusal.empty()) {
       all += cat(all.empty() ? "" : "; ", d->name(), ": ", m.refusal);
-      out.refusals.push_back({std::string(d->name()), std::move(m.refusal)});
+      out.refusals.push_back({std::string(d->name()), std::move(m.refusal), std::move(m.advice)});
     }
     if (!m.choice) continue;
     out.choice = std::move(m.choice);

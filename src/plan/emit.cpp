@@ -188,7 +188,7 @@ std::vector<Bid> Planner::bids(const kernel::MatchCall& match, const ChosenKerne
     return cost *
            options_.rates->of(device.name()).scale(kernel::is_product(type), is_half && device.memory() != nullptr);
   };
-  std::vector<Bid> out{{host.device, seconds(*host.device, host.choice->cost), {}}};
+  std::vector<Bid> out{{host.device, seconds(*host.device, host.choice->cost), {}, {}}};
   const std::vector<Layout> flat(match.layouts.size());
   kernel::MatchCall call = match;
   call.layouts = flat;
@@ -201,9 +201,9 @@ std::vector<Bid> Planner::bids(const kernel::MatchCall& match, const ChosenKerne
     if (m.choice && device->memory() != nullptr && !applies_epilogues(*device, *m.choice, match.epilogue))
       m = kernel::Match::no(kLeftEpilogue);
     if (m.choice)
-      out.push_back({device, seconds(*device, m.choice->cost), {}});
+      out.push_back({device, seconds(*device, m.choice->cost), {}, {}});
     else
-      out.push_back({device, 0, std::move(m.refusal)});
+      out.push_back({device, 0, std::move(m.refusal), std::move(m.advice)});
   }
   return out;
 }
@@ -246,7 +246,7 @@ Result<std::shared_ptr<kernel::KernelChoice>> Planner::choose(const ir::Op& op, 
     chosen = chosen_from(std::span(&wanted, 1));
     if (!chosen.ok()) {
       if (chosen.error().code() != ErrorCode::unsupported) return std::move(chosen).error();
-      refusals.push_back({std::string(wanted->name()), chosen.error().message()});
+      refusals.push_back({std::string(wanted->name()), chosen.error().message(), {}});
     }
   }
   if (!chosen.ok() && wanted != nullptr && wanted->memory() == nullptr) {

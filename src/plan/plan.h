@@ -123,6 +123,7 @@ struct Bid {
   const kernel::Device* device = nullptr;
   double seconds = 0;   ///< estimate of its kernel
   std::string refusal;  ///< reason for refusing the operation; empty: it takes it
+  kernel::Advice advice;
 };
 
 struct Step {

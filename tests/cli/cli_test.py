@@ -389,7 +389,8 @@ class Tune(Case):
         answer = self.answer("explain", model, "--unit", "neuralEngine")
         self.assertEqual(answer["unit"], "neuralEngine")
         self.assertEqual(answer["takes"], 0)
-        self.assertIn("ct.precision.FLOAT16", answer["staysOff"][0]["reason"])
+        self.assertIn("ct.precision.FLOAT16", answer["staysOff"][0]["remedy"])
+        self.assertIn("https://", answer["staysOff"][0]["source"])
         shown = self.ends(0, "explain", model, "--compute-units", "cpuAndNeuralEngine").stdout
         self.assertIn("refused, since", shown)
 

@@ -175,8 +175,14 @@ TEST(NeuralEngine, ObeysRulesOfTheUser) {
   std::ofstream(c.neural_engine_rules) << "# An old chip.\n[dilation]\noperations = conv\nwhen = dilation above 1\n"
                                           "reason = dilated convolutions\nremedy = larger kernels\nsource = my phone\n";
   const std::string w = "tensor<fp16, [4, 4, 3, 3]> w";
-  EXPECT_EQ(refusal("tensor<fp16, [1, 4, 32, 32]> x, " + w, conv(2), "y", c),
-            "dilated convolutions; instead: larger kernels [my phone]");
+  EXPECT_EQ(refusal("tensor<fp16, [1, 4, 32, 32]> x, " + w, conv(2), "y", c), "dilated convolutions");
+  const ComputePlan plan =
+      Model::from_mil(program("tensor<fp16, [1, 4, 32, 32]> x, " + w, conv(2), "y"), c).compute_plan();
+  for (const PlannedOperation& o : plan.operations)
+    for (const UnitBid& b : o.bids)
+      if (b.unit == "neuralEngine") {
+        EXPECT_EQ(b.remedy + " [" + b.source + "]", "larger kernels [my phone]") << o.name;
+      }
   EXPECT_EQ(refusal("tensor<fp16, [1, 4, 32, 32]> x, " + w, conv(1), "y", c), "");
   std::ofstream(c.neural_engine_rules) << "[x]\noperations = conv\nwhen = rank of 5\n";
   expect_error(ErrorKind::malformed, {"my.rules", "line 3", "'rank of 5' is not a condition"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -127,10 +128,15 @@ std::string bids_text(const ComputePlan& plan, bool all) {
   return out + "\n";
 }
 
+/// What keeps some operations off a unit.
+struct Obstacle {
+  std::string reason, remedy, source;
+  std::vector<std::string> operations;
+};
+
 struct OffUnit {
-  /// number of operations that the unit would run
-  size_t takes = 0;
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  ///< reasons, each with its operations
+  size_t takes = 0;  ///< number of operations that the unit would run
+  std::vector<Obstacle> obstacles;
 };
 
 /// Why the plan has no bids of a unit other than the CPU.
@@ -142,20 +148,20 @@ std::string why_not_asked(const ComputePlan& plan) {
 
 OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {
   OffUnit out;
-  std::map<std::string, std::vector<std::string>> reasons;
+  std::map<std::array<std::string, 3>, std::vector<std::string>> found;
   for (const PlannedOperation& o : plan.operations) {
     if (o.kernel.empty()) continue;
     const auto bid = std::find_if(o.bids.begin(), o.bids.end(), [&](const UnitBid& b) { return b.unit == unit; });
     if (bid == o.bids.end())
-      reasons[why_not_asked(plan)].push_back(o.name);
+      found[{why_not_asked(plan)}].push_back(o.name);
     else if (!bid->refusal.empty())
-      reasons[bid->refusal].push_back(o.name);
+      found[{bid->refusal, bid->remedy, bid->source}].push_back(o.name);
     else
       out.takes++;
   }
-  for (auto& [reason, names] : reasons) out.reasons.emplace_back(reason, std::move(names));
-  std::stable_sort(out.reasons.begin(), out.reasons.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  for (auto& [texts, names] : found) out.obstacles.push_back({texts[0], texts[1], texts[2], std::move(names)});
+  std::stable_sort(out.obstacles.begin(), out.obstacles.end(),
+                   [](const auto& a, const auto& b) { return a.operations.size() > b.operations.size(); });
   return out;
 }
 
@@ -169,7 +175,7 @@ std::string units_text(const ComputePlan& plan, bool all) {
 std::string off_unit_text(const ComputePlan& plan, const std::string& unit) {
   const OffUnit off = off_unit(plan, unit);
   size_t stays = 0;
-  for (const auto& [reason, names] : off.reasons) stays += names.size();
+  for (const Obstacle& o : off.obstacles) stays += o.operations.size();
   std::string out = fact("unit", unit);
   if (unit == "neuralEngine")
     out += fact("preview",
@@ -177,10 +183,18 @@ std::string off_unit_text(const ComputePlan& plan, const std::string& unit) {
                 "it would run, and the CPU computes that, rounded to float16");
   out += fact("takes", plural(static_cast<int64_t>(off.takes), "operation"));
   out += fact("stays off", plural(static_cast<int64_t>(stays), "operation"));
-  if (off.reasons.empty()) return out;
-  io::Table table({{"operations", Align::right}, {"for example", Shrink::middle}, {"why", Shrink::wrap}});
-  for (const auto& [reason, names] : off.reasons)
-    table.add_row({format_count(static_cast<int64_t>(names.size())), names[0], reason});
+  if (off.obstacles.empty()) return out;
+  std::vector<io::Table::Column> columns{
+      {"operations", Align::right}, {"for example", Shrink::middle}, {"why", Shrink::wrap}};
+  const bool has_rules =
+      std::any_of(off.obstacles.begin(), off.obstacles.end(), [](const Obstacle& o) { return !o.source.empty(); });
+  if (has_rules) columns.insert(columns.end(), {{"instead", Shrink::wrap}, {"source", Shrink::wrap}});
+  io::Table table(std::move(columns));
+  for (const Obstacle& o : off.obstacles) {
+    std::vector<std::string> row{format_count(static_cast<int64_t>(o.operations.size())), o.operations[0], o.reason};
+    if (has_rules) row.insert(row.end(), {o.remedy, o.source});
+    table.add_row(std::move(row));
+  }
   return out + "\n" + table_text(table);
 }
 
@@ -208,8 +222,12 @@ void add_off_unit(const ComputePlan& plan, const std::string& unit, Json& json) 
   json["unit"] = unit;
   json["takes"] = off.takes;
   json["staysOff"] = Json::array();
-  for (const auto& [reason, names] : off.reasons)
-    json["staysOff"].push_back({{"reason", reason}, {"operations", names}});
+  for (const Obstacle& o : off.obstacles) {
+    Json one{{"reason", o.reason}, {"operations", o.operations}};
+    if (!o.remedy.empty()) one["remedy"] = o.remedy;
+    if (!o.source.empty()) one["source"] = o.source;
+    json["staysOff"].push_back(std::move(one));
+  }
 }
 
 }  // namespace moka::cli

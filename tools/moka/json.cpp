@@ -156,6 +156,8 @@ Json to_json(const PlannedOperation& operation) {
       bid["seconds"] = b.seconds;
     else
       bid["refusal"] = b.refusal;
+    if (!b.remedy.empty()) bid["remedy"] = b.remedy;
+    if (!b.source.empty()) bid["source"] = b.source;
     json["units"].push_back(std::move(bid));
   }
   if (!operation.chosen_by.empty()) json["chosenBy"] = operation.chosen_by;

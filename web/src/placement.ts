@@ -9,6 +9,7 @@ export interface PlannedOperation {
   kernel: string;
   fused: string[];
   refusals: string[];
+  units?: { device: string; refusal?: string; remedy?: string; source?: string }[];
   measuredSeconds?: number;
   share?: number;
   roof?: { fraction: number; bound: string };
@@ -36,6 +37,12 @@ export interface Step {
   roof?: string;
 }
 
+function refusalsOf(units: NonNullable<PlannedOperation["units"]>): string[] {
+  return units
+    .filter((u) => u.refusal)
+    .map((u) => `${u.device}: ${u.refusal}${u.remedy ? `. Instead: ${u.remedy}` : ""}${u.source ? ` (${u.source})` : ""}`);
+}
+
 export function stepsByName(report: { operations?: PlannedOperation[] }): Map<string, Step> {
   const steps = new Map<string, Step>();
   for (const o of report.operations ?? []) {
@@ -45,7 +52,7 @@ export function stepsByName(report: { operations?: PlannedOperation[] }): Map<st
       seconds: o.measuredSeconds,
       share: o.share,
       fused: o.fused,
-      refusals: o.refusals,
+      refusals: o.units ? refusalsOf(o.units) : o.refusals,
       roof: o.roof && `${percent(o.roof.fraction)} (${o.roof.bound})`,
     };
     // A conversion has the name of the operation that it serves.

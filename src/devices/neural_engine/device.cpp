@@ -154,7 +154,7 @@ class NeuralEngine final : public Preview {
     return defs;
   }
   Match claim(const MatchCall& call) const override {
-    if (std::string why = rules_.refusal(call); !why.empty()) return Match::no(std::move(why));
+    if (auto why = rules_.refusal(call)) return Match::no(std::move(why->reason), std::move(why->advice));
     std::string refusals;
     for (const Device* host : hosts_) {
       Match m = host->claim(call);

@@ -225,15 +225,15 @@ Status Rules::add(std::string_view text) {
   return {};
 }
 
-std::string Rules::refusal(const kernel::MatchCall& call) const {
+std::optional<Rules::Refusal> Rules::refusal(const kernel::MatchCall& call) const {
   const std::string& op = call.call.version().def->name;
   for (const Rule& r : rules_) {
     if (!names(r.operations, op) || names(r.except, op)) continue;
     if (!std::all_of(r.when.begin(), r.when.end(), [&](const Condition& c) { return holds(c, call); })) continue;
-    return cat(r.reason, r.remedy.empty() ? "" : "; instead: ", r.remedy, " [", r.source, "]");
+    return Refusal{r.reason, {r.remedy, r.source}};
   }
-  if (!names(takes_, op)) return cat("no public source says that the Neural Engine runs ", op);
-  return {};
+  if (!names(takes_, op)) return Refusal{cat("no public source says that the Neural Engine runs ", op), {}};
+  return std::nullopt;
 }
 
 }  // namespace moka::devices::neural_engine

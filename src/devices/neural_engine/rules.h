@@ -31,8 +31,12 @@ class Rules {
   /// a comment. The section "[takes]" lists the operations that can run at all. A rule replaces an earlier one of the
   /// same name. Errors: malformed, with the line.
   Status add(std::string_view text);
-  /// Why the operation cannot run there, with the remedy and the source; empty: it can.
-  std::string refusal(const kernel::MatchCall& call) const;
+  struct Refusal {
+    std::string reason;
+    kernel::Advice advice;
+  };
+  /// Why the operation cannot run there; nullopt: it can.
+  std::optional<Refusal> refusal(const kernel::MatchCall& call) const;
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:

@@ -84,8 +84,12 @@ class NetworkReader {
       case Kind::float16: out.type = vector_type("fp16", bytes / 2); break;
       case Kind::int8_raw: out.type = vector_type("int8", bytes); break;
       default:
-        out.type =
-            bits >= 1 && bits <= 8 ? vector_type(cat("uint", bits), bytes * 8 / bits) : vector_type("bytes", bytes);
+        if (bits >= 1 && bits <= 8) {
+          out.type = vector_type(cat("uint", bits), bytes * 8 / bits);
+        } else {  // no type of elements
+          out.type = vector_type("bytes", bytes);
+          out.data = {};
+        }
     }
     out_.weights.push_back(std::move(out));
   }

@@ -169,9 +169,9 @@ bench-compile: $(BUILD)/build.ninja
 
 ## Compressing nets with moka and coremltools, and what the search finds: docs/performance/compress.md. BENCH_COMPRESS_FLAGS are
 ## options of bench/compress/run.py, for example "--nets mobilenet_v2 --alone".
-bench-compress: $(BUILD)/build.ninja
+bench-compress: wheel
 	cmake --build $(BUILD) -j $(JOBS) --target moka_program
-	@bench/setup --no-wheel --peers ""
+	@bench/setup --peers ""
 	$(BUILD)/bench/venv/bin/python bench/compress/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPRESS_FLAGS),$(BENCH_COMPRESS_FLAGS),--page docs/performance/compress.md)
 
 ## Exports the nets with torch.onnx, converts them with moka and compares Moka's answers with onnxruntime's: docs/onnx-nets.md.

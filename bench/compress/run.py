@@ -94,11 +94,15 @@ class Run:
         found = [o["snr"] for shape in answer["shapes"] for o in shape["outputs"] if o.get("snr") is not None]
         return min(found, default=float("inf"))
 
+    def prediction(self, model):
+        """The median of a second of predictions by one thread, in milliseconds."""
+        return 1e3 * json.loads(self.moka("bench", model, "--threads", 1, "--seconds", 1, "--json")[0])["steady"]["p50"]
+
     def add(self, net, form, tool, model, source, seconds, runs=5):
-        row = (size(model) / 1e6, self.error(model, source, runs=runs), seconds)
+        row = (size(model) / 1e6, self.error(model, source, runs=runs), seconds, self.prediction(model))
         self.rows[f"{net}|{form}|{tool}"] = row
         self.results.write_text(json.dumps(self.rows, indent=1))
-        print("%-14s %-24s %-11s %8.2f MB %6.1f dB %7.1f s" % (net, form, tool, *row), flush=True)
+        print("%-14s %-24s %-11s %8.2f MB %6.1f dB %7.1f s %8.1f ms" % (net, form, tool, *row), flush=True)
 
     def activations(self, name, source, out, theirs):
         """Integers of 8 bits for weights and activations, by the ranges of one random input; coremltools predicts with moka."""
@@ -132,7 +136,7 @@ class Run:
         source, out = self.folder / f"{name}.mlpackage", self.folder / "out.mlpackage"
         if not source.exists():
             build(name, source)
-        self.rows[f"{name}|source|"] = (size(source) / 1e6, None, None)
+        self.rows[f"{name}|source|"] = (size(source) / 1e6, None, None, self.prediction(source))
         for form, options, function, config in forms():
             if form not in chosen:
                 continue
@@ -177,14 +181,16 @@ def time_kmeans(run, megabytes, bits, theirs):
 
 def page(rows):
     out = [TITLE + "Random weights in float16 for iOS 18; errors are those of five inputs, and of twenty after a search, none of which\nthe search or the ranges of activations have seen. Times are wall-clock seconds "
-           "with writing.", "", f"Machine: {os.cpu_count()} processors, load {os.getloadavg()[0]:.0f} at the end.", "",
-           "| net | form | by | size, MB | signal to noise, dB | time, s |", "|---|---|---|---:|---:|---:|"]
+           "with writing. Predictions are Moka's with one thread, medians in milliseconds.", "",
+           f"Machine: {os.cpu_count()} processors, load {os.getloadavg()[0]:.0f} at the end.", "",
+           "| net | form | by | size, MB | signal to noise, dB | time, s | prediction, ms |", "|---|---|---|---:|---:|---:|---:|"]
     order = [*(f"{form}|{tool}" for form in ("source", *FORMS) for tool in ("", "moka", "coremltools")), *(f"--max-error {g}dB|moka" for g in GOALS)]
     for key in sorted(rows, key=lambda k: (NETS.index(k.split("|")[0]), order.index(k.split("|", 1)[1]))):
         net, form, tool = key.split("|")
-        megabytes, error, seconds = rows[key]
+        megabytes, error, seconds, prediction = rows[key]
         form = f"`{form}`" if form.startswith("--") else form
-        out.append(f"| {net} | {form} | {tool} | {megabytes:.2f} | {'' if error is None else f'{error:.1f}'} | {'' if seconds is None else f'{seconds:.1f}'} |")
+        error, seconds = ("" if x is None else f"{x:.1f}" for x in (error, seconds))
+        out.append(f"| {net} | {form} | {tool} | {megabytes:.2f} | {error} | {seconds} | {prediction:.3g} |")
     return "\n".join(out) + "\n"
 
 

@@ -17,7 +17,7 @@ struct UnitRates {
   double transfer = 0;        ///< seconds of an empty transfer
   double transfer_bytes = 0;  ///< bytes per second of transfers; zero for units in host memory
   std::string date{};         ///< when they were measured, UTC: "2026-11-24T12:00:00Z"; empty: not measured
-  bool disturbed = false;     ///< other work took processors meanwhile; the next process measures them again
+  bool disturbed = false;  ///< other work took processors meanwhile; a process that starts an hour later measures again
 };
 
 struct MachineRates {

@@ -25,7 +25,8 @@ void bind_plan(nb::module_& m) {
       .def_ro("transfer", &UnitRates::transfer)
       .def_ro("transfer_bytes", &UnitRates::transfer_bytes)
       .def_ro("date", &UnitRates::date, "When they were measured, UTC. Empty: not measured.")
-      .def_ro("disturbed", &UnitRates::disturbed, "Other work took processors; another process measures again.");
+      .def_ro("disturbed", &UnitRates::disturbed,
+              "Other work took processors; a process that starts an hour later measures again.");
   m.def(
       "read_rates", [](const std::string& file, int threads) { return read_rates(file, threads).units; },
       nb::arg("file") = "", nb::arg("threads") = 0, nb::call_guard<Unlocked>(),
@@ -37,7 +38,7 @@ void bind_plan(nb::module_& m) {
       .def_ro("seconds", &UnitBid::seconds, "As estimated.")
       .def_ro("refusal", &UnitBid::refusal, "'': it takes the operation.")
       .def_ro("remedy", &UnitBid::remedy, "What to write instead; '': not known.")
-      .def_ro("source", &UnitBid::source, "Of the rule that refuses; '': the device itself refuses.")
+      .def_ro("source", &UnitBid::source, "The source of the rule; '': the device itself refuses.")
       .def("__repr__", [](const UnitBid& b) {
         return "<moka.UnitBid " + b.device + (b.refusal.empty() ? "" : " refuses: " + b.refusal) + ">";
       });

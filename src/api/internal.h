@@ -117,7 +117,7 @@ struct ModelRates {
 /// device has its own memory. Rates that other work disturbed hold for this process; another one measures them again.
 /// `waited`: as measure_unit's.
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
-                     int threads, double (*waited)() = runtime::seconds_waited);
+                     int threads, runtime::Waited waited = runtime::seconds_waited);
 
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);

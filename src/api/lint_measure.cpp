@@ -81,7 +81,7 @@ void ask_neural_engine(const Model& model, ModelConfiguration c, FunctionView& v
   c.compute_units = ComputeUnits::cpu_and_neural_engine;
   for (const PlannedOperation& op : model.configured(c).compute_plan().operations)
     for (const UnitBid& bid : op.bids)
-      if (bid.unit == "neuralEngine" && !bid.refusal.empty()) 
+      if (bid.unit == "neuralEngine" && !bid.refusal.empty())
         view.refusals.emplace(op.name, linting::Refusal{bid.refusal, bid.remedy, bid.source});
 }
 

@@ -25,10 +25,13 @@ Result<std::string> rates_file(std::string file) {
   return file.empty() || file == "default" ? runtime::default_rates() : file;
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+/// Disturbed rates hold for so many seconds: on a machine that is always busy, few processes measure.
+constexpr std::time_t kDisturbedHold = 3600;
+
+std::string utc_ago(std::time_t seconds) {
+  const std::time_t then = std::time(nullptr) - seconds;
   std::tm utc{};
-  gmtime_r(&now, &utc);
+  gmtime_r(&then, &utc);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
@@ -54,13 +57,13 @@ class RatesFile {
     return nullptr;
   }
   /// Measures again. A disturbed measurement replaces no other one. Returns whether it was disturbed.
-  Result<bool> measure(const kernel::Device& d, double (*waited)()) {
+  Result<bool> measure(const kernel::Device& d, runtime::Waited waited) {
     const runtime::MeasuredUnit measured =
         MOKA_TRY_IN(runtime::measure_unit(d, hosts_, machine_.threads, waited), cat("device '", d.name(), "'"));
     held_units().erase(key_of(d));
     if (const auto* old = find(d); measured.disturbed && old != nullptr && !old->disturbed) return true;
     std::erase_if(known_, [&](const runtime::KnownUnit& u) { return u.device == d.name(); });
-    known_.push_back({std::string(d.name()), d.identity(), measured.rates, utc_now(), measured.disturbed});
+    known_.push_back({std::string(d.name()), d.identity(), measured.rates, utc_ago(0), measured.disturbed});
     return measured.disturbed;
   }
   /// The disturbed rates of a device that this process has planned by. It goes on with them, so that its plans stay the
@@ -108,7 +111,7 @@ std::mutex measuring;
 }  // namespace
 
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
-                     int threads, double (*waited)()) {
+                     int threads, runtime::Waited waited) {
   ModelRates out;
   std::vector<const kernel::Device*> units;
   for (const kernel::Device* d : devices)
@@ -129,7 +132,7 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
   bool is_new = false;
   for (const kernel::Device* d : units) {
     const runtime::KnownUnit* u = file.find(*d);
-    if (file.held(*d) != nullptr || (u != nullptr && !u->disturbed)) continue;
+    if (file.held(*d) != nullptr || (u != nullptr && !(u->disturbed && u->date < utc_ago(kDisturbedHold)))) continue;
     const trace::Span span(trace::Lane::activity, "measure rates");
     if (auto disturbed = file.measure(*d, waited); !disturbed.ok()) {
       out.remark = disturbed.error().to_string();
@@ -146,7 +149,7 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
     const runtime::KnownUnit* u = file.held(*d);
     if (u != nullptr && out.remark.empty())
       out.remark = cat("other work disturbed the measurement of device '", d->name(), "' on ", u->date,
-                       "; another process will measure its rates again");
+                       "; a process that starts an hour later measures its rates again");
     if (u == nullptr) u = file.find(*d);
     if (u != nullptr) rates->units[std::string(d->name())] = u->rates;
   }

@@ -72,7 +72,8 @@ FeatureValue value_at(const import::FeatureDescription& f, const FeatureValue& c
 Features row_of(const import::FunctionDescription& f, const Features& columns, int64_t r) {
   Features row;
   for (const auto& [name, column] : columns) {
-    const auto it = std::find_if(f.inputs.begin(), f.inputs.end(), [&name = name](const auto& x) { return x.name == name; });
+    const auto it =
+        std::find_if(f.inputs.begin(), f.inputs.end(), [&name = name](const auto& x) { return x.name == name; });
     row[name] = it == f.inputs.end() ? FeatureValue() : value_at(*it, column, r);
   }
   return row;

@@ -37,8 +37,7 @@ Status fuse_bias(PassContext& c) {
           op->input("addend") != nullptr)
         continue;
       const Type &type = product->type, &right = op->input("y")->type;
-      if (!type.is_ranked() || type.rank() < 1 || type.dtype() != DType::fp32 || !right.is_ranked() ||
-          right.rank() < 2)
+      if (!type.is_ranked() || type.rank() < 1 || type.dtype() != DType::fp32 || !right.is_ranked() || right.rank() < 2)
         continue;
       auto row = row_of(*add.input(of_row), type.rank(), type.shape()[type.rank() - 1]);
       if (!row) continue;

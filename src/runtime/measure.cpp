@@ -295,11 +295,12 @@ class Timer final : public plan::KernelTimer {
       const size_t cold = static_cast<size_t>(round % 2);
       for (size_t i = 0; i < prepared.size(); i++) {
         if (failed[i] || least[i][cold].is_out(fastest[cold])) continue;
-        const double before = options.threads > 1 ? seconds_waited() : 0;
+        const double before = options.threads > 1 ? seconds_waited(Waiting::process) : 0;
         auto seconds = prepared[i].run(cold != 0);
         failed[i] = !seconds.ok();
         if (round == 0 || !seconds.ok()) continue;
-        if (options.threads == 1 || seconds_waited() - before <= kDisturbed * *seconds) least[i][cold].add(*seconds);
+        if (options.threads == 1 || seconds_waited(Waiting::process) - before <= kDisturbed * *seconds)
+          least[i][cold].add(*seconds);
         fastest[cold] = std::min(fastest[cold], least[i][cold].first);
       }
     }

@@ -17,10 +17,11 @@ using Clock = std::chrono::steady_clock;
 /// Runs of each program; more where they are short.
 constexpr int kFewestRuns = 3, kMostRuns = 30;
 constexpr double kRunSeconds = 60e-3;
-/// A run does not count if threads waited longer for a processor than this part of its time and the wake-ups of a queue.
-constexpr double kDisturbed = 0.05, kWakeUps = 0.2e-3;
+/// A run does not count if threads waited longer for a processor than this part of its time and the wake-ups of a
+/// queue.
+constexpr double kDisturbedPart = 0.05, kWakeUps = 0.2e-3;
 /// How many times longer runs are repeated until enough of them count.
-constexpr double kPatience = 5;
+constexpr double kMostPatience = 5;
 /// Operations of a long chain beyond those of a short one.
 constexpr int kMore = 4;
 constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
@@ -50,8 +51,8 @@ struct Timed {
 
 class Programs {
  public:
-  Programs(const kernel::Device& device, std::span<const kernel::Device* const> hosts, int threads, double (*waited)())
-      : waited_(waited) {
+  Programs(const kernel::Device& device, std::span<const kernel::Device* const> hosts, int threads, Waited waited)
+      : waited_(waited), whose_(device.memory() == nullptr ? Waiting::process : Waiting::thread) {
     options_.devices = {&device};
     if (device.memory() != nullptr) options_.devices.insert(options_.devices.end(), hosts.begin(), hosts.end());
     options_.threads = threads;
@@ -115,19 +116,19 @@ class Programs {
     double least = HUGE_VAL;  // of all runs
     int counted = 0;
     const auto start = Clock::now();
-    for (int i = 0; counted < kMostRuns && i < kMostRuns * kPatience; i++) {
-      const double waited_before = waited_();
+    for (int i = 0; counted < kMostRuns && i < kMostRuns * kMostPatience; i++) {
+      const double waited_before = waited_(whose_);
       const auto before = Clock::now();
       MOKA_TRY(frame->run());
       const auto after = Clock::now();
       const double seconds = std::chrono::duration<double>(after - before).count();
       least = std::min(least, seconds);
-      if (waited_() - waited_before <= kDisturbed * seconds + kWakeUps) {
+      if (waited_(whose_) - waited_before <= kDisturbedPart * seconds + kWakeUps) {
         out.seconds = std::min(out.seconds, seconds);
         counted++;
       }
       const double spent = std::chrono::duration<double>(after - start).count();
-      if (i + 1 >= kFewestRuns && spent > (counted >= kFewestRuns ? 1 : kPatience) * kRunSeconds) break;
+      if (i + 1 >= kFewestRuns && spent > (counted >= kFewestRuns ? 1 : kMostPatience) * kRunSeconds) break;
     }
     if (counted < kFewestRuns) {
       disturbed_ = true;
@@ -139,7 +140,8 @@ class Programs {
   }
 
   plan::PlanOptions options_;
-  double (*waited_)();
+  Waited waited_;
+  Waiting whose_;  ///< threads of a driver may compute on the processors, more of them than there are
   bool disturbed_ = false;
 };
 
@@ -197,7 +199,7 @@ Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& progr
 }  // namespace
 
 Result<MeasuredUnit> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
-                                  int threads, double (*waited)()) {
+                                  int threads, Waited waited) {
   Programs programs(device, hosts, threads, waited);
   const kernel::UnitRates rates = MOKA_TRY(rates_of(device, programs));
   return MeasuredUnit{rates, programs.disturbed()};

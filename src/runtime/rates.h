@@ -24,17 +24,17 @@ struct MeasuredUnit {
 };
 
 /// Runs products, elementwise operations beyond the caches and transfers on the device alone; a second or two. What it
-/// refuses keeps the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. `waited`: the
-/// seconds that threads of this process have waited for a processor so far. Errors: those of running.
+/// refuses keeps the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. Errors: those of
+/// running.
 Result<MeasuredUnit> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
-                                  int threads, double (*waited)() = seconds_waited);
+                                  int threads, Waited waited = seconds_waited);
 
 /// A device by its name and identity.
 struct KnownUnit {
   std::string device, identity;
   kernel::UnitRates rates;
   std::string date{};      ///< when they were measured, UTC: "2026-11-24T12:00:00Z"
-  bool disturbed = false;  ///< as MeasuredUnit's: another process measures them again
+  bool disturbed = false;  ///< as MeasuredUnit's: a later process measures them again
 };
 /// The units of `machine` in the text of a file. Errors: malformed, unsupported (a newer version).
 Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMachine& machine);

@@ -287,8 +287,8 @@ TEST(CpuMatmul, ComputedOperandsThreadsGiveTheSameBits) {
         Value* x = g.input(tx ? Shape{batch, depth, rows} : Shape{batch, rows, depth});
         Value* y = g.input(ty ? Shape{batch, made, depth} : Shape{batch, depth, made});
         Value* out = g.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", tx}, {"transpose_y", ty}});
-        Value* biased = g.op(
-            "matmul", {{"x", x}, {"y", y}, {"transpose_x", tx}, {"transpose_y", ty}, {"bias", g.random({made})}});
+        Value* biased =
+            g.op("matmul", {{"x", x}, {"y", y}, {"transpose_x", tx}, {"transpose_y", ty}, {"bias", g.random({made})}});
         expect_same(g, {out, biased});
         expect_same_bits(g, out, "cpu.matmul.packing", "matmul");
       }

@@ -153,10 +153,9 @@ TEST(Gemv, ColumnsOfAMatrix) {
       Value* w = kind.weights(g, depth, made);  // blocks and palettes are along the other axis
       if (w == nullptr) continue;
       Value* x = g.input({2, 1, depth});
-      expect_same(g,
-                  {g.op("matmul", {{"x", x}, {"y", w}}),
-                   g.op("matmul", {{"x", x}, {"y", w}, {"bias", g.random({made})}})},
-                  2e-6, true);
+      expect_same(
+          g, {g.op("matmul", {{"x", x}, {"y", w}}), g.op("matmul", {{"x", x}, {"y", w}, {"bias", g.random({made})}})},
+          2e-6, true);
     }
 }
 

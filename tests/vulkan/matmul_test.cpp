@@ -98,7 +98,8 @@ TEST_P(Products, WeightsThatAreReadAsTheyAreStored) {
       // Parameters for some rows of a matrix on the right apply to a part of each sum.
       const bool along = (s.scale.rank() > 0 && s.scale[0] > 1) || (s.table.rank() > 0 && s.table[0] > 1);
       if (along && GetParam()) continue;  // expanded weights are rounded
-      Value* z = g.op("matmul", {{"x", g.input({2, rows, 70})}, {"y", g.stored(stored)}, {"bias", g.constant(g.random({40}))}});
+      Value* z = g.op("matmul",
+                      {{"x", g.input({2, rows, 70})}, {"y", g.stored(stored)}, {"bias", g.constant(g.random({40}))}});
       const auto columns = g.expect_same({z});
       EXPECT_EQ(columns.kernels.back(), along ? "vulkan.matmul" : "vulkan.matmul.packed") << cat(s.codes);
     }

@@ -158,7 +158,8 @@ Status check_sizes(const google::protobuf::RepeatedPtrField<Layer>& layers, cons
 bool is_flexible(const proto::ModelDescription& description, bool exact) {
   return std::any_of(description.input().begin(), description.input().end(), [&](const auto& input) {
     if (!exact && input.type().has_multiarraytype()) return true;
-    return input.type().imagetype().SizeFlexibility_case() != 0 || input.type().multiarraytype().ShapeFlexibility_case() != 0;
+    return input.type().imagetype().SizeFlexibility_case() != 0 ||
+           input.type().multiarraytype().ShapeFlexibility_case() != 0;
   });
 }
 

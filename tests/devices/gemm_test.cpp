@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "devices/cpu/isa.h"
 
 namespace moka::devices::cpu::vector {
@@ -127,6 +128,36 @@ TEST(Gemm, DividedCallsGiveTheSameBits) {
         const auto at = static_cast<size_t>(i * p.c_step + j);
         ASSERT_EQ(p.c[at], parts[at]) << g->lanes << " lanes, " << i << ", " << j;
       }
+  }
+}
+
+/// Panels of float16 give the bits of panels of floats.
+TEST(Gemm, Halves) {
+  for (const Gemm* g : gemm_sets()) {
+    if (g->multiply_halves == nullptr) continue;
+    for (int64_t rows : {1, 4, 6, 8, 9, 14, 15, 43})
+      for (int64_t columns : {1, 8, 16, 33, 96, 131})
+        for (int64_t depth : {1, 29, 256, 513, 1100}) {
+          SCOPED_TRACE(cat(g->lanes, " lanes: ", rows, " x ", columns, " x ", depth));
+          Product p(rows, columns, depth);
+          for (float& v : p.b) v = half(v);
+          p.pack(*g, false);
+          std::vector<uint16_t> halves(p.packed.size());
+          for (size_t i = 0; i < halves.size(); i++) halves[i] = half::from_float(p.packed[i]);
+          std::vector<float> widened(static_cast<size_t>(g->widened()), std::nanf(""));
+          const std::vector<float> before = p.c;
+          for (const bool add : {false, true}) {
+            std::vector<float> c = p.c = before;
+            g->multiply(p.a.data(), p.a_step, p.packed.data(), rows, columns, depth, p.c.data(), p.c_step,
+                        p.bias.data(), add);
+            g->multiply_halves(p.a.data(), p.a_step, halves.data(), rows, columns, depth, c.data(), p.c_step,
+                               p.bias.data(), add, widened.data());
+            ASSERT_EQ(c, p.c);
+          }
+          std::vector<float> wide(halves.size());
+          g->widen(halves.data(), static_cast<int64_t>(halves.size()), wide.data());
+          ASSERT_EQ(wide, p.packed);
+        }
   }
 }
 

@@ -1,5 +1,7 @@
 #include <cstring>
 
+#include "base/half.h"
+#include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
 /// Weights that stay as the file stores them (PlanOptions::low_memory), compared with the reference.
@@ -263,6 +265,40 @@ TEST(Stored, FewRowsOfNetworks) {
                             form != Form::network_palette8;
       if (in_place) expect_stored(g, y, "cpu.matmul.stored");
     }
+}
+
+/// Without low_memory, weights of float16 are packed as float16. They give the bits of the same weights in float32.
+TEST(Stored, ProductsPackHalves) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
+  struct Case {
+    int64_t rows, depth, made;
+    bool columns;  ///< the weights are [depth, made]
+  };
+  const Case cases[] = {{5, 44, 37, false},   {70, 700, 96, false},   {70, 44, 40, true},
+                        {9, 1030, 130, true}, {200, 768, 770, false}, {320, 770, 512, true}};
+  for (Form form : {Form::fp16, Form::network_fp16})
+    for (const Case& c : cases)
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(
+            cat(static_cast<int>(form), ": ", c.rows, " x ", c.depth, " x ", c.made, ", ", threads, " threads"));
+        const Shape shape{c.columns ? c.depth : c.made, c.columns ? c.made : c.depth};
+        const Tensor stored = codes(DType::fp16, shape);
+        Tensor wide = Tensor::zeros(DType::fp32, shape).value();
+        half_to_float(stored.as<uint16_t>().data(), wide.mut<float>().data(), static_cast<size_t>(shape.count()));
+        devices_test::Run runs[2];
+        for (const bool as_half : {false, true}) {
+          Graph g(Opset::ios18);
+          Value* x = g.input({c.rows, c.depth});
+          Value* w = as_half ? weights(g, form, shape) : g.constant(wide);
+          g.function().body().set_outputs({g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", !c.columns}})});
+          auto got = run(g.function(), g.inputs(), true, threads, 2);
+          ASSERT_TRUE(got.ok()) << got.error().to_string();
+          runs[as_half] = std::move(*got);
+        }
+        EXPECT_EQ(runs[1].kernels, runs[0].kernels + "(packed as float16)");
+        EXPECT_LE(100 * runs[1].constants->packed_bytes(), 51 * runs[0].constants->packed_bytes());
+        EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
+      }
 }
 
 /// What the kernels for stored weights refuse runs as without low_memory.

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes.h"
+#include "base/half.h"
+#include "devices/cpu/common/stored_value.h"
+
 namespace moka::devices::cpu {
 
 namespace {
@@ -42,16 +46,53 @@ std::optional<ConstantProduct> of_matmul(const MatchCall& m, std::string& refusa
   return p;
 }
 
-/// Writes the panels, then for each pair whether its columns are alike.
-void pack(const ConstantProduct& p, const Panels& panels, const float* value, float* to) {
-  const vector::Gemm& g = *panels.gemm;
-  std::vector<float> squares(static_cast<size_t>(panels.pairs == 0 ? 0 : panels.floats(p) / p.depth));
-  g.pack(value, p.row_step, p.column_step, p.depth, p.made, to, squares.empty() ? nullptr : squares.data());
-  float* alike = to + panels.floats(p);
+/// Writes for each pair of panels whether their columns are alike. `squares`: the sum of squares of each column.
+void write_alike(const Panels& panels, const std::vector<float>& squares, float* alike) {
+  const int64_t panel = panels.gemm->panel;
   for (int64_t pair = 0; pair < panels.pairs; pair++) {
-    const float* left = squares.data() + 2 * pair * g.panel;
-    alike[pair] = std::equal(left, left + g.panel, left + g.panel, are_alike) ? 1 : 0;
+    const float* left = squares.data() + 2 * pair * panel;
+    alike[pair] = std::equal(left, left + panel, left + panel, are_alike) ? 1 : 0;
   }
+}
+
+void pack(const ConstantProduct& p, const Panels& panels, const float* value, float* to, std::vector<float>& squares) {
+  panels.gemm->pack(value, p.row_step, p.column_step, p.depth, p.made, to, squares.empty() ? nullptr : squares.data());
+}
+
+/// Packs the numbers that `load(first, n, to)` widens. They stay in the cache between the file and the panels.
+template <class Load>
+void pack_halves(const ConstantProduct& p, const Panels& panels, Load load, uint16_t* to, std::vector<float>& squares) {
+  constexpr int64_t kRowsAtOnce = 32;
+  const vector::Gemm& g = *panels.gemm;
+  const bool by_column = p.row_step == 1;
+  const int64_t deep = by_column ? p.depth : std::min(p.depth, kRowsAtOnce);
+  std::vector<float> loaded(static_cast<size_t>(deep * (by_column ? g.panel : p.made))),
+      packed(static_cast<size_t>(deep * g.panel)), sums(static_cast<size_t>(g.panel));
+  for (int64_t k = 0, some; k < p.depth; k += some) {
+    some = std::min(deep, p.depth - k);
+    if (!by_column) load(k * p.row_step, some * p.made, loaded.data());
+    for (int64_t j = 0; j < p.made; j += g.panel) {
+      const int64_t wide = std::min(g.panel, p.made - j), padded = (wide + g.lanes - 1) / g.lanes * g.lanes;
+      if (by_column) load(j * p.column_step, wide * p.depth, loaded.data());
+      g.pack(by_column ? loaded.data() : loaded.data() + j, p.row_step, p.column_step, some, wide, packed.data(),
+             squares.empty() ? nullptr : sums.data());
+      float_to_half(packed.data(), to + j * p.depth + k * padded, static_cast<size_t>(some * padded));
+      for (int64_t i = 0; i < padded && !squares.empty(); i++)
+        squares[static_cast<size_t>(j + i)] += sums[static_cast<size_t>(i)];
+    }
+  }
+}
+
+/// Whether float16 holds every weight exactly because the file stores no more.
+bool stores_halves(const MatchCall& m, const ConstantProduct& p) {
+  if (isa() == Isa::base) return false;
+  const auto stored = m.stored_in_any_order(p.weights);
+  if (!stored) return false;
+  if (stored->is_half) return true;
+  if (!stored->scale.empty_handle()) return false;
+  if (stored->table.empty_handle()) return stored->elements.dtype() == ir::DType::fp16;
+  const auto table = stored->table.as<float>();
+  return std::all_of(table.begin(), table.end(), [](float v) { return static_cast<float>(half(v)) == v; });
 }
 
 }  // namespace
@@ -83,21 +124,71 @@ bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
   return kSurely * spent < all * depth * columns / 8;
 }
 
-Panels halved_panels(const ConstantProduct& p) { return {&vector::gemm(), p.made / vector::gemm().panel / 2}; }
-
-Panels panels_of(const ConstantProduct& p) {
-  const Panels halved = halved_panels(p);
-  if (p.depth % 2 == 0 && p.depth >= 4 && spares_products(p, kHalvedRows, halved.pairs)) return halved;
-  return {&vector::gemm_for(p.made), 0};
+Panels halved_panels(const MatchCall& m, const ConstantProduct& p) {
+  return {&vector::gemm(), stores_halves(m, p), p.made / vector::gemm().panel / 2};
 }
 
-std::shared_ptr<const PackedFloats> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
+Panels panels_of(const MatchCall& m, const ConstantProduct& p) {
+  const Panels halved = halved_panels(m, p);
+  if (p.depth % 2 == 0 && p.depth >= 4 && spares_products(p, kHalvedRows, halved.pairs)) return halved;
+  return {&vector::gemm_for(p.made), halved.as_half, 0};
+}
+
+void PackedPanels::multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
+                            int64_t c_step, const float* bias, bool add, float* scratch) const {
+  const vector::Gemm& g = *panels.gemm;
+  if (panels.as_half)
+    g.multiply_halves(a, a_step, halves(column), rows, n, depth, c, c_step, bias, add, scratch);
+  else
+    g.multiply(a, a_step, floats(column), rows, n, depth, c, c_step, bias, add);
+}
+
+std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
                                                   const Panels& panels) {
-  return packed_before(c, m, p.weights,
-                       cat("panels of ", panels.gemm->panel, " in ", panels.gemm->lanes,
-                           p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike"),
-                       panels.floats(p) + panels.pairs,
-                       [=](const float* value, float* to) { pack(p, panels, value, to); });
+  auto packed = std::make_shared<PackedPanels>();
+  packed->panels = panels;
+  packed->depth = p.depth;
+  packed->alike = panels.weight_bytes(p);
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(p.weights)] = true;
+  std::string key =
+      cat("panels of ", panels.gemm->panel, " in ", panels.gemm->lanes, panels.as_half ? " as float16" : "",
+          p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike");
+  auto stored = panels.as_half ? m.stored_in_any_order(p.weights) : std::nullopt;
+  c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
+    const auto fill = [&](const ir::TensorView* value, std::byte* to) {
+      std::vector<float> squares(static_cast<size_t>(panels.pairs == 0 ? 0 : panels.count(p) / p.depth));
+      auto* halves = reinterpret_cast<uint16_t*>(to);
+      if (!panels.as_half)
+        pack(p, panels, value->as<float>(), reinterpret_cast<float*>(to), squares);
+      else if (value != nullptr)
+        pack_halves(
+            p, panels, [&](int64_t first, int64_t n, float* at) { std::copy_n(value->as<float>() + first, n, at); },
+            halves, squares);
+      else
+        pack_halves(
+            p, panels, [&](int64_t first, int64_t n, float* at) { stored_values(*stored, first, n, at); }, halves,
+            squares);
+      write_alike(panels, squares, reinterpret_cast<float*>(to + panels.weight_bytes(p)));
+    };
+    const size_t bytes = panels.bytes(p);
+    if (!panels.as_half || stored->is_half) {
+      packed->bytes =
+          MOKA_TRY(context.pack(p.weights, key, bytes, [&](const ir::TensorView& value, std::byte* to) -> Status {
+            fill(&value, to);
+            return {};
+          }));
+      return {};
+    }
+    packed->bytes = MOKA_TRY(context.pack_stored(p.weights, key, bytes, [&](std::byte* to) -> Status {
+      read_ahead(stored->elements.data(), stored->elements.bytes());
+      fill(nullptr, to);
+      drop_pages(stored->elements.data(), stored->elements.bytes());
+      return {};
+    }));
+    return {};
+  };
+  return packed;
 }
 
 }  // namespace moka::devices::cpu

@@ -19,15 +19,41 @@ struct ConstantProduct {
 /// How weights are packed. This does not depend on the number of rows, so plans for other shapes share them.
 struct Panels {
   const vector::Gemm* gemm = nullptr;
+  /// Packed as float16, which holds all weights exactly because the file stores them so.
+  bool as_half = false;
   /// Pairs of adjacent panels for kernels/gemm_strassen.cpp. After the panels there is one float per pair: 1 if the
   /// columns of both panels have similar magnitudes, so that they may be added, else 0.
   int64_t pairs = 0;
 
-  int64_t floats(const ConstantProduct& p) const { return vector::packed_count(*gemm, p.depth, p.made); }
+  int64_t count(const ConstantProduct& p) const { return vector::packed_count(*gemm, p.depth, p.made); }
+  size_t weight_bytes(const ConstantProduct& p) const {
+    return static_cast<size_t>(count(p)) * (as_half ? sizeof(uint16_t) : sizeof(float));
+  }
+  size_t bytes(const ConstantProduct& p) const { return weight_bytes(p) + static_cast<size_t>(pairs) * sizeof(float); }
+  /// Scratch memory that PackedPanels::multiply needs.
+  int64_t scratch_floats() const { return as_half ? gemm->widened() : 0; }
+  std::string note() const { return as_half ? "packed as float16" : ""; }
 };
-Panels panels_of(const ConstantProduct& p);
-Panels halved_panels(const ConstantProduct& p);  ///< with as many pairs as possible
-std::shared_ptr<const PackedFloats> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
+Panels panels_of(const MatchCall& m, const ConstantProduct& p);
+Panels halved_panels(const MatchCall& m, const ConstantProduct& p);  ///< with as many pairs as possible
+
+/// Weights that are packed before the first run.
+struct PackedPanels {
+  Panels panels;
+  int64_t depth = 0;
+  size_t alike = 0;  ///< where the floats of the pairs begin
+  std::shared_ptr<const std::byte> bytes;
+
+  const float* floats(int64_t column) const { return reinterpret_cast<const float*>(bytes.get()) + column * depth; }
+  const uint16_t* halves(int64_t column) const {
+    return reinterpret_cast<const uint16_t*>(bytes.get()) + column * depth;
+  }
+  bool are_alike(int64_t pair) const { return reinterpret_cast<const float*>(bytes.get() + alike)[pair] != 0; }
+  /// As Gemm::multiply, with n columns from the first column of a panel on. `scratch`: Panels::scratch_floats().
+  void multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c, int64_t c_step,
+                const float* bias, bool add, float* scratch) const;
+};
+std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
                                                   const Panels& panels);
 
 constexpr int64_t kHalvedRows = 256;   ///< rows per block that is cut into halves

@@ -24,7 +24,7 @@ Match match(const MatchCall& given, std::string_view name) {
   const int x = product->x, bias = product->bias, addend = product->addend;
   const double flops = product->flops();
   const MatchCall m = with_threads_for(given, flops);
-  const Panels panels = panels_of(*product);
+  const Panels panels = panels_of(given, *product);
   const Gemm& g = *panels.gemm;
   const auto in = static_cast<size_t>(x);
   int64_t blocks = (rows + kGemmRows - 1) / kGemmRows, chunk = kGemmChunk, chunks = (made + chunk - 1) / chunk;
@@ -35,13 +35,15 @@ Match match(const MatchCall& given, std::string_view name) {
   }
   KernelChoice c;
   c.kernel = name;
+  c.note = panels.note();
   c.in_place = addend;
+  c.thread_scratch = static_cast<size_t>(panels.scratch_floats()) * sizeof(float);
   c.tiles = blocks * chunks;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
   const auto packed = packed_panels(c, m, *product, panels);
-  c.run = [=, &g, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float* all = packed->data();
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    auto* scratch = args.own<float>();
     const float* b = bias < 0 ? nullptr : args.in[static_cast<size_t>(bias)].as<float>();
     const float* more = addend < 0 ? nullptr : args.in[static_cast<size_t>(addend)].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -51,8 +53,8 @@ Match match(const MatchCall& given, std::string_view name) {
       float* to = args.out[0].as<float>() + first * made + column;
       if (const float* sum = more == nullptr ? to : more + first * made + column; sum != to)
         for (int64_t i = 0; i < end - first; i++) std::copy_n(sum + i * made, n, to + i * made);
-      g.multiply(from, depth, all + column * depth, end - first, n, depth, to, made,
-                 b == nullptr ? nullptr : b + column, more != nullptr);
+      packed->multiply(from, depth, column, end - first, n, to, made, b == nullptr ? nullptr : b + column,
+                       more != nullptr, scratch);
       if (after.empty()) continue;
       for (int64_t i = 0; i < end - first; i++) apply_all(after, to + i * made, n);
     }

@@ -37,30 +37,33 @@ struct StrassenBlocking {
 
   int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
   int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< sums and squared sizes
-  /// Layout per thread: sums of quarters of the weights; results of rows that are multiplied alone; one unused row.
+  /// Layout per thread: sums of quarters of the weights; results of rows that are multiplied alone; one unused row; a
+  /// part of a pair of panels, as floats if they are packed as float16.
   int64_t right() const { return kStrassenSums * most_deep() * panel(); }
   int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
+  int64_t widened() const { return panels.as_half ? std::max(4 * most_deep() * panel(), panels.scratch_floats()) : 0; }
 };
 
 /// A block of rows of one run; each thread may have its own.
 struct Block {
   const StrassenBlocking* blocking;
   int64_t number = -1;  ///< none
-  const float *x, *panels, *bias, *addend;
+  const PackedPanels* packed;
+  const float *x, *bias, *addend;
   float *y, *sums, *squares;
   int64_t rows;
   int64_t alone[2 * kMostAlone];
   int64_t count;  ///< entries of `alone`
   bool is_whole;  ///< not cut into quarters, because too many rows would be multiplied alone
 
-  void begin(const StrassenBlocking& of, int64_t block, const KernelArgs& args, const PackedFloats& packed,
+  void begin(const StrassenBlocking& of, int64_t block, const KernelArgs& args, const PackedPanels& of_weights,
              float* scratch) {
     blocking = &of;
     number = block;
     const int64_t first = of.row(block);
     rows = of.row(block + 1) - first;
     x = data_of(args, of.p.x) + first * of.p.depth;
-    panels = packed.data();
+    packed = &of_weights;
     bias = data_of(args, of.p.bias);
     addend = of.p.addend < 0 ? nullptr : data_of(args, of.p.addend) + first * of.p.made;
     y = args.out[0].as<float>() + first * of.p.made;
@@ -104,21 +107,18 @@ struct Block {
     for (int64_t i = column; i < rows * blocking->p.made; i += blocking->p.made) std::copy_n(addend + i, n, y + i);
   }
 
-  void multiply_whole(int64_t column, int64_t n) const {
-    const int64_t depth = blocking->p.depth, made = blocking->p.made;
-    float* to = y + column;
+  void multiply_whole(int64_t column, int64_t n, float* widened) const {
     copy_addend(column, n);
-    blocking->panels.gemm->multiply(x, depth, panels + column * depth, rows, n, depth, to, made,
-                                    bias == nullptr ? nullptr : bias + column, addend != nullptr);
+    packed->multiply(x, blocking->p.depth, column, rows, n, y + column, blocking->p.made,
+                     bias == nullptr ? nullptr : bias + column, addend != nullptr, widened);
   }
 
   /// Multiplies the columns of a pair of panels, or the columns outside the pairs.
   void multiply(int64_t unit, float* scratch, std::span<const Activation> after) const {
     const int64_t panel = blocking->panel(), made = blocking->p.made, column = unit * 2 * panel,
                   n = std::min(2 * panel, made - column);
-    const float* alike = panels + blocking->panels.floats(blocking->p);
-    if (unit == blocking->pairs() || is_whole || alike[unit] == 0)
-      multiply_whole(column, n);
+    if (unit == blocking->pairs() || is_whole || !packed->are_alike(unit))
+      multiply_whole(column, n, scratch + blocking->right() + blocking->kept());
     else
       multiply_pair(unit, scratch);
     if (!after.empty())
@@ -128,21 +128,26 @@ struct Block {
   void multiply_pair(int64_t pair, float* scratch) const {
     const int64_t depth = blocking->p.depth, made = blocking->p.made;
     const int64_t panel = blocking->panel(), column = pair * 2 * panel;
-    const float *first = panels + column * depth, *added = bias == nullptr ? nullptr : bias + column;
+    const float* added = bias == nullptr ? nullptr : bias + column;
     float* to = y + column;
-    float* kept = scratch + blocking->right();
+    float *kept = scratch + blocking->right(), *widened = kept + blocking->kept();
     copy_addend(column, 2 * panel);
     for (int64_t i = 0; i < count; i++) {
       float* row = kept + i * 2 * panel;
       if (addend != nullptr) std::copy_n(to + alone[i] * made, 2 * panel, row);
-      blocking->panels.gemm->multiply(x + alone[i] * depth, depth, first, 1, 2 * panel, depth, row, 2 * panel, added,
-                                      addend != nullptr);
+      packed->multiply(x + alone[i] * depth, depth, column, 1, 2 * panel, row, 2 * panel, added, addend != nullptr,
+                       widened);
     }
     vector::StrassenPart p{};
     p.rows = half();
     p.a_step = depth;
     p.a_lower = lower() * depth;
-    p.b_right = p.ahead_right = panel * depth;
+    const bool as_half = blocking->panels.as_half;
+    const auto at = [&](int64_t from) {
+      return as_half ? reinterpret_cast<const float*>(packed->halves(column) + from) : packed->floats(column) + from;
+    };
+    const int64_t floats_per_line = 16, per_line = as_half ? 2 * floats_per_line : floats_per_line;
+    p.ahead_right = at(panel * depth) - at(0);
     p.t = scratch;
     p.c = to;
     p.c_step = made;
@@ -154,9 +159,15 @@ struct Block {
       p.depth = blocking->deep(part);
       p.a = x + 2 * blocking->begin(part);
       p.s = left(part);
-      p.b = first + 2 * blocking->begin(part) * panel;
-      p.ahead = is_last ? first + 2 * panel * depth : p.b + 2 * p.depth * panel;
-      p.lines = is_last && pair + 1 == blocking->pairs() ? 0 : 2 * blocking->deep(is_last ? 0 : part + 1) * panel / 16;
+      const int64_t from = 2 * blocking->begin(part) * panel, count = 2 * p.depth * panel;
+      p.b = as_half ? widened : at(from);
+      p.b_right = as_half ? count : panel * depth;
+      for (int64_t side = 0; as_half && side < 2; side++)
+        blocking->panels.gemm->widen(packed->halves(column) + side * panel * depth + from, count,
+                                     widened + side * count);
+      p.ahead = is_last ? at(2 * panel * depth) : at(from + count);
+      p.lines =
+          is_last && pair + 1 == blocking->pairs() ? 0 : 2 * blocking->deep(is_last ? 0 : part + 1) * panel / per_line;
       p.add = addend != nullptr || part > 0;
       p.bias = part == 0 ? added : nullptr;
       strassen().multiply(p);
@@ -173,7 +184,7 @@ Match match_strassen(const MatchCall& given, std::string_view name) {
   blocking.p = *product;
   if (blocking.p.depth % 2 != 0 || blocking.p.depth < 4) return Match::no("an odd depth");
   if (blocking.p.rows < 2 * vector::kStrassenRows) return Match::no("few rows");
-  blocking.panels = given.asked ? halved_panels(blocking.p) : panels_of(blocking.p);
+  blocking.panels = given.asked ? halved_panels(given, blocking.p) : panels_of(given, blocking.p);
   if (blocking.pairs() == 0 || (!given.asked && !spares_products(blocking.p, blocking.p.rows, blocking.pairs())))
     return Match::no("sums that take longer than the products they save");
   blocking.blocks = (blocking.p.rows + kHalvedRows - 1) / kHalvedRows;
@@ -185,10 +196,11 @@ Match match_strassen(const MatchCall& given, std::string_view name) {
   const bool own = m.threads <= kFewThreads * blocking.blocks;
   KernelChoice c;
   c.kernel = name;
+  c.note = blocking.panels.note();
   c.in_place = blocking.p.addend;
   c.internally_parallel = true;
   c.epilogues = m.epilogue.size();
-  const int64_t of_pair = blocking.right() + blocking.kept();
+  const int64_t of_pair = blocking.right() + blocking.kept() + blocking.widened();
   c.scratch = own ? 0 : static_cast<size_t>(blocking.of_rows()) * sizeof(float);
   c.thread_scratch = static_cast<size_t>(of_pair + (own ? blocking.of_rows() : 0)) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));

@@ -20,6 +20,7 @@ struct Gemm {
   int64_t lanes;  ///< floats per vector
   int64_t panel;  ///< columns per panel, whole vectors
   int64_t rows;   ///< rows per tile; multiples of this are fastest
+  int64_t depth;  ///< most depth of a panel that all rows are multiplied by before the next part
 
   /// Packs b, whose element (k, j) is b[k * row_step + j * column_step], into packed_count() floats. Panel p begins at
   /// p * panel * depth and holds its columns of row 0, then of row 1, and so on. The last panel may be narrower and is
@@ -40,6 +41,15 @@ struct Gemm {
   /// are `part_step` apart; the last part may be shorter. `columns` is a whole number of vectors.
   void (*multiply_parts)(const float* a, int64_t a_step, int64_t part, int64_t part_step, const float* b, int64_t rows,
                          int64_t columns, int64_t depth, float* c, int64_t c_step);
+
+  /// As multiply, with a packed matrix of float16. `widened` is scratch memory of widened() floats. Null where the
+  /// instruction set does not convert float16.
+  void (*multiply_halves)(const float* a, int64_t a_step, const uint16_t* b, int64_t rows, int64_t columns,
+                          int64_t depth, float* c, int64_t c_step, const float* bias, bool add, float* widened);
+  /// Converts n numbers, whole vectors. Null like multiply_halves.
+  void (*widen)(const uint16_t* from, int64_t n, float* to);
+
+  int64_t widened() const { return panel * depth; }
 };
 
 /// The table for this processor, with panels of two vectors.

@@ -10,10 +10,10 @@ namespace {
 /// operations do nothing. Those are removed next, because they stand between layers and the scales and activations to
 /// fuse. Removing them is repeated after a scale has been folded, which may leave two reshapes.
 constexpr std::string_view kOrder[] = {
-    "widen_float16",        "narrow_states",        "fold_constants",     "remove_identities", "recognise_gru",
-    "recognise_group_norm", "recognise_layer_norm", "fuse_fake_quantize", "fuse_hard_swish",   "fuse_gelu",
-    "fuse_attention",       "fold_scale",           "transpose_images",   "remove_identities", "fuse_bias",
-    "fuse_addends",         "fuse_activations"};
+    "widen_float16",    "narrow_states",        "fold_constants",       "remove_identities",  "recognise_gru",
+    "einsum_to_matmul", "recognise_group_norm", "recognise_layer_norm", "fuse_fake_quantize", "fuse_hard_swish",
+    "fuse_gelu",        "fuse_attention",       "fold_scale",           "transpose_images",   "remove_identities",
+    "fuse_bias",        "fuse_addends",         "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {

@@ -90,6 +90,30 @@ TEST(Loops, Tanh) {
   expect_close(
       Unary::tanh, [](double v) { return std::tanh(v); }, 3);
 }
+TEST(Loops, Sin) {
+  expect_close(
+      Unary::sin, [](double v) { return std::sin(v); }, 2);
+}
+TEST(Loops, Cos) {
+  expect_close(
+      Unary::cos, [](double v) { return std::cos(v); }, 2);
+}
+TEST(Loops, Tan) {
+  expect_close(
+      Unary::tan, [](double v) { return std::tan(v); }, 4);
+}
+TEST(Loops, Asin) {
+  expect_close(
+      Unary::asin, [](double v) { return std::asin(v); }, 3);
+}
+TEST(Loops, Acos) {
+  expect_close(
+      Unary::acos, [](double v) { return std::acos(v); }, 3);
+}
+TEST(Loops, Atan) {
+  expect_close(
+      Unary::atan, [](double v) { return std::atan(v); }, 3);
+}
 TEST(Loops, Erf) {
   expect_close(
       Unary::erf, [](double v) { return std::erf(v); }, 3);

@@ -19,8 +19,12 @@ constexpr Entry kEntries[] = {
 #include "kernel/epilogues.inc"
 #undef MOKA_EPILOGUE
     // These functions cannot be epilogues.
+    {"acos", Unary::acos, "", ""},
+    {"asin", Unary::asin, "", ""},
+    {"atan", Unary::atan, "", ""},
     {"ceil", Unary::ceil, "", ""},
     {"clamped_relu", Unary::clamped_relu, "alpha", "beta"},
+    {"cos", Unary::cos, "", ""},
     {"erf", Unary::erf, "", ""},
     {"exp2", Unary::exp2, "", ""},
     {"floor", Unary::floor, "", ""},
@@ -31,7 +35,9 @@ constexpr Entry kEntries[] = {
     {"rsqrt", Unary::rsqrt, "epsilon", ""},
     {"scaled_tanh", Unary::scaled_tanh, "alpha", "beta"},
     {"sign", Unary::sign, "", ""},
+    {"sin", Unary::sin, "", ""},
     {"softsign", Unary::softsign, "", ""},
+    {"tan", Unary::tan, "", ""},
     {"threshold", Unary::threshold, "alpha", ""},
     {"thresholded_relu", Unary::thresholded_relu, "alpha", ""},
 };

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/single_axis.h"
 #include "devices/cpu/kernels/family.h"
 #include "ops/common/reduction.h"
 
@@ -122,18 +123,9 @@ Match match_reduce(const MatchCall& m) {
     for (int i = 2; i < x.rank(); i++) pixels &= reduced[i];
     if (pixels) return over_pixels(m, e, layout, *keep);
   }
-  int64_t outer = 1, n = 1, inner = 1;
-  for (int i = 0, part = 0; i < x.rank(); i++) {
-    if (x[i] == 1) continue;
-    if (reduced[i]) {
-      if (part == 2) return Match::no("axes that are not adjacent");
-      part = 1;
-      n *= x[i];
-    } else {
-      if (part == 1) part = 2;
-      (part == 0 ? outer : inner) *= x[i];
-    }
-  }
+  const auto axis = single_axis(x, *axes);
+  if (!axis) return Match::no("axes that are not adjacent");
+  const int64_t outer = axis->outer, n = axis->n, inner = axis->inner;
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   KernelChoice c;
   c.kernel = "cpu.reduce";

@@ -41,6 +41,12 @@ enum class Unary : uint8_t {
   threshold,
   thresholded_relu,
   fake_quantize_uint8,
+  acos,
+  asin,
+  atan,
+  cos,
+  sin,
+  tan,
 };
 
 enum class Binary : uint8_t {
@@ -62,8 +68,8 @@ enum class Binary : uint8_t {
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
-/// Input and output arrays may be the same but must not overlap otherwise. Results of exp, log, tanh, erf and of
-/// functions made of them are within a few units in the last place.
+/// Input and output arrays may be the same but must not overlap otherwise. Results of exp, log, tanh, erf,
+/// trigonometric functions and of functions made of them are within a few units in the last place.
 struct Loops {
   /// y[i] = f(x[i]). a and b are the parameters of the operation of that name (for inverse, log and rsqrt, a is
   /// epsilon).

@@ -162,9 +162,8 @@ struct Block {
       const int64_t from = 2 * blocking->begin(part) * panel, count = 2 * p.depth * panel;
       p.b = as_half ? widened : at(from);
       p.b_right = as_half ? count : panel * depth;
-      for (int64_t side = 0; as_half && side < 2; side++)
-        blocking->panels.gemm->widen(packed->halves(column) + side * panel * depth + from, count,
-                                     widened + side * count);
+      p.halves = as_half ? packed->halves(column) + from : nullptr;
+      p.halves_right = as_half ? p.halves + panel * depth : nullptr;
       p.ahead = is_last ? at(2 * panel * depth) : at(from + count);
       p.lines =
           is_last && pair + 1 == blocking->pairs() ? 0 : 2 * blocking->deep(is_last ? 0 : part + 1) * panel / per_line;

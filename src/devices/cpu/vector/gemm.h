@@ -46,8 +46,6 @@ struct Gemm {
   /// instruction set does not convert float16.
   void (*multiply_halves)(const float* a, int64_t a_step, const uint16_t* b, int64_t rows, int64_t columns,
                           int64_t depth, float* c, int64_t c_step, const float* bias, bool add, float* widened);
-  /// Converts n numbers, whole vectors. Null like multiply_halves.
-  void (*widen)(const uint16_t* from, int64_t n, float* to);
 
   int64_t widened() const { return panel * depth; }
 };

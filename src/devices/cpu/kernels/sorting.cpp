@@ -51,7 +51,7 @@ struct Sorting {
   int32_t flip;  ///< -1: ascending
 
   /// Entries that are collected before the worst of them are dropped.
-  int64_t most() const { return std::min(n, std::max<int64_t>(4 * k, 2048)); }
+  int64_t most() const { return std::min(n, std::max<int64_t>(4 * k, 256)); }
   /// Layout of the scratch memory: entries, as many for sorting by digits, counts, a row whose elements are not
   /// adjacent.
   size_t scratch_bytes(bool strided) const {

@@ -53,7 +53,8 @@ class Sharer {
 
   /// What a state is given at the end is computed in its memory where nothing reads its content any more.
   void keep_in_states() {
-    for (Step& step : plan_.steps) {
+    for (size_t s = 0; s < plan_.steps.size(); s++) {
+      Step& step = plan_.steps[s];
       if (!is_state_store(plan_, step)) continue;
       const Origin given = origin(step.in[0]);
       const int state = origin(step.out[0]).root;
@@ -70,6 +71,7 @@ class Sharer {
       from.root = state;
       from.storage = to.storage;
       step.kind = Step::Kind::placed;
+      std::erase(plan_.regions[static_cast<size_t>(step.region)].steps, static_cast<int>(s));
       to.last = std::max(to.last, from.last);
     }
     flatten();
@@ -134,11 +136,11 @@ void place_in(Place& part, const Place& whole, size_t offset) {
 }
 
 void place_parts(Plan& plan) { Sharer(plan).join(); }
+
 void share_in_place(Plan& plan) {
   Sharer sharer(plan);
   sharer.take_over();
   sharer.keep_in_states();
-  find_regions(plan);
 }
 
 }  // namespace moka::plan

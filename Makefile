@@ -38,7 +38,7 @@ test-asan: | setup
 test-tsan: | setup
 	cmake -G Ninja -S . -B $(BUILD)-tsan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=thread $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-tsan -j $(JOBS)
-	TSAN_OPTIONS=ignore_noninstrumented_modules=1 ctest --test-dir $(BUILD)-tsan --output-on-failure $(SOME_TESTS)
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 ctest --test-dir $(BUILD)-tsan --output-on-failure $(SOME_TESTS)
 
 ## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer, FUZZ_TARGETS for some of them.
 FUZZ_SECONDS ?= 60

@@ -65,7 +65,7 @@ class View(Case):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request((address or self.address) + path, data, headers)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 return answer.status, answer.read().decode(), answer.headers
         except urllib.error.HTTPError as error:
             with error:

@@ -145,14 +145,16 @@ class Programs {
   bool disturbed_ = false;
 };
 
+/// The part of a measured time below which a difference cannot be told from noise.
+constexpr double kNoise = 0.02;
+
 /// Work per second of one more operation, as measured and as estimated.
 struct Rate {
   double measured = 0, estimated = 0;
 };
 Rate rate_of(double work, const Timed& few, const Timed& more) {
   const double seconds = (more.seconds - few.seconds) / kMore, estimated = (more.estimated - few.estimated) / kMore;
-  // A time that cannot be told from noise gives none.
-  if (!(seconds > 0.02 * few.seconds / kMore) || !(estimated > 0)) return {};
+  if (!(seconds > kNoise * few.seconds / kMore) || !(estimated > 0)) return {};
   return {work / seconds, work / estimated};
 }
 
@@ -192,7 +194,8 @@ Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& progr
   out.latency = std::max(0.1e-6, (many.seconds - one.seconds) / (kInputs - 1));
   out.launch = std::max(1e-6, one.seconds - 2 * out.latency);
   const double work = memory.measured > 0 ? 2 * bytes / memory.measured : 0;
-  out.bytes_per_second = 2 * bytes / std::max(1e-9, few->seconds - one.seconds - work);
+  const double moving = few->seconds - one.seconds - work;
+  if (moving > kNoise * few->seconds) out.bytes_per_second = 2 * bytes / moving;
   return out;
 }
 

@@ -99,10 +99,12 @@ class Run:
         return 1e3 * json.loads(self.moka("bench", model, "--threads", 1, "--seconds", 1, "--json")[0])["steady"]["p50"]
 
     def add(self, net, form, tool, model, source, seconds, runs=5):
-        row = (size(model) / 1e6, self.error(model, source, runs=runs), seconds, self.prediction(model))
+        # Both tools write the same form.
+        prediction = self.prediction(model) if tool == "moka" else None
+        row = (size(model) / 1e6, self.error(model, source, runs=runs), seconds, prediction)
         self.rows[f"{net}|{form}|{tool}"] = row
         self.results.write_text(json.dumps(self.rows, indent=1))
-        print("%-14s %-24s %-11s %8.2f MB %6.1f dB %7.1f s %8.1f ms" % (net, form, tool, *row), flush=True)
+        print("%-14s %-24s %-11s %8.2f MB %6.1f dB %7.1f s" % (net, form, tool, *row[:3]) + (f" {prediction:8.1f} ms" if prediction else ""), flush=True)
 
     def activations(self, name, source, out, theirs):
         """Integers of 8 bits for weights and activations, by the ranges of one random input; coremltools predicts with moka."""
@@ -182,6 +184,7 @@ def time_kmeans(run, megabytes, bits, theirs):
 def page(rows):
     out = [TITLE + "Random weights in float16 for iOS 18; errors are those of five inputs, and of twenty after a search, none of which\nthe search or the ranges of activations have seen. Times are wall-clock seconds "
            "with writing. Predictions are Moka's with one thread, medians in milliseconds.", "",
+           "A search without times ran beside other work.", "",
            f"Machine: {os.cpu_count()} processors, load {os.getloadavg()[0]:.0f} at the end.", "",
            "| net | form | by | size, MB | signal to noise, dB | time, s | prediction, ms |", "|---|---|---|---:|---:|---:|---:|"]
     order = [*(f"{form}|{tool}" for form in ("source", *FORMS) for tool in ("", "moka", "coremltools")), *(f"--max-error {g}dB|moka" for g in GOALS)]
@@ -190,7 +193,8 @@ def page(rows):
         megabytes, error, seconds, prediction = rows[key]
         form = f"`{form}`" if form.startswith("--") else form
         error, seconds = ("" if x is None else f"{x:.1f}" for x in (error, seconds))
-        out.append(f"| {net} | {form} | {tool} | {megabytes:.2f} | {error} | {seconds} | {prediction:.3g} |")
+        prediction = "" if prediction is None else f"{prediction:.3g}"
+        out.append(f"| {net} | {form} | {tool} | {megabytes:.2f} | {error} | {seconds} | {prediction} |")
     return "\n".join(out) + "\n"
 
 

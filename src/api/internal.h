@@ -114,8 +114,8 @@ struct ModelRates {
   std::string remark;  ///< why there are no rates, why they cannot be saved, or that other work disturbed them
 };
 /// Loads the rates from the configuration's file, and measures and adds units that are missing. Does nothing unless a
-/// device has its own memory. Rates that other work disturbed hold for this process; another one measures them again.
-/// `waited`: as measure_unit's.
+/// device has its own memory. Rates that other work disturbed hold for this process and for an hour; then another
+/// process measures them again.
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
                      int threads, runtime::Waited waited = runtime::seconds_waited);
 

@@ -60,7 +60,7 @@ Result<Run> run(const ir::Function& f, std::span<const ir::Tensor> inputs, bool 
 /// Compares element by element, with a tolerance relative to max(1, largest expected magnitude).
 void expect_near(const ir::Tensor& got, const ir::Tensor& expected, double tolerance, const std::string& what);
 
-/// Differences relative to the largest expected magnitude.
+/// The largest and the root mean square difference, divided by the largest expected magnitude.
 struct RelativeError {
   double largest, rms;
 };

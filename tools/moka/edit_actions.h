@@ -16,7 +16,7 @@ struct EditAction {
   std::string_view value;  ///< of the option, for the help; empty: a flag
   std::string_view help;
   ModelSource (*apply)(const ModelSource& model, const std::string& value);
-  /// In place of `apply`: the action needs the name of the model.
+  /// Set instead of `apply` where the action needs the model's name.
   ModelSource (*apply_named)(const ModelSource& model, const std::string& value, const std::string& name) = nullptr;
 };
 

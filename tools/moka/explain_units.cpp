@@ -128,7 +128,7 @@ std::string bids_text(const ComputePlan& plan, bool all) {
   return out + "\n";
 }
 
-/// What keeps some operations off a unit.
+/// A reason for which a unit refuses operations.
 struct Obstacle {
   std::string reason, remedy, source;
   std::vector<std::string> operations;

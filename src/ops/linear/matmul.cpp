@@ -119,7 +119,7 @@ Status matmul_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
-/// Adds the optional input `bias`, one number for each column, which only passes set.
+/// Adds the optional input `bias`, one number for each column. Only passes set it.
 OpDef with_bias(OpDef def) {
   for (OpVersion& v : def.versions) {
     ParamDef& p = v.params.emplace_back();

@@ -83,7 +83,7 @@ void pack_halves(const ConstantProduct& p, const Panels& panels, Load load, uint
   }
 }
 
-/// Whether float16 holds every weight exactly because the file stores no more.
+/// Whether the file stores the weights as float16, so that float16 holds each of them exactly.
 bool stores_halves(const MatchCall& m, const ConstantProduct& p) {
   if (isa() == Isa::base) return false;
   const auto stored = m.stored_in_any_order(p.weights);

@@ -14,7 +14,8 @@ using vector::Reduce;
 
 constexpr int64_t kExpBlock = 512;  // elements of a row, or columns, at once
 
-/// `sum`: of e^(x - top). Without a finite top there is nothing to add, unless an element is NaN.
+/// The logarithm of a sum of e^x, from the largest x and the sum of e^(x - top). Without a finite top there is nothing
+/// to add, unless an element is NaN.
 float log_of_sum(float top, double sum) {
   return std::isinf(top) ? top : static_cast<float>(static_cast<double>(top) + std::log(sum));
 }

@@ -50,7 +50,7 @@ struct Sorting {
   int64_t n, k;
   int32_t flip;  ///< -1: ascending
 
-  /// Entries that are collected before the worst of them are dropped.
+  /// The capacity of the buffer of candidates. When it is full, all but the best k are dropped.
   int64_t most() const { return std::min(n, std::max<int64_t>(4 * k, 256)); }
   /// Layout of the scratch memory: entries, as many for sorting by digits, counts, a row whose elements are not
   /// adjacent.

@@ -151,6 +151,30 @@ TEST(OnnxImport, KeepsNamedDimensionsFlexible) {
   EXPECT_EQ(cat(imported(file, options).outputs[0].value->type), "tensor<fp32, [4, 6]>");
 }
 
+TEST(OnnxImport, SlicesNeighborsThatAreGathered) {
+  struct Case {
+    const char* name;
+    std::vector<int64_t> shape, indices;
+    std::vector<float> expected;
+    bool sliced;
+  };
+  const Case cases[] = {
+      {"scalar", {}, {1}, {3, 4}, true},
+      {"negative", {}, {-1}, {5, 6}, true},
+      {"neighbors", {2}, {-2, 2}, {3, 4, 5, 6}, true},
+      {"descending", {2}, {2, 1}, {5, 6, 3, 4}, false},
+      {"matrix", {1, 2}, {0, 1}, {1, 2, 3, 4}, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Imported m = imported(model({node("Gather", {"x", "i"}, {"y"})}, {tensor("x", kFloat, {3, 2})},
+                                      {tensor("y", kFloat, {})}, {weight("i", kInt64, c.shape, c.indices)}));
+    EXPECT_EQ(run(m, Tensor::f32({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6})), c.expected);
+    for (const auto& op : m.program.functions[0]->body().ops())
+      EXPECT_FALSE(op->type_name() == (c.sliced ? "gather" : "slice_by_index"));
+  }
+}
+
 TEST(OnnxImport, FollowsTheVersionOfSoftmax) {
   const std::vector<float> x{0, 0, 0, 0};
   const auto file = [&](int64_t opset) {

@@ -8,13 +8,28 @@ namespace {
 /// Operations that MIL lacks for bool run on int32.
 Value* numbers(const Node& n, Value* x) { return x->type.dtype() == DType::boolean ? n.cast(x, DType::int32) : x; }
 
+/// Neighboring elements of a known axis as a slice, which costs nothing where a gather copies; else nullptr.
+Value* gathered_slice(const Node& n, Value* x, int64_t axis, const Tensor& indices) {
+  const int64_t size = n.rank(x) > 0 && x->type.is_ranked() ? x->type.shape()[axis] : -1;
+  const std::vector<int64_t> at = integers_of(indices);
+  if (size < 0 || at.empty() || indices.shape().rank() > 1) return nullptr;
+  const int64_t first = at[0] < 0 ? at[0] + size : at[0], count = static_cast<int64_t>(at.size());
+  if (first < 0 || first + count > size) return nullptr;
+  for (int64_t i = 1; i < count; ++i)
+    if (const int64_t j = at[static_cast<size_t>(i)]; (j < 0 ? j + size : j) != first + i) return nullptr;
+  Value* part = n.slice(x, axis, first, first + count);
+  return indices.shape().rank() == 0 ? n.squeeze(part, {axis}) : part;
+}
+
 void gather(Node& n) {
   Value *x = n.in(0), *indices = n.in(1);
   const int64_t axis = n.axis(n.integer_or("axis", 0), x);
   const bool is_sizes = n.scope.context.sizes.contains(x) && n.rank(x) == 1 && x->constant() == nullptr;
   const Tensor* known = n.constant(1);
-  Value* v = n.cast(n.op("gather", {{"x", numbers(n, x)}, {"indices", indices}, {"axis", static_cast<int>(axis)}}),
-                    x->type.dtype());
+  Value* v = known != nullptr ? gathered_slice(n, x, axis, *known) : nullptr;
+  if (v == nullptr)
+    v = n.cast(n.op("gather", {{"x", numbers(n, x)}, {"indices", indices}, {"axis", static_cast<int>(axis)}}),
+               x->type.dtype());
   if (is_sizes && known != nullptr && known->shape().rank() <= 1) {
     const std::vector<Size> all = n.sizes_of(x);
     std::vector<Size> taken;

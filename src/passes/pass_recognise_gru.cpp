@@ -111,6 +111,7 @@ bool is_inside(const Value* v, const Block& block) {
 /// Whether all rows after the first are zeros, so that adding to them is the same as writing.
 bool begins_with_zeros_behind(const Value* v) {
   auto zeros = [](const Value* part, size_t from) {
+    if (const Op* fill = made_by(part, "fill")) return from == 0 && number_of(*fill, "value") == 0;
     const Tensor* t = tensor_constant(part);
     if (t == nullptr || t->dtype() != DType::fp32) return false;
     const auto all = t->as<float>();

@@ -1,123 +1,9 @@
 #include <algorithm>
 
-#include "import/onnx/node.h"
+#include "import/onnx/recurrence.h"
 
 namespace moka::import::onnx {
 namespace {
-
-enum class Cell { rnn, gru, lstm };
-
-size_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
-
-/// What one direction of a recurrent operator reads.
-struct Direction {
-  Value *w = nullptr, *r = nullptr, *wb = nullptr, *rb = nullptr, *peephole = nullptr, *h = nullptr, *c = nullptr;
-  std::vector<std::string> activations;
-  std::vector<double> alpha, beta;
-  bool backward = false;
-};
-
-struct Recurrence {
-  Cell cell;
-  int64_t steps = 0, batch = 0, hidden = 0;
-  bool linear_before_reset = false, input_forget = false;
-  double clip = 0;
-  Value* lengths = nullptr;  ///< [batch, 1]
-};
-
-Value* activated(const Node& n, Value* x, const Direction& d, size_t i) {
-  const std::string& name = d.activations[i];
-  const double a = d.alpha[i], b = d.beta[i];
-  if (name == "Sigmoid") return n.unary("sigmoid", x);
-  if (name == "Tanh") return n.unary("tanh", x);
-  if (name == "Relu") return n.unary("relu", x);
-  if (name == "Softsign") return n.unary("softsign", x);
-  if (name == "Softplus") return n.unary("softplus", x);
-  if (name == "Affine") return n.add(n.mul(x, a), b);
-  if (name == "LeakyRelu") return n.op("leaky_relu", {{"x", x}, n.arg("alpha", a, x)});
-  if (name == "ScaledTanh") return n.mul(n.unary("tanh", n.mul(x, b)), a);
-  if (name == "HardSigmoid") return n.op("sigmoid_hard", {{"x", x}, n.arg("alpha", a, x), n.arg("beta", b, x)});
-  if (name == "Elu") return n.op("elu", {{"x", x}, n.arg("alpha", a, x)});
-  if (name == "ThresholdedRelu") return n.op("thresholded_relu", {{"x", x}, n.arg("alpha", a, x)});
-  n.unsupported(cat("activation ", name));
-}
-
-Value* clipped(const Node& n, Value* x, double clip) {
-  return clip <= 0 ? x : n.op("clip", {{"x", x}, n.arg("alpha", -clip, x), n.arg("beta", clip, x)});
-}
-
-/// Part i of `count` equal ones along the last axis.
-Value* part(const Node& n, Value* x, size_t i, int64_t size) {
-  const auto at = static_cast<int64_t>(i) * size;
-  return n.slice(x, n.rank(x) - 1, at, at + size);
-}
-
-struct State {
-  Value *h, *c;
-};
-
-State lstm_step(const Node& n, const Recurrence& p, const Direction& d, Value* x, State s) {
-  Value* sum = n.add(x, n.matmul(s.h, d.r, false, true));
-  const auto gate = [&](size_t i) { return part(n, sum, i, p.hidden); };
-  const auto peep = [&](Value* v, size_t i, Value* c) {
-    return d.peephole == nullptr ? v : n.add(v, n.mul(part(n, d.peephole, i, p.hidden), c));
-  };
-  const auto act = [&](Value* v, size_t i) { return activated(n, clipped(n, v, p.clip), d, i); };
-  Value* input = act(peep(gate(0), 0, s.c), 0);
-  Value* forget = p.input_forget ? n.sub(1.0, input) : act(peep(gate(2), 2, s.c), 0);
-  Value* c = n.add(n.mul(forget, s.c), n.mul(input, act(gate(3), 1)));
-  Value* output = act(peep(gate(1), 1, c), 0);
-  return {n.mul(output, activated(n, c, d, 2)), c};
-}
-
-State gru_step(const Node& n, const Recurrence& p, const Direction& d, Value* x, State s) {
-  const auto act = [&](Value* v, size_t i) { return activated(n, clipped(n, v, p.clip), d, i); };
-  const auto rows = [&](size_t i) {
-    const auto at = static_cast<int64_t>(i) * p.hidden;
-    return n.slice(d.r, 0, at, at + p.hidden);
-  };
-  const auto with = [&](size_t i, Value* h) {
-    Value* v = n.matmul(h, rows(i), false, true);
-    return d.rb == nullptr ? v : n.add(v, part(n, d.rb, i, p.hidden));
-  };
-  Value* update = act(n.add(part(n, x, 0, p.hidden), with(0, s.h)), 0);
-  Value* reset = act(n.add(part(n, x, 1, p.hidden), with(1, s.h)), 0);
-  Value* inner = p.linear_before_reset ? n.mul(reset, with(2, s.h)) : with(2, n.mul(reset, s.h));
-  Value* fresh = act(n.add(part(n, x, 2, p.hidden), inner), 1);
-  return {n.add(n.mul(n.sub(1.0, update), fresh), n.mul(update, s.h)), nullptr};
-}
-
-State rnn_step(const Node& n, const Recurrence& p, const Direction& d, Value* x, State s) {
-  Value* sum = n.add(x, n.matmul(s.h, d.r, false, true));
-  return {activated(n, clipped(n, sum, p.clip), d, 0), nullptr};
-}
-
-/// Runs one direction over [steps, batch, inputs], step by step. Returns all states in the order of x, and the last.
-std::pair<Value*, State> run(const Node& n, const Recurrence& p, const Direction& d, Value* x) {
-  Value* projected = n.matmul(x, d.w, false, true);
-  if (d.wb != nullptr) projected = n.add(projected, d.wb);
-  // Only the GRU adds the second bias inside of a product.
-  if (d.rb != nullptr && p.cell != Cell::gru) projected = n.add(projected, d.rb);
-  State s{d.h, d.c};
-  std::vector<Value*> all(static_cast<size_t>(p.steps));
-  for (int64_t k = 0; k < p.steps; ++k) {
-    const int64_t t = d.backward ? p.steps - 1 - k : k;
-    Value* now = n.squeeze(n.slice(projected, 0, t, t + 1), {0});
-    State next = p.cell == Cell::lstm  ? lstm_step(n, p, d, now, s)
-                 : p.cell == Cell::gru ? gru_step(n, p, d, now, s)
-                                       : rnn_step(n, p, d, now, s);
-    Value* shown = next.h;
-    if (p.lengths != nullptr) {
-      Value* inside = n.binary("greater", p.lengths, n.scalar(static_cast<double>(t), p.lengths));
-      shown = n.select(inside, next.h, n.scalar(0, next.h));
-      next.h = n.select(inside, next.h, s.h);
-      if (next.c != nullptr) next.c = n.select(inside, next.c, s.c);
-    }
-    all[static_cast<size_t>(t)] = shown;
-    s = next;
-  }
-  return {n.op("stack", {NamedArg("values", all), {"axis", 0}}), s};
-}
 
 double default_alpha(const std::string& name) {
   if (name == "LeakyRelu") return 0.01;
@@ -167,47 +53,7 @@ Value* of_direction(const Node& n, Value* v, int64_t i) {
   return v == nullptr ? nullptr : n.squeeze(n.slice(v, 0, i, i + 1), {0});
 }
 
-Tensor gates_reordered(const Tensor& t, const std::vector<int64_t>& order, int64_t hidden) {
-  // [gates * hidden, ...]: whole rows move.
-  Tensor out = need(Tensor::zeros(t.dtype(), t.shape()));
-  const int64_t row = t.count() / std::max<int64_t>(1, t.shape()[0]);
-  for (size_t g = 0; g < order.size(); ++g)
-    for (int64_t i = 0; i < hidden * row; ++i)
-      ir::store_f64(out.view(), static_cast<int64_t>(g) * hidden * row + i,
-                    ir::load_f64(t.view(), order[g] * hidden * row + i));
-  return out;
-}
-
-/// MIL's lstm for a long sequence, or one of unknown length, with constant weights and the usual activations. False: it
-/// does not fit.
-bool as_mil_lstm(const Node& n, const Recurrence& p, std::vector<Direction>& directions, Value* x,
-                 std::vector<Value*>& all, std::vector<State>& last) {
-  if (p.cell != Cell::lstm || p.lengths != nullptr || p.input_forget || p.clip > 0) return false;
-  const std::vector<std::string> usual{"Sigmoid", "Tanh", "Tanh"};
-  for (const Direction& d : directions)
-    if (d.activations != usual || d.peephole != nullptr || constant_of(d.w) == nullptr || constant_of(d.r) == nullptr ||
-        (d.wb != nullptr && constant_of(d.wb) == nullptr))
-      return false;
-  for (const Direction& d : directions) {
-    const std::vector<int64_t> order{0, 2, 1, 3};
-    const auto weight = [&](const Value* v) { return gates_reordered(*constant_of(v), order, p.hidden); };
-    std::vector<NamedArg> args{{"x", x}};
-    args.emplace_back("initial_h", d.h);
-    args.emplace_back("initial_c", d.c);
-    args.emplace_back("weight_ih", weight(d.w));
-    args.emplace_back("weight_hh", weight(d.r));
-    if (d.wb != nullptr) args.emplace_back("bias", weight(n.add(d.wb, d.rb)));
-    args.emplace_back("direction", d.backward ? "reverse" : "forward");
-    args.emplace_back("output_sequence", true);
-    const std::vector<Value*> out = n.ops("lstm", std::move(args));
-    all.push_back(d.backward ? n.op("reverse", {{"x", out[0]}, {"axes", Tensor::i32({0})}}) : out[0]);
-    last.push_back({out[1], out[2]});
-  }
-  return true;
-}
-
 void recurrent(Node& n, Cell cell) {
-  constexpr int64_t most = 1024;
   const size_t gates = gates_of(cell);
   const bool batch_first = n.integer_or("layout", 0) != 0;
   Value* x = n.in(0);
@@ -260,19 +106,13 @@ void recurrent(Node& n, Cell cell) {
     d.backward = mode == "reverse" || i == 1;
     set_activations(n, d, i, count, natural);
   }
-  std::vector<Value*> all;
-  std::vector<State> last;
-  if (!as_mil_lstm(n, p, directions, x, all, last)) {
-    if (p.steps < 0 || p.batch < 0 || p.steps > most)
-      n.unsupported(cat("a sequence of type ", x->type, ": expected known sizes and at most ", most, " steps"));
-    for (const Direction& d : directions) {
-      const auto [states, end] = run(n, p, d, x);
-      all.push_back(states);
-      last.push_back(end);
-    }
+  std::vector<Value*> all, hs, cs;
+  for (const Direction& d : directions) {
+    const RecurrentResult made = run_recurrence(n, p, d, x);
+    all.push_back(made.all);
+    hs.push_back(made.last.h);
+    cs.push_back(made.last.c);
   }
-  std::vector<Value*> hs, cs;
-  for (const State& s : last) hs.push_back(s.h), cs.push_back(s.c);
   const auto joined = [&](const std::vector<Value*>& v, int axis) {
     return n.op("stack", {NamedArg("values", v), {"axis", axis}});
   };

@@ -56,6 +56,26 @@ TEST(CpuRecurrent, Gru) {
       }
 }
 
+TEST(CpuRecurrent, Rnn) {
+  for (const char* direction : {"forward", "reverse"})
+    for (bool sequence : {false, true})
+      for (const char* activation : {"tanh", "relu", "scaled_tanh(1.5, 0.5)"})
+        for (int64_t batch : {1, 3}) {
+          SCOPED_TRACE(cat(direction, sequence, activation, batch));
+          Graph g;
+          const int64_t in = 19, h = 21;
+          const devices_test::Run got = expect_same(g, g.ops("rnn", {{"x", g.input({7, batch, in})},
+                                                                     {"initial_h", g.input({batch, h})},
+                                                                     {"weight_ih", g.random({h, in}, -0.3f, 0.3f)},
+                                                                     {"weight_hh", g.random({h, h}, -0.3f, 0.3f)},
+                                                                     {"bias", g.random({h})},
+                                                                     {"activation", activation},
+                                                                     {"direction", direction},
+                                                                     {"output_sequence", sequence}}));
+          EXPECT_TRUE(got.has("cpu.rnn")) << got.kernels;
+        }
+}
+
 /// Weights in the forms that a file may use.
 struct LayerKind {
   const char* name;
@@ -92,6 +112,8 @@ TEST(CpuRecurrent, Sizes) {
         SCOPED_TRACE(cat(kind.name, " ", hidden, " ", batch));
         Graph g(Opset::ios18);
         expect_same(g, g.ops("lstm", layer(g, kind, 4, batch, hidden)));
+        Graph plain(Opset::ios18);
+        expect_same(plain, plain.ops("rnn", layer(plain, kind, 1, batch, hidden)));
         for (bool after : {false, true}) {
           Graph g(Opset::ios18);
           std::vector<NamedArg> args = layer(g, kind, 3, batch, hidden);
@@ -105,12 +127,12 @@ TEST(CpuRecurrent, Sizes) {
 TEST(CpuRecurrent, ThreadsGiveTheSameBits) {
   for (const LayerKind& kind : layer_kinds())
     for (int64_t batch : {1, 3})
-      for (int gates : {3, 4}) {
+      for (int gates : {1, 3, 4}) {
         const int64_t hidden = 330;
         Graph g(Opset::ios18);
-        const std::vector<Value*> made = g.ops(gates == 4 ? "lstm" : "gru", layer(g, kind, gates, batch, hidden));
-        expect_same_bits(g, made[0], gates == 4 ? "cpu.lstm" : "cpu.gru",
-                         cat(kind.name, " ", gates, " gates, ", batch));
+        const std::string op = gates == 4 ? "lstm" : gates == 3 ? "gru" : "rnn";
+        const std::vector<Value*> made = g.ops(op, layer(g, kind, gates, batch, hidden));
+        expect_same_bits(g, made[0], "cpu." + op, cat(kind.name, " ", gates, " gates, ", batch));
       }
 }
 

@@ -155,6 +155,69 @@ TEST(Loops, Sqrt) {
       Unary::sqrt, [](double v) { return std::sqrt(v); }, 0.5);
 }
 
+/// Pairs of numbers of all magnitudes, and of similar ones.
+TEST(Loops, QuotientsRoundedDown) {
+  std::mt19937 draw(3);
+  std::vector<float> a, b;
+  for (int i = 0; i < 400000; i++) {
+    const auto bits = static_cast<uint32_t>(draw());
+    float v, w;
+    std::memcpy(&v, &bits, 4);
+    const auto other = i % 2 == 0 ? static_cast<uint32_t>(draw()) : bits + static_cast<uint32_t>(draw() % 200000000);
+    std::memcpy(&w, &other, 4);
+    if (i % 8 == 0) v = std::round(std::fmod(v, 1000.0f)), w = std::round(std::fmod(w, 30.0f));
+    a.push_back(v);
+    b.push_back(w);
+  }
+  const auto n = static_cast<int64_t>(a.size());
+  std::vector<float> quotient(a.size()), rest(a.size());
+  for (const LoopsSet& s : loops_sets()) {
+    s.loops->binary(Binary::floor_div, a.data(), 1, b.data(), 1, quotient.data(), n);
+    s.loops->binary(Binary::mod, a.data(), 1, b.data(), 1, rest.data(), n);
+    for (size_t i = 0; i < a.size(); i++) {
+      const double v = static_cast<double>(a[i]), w = static_cast<double>(b[i]), r = std::fmod(v, w);
+      if (std::isnan(r)) {
+        ASSERT_TRUE(std::isnan(rest[i])) << s.name << " of " << v << ", " << w;
+        continue;
+      }
+      const bool moves = r != 0 && (r < 0) != (w < 0);
+      ASSERT_EQ(rest[i], moves ? static_cast<float>(r) + b[i] : static_cast<float>(r)) << s.name << v << ", " << w;
+      // Larger quotients are rounded as in NumPy.
+      if (std::fabs(v / w) >= 4194304) continue;
+      ASSERT_EQ(quotient[i], std::floor(v / w)) << s.name << v << ", " << w;
+    }
+  }
+}
+
+TEST(Loops, QuotientsOfIntegers) {
+  std::mt19937 draw(4);
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
+  std::vector<int32_t> a, b;
+  for (const int32_t v : {kLeast, kLeast + 1, -7, -1, 0, 1, 7, kMost})
+    for (const int32_t w : {kLeast, kLeast + 1, -7, -1, 0, 1, 7, kMost}) a.push_back(v), b.push_back(w);
+  for (int i = 0; i < 100000; i++) {
+    const auto w = static_cast<int32_t>(draw()) >> (i % 31), times = static_cast<int32_t>(draw()) >> (i % 29);
+    b.push_back(w);
+    a.push_back(i % 3 == 0 ? static_cast<int32_t>(static_cast<uint32_t>(w) * static_cast<uint32_t>(times))
+                           : static_cast<int32_t>(draw()));
+  }
+  const auto n = static_cast<int64_t>(a.size());
+  std::vector<int32_t> quotient(a.size()), rest(a.size());
+  for (const LoopsSet& s : loops_sets())
+    for (const bool one : {false, true})  // the same divisor for several numbers, or one for each
+      for (int64_t i = 0; i < n; i += one ? 7 : n) {
+        const int64_t count = one ? std::min<int64_t>(7, n - i) : n;
+        s.loops->integers(Integers::floor_div, &a[i], 1, &b[i], one ? 0 : 1, &quotient[i], count);
+        s.loops->integers(Integers::mod, &a[i], 1, &b[i], one ? 0 : 1, &rest[i], count);
+        for (int64_t k = i; k < i + count; k++) {
+          const int64_t v = a[k], w = b[one ? i : k];
+          const auto down = w == 0 ? 0 : static_cast<int64_t>(std::floor(static_cast<long double>(v) / w));
+          ASSERT_EQ(quotient[k], static_cast<int32_t>(down)) << s.name << " " << v << ", " << w;
+          ASSERT_EQ(rest[k], w == 0 ? 0 : v - down * w) << s.name << " " << v << ", " << w;
+        }
+      }
+}
+
 TEST(Loops, SumsOfPixels) {
   std::mt19937 random(4);
   std::uniform_real_distribution<float> draw(-1, 1);

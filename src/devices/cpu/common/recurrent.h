@@ -10,7 +10,7 @@
 #include "kernel/parallel.h"
 #include "ops/common/recurrent.h"
 
-/// Shared by the kernels of LSTMs and GRUs: packed weights of gates, and the division of units among threads.
+/// Shared by the kernels of recurrent layers: packed weights of gates, and the division of units among threads.
 namespace moka::devices::cpu {
 
 /// nullopt: the identity.

@@ -63,8 +63,13 @@ enum class Binary : uint8_t {
   less,
   less_equal,
   greater,
-  greater_equal
+  greater_equal,
+  floor_div,
+  mod
 };
+
+/// Functions of two int32. A zero divisor gives 0.
+enum class Integers : uint8_t { floor_div, mod };
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
@@ -124,6 +129,8 @@ struct Loops {
   /// y[i] = (x[i] - zero) * scale.
   void (*dequantize)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
+  /// y[i] = f(a[i], b[i]). A step of 0 repeats the first element.
+  void (*integers)(Integers f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n);
 };
 
 /// The table for this processor.

@@ -197,6 +197,9 @@ Status Context::make_device() {
   features_.half = small.shaderFloat16;
   features_.byte_storage = bytes.storageBuffer8BitAccess;
   features_.int8 = small.shaderInt8;
+  // The vendors whose shared memory is ordinary memory behind the same cache.
+  constexpr uint32_t kArm = 0x13b5, kImagination = 0x1010;
+  features_.local_memory = !features_.is_processor && features_.vendor != kArm && features_.vendor != kImagination;
   features_.subgroup = subgroup.subgroupSize;
   features_.subgroup_arithmetic = (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0 &&
                                   (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
@@ -215,6 +218,8 @@ Status Context::make_device() {
     features_.unified = false;
   if (const char* v = std::getenv("MOKA_VULKAN_HALF"); v != nullptr && std::string_view(v) == "0")
     features_.half = false;
+  if (const char* v = std::getenv("MOKA_VULKAN_LOCAL"); v != nullptr)
+    features_.local_memory = std::string_view(v) == "1";
 
   // Only what shaders use is switched on.
   VkPhysicalDevice16BitStorageFeatures use_half{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};

@@ -33,7 +33,8 @@ struct Features {
   bool byte_storage = false;             ///< buffers of bytes
   bool int8 = false;                     ///< arithmetic in int8
   bool unified = false;                  ///< the host can write all of the device's memory at full speed
-  uint32_t subgroup = 1;                 ///< invocations
+  bool local_memory = true;  ///< shared memory is a memory of its own, faster than buffers; kernels stage tiles there
+  uint32_t subgroup = 1;     ///< invocations
   bool subgroup_arithmetic = false;
   uint64_t max_range = 0;       ///< maxStorageBufferRange, bytes
   uint64_t max_allocation = 0;  ///< maxMemoryAllocationSize, bytes

@@ -275,4 +275,14 @@ std::string refusal_of_groups(const std::array<int64_t, 3>& n) {
 
 Groups groups_of(const std::array<int64_t, 3>& n) { return {u32(n[0]), u32(n[1]), u32(n[2])}; }
 
+bool shares_tiles() { return features().local_memory; }
+
+uint32_t block_size() { return std::clamp<uint32_t>(features().subgroup, 8, 64); }
+
+std::array<int64_t, 3> block_groups(int64_t blocks, int64_t planes) {
+  constexpr int64_t kMost = 32768;
+  const int64_t groups = (blocks + block_size() - 1) / block_size();
+  return {std::min(groups, kMost), (groups + kMost - 1) / kMost, planes};
+}
+
 }  // namespace moka::devices::vulkan

@@ -95,4 +95,12 @@ uint32_t u32(int64_t v);
 std::string refusal_of_groups(const std::array<int64_t, 3>& n);
 Groups groups_of(const std::array<int64_t, 3>& n);
 
+/// Whether kernels share tiles in a workgroup's memory. Elsewhere invocations compute blocks of their own
+/// (shaders/block.glsl).
+bool shares_tiles();
+/// Invocations of a workgroup of blocks.
+uint32_t block_size();
+/// The groups that compute `blocks` blocks of each of `planes` planes.
+std::array<int64_t, 3> block_groups(int64_t blocks, int64_t planes);
+
 }  // namespace moka::devices::vulkan

@@ -1,5 +1,6 @@
 #include "devices/vulkan/kernels/conv.h"
 
+#include "devices/vulkan/kernels/conv_block.h"
 #include "devices/vulkan/kernels/depthwise.h"
 #include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/kernels/packed_rows.h"
@@ -172,7 +173,7 @@ std::shared_ptr<ConvWeights> upload_codes(KernelChoice& c, const Conv& conv, ker
   return held;
 }
 
-/// Tiles of channels by pixels.
+/// Tiles or blocks of channels by pixels.
 Match match_conv_tiled(const MatchCall& m) {
   std::string refusal;
   const auto conv = conv_of(m, refusal);
@@ -182,7 +183,10 @@ Match match_conv_tiled(const MatchCall& m) {
   if (conv->made < 8) return Match::no("fewer than 8 channels in a group of the result");
   if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
   const Tiles tiles = tiles_of(conv->made, w.out_count(), conv->batch * w.groups);
-  if (std::string why = refusal_of_groups(tiles.groups); !why.empty()) return Match::no(why);
+  const ConvBlocks blocks(*conv);
+  const bool shares = shares_tiles();
+  refusal = refusal_of_groups(shares ? tiles.groups : blocks.groups);
+  if (!refusal.empty()) return Match::no(refusal);
   KernelChoice c = choice_of(m, "vulkan.conv", {"x", "bias", "addend"}, conv->floats);
   const After after = after_of(m.epilogue);
   c.epilogues = after.count;
@@ -211,12 +215,15 @@ Match match_conv_tiled(const MatchCall& m) {
                                 conv.use_or(args.in, conv.addend, x),
                                 Use::write(args.out[0]),
                                 held->scales ? Use::read(held->scales, 16) : x.unused()};
-    MOKA_TRY(recorder_of(recorder).dispatch(
-        shader,
-        tiles.constants(after.constants(
-            {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0})),
-        uses, ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
-        groups_of(tiles.groups)));
+    if (!shares)
+      MOKA_TRY(blocks.record(recorder, conv, after, weights, uses));
+    else
+      MOKA_TRY(recorder_of(recorder).dispatch(
+          shader,
+          tiles.constants(after.constants(
+              {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0})),
+          uses, ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
+          groups_of(tiles.groups)));
     if (plain && w.groups == 1 && weights != Element::u8)
       recorder_of(recorder).absorb(absorb_depthwise(conv, after, weights, uses));
     return {};
@@ -238,11 +245,14 @@ Match match_conv_direct(const MatchCall& m) {
     const ops::Window& w = conv.window;
     const Use x = conv.use(args.in, conv.x);
     // Long rows have pixels enough for all invocations: each computes several, with the same weights.
-    const int64_t pixels = w.out[2] >= 28 ? 4 : 1, rows = args.out[0].shape.count() / w.out[2];
+    const int64_t pixels = !shares_tiles()  ? block_pixels(w, 1)
+                           : w.out[2] >= 28 ? 4
+                                            : 1,
+                  rows = args.out[0].shape.count() / w.out[2];
     const auto n = static_cast<uint64_t>(rows * ((w.out[2] + pixels - 1) / pixels));
     auto constants =
         after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0});
-    constants.push_back(u32(pixels));
+    for (int64_t v : {pixels, w.strides[2], w.dilations[2]}) constants.push_back(u32(v));
     MOKA_TRY(
         recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
                                        {x, conv.use(args.in, conv.weight), conv.use_or(args.in, conv.bias, x),

@@ -60,6 +60,7 @@ Match match_conv_winograd(const MatchCall& m) {
   bool fits = w.groups == 1 && w.in[0] == 1 && w.kernel[0] == 1 && w.pads_begin[0] == 0 && w.out[0] == 1;
   for (int i = 1; i < 3; i++) fits &= w.kernel[i] == 3 && w.strides[i] == 1 && w.dilations[i] == 1;
   if (!fits) return Match::no("a window other than 3 x 3 without strides");
+  if (!shares_tiles() && !m.asked) return Match::no("no memory of a workgroup's own");
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
   if (conv->channels < 16 || conv->made < 16 || (conv->multiply_adds() < kLeastWork && !m.asked))

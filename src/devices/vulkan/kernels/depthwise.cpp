@@ -1,5 +1,7 @@
 #include "devices/vulkan/kernels/depthwise.h"
 
+#include "devices/vulkan/kernels/conv_block.h"
+
 namespace moka::devices::vulkan {
 
 namespace {
@@ -20,6 +22,35 @@ struct DepthwiseParams {
 
 std::array<int32_t, 2> last_two(const ir::Ints& v) { return {static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2])}; }
 
+Tiles tiles_for(const Conv& conv) {
+  const Tiles tiles = tiles_of(conv.made, conv.window.out_count(), conv.batch);
+  return tiles.groups[1] > kMostTimes ? large_tiles_of(conv.made, conv.window.out_count(), conv.batch) : tiles;
+}
+
+/// How shaders/conv_depthwise_block.comp divides both. A workgroup computes all channels of the result.
+struct Blocks {
+  int64_t pixels, segments = 8, eights;
+  std::array<int64_t, 3> groups;
+
+  Blocks(const ops::Window& w, const Conv& conv) : pixels(block_pixels(w, 8)), eights((conv.made + 7) / 8) {
+    constexpr int64_t kEnough = 8;  // groups
+    const int64_t all = (w.out[2] + pixels - 1) / pixels * w.out[1];
+    while (segments > 2 &&
+           (eights * segments > kMostInvocations || (eights * segments > 16 && all * conv.batch < kEnough * segments)))
+      segments /= 2;
+    groups = {(all + segments - 1) / segments, 1, conv.batch};
+  }
+  bool fit() const { return eights * segments <= kMostInvocations && refusal_of_groups(groups).empty(); }
+  std::vector<uint32_t> constants(std::vector<uint32_t> first, const ops::Window& w) const {
+    constexpr int64_t kAtOnce = 16;  // channels between barriers, at least
+    for (int64_t v :
+         {pixels, w.strides[2], w.dilations[2], segments, eights, (kAtOnce + eights - 1) / eights, eights * segments})
+      first.push_back(u32(v));
+    return first;
+  }
+  static constexpr int64_t kMostInvocations = 256;
+};
+
 }  // namespace
 
 std::shared_ptr<const Producer> depthwise_producer(const Conv& conv, const After& after, const RecordArgs& args) {
@@ -36,17 +67,19 @@ std::shared_ptr<const Producer> depthwise_producer(const Conv& conv, const After
 }
 
 Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses) {
-  Tiles tiles = tiles_of(conv.made, conv.window.out_count(), conv.batch);
-  if (tiles.groups[1] > kMostTimes) tiles = large_tiles_of(conv.made, conv.window.out_count(), conv.batch);
-  if (tiles.groups[1] > kMostTimes) return nullptr;
+  const bool shares = shares_tiles();
+  const Tiles tiles = tiles_for(conv);
+  if (shares && tiles.groups[1] > kMostTimes) return nullptr;
   return [=](const Producer& producer) -> std::optional<Dispatch> {
     const auto* d = dynamic_cast<const Depthwise*>(&producer);
     if (d == nullptr || d->conv.floats != conv.floats || d->conv.batch != conv.batch ||
         d->conv.window.groups != conv.channels)
       return std::nullopt;
     const ops::Window& w = d->conv.window;
+    const Blocks blocks(w, conv);
+    if (!shares && !blocks.fit()) return std::nullopt;
     Dispatch out;
-    out.shader = cat("conv_depthwise_", name_of(conv.floats),
+    out.shader = cat(shares ? "conv_depthwise_" : "conv_depthwise_block_", name_of(conv.floats),
                      weights != conv.floats ? cat("_", name_of(weights)) : std::string());
     out.constants = {u32(w.kernel[1]),
                      u32(w.kernel[2]),
@@ -57,7 +90,7 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
                      conv.addend >= 0,
                      after.functions[0].number,
                      after.functions[1].number};
-    out.constants = tiles.constants(std::move(out.constants));
+    out.constants = shares ? tiles.constants(std::move(out.constants)) : blocks.constants(std::move(out.constants), w);
     out.uses = {d->reads[0], uses[1], uses[2], uses[3], uses[4], d->reads[1], d->reads[2]};
     // What stood for a bias may be a part of what is not bound any more.
     for (size_t i : {2, 3})
@@ -67,7 +100,7 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
                                  last_two(w.strides), last_two(w.dilations), last_two(w.pads_begin)};
     const auto* bytes = reinterpret_cast<const std::byte*>(&params);
     out.params.assign(bytes, bytes + sizeof params);
-    out.groups = groups_of(tiles.groups);
+    out.groups = groups_of(shares ? tiles.groups : blocks.groups);
     return out;
   };
 }

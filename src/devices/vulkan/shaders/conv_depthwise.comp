@@ -24,22 +24,8 @@ layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
 layout(binding = 5) readonly buffer D { T inner[]; };
 layout(binding = 6) readonly buffer E { T inner_bias[]; };
-layout(push_constant) uniform P {
-  uint x_at, w_at, bias_at, addend_at, y_at, inner_at, inner_bias_at;
-  float a1, b1, a2, b2, c1, d1, c2, d2;
-  uint channels, made;
-  int in_size[2], out_size[2], strides[2], dilations[2], pads[2];
-};
+#include "depthwise.glsl"
 #include "tile.glsl"
-
-// What the depthwise convolution would have stored.
-float stored(float v) {
-#ifdef FROM_HALF
-  return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;
-#else
-  return v;
-#endif
-}
 
 void main() {
   const uint t = gl_LocalInvocationID.x, image = gl_WorkGroupID.z;

@@ -14,6 +14,8 @@ layout(constant_id = 4) const bool kAddend = false;
 layout(constant_id = 5) const uint kThen = 0;
 layout(constant_id = 6) const uint kLast = 0;
 layout(constant_id = 7) const int kPixels = 1;
+layout(constant_id = 8) const int kStride = 1;  // along rows, as is kDilation
+layout(constant_id = 9) const int kDilation = 1;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
@@ -25,6 +27,7 @@ layout(push_constant) uniform P {
   uint count, channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], strides[3], dilations[3], pads[3];
 };
+#include "columns.glsl"
 
 void main() {
   const uint i = index();
@@ -38,7 +41,8 @@ void main() {
   const uint in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
   uint from = x_at + plane / made * channels * in_plane;
   uint by = w_at + c * channels * uint(kDepth * kHeight * kWidth);
-  const int d0 = od * strides[0] - pads[0], h0 = oh * strides[1] - pads[1], w0 = ow * strides[2] - pads[2];
+  const int d0 = od * strides[0] - pads[0], h0 = oh * strides[1] - pads[1];
+  find_columns(ow * kStride - pads[2], in_size[2]);
   float sum[kPixels];
   [[unroll]] for (int n = 0; n < kPixels; n++) sum[n] = 0.0;
   for (uint k = 0; k < channels; k++) {
@@ -46,14 +50,15 @@ void main() {
       const int d = d0 + a * dilations[0];
       for (int b = 0; b < kHeight; b++) {
         const int h = h0 + b * dilations[1];
-        const bool inside = d >= 0 && d < in_size[0] && h >= 0 && h < in_size[1];
-        const uint line = from + uint((d * in_size[1] + h) * in_size[2]);
+        if (d < 0 || d >= in_size[0] || h < 0 || h >= in_size[1]) {
+          by += uint(kWidth);
+          continue;
+        }
+        float v[kSpan];
+        read_columns(from + uint((d * in_size[1] + h) * in_size[2]), v);
         [[unroll]] for (int e = 0; e < kWidth; e++) {
           const float weight = float(w[by++]);
-          [[unroll]] for (int n = 0; n < kPixels; n++) {
-            const int v = w0 + n * strides[2] + e * dilations[2];
-            sum[n] += (inside && v >= 0 && v < in_size[2] ? float(x[line + uint(v)]) : 0.0) * weight;
-          }
+          [[unroll]] for (int n = 0; n < kPixels; n++) sum[n] += v[n * kStride + e * kDilation] * weight;
         }
       }
     }

@@ -1,0 +1,16 @@
+// A depthwise convolution and one of 1 x 1 that reads it.
+layout(push_constant) uniform P {
+  uint x_at, w_at, bias_at, addend_at, y_at, inner_at, inner_bias_at;
+  float a1, b1, a2, b2, c1, d1, c2, d2;
+  uint channels, made;
+  int in_size[2], out_size[2], strides[2], dilations[2], pads[2];
+};
+
+// What the depthwise convolution would have stored.
+float stored(float v) {
+#ifdef FROM_HALF
+  return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;
+#else
+  return v;
+#endif
+}

@@ -220,6 +220,25 @@ TEST(Winograd, ScatteredOddInputs) {
     }
 }
 
+/// Few tiles of an image overflow, in the middle and at the end.
+TEST(Winograd, FewOverflowingTiles) {
+  for (const WinogradWindow& w : kWindows)
+    for (const int64_t images : {1, 2}) {
+      SCOPED_TRACE(cat(name(w), " ", images));
+      constexpr int64_t n = 40;
+      Graph g;
+      Tensor x = g.random({images, 47, n, n});
+      const auto put = [&](int64_t c, int64_t i, int64_t j) {
+        x.mut<float>()[static_cast<size_t>((((images - 1) * 47 + c) * n + i) * n + j)] = 3e38f;
+      };
+      put(5, 20, 17);
+      put(46, n - 1, n - 2);
+      const WinogradCase c = case_of(w, images, 47, 47, n, n);
+      const auto r = expect_same(g, {conv(g, g.input_of(x), g.random({47, 47, w.taps[0], w.taps[1]}, -0.1f, 0.1f), c)});
+      EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
+    }
+}
+
 /// A tile that overflows takes the second transform, not direct sums, which would read the weights.
 TEST(Winograd, OverflowReadsNoWeights) {
   const vector::Winograds& all = vector::winograds();
@@ -244,9 +263,14 @@ TEST(Winograd, OverflowReadsNoWeights) {
     std::vector<float> y(count, std::numeric_limits<float>::infinity());
     const std::optional<kernel::StoredConstant> none;
     const Taps unread{none, nullptr};
-    EXPECT_TRUE(correct_tiles(p, x.data(), unread, bias.data(), row, 0, y.data()));
+    p.chunk = 2;
+    std::vector<uint8_t> seen(static_cast<size_t>(p.chunk * (1 + p.pixels())));
+    OddPixels odd(p, x.data(), seen.data());
+    DirectSums direct(p, x.data(), unread, bias.data(), 0);
+    EXPECT_TRUE(correct_tiles(p, odd, direct, row, y.data()));
     for (float v : y) EXPECT_EQ(v, std::numeric_limits<float>::infinity());
-    correct_again(p, x.data(), unread, bias.data(), row, 0, products.data(), y.data());
+    correct_again(p, odd, direct, row, bias.data(), products.data(), y.data());
+    direct.finish();
     std::vector<float> small(count);
     f->output(products.data(), p.out_step, p.panel(), bias.data(), 2, high, wide, small.data(), wide * block);
     for (size_t i = 0; i < count; i++) EXPECT_EQ(y[i], small[i] * 0x1p64f);
@@ -314,7 +338,13 @@ TEST(Winograd, WindowsOfNaNReadNoWeights) {
   const std::vector<float> x(count, nan), bias(static_cast<size_t>(all.block));
   std::vector<float> y(count, nan);
   const std::optional<kernel::StoredConstant> none;
-  correct_tiles(p, x.data(), Taps{none, nullptr}, bias.data(), {0, 0, 0, 0, 2, 0}, 0, y.data());
+  p.chunk = 2;
+  std::vector<uint8_t> seen(static_cast<size_t>(p.chunk * (1 + p.pixels())));
+  OddPixels odd(p, x.data(), seen.data());
+  const Taps unread{none, nullptr};
+  DirectSums direct(p, x.data(), unread, bias.data(), 0);
+  EXPECT_FALSE(correct_tiles(p, odd, direct, {0, 0, 0, 0, 2, 0}, y.data()));
+  direct.finish();
   for (size_t i = 0; i < count; i++) EXPECT_EQ(std::isnan(y[i]), static_cast<int64_t>(i) % all.block < p.out) << i;
 }
 

@@ -48,8 +48,11 @@ struct WinogradBlocking {
   /// Slices of the window.
   int64_t summed() const { return w.kernel[0]; }
   int64_t sums() const { return f->points() * (in_step + out_step); }
-  /// Bytes: sums() floats, and a flag for each block of output channels of each tile of a chunk.
-  int64_t scratch() const { return sums() * 4 + chunk * out_groups; }
+  /// Outputs of a tile.
+  int64_t pixels() const { return f->down.out * f->across.out; }
+  /// Bytes for the tiles of a chunk: sums() floats, a byte for each block of output channels, another one, and what
+  /// OddPixels needs.
+  int64_t scratch() const { return sums() * 4 + chunk * (out_groups + 1 + 1 + pixels()); }
   /// Lines and columns of y that a row of tiles covers.
   std::pair<int64_t, int64_t> outputs(const Row& r) const {
     const int64_t high = f->down.out, wide = f->across.out;

@@ -13,28 +13,25 @@ namespace {
 
 constexpr float kLargest = std::numeric_limits<float>::max(), kSmaller = 0x1p-64f;
 constexpr int64_t kMostBlock = 16, kMostTaps = 9, kMostPixels = 64, kMostChannels = 8;
+constexpr uint8_t kNaN = 2;  // of the bits of OddPixels
 
-/// A result to compute directly: where its window begins, and its place in y.
-struct Pixel {
-  int64_t front, top, left;
-  float* y;
-};
+using Output = DirectSums::Output;
 
-/// Where taps [first, first + n) of the pixels' windows are in the volume of an input channel. Outside the volume: -1.
-void places_of(const WinogradBlocking& p, std::span<const Pixel> pixels, int64_t first, int64_t n, int64_t* to) {
+/// Where taps [first, first + n) of the windows are in the input, counted from its channel. Outside: -1.
+void places_of(const WinogradBlocking& p, std::span<const Output> outputs, int64_t first, int64_t n, int64_t* to) {
   const int64_t lines = p.w.kernel[1], columns = p.w.kernel[2];
-  for (const Pixel& pixel : pixels)
+  for (const Output& o : outputs)
     for (int64_t t = first; t < first + n; t++) {
-      const int64_t d = pixel.front + t / (lines * columns), h = pixel.top + t / columns % lines,
-                    v = pixel.left + t % columns;
+      const int64_t d = o.front + t / (lines * columns), h = o.top + t / columns % lines, v = o.left + t % columns;
       const bool inside = d >= 0 && d < p.w.in[0] && h >= 0 && h < p.w.in[1] && v >= 0 && v < p.w.in[2];
-      *to++ = inside ? ((d * p.w.in[1] + h) * p.w.in[2] + v) * p.block() : -1;
+      const int64_t image = o.image * p.in_groups * p.in_volume();
+      *to++ = inside ? image + ((d * p.w.in[1] + h) * p.w.in[2] + v) * p.block() : -1;
     }
 }
 
-/// Computes one block of channels of some pixels of an image.
-void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, const Taps& weights, const float* bias,
-                  int64_t group, std::span<const Pixel> pixels) {
+/// Computes one block of channels of some outputs.
+void sum_directly(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, int64_t group,
+                  std::span<const Output> pixels) {
   const int64_t block = p.block(), all = p.w.taps(), used = std::min(block, p.out - group * block);
   const int64_t at_once = all <= kMostTaps ? kMostChannels : 1;
   alignas(64) double sums[kMostPixels * kMostBlock] = {};
@@ -63,7 +60,7 @@ void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, cons
         for (int64_t t = 0; t < some * n; t++) taps[t * block + o] = static_cast<double>(line[t]);
       }
       for (int64_t k = 0; k < some; k++) {
-        const float* from = x + (image * p.in_groups + (c + k) / block) * p.in_volume() + (c + k) % block;
+        const float* from = x + (c + k) / block * p.in_volume() + (c + k) % block;
         double values[kMostPixels * kMostTaps];
         for (int64_t i = 0; i < count; i++) values[i] = places[i] < 0 ? 0 : static_cast<double>(from[places[i]]);
         winograds().sum_taps(taps + k * n * block, n, values, static_cast<int64_t>(pixels.size()), sums);
@@ -74,36 +71,11 @@ void sum_directly(const WinogradBlocking& p, const float* x, int64_t image, cons
   store();
 }
 
-/// Calls f(first pixel, pixels) for the lines of input pixels that the windows of `rows` x `columns` outputs of a slice
-/// cover. The first window begins at [front, top, left]. Returns false as soon as f does.
-template <class F>
-bool each_line(const WinogradBlocking& p, const float* x, int64_t image, int64_t front, int64_t top, int64_t left,
-               int64_t rows, int64_t columns, F f) {
-  const int64_t lengths[] = {p.w.kernel[0], (rows - 1) * p.w.strides[1] + p.w.kernel[1],
-                             (columns - 1) * p.w.strides[2] + p.w.kernel[2]},
-                starts[] = {front, top, left};
-  int64_t begin[3], end[3];
-  for (int axis = 0; axis < 3; axis++) {
-    begin[axis] = std::max<int64_t>(starts[axis], 0);
-    end[axis] = std::min(starts[axis] + lengths[axis], p.w.in[axis]);
-  }
-  if (begin[2] >= end[2]) return true;
-  for (int64_t g = 0; g < p.in_groups; g++) {
-    const float* volume = x + (image * p.in_groups + g) * p.in_volume();
-    for (int64_t d = begin[0]; d < end[0]; d++)
-      for (int64_t h = begin[1]; h < end[1]; h++)
-        if (!f(volume + ((d * p.w.in[1] + h) * p.w.in[2] + begin[2]) * p.block(), end[2] - begin[2])) return false;
-  }
-  return true;
-}
-
 /// The tiles of a row in the output.
 struct Outputs {
-  int64_t wide, top, left, rows, columns;
+  int64_t wide, rows, columns;
 
-  Outputs(const WinogradBlocking& p, const Row& r) : wide(p.f->across.out), top(r.y * p.f->down.out), left(r.x * wide) {
-    std::tie(rows, columns) = p.outputs(r);
-  }
+  Outputs(const WinogradBlocking& p, const Row& r) : wide(p.f->across.out) { std::tie(rows, columns) = p.outputs(r); }
 
   /// Calls f(column, columns) for each tile of y that has a result that is infinite or NaN.
   template <class F>
@@ -118,64 +90,58 @@ struct Outputs {
   }
 };
 
-/// Computes results of a row of tiles directly, some pixels at a time.
-class Direct {
- public:
-  Direct(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r, int64_t group)
-      : p_(p), x_(x), weights_(weights), bias_(bias), row_(r), group_(group), at_(p, r) {}
-  ~Direct() { finish(); }
-  Direct(const Direct&) = delete;
-  Direct& operator=(const Direct&) = delete;
-
-  int64_t front() const { return row_.slice * p_.w.strides[0] - p_.w.pads_begin[0]; }
-  int64_t top(int64_t i) const { return (at_.top + i) * p_.w.strides[1] - p_.w.pads_begin[1]; }
-  int64_t left(int64_t j) const { return (at_.left + j) * p_.w.strides[2] - p_.w.pads_begin[2]; }
-
-  /// Whether the inputs of `rows` x `columns` outputs are finite.
-  bool sees_finite(int64_t i, int64_t j, int64_t rows, int64_t columns) const {
-    return each_line(p_, x_, row_.image, front(), top(i), left(j), rows, columns,
-                     [&](const float* line, int64_t n) { return winograds().are_finite(line, n * p_.block()); });
-  }
-  /// Whether the window of pixel [i, j] holds a NaN. Such a result is NaN in all channels, whatever the weights.
-  bool sees_nan(int64_t i, int64_t j) const {
-    return !each_line(p_, x_, row_.image, front(), top(i), left(j), 1, 1, [&](const float* line, int64_t n) {
-      for (int64_t k = 0; k < n; k++)
-        if (winograds().has_nan(line + k * p_.block())) return false;
-      return true;
-    });
-  }
-
-  /// Pixel [i, j] of the row, which sees an infinity, a NaN or an overflow.
-  void pixel(int64_t i, int64_t j, float* y) {
-    const int64_t block = p_.block(), used = std::min(block, p_.out - group_ * block);
-    float* to = y + (i * p_.w.out[2] + j) * block;
-    if (sees_nan(i, j)) {
-      std::fill_n(to, used, std::numeric_limits<float>::quiet_NaN());
-      std::fill_n(to + used, block - used, 0.0f);
-      return;
-    }
-    pixels_[count_++] = {front(), top(i), left(j), to};
-    if (count_ == kMostPixels) finish();
-  }
-
- private:
-  void finish() {
-    if (count_ > 0) sum_directly(p_, x_, row_.image, weights_, bias_, group_, std::span(pixels_, count_));
-    count_ = 0;
-  }
-
-  const WinogradBlocking& p_;
-  const float* x_;
-  const Taps& weights_;
-  const float* bias_;
-  const Row& row_;
-  int64_t group_;
-  Outputs at_;
-  Pixel pixels_[kMostPixels];
-  size_t count_ = 0;
-};
-
 }  // namespace
+
+const uint8_t* OddPixels::of(const Row& r) {
+  uint8_t* to = memory_ + p_.chunk + r.at * p_.pixels();
+  if (memory_[r.at] == 0) look(r, to);
+  memory_[r.at] = 1;
+  return to;
+}
+
+void OddPixels::look(const Row& r, uint8_t* to) const {
+  uint8_t seen[vector::kMostLines][vector::kMostColumns] = {};
+  const auto [rows, columns] = p_.outputs(r);
+  const int64_t front = r.slice * p_.w.strides[0] - p_.w.pads_begin[0],
+                top = r.y * p_.f->down.out * p_.w.strides[1] - p_.w.pads_begin[1],
+                left = r.x * p_.f->across.out * p_.w.strides[2] - p_.w.pads_begin[2];
+  const int64_t high = (rows - 1) * p_.w.strides[1] + p_.w.kernel[1],
+                wide = (columns - 1) * p_.w.strides[2] + p_.w.kernel[2];
+  const int64_t begin = std::clamp<int64_t>(left, 0, p_.w.in[2]), end = std::clamp(left + wide, begin, p_.w.in[2]);
+  for (int64_t g = 0; g < p_.in_groups && begin < end; g++)
+    for (int64_t d = std::max<int64_t>(front, 0); d < std::min(front + p_.w.kernel[0], p_.w.in[0]); d++)
+      for (int64_t h = std::max<int64_t>(top, 0); h < std::min(top + high, p_.w.in[1]); h++) {
+        const float* volume = x_ + (r.image * p_.in_groups + g) * p_.in_volume();
+        winograds().note_odd(volume + ((d * p_.w.in[1] + h) * p_.w.in[2] + begin) * p_.block(), end - begin,
+                             seen[h - top] + begin - left);
+      }
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++, to++) {
+      *to = 0;
+      for (int64_t k = 0; k < p_.w.kernel[1]; k++)
+        for (int64_t l = 0; l < p_.w.kernel[2]; l++)
+          *to = static_cast<uint8_t>(*to | seen[i * p_.w.strides[1] + k][j * p_.w.strides[2] + l]);
+    }
+}
+
+void DirectSums::add(const Row& r, int64_t i, int64_t j, uint8_t sees, float* y) {
+  const int64_t block = p_.block(), used = std::min(block, p_.out - group_ * block);
+  float* to = y + (i * p_.w.out[2] + j) * block;
+  if ((sees & kNaN) != 0) {  // NaN in all channels, whatever the weights
+    std::fill_n(to, used, std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(to + used, block - used, 0.0f);
+    return;
+  }
+  outputs_[count_++] = {r.image, r.slice * p_.w.strides[0] - p_.w.pads_begin[0],
+                        (r.y * p_.f->down.out + i) * p_.w.strides[1] - p_.w.pads_begin[1],
+                        (r.x * p_.f->across.out + j) * p_.w.strides[2] - p_.w.pads_begin[2], to};
+  if (count_ == kMost) finish();
+}
+
+void DirectSums::finish() {
+  if (count_ > 0) sum_directly(p_, x_, weights_, bias_, group_, std::span(outputs_, static_cast<size_t>(count_)));
+  count_ = 0;
+}
 
 void transform_row(const WinogradBlocking& p, const float* plane, const Row& r, bool again, float* v) {
   const int64_t height = p.w.in[1], width = p.w.in[2], block = p.block();
@@ -199,37 +165,37 @@ void transform_row(const WinogradBlocking& p, const float* plane, const Row& r, 
   p.f->input(lines, end - begin, left - begin, r.count, v, p.in_step, p.in_groups * block);
 }
 
-bool correct_tiles(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r,
-                   int64_t group, float* y) {
+bool correct_tiles(const WinogradBlocking& p, OddPixels& odd, DirectSums& direct, const Row& r, float* y) {
   const Outputs at(p, r);
-  Direct direct(p, x, weights, bias, r, group);
+  const uint8_t* sees = odd.of(r);
   bool left = false;
   at.each_odd(p, y, [&](int64_t t, int64_t width) {
-    if (left) return;
-    const bool finite = direct.sees_finite(0, t, at.rows, width);
-    for (int64_t i = 0; i < at.rows && !left; i++)
-      for (int64_t j = t; j < t + width && !left; j++) left = finite || direct.sees_finite(i, j, 1, 1);
-    for (int64_t i = 0; i < at.rows && !left; i++)
-      for (int64_t j = t; j < t + width; j++) direct.pixel(i, j, y);
+    for (int64_t i = 0; i < at.rows; i++)
+      for (int64_t j = t; j < t + width; j++) left |= sees[i * at.columns + j] == 0;
   });
-  return left;
+  if (left) return true;
+  at.each_odd(p, y, [&](int64_t t, int64_t width) {
+    for (int64_t i = 0; i < at.rows; i++)
+      for (int64_t j = t; j < t + width; j++) direct.add(r, i, j, sees[i * at.columns + j], y);
+  });
+  return false;
 }
 
-void correct_again(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, const Row& r,
-                   int64_t group, const float* made, float* y) {
+void correct_again(const WinogradBlocking& p, OddPixels& odd, DirectSums& direct, const Row& r, const float* bias,
+                   const float* made, float* y) {
   const int64_t block = p.block();
   const Outputs at(p, r);
+  const uint8_t* sees = odd.of(r);
   alignas(64) float sums[vector::kMostLines * vector::kMostColumns * kMostBlock];
   alignas(64) const float none[kMostBlock] = {};
   p.f->output(made, p.out_step, p.panel(), none, r.count, at.rows, at.columns, sums, at.columns * block);
-  Direct direct(p, x, weights, bias, r, group);
   at.each_odd(p, y, [&](int64_t t, int64_t width) {
-    const bool finite = direct.sees_finite(0, t, at.rows, width);
     for (int64_t i = 0; i < at.rows; i++)
       for (int64_t j = t; j < t + width; j++) {
         const float* sum = sums + (i * at.columns + j) * block;
-        if (!winograds().are_finite(sum, block) || (!finite && !direct.sees_finite(i, j, 1, 1))) {
-          direct.pixel(i, j, y);
+        const uint8_t seen = sees[i * at.columns + j];
+        if (seen != 0 || !winograds().are_finite(sum, block)) {
+          direct.add(r, i, j, seen, y);
           continue;
         }
         for (int64_t k = 0; k < block; k++) y[(i * p.w.out[2] + j) * block + k] = sum[k] / kSmaller + bias[k];

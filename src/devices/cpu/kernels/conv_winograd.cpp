@@ -24,16 +24,59 @@ void transform_weights(const WinogradBlocking& blocking, const float* weight, fl
   }
 }
 
-void transform_inputs(const WinogradBlocking& p, const Chunk& chunk, const float* x, bool again, float* v) {
-  const int64_t plane = p.w.in[1] * p.w.in[2] * p.block();
-  for (int64_t g = 0; g < p.in_groups; g++)
-    p.each_row(chunk, p.summed() - 1, [&](const Row& r) {
-      const int64_t slice = r.slice * p.w.strides[0] - p.w.pads_begin[0];
-      const float* from =
-          slice < 0 || slice >= p.w.in[0] ? nullptr : x + (r.image * p.in_groups + g) * p.in_volume() + slice * plane;
-      transform_row(p, from, r, again, v + (r.at * p.in_groups + g) * p.block());
-    });
+/// Transforms a row of tiles of a block of input channels to place `at`.
+void transform_group(const WinogradBlocking& p, const Row& r, int64_t g, const float* x, bool again, int64_t at,
+                     float* v) {
+  const int64_t plane = p.w.in[1] * p.w.in[2] * p.block(), slice = r.slice * p.w.strides[0] - p.w.pads_begin[0];
+  const float* from =
+      slice < 0 || slice >= p.w.in[0] ? nullptr : x + (r.image * p.in_groups + g) * p.in_volume() + slice * plane;
+  transform_row(p, from, r, again, v + (at * p.in_groups + g) * p.block());
 }
+
+/// What is to be done with a block of output channels of a row of tiles.
+enum class Left : uint8_t { nothing, finish, again };
+
+/// The rows of a chunk that are transformed again. They lie together, unless input slices serve several of them.
+class Again {
+ public:
+  /// `left`: chunk bytes for each of `groups` blocks of output channels. `chosen`: memory for as many bytes as tiles.
+  Again(const WinogradBlocking& p, const Chunk& chunk, const Left* left, int64_t groups, bool* chosen)
+      : p_(p), chunk_(chunk), chosen_(chosen), together_(p.summed() == 1) {
+    p.each_row(chunk, 0, [&](const Row& r) {
+      chosen[r.at] = false;
+      for (int64_t g = 0; g < groups; g++) chosen[r.at] |= left[g * p.chunk + r.at] == Left::again;
+      tiles_ += chosen[r.at] ? r.count : 0;
+    });
+    if (!together_) tiles_ = chunk.tiles();
+  }
+  int64_t tiles() const { return tiles_; }
+
+  /// Calls f(row, place of its first tile).
+  template <class F>
+  void each(F f) const {
+    int64_t next = 0;
+    p_.each_row(chunk_, 0, [&](const Row& r) {
+      if (!chosen_[r.at]) return;
+      f(r, together_ ? next : r.at);
+      next += r.count;
+    });
+  }
+  void transform(const float* x, float* v) const {
+    for (int64_t g = 0; g < p_.in_groups; g++) {
+      if (together_)
+        each([&](const Row& r, int64_t at) { transform_group(p_, r, g, x, true, at, v); });
+      else
+        p_.each_row(chunk_, p_.summed() - 1, [&](const Row& r) { transform_group(p_, r, g, x, true, r.at, v); });
+    }
+  }
+
+ private:
+  const WinogradBlocking& p_;
+  const Chunk& chunk_;
+  const bool* chosen_;
+  bool together_;
+  int64_t tiles_ = 0;
+};
 
 Match match_winograd(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
@@ -83,29 +126,20 @@ Match match_winograd(const MatchCall& m) {
     float* y_all = args.out[0].as<float>();
     float* v = args.own<float>();
     float* made = v + p.f->points() * p.in_step;
-    auto* flags = reinterpret_cast<bool*>(v + p.sums());
+    auto* left = reinterpret_cast<Left*>(v + p.sums());
+    auto* chosen = reinterpret_cast<bool*>(left + p.chunk * p.out_groups);
+    OddPixels odd(p, from, reinterpret_cast<uint8_t*>(chosen + p.chunk));
     const int64_t block = p.block(), depth = p.in_groups * block, line = p.w.out[2] * block;
     const Taps taps{stored, data_of(args, weight)};
     int64_t transformed = -1;
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t part = t % p.parts, first = p.first(part) * p.panel() / block;
       const Chunk chunk = p.chunk_of(t / p.parts);
-      // Calls f(row, group, bias, products, place in y, flag) for the rows of tiles of a panel.
-      const auto each_output = [&](int64_t panel, auto f) {
-        for (int64_t g = 0; g < p.width(panel) / block; g++) {
-          const int64_t group = panel * p.panel() / block + g;
-          const auto add = bias_of_group(data_of(args, bias), group, p.out);
-          p.each_row(chunk, 0, [&](const Row& r) {
-            f(r, group, add.data(), made + r.at * p.panel() + g * block, y_all + p.out_at(r, group),
-              flags[(group - first) * p.chunk + r.at]);
-          });
-        }
-      };
-      const auto multiply = [&](int64_t panel) {
+      const auto multiply = [&](int64_t panel, int64_t tiles) {
         for (int point = 0; point < p.f->points(); point++)
           for (int64_t k = 0; k < p.summed(); k++)
             gemm().multiply(v + point * p.in_step + k * chunk.width() * depth, depth,
-                            u + p.weight_at(panel, k, p.f->weight_of(point)), chunk.tiles(), p.width(panel), p.in,
+                            u + p.weight_at(panel, k, p.f->weight_of(point)), tiles, p.width(panel), p.in,
                             made + point * p.out_step, p.panel(), nullptr, k > 0);
       };
       const auto finish = [&](const Row& r, float* to) {
@@ -113,29 +147,61 @@ Match match_winograd(const MatchCall& m) {
         for (int64_t i = 0; i < rows; i++, to += line)
           finish_blocked(y, data_of(args, addend), after, y_all, to - y_all, to - y_all + width * block);
       };
-      if (transformed != t / p.parts) transform_inputs(p, chunk, from, false, v);
+      // Calls f(group, bias, products of its channels, what is left of each row, sums) for the blocks of a panel. Then
+      // finishes the rows that waited for sums.
+      const auto each_group = [&](int64_t panel, auto f) {
+        for (int64_t g = 0; g < p.width(panel) / block; g++) {
+          const int64_t group = panel * p.panel() / block + g;
+          const auto add = bias_of_group(data_of(args, bias), group, p.out);
+          DirectSums direct(p, from, taps, add.data(), group);
+          Left* of = left + (group - first) * p.chunk;
+          if (!f(group, add.data(), made + g * block, of, direct)) continue;
+          direct.finish();
+          p.each_row(chunk, 0, [&](const Row& r) {
+            if (of[r.at] != Left::finish) return;
+            finish(r, y_all + p.out_at(r, group));
+            of[r.at] = Left::nothing;
+          });
+        }
+      };
+      if (transformed != t / p.parts) {
+        odd.begin_chunk();
+        for (int64_t g = 0; g < p.in_groups; g++)
+          p.each_row(chunk, p.summed() - 1, [&](const Row& r) { transform_group(p, r, g, from, false, r.at, v); });
+      }
       transformed = t / p.parts;
       bool any = false;
       for (int64_t panel = p.first(part); panel < p.first(part + 1); panel++) {
-        multiply(panel);
-        each_output(panel,
-                    [&](const Row& r, int64_t group, const float* add, const float* sums, float* to, bool& flag) {
-                      const auto [rows, width] = p.outputs(r);
-                      flag = !p.f->output(sums, p.out_step, p.panel(), add, r.count, rows, width, to, line) &&
-                             correct_tiles(p, from, taps, add, r, group, to);
-                      any |= flag;
-                      if (!flag) finish(r, to);
-                    });
+        multiply(panel, chunk.tiles());
+        each_group(panel, [&](int64_t group, const float* add, const float* sums, Left* of, DirectSums& direct) {
+          bool waiting = false;
+          p.each_row(chunk, 0, [&](const Row& r) {
+            float* to = y_all + p.out_at(r, group);
+            const auto [rows, width] = p.outputs(r);
+            of[r.at] = Left::nothing;
+            if (p.f->output(sums + r.at * p.panel(), p.out_step, p.panel(), add, r.count, rows, width, to, line))
+              return finish(r, to);
+            of[r.at] = correct_tiles(p, odd, direct, r, to) ? Left::again : Left::finish;
+            waiting |= of[r.at] == Left::finish;
+            any |= of[r.at] == Left::again;
+          });
+          return waiting;
+        });
       }
       if (!any) continue;
-      transform_inputs(p, chunk, from, true, v);
+      const int64_t groups = (p.first(part + 1) - p.first(part)) * p.panel() / block;
+      const Again again(p, chunk, left, std::min(groups, p.out_groups - first), chosen);
+      again.transform(from, v);
       transformed = -1;
       for (int64_t panel = p.first(part); panel < p.first(part + 1); panel++) {
-        multiply(panel);
-        each_output(panel, [&](const Row& r, int64_t group, const float* add, const float* sums, float* to, bool flag) {
-          if (!flag) return;
-          correct_again(p, from, taps, add, r, group, sums, to);
-          finish(r, to);
+        multiply(panel, again.tiles());
+        each_group(panel, [&](int64_t group, const float* add, const float* sums, Left* of, DirectSums& direct) {
+          again.each([&](const Row& r, int64_t at) {
+            if (of[r.at] != Left::again) return;
+            correct_again(p, odd, direct, r, add, sums + at * p.panel(), y_all + p.out_at(r, group));
+            of[r.at] = Left::finish;
+          });
+          return true;
         });
       }
     }

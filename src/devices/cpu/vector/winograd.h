@@ -60,8 +60,8 @@ constexpr int64_t kMostColumns = 34;
 struct Winograds {
   int64_t block;  ///< channels per block
 
-  /// Whether any of the `block` numbers at x is NaN.
-  bool (*has_nan)(const float* x);
+  /// Sets bits of to[p]: 1 if one of the `block` numbers of pixel p is infinite or NaN, 2 if one is NaN.
+  void (*note_odd)(const float* x, int64_t pixels, uint8_t* to);
   /// Whether the n numbers at x, a multiple of `block`, are neither infinite nor NaN.
   bool (*are_finite)(const float* x, int64_t n);
   /// to[p * block + i] += sum of values[p * n + t] * taps[t * block + i]. `taps` and `to` are aligned to 64 bytes.

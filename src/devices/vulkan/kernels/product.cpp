@@ -9,6 +9,14 @@ struct ProductParams {
   Product product;
 };
 
+/// Whether one side of a product can be read in fours along k (`line`) or along its rows or columns.
+bool has_fours(const Use& use, bool line, uint32_t step, uint32_t k_step, const std::array<uint32_t, 3>& batch,
+               uint32_t lines, uint32_t depth) {
+  bool fits = use.offset % (4 * use.element) == 0;
+  for (uint32_t b : batch) fits &= b % 4 == 0;
+  return fits && (line ? step % 4 == 0 && depth % 4 == 0 : step == 1 && k_step % 4 == 0 && lines % 4 == 0);
+}
+
 Tiles tiles_of_size(int64_t size, int64_t rows, int64_t columns, int64_t entries) {
   return {u32(size), {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
 }
@@ -36,9 +44,11 @@ std::vector<uint32_t> Tiles::constants(std::vector<uint32_t> first) const {
   return first;
 }
 
-/// Those of gemv for a few rows.
+/// Those of gemv for a few rows; blocks are of 8 by 8.
 Tiles ProductKernel::tiles() const {
   const Product& p = product;
+  if (!is_narrow() && !shares_tiles())
+    return {0, block_groups(int64_t{(p.rows + 7) / 8} * ((p.columns + 7) / 8), entries)};
   if (!is_narrow()) return tiles_of(p.rows, p.columns, entries);
   const int64_t outputs = p.b_k == 1 ? 8 : 32;
   return {0, {(p.columns + outputs - 1) / outputs, p.rows, entries}};
@@ -55,12 +65,21 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   const bool bias = uses.bias.buffer != nullptr, addend = uses.addend.buffer != nullptr;
   if (!bias) uses.bias = uses.a.unused();
   if (!addend) uses.addend = uses.a.unused();
-  const std::string shader =
-      is_narrow() ? cat(shader_name("gemv", floats), weights != floats ? cat("_", name_of(weights)) : std::string())
-                  : tile_shader_name("matmul", floats, weights);
+  const bool tiled = !is_narrow() && shares_tiles(), a_line = p.a_k == 1, b_line = p.b_k == 1;
+  const std::string shader = tiled ? tile_shader_name("matmul", floats, weights)
+                                   : cat(shader_name(is_narrow() ? "gemv" : "matmul_block", floats),
+                                         weights != floats ? cat("_", name_of(weights)) : std::string());
   const Tiles t = tiles();
-  auto constants = after.constants({bias, addend, p.a_k == 1, p.b_k == 1});
-  if (!is_narrow()) constants = t.constants(std::move(constants));
+  auto constants = after.constants({bias, addend, a_line, b_line});
+  if (tiled) {
+    constants = t.constants(std::move(constants));
+  } else if (!is_narrow()) {
+    const bool a_fours = has_fours(uses.a, a_line, p.a_row, p.a_k, p.a_batch, p.rows, p.depth);
+    const bool b_fours = has_fours(uses.b, b_line, p.b_column, p.b_k, p.b_batch, p.columns, p.depth);
+    // Fours along k need four of it at a time.
+    const bool four_steps = p.depth % 4 == 0 && ((a_line && a_fours) || (b_line && b_fours));
+    for (uint32_t v : {four_steps ? 4u : 1u, u32(a_fours), u32(b_fours), block_size()}) constants.push_back(v);
+  }
   return recorder_of(recorder).dispatch(shader, std::move(constants), {uses.a, uses.b, uses.bias, uses.addend, uses.c},
                                         ProductParams{AfterParams(after), p}, groups_of(t.groups));
 }

@@ -9,7 +9,7 @@
 namespace demo {
 namespace {
 
-void set_colour(cairo_t* cairo, Rgb c, double opacity) {
+void set_color(cairo_t* cairo, Rgb c, double opacity) {
   cairo_set_source_rgba(cairo, c.r / 255.0, c.g / 255.0, c.b / 255.0, opacity);
 }
 
@@ -41,26 +41,26 @@ Canvas::Canvas(size_t width, size_t height, Rgb background)
   if (cairo_status(cairo_.get()) != CAIRO_STATUS_SUCCESS)
     throw std::runtime_error(cairo_status_to_string(cairo_status(cairo_.get())));
   cairo_select_font_face(cairo_.get(), "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
-  set_colour(cairo_.get(), background, 1);
+  set_color(cairo_.get(), background, 1);
   cairo_paint(cairo_.get());
 }
 
-void Canvas::rect(double x, double y, double width, double height, Rgb colour, double opacity, double radius) {
-  set_colour(cairo_.get(), colour, opacity);
+void Canvas::rect(double x, double y, double width, double height, Rgb color, double opacity, double radius) {
+  set_color(cairo_.get(), color, opacity);
   add_rect(cairo_.get(), x, y, width, height, radius);
   cairo_fill(cairo_.get());
 }
 
-void Canvas::outline(double x, double y, double width, double height, double thickness, Rgb colour, double radius) {
-  set_colour(cairo_.get(), colour, 1);
+void Canvas::outline(double x, double y, double width, double height, double thickness, Rgb color, double radius) {
+  set_color(cairo_.get(), color, 1);
   const double half = thickness / 2;
   add_rect(cairo_.get(), x + half, y + half, width - thickness, height - thickness, radius - half);
   cairo_set_line_width(cairo_.get(), thickness);
   cairo_stroke(cairo_.get());
 }
 
-void Canvas::text(double x, double y, const std::string& text, Rgb colour, double size) {
-  set_colour(cairo_.get(), colour, 1);
+void Canvas::text(double x, double y, const std::string& text, Rgb color, double size) {
+  set_color(cairo_.get(), color, 1);
   cairo_move_to(cairo_.get(), x, y + text_height(size));
   cairo_set_font_size(cairo_.get(), size);
   cairo_show_text(cairo_.get(), text.c_str());

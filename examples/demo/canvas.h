@@ -25,11 +25,11 @@ class Canvas {
   /// Throws std::runtime_error when memory is exhausted.
   Canvas(size_t width, size_t height, Rgb background);
 
-  void rect(double x, double y, double width, double height, Rgb colour, double opacity = 1, double radius = 0);
+  void rect(double x, double y, double width, double height, Rgb color, double opacity = 1, double radius = 0);
   /// The outline is inside the rectangle.
-  void outline(double x, double y, double width, double height, double thickness, Rgb colour, double radius = 0);
+  void outline(double x, double y, double width, double height, double thickness, Rgb color, double radius = 0);
   /// (x, y) is the top left corner of the letters.
-  void text(double x, double y, const std::string& text, Rgb colour, double size = kText);
+  void text(double x, double y, const std::string& text, Rgb color, double size = kText);
   double text_width(const std::string& text, double size = kText) const;
   /// The height of a capital letter.
   double text_height(double size = kText) const;

@@ -37,7 +37,7 @@ void print_where(const moka::Model& model) {
     table.add_row({key.first, key.second, std::to_string(value.first), ms});
   }
   std::printf("Where its operations ran (%zu in the model, %zu known before running):\n%s\n", plan.operations_in_source,
-              plan.folded, table.render(moka::io::use_colour(stdout)).c_str());
+              plan.folded, table.render(moka::io::use_color(stdout)).c_str());
 }
 
 int run(const Options& options) {
@@ -61,7 +61,7 @@ int run(const Options& options) {
   double predict = std::chrono::duration<double>(Clock::now() - start).count();
 
   demo::Score score = demo::score(played, found);
-  std::printf("\n%s\n", demo::side_by_side(played, found, score, moka::io::use_colour(stdout)).c_str());
+  std::printf("\n%s\n", demo::side_by_side(played, found, score, moka::io::use_color(stdout)).c_str());
   std::printf("Loaded %s in %.1f ms; predicted %.1f s of sound in %.0f ms (%.0f times as fast as it plays).\n\n",
               options.model.empty() ? "the demo's own model" : "Basic Pitch", load * 1e3, length, predict * 1e3,
               length / predict);

@@ -11,7 +11,7 @@ namespace demo {
 namespace {
 
 using moka::io::Align;
-using moka::io::Colour;
+using moka::io::Color;
 
 std::string number(double value, int decimals, bool sign = false) {
   char text[64];
@@ -70,7 +70,7 @@ Score score(const std::vector<Note>& played, const std::vector<Note>& found, dou
 }
 
 std::string side_by_side(const std::vector<Note>& played, const std::vector<Note>& found, const Score& score,
-                         bool colour) {
+                         bool color) {
   moka::io::Table table(
       {"played", "at s", "for s", "found", "at s", "for s", "off by ms", ""},
       {Align::left, Align::right, Align::right, Align::left, Align::right, Align::right, Align::right, Align::left});
@@ -86,11 +86,11 @@ std::string side_by_side(const std::vector<Note>& played, const std::vector<Note
     if (pair.played && pair.found) {
       row[6] = number((found[*pair.found].start_s - played[*pair.played].start_s) * 1000, 1, true);
     } else {
-      row[7] = moka::io::painted(pair.played ? "missed" : "extra", Colour::red, colour);
+      row[7] = moka::io::painted(pair.played ? "missed" : "extra", Color::red, color);
     }
     table.add_row(std::move(row));
   }
-  return table.render(colour) + "\n" + std::to_string(score.played) + " played, " + std::to_string(score.found) +
+  return table.render(color) + "\n" + std::to_string(score.played) + " played, " + std::to_string(score.found) +
          " found, " + std::to_string(score.matched) + " matched: precision " + number(score.precision, 3) +
          ", recall " + number(score.recall, 3) + ", F-measure " + number(score.f_measure, 3) + "\n";
 }

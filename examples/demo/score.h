@@ -23,8 +23,8 @@ struct Score {
 /// transcription score of the MIR literature. Differences are rounded to 0.1 ms first.
 Score score(const std::vector<Note>& played, const std::vector<Note>& found, double tolerance_s = 0.05);
 
-/// Played and found notes side by side, then the totals. `colour`: print misses in red.
+/// Played and found notes side by side, then the totals. `color`: print misses in red.
 std::string side_by_side(const std::vector<Note>& played, const std::vector<Note>& found, const Score& score,
-                         bool colour = false);
+                         bool color = false);
 
 }  // namespace demo

@@ -123,7 +123,7 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
   bool color_backing = backing->format == PixelFormat::rgba8 || backing->format == PixelFormat::bgra8 ||
                        backing->format == PixelFormat::rgb8;
   if (gray == color_backing || (!gray && !color_backing) || (gray && backing->format != format))
-    return output_mismatch(f, "pixels of the image's colour space", "another pixel format");
+    return output_mismatch(f, "pixels of the image's color space", "another pixel format");
   bool swap = (f.image.color == import::ColorSpace::bgr) != (backing->format == PixelFormat::bgra8);
   int64_t pixels = w * h;
   size_t step = bytes_per_pixel(backing->format);

@@ -102,8 +102,8 @@ Result<ImageConstraint> image_of(const proto::ImageFeatureType& image) {
     case proto::ImageFeatureType::BGR: out.color = ColorSpace::bgr; break;
     case proto::ImageFeatureType::GRAYSCALE_FLOAT16: out.color = ColorSpace::grayscale_float16; break;
     case proto::ImageFeatureType::INVALID_COLOR_SPACE:
-      return fail(ErrorCode::malformed, "image: its colour space is not specified");
-    default: return fail(ErrorCode::malformed, "image: unknown colour space ", static_cast<int>(image.colorspace()));
+      return fail(ErrorCode::malformed, "image: its color space is not specified");
+    default: return fail(ErrorCode::malformed, "image: unknown color space ", static_cast<int>(image.colorspace()));
   }
   if (image.has_imagesizerange()) {
     out.width_range = MOKA_TRY(range_of(image.imagesizerange().widthrange(), "width range of an image"));
@@ -232,9 +232,9 @@ Result<Type> image_type(const ImageConstraint& image) {
     width = image.width_range->lower == image.width_range->upper ? image.width_range->lower : ir::kAnyDim;
   if (image.height_range)
     height = image.height_range->lower == image.height_range->upper ? image.height_range->lower : ir::kAnyDim;
-  const bool colour = image.color == ColorSpace::rgb || image.color == ColorSpace::bgr;
+  const bool color = image.color == ColorSpace::rgb || image.color == ColorSpace::bgr;
   return Type::tensor(image.color == ColorSpace::grayscale_float16 ? DType::fp16 : DType::fp32,
-                      {1, colour ? 3 : 1, height, width});
+                      {1, color ? 3 : 1, height, width});
 }
 
 }  // namespace

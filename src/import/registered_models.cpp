@@ -29,12 +29,12 @@ Models& models() {
 
 bool is_numbers(const Type& t) { return t.is_tensor() && t.dtype() != ir::DType::string; }
 
-/// The planes of an image in another order of colours.
-Result<Value*> fit_colours(const FeatureDescription& from, const FeatureDescription& to, Value* v, ir::Builder& builder,
-                           const std::string& name) {
+/// The planes of an image in another order of colors.
+Result<Value*> fit_colors(const FeatureDescription& from, const FeatureDescription& to, Value* v, ir::Builder& builder,
+                          const std::string& name) {
   const auto gray = [](ColorSpace c) { return c == ColorSpace::grayscale || c == ColorSpace::grayscale_float16; };
   if (gray(from.image.color) != gray(to.image.color))
-    return fail(ErrorCode::unsupported, "expected colours, or none, as the image '", from.name, "' has");
+    return fail(ErrorCode::unsupported, "expected colors, or none, as the image '", from.name, "' has");
   if (gray(from.image.color) || from.image.color == to.image.color) return v;
   return builder.op("reverse", {{"x", v}, {"axes", ir::Ints{1}}}, name);
 }
@@ -150,7 +150,7 @@ Status import_other(const format::ModelFile& file, const FunctionDescription& ou
     const std::string place = cat(what, ", input '", to.name, "'");
     Value* v = it->second;
     if (from->kind == FeatureKind::image && to.kind == FeatureKind::image)
-      v = MOKA_TRY_IN(fit_colours(*from, to, v, builder, prefix + to.name), place);
+      v = MOKA_TRY_IN(fit_colors(*from, to, v, builder, prefix + to.name), place);
     if (type != kMLProgram || from->kind != FeatureKind::image) {
       const Type wanted = MOKA_TRY_IN(boundary_type(to, !network), place);
       v = MOKA_TRY_IN(fit(v, wanted, builder, prefix + to.name), place);

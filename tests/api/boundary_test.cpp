@@ -10,13 +10,13 @@ namespace {
 Model boundary(const std::string& name) { return Model::load(MOKA_GOLDEN "/boundary/" + name + ".mlmodel"); }
 
 /// Red, green, blue.
-std::array<int, 3> colour(const Image& image, int64_t x, int64_t y) {
+std::array<int, 3> color(const Image& image, int64_t x, int64_t y) {
   const uint8_t* p = image.pixels.get() + y * image.row_bytes + x * static_cast<int64_t>(bytes_per_pixel(image.format));
   if (image.format == PixelFormat::bgra8) return {p[2], p[1], p[0]};
   return {p[0], p[1], p[2]};
 }
 
-TEST(Boundary, PicturesKeepTheirColours) {
+TEST(Boundary, PicturesKeepTheirColors) {
   for (const char* order : {"rgb", "bgr"})
     for (const PixelFormat format : {PixelFormat::rgb8, PixelFormat::rgba8, PixelFormat::bgra8}) {
       SCOPED_TRACE(testing::Message() << order << " given as " << static_cast<int>(format));
@@ -34,7 +34,7 @@ TEST(Boundary, PicturesKeepTheirColours) {
       ASSERT_EQ(half.height, 2);
       for (int64_t y = 0; y < 2; y++)
         for (int64_t x = 0; x < 3; x++)
-          EXPECT_EQ(colour(half, x, y),
+          EXPECT_EQ(color(half, x, y),
                     (std::array<int, 3>{static_cast<int>(5 + 10 * x), static_cast<int>(50 + 25 * y), 125}));
     }
 }

@@ -162,7 +162,7 @@ class General(Case):
             self.assertIn("weight.bin", message)
             self.assertIn(f"expected Core ML's weights, got {kind}", message)
 
-    def test_no_colour_in_a_pipe(self):
+    def test_no_color_in_a_pipe(self):
         self.assertNotIn("\x1b", self.ends(0, "inspect", self.affine()).stdout)
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full on this system")

@@ -398,7 +398,7 @@ class Float16Steps(unittest.TestCase):
         self.assertIsNone(self.proved([1.001], [1.0], output=65552, wide=[1.0]))  # it passes, the engine does not
         self.assertEqual(self.proved([1.0001], [1.0], output=65552, exact=[1.0]), "rounded")
 
-    def test_rounded_answers_may_be_neighbours(self):
+    def test_rounded_answers_may_be_neighbors(self):
         self.assertEqual(self.proved([1.5, 0.5], [1.4, 0.5], output=65552, wide=[1.5009765625, 0.5]), "neither")
         self.assertIsNone(self.proved([1.5, 0.5], [1.4, 0.5], output=65552, wide=[1.501953125, 0.5]))
 

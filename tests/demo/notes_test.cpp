@@ -123,7 +123,7 @@ TEST(Notes, WeakOnsetsAndShortNotesAreNone) {
   EXPECT_EQ(find_frame_notes(frames, onsets, plain()).size(), 1u);
 }
 
-TEST(Notes, NeighboursAreUsedUp) {
+TEST(Notes, NeighborsAreUsedUp) {
   Matrix frames = zeros(200), onsets = zeros(200);
   for (int pitch : {60, 61}) {
     hold(frames, pitch, 20, 60, 0.8f);

@@ -171,7 +171,7 @@ TEST(ClassicHostile, SupportVectorMachines) {
   expect_refused(c, ErrorCode::malformed, "values of probB");
 }
 
-TEST(ClassicHostile, NeighboursAndRecommenders) {
+TEST(ClassicHostile, NeighborsAndRecommenders) {
   Model m = classifier(2);
   auto* knn = m.mutable_knearestneighborsclassifier();
   expect_refused(m, ErrorCode::malformed, "neither samples nor a default");
@@ -181,7 +181,7 @@ TEST(ClassicHostile, NeighboursAndRecommenders) {
   knn->mutable_int64classlabels()->add_vector(5);
   expect_refused(m, ErrorCode::malformed, "expected 2 dimensions, got 1");
   knn->mutable_nearestneighborsindex()->mutable_floatsamples(0)->add_vector(1);
-  expect_refused(m, ErrorCode::malformed, "at least one neighbour");
+  expect_refused(m, ErrorCode::malformed, "at least one neighbor");
 
   Model r = regressor(1);
   r.mutable_itemsimilarityrecommender()->add_itemitemsimilarities()->set_itemid(~uint64_t{0} - 1);

@@ -82,7 +82,7 @@ TEST(Random, NormalIsNormal) {
   EXPECT_NEAR(outside / n, 0.05, 5 * std::sqrt(0.05 * 0.95 / n));
 }
 
-TEST(Random, NeighboursAreIndependent) {
+TEST(Random, NeighborsAreIndependent) {
   const Tensor t = draw("random_normal", {{"seed", 9}});
   double product = 0;
   for (int64_t i = 1; i < t.count(); i++) product += load_f64(t.view(), i - 1) * load_f64(t.view(), i);

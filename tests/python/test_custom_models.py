@@ -297,8 +297,8 @@ def log_mel(samples):
 
     bins = mel(np.linspace(0.0, 8000.0, 257))[:, None]
     edges = np.linspace(mel(125.0), mel(7500.0), 66)
-    lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
-    weights = np.maximum(0, np.minimum((bins - lower) / (centre - lower), (upper - bins) / (upper - centre)))
+    lower, center, upper = edges[:-2], edges[1:-1], edges[2:]
+    weights = np.maximum(0, np.minimum((bins - lower) / (center - lower), (upper - bins) / (upper - center)))
     weights[0] = 0
     return np.log(magnitude @ weights + 0.01)
 

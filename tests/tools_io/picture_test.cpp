@@ -33,7 +33,7 @@ TEST(Picture, PngOfEveryKind) {
 
 TEST(Picture, WebPLossless) { EXPECT_EQ(sample_picture(samples::kWebp).pixels, kSix); }
 
-TEST(Picture, JpegInColour) {
+TEST(Picture, JpegInColor) {
   const Picture picture = sample_picture(samples::kJpg);
   ASSERT_EQ(picture.pixels.size(), 16u * 8 * 4);
   for (size_t i = 0; i < picture.pixels.size(); i += 4) {

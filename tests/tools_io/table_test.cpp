@@ -68,18 +68,18 @@ TEST(Table, LongTextsWithoutRoomStandBelowTheirRows) {
             "relu_1           1 ms\n");
 }
 
-TEST(Table, ColourOnlyWhenAsked) {
+TEST(Table, ColorOnlyWhenAsked) {
   Table table({"a"});
   table.add_row({"b"});
   EXPECT_EQ(table.render(false).find('\x1b'), std::string::npos);
   EXPECT_NE(table.render(true).find("\x1b[1ma\x1b[0m"), std::string::npos);
-  EXPECT_EQ(painted("x", Colour::red, false), "x");
+  EXPECT_EQ(painted("x", Color::red, false), "x");
 }
 
 TEST(Table, AFileIsNoTerminal) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  EXPECT_FALSE(use_colour(file));
+  EXPECT_FALSE(use_color(file));
   std::fclose(file);
 }
 

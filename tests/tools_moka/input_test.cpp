@@ -335,9 +335,9 @@ TEST_F(InputFiles, ArraysBecomePictures) {
   EXPECT_EQ(second[2], 255);
 
   input.image.color = ColorSpace::rgb;
-  std::vector<uint8_t> colours(18);
-  for (size_t i = 0; i < colours.size(); ++i) colours[i] = static_cast<uint8_t>(i);
-  io::write_npy(path("rows.npy"), io::Array::of<uint8_t>({2, 3, 3}, colours));
+  std::vector<uint8_t> colors(18);
+  for (size_t i = 0; i < colors.size(); ++i) colors[i] = static_cast<uint8_t>(i);
+  io::write_npy(path("rows.npy"), io::Array::of<uint8_t>({2, 3, 3}, colors));
   const auto rows = std::get<Image>(read({input}, {path("rows.npy").insert(0, "image=@")}).rows[0].at("image"));
   EXPECT_EQ(rows.pixels.get()[rows.row_bytes + 3 + 2], 9 + 3 + 2);
   std::vector<float> planes(18);

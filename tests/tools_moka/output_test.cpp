@@ -73,7 +73,7 @@ TEST(Output, WritesEveryKind) {
   fs::remove_all(folder);
 }
 
-TEST(Convert, ColoursAndAlpha) {
+TEST(Convert, ColorsAndAlpha) {
   Image image(1, 1, PixelFormat::bgra8);
   for (int i = 0; i < 4; ++i) image.pixels.get()[i] = static_cast<uint8_t>(i == 3 ? 255 : 10 * i);
   EXPECT_EQ(to_picture(image).pixels, (std::vector<uint8_t>{20, 10, 0}));

@@ -11,7 +11,7 @@ compress compute configure connect consolidate convert copy correct count cover 
 deduplicate decompile default define delete deliver demote deprecate derive describe detect disable dispatch divide
 document draw drop emit enable encode enforce ensure estimate evaluate exclude expand expect explain export expose
 extend extract fail fill filter find finish fit fix fold follow forbid format forward free fuse fuzz gather generate give group
-grow guard handle hide hold honour ignore implement import improve include increase infer initialise inline insert
+grow guard handle hide hold honor ignore implement import improve include increase infer initialise inline insert
 install instrument integrate introduce invert isolate join judge keep key label land launch lay leave let lift limit
 link list load lock log look loosen lower make map mark match measure merge migrate mirror model move multiply name
 narrow normalise note number offer omit open optimise order overlap own pack pad pair parallelise parse pass permit pin

@@ -48,8 +48,8 @@ bool read_png_header(PngReader& reader, Source& source) {
   png_read_info(reader.png, reader.info);
   png_set_expand(reader.png);
   png_set_scale_16(reader.png);
-  const int colour = png_get_color_type(reader.png, reader.info);
-  const bool gray = colour == PNG_COLOR_TYPE_GRAY && !png_get_valid(reader.png, reader.info, PNG_INFO_tRNS);
+  const int color = png_get_color_type(reader.png, reader.info);
+  const bool gray = color == PNG_COLOR_TYPE_GRAY && !png_get_valid(reader.png, reader.info, PNG_INFO_tRNS);
   if (!gray) {
     png_set_gray_to_rgb(reader.png);
     png_set_add_alpha(reader.png, 255, PNG_FILLER_AFTER);

@@ -31,15 +31,15 @@ std::vector<Taps> taps_for(size_t source, double start, double length, size_t ta
   const double reach = (filter == Filter::triangle ? 1 : 3) * stretch;
   std::vector<Taps> result(target);
   for (size_t i = 0; i < target; ++i) {
-    const double centre = start + (static_cast<double>(i) + 0.5) * step;
+    const double center = start + (static_cast<double>(i) + 0.5) * step;
     const auto limit = static_cast<int64_t>(source);
-    const int64_t first = std::clamp<int64_t>(static_cast<int64_t>(std::floor(centre - reach)), 0, limit - 1);
-    const int64_t last = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(centre + reach)), first + 1, limit);
+    const int64_t first = std::clamp<int64_t>(static_cast<int64_t>(std::floor(center - reach)), 0, limit - 1);
+    const int64_t last = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(center + reach)), first + 1, limit);
     result[i].first = static_cast<size_t>(first);
     std::vector<double> weights;
     double sum = 0;
     for (int64_t s = first; s < last; ++s) {
-      weights.push_back(weight_at((static_cast<double>(s) + 0.5 - centre) / stretch, filter));
+      weights.push_back(weight_at((static_cast<double>(s) + 0.5 - center) / stretch, filter));
       sum += weights.back();
     }
     for (double w : weights) result[i].weights.push_back(static_cast<float>(w / sum));
@@ -53,11 +53,11 @@ typedef float Floats4 __attribute__((vector_size(16), aligned(4), may_alias));
 /// A row of the source as floats; with four channels, colors are multiplied by alpha.
 void widen(const uint8_t* from, size_t pixels, size_t channels, float* to) {
   const size_t n = pixels * channels;
-  constexpr Floats4 kColour = {1, 1, 1, 0}, kAlpha = 1 - kColour;
+  constexpr Floats4 kColor = {1, 1, 1, 0}, kAlpha = 1 - kColor;
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {
     Floats4 v = __builtin_convertvector(*reinterpret_cast<const Bytes4*>(from + i), Floats4);
-    if (channels == 4) v *= __builtin_shufflevector(v, v, 3, 3, 3, 3) * (kColour / 255) + kAlpha;
+    if (channels == 4) v *= __builtin_shufflevector(v, v, 3, 3, 3, 3) * (kColor / 255) + kAlpha;
     *reinterpret_cast<Floats4*>(to + i) = v;
   }
   for (; i < n; ++i) to[i] = from[i];

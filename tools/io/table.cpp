@@ -34,15 +34,15 @@ bool looks_numeric(std::string_view cell) {
 
 }  // namespace
 
-bool use_colour(std::FILE* stream) {
+bool use_color(std::FILE* stream) {
   const char* refused = std::getenv("NO_COLOR");
   return !(refused && *refused) && isatty(fileno(stream));
 }
 
-std::string painted(std::string_view text, Colour colour, bool on) {
-  if (!on || colour == Colour::none) return std::string(text);
+std::string painted(std::string_view text, Color color, bool on) {
+  if (!on || color == Color::none) return std::string(text);
   constexpr const char* kCodes[] = {"0", "1", "2", "31", "32", "33", "34"};
-  return std::string("\x1b[") + kCodes[static_cast<size_t>(colour)] + "m" + std::string(text) + "\x1b[0m";
+  return std::string("\x1b[") + kCodes[static_cast<size_t>(color)] + "m" + std::string(text) + "\x1b[0m";
 }
 
 namespace {
@@ -80,7 +80,7 @@ void Table::add_row(std::vector<std::string> cells) {
 
 void Table::add_rule() { rows_.emplace_back(); }
 
-std::string Table::render(bool colour, size_t limit) const {
+std::string Table::render(bool color, size_t limit) const {
   constexpr size_t kGap = 2, kLeast = 12, kLeastWrapped = 20, kIndent = 4;
   const size_t columns = columns_.size();
   std::vector<ColumnWidth> wanted(columns);
@@ -130,7 +130,7 @@ std::string Table::render(bool colour, size_t limit) const {
         const std::string& cell = i < cells[c].size() ? cells[c][i] : std::string();
         const size_t have = display_width(cell);
         const std::string space(width[c] > have ? width[c] - have : 0, ' ');
-        const std::string shown = painted(cell, header ? Colour::bold : columns_[c].colour, colour && !cell.empty());
+        const std::string shown = painted(cell, header ? Color::bold : columns_[c].color, color && !cell.empty());
         line += gap + (right[c] ? space + shown : shown + space);
         gap = std::string(kGap, ' ');
       }
@@ -148,7 +148,7 @@ std::string Table::render(bool colour, size_t limit) const {
       for (size_t i = 0; i < width[c]; ++i) line += "\u2500";
       gap = std::string(kGap, ' ');
     }
-    put_line(painted(line, Colour::dim, colour && !line.empty()));
+    put_line(painted(line, Color::dim, color && !line.empty()));
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);

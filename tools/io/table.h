@@ -12,12 +12,12 @@
 namespace moka::io {
 
 /// True when the stream is a terminal and the environment variable NO_COLOR is unset or empty.
-bool use_colour(std::FILE* stream);
+bool use_color(std::FILE* stream);
 
-enum class Colour { none, bold, dim, red, green, yellow, blue };
+enum class Color { none, bold, dim, red, green, yellow, blue };
 
 /// The text between ANSI sequences when `on`, otherwise unchanged.
-std::string painted(std::string_view text, Colour colour, bool on);
+std::string painted(std::string_view text, Color color, bool on);
 
 enum class Align { automatic, left, right };
 
@@ -26,17 +26,17 @@ enum class Align { automatic, left, right };
 ///
 ///   Table table({{"operation", Shrink::middle}, {"time", Align::right}, {"why", Shrink::wrap}});
 ///   table.add_row({"conv_1", "3.1 ms", "..."});
-///   std::cout << table.render(colour, line_width(stdout));
+///   std::cout << table.render(color, line_width(stdout));
 class Table {
  public:
   struct Column {
     std::string title;
     Align align = Align::automatic;
     Shrink shrink = Shrink::keep;  ///< cells that may be cut or wrapped must not be colored
-    Colour colour = Colour::none;
-    Column(std::string t, Align a = Align::automatic, Shrink f = Shrink::keep, Colour c = Colour::none)
-        : title(std::move(t)), align(a), shrink(f), colour(c) {}
-    Column(std::string t, Shrink f, Colour c = Colour::none) : Column(std::move(t), Align::left, f, c) {}
+    Color color = Color::none;
+    Column(std::string t, Align a = Align::automatic, Shrink f = Shrink::keep, Color c = Color::none)
+        : title(std::move(t)), align(a), shrink(f), color(c) {}
+    Column(std::string t, Shrink f, Color c = Color::none) : Column(std::move(t), Align::left, f, c) {}
   };
   explicit Table(std::vector<Column> columns);
   explicit Table(std::vector<std::string> header, std::vector<Align> align = {});
@@ -50,7 +50,7 @@ class Table {
   /// Every line ends with a newline and has no trailing spaces. Color: the header is bold, rules are dim, cells have
   /// the color of their column. `width`: of a line, which the columns share according to their Shrink. If the other
   /// columns leave no room for a last column that wraps, it stands below its rows, after its title.
-  std::string render(bool colour = false, size_t width = kAnyWidth) const;
+  std::string render(bool color = false, size_t width = kAnyWidth) const;
 
  private:
   std::vector<Column> columns_;

@@ -162,20 +162,20 @@ Image image_of_array(const FeatureDescription& input, const io::Array& array, co
   std::vector<int64_t> shape(array.shape.begin(), array.shape.end());
   while (shape.size() > (gray ? 2u : 3u) && shape.front() == 1) shape.erase(shape.begin());
   if (gray && shape.size() == 3 && shape.back() == 1) shape.pop_back();
-  const auto is_colours = [](int64_t d) { return d == 3 || d == 4; };
-  const bool planes = !gray && shape.size() == 3 && is_colours(shape[0]) &&
-                      (!is_colours(shape[2]) || (shape[1] == input.image.height && shape[2] == input.image.width));
-  const bool fits = gray ? shape.size() == 2 : shape.size() == 3 && (planes || is_colours(shape[2]));
+  const auto is_colors = [](int64_t d) { return d == 3 || d == 4; };
+  const bool planes = !gray && shape.size() == 3 && is_colors(shape[0]) &&
+                      (!is_colors(shape[2]) || (shape[1] == input.image.height && shape[2] == input.image.width));
+  const bool fits = gray ? shape.size() == 2 : shape.size() == 3 && (planes || is_colors(shape[2]));
   if (!fits || array.type == io::ElementType::text)
     throw UsageError(fmt::format("{}: expected an array of {} for {}, got {} of shape {}", where,
                                  gray ? "height x width" : "height x width x 3 or 3 x height x width",
                                  input.formatted_type(), io::element_name(array.type), shape_text(array.shape)));
   const int64_t height = shape[planes ? 1 : 0], width = shape[planes ? 2 : 1];
-  const int64_t colours = gray ? 1 : shape[planes ? 0 : 2];
+  const int64_t colors = gray ? 1 : shape[planes ? 0 : 2];
   const std::vector<double> numbers = array.to_doubles();
   Image image(width, height, half ? PixelFormat::gray_float32 : gray ? PixelFormat::gray8 : PixelFormat::rgb8);
   const auto at = [&](int64_t x, int64_t y, int64_t c) {
-    return numbers[static_cast<size_t>(planes ? (c * height + y) * width + x : (y * width + x) * colours + c)];
+    return numbers[static_cast<size_t>(planes ? (c * height + y) * width + x : (y * width + x) * colors + c)];
   };
   for (int64_t y = 0; y < height; ++y)
     for (int64_t x = 0; x < width; ++x) {

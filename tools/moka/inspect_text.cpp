@@ -13,7 +13,7 @@ namespace moka::cli {
 namespace {
 
 using io::Align;
-using io::Colour;
+using io::Color;
 using io::Shrink;
 
 std::string file_name(const std::string& path) {
@@ -30,7 +30,7 @@ std::string one_line(std::string text) {
 
 std::string features_text(std::string_view title, const std::vector<FeatureDescription>& features) {
   if (features.empty()) return {};
-  io::Table table({{std::string(title), Shrink::middle}, {"type", Shrink::wrap}, {"", Shrink::wrap, Colour::dim}});
+  io::Table table({{std::string(title), Shrink::middle}, {"type", Shrink::wrap}, {"", Shrink::wrap, Color::dim}});
   for (const auto& feature : features) {
     std::string more = one_line(feature.description);
     if (feature.optional) more = more.empty() ? "optional" : "optional; " + more;

@@ -55,7 +55,7 @@ std::string man_page(const CommandFacts& program, const std::string& version) {
       "3\na file that cannot be used, or an error while predicting\n";
   out +=
       ".SH ENVIRONMENT\n.TP\n\\fBCOLUMNS\\fR\nthe width of lines in a terminal\n.TP\n\\fBNO_COLOR\\fR\n"
-      "if not empty, no colours\n.TP\n\\fBMOKA_CACHE\\fR\nas \\fB\\-\\-cache\\fR\n.TP\n\\fBMOKA_KERNEL_CACHE\\fR\n"
+      "if not empty, no colors\n.TP\n\\fBMOKA_CACHE\\fR\nas \\fB\\-\\-cache\\fR\n.TP\n\\fBMOKA_KERNEL_CACHE\\fR\n"
       "as \\fB\\-\\-kernels\\fR\n";
   return out;
 }

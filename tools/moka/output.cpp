@@ -33,7 +33,7 @@ bool are_probabilities(const Entries& entries) {
   return std::all_of(entries.begin(), entries.end(), [](const auto& e) { return e.second >= 0 && e.second <= 1.0001; });
 }
 
-std::string class_text(const Entries& entries, bool colour, size_t width) {
+std::string class_text(const Entries& entries, bool color, size_t width) {
   const bool probabilities = are_probabilities(entries);
   double most = 0;
   for (const auto& [key, number] : entries)
@@ -44,12 +44,12 @@ std::string class_text(const Entries& entries, bool colour, size_t width) {
     const auto& [key, number] = entries[i];
     const double share = probabilities ? number : most > 0 ? number / most : 0;
     table.add_row({key, probabilities ? format_percent(number) : format_number(number),
-                   io::painted(bar(share, 30), i ? io::Colour::none : io::Colour::green, colour)});
+                   io::painted(bar(share, 30), i ? io::Color::none : io::Color::green, color)});
   }
-  std::string out = table.render(colour, width);
+  std::string out = table.render(color, width);
   if (entries.size() > kTop)
     out += io::painted(fmt::format("and {} more", format_count(static_cast<int64_t>(entries.size() - kTop))),
-                       io::Colour::dim, colour) +
+                       io::Color::dim, color) +
            "\n";
   return out;
 }
@@ -115,12 +115,12 @@ ArrayFacts facts_of(const MultiArray& array) {
   return facts;
 }
 
-std::string shown(const Features& outputs, const FunctionDescription& function, bool colour, size_t width) {
+std::string shown(const Features& outputs, const FunctionDescription& function, bool color, size_t width) {
   std::string out;
   if (const FeatureValue* predicted = outputs.find(function.predicted_feature_name);
       predicted && !function.predicted_feature_name.empty())
     out += fmt::format("{}  {}\n", function.predicted_feature_name,
-                       io::painted(short_text(*predicted), io::Colour::bold, colour));
+                       io::painted(short_text(*predicted), io::Color::bold, color));
   io::Table table({{"output", Shrink::middle},
                    {"type", Shrink::end},
                    {"min", Align::right},
@@ -134,11 +134,11 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     if (const auto* dictionary = std::get_if<Dictionary>(&value)) {
       const Entries entries = ranked(*dictionary);
       lists +=
-          fmt::format("\n{}  {}\n", io::painted(name, io::Colour::bold, colour),
+          fmt::format("\n{}  {}\n", io::painted(name, io::Color::bold, color),
                       io::painted(entries.size() == 1 ? std::string("1 entry")
                                                       : format_count(static_cast<int64_t>(entries.size())) + " entries",
-                                  io::Colour::dim, colour));
-      if (!entries.empty()) lists += class_text(entries, colour, width);
+                                  io::Color::dim, color));
+      if (!entries.empty()) lists += class_text(entries, color, width);
       continue;
     }
     any = true;
@@ -157,12 +157,12 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     if (!missing.empty()) values = missing + "  " + values;
     table.add_row({name, type_of(value), number(facts.least), number(facts.most), number(facts.mean), values});
   }
-  if (any) out += (out.empty() ? "" : "\n") + table.render(colour, width);
+  if (any) out += (out.empty() ? "" : "\n") + table.render(color, width);
   if (out.empty() && !lists.empty()) lists.erase(0, 1);
   return out + lists;
 }
 
-std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool colour,
+std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool color,
                         size_t width) {
   std::vector<io::Table::Column> columns{{"row"}};
   for (const auto& output : function.outputs) columns.emplace_back(output.name, Align::automatic, Shrink::end);
@@ -175,7 +175,7 @@ std::string shown_batch(const std::vector<Features>& outputs, const FunctionDesc
     }
     table.add_row(std::move(row));
   }
-  return table.render(colour, width);
+  return table.render(color, width);
 }
 
 }  // namespace moka::cli

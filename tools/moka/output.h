@@ -12,11 +12,11 @@
 namespace moka::cli {
 
 /// The outputs of one prediction as text: the top five classes, everything else in a table. `width`: of a line.
-std::string shown(const Features& outputs, const FunctionDescription& function, bool colour,
+std::string shown(const Features& outputs, const FunctionDescription& function, bool color,
                   size_t width = io::kAnyWidth);
 
 /// A batch, with one row per prediction.
-std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool colour,
+std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool color,
                         size_t width = io::kAnyWidth);
 
 /// Minimum, maximum and mean of an array's numbers. Counts nan and infinity separately.

@@ -119,9 +119,9 @@ int predict(const PredictOptions& options) {
     print(rendered(json));
     return kFine;
   }
-  const bool colour = colour_output();
-  print(inputs.batch ? shown_batch(run.outputs, model.function(), colour, line_width())
-                     : shown(run.outputs[0], model.function(), colour, line_width()));
+  const bool color = color_output();
+  print(inputs.batch ? shown_batch(run.outputs, model.function(), color, line_width())
+                     : shown(run.outputs[0], model.function(), color, line_width()));
   std::string times = fmt::format("{} in {}", plural(run.predictions, "prediction"), format_seconds(run.seconds));
   if (run.predictions > 1)
     times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));

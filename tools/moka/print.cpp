@@ -18,20 +18,20 @@ void note(std::string_view command, std::string_view text) {
   std::fputs(fmt::format("moka{}{}: {}\n", command.empty() ? "" : " ", command, line).c_str(), stderr);
 }
 
-bool colour_output() {
-  static const bool on = io::use_colour(stdout);
+bool color_output() {
+  static const bool on = io::use_color(stdout);
   return on;
 }
 
-std::string bold(std::string_view text) { return io::painted(text, io::Colour::bold, colour_output()); }
-std::string dim(std::string_view text) { return io::painted(text, io::Colour::dim, colour_output()); }
+std::string bold(std::string_view text) { return io::painted(text, io::Color::bold, color_output()); }
+std::string dim(std::string_view text) { return io::painted(text, io::Color::dim, color_output()); }
 
 size_t line_width() {
   static const size_t width = io::line_width(stdout);
   return width;
 }
 
-std::string table_text(const io::Table& table) { return table.render(colour_output(), line_width()); }
+std::string table_text(const io::Table& table) { return table.render(color_output(), line_width()); }
 
 std::string fact(std::string_view label, std::string_view value) {
   constexpr size_t kIndent = 12;

@@ -11,7 +11,7 @@ namespace moka::cli {
 void print(std::string_view text);
 /// One line to standard error: "moka predict: text".
 void note(std::string_view command, std::string_view text);
-bool colour_output();
+bool color_output();
 std::string bold(std::string_view text);
 std::string dim(std::string_view text);
 

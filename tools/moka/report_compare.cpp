@@ -19,7 +19,7 @@ struct Figure {
 };
 
 /// The median of samples in the order of time. The machine drifts more slowly than predictions repeat, so the noise is
-/// that between the medians of eight stretches, not that between neighbours.
+/// that between the medians of eight stretches, not that between neighbors.
 Figure figure_of(const std::vector<double>& samples) {
   constexpr size_t kStretches = 8;
   const auto median = [](std::vector<double> v) {

@@ -146,7 +146,7 @@ std::string parameters_section(const OpDef& d) {
     if (before == nullptr)
       out += table.empty() ? "None.\n" : table;
     else
-      out += table.empty() ? ": behaviour only.\n" : ":\n\n" + table;
+      out += table.empty() ? ": behavior only.\n" : ":\n\n" + table;
     before = &v;
   }
   return out;

@@ -205,8 +205,8 @@ def compare_places(what, got, raw, confidence, pixels):
     """Every box is at a place of the net's output and has that place's confidence in its class."""
     if raw.shape[1] != 4 + CLASSES:
         return
-    centre, size = raw[0, :2], raw[0, 2:4]
-    places = np.concatenate([centre - size / 2, centre + size / 2]).clip(0, SIZE)
+    center, size = raw[0, :2], raw[0, 2:4]
+    places = np.concatenate([center - size / 2, center + size / 2]).clip(0, SIZE)
     for box in got:
         off = abs(places - box[:4, None]).max(0)
         if not any((off <= pixels) & (abs(raw[0, 4 + int(box[5])] - box[4]) <= confidence)):
@@ -216,9 +216,9 @@ def compare_places(what, got, raw, confidence, pixels):
 def by_moka(model, image):
     """The boxes of a model that ends in a non-maximum suppression, from Moka alone."""
     out = model.predict({"image": image})
-    centre, size = out["coordinates"][:, :2] * SIZE, out["coordinates"][:, 2:] * SIZE
+    center, size = out["coordinates"][:, :2] * SIZE, out["coordinates"][:, 2:] * SIZE
     best = out["confidence"]
-    corners = np.concatenate([centre - size / 2, centre + size / 2], 1).clip(0, SIZE)
+    corners = np.concatenate([center - size / 2, center + size / 2], 1).clip(0, SIZE)
     return np.concatenate([corners, best.max(1)[:, None], best.argmax(1)[:, None]], 1)
 
 

@@ -75,9 +75,9 @@ Status fill(const Network& net, const proto::ModelDescription& description, cons
     scaler.set_greenbias(t.green);
     scaler.set_bluebias(t.blue);
     // Some files store the bias of a grayscale image in the three color channels.
-    const bool in_colours = input.type().imagetype().colorspace() == proto::ImageFeatureType::GRAYSCALE &&
-                            t.gray == 0 && t.red == t.green && t.red == t.blue;
-    scaler.set_graybias(in_colours ? t.red : t.gray);
+    const bool in_colors = input.type().imagetype().colorspace() == proto::ImageFeatureType::GRAYSCALE && t.gray == 0 &&
+                           t.red == t.green && t.red == t.blue;
+    scaler.set_graybias(in_colors ? t.red : t.gray);
   }
   Conversion to{net, *params.mutable_layers(), payloads, {}, {}};
   return convert_layers(to);

@@ -73,7 +73,7 @@ Status import_nearest_neighbors(const proto::Model& model, const ImportContext& 
     samples.insert(samples.end(), row.begin(), row.end());
   }
   int64_t k = knn.numberofneighbors().defaultvalue();
-  if (k < 1) return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected at least one neighbour, got ", k);
+  if (k < 1) return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected at least one neighbor, got ", k);
   bool inverse = knn.WeightingScheme_case() == Knn::kInverseDistanceWeighting;
   std::vector<NamedArg> args{{"x", MOKA_TRY(site.vector(d))}, {"weighting", inverse ? "inverse_distance" : "uniform"}};
   args.emplace_back("samples", MOKA_TRY(site.tensor(samples, {n, d})));

@@ -70,7 +70,7 @@ Result<Links> link(const TreeEnsembleParameters& p) {
   for (size_t i = 0; i < n; ++i) {
     const Node& node = p.nodes(static_cast<int>(i));
     if (!TreeEnsembleParameters::TreeNode::TreeNodeBehavior_IsValid(node.nodebehavior()))
-      return fail(ErrorCode::unsupported, place(node), ": unknown behaviour ", static_cast<int>(node.nodebehavior()));
+      return fail(ErrorCode::unsupported, place(node), ": unknown behavior ", static_cast<int>(node.nodebehavior()));
     if (is_leaf(node)) continue;
     links.on_true[i] = MOKA_TRY(index.child(node, node.truechildnodeid()));
     links.on_false[i] = MOKA_TRY(index.child(node, node.falsechildnodeid()));

@@ -7,7 +7,7 @@ namespace moka::ops {
 OpDef define_round() {
   return unary("round", "Rounds to the nearest integer, halves to the even one, elementwise.",
                [](auto x) { return std::nearbyint(x); })
-      .note("Halves go to the even neighbour; -0.5 gives -0.", "coremltools' value inference, numpy.round")
+      .note("Halves go to the even neighbor; -0.5 gives -0.", "coremltools' value inference, numpy.round")
       .build();
 }
 

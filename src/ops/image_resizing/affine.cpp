@@ -108,7 +108,7 @@ OpDef define_affine() {
           "sampling_mode bilinear, padding_mode constant, padding_value 0 and coordinates_mode "
           "normalized_minus_one_to_one are the only values that are accepted, in upper or lower case.",
           "coremltools' definition and checks")
-      .note("With align_corners -1 and 1 are the centres of the outermost pixels, else their edges.",
+      .note("With align_corners -1 and 1 are the centers of the outermost pixels, else their edges.",
             "torch.nn.functional.affine_grid and grid_sample")
       .build();
 }

@@ -81,16 +81,16 @@ OpDef define_resample() {
                                      DType::fp32));
           })
       .note(
-          "Coordinates are (x, y). align_corners tells whether the extremes are centres or edges of the outermost "
+          "Coordinates are (x, y). align_corners tells whether the extremes are centers or edges of the outermost "
           "pixels. Unnormalized coordinates are pixel indices.",
           "coremltools' definition")
       .note("nearest rounds halves to even.", "torch.nn.functional.grid_sample")
       .note(
-          "reflection mirrors at the outermost centres, symmetric at the outermost edges. Both repeat as often as "
+          "reflection mirrors at the outermost centers, symmetric at the outermost edges. Both repeat as often as "
           "needed.",
           "coremltools' definition; torch.nn.functional.grid_sample with align_corners true and false")
       .note(
-          "constant pads each of the four neighbours. NaN coordinates read the padding with constant, else the first "
+          "constant pads each of the four neighbors. NaN coordinates read the padding with constant, else the first "
           "element.",
           "torch.nn.functional.grid_sample, which gives NaN for NaN with constant and bilinear")
       .build();

@@ -24,7 +24,7 @@ OpDef define_resize_nearest_neighbor() {
       .reference(resize_nearest_neighbor_reference)
       .traits(Trait::moves_data_only)
       .note("Output i reads floor((i + 0.5) * in / out), computed with integers.",
-            "coremltools' test of resize_nearest_neighbor; tensorflow's half pixel centres")
+            "coremltools' test of resize_nearest_neighbor; tensorflow's half pixel centers")
       .build();
 }
 

@@ -118,7 +118,7 @@ Status ml_non_maximum_suppression_reference(const OpCall& call, std::span<const 
 OpDef define_ml_non_maximum_suppression() {
   return ml::define(
              "ml_non_maximum_suppression",
-             "Boxes (centre x, centre y, width, height) and their class confidences without those below the confidence "
+             "Boxes (center x, center y, width, height) and their class confidences without those below the confidence "
              "threshold or overlapping a better one by more than the IoU threshold; best first, padded with zero rows "
              "to "
              "min_boxes, at most max_boxes unless that is negative. A threshold that is NaN or absent takes its "

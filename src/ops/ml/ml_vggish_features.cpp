@@ -49,10 +49,10 @@ const std::array<std::array<double, kBins>, kBands>& bands() {
     std::array<std::array<double, kBins>, kBands> w{};
     const double low = mel(kLowest), step = (mel(kHighest) - low) / (kBands + 1);
     for (int band = 0; band < kBands; band++) {
-      const double begin = low + band * step, centre = begin + step, end = centre + step;
+      const double begin = low + band * step, center = begin + step, end = center + step;
       for (int bin = 1; bin < kBins; bin++) {
         const double at = mel(kRate / 2 * bin / (kBins - 1));
-        const double weight = std::min((at - begin) / (centre - begin), (end - at) / (end - centre));
+        const double weight = std::min((at - begin) / (center - begin), (end - at) / (end - center));
         w[static_cast<size_t>(band)][static_cast<size_t>(bin)] = std::max(0.0, weight);
       }
     }

@@ -45,7 +45,7 @@ Status local_response_norm_reference(const OpCall& call, std::span<const TensorV
 
 OpDef define_local_response_norm() {
   return OpBuilder("local_response_norm",
-                   "x / (k + alpha / size * s)^beta, s the sum of squares over `size` neighbouring channels, "
+                   "x / (k + alpha / size * s)^beta, s the sum of squares over `size` neighboring channels, "
                    "which are the third axis from the end.")
       .type_var("T", kF16F32)
       .in("x", "T")

@@ -48,7 +48,7 @@ Status moka_group_norm_reference(const OpCall& call, std::span<const TensorView>
 
 OpDef define_moka_group_norm() {
   OpBuilder b("moka_group_norm",
-              "Brings each group of neighbouring channels of each instance to mean 0 and standard deviation 1, then "
+              "Brings each group of neighboring channels of each instance to mean 0 and standard deviation 1, then "
               "each channel to beta[channel] + gamma[channel] * it. Passes make it of the operations that converters "
               "write.");
   b.type_var("T", kF16F32).in("x", "T").constant("groups", kI32);

@@ -124,7 +124,7 @@ Status non_maximum_suppression_reference(const OpCall& call, std::span<const Ten
 
 OpDef define_non_maximum_suppression() {
   return OpBuilder("non_maximum_suppression",
-                   "Keeps boxes (centre x, y, width, height) in descending order of their best score unless they "
+                   "Keeps boxes (center x, y, width, height) in descending order of their best score unless they "
                    "overlap one kept before; "
                    "unused places hold zeros and index -1.")
       .type_var("T", kF16F32)

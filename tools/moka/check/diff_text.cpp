@@ -19,7 +19,7 @@ using Operations = std::vector<ModelComparison::Operation>;
 
 constexpr size_t kMostRows = 40, kTrailEnds = 12, kLongest = 48;
 
-std::string painted(std::string_view text, io::Colour colour) { return io::painted(text, colour, colour_output()); }
+std::string painted(std::string_view text, io::Color color) { return io::painted(text, color, color_output()); }
 
 std::string title(std::string_view text) { return "\n" + bold(text) + "\n"; }
 
@@ -61,7 +61,7 @@ std::string differences_text(const ModelComparison& s) {
   const auto elements = static_cast<int64_t>(s.differences.size() - differences.size());
   std::string out;
   if (!differences.empty()) {
-    io::Table table({{"operation", Shrink::middle, io::Colour::yellow},
+    io::Table table({{"operation", Shrink::middle, io::Color::yellow},
                      {"type", Shrink::drop},
                      {"parameter", Shrink::middle},
                      {"a", Shrink::end},
@@ -108,7 +108,7 @@ std::string inputs_text(const ModelComparison::Operation& op) {
 
 std::string alone_text(const char* heading, const Operations& operations, const Operations& others) {
   io::Table table(
-      {{"operation", Shrink::middle, io::Colour::yellow}, {"type"}, {"reads", Shrink::end}, {"", Shrink::end}});
+      {{"operation", Shrink::middle, io::Color::yellow}, {"type"}, {"reads", Shrink::end}, {"", Shrink::end}});
   size_t count = 0;
   for (const ModelComparison::Operation& op : operations) {
     if (op.partner >= 0 || op.is_transparent || ++count > kMostRows) continue;
@@ -191,7 +191,7 @@ std::string trail_text(const ValueDiff& v, const ModelComparison& s) {
 }
 
 std::string values_text(const ValueDiff& v, const ModelComparison& s) {
-  if (!v.fault.empty()) return "\n" + fact("values", painted(v.fault, io::Colour::red));
+  if (!v.fault.empty()) return "\n" + fact("values", painted(v.fault, io::Color::red));
   int64_t compared = 0, equal = 0, differ = 0;
   for (const ComparedValue& one : v.found.values) {
     compared += !one.other.empty();
@@ -206,7 +206,7 @@ std::string values_text(const ValueDiff& v, const ModelComparison& s) {
                                       format_count(compared - equal - differ), limit, format_count(differ)));
   if (!v.origins.empty()) {
     out += fact(v.found.first ? "differs" : "not equal",
-                painted(v.found.values[v.origins[0]].operation, v.found.first ? io::Colour::red : io::Colour::yellow) +
+                painted(v.found.values[v.origins[0]].operation, v.found.first ? io::Color::red : io::Color::yellow) +
                     (v.found.first ? " is the first operation whose value differs"
                                    : " is the first operation whose value is not equal"));
     out += fact("in a", region_text(s.a, v.region_a));
@@ -226,7 +226,7 @@ std::string values_text(const ValueDiff& v, const ModelComparison& s) {
     table.add_row({e.name, e.other, decibels(e), e.has_numbers() ? format_number(e.absolute) : "",
                    e.has_numbers() ? format_number(e.relative) : "", agreement(e)});
   out += title("Outputs") + table_text(table);
-  for (const std::string& failure : v.failures) out += fact("differs", painted(failure, io::Colour::red));
+  for (const std::string& failure : v.failures) out += fact("differs", painted(failure, io::Color::red));
   return out;
 }
 
@@ -237,7 +237,7 @@ std::string diff_text(const Diff& diff) {
   if (diff.has_structure) out += structure_text(diff.structure);
   if (diff.values) out += values_text(*diff.values, diff.structure);
   return out + "\n" +
-         fact("result", diff.same() ? painted("the same", io::Colour::green) : painted("different", io::Colour::red));
+         fact("result", diff.same() ? painted("the same", io::Color::green) : painted("different", io::Color::red));
 }
 
 }  // namespace moka::cli

@@ -103,7 +103,7 @@ void local_response_norm(Call& c) {
                          attr("bias", c.number("k"))}));
   }
   if (rank < 3 || !s.is_concrete()) return c.refuse("its sizes are not known");
-  // Sums of neighbours: a pool of the mean over the channels.
+  // Sums of neighbors: a pool of the mean over the channels.
   const int64_t n = s.count(0, rank - 3), channels = s[rank - 3], inner = s.count(rank - 2, rank);
   Name squares = c.reshape(c.node("Mul", {c.x(), c.x()}), {n, 1, channels, inner});
   squares = c.pad(squares, {0, 0, size / 2, 0, 0, 0, (size - 1) / 2, 0}, 0, t);

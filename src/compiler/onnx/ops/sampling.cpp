@@ -14,7 +14,7 @@ struct Sampled {
   double value = 0;
 };
 
-/// GridSample takes positions from -1 to 1: of the corners' centres with align, else of the corners' edges.
+/// GridSample takes positions from -1 to 1: of the corners' centers with align, else of the corners' edges.
 /// `grid` [N, H, W, 2] holds positions in pixels.
 Name from_pixels(Call& c, const Name& grid, const Sampled& s, DType t, bool align) {
   const auto pair = [&](double x, double y) {
@@ -44,7 +44,7 @@ Name to_pixels(Call& c, const Name& grid, const Sampled& s, DType t, bool align)
   return c.node("Add", {c.node("Mul", {grid, c.graph.tensor(factor)}), c.graph.tensor(offset)});
 }
 
-/// The image sampled at `grid`, of float32. Reflection at the centres of the corners needs aligned positions, at their
+/// The image sampled at `grid`, of float32. Reflection at the centers of the corners needs aligned positions, at their
 /// edges unaligned ones.
 Name sampled(Call& c, Name grid, const Sampled& s, bool normalized, bool align) {
   const DType t = c.dtype("x"), f = DType::fp32;

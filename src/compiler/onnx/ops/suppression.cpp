@@ -11,7 +11,7 @@ constexpr double kLowest = -std::numeric_limits<float>::max();
 
 /// What decides which boxes stay.
 struct Suppression {
-  Name boxes;             ///< [N, 4] of float32: centre and size
+  Name boxes;             ///< [N, 4] of float32: center and size
   Name scores;            ///< [N, classes] of float32
   Name threshold;         ///< of scores, rank 0; empty: none
   bool at_least = false;  ///< a score equal to the threshold stays

@@ -9,12 +9,12 @@ float or_default(float v, float if_zero) { return v == 0 ? if_zero : v; }
 /// (x - mean) / sqrt(variance + epsilon) over `axes`.
 Result<Value*> normalize(Layer& l, Value* x, const Ints& axes, bool variance, float epsilon) {
   Value* mean = MOKA_TRY(l.op("reduce_mean", {{"x", x}, {"axes", axes}, {"keep_dims", true}}));
-  Value* centred = MOKA_TRY(l.op("sub", {{"x", x}, {"y", mean}}));
-  if (!variance) return centred;
-  Value* square = MOKA_TRY(l.op("square", {{"x", centred}}));
+  Value* centered = MOKA_TRY(l.op("sub", {{"x", x}, {"y", mean}}));
+  if (!variance) return centered;
+  Value* square = MOKA_TRY(l.op("square", {{"x", centered}}));
   Value* var = MOKA_TRY(l.op("reduce_mean", {{"x", square}, {"axes", axes}, {"keep_dims", true}}));
   Value* scale = MOKA_TRY(l.op("rsqrt", {{"x", var}, {"epsilon", epsilon}}));
-  return l.op("mul", {{"x", centred}, {"y", scale}});
+  return l.op("mul", {{"x", centered}, {"y", scale}});
 }
 
 Status batchnorm(Layer& l) {

@@ -6,6 +6,7 @@ namespace moka::devices::vulkan {
 
 namespace {
 
+constexpr int64_t kBlock = 8;  // rows, keys and columns of an invocation of shaders/attention_block.glsl
 constexpr uint32_t kRows = 16, kLanes = 16, kMostColumns = 16;  // shaders/attention.comp
 
 struct AttentionParams {
@@ -41,6 +42,11 @@ bool set_heads(AttentionParams& p, const ops::AttentionHeads& heads) {
   p.inner = u32(sizes[0]);
   for (size_t m = 0; m < 5; m++) p.steps[m] = {u32(steps[m][0]), u32(steps[m][1])};
   return true;
+}
+
+/// Whether the columns of a tensor's rows can be read in fours.
+bool are_fours(const Use& use, uint32_t row, uint32_t column, const std::array<uint32_t, 2>& steps) {
+  return use.offset % (4 * use.element) == 0 && column == 1 && row % 4 == 0 && steps[0] % 4 == 0 && steps[1] % 4 == 0;
 }
 
 Match match_attention(const MatchCall& m) {
@@ -81,21 +87,32 @@ Match match_attention(const MatchCall& m) {
                     u32(h.out.row)};
   if (!set_heads(p, heads)) return Match::no("a batch of more than 2 dimensions");
   const uint32_t made = u32(h.made), columns = std::min((made + kLanes - 1) / kLanes, kMostColumns);
-  const std::array<int64_t, 3> groups{(h.rows + kRows - 1) / kRows,
-                                      (h.made + kLanes * columns - 1) / (kLanes * columns), heads.count()};
+  const bool shares = shares_tiles();
+  const int64_t rows = shares ? int64_t{kRows} : int64_t{block_size()};
+  const int64_t made_in_group = shares ? int64_t{kLanes} * columns : kBlock * kBlock;
+  const std::array<int64_t, 3> groups{(h.rows + rows - 1) / rows, (h.made + made_in_group - 1) / made_in_group,
+                                      heads.count()};
   if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
   set_cost(c, m, static_cast<double>(heads.count() * h.rows * h.keys) * static_cast<double>(h.width + h.made));
   const Element other = kept != e ? kept : mask_element;
-  const std::string shader = cat(kept != e ? cat("attention_kept_", name_of(e)) : cat("attention_", tile_name_of(e)),
-                                 other == e ? "" : cat("_", name_of(other)));
+  const std::string shader =
+      cat(shares ? "attention_" : "attention_block_", kept != e ? "kept_" : "",
+          shares && kept == e ? tile_name_of(e) : name_of(e), other == e ? "" : cat("_", name_of(other)));
   const std::array<int64_t, 3> first{h.query.first, h.key.first, h.value.first};
   c.record = [=, width = u32(h.width)](Recorder& recorder, const RecordArgs& args) -> Status {
-    return recorder_of(recorder).dispatch(
-        shader, {width, made, columns, masked},
-        {Use::read(view(args.in, q)).from(first[0]), Use::read(view(args.in, k)).from(first[1]),
-         Use::read(view(args.in, v)).from(first[2]),
-         masked ? Use::read(view(args.in, mask)) : Use::read(view(args.in, q)).unused(), Use::write(args.out[0])},
-        p, groups_of(groups));
+    const std::vector<Use> uses{Use::read(view(args.in, q)).from(first[0]), Use::read(view(args.in, k)).from(first[1]),
+                                Use::read(view(args.in, v)).from(first[2]),
+                                masked ? Use::read(view(args.in, mask)) : Use::read(view(args.in, q)).unused(),
+                                Use::write(args.out[0])};
+    std::vector<uint32_t> constants{width, made, columns, masked};
+    if (!shares) {
+      const bool fours = width % 4 == 0 && are_fours(uses[0], p.query_row, p.query_column, p.steps[0]) &&
+                         are_fours(uses[1], p.key_row, p.key_column, p.steps[1]);
+      const bool value_fours = made % 4 == 0 && are_fours(uses[2], p.value_row, p.value_column, p.steps[2]);
+      const uint32_t teams = block_size() / kBlock;
+      constants = {width, made, masked, fours ? 4u : 1u, value_fours, teams, teams * u32(kBlock)};
+    }
+    return recorder_of(recorder).dispatch(shader, std::move(constants), uses, p, groups_of(groups));
   };
   return Match::yes(std::move(c));
 }

@@ -12,25 +12,11 @@ layout(constant_id = 0) const uint kWidth = 64;
 layout(constant_id = 1) const uint kMade = 64;
 layout(constant_id = 2) const uint kColumns = 4;  // of the result for each invocation
 layout(constant_id = 3) const bool kMask = false;
-layout(push_constant) uniform P {
-  uint query_at, key_at, value_at, mask_at, y_at;
-  uint rows, keys;
-  float scale, hidden;
-  uint query_row, query_column, key_row, key_column, value_row, value_column, mask_row, mask_column, y_row;
-  uint inner;  // heads along the inner one of two dimensions
-  uint steps[5][2];
-};
+#include "heads.glsl"
 
 shared TILE1 queries[ROWS][CHUNK];
 shared TILE1 some_keys[KEYS][CHUNK + 1];
 shared float scores[ROWS][KEYS];
-
-uint head(uint tensor) {
-  return gl_WorkGroupID.z % inner * steps[tensor][0] + gl_WorkGroupID.z / inner * steps[tensor][1];
-}
-
-float greater_of(float a, float b) { return b > a || isnan(b) ? b : a; }
-float exp_of(float x) { return x < -100.0 ? 0.0 : exp(x); }
 
 void main() {
   const uint t = gl_LocalInvocationID.x, lane = t % LANES, r = t / LANES;

@@ -4,3 +4,25 @@
 uint block() {
   return (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
+
+// One side of a product: NAME() reads 8 lines, kStep elements of each from element k on, kSide in all. Lines beyond the last
+// are read as others. FOURS: it reads BUFFER4, along k where LINE, else along lines.
+#define READ_SIDE(NAME, BUFFER, BUFFER4, FOURS, LINE)                                        \
+  void NAME(uint base, uint first, uint lines, uint step, uint k, uint k_step, out float v[kSide]) { \
+    if (FOURS && LINE) {                                                                      \
+      [[unroll]] for (uint r = 0; r < 8; r++) {                                               \
+        const vec4 four = vec4(BUFFER4[(base + min(first + r, lines - 1) * step + k) / 4]);   \
+        [[unroll]] for (uint j = 0; j < kStep; j++) v[r * kStep + j] = four[j];               \
+      }                                                                                       \
+    } else if (FOURS) {                                                                       \
+      [[unroll]] for (uint j = 0; j < kStep; j++)                                             \
+        [[unroll]] for (uint r = 0; r < 8; r += 4) {                                          \
+          const vec4 four = vec4(BUFFER4[(base + min(first + r, lines - 4) + (k + j) * k_step) / 4]); \
+          [[unroll]] for (uint i = 0; i < 4; i++) v[(r + i) * kStep + j] = four[i];           \
+        }                                                                                     \
+    } else {                                                                                  \
+      [[unroll]] for (uint r = 0; r < 8; r++)                                                 \
+        [[unroll]] for (uint j = 0; j < kStep; j++)                                           \
+          v[r * kStep + j] = float(BUFFER[base + min(first + r, lines - 1) * step + (k + j) * k_step]); \
+    }                                                                                         \
+  }

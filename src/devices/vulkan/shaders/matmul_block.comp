@@ -10,6 +10,7 @@ layout(constant_id = 6) const uint kStep = 1;  // of k; 4 divides depth where it
 layout(constant_id = 7) const bool kAFours = false;  // fours are read of a: along k where kALine, else along rows
 layout(constant_id = 8) const bool kBFours = false;
 layout(local_size_x_id = 9) in;
+const uint kSide = 8 * kStep;
 #include "block.glsl"
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 0) readonly buffer A4 { TX4 a4[]; };
@@ -19,28 +20,6 @@ layout(binding = 2) readonly buffer S { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer C { T c[]; };
 
-const uint kSide = 8 * kStep;
-
-// 8 lines of one side, kStep elements of each, from element k on. Lines beyond the last are read as others.
-#define READ_SIDE(NAME, BUFFER, BUFFER4, FOURS, LINE)                                        \
-  void NAME(uint base, uint first, uint lines, uint step, uint k, uint k_step, out float v[kSide]) { \
-    if (FOURS && LINE) {                                                                      \
-      [[unroll]] for (uint r = 0; r < 8; r++) {                                               \
-        const vec4 four = vec4(BUFFER4[(base + min(first + r, lines - 1) * step + k) / 4]);   \
-        [[unroll]] for (uint j = 0; j < kStep; j++) v[r * kStep + j] = four[j];               \
-      }                                                                                       \
-    } else if (FOURS) {                                                                       \
-      [[unroll]] for (uint j = 0; j < kStep; j++)                                             \
-        [[unroll]] for (uint r = 0; r < 8; r += 4) {                                          \
-          const vec4 four = vec4(BUFFER4[(base + min(first + r, lines - 4) + (k + j) * k_step) / 4]); \
-          [[unroll]] for (uint i = 0; i < 4; i++) v[(r + i) * kStep + j] = four[i];           \
-        }                                                                                     \
-    } else {                                                                                  \
-      [[unroll]] for (uint r = 0; r < 8; r++)                                                 \
-        [[unroll]] for (uint j = 0; j < kStep; j++)                                           \
-          v[r * kStep + j] = float(BUFFER[base + min(first + r, lines - 1) * step + (k + j) * k_step]); \
-    }                                                                                         \
-  }
 READ_SIDE(read_a, a, a4, kAFours, kALine)
 READ_SIDE(read_b, b, b4, kBFours, kBLine)
 

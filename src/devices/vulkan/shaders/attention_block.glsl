@@ -1,0 +1,117 @@
+// attention.glsl for devices whose shared memory is no faster than buffers: 8 invocations compute 8 rows of one head, 64 keys
+// at a time, each the scores of 8 keys, then 8 columns of the result. Only scores go through shared memory. What includes
+// this declares the buffers, those of query, key and value as fours too, and HAS_BOOL_MASK where the mask is of bool.
+
+layout(constant_id = 0) const uint kWidth = 64;
+layout(constant_id = 1) const uint kMade = 64;
+layout(constant_id = 2) const bool kMask = false;
+layout(constant_id = 3) const uint kStep = 1;  // of columns of queries and keys: 4 where both are read in fours
+layout(constant_id = 4) const bool kValueFours = false;
+layout(constant_id = 5) const uint kTeams = 1;  // of 8 invocations
+layout(local_size_x_id = 6) in;
+const uint kSide = 8 * kStep;
+#include "block.glsl"
+#include "heads.glsl"
+READ_SIDE(read_query, query, query4, kStep == 4, true)
+READ_SIDE(read_key, key, key4, kStep == 4, true)
+
+#define KEYS 64
+shared vec4 tops[kTeams * 8 * 2];        // of each invocation's keys, for 8 rows
+shared vec4 weights[kTeams * KEYS * 2];  // of a key, for 8 rows
+
+void main() {
+  const uint t = gl_LocalInvocationID.x, lane = t % 8, team = t / 8;
+  const uint first_row = (gl_WorkGroupID.x * kTeams + team) * 8;
+  const uint first_column = gl_WorkGroupID.y * 64 + lane * 8;
+  const uint q0 = query_at + head(0), k0 = key_at + head(1), v0 = value_at + head(2), m0 = mask_at + head(3);
+  const float lowest = uintBitsToFloat(0xff800000u);
+  float top[8], total[8], sum[64];
+  [[unroll]] for (uint r = 0; r < 8; r++) {
+    top[r] = lowest;
+    total[r] = 0.0;
+  }
+  [[unroll]] for (uint n = 0; n < 64; n++) sum[n] = 0.0;
+
+  for (uint first = 0; first < keys; first += KEYS) {
+    const uint mine = first + lane * 8;
+    float s[64];
+    [[unroll]] for (uint n = 0; n < 64; n++) s[n] = 0.0;
+    for (uint e = 0; e < kWidth; e += kStep) {
+      float left[kSide], right[kSide];
+      read_query(q0, first_row, rows, query_row, e, query_column, left);
+      read_key(k0, mine, keys, key_row, e, key_column, right);
+      [[unroll]] for (uint j = 0; j < kStep; j++)
+        [[unroll]] for (uint n = 0; n < 64; n++) s[n] += left[n / 8 * kStep + j] * right[n % 8 * kStep + j];
+    }
+    float highest[8];
+    [[unroll]] for (uint r = 0; r < 8; r++) {
+      highest[r] = lowest;
+      [[unroll]] for (uint n = 0; n < 8; n++) {
+        const uint k = mine + n;
+        float v = s[r * 8 + n] * scale;
+        if (kMask) {
+          const uint at = m0 + min(first_row + r, rows - 1) * mask_row + min(k, keys - 1) * mask_column;
+#ifdef HAS_BOOL_MASK
+          if (uint(mask[at]) == 0) v = hidden;
+#else
+          v += float(mask[at]);
+#endif
+        }
+        v = k < keys ? v : lowest;
+        s[r * 8 + n] = v;
+        highest[r] = greater_of(highest[r], v);
+      }
+    }
+    tops[t * 2] = vec4(highest[0], highest[1], highest[2], highest[3]);
+    tops[t * 2 + 1] = vec4(highest[4], highest[5], highest[6], highest[7]);
+    barrier();
+    float now[8], kept[8];
+    [[unroll]] for (uint r = 0; r < 8; r++) now[r] = top[r];
+    [[unroll]] for (uint l = 0; l < 8; l++)
+      [[unroll]] for (uint h = 0; h < 2; h++) {
+        const vec4 other = tops[(team * 8 + l) * 2 + h];
+        [[unroll]] for (uint i = 0; i < 4; i++) now[h * 4 + i] = greater_of(now[h * 4 + i], other[i]);
+      }
+    [[unroll]] for (uint r = 0; r < 8; r++) {
+      // No key takes part so far: their weights are 0, and so is the total.
+      const float base = now[r] == lowest ? 0.0 : now[r];
+      [[unroll]] for (uint n = 0; n < 8; n++) s[r * 8 + n] = exp_of(s[r * 8 + n] - base);
+      kept[r] = exp_of(top[r] - base);
+      top[r] = now[r];
+      total[r] *= kept[r];
+    }
+    [[unroll]] for (uint n = 0; n < 8; n++)
+      [[unroll]] for (uint h = 0; h < 2; h++)
+        weights[((team * 8 + lane) * 8 + n) * 2 + h] =
+            vec4(s[h * 32 + n], s[h * 32 + 8 + n], s[h * 32 + 16 + n], s[h * 32 + 24 + n]);
+    barrier();
+    [[unroll]] for (uint n = 0; n < 64; n++) sum[n] *= kept[n / 8];
+    for (uint k = 0; k < min(KEYS, keys - first); k++) {
+      const vec4 p[2] = {weights[(team * KEYS + k) * 2], weights[(team * KEYS + k) * 2 + 1]};
+      const uint from = v0 + (first + k) * value_row;
+      float v[8];
+      if (kValueFours) {
+        [[unroll]] for (uint h = 0; h < 2; h++) {
+          const vec4 four = vec4(value4[(from + min(first_column + h * 4, kMade - 4)) / 4]);
+          [[unroll]] for (uint i = 0; i < 4; i++) v[h * 4 + i] = four[i];
+        }
+      } else {
+        [[unroll]] for (uint n = 0; n < 8; n++)
+          v[n] = float(value[from + min(first_column + n, kMade - 1) * value_column]);
+      }
+      [[unroll]] for (uint r = 0; r < 8; r++) {
+        total[r] += p[r / 4][r % 4];
+        [[unroll]] for (uint n = 0; n < 8; n++) sum[r * 8 + n] += p[r / 4][r % 4] * v[n];
+      }
+    }
+  }
+
+  const uint to = y_at + head(4);
+  // Not unrolled, which would take a driver long to compile: sums move up row by row.
+  [[dont_unroll]] for (uint r = first_row; r < min(first_row + 8, rows); r++) {
+    [[unroll]] for (uint n = 0; n < 8; n++)
+      if (first_column + n < kMade) y[to + r * y_row + first_column + n] = T(sum[n] / total[0]);
+    [[unroll]] for (uint n = 0; n < 56; n++) sum[n] = sum[n + 8];
+    [[unroll]] for (uint n = 0; n < 7; n++) total[n] = total[n + 1];
+  }
+}

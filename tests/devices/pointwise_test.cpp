@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
 #include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
@@ -184,12 +185,37 @@ TEST(Pointwise, EveryInstructionSet) {
       for (int64_t vectors = p->block / p->lanes; vectors <= 3; vectors += p->block / p->lanes)
         for (int64_t pixels = 1; pixels <= 31; pixels++) {
           const int64_t width = vectors * p->lanes, used = width - in % 3, plane = (pixels + 1) * p->block;
-          const std::vector<float> x = values((in + p->block - 1) / p->block * plane), w = values(in * width),
-                                   bias = values(width);
+          const std::vector<float> x = values((in + p->block - 1) / p->block * plane), bias = values(width);
+          // Weights that float16 holds.
+          std::vector<float> w = values(in * width);
+          std::vector<uint16_t> halves(w.size());
+          float_to_half(w.data(), halves.data(), w.size());
+          half_to_float(halves.data(), w.data(), w.size());
           std::vector<float> y(static_cast<size_t>(width / p->block * plane), 7.0f);
           const float limits[] = {-0.75f, 1.5f};
-          p->multiply({x.data(), plane, in, w.data(), width, used, false, bias.data(), in == 5 ? limits : nullptr,
-                       pixels, y.data(), plane, w.data()});
+          Pointwise::Call call{};
+          call.x = x.data();
+          call.x_step = call.y_step = plane;
+          call.in = in;
+          call.weight = w.data();
+          call.width = width;
+          call.used = used;
+          call.bias = bias.data();
+          call.limits = in == 5 ? limits : nullptr;
+          call.pixels = pixels;
+          call.y = y.data();
+          call.ahead = w.data();
+          call.ahead_lines = 1;
+          p->multiply(call);
+          if (p->lanes >= 8) {
+            std::vector<float> again(y.size(), 7.0f), widened(w.size());
+            call.halves = halves.data();
+            call.weight = call.widened = widened.data();
+            call.y = again.data();
+            p->multiply(call);
+            ASSERT_EQ(again, y);
+            ASSERT_EQ(widened, w);
+          }
           for (int64_t o = 0; o < width; o++)
             for (int64_t i = 0; i <= pixels; i++) {
               const float made = y[static_cast<size_t>(o / p->block * plane + i * p->block + o % p->block)];

@@ -301,6 +301,42 @@ TEST(Stored, ProductsPackHalves) {
       }
 }
 
+/// Convolutions of one pixel do the same.
+TEST(Stored, PointwisePacksHalves) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
+  struct Case {
+    int64_t in, out, rows, columns;
+  };
+  const Case cases[] = {{40, 24, 7, 7},  {33, 96, 30, 17},  {64, 40, 9, 5},  {20, 48, 1, 1},
+                        {160, 72, 1, 2}, {300, 20, 40, 40}, {96, 112, 3, 5}, {24, 200, 61, 50}};
+  for (Form form : {Form::fp16, Form::network_fp16})
+    for (const Case& c : cases)
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(cat(static_cast<int>(form), ": ", c.in, ", ", c.out, ", ", c.rows, ", ", threads, " threads"));
+        const Shape shape{c.out, c.in, 1, 1};
+        const Tensor stored = codes(DType::fp16, shape);
+        Tensor wide = Tensor::zeros(DType::fp32, shape).value();
+        half_to_float(stored.as<uint16_t>().data(), wide.mut<float>().data(), static_cast<size_t>(shape.count()));
+        devices_test::Run runs[2];
+        for (const bool as_half : {false, true}) {
+          Graph g(Opset::ios18);
+          Value* x = g.input({2, c.in, c.rows, c.columns});
+          Value* w = as_half ? weights(g, form, shape) : g.constant(wide);
+          Value* y = g.op("conv", {{"x", x}, {"weight", w}, {"bias", g.random({c.out})}});
+          ASSERT_NE(y, nullptr);
+          g.function().body().set_outputs({g.op("tanh", {{"x", y}})});
+          plan::PlanOptions o = options(true, threads);
+          auto got = run(g.function(), g.inputs(), o, 2);
+          ASSERT_TRUE(got.ok()) << got.error().to_string();
+          runs[as_half] = std::move(*got);
+        }
+        EXPECT_TRUE(runs[1].has("cpu.conv.pointwise(packed as float16)")) << runs[1].kernels;
+        EXPECT_TRUE(runs[0].has("cpu.conv.pointwise")) << runs[0].kernels;
+        EXPECT_LE(100 * runs[1].constants->packed_bytes(), 51 * runs[0].constants->packed_bytes());
+        EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
+      }
+}
+
 /// What the kernels for stored weights refuse runs as without low_memory.
 TEST(Stored, OthersArePacked) {
   Graph g;

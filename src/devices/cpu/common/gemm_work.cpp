@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/bytes.h"
 #include "base/half.h"
-#include "devices/cpu/common/stored_value.h"
+#include "devices/cpu/common/half_weights.h"
 
 namespace moka::devices::cpu {
 
@@ -60,8 +59,8 @@ void pack(const ConstantProduct& p, const Panels& panels, const float* value, fl
 }
 
 /// Packs the numbers that `load(first, n, to)` widens. They stay in the cache between the file and the panels.
-template <class Load>
-void pack_halves(const ConstantProduct& p, const Panels& panels, Load load, uint16_t* to, std::vector<float>& squares) {
+void pack_halves(const ConstantProduct& p, const Panels& panels, const LoadValues& load, uint16_t* to,
+                 std::vector<float>& squares) {
   constexpr int64_t kRowsAtOnce = 32;
   const vector::Gemm& g = *panels.gemm;
   const bool by_column = p.row_step == 1;
@@ -81,18 +80,6 @@ void pack_halves(const ConstantProduct& p, const Panels& panels, Load load, uint
         squares[static_cast<size_t>(j + i)] += sums[static_cast<size_t>(i)];
     }
   }
-}
-
-/// Whether the file stores the weights as float16, so that float16 holds each of them exactly.
-bool stores_halves(const MatchCall& m, const ConstantProduct& p) {
-  if (isa() == Isa::base) return false;
-  const auto stored = m.stored_in_any_order(p.weights);
-  if (!stored) return false;
-  if (stored->is_half) return true;
-  if (!stored->scale.empty_handle()) return false;
-  if (stored->table.empty_handle()) return stored->elements.dtype() == ir::DType::fp16;
-  const auto table = stored->table.as<float>();
-  return std::all_of(table.begin(), table.end(), [](float v) { return static_cast<float>(half(v)) == v; });
 }
 
 }  // namespace
@@ -125,7 +112,7 @@ bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
 }
 
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p) {
-  return {&vector::gemm(), stores_halves(m, p), p.made / vector::gemm().panel / 2};
+  return {&vector::gemm(), stores_halves(m, p.weights), p.made / vector::gemm().panel / 2};
 }
 
 Panels panels_of(const MatchCall& m, const ConstantProduct& p) {
@@ -156,36 +143,25 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
           p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike");
   auto stored = panels.as_half ? m.stored_in_any_order(p.weights) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
-    const auto fill = [&](const ir::TensorView* value, std::byte* to) {
-      std::vector<float> squares(static_cast<size_t>(panels.pairs == 0 ? 0 : panels.count(p) / p.depth));
-      auto* halves = reinterpret_cast<uint16_t*>(to);
-      if (!panels.as_half)
-        pack(p, panels, value->as<float>(), reinterpret_cast<float*>(to), squares);
-      else if (value != nullptr)
-        pack_halves(
-            p, panels, [&](int64_t first, int64_t n, float* at) { std::copy_n(value->as<float>() + first, n, at); },
-            halves, squares);
-      else
-        pack_halves(
-            p, panels, [&](int64_t first, int64_t n, float* at) { stored_values(*stored, first, n, at); }, halves,
-            squares);
+    const size_t bytes = panels.bytes(p);
+    std::vector<float> squares(static_cast<size_t>(panels.pairs == 0 ? 0 : panels.count(p) / p.depth));
+    const auto finish = [&](std::byte* to) {
       write_alike(panels, squares, reinterpret_cast<float*>(to + panels.weight_bytes(p)));
     };
-    const size_t bytes = panels.bytes(p);
-    if (!panels.as_half || stored->is_half) {
-      packed->bytes =
-          MOKA_TRY(context.pack(p.weights, key, bytes, [&](const ir::TensorView& value, std::byte* to) -> Status {
-            fill(&value, to);
-            return {};
+    if (panels.as_half) {
+      packed->bytes = MOKA_TRY(
+          pack_from_halves(context, *stored, p.weights, key, bytes, [&](const LoadValues& load, std::byte* to) {
+            pack_halves(p, panels, load, reinterpret_cast<uint16_t*>(to), squares);
+            finish(to);
           }));
       return {};
     }
-    packed->bytes = MOKA_TRY(context.pack_stored(p.weights, key, bytes, [&](std::byte* to) -> Status {
-      read_ahead(stored->elements.data(), stored->elements.bytes());
-      fill(nullptr, to);
-      drop_pages(stored->elements.data(), stored->elements.bytes());
-      return {};
-    }));
+    packed->bytes =
+        MOKA_TRY(context.pack(p.weights, key, bytes, [&](const ir::TensorView& value, std::byte* to) -> Status {
+          pack(p, panels, value.as<float>(), reinterpret_cast<float*>(to), squares);
+          finish(to);
+          return {};
+        }));
     return {};
   };
   return packed;

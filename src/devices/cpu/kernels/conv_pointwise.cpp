@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/half.h"
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/pointwise.h"
@@ -43,14 +45,69 @@ struct PointwiseBlocking {
 /// Copies the first half of the vector that ends at `end` to its second half.
 void repeat_half(float* end) { std::copy_n(end - 2 * pointwise().half, pointwise().half, end - pointwise().half); }
 
+/// Packs a panel whose channels begin at w.
+void pack_panel(const PointwiseBlocking& p, int64_t panel, const float* w, float* to) {
+  const int64_t width = p.width(panel), columns = std::min(width, p.out - p.column(panel));
+  vector::gemm().pack_panel(w, p.in, p.in, columns, width, to, nullptr);
+  const bool twice = p.twice() && panel + 1 == p.panels();
+  for (int64_t c = 0; c < p.in && twice; c++) repeat_half(to + (c + 1) * width);
+}
+
 void pack_weights(const PointwiseBlocking& p, const float* w, float* to) {
+  for (int64_t panel = 0; panel < p.panels(); panel++)
+    pack_panel(p, panel, w + p.column(panel) * p.in, to + p.column(panel) * p.in);
+}
+
+void pack_halves(const PointwiseBlocking& p, const LoadValues& load, uint16_t* to) {
+  std::vector<float> values(static_cast<size_t>(kMostPanel * p.in)), packed(values.size());
   for (int64_t panel = 0; panel < p.panels(); panel++) {
-    const int64_t first = p.column(panel), width = p.width(panel), columns = std::min(width, p.out - first);
-    vector::gemm().pack_panel(w + first * p.in, p.in, p.in, columns, width, to, nullptr);
-    const bool twice = p.twice() && panel + 1 == p.panels();
-    for (int64_t c = 0; c < p.in && twice; c++) repeat_half(to + (c + 1) * width);
-    to += width * p.in;
+    const int64_t first = p.column(panel), width = p.width(panel);
+    load(first * p.in, std::min(width, p.out - first) * p.in, values.data());
+    pack_panel(p, panel, values.data(), packed.data());
+    float_to_half(packed.data(), to + first * p.in, static_cast<size_t>(width * p.in));
   }
+}
+
+/// Weights that are packed before the first run, as float16 if the file stores them so.
+struct PackedWeights {
+  bool as_half = false;
+  std::shared_ptr<const std::byte> bytes;
+
+  int64_t element() const { return as_half ? sizeof(uint16_t) : sizeof(float); }
+  template <class T>
+  const T* at(int64_t i) const {
+    return reinterpret_cast<const T*>(bytes.get()) + i;
+  }
+};
+
+std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const MatchCall& m, const PointwiseBlocking& p,
+                                                    int arg) {
+  auto packed = std::make_shared<PackedWeights>();
+  packed->as_half = stores_halves(m, arg);
+  c.in_prepare_only.resize(m.call.all_args().size());
+  c.in_prepare_only[static_cast<size_t>(arg)] = true;
+  if (packed->as_half) {
+    c.note = "packed as float16";
+    c.thread_scratch = static_cast<size_t>(kMostPanel * p.in) * sizeof(float);
+  }
+  std::string key = cat("pointwise of ", pointwise().lanes, " ", pointwise().block);
+  const auto count = static_cast<size_t>(p.weight_count());
+  auto stored = packed->as_half ? m.stored_in_any_order(arg) : std::nullopt;
+  c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
+    if (packed->as_half) {
+      packed->bytes = MOKA_TRY(pack_from_halves(
+          context, *stored, arg, cat(key, " as float16"), count * sizeof(uint16_t),
+          [&](const LoadValues& load, std::byte* to) { pack_halves(p, load, reinterpret_cast<uint16_t*>(to)); }));
+      return {};
+    }
+    packed->bytes = MOKA_TRY(
+        context.pack(arg, key, count * sizeof(float), [&](const ir::TensorView& value, std::byte* to) -> Status {
+          pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+          return {};
+        }));
+    return {};
+  };
+  return packed;
 }
 
 /// How many pixels go through all panels before the next pixels: as many as fit part of the L2 cache.
@@ -119,9 +176,7 @@ Match match_pointwise(const MatchCall& given) {
   c.tiles = p.images * p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  const auto weights =
-      packed_before(c, m, weight, cat("pointwise of ", pointwise().lanes, " ", pointwise().block), p.weight_count(),
-                    [p](const float* value, float* to) { pack_weights(p, value, to); });
+  const auto weights = packed_weights(c, m, p, weight);
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = pointwise().block, plane = p.pixels * block;
     auto* all = args.out[0].as<float>();
@@ -134,7 +189,14 @@ Match match_pointwise(const MatchCall& given) {
         call.x = args.in[in].as<float>() + image * p.in_groups * plane + first * block;
         call.x_step = plane;
         call.in = p.in;
-        call.weight = weights->data() + column * p.in;
+        call.halves = weights->as_half ? weights->at<uint16_t>(column * p.in) : nullptr;
+        call.widened = args.own<float>();
+        call.weight = weights->as_half ? call.widened : weights->at<float>(column * p.in);
+        if (weights->as_half)
+          call.ahead = weights->at<uint16_t>((column + width) * p.in);
+        else
+          call.ahead = call.weight + width * p.in;
+        call.ahead_lines = width * weights->element() / vector::Pointwise::kLineBytes + 1;
         call.width = width;
         call.used = std::min(width, p.out - column);
         std::array<float, kMostPanel> start{};
@@ -145,12 +207,12 @@ Match match_pointwise(const MatchCall& given) {
         call.limits = limits ? limits->data() : nullptr;
         call.y = all + (image * p.out_groups + column / block) * plane + first * block;
         call.y_step = plane;
-        call.ahead = call.weight + width * p.in;
         const bool more = addend >= 0 || !after.empty();
         for (int64_t left = pixels; left > 0; left -= call.pixels) {
           // A single pixel is summed in another order, so none may be left over, since chunks depend on the threads.
           call.pixels = more && left != kFinished + 1 ? std::min(left, kFinished) : left;
           pointwise().multiply(call);
+          call.halves = nullptr;
           for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)
             finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
           call.x += call.pixels * block;

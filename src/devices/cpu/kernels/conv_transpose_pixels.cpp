@@ -91,6 +91,7 @@ Match match_pixels(const MatchCall& given) {
           call.bias = start.data();
           for (int64_t tap = 0; tap < p.taps(); tap++, call.weight += call.width * p.in) {
             call.ahead = call.weight + call.width * p.in;
+            call.ahead_lines = call.width * 4 / vector::Pointwise::kLineBytes + 1;
             pointwise().multiply(call);
             apply_all(after, made, call.width * call.pixels);
             for (int64_t k = 0; k < call.width; k += block) {

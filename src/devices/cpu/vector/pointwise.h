@@ -7,16 +7,21 @@ namespace moka::devices::cpu::vector {
 
 /// Every sum begins with the bias and adds the channels in order. A single pixel is summed in another order.
 struct Pointwise {
-  int64_t block;   ///< channels per block
-  int64_t lanes;   ///< channels per vector; a panel has up to three vectors, two are fastest
-  int64_t pixels;  ///< pixels per tile; multiples of this are fastest
-  int64_t half;    ///< channels of half a vector if a panel may end with one; else 0
+  int64_t block;                             ///< channels per block
+  int64_t lanes;                             ///< channels per vector; a panel has up to three vectors, two are fastest
+  int64_t pixels;                            ///< pixels per tile; multiples of this are fastest
+  int64_t half;                              ///< channels of half a vector if a panel may end with one; else 0
+  static constexpr int64_t kLineBytes = 64;  ///< of the cache
 
   struct Call {
     const float* x;       ///< the first pixel of the first block of channels
     int64_t x_step;       ///< floats from block to block
     int64_t in;           ///< input channels
     const float* weight;  ///< a panel: [in][width]
+    /// If not null, the first tile of pixels widens the panel from here to `widened`, which `weight` points to. Must be
+    /// null where the instruction set does not convert float16.
+    const uint16_t* halves;
+    float* widened;
     int64_t width;        ///< output channels of the panel, whole vectors
     int64_t used;         ///< channels from this one on are set to zero
     bool twice;           ///< the last vector of weights and bias holds half a vector of channels, twice
@@ -25,7 +30,8 @@ struct Pointwise {
     int64_t pixels;
     float* y;  ///< overlaps neither x nor the weights
     int64_t y_step;
-    const float* ahead;  ///< memory that is read next, usually the next panel
+    const void* ahead;    ///< memory that is read next, usually the next panel
+    int64_t ahead_lines;  ///< how many cache lines of it to prefetch for each input channel
   };
   void (*multiply)(const Call&);
 };

@@ -357,7 +357,8 @@ def machine_text(data):
     lines = [["processor", m["cpu"] + family + (", virtual" if m["virtual"] else "")], ["instructions", ", ".join(m["isa"])],
              ["cores", m["cores"]], ["memory", f"{m['memory'] / 2**30:.0f} GiB"], ["kernel", f"{m['kernel']} {m['architecture']}"],
              ["Python", m["python"]], ["load before", f"{m['load_average']:.2f}"], ["date", data["date"]],
-             ["command", f"`{data['command']}`"]]
+             ["command", f"`{data['command']}`"],
+             *(["earlier results", f"{date}: `{command}`"] for date, command in data.get("earlier", {}).items())]
     for facts in data["engines"].values():
         found = ", ".join(f"{package} {version}" for package, version in facts["versions"].items() if version)
         lines.append([facts["title"], (found or facts["reason"]) + (f", build {facts['build']}" if facts.get("build") else "")])

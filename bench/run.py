@@ -5,10 +5,14 @@ run.py                                                    everything, hours
 run.py --nets mobilenet_v2,resnet50 --engines moka,onnxruntime --threads 1 --precision fp32 --seconds 2
 run.py --check                                            converts, predicts once and compares; no timing
 run.py --list                                             what there is
+
+Results of nets, engines, precisions and numbers of threads that are not asked for stay in the file, if that run also timed and had the same
+--isa.
 """
 
 import argparse
 import datetime
+import json
 import math
 import os
 import pathlib
@@ -145,6 +149,8 @@ class Run:
                 build = getattr(engines.module(name), "build", None)
                 if build:
                     self.data["engines"][name]["build"] = build()
+        if self.out.is_file():
+            self.data = samples.begin(json.loads(self.out.read_text()), self.data)
         load = self.data["machine"]["load_average"]
         if load > BUSY * len(self.options.cpus) and not self.options.check:
             self.progress.say(f"this machine is busy (load average {load:.1f}): the times will be noisy")
@@ -157,10 +163,12 @@ class Run:
     def net(self, name, present):
         folder, reason = self.cache.net(name)
         if reason:
+            self.data["samples"] = [s for s in self.data["samples"] if s["net"] != name]
             self.data["nets"][name] = {"title": name, "family": "", "goals": {}, "relative_to": None, "input": {}, "reason": reason}
             self.progress.say(f"  not built: {reason}")
             return
-        self.data["nets"][name] = models.facts(folder)
+        floor = {k: v for k, v in self.data["nets"].get(name, {}).items() if k == "floor"}
+        self.data["nets"][name] = {**floor, **models.facts(folder)}
         if "fp16" in self.options.precision:
             self.data["nets"][name]["floor"] = self.cache.floor(name, folder)
         ready = []
@@ -186,7 +194,7 @@ class Run:
             floor = self.data["nets"][name].get("floor") if precision == "fp16" else None
             if floor and samples.NEAR_FLOOR * floor > samples.TOLERANCE[precision]:
                 sample["allowed"] = samples.NEAR_FLOOR * floor
-            self.data["samples"].append(sample)
+            samples.add(self.data, sample)
             if done.get("reason"):
                 sample["reason"] = done["reason"]
                 continue

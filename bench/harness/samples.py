@@ -1,7 +1,8 @@
 """The format of a results file, and the choice of the best peer in it.
 
 A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},
-"nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...]}.
+"nets": {name: {"title", "family", "goals", "relative_to", "input"}}, "samples": [...], "earlier": {date: command}}. Samples of
+earlier runs have the "date" of their run.
 
 A sample is one net on one engine with one number of threads in one precision. Its "status" is "measured", "checked" (outputs
 compared, not timed) or "failed" with a "reason". "allowed" is set if rounding the weights alone (the net's "floor") causes a
@@ -27,6 +28,29 @@ ANSWERS = "outputs.npz"  # PyTorch's outputs, in a net's folder and in that of a
 
 def key(sample):
     return sample["net"], sample["engine"], sample["threads"], sample["precision"]
+
+
+def begin(old, data):
+    """Adds what a results file has to the data of a run that begins. Results of other instruction sets, and checks beside times, are dropped.
+    So are those of a peer's other version."""
+    if old.get("format") != FORMAT or any(old["settings"].get(name) != data["settings"].get(name) for name in ("isa", "check")):
+        return data
+
+    def stays(sample):
+        engine = sample["engine"]
+        return engine == MOKA or engine not in data["engines"] or old["engines"][engine]["versions"] == data["engines"][engine]["versions"]
+
+    kept = [{"date": old["date"], **sample} for sample in old["samples"] if stays(sample)]
+    runs = {**old.get("earlier", {}), old["date"]: old["command"]}
+    settings = {name: [v for v in every if v in {*old["settings"][name], *data["settings"][name]}]
+                for name, every in (("precision", list(TOLERANCE)), ("threads", sorted({*old["settings"]["threads"], *data["settings"]["threads"]})))}
+    return {**data, "settings": {**data["settings"], **settings}, "engines": {**old["engines"], **data["engines"]}, "nets": dict(old["nets"]),
+            "samples": kept, "earlier": {date: runs[date] for date in runs if any(s["date"] == date for s in kept)}}
+
+
+def add(data, sample):
+    """Adds a sample in place of the one that is there."""
+    data["samples"] = [s for s in data["samples"] if key(s) != key(sample)] + [sample]
 
 
 def allowed(sample, precision=None):

@@ -433,6 +433,32 @@ class Pages(unittest.TestCase):
         self.assertIn("2e-01 wrong", text)
 
 
+class EarlierResults(unittest.TestCase):
+    def begin(self, old, **settings):
+        new = {**results(**{"precision": ["fp16"], "threads": [2], **settings}), "date": "2030-01-02 00:00 UTC"}
+        new["engines"]["left"]["versions"] = {"left": "1.1"}
+        return samples.begin(old, new)
+
+    def test_what_is_not_measured_again_stays(self):
+        data = self.begin(results(sample("a", "moka"), sample("a", "right"), sample("b", "moka", threads=2, precision="fp16")))
+        again = sample("b", "moka", 7.0, threads=2, precision="fp16")
+        samples.add(data, again)
+        self.assertEqual([(s["net"], s["engine"], s.get("date")) for s in data["samples"]],
+                         [("a", "moka", "2030-01-01 00:00 UTC"), ("a", "right", "2030-01-01 00:00 UTC"), ("b", "moka", None)])
+        self.assertIs(data["samples"][-1], again)
+        self.assertEqual((data["settings"]["threads"], data["settings"]["precision"]), ([1, 2], ["fp32", "fp16"]))
+        self.assertEqual(data["earlier"], {"2030-01-01 00:00 UTC": "bench/run.py"})
+        self.assertIn("| earlier results | 2030-01-01 00:00 UTC: `bench/run.py` |", re.sub(" +", " ", report.machine_text(data)))
+
+    def test_results_of_another_version_of_a_peer_do_not_stay(self):
+        data = self.begin(results(sample("a", "left")))
+        self.assertEqual((data["samples"], data["earlier"]), ([], {}))
+
+    def test_results_under_other_conditions_do_not_stay(self):
+        for settings in ({"check": True}, {"isa": "avx2"}):
+            self.assertEqual(self.begin(results(sample("a", "moka")), **settings)["samples"], [])
+
+
 class Comparison(unittest.TestCase):
     def run_main(self, old, new, *more):
         with tempfile.TemporaryDirectory() as folder:

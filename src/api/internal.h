@@ -11,6 +11,7 @@
 #include "ir/tensor.h"
 #include "kernel/code_cache.h"
 #include "moka/model.h"
+#include "moka/rates.h"
 #include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/model.h"
@@ -118,6 +119,10 @@ struct ModelRates {
 /// process measures them again.
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
                      int threads, runtime::Waited waited = runtime::seconds_waited);
+/// What moka::measure_rates and moka::read_rates return, of these devices. A disturbed measurement replaces no other
+/// one. Throws what unwrap does.
+MachineRates machine_rates(const std::string& file, const Devices& devices, int threads, bool measures,
+                           runtime::Waited waited = runtime::seconds_waited);
 
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);

@@ -157,12 +157,8 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
   return out;
 }
 
-namespace {
-
-MachineRates machine_rates(const std::string& file, int threads, bool measures) {
-  ModelConfiguration all;
-  all.compute_units = ComputeUnits::cpu_and_gpu;
-  const Devices devices = unwrap(devices_for(all));
+MachineRates machine_rates(const std::string& file, const Devices& devices, int threads, bool measures,
+                           runtime::Waited waited) {
   MachineRates out;
   out.remarks = devices.remarks;
   out.file = unwrap(rates_file(file));
@@ -174,7 +170,7 @@ MachineRates machine_rates(const std::string& file, int threads, bool measures) 
   std::stable_partition(units.begin(), units.end(), [](const auto* d) { return d->memory() == nullptr; });
   if (measures) {
     for (const kernel::Device* d : units)
-      if (unwrap(known.measure(*d, runtime::seconds_waited)) && !known.find(*d)->disturbed)
+      if (unwrap(known.measure(*d, waited)) && !known.find(*d)->disturbed)
         out.remarks.push_back(
             cat("other work disturbed the measurement of device '", d->name(), "'; its earlier rates stay"));
     unwrap(known.save());
@@ -197,14 +193,24 @@ MachineRates machine_rates(const std::string& file, int threads, bool measures) 
   return out;
 }
 
+namespace {
+
+Devices cpu_and_gpus() {
+  ModelConfiguration all;
+  all.compute_units = ComputeUnits::cpu_and_gpu;
+  return unwrap(devices_for(all));
+}
+
 }  // namespace
 }  // namespace api
 
 MachineRates measure_rates(const std::string& file, int threads) {
   std::lock_guard lock(api::measuring);
-  return api::machine_rates(file, threads, true);
+  return api::machine_rates(file, api::cpu_and_gpus(), threads, true);
 }
 
-MachineRates read_rates(const std::string& file, int threads) { return api::machine_rates(file, threads, false); }
+MachineRates read_rates(const std::string& file, int threads) {
+  return api::machine_rates(file, api::cpu_and_gpus(), threads, false);
+}
 
 }  // namespace moka

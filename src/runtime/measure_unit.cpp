@@ -191,15 +191,19 @@ Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& progr
     return out;
   }
   const Timed one = MOKA_TRY(programs.inputs(1)), many = MOKA_TRY(programs.inputs(kInputs));
-  out.latency = std::max(0.1e-6, (many.seconds - one.seconds) / (kInputs - 1));
-  out.launch = std::max(1e-6, one.seconds - 2 * out.latency);
-  const double work = memory.measured > 0 ? 2 * bytes / memory.measured : 0;
-  const double moving = few->seconds - one.seconds - work;
-  if (moving > kNoise * few->seconds) out.bytes_per_second = 2 * bytes / moving;
+  const double computing = memory.measured > 0 ? 2 * bytes / memory.measured : 0;
+  set_transfer_rates(out, {bytes, few->seconds, computing, one.seconds, many.seconds, kInputs});
   return out;
 }
 
 }  // namespace
+
+void set_transfer_rates(kernel::UnitRates& rates, const TransferTimes& t) {
+  rates.latency = std::max(0.1e-6, (t.several - t.one) / (t.inputs - 1));
+  rates.launch = std::max(1e-6, t.one - 2 * rates.latency);
+  const double moving = t.large - t.one - t.computing;
+  if (moving > kNoise * t.large) rates.bytes_per_second = 2 * t.bytes / moving;
+}
 
 Result<MeasuredUnit> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
                                   int threads, Waited waited) {

@@ -23,6 +23,19 @@ struct MeasuredUnit {
   bool disturbed = false;  ///< other work on the machine took processors while some part of it was measured
 };
 
+/// Seconds of programs on a device with a memory of its own, from which the costs of submissions and transfers follow.
+struct TransferTimes {
+  double bytes = 0;      ///< of a large tensor
+  double large = 0;      ///< an elementwise operation on it, which is uploaded and downloaded
+  double computing = 0;  ///< the part of `large` that computes; 0: not known
+  double one = 0;        ///< an operation on an input of one element
+  double several = 0;    ///< one on `inputs` of them
+  int inputs = 2;
+};
+/// Sets launch, latency and bytes_per_second. The last keeps the table's rate where moving the large tensor cannot be
+/// told from noise.
+void set_transfer_rates(kernel::UnitRates& rates, const TransferTimes& times);
+
 /// Runs products, elementwise operations beyond the caches and transfers on the device alone; a second or two. What it
 /// refuses keeps the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. Errors: those of
 /// running.

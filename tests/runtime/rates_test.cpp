@@ -56,6 +56,26 @@ TEST(Rates, UnitsAreReplacedAndOtherMachinesStay) {
   EXPECT_TRUE(parsed(text, {"a processor", "build 1", 4}).empty());
 }
 
+TEST(Rates, TransfersAreWhatComputingAndSubmittingLeave) {
+  kernel::UnitRates rates;
+  // 8 ms for 64 MB there and back, of which a submission takes 1 ms and computing 3 ms; 7 further inputs take 70 us.
+  set_transfer_rates(rates, {64e6, 8e-3, 3e-3, 1e-3, 1.07e-3, 8});
+  EXPECT_NEAR(rates.latency, 10e-6, 1e-12);
+  EXPECT_NEAR(rates.launch, 980e-6, 1e-12);
+  EXPECT_NEAR(rates.bytes_per_second, 32e9, 1);
+}
+
+TEST(Rates, TransfersThatCannotBeToldFromNoiseKeepTheTablesRate) {
+  const double table = kernel::UnitRates{}.bytes_per_second;
+  kernel::UnitRates rates;
+  // A hundredth of the time is left, none, and less than none.
+  for (const double computing : {6.92e-3, 7e-3, 7.5e-3}) {
+    set_transfer_rates(rates, {64e6, 8e-3, computing, 1e-3, 1e-3, 8});
+    EXPECT_EQ(rates.bytes_per_second, table) << computing;
+  }
+  EXPECT_EQ(rates.latency, 0.1e-6);
+}
+
 TEST(Rates, EveryCutAndEveryHostileNumberIsAnError) {
   const std::string text = merged_rates("", kMyMachine, std::vector{unit("gpu", 1e11)});
   for (size_t n = 0; n + 2 < text.size(); n += 7) EXPECT_FALSE(parse_rates(text.substr(0, n), kMyMachine).ok()) << n;

@@ -40,8 +40,9 @@ class Language(unittest.TestCase):
     def test_riddles_are_found(self):
         for text in ("// Borrowed by its leader.", "// Threads are lent to predictions.", "// of who nobody waits for",
                      "/// Of the first one.", "// A value that is no matrix.", "// Whatever it is, whoever made it.",
-                     "// Reads the the file.", "// Mends the index."):
+                     "// Reads the the file.", "// Mends the index.", "// The nearest neighbour."):
             self.assertEqual(len(found("src/api/a.cpp", text + "\n")), 1, text)
+        self.assertEqual(len(found("src/devices/vulkan/shaders/a.comp", "// Of each component.\n")), 1)
         self.assertEqual(len(found("tools/moka/a.cpp", 'add("Predict so often and show them");\n')), 1)
 
     def test_plain_english_passes(self):

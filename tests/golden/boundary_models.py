@@ -1,4 +1,4 @@
-"""Writes tests/golden/boundary/: ML programs for what crosses the boundary. image_<colours>.mlmodel halves a picture of 3 x 2
+"""Writes tests/golden/boundary/: ML programs for what crosses the boundary. image_<colors>.mlmodel halves a picture of 3 x 2
 pixels, types.mlmodel gives arrays of each element type back, labels_<kind>.mlmodel classifies three scores."""
 import pathlib
 
@@ -24,8 +24,8 @@ def converted(program, **options):
                       compute_precision=ct.precision.FLOAT32, skip_model_load=True, **options).get_spec()
 
 
-for colours, planes, half in (("rgb", 3, False), ("bgr", 3, False), ("grayscale", 1, False), ("grayscale_float16", 1, True)):
-    layout = getattr(ct.colorlayout, colours.upper())
+for colors, planes, half in (("rgb", 3, False), ("bgr", 3, False), ("grayscale", 1, False), ("grayscale_float16", 1, True)):
+    layout = getattr(ct.colorlayout, colors.upper())
 
     @mb.program(input_specs=[mb.TensorSpec((1, planes, 2, 3), dtype=types.fp16 if half else types.fp32)],
                 opset_version=ct.target.iOS16)
@@ -34,7 +34,7 @@ for colours, planes, half in (("rgb", 3, False), ("bgr", 3, False), ("grayscale"
 
     spec = converted(halved, inputs=[ct.ImageType(name="x", shape=(1, planes, 2, 3), color_layout=layout)])
     spec.description.output[0].type.CopyFrom(spec.description.input[0].type)
-    write("image_" + colours, spec)
+    write("image_" + colors, spec)
 
 for kind, labels in (("text", ["cat", "dog", "eel"]), ("number", [7, -8, 9])):
 

@@ -19,7 +19,7 @@ def passages(path, text):
         return
     if path.endswith(".md"):
         found = (("text",) + p for p in markdown(text))
-    elif path.endswith((".h", ".hpp", ".cpp", ".c", ".inc", ".proto")):
+    elif path.endswith((".h", ".hpp", ".cpp", ".c", ".inc", ".comp", ".glsl", ".proto")):
         found = c_like(text)
     elif path.endswith((".py", ".pyi")) or text.startswith("#!/usr/bin/env python3"):
         found = python(text)

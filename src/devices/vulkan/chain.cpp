@@ -18,7 +18,7 @@ struct Dims {
     size.push_back(n);
     for (size_t i = 0; i < steps.size(); i++) step[i].push_back(steps[i]);
   }
-  /// Makes one of neighbours along which all inputs go on as they went before.
+  /// Makes one of neighbors along which all inputs go on as they went before.
   void merge() {
     for (size_t d = 0; d + 1 < size.size();) {
       const bool fits = std::all_of(step.begin(), step.end(), [&](auto& s) { return s[d + 1] == s[d] * size[d]; });

@@ -183,16 +183,16 @@ Match match_svm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-struct Neighbour {
+struct Neighbor {
   double distance;
   int64_t sample;
-  bool operator<(const Neighbour& o) const {
+  bool operator<(const Neighbor& o) const {
     return distance < o.distance || (distance == o.distance && sample < o.sample);
   }
 };
 
 /// The nearest of `count` samples, in ascending order of distance.
-void nearest(const double* distance, int64_t count, Neighbour* out, int64_t k) {
+void nearest(const double* distance, int64_t count, Neighbor* out, int64_t k) {
   int64_t have = 0;
   for (int64_t i = 0; i < count; i++) {
     const double d = distance[i] == distance[i] ? distance[i] : std::numeric_limits<double>::infinity();
@@ -204,7 +204,7 @@ void nearest(const double* distance, int64_t count, Neighbour* out, int64_t k) {
   std::sort_heap(out, out + have);
 }
 
-Match match_neighbours(const MatchCall& m) {
+Match match_neighbors(const MatchCall& m) {
   const ir::TensorView& samples = *m.call.value("samples");
   const int64_t count = samples.shape[0], depth = samples.shape[1], classes = *m.call.integer("classes");
   const auto rows = rows_of(m, classes);
@@ -212,7 +212,7 @@ Match match_neighbours(const MatchCall& m) {
   const int64_t k = std::min(*m.call.integer("k"), count);
   const bool inverse = *m.call.text("weighting") == "inverse_distance";
   KernelChoice c;
-  c.kernel = "cpu.ml.neighbours";
+  c.kernel = "cpu.ml.neighbors";
   c.cost = sums_cost(m, *rows, count);
   const int at = m.call.arg_index("samples");
   const auto x_at = static_cast<size_t>(m.call.arg_index("x")),
@@ -234,11 +234,11 @@ Match match_neighbours(const MatchCall& m) {
   };
   constexpr int64_t kTogether = 4;  // rows whose distances are kept at a time
   const size_t distances = static_cast<size_t>(kTogether * count) * sizeof(double);
-  c.thread_scratch = distances + static_cast<size_t>(k) * sizeof(Neighbour);
+  c.thread_scratch = distances + static_cast<size_t>(k) * sizeof(Neighbor);
   tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {
     const int64_t* labels = args.in[labels_at].as<int64_t>();
     auto* distance = args.own<double>();
-    auto* near = reinterpret_cast<Neighbour*>(args.own(args.thread) + distances);
+    auto* near = reinterpret_cast<Neighbor*>(args.own(args.thread) + distances);
     for (int64_t r = 0; r < n; r++) {
       if (r % kTogether == 0)
         vector::double_loops().distances(args.in[x_at].as<double>() + (first + r) * depth, std::min(kTogether, n - r),
@@ -265,7 +265,7 @@ KernelFamily family_ml_vectors() {
   static const KernelDef defs[] = {
       {.name = "cpu.ml.linear", .ops = {"ml_linear"}, .match = match_vectors_linear},
       {.name = "cpu.ml.svm", .ops = {"ml_svm_kernel"}, .match = match_svm},
-      {.name = "cpu.ml.neighbours", .ops = {"ml_nearest_neighbors"}, .match = match_neighbours},
+      {.name = "cpu.ml.neighbors", .ops = {"ml_nearest_neighbors"}, .match = match_neighbors},
   };
   return {200, defs};
 }

@@ -4,12 +4,12 @@
 
 namespace moka::devices::vulkan {
 
-/// Neighbours of a row that an invocation computes of each of `channels` channels, so that few are computed in vain and
+/// Neighbors of a row that an invocation computes of each of `channels` channels, so that few are computed in vain and
 /// few elements are read: at most 8.
 int64_t block_pixels(const ops::Window& window, int64_t channels);
 
 /// How a convolution is divided among invocations that use no shared memory (shaders/conv_block.comp): each computes 8
-/// channels of `pixels` neighbours of a row.
+/// channels of `pixels` neighbors of a row.
 struct ConvBlocks {
   ops::Window window;  ///< of 1 x 1: over each plane as one row
   int64_t pixels;

@@ -10,7 +10,7 @@ constexpr uint32_t kWorkGroup = 256;
 /// Invocations that keep a small GPU busy, and members that make another lane worth its part of the combination.
 constexpr uint64_t kEnough = 32768;
 constexpr uint32_t kMembersOfLane = 4;
-constexpr uint32_t kNeighbours = 32;
+constexpr uint32_t kNeighbors = 32;
 
 uint32_t side_of(const ops::Groups::Side& side, std::array<uint32_t, GroupWalk::kRank>& size,
                  std::array<uint32_t, GroupWalk::kRank>& step) {
@@ -27,10 +27,10 @@ uint32_t side_of(const ops::Groups::Side& side, std::array<uint32_t, GroupWalk::
 GroupWalk::GroupWalk(const ops::Groups& g) : groups(u32(g.count())), members(u32(g.size())) {
   group_rank_ = side_of(g.groups(), params.group_size, params.group_step);
   member_rank_ = side_of(g.members(), params.member_size, params.member_step);
-  // Neighbouring invocations read neighbouring elements.
+  // Neighboring invocations read neighboring elements.
   across_ = groups > 1 && params.member_step[0] != 1;
   const auto more = [&] { return lanes_ < kWorkGroup && 2 * lanes_ * kMembersOfLane <= members; };
-  while (more() && ((!across_ && lanes_ < kNeighbours) || uint64_t{groups} * lanes_ < kEnough)) lanes_ *= 2;
+  while (more() && ((!across_ && lanes_ < kNeighbors) || uint64_t{groups} * lanes_ < kEnough)) lanes_ *= 2;
 }
 
 std::vector<uint32_t> GroupWalk::constants(std::initializer_list<uint32_t> more) const {

@@ -194,7 +194,7 @@ std::vector<Letter> letters_of(std::string_view equation, std::array<const ir::S
   return all;
 }
 
-/// Groups of letters; neighbours that walk together in all tensors become one.
+/// Groups of letters; neighbors that walk together in all tensors become one.
 std::vector<Letters> merged(const std::vector<const Letter*>& letters) {
   std::vector<Letters> out;
   for (const Letter* l : letters) {

@@ -23,8 +23,8 @@ struct NormParams {
 
 /// `shape` is that of x with axes split or merged.
 Match normalized(const MatchCall& m, std::string_view kernel, const ir::Shape& shape, const ir::Ints& axes,
-                 Parameters params, bool centred) {
-  if (std::string why = refusal_of_floats(m, centred ? std::initializer_list<std::string_view>{"x", "gamma", "beta"}
+                 Parameters params, bool centerd) {
+  if (std::string why = refusal_of_floats(m, centerd ? std::initializer_list<std::string_view>{"x", "gamma", "beta"}
                                                      : std::initializer_list<std::string_view>{"x"});
       !why.empty())
     return Match::no(why);
@@ -33,9 +33,9 @@ Match normalized(const MatchCall& m, std::string_view kernel, const ir::Shape& s
   const GroupWalk walk{ops::Groups(shape, axes)};
   const Element e = float_element(m);
   const int x = m.call.arg_index("x");
-  const int gamma = centred ? m.call.arg_index("gamma") : -1, beta = centred ? m.call.arg_index("beta") : -1;
+  const int gamma = centerd ? m.call.arg_index("gamma") : -1, beta = centerd ? m.call.arg_index("beta") : -1;
   const After after = after_of(m.epilogue);
-  KernelChoice c = centred ? choice_of(m, kernel, {"x", "gamma", "beta"}, e) : choice_of(m, kernel, {"x"}, e);
+  KernelChoice c = centerd ? choice_of(m, kernel, {"x", "gamma", "beta"}, e) : choice_of(m, kernel, {"x"}, e);
   c.in_place = x;
   c.epilogues = after.count;
   set_cost(c, m, 6 * static_cast<double>(shape.count()));
@@ -44,7 +44,7 @@ Match normalized(const MatchCall& m, std::string_view kernel, const ir::Shape& s
     const auto given = [&](int arg) { return arg >= 0 ? Use::read(view(args.in, arg)) : in.unused(); };
     return recorder_of(recorder).dispatch(
         shader_name("norm", e),
-        walk.constants({centred, gamma >= 0, beta >= 0, after.functions[0].number, after.functions[1].number}),
+        walk.constants({centerd, gamma >= 0, beta >= 0, after.functions[0].number, after.functions[1].number}),
         {in, given(gamma), given(beta), Use::write(args.out[0])},
         NormParams{walk.groups, walk.members, epsilon, AfterParams(after), u32(params.period), u32(params.step),
                    u32(params.run), walk.params},

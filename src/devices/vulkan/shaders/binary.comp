@@ -15,7 +15,7 @@ layout(binding = 2) writeonly buffer Y { T2 y[]; };
 layout(push_constant) uniform P {
   uint a_at, b_at, y_at, count;
   float a1, b1, a2, b2;
-  // Of merged dimensions, the innermost first.
+  // For each merged dimension, the innermost first.
   uint size[5], a_step[5], b_step[5];
 };
 

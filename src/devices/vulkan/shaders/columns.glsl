@@ -1,4 +1,4 @@
-// The columns of x that kPixels neighbours of a row of y depend on. Those that neighbouring taps share are read once.
+// The columns of x that kPixels neighbors of a row of y depend on. Those that neighboring taps share are read once.
 // What includes this declares kPixels, and kWidth, kStride and kDilation of the kernel along rows.
 const int kSpan = (kPixels - 1) * kStride + (kWidth - 1) * kDilation + 1;
 int column[kSpan];  // those outside are read at the edge and count as 0

@@ -3,7 +3,7 @@
 #include "common.glsl"
 #include "functions.glsl"
 // variants: f32 f16 f32_f16 f32_u8 f16_u8
-// A convolution: a block is 8 channels of kPixels neighbours of a row.
+// A convolution: a block is 8 channels of kPixels neighbors of a row.
 
 layout(constant_id = 0) const int kDepth = 1;  // the kernel's sizes
 layout(constant_id = 1) const int kHeight = 1;
@@ -24,7 +24,7 @@ layout(binding = 1) readonly buffer W { T2X4 w[]; };  // [groups, channels, taps
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
-// Of weights that are bytes: (byte - offset) * scale, [channels / 4] of four scales and four offsets.
+// For weights that are bytes: (byte - offset) * scale, [channels / 4] of four scales and four offsets.
 layout(binding = 5) readonly buffer Q { vec4 scales[]; };
 layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, addend_at, y_at, scales_at;

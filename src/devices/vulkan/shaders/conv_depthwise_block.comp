@@ -5,7 +5,7 @@
 // variants: f32 f16 f32_f16
 // conv_depthwise.comp for devices whose shared memory is no faster than buffers: only the depthwise convolution's results,
 // which all channels of the result need, are kept there. A workgroup computes all channels of kSegments stretches of
-// kPixels neighbours of a row, an invocation 8 channels of one.
+// kPixels neighbors of a row, an invocation 8 channels of one.
 
 layout(constant_id = 0) const int kHeight = 1;  // the depthwise kernel's sizes
 layout(constant_id = 1) const int kWidth = 1;

@@ -3,7 +3,7 @@
 #include "common.glsl"
 #include "functions.glsl"
 // variants: f32 f16
-// A convolution whose groups are too small for tiles: each invocation computes kPixels neighbours of a row.
+// A convolution whose groups are too small for tiles: each invocation computes kPixels neighbors of a row.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const int kDepth = 1;  // the kernel's sizes

@@ -12,7 +12,7 @@ layout(binding = 2) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P {
   uint x_at, i_at, y_at, count;
   uint inner, n, outer_of_batch, outer_step;
-  // Of each component.
+  // For each component.
   int size[8];
   uint step_[8];
 };

@@ -1,8 +1,8 @@
-// Groups of elements (ops/common/groups.h), each of which kLanes neighbouring invocations share. Push constants have
+// Groups of elements (ops/common/groups.h), each of which kLanes neighboring invocations share. Push constants have
 // `groups`, `members`, and the sizes and steps of both, the innermost dimension first.
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kLanes = 256;  // a power of two
-layout(constant_id = 1) const bool kAcross = false;  // neighbouring invocations take neighbouring groups, not members
+layout(constant_id = 1) const bool kAcross = false;  // neighboring invocations take neighboring groups, not members
 layout(constant_id = 2) const uint kGroupRank = 1;
 layout(constant_id = 3) const uint kMemberRank = 1;
 #define GROUPS uint group_size[4], group_step[4], member_size[4], member_step[4]

@@ -25,7 +25,7 @@ void main() {
   for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
     [[unroll]] for (uint i = 0; i < TILE_DEPTH * kTile; i += kInvocations) {
       const uint e = i + t;
-      // Neighbours read what lies side by side.
+      // Neighbors read what lies side by side.
       const uint k = kALine ? e % TILE_DEPTH : e / kTile, r = kALine ? e / TILE_DEPTH : e % kTile;
       const uint row = first_row + r;
       tile_a[k * kQuads + r / 4][r % 4] =

@@ -6,7 +6,7 @@
 // variants: f32 f16
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta in each group, or x / sqrt(sum of squares + epsilon).
 
-layout(constant_id = 4) const bool kCentred = true;
+layout(constant_id = 4) const bool kCenterd = true;
 layout(constant_id = 5) const bool kScaled = false;   // has gamma
 layout(constant_id = 6) const bool kShifted = false;  // has beta
 layout(constant_id = 7) const uint kThen = 0;
@@ -33,9 +33,9 @@ void main() {
   const bool there = g < groups;
   const uint first = there ? first_of(g) : 0, n = there ? members : 0;
   // Sums of differences from one element stay small where all values are far from zero.
-  const float near = kCentred ? float(x[x_at + first]) : 0.0;
+  const float near = kCenterd ? float(x[x_at + first]) : 0.0;
   float mean = 0.0;
-  if (kCentred) {
+  if (kCenterd) {
     float sum = 0.0;
     for (uint m = lane(); m < n; m += kLanes) sum += float(x[x_at + first + member(m)]) - near;
     mean = near + sum_of(sum) / float(members);
@@ -46,7 +46,7 @@ void main() {
     squares += d * d;
   }
   squares = sum_of(squares);
-  const float scale = 1.0 / sqrt((kCentred ? squares / float(members) : squares) + epsilon);
+  const float scale = 1.0 / sqrt((kCenterd ? squares / float(members) : squares) + epsilon);
   const uint base = g % period * step_;
   for (uint m = lane(); m < n; m += kLanes) {
     const uint at = first + member(m), p = base + m / run;

@@ -15,7 +15,7 @@ layout(binding = 2) buffer Y { T y[]; };
 layout(push_constant) uniform P {
   uint i_at, u_at, y_at, count;
   uint inner, n, outer_step;
-  // Of each component.
+  // For each component.
   int size[8];
   uint step_[8];
 };

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: u8 u16 u32
-// Squares of 32 by 32 elements through shared memory, so that reads and writes are both of neighbours.
+// Squares of 32 by 32 elements through shared memory, so that reads and writes are both of neighbors.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kRank = 0;
@@ -11,7 +11,7 @@ layout(binding = 1) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P {
   uint x_at, y_at;
   uint x_first, y_first;
-  uint columns, rows;  // neighbours in x and in y
+  uint columns, rows;  // neighbors in x and in y
   uint x_row, y_column;
   uint squares;
   // The other dimensions, the innermost first. Steps may be negative.

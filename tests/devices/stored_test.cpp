@@ -267,7 +267,26 @@ TEST(Stored, FewRowsOfNetworks) {
     }
 }
 
-/// Without low_memory, weights of float16 are packed as float16. They give the bits of the same weights in float32.
+/// Without low_memory, weights of float16 are packed as float16. They take half the memory of the same weights in
+/// float32 and give the same bits. `build` returns the output. runs: with float32, with float16.
+void expect_halves_packed(Form form, const Shape& shape, int threads,
+                          const std::function<Value*(Graph&, Value* weight)>& build, devices_test::Run (&runs)[2]) {
+  const Tensor stored = codes(DType::fp16, shape);
+  Tensor wide = Tensor::zeros(DType::fp32, shape).value();
+  half_to_float(stored.as<uint16_t>().data(), wide.mut<float>().data(), static_cast<size_t>(shape.count()));
+  for (const bool as_half : {false, true}) {
+    Graph g(Opset::ios18);
+    Value* y = build(g, as_half ? weights(g, form, shape) : g.constant(wide));
+    ASSERT_NE(y, nullptr);
+    g.function().body().set_outputs({y});
+    auto got = run(g.function(), g.inputs(), true, threads, 2);
+    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    runs[as_half] = std::move(*got);
+  }
+  EXPECT_LE(100 * runs[1].constants->packed_bytes(), 51 * runs[0].constants->packed_bytes());
+  EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
+}
+
 TEST(Stored, ProductsPackHalves) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
   struct Case {
@@ -281,27 +300,17 @@ TEST(Stored, ProductsPackHalves) {
       for (int threads : {1, 2}) {
         SCOPED_TRACE(
             cat(static_cast<int>(form), ": ", c.rows, " x ", c.depth, " x ", c.made, ", ", threads, " threads"));
-        const Shape shape{c.columns ? c.depth : c.made, c.columns ? c.made : c.depth};
-        const Tensor stored = codes(DType::fp16, shape);
-        Tensor wide = Tensor::zeros(DType::fp32, shape).value();
-        half_to_float(stored.as<uint16_t>().data(), wide.mut<float>().data(), static_cast<size_t>(shape.count()));
         devices_test::Run runs[2];
-        for (const bool as_half : {false, true}) {
-          Graph g(Opset::ios18);
+        const auto product = [&](Graph& g, Value* w) {
           Value* x = g.input({c.rows, c.depth});
-          Value* w = as_half ? weights(g, form, shape) : g.constant(wide);
-          g.function().body().set_outputs({g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", !c.columns}})});
-          auto got = run(g.function(), g.inputs(), true, threads, 2);
-          ASSERT_TRUE(got.ok()) << got.error().to_string();
-          runs[as_half] = std::move(*got);
-        }
+          return g.op("matmul", {{"x", x}, {"y", w}, {"transpose_y", !c.columns}});
+        };
+        const Shape shape{c.columns ? c.depth : c.made, c.columns ? c.made : c.depth};
+        ASSERT_NO_FATAL_FAILURE(expect_halves_packed(form, shape, threads, product, runs));
         EXPECT_EQ(runs[1].kernels, runs[0].kernels + "(packed as float16)");
-        EXPECT_LE(100 * runs[1].constants->packed_bytes(), 51 * runs[0].constants->packed_bytes());
-        EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
       }
 }
 
-/// Convolutions of one pixel do the same.
 TEST(Stored, PointwisePacksHalves) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
   struct Case {
@@ -313,27 +322,15 @@ TEST(Stored, PointwisePacksHalves) {
     for (const Case& c : cases)
       for (int threads : {1, 2}) {
         SCOPED_TRACE(cat(static_cast<int>(form), ": ", c.in, ", ", c.out, ", ", c.rows, ", ", threads, " threads"));
-        const Shape shape{c.out, c.in, 1, 1};
-        const Tensor stored = codes(DType::fp16, shape);
-        Tensor wide = Tensor::zeros(DType::fp32, shape).value();
-        half_to_float(stored.as<uint16_t>().data(), wide.mut<float>().data(), static_cast<size_t>(shape.count()));
         devices_test::Run runs[2];
-        for (const bool as_half : {false, true}) {
-          Graph g(Opset::ios18);
+        const auto convolution = [&](Graph& g, Value* w) {
           Value* x = g.input({2, c.in, c.rows, c.columns});
-          Value* w = as_half ? weights(g, form, shape) : g.constant(wide);
           Value* y = g.op("conv", {{"x", x}, {"weight", w}, {"bias", g.random({c.out})}});
-          ASSERT_NE(y, nullptr);
-          g.function().body().set_outputs({g.op("tanh", {{"x", y}})});
-          plan::PlanOptions o = options(true, threads);
-          auto got = run(g.function(), g.inputs(), o, 2);
-          ASSERT_TRUE(got.ok()) << got.error().to_string();
-          runs[as_half] = std::move(*got);
-        }
+          return y == nullptr ? y : g.op("tanh", {{"x", y}});
+        };
+        ASSERT_NO_FATAL_FAILURE(expect_halves_packed(form, {c.out, c.in, 1, 1}, threads, convolution, runs));
         EXPECT_TRUE(runs[1].has("cpu.conv.pointwise(packed as float16)")) << runs[1].kernels;
         EXPECT_TRUE(runs[0].has("cpu.conv.pointwise")) << runs[0].kernels;
-        EXPECT_LE(100 * runs[1].constants->packed_bytes(), 51 * runs[0].constants->packed_bytes());
-        EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
       }
 }
 

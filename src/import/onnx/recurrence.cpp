@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 
-#include "import/onnx/call.h"
 #include "import/onnx/subgraph.h"
 
 namespace moka::import::onnx {
@@ -147,30 +146,14 @@ struct Counter {
 /// A loop that counts from 0 to `steps`. `body` gets the carried values and returns their new ones.
 using LoopBody = std::function<std::vector<Value*>(const Node&, Counter, std::vector<Value*>)>;
 std::vector<Value*> counting_loop(const Node& n, Value* steps, std::vector<Value*> carried, const LoopBody& body) {
-  ir::Builder& builder = n.scope.builder;
-  const auto name = [&](std::string_view what) {
-    return builder.function().unique_name(cat(identifier(n.message.op_type), "_", what));
-  };
   carried.insert(carried.begin(), n.constant(Tensor::scalar_i64(DType::int32, 0)));
-  std::vector<std::pair<std::string, ir::Type>> inputs;
-  for (Value* v : carried) inputs.emplace_back(name("var"), v->type);
-  const std::vector<std::vector<std::pair<std::string, ir::Type>>> block_inputs(2, inputs);
-  const ir::Builder::BlockFn fill = [&](size_t which, ir::Builder& inside) {
-    return guarded([&]() -> std::vector<Value*> {
-      std::vector<Value*> in;
-      for (const auto& v : inside.block().inputs()) in.push_back(v.get());
-      Scope inner = scope_in(n, inside);
-      const Node at(inner, n.message, n.opset);
-      if (which == 0) return {at.binary("less", in[0], steps)};
-      const Counter counter{in[0], at.add(in[0], 1)};
-      std::vector<Value*> out = body(at, counter, {in.begin() + 1, in.end()});
-      out.insert(out.begin(), counter.next);
-      return out;
-    });
-  };
-  ir::OpSpec spec{"while_loop", {NamedArg("loop_vars", carried)}, name("loop"), {}, {}};
-  spec.args[0].tuple = true;
-  ir::Op* op = need(builder.append_with_blocks(std::move(spec), block_inputs, fill));
+  const ir::Op* op = append_while_loop(n, carried, [&](const Node& at, size_t block, const std::vector<Value*>& in) {
+    if (block == 0) return std::vector<Value*>{at.binary("less", in[0], steps)};
+    const Counter counter{in[0], at.add(in[0], 1)};
+    std::vector<Value*> out = body(at, counter, {in.begin() + 1, in.end()});
+    out.insert(out.begin(), counter.next);
+    return out;
+  });
   std::vector<Value*> out;
   for (size_t i = 1; i < carried.size(); ++i) out.push_back(op->output(i));
   return out;

@@ -34,4 +34,25 @@ Item stacked(const Node& n, const std::vector<Item>& items, int64_t axis) {
   return Item{n.op("stack", {NamedArg("values", values), {"axis", static_cast<int>(axis)}}), {}, items[0].type};
 }
 
+ir::Op* append_while_loop(const Node& n, const std::vector<Value*>& vars, const LoopBlock& fill) {
+  ir::Builder& builder = n.scope.builder;
+  const auto name = [&](std::string_view what) {
+    return builder.function().unique_name(cat(identifier(n.message.op_type), "_", what));
+  };
+  std::vector<std::pair<std::string, ir::Type>> inputs;
+  for (Value* v : vars) inputs.emplace_back(name("var"), v->type);
+  const std::vector<std::vector<std::pair<std::string, ir::Type>>> block_inputs(2, inputs);
+  const ir::Builder::BlockFn fill_block = [&](size_t which, ir::Builder& inside) {
+    return guarded([&]() -> std::vector<Value*> {
+      std::vector<Value*> in;
+      for (const auto& v : inside.block().inputs()) in.push_back(v.get());
+      Scope inner = scope_in(n, inside);
+      return fill(Node(inner, n.message, n.opset), which, in);
+    });
+  };
+  ir::OpSpec spec{"while_loop", {NamedArg("loop_vars", vars)}, name("loop"), {}, {}};
+  spec.args[0].tuple = true;
+  return need(builder.append_with_blocks(std::move(spec), block_inputs, fill_block));
+}
+
 }  // namespace moka::import::onnx

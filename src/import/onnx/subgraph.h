@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,10 @@ Result<std::vector<Value*>> guarded(const Fill& fill) {
     return std::move(f.error);
   }
 }
+
+/// Appends a while_loop that carries `vars`. `fill` returns the outputs of block 0, the condition, and block 1, the
+/// body, given the values that the block carries.
+using LoopBlock = std::function<std::vector<Value*>(const Node& at, size_t block, const std::vector<Value*>& in)>;
+ir::Op* append_while_loop(const Node& n, const std::vector<Value*>& vars, const LoopBlock& fill);
 
 }  // namespace moka::import::onnx

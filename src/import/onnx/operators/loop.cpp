@@ -89,10 +89,6 @@ void while_loop(Node& n, const Graph& body) {
   const size_t carried = n.inputs() > 2 ? n.inputs() - 2 : 0;
   if (body.outputs.size() < 1 + carried) n.malformed("the body has fewer outputs than the loop carries values");
   const size_t scans = body.outputs.size() - 1 - carried;
-  ir::Builder& builder = n.scope.builder;
-  const auto name = [&](std::string_view what) {
-    return builder.function().unique_name(cat(identifier(n.message.op_type), "_", what));
-  };
   const auto scalar = [&](Value* v) { return n.rank(v) == 0 ? v : n.reshape(v, {}); };
   Value* limit = n.has(0) ? scalar(n.in(0)) : nullptr;
   Value* going = n.has(1) ? scalar(n.in(1)) : n.constant(Tensor::boolean(true));
@@ -123,40 +119,28 @@ void while_loop(Node& n, const Graph& body) {
                                       elements,
                                       {"dtype", std::string(ir::to_string(collected[i].dtype()))}}));
   }
-  std::vector<std::pair<std::string, ir::Type>> inputs;
-  for (Value* v : vars) inputs.emplace_back(name("var"), v->type);
-  const std::vector<std::vector<std::pair<std::string, ir::Type>>> block_inputs(2, inputs);
-  const ir::Builder::BlockFn fill = [&](size_t which, ir::Builder& inside) {
-    return guarded([&]() -> std::vector<Value*> {
-      std::vector<Value*> in;
-      for (const auto& v : inside.block().inputs()) in.push_back(v.get());
-      Scope inner = scope_in(n, inside);
-      Node at(inner, n.message, n.opset);
-      if (which == 0) {
-        if (limit == nullptr) return {at.unary("identity", in[1])};
-        return {at.binary("logical_and", at.binary("less", in[0], limit), in[1])};
-      }
-      inner.add(body.inputs[0].name, Item{in[0], {}, DataType::int64});
-      inner.add(body.inputs[1].name, Item{in[1], {}, DataType::boolean});
-      for (size_t i = 0; i < carried; ++i) inner.add(body.inputs[i + 2].name, Item{in[i + 2], {}, types[i]});
-      run_graph(inner, body);
-      std::vector<Value*> out{at.add(in[0], 1)};
-      Value* on = inner.result(body.outputs[0].name);
-      out.push_back(at.rank(on) == 0 ? on : at.reshape(on, {}));
-      for (size_t i = 0; i < carried; ++i) out.push_back(inner.result(body.outputs[i + 1].name));
-      for (size_t i = 0; i < scans; ++i) {
-        Value* v = inner.result(body.outputs[1 + carried + i].name);
-        if (is_scalar[i]) v = at.expand_dims(v, {0});
-        out.push_back(at.op("list_write", {{"ls", in[2 + carried + i]}, {"index", in[0]}, {"value", v}}));
-      }
-      return out;
-    });
-  };
   if (body.inputs.size() != carried + 2)
     n.malformed(cat("the body has ", body.inputs.size(), " inputs, expected ", carried + 2));
-  ir::OpSpec spec{"while_loop", {NamedArg("loop_vars", vars)}, name("loop"), {}, {}};
-  spec.args[0].tuple = true;
-  ir::Op* op = need(builder.append_with_blocks(std::move(spec), block_inputs, fill));
+  const ir::Op* op = append_while_loop(n, vars, [&](const Node& at, size_t block, const std::vector<Value*>& in) {
+    if (block == 0)
+      return std::vector<Value*>{limit == nullptr ? at.unary("identity", in[1])
+                                                  : at.binary("logical_and", at.binary("less", in[0], limit), in[1])};
+    Scope& inner = at.scope;
+    inner.add(body.inputs[0].name, Item{in[0], {}, DataType::int64});
+    inner.add(body.inputs[1].name, Item{in[1], {}, DataType::boolean});
+    for (size_t i = 0; i < carried; ++i) inner.add(body.inputs[i + 2].name, Item{in[i + 2], {}, types[i]});
+    run_graph(inner, body);
+    std::vector<Value*> out{at.add(in[0], 1)};
+    Value* on = inner.result(body.outputs[0].name);
+    out.push_back(at.rank(on) == 0 ? on : at.reshape(on, {}));
+    for (size_t i = 0; i < carried; ++i) out.push_back(inner.result(body.outputs[i + 1].name));
+    for (size_t i = 0; i < scans; ++i) {
+      Value* v = inner.result(body.outputs[1 + carried + i].name);
+      if (is_scalar[i]) v = at.expand_dims(v, {0});
+      out.push_back(at.op("list_write", {{"ls", in[2 + carried + i]}, {"index", in[0]}, {"value", v}}));
+    }
+    return out;
+  });
   for (size_t i = 0; i < carried; ++i) n.set(i, op->output(i + 2), types[i]);
   for (size_t i = 0; i < scans; ++i) {
     if (!n.wants(carried + i)) continue;

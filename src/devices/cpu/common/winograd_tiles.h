@@ -57,7 +57,7 @@ class DirectSums {
   void add(const Row& r, int64_t i, int64_t j, uint8_t sees, float* y);
   void finish();
 
-  /// A result: its image, where its window begins, and its place in y.
+  /// One output to sum: its image, where its window begins in x, and where it is written.
   struct Output {
     int64_t image, front, top, left;
     float* y;

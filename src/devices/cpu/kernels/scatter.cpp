@@ -163,7 +163,8 @@ Match match_scatter(const MatchCall& m) {
   }
   Scatter s{data.count(0, axis), data.count(axis, axis + depth), data.count(axis + depth, data.rank()), 1,
             indexer->wraps};
-  // Columns of few elements are divided to keep them in the cache, the others only for the threads.
+  // Updates of single elements jump between rows, so their columns are divided to stay in the cache. Slices are
+  // divided only to give each thread a part.
   constexpr int64_t kColumns = 512, kLeast = 64;
   const int64_t most = std::max<int64_t>(1, s.inner / kLeast);
   s.parts = elements ? std::max<int64_t>(1, s.inner / kColumns) : 1;

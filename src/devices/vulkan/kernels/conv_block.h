@@ -4,8 +4,8 @@
 
 namespace moka::devices::vulkan {
 
-/// Neighbors of a row that an invocation computes of each of `channels` channels, so that few are computed in vain and
-/// few elements are read: at most 8.
+/// How many neighbors of a row an invocation computes for each of its `channels` channels, at most 8. It wastes few
+/// results beyond the row's end and reads few elements.
 int64_t block_pixels(const ops::Window& window, int64_t channels);
 
 /// How a convolution is divided among invocations that use no shared memory (shaders/conv_block.comp): each computes 8

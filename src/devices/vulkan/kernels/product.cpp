@@ -9,7 +9,7 @@ struct ProductParams {
   Product product;
 };
 
-/// Whether one side of a product can be read in fours along k (`line`) or along its rows or columns.
+/// Whether a shader can read one side of a product as vectors of four: along k if `line`, else across rows or columns.
 bool has_fours(const Use& use, bool line, uint32_t step, uint32_t k_step, const std::array<uint32_t, 3>& batch,
                uint32_t lines, uint32_t depth) {
   bool fits = use.offset % (4 * use.element) == 0;

@@ -5,8 +5,9 @@ uint block() {
   return (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
 
-// One side of a product: NAME() reads 8 lines, kStep elements of each from element k on, kSide in all. Lines beyond the last
-// are read as others. FOURS: it reads BUFFER4, along k where LINE, else along lines.
+// Defines NAME(), which reads one side of a product: kStep elements of each of 8 lines, from element k on. In place of lines
+// beyond the last it reads earlier ones again, whose results are not stored. FOURS: reads fours from BUFFER4, along k if
+// LINE, else across lines.
 #define READ_SIDE(NAME, BUFFER, BUFFER4, FOURS, LINE)                                        \
   void NAME(uint base, uint first, uint lines, uint step, uint k, uint k_step, out float v[kSide]) { \
     if (FOURS && LINE) {                                                                      \

@@ -92,7 +92,8 @@ void main() {
     }
   }
 
-  // Not unrolled, which would take a driver long to compile: sums move up row by row.
+  // A driver takes long to compile this loop unrolled. The sums move up by a row instead, so that their indices stay
+  // constant.
   [[dont_unroll]] for (uint r = 0; r < 8; r++) {
     const uint row = row4 * 4 + r;
     if (row >= made) break;

@@ -43,7 +43,8 @@ void main() {
   float added[8];
   [[unroll]] for (uint n = 0; n < 8; n++)
     added[n] = kBias ? float(bias[bias_at + min(column + n, columns - 1) * bias_column]) : 0.0;
-  // Not unrolled, which would take a driver long to compile: sums move up row by row.
+  // A driver takes long to compile this loop unrolled. The sums move up by a row instead, so that their indices stay
+  // constant.
   [[dont_unroll]] for (uint r = row; r < min(row + 8, rows); r++) {
     [[unroll]] for (uint n = 0; n < 8; n++) {
       if (column + n >= columns) break;

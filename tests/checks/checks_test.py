@@ -107,7 +107,7 @@ class ReleaseCheck(unittest.TestCase):
             text = page.read_text()
             subprocess.run([sys.executable, str(script), "--out", str(page), "--only", "conformance-full", "--shard", "1/4"],
                            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True)
-            subprocess.run([sys.executable, str(script), "--out", str(page), "--only", "test-asan", "--tests", "test_ops"],
+            subprocess.run([sys.executable, str(script), "--out", str(page), "--only", "test-asan", "--tests", "test_ops", "--programs", "test_ops"],
                            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True)
             later = page.read_text()
         self.assertRegex(text, r"\| `make test-asan` \| passed \| 100% tests passed of 7 \| 0 \| [0-9a-f]{12}")
@@ -116,7 +116,7 @@ class ReleaseCheck(unittest.TestCase):
         # a later run of one suite keeps the others
         self.assertIn("| `make conformance-full SHARD=1/4` | failed (2) |", later)
         self.assertIn("| `make test-asan` | passed |", later)
-        self.assertIn("| `make test-asan TESTS=test_ops` | passed |", later)
+        self.assertIn("| `make test-asan TESTS=test_ops PROGRAMS=test_ops` | passed |", later)
 
 
 if __name__ == "__main__":

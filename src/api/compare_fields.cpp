@@ -9,7 +9,7 @@
 namespace moka::api {
 namespace {
 
-using Features = std::vector<ModelComparison::Feature>;
+using ComparedFeatures = std::vector<ModelComparison::Feature>;
 
 std::string text_of(const Message::Scalar& value) {
   return std::visit(
@@ -41,7 +41,7 @@ class Comparer {
         scalars(a, b, field, where);
     }
   }
-  Features take() { return std::move(out_); }
+  ComparedFeatures take() { return std::move(out_); }
 
   void add(const std::string& what, const std::string& a, const std::string& b) { out_.push_back({what, a, b}); }
 
@@ -88,7 +88,7 @@ class Comparer {
                                     : values(other.size()));
   }
 
-  Features out_;
+  ComparedFeatures out_;
 };
 
 }  // namespace

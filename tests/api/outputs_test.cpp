@@ -8,7 +8,7 @@ namespace moka::test {
 namespace {
 
 /// Two branches over one product. `a` and `b` need one branch each, `both` needs both.
-Model branches(int threads = 1, bool optimize = true) {
+Model two_branches(int threads = 1, bool optimize = true) {
   ModelConfiguration c;
   c.threads = threads;
   c.optimize = optimize;
@@ -32,7 +32,7 @@ std::set<std::string> run_by(const Model& m, const std::vector<std::string>& out
 
 TEST(Outputs, OnlyWhatIsWantedRuns) {
   for (bool optimize : {true, false}) {
-    const Model m = branches(1, optimize);
+    const Model m = two_branches(1, optimize);
     EXPECT_EQ(run_by(m, {}), (std::set<std::string>{"shared", "for_a", "for_b", "for_both"}));
     EXPECT_EQ(run_by(m, {"a"}), (std::set<std::string>{"shared", "for_a"}));
     EXPECT_EQ(run_by(m, {"b"}), (std::set<std::string>{"shared", "for_b"}));
@@ -48,7 +48,7 @@ TEST(Outputs, OnlyWhatIsWantedRuns) {
 }
 
 TEST(Outputs, TheValuesAreThoseOfAll) {
-  const Model m = branches();
+  const Model m = two_branches();
   const Features in = random_inputs(m.function()), all = m.predict(in);
   for (const std::vector<std::string>& wanted :
        {std::vector<std::string>{"a"}, {"b"}, {"both"}, {"both", "a"}, {"a", "b", "both"}, {"a", "a"}}) {
@@ -66,7 +66,7 @@ TEST(Outputs, TheValuesAreThoseOfAll) {
 }
 
 TEST(Outputs, UnknownNamesAreRefused) {
-  const Model m = branches();
+  const Model m = two_branches();
   PredictionOptions options;
   options.outputs = {"a", "c"};
   expect_error(ErrorKind::invalid_argument, {"output 'c'", "'a', 'b', 'both'"},

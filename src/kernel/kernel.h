@@ -138,11 +138,13 @@ struct MatchCall {
   }
   std::span<const bool> constant_args;  ///< per input: known before running; the value may need expansion in `prepare`
   /// How the file stores a constant input (index in all_args); nullopt when a StoredConstant cannot describe it.
-  std::optional<StoredConstant> stored_in_any_order(int arg) const { return stored_of ? stored_of(arg) : std::nullopt; }
-  /// The same, for kernels that do not read StoredConstant::is_foreign.
+  std::optional<StoredConstant> stored_in_any_format(int arg) const {
+    return stored_of ? stored_of(arg) : std::nullopt;
+  }
+  /// The same, for kernels that do not read StoredConstant::in_network_format.
   std::optional<StoredConstant> stored(int arg) const {
-    auto s = stored_in_any_order(arg);
-    return s && !s->is_foreign ? std::move(s) : std::nullopt;
+    auto s = stored_in_any_format(arg);
+    return s && !s->in_network_format ? std::move(s) : std::nullopt;
   }
   std::function<std::optional<StoredConstant>(int arg)> stored_of;
   /// What is known about the values of an input that is not constant.

@@ -18,7 +18,7 @@ struct StoredConstant {
   ir::Tensor offset;    ///< fp32, of scale's shape; empty handle: 0
   /// As in files of neural networks: numbers may be unaligned, and integers of fewer than 8 bits begin in the highest
   /// bits of a byte. `elements` may only be read as bytes.
-  bool is_foreign = false;
+  bool in_network_format = false;
 };
 
 /// An activation that was quantized to 8 bits and is kept as fp32. Every element is an integer times `scale`. The

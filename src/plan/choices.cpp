@@ -33,7 +33,7 @@ std::string storage_text(const kernel::StoredConstant& s, const ir::Type& declar
   if (!s.table.empty_handle()) text += cat(" by table ", s.table.shape());
   if (!s.scale.empty_handle()) text += cat(" by scale ", s.scale.shape());
   if (!s.offset.empty_handle()) text += " by offset";
-  if (s.is_foreign) text += " of a network";
+  if (s.in_network_format) text += " of a network";
   return text;
 }
 
@@ -67,7 +67,7 @@ std::string shape_text(const kernel::MatchCall& m) {
       text += type_text(*args[k].type);
       if (!m.layouts[at].is_row_major()) text += cat("/", kernel::to_string(m.layouts[at]));
       if (m.constant_args[at])
-        if (auto stored = m.stored_in_any_order(static_cast<int>(at))) text += storage_text(*stored, *args[k].type);
+        if (auto stored = m.stored_in_any_format(static_cast<int>(at))) text += storage_text(*stored, *args[k].type);
     }
   }
   for (const ir::Epilogue& e : m.epilogue) text += cat(" +", e.op);

@@ -60,7 +60,7 @@ Result<std::optional<kernel::StoredConstant>> network_floats(const Op& op) {
   s.emplace();
   const DType type = MOKA_TRY(call.call().text("dtype")) == "fp16" ? DType::fp16 : DType::fp32;
   s->elements = MOKA_TRY(Tensor::wrap_unaligned(type, op.output()->type.shape(), bytes_of(*bytes)));
-  s->is_foreign = true;
+  s->in_network_format = true;
   return s;
 }
 
@@ -81,7 +81,7 @@ Result<std::optional<kernel::StoredConstant>> network_integers(const Op& op) {
   for (int i = 0; i < one.rank(); i++) one[i] = 1;
   kernel::StoredConstant made;
   made.elements = MOKA_TRY(Tensor::wrap_unaligned(*type, shape, bytes_of(*codes)));
-  made.is_foreign = bits < 8;
+  made.in_network_format = bits < 8;
   if (table != nullptr) {
     if (codes->dtype() == DType::int8) return s;
     one.push_back(table->count());

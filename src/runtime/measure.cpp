@@ -217,7 +217,7 @@ class Prepared final : public kernel::PrepareContext {
   Result<ir::TensorView> input(size_t i) {
     const MatchCall& call = inputs_.call;
     if (i < choice_->in_prepare_only.size() && choice_->in_prepare_only[i]) {
-      if (auto stored = call.stored_in_any_order(static_cast<int>(i)))
+      if (auto stored = call.stored_in_any_format(static_cast<int>(i)))
         weights_.push_back(bytes_of(stored->elements.view(), stored->elements.bytes()));
       ir::TensorView v;
       v.dtype = call.call.all_args()[i].type->dtype();

@@ -141,7 +141,7 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
   std::string key =
       cat("panels of ", panels.gemm->panel, " in ", panels.gemm->lanes, panels.as_half ? " as float16" : "",
           p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike");
-  auto stored = panels.as_half ? m.stored_in_any_order(p.weights) : std::nullopt;
+  auto stored = panels.as_half ? m.stored_in_any_format(p.weights) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
     const size_t bytes = panels.bytes(p);
     std::vector<float> squares(static_cast<size_t>(panels.pairs == 0 ? 0 : panels.count(p) / p.depth));

@@ -10,7 +10,7 @@ namespace moka::devices::cpu {
 
 bool stores_halves(const MatchCall& m, int arg) {
   if (isa() == Isa::base) return false;
-  const auto stored = m.stored_in_any_order(arg);
+  const auto stored = m.stored_in_any_format(arg);
   if (!stored) return false;
   if (stored->is_half) return true;
   if (!stored->scale.empty_handle()) return false;

@@ -53,13 +53,13 @@ std::shared_ptr<StoredRows> StoredRows::of(const MatchCall& m, int arg, bool tra
     refusal = std::move(why);
     return nullptr;
   };
-  auto stored = m.stored_in_any_order(arg);
+  auto stored = m.stored_in_any_format(arg);
   if (!stored) return no("weights that are not read as stored");
   const ir::Shape& shape = m.call.all_args()[static_cast<size_t>(arg)].type->shape();
   if (shape.rank() != 2) return no("weights that are not a matrix");
   const auto encoding = stored->is_half ? Encoding::fp16 : encoding_of(*stored);
   if (!encoding) return no(cat("weights of ", stored->elements.dtype()));
-  if (stored->is_foreign && *encoding == Encoding::fp32) return no("unaligned weights of fp32");
+  if (stored->in_network_format && *encoding == Encoding::fp32) return no("unaligned weights of fp32");
   const int row_axis = transposed ? 1 : 0, depth_axis = 1 - row_axis;
   auto r = std::make_shared<StoredRows>();
   r->arg_ = arg;
@@ -92,8 +92,8 @@ std::shared_ptr<StoredRows> StoredRows::of(const MatchCall& m, int arg, bool tra
     if (!stored->offset.empty_handle() && (table || *encoding == Encoding::fp16 || *encoding == Encoding::fp32))
       return no("offsets of values");
   }
-  r->as_stored_ = !stored->is_half && !stored->is_foreign && !transposed && !expanded && r->rows_.depth == r->depth_ &&
-                  bits(stored->elements.dtype()) == bits_of(*encoding);
+  r->as_stored_ = !stored->is_half && !stored->in_network_format && !transposed && !expanded &&
+                  r->rows_.depth == r->depth_ && bits(stored->elements.dtype()) == bits_of(*encoding);
   r->stored_ = std::move(*stored);
   return r;
 }
@@ -170,7 +170,8 @@ void StoredRows::write_elements(std::byte* to) const {
         std::memcpy(bytes + i * rows_.step + o * size, packed + (o * inner + i) * size, static_cast<size_t>(size));
       continue;
     }
-    (stored_.is_foreign ? ops::unpack_high_first : ops::unpack_bits)(packed, width, o * inner, inner, line.data());
+    (stored_.in_network_format ? ops::unpack_high_first : ops::unpack_bits)(packed, width, o * inner, inner,
+                                                                            line.data());
     for (int64_t i = 0; i < inner; i++) put(transposed_ ? i : o, transposed_ ? o : i, line[static_cast<size_t>(i)]);
   }
 }

@@ -39,7 +39,7 @@ void each_run(const ir::Shape& shape, const ir::Shape& blocks, int64_t first, in
 void load_elements(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
   const ir::DType type = s.elements.dtype();
   const auto* bytes = static_cast<const std::byte*>(s.elements.data());
-  if (!s.is_foreign || ir::bits(type) == 8) return ops::load_floats(s.elements.view(), first, n, to);
+  if (!s.in_network_format || ir::bits(type) == 8) return ops::load_floats(s.elements.view(), first, n, to);
   if (ir::is_float(type))
     return ops::load_unaligned(bytes + first * ir::bits(type) / 8, type == ir::DType::fp16, n, to);
   constexpr int64_t kBlock = 256;

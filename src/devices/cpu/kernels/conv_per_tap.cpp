@@ -158,7 +158,7 @@ Match match(const MatchCall& m, std::string_view name, bool expands) {
   p.out_groups = (p.out + block - 1) / block;
   for (int axis = 0; axis < 2; axis++) p.reach[axis] = reach_of(w, axis);
   const double share = inside(p);
-  const auto stored = expands ? m.stored_in_any_order(m.call.arg_index("weight")) : std::nullopt;
+  const auto stored = expands ? m.stored_in_any_format(m.call.arg_index("weight")) : std::nullopt;
   if (expands && (!stored || stored->is_half)) return Match::no("weights that the file does not store in one piece");
   if (!m.asked && ((w.dilations[0] == 1 && w.dilations[1] == 1) || share > 0.8)) return Match::no("little padding");
   // Bytes of sums that stay in the cache. Weights are expanded again for each chunk, so these are larger.

@@ -92,7 +92,7 @@ std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const Match
   }
   std::string key = cat("pointwise of ", pointwise().lanes, " ", pointwise().block);
   const auto count = static_cast<size_t>(p.weight_count());
-  auto stored = packed->as_half ? m.stored_in_any_order(arg) : std::nullopt;
+  auto stored = packed->as_half ? m.stored_in_any_format(arg) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
     if (packed->as_half) {
       packed->bytes = MOKA_TRY(pack_from_halves(

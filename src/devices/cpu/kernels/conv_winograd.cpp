@@ -102,7 +102,7 @@ Match match_winograd(const MatchCall& m) {
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
   // Direct tiles read the original weights while running, from the file if it can be read as stored.
-  const auto stored = m.stored_in_any_order(weight);
+  const auto stored = m.stored_in_any_format(weight);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = stored.has_value();
   c.thread_scratch = static_cast<size_t>(p.scratch());

@@ -72,9 +72,9 @@ Match match_stored(const MatchCall& m, std::string_view name) {
   const int64_t rows = product->rows, depth = product->depth, made = product->made;
   if (product->row_step != 1) return Match::no("weights with columns that are not adjacent");
   if (depth > kDeepest) return Match::no("a large depth");
-  const auto stored = m.stored_in_any_order(product->weights);
+  const auto stored = m.stored_in_any_format(product->weights);
   if (!stored || stored->is_half) return Match::no("weights that the file does not store in one piece");
-  if (rows <= kFewRows && !stored->is_foreign) return Match::no("few rows");  // cpu.*.gemv reads the file
+  if (rows <= kFewRows && !stored->in_network_format) return Match::no("few rows");  // cpu.*.gemv reads the file
   const Gemm& g = vector::gemm_for(made);
   const int64_t panel = g.panel;
   const int bias = product->bias, addend = product->addend;

@@ -252,5 +252,30 @@ TEST(L2Pool, Windows) {
     }
 }
 
+TEST(Pairs, OfIntegersAndBooleans) {
+  const std::pair<Shape, Shape> shapes[] = {{{3, 40}, {3, 40}},   {{3, 7000}, {1}},   {{}, {5}},
+                                            {{5, 1, 33}, {4, 1}}, {{1, 50}, {60, 1}}, {{2, 1}, {3, 1, 700}}};
+  for (const auto& [x, y] : shapes) {
+    for (const char* name : {"add", "sub", "mul", "maximum", "minimum", "equal", "not_equal", "less", "less_equal",
+                             "greater", "greater_equal"}) {
+      SCOPED_TRACE(cat(name, x, y));
+      Graph g;
+      const std::vector<NamedArg> args = {{"x", g.input_of(integers(DType::int32, x, -2000000000, 2000000000, 1))},
+                                          {"y", g.input_of(integers(DType::int32, y, -2000000000, 2000000000, 2))}};
+      expect_same_by_bits(g, g.op(name, args), "cpu.integers");
+    }
+    for (const char* name : {"logical_and", "logical_or", "logical_xor"}) {
+      SCOPED_TRACE(cat(name, x, y));
+      Graph g;
+      expect_same_by_bits(g,
+                          g.op(name, {{"x", g.input_of(integers(DType::boolean, x, 0, 1, 1))},
+                                      {"y", g.input_of(integers(DType::boolean, y, 0, 1, 2))}}),
+                          "cpu.booleans");
+    }
+    Graph g;
+    expect_same_by_bits(g, g.op("logical_not", {{"x", g.input_of(integers(DType::boolean, y, 0, 1, 3))}}), "cpu.not");
+  }
+}
+
 }  // namespace
 }  // namespace moka::devices_test

@@ -6,25 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "devices/cpu/isa.h"
-#include "devices/cpu/vector/loops.h"
+#include "devices/loops_sets.h"
 
 namespace moka::devices::cpu::vector {
 namespace {
-
-struct LoopsSet {
-  const char* name;
-  const Loops* loops;
-};
-
-std::vector<LoopsSet> loops_sets() {
-  std::vector<LoopsSet> all{{"base", &loops_base()}};
-#if defined(__x86_64__)
-  if (isa() >= Isa::avx2) all.push_back({"avx2", &loops_avx2()});
-  if (isa() >= Isa::avx512) all.push_back({"avx512", &loops_avx512()});
-#endif
-  return all;
-}
 
 /// Every 4096th float: all exponents, both signs, subnormal and special values.
 std::vector<float> all_floats() {
@@ -187,35 +172,6 @@ TEST(Loops, QuotientsRoundedDown) {
       ASSERT_EQ(quotient[i], std::floor(v / w)) << s.name << v << ", " << w;
     }
   }
-}
-
-TEST(Loops, QuotientsOfIntegers) {
-  std::mt19937 draw(4);
-  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
-  std::vector<int32_t> a, b;
-  for (const int32_t v : {kLeast, kLeast + 1, -7, -1, 0, 1, 7, kMost})
-    for (const int32_t w : {kLeast, kLeast + 1, -7, -1, 0, 1, 7, kMost}) a.push_back(v), b.push_back(w);
-  for (int i = 0; i < 100000; i++) {
-    const auto w = static_cast<int32_t>(draw()) >> (i % 31), times = static_cast<int32_t>(draw()) >> (i % 29);
-    b.push_back(w);
-    a.push_back(i % 3 == 0 ? static_cast<int32_t>(static_cast<uint32_t>(w) * static_cast<uint32_t>(times))
-                           : static_cast<int32_t>(draw()));
-  }
-  const auto n = static_cast<int64_t>(a.size());
-  std::vector<int32_t> quotient(a.size()), rest(a.size());
-  for (const LoopsSet& s : loops_sets())
-    for (const bool one : {false, true})  // the same divisor for several numbers, or one for each
-      for (int64_t i = 0; i < n; i += one ? 7 : n) {
-        const int64_t count = one ? std::min<int64_t>(7, n - i) : n;
-        s.loops->integers(Integers::floor_div, &a[i], 1, &b[i], one ? 0 : 1, &quotient[i], count);
-        s.loops->integers(Integers::mod, &a[i], 1, &b[i], one ? 0 : 1, &rest[i], count);
-        for (int64_t k = i; k < i + count; k++) {
-          const int64_t v = a[k], w = b[one ? i : k];
-          const auto down = w == 0 ? 0 : static_cast<int64_t>(std::floor(static_cast<long double>(v) / w));
-          ASSERT_EQ(quotient[k], static_cast<int32_t>(down)) << s.name << " " << v << ", " << w;
-          ASSERT_EQ(rest[k], w == 0 ? 0 : v - down * w) << s.name << " " << v << ", " << w;
-        }
-      }
 }
 
 TEST(Loops, SumsOfPixels) {

@@ -1,31 +1,13 @@
 #include "devices/cpu/kernels/family.h"
+#include "devices/cpu/vector/loops.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
+using vector::loops;
+
 constexpr int64_t kSumColumns = 256;  // columns that are summed side by side
-
-// Sums are doubles, as the definition says.
-
-void sum_row(const float* from, float* to, int64_t n, int64_t step, bool exclusive) {
-  double sum = 0;
-  for (int64_t k = 0; k < n; k++, from += step, to += step) {
-    const double next = sum + static_cast<double>(*from);
-    *to = static_cast<float>(exclusive ? sum : next);
-    sum = next;
-  }
-}
-
-void sum_columns(const float* from, float* to, int64_t n, int64_t step, int64_t columns, bool exclusive) {
-  double sums[kSumColumns] = {};
-  for (int64_t k = 0; k < n; k++, from += step, to += step)
-    for (int64_t i = 0; i < columns; i++) {
-      const double next = sums[i] + static_cast<double>(from[i]);
-      to[i] = static_cast<float>(exclusive ? sums[i] : next);
-      sums[i] = next;
-    }
-}
 
 Match match_cumsum(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
@@ -43,6 +25,7 @@ Match match_cumsum(const MatchCall& m) {
   constexpr double kEach = 100;  // floating-point operations in the time of one sum, which waits for the one before
   c.cost = cost_of(m, kEach * static_cast<double>(x.count()) / static_cast<double>(std::min<int64_t>(inner, 16)),
                    traffic(m));
+  // Sums are doubles, as the definition says.
   c.run = [=, before = *exclusive, backwards = *reverse](const KernelArgs& args) -> Status {
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t column = t % parts * kSumColumns, columns = std::min(kSumColumns, inner - column);
@@ -50,10 +33,7 @@ Match match_cumsum(const MatchCall& m) {
       const int64_t step = backwards ? -inner : inner;
       const float* from = args.in[in].as<float>() + first;
       float* to = args.out[0].as<float>() + first;
-      if (inner == 1)
-        sum_row(from, to, n, step, before);
-      else
-        sum_columns(from, to, n, step, columns, before);
+      loops().running_sums(from, step, n, columns, before, to);
     }
     return {};
   };

@@ -1,14 +1,16 @@
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <limits>
 #include <utility>
 
 #include "devices/cpu/kernels/family.h"
+#include "devices/cpu/vector/loops.h"
 
 namespace moka::devices::cpu {
 
 namespace {
+
+using vector::loops;
 
 /// A number and its position in one integer: larger entries come first in the result.
 using Entry = uint64_t;
@@ -16,13 +18,6 @@ using Entry = uint64_t;
 constexpr int64_t kFewEntries = 512;  // sorted by comparisons; more of them by their digits
 constexpr int kDigits = 3, kDigitBits = 11;
 constexpr int64_t kDigitValues = int64_t{1} << kDigitBits;
-
-/// Larger keys are better. NaN has the smallest key in both directions, and both zeros have the same key.
-inline int32_t sorting_key(float x, int32_t flip) {
-  const auto bits = std::bit_cast<int32_t>(x + 0.0f);
-  const int32_t ordered = (bits ^ ((bits >> 31) & 0x7fffffff)) ^ flip;
-  return (bits & 0x7fffffff) > 0x7f800000 ? std::numeric_limits<int32_t>::min() : ordered;
-}
 
 inline Entry entry_of(int32_t key, int64_t index) {
   return static_cast<Entry>(static_cast<uint32_t>(key) ^ 0x80000000u) << 32 |
@@ -62,36 +57,40 @@ struct Sorting {
   int64_t* counts(std::byte* scratch) const { return reinterpret_cast<int64_t*>(spare(scratch) + most()); }
   float* row(std::byte* scratch) const { return reinterpret_cast<float*>(counts(scratch) + kDigitValues); }
 
+  /// A key that at least k numbers of a row reach. Each of many stripes of the row has its best number, and the k-th
+  /// best of those is rarely far from the k-th best number.
+  int32_t reached(const float* x) const {
+    constexpr int64_t kLong = 8;  // least length of a stripe
+    const int64_t stripes = (2 * k + 15) / 16 * 16;
+    if (stripes > vector::kMostStripes || n < kLong * stripes) return vector::kKeyOfNaN;
+    int32_t tops[vector::kMostStripes];
+    loops().best_of_stripes(x, n, flip, stripes, tops);
+    std::nth_element(tops, tops + k - 1, tops + stripes, std::greater<>());
+    return tops[k - 1] == vector::kKeyOfWorst ? vector::kKeyOfNaN : tops[k - 1];
+  }
+
   /// The sorted entries of the best k numbers.
   const Entry* best(const float* x, std::byte* scratch) const {
-    constexpr int64_t kRun = 32;
+    constexpr int64_t kRun = 256;
     auto* entries = reinterpret_cast<Entry*>(scratch);
     int64_t count = 0;
-    int32_t least = std::numeric_limits<int32_t>::min();  // a number has to be better, once k numbers are known
-    bool known = false;
+    int32_t least = reached(x);  // what a number has to reach
     for (int64_t first = 0; first < n; first += kRun) {
-      const int64_t end = std::min(n, first + kRun);
-      int32_t keys[kRun];
-      int32_t any = known ? 0 : 1;
-      for (int64_t i = first; i < end; i++) {
-        keys[i - first] = sorting_key(x[i], flip);
-        any |= keys[i - first] > least ? 1 : 0;
-      }
-      if (any == 0) continue;
-      for (int64_t i = first; i < end; i++) {
-        if (known && keys[i - first] <= least) continue;
+      int32_t keys[kRun], places[kRun];
+      const int64_t found = loops().reaching(x + first, std::min(n - first, kRun), flip, least, keys, places);
+      for (int64_t i = 0; i < found; i++) {
+        if (keys[i] < least) continue;
         if (count == most()) {
           std::nth_element(entries, entries + k - 1, entries + count, std::greater<>());
           count = k;
-          least = key_of(entries[k - 1]);
-          known = true;
-          if (keys[i - first] <= least) continue;
+          least = key_of(entries[k - 1]) + 1;  // later ones of the same key come behind
+          if (keys[i] < least) continue;
         }
-        entries[count++] = entry_of(keys[i - first], i);
+        entries[count++] = entry_of(keys[i], first + places[i]);
       }
     }
     if (count > 4 * k) std::nth_element(entries, entries + k - 1, entries + count, std::greater<>()), count = k;
-    const bool in_order = !known && count == n;
+    const bool in_order = count == n;
     if (count <= kFewEntries || !in_order) {
       std::sort(entries, entries + count, std::greater<>());
       return entries;

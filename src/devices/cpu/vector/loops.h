@@ -68,8 +68,29 @@ enum class Binary : uint8_t {
   mod
 };
 
-/// Functions of two int32. A zero divisor gives 0.
-enum class Integers : uint8_t { floor_div, mod };
+/// Functions of two int32. Sums, differences and products wrap. A zero divisor gives 0.
+enum class Integers : uint8_t {
+  floor_div,
+  mod,
+  add,
+  sub,
+  mul,
+  max,
+  min,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+};
+
+/// Functions of two booleans, where every byte but 0 is true.
+enum class Booleans : uint8_t { both, either, one };
+
+/// The smallest key of Loops::reaching, and that of the worst infinity.
+constexpr int32_t kKeyOfNaN = -0x7fffffff - 1, kKeyOfWorst = kKeyOfNaN + 0x7fffff;
+constexpr int64_t kMostStripes = 2048;  ///< of Loops::best_of_stripes
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
@@ -129,8 +150,19 @@ struct Loops {
   /// y[i] = (x[i] - zero) * scale.
   void (*dequantize)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
-  /// y[i] = f(a[i], b[i]). A step of 0 repeats the first element.
-  void (*integers)(Integers f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n);
+  /// Running sums in double of `columns` columns: y[k * step + i] is the sum of x[j * step + i] for all j up to k, or
+  /// below k if `exclusive`. x and y may be the same.
+  void (*running_sums)(const float* x, int64_t step, int64_t rows, int64_t columns, bool exclusive, float* y);
+  /// Writes the keys among n <= 256 numbers that are `least` or larger, and their positions. Returns how many there
+  /// are. Larger keys are larger numbers, or smaller ones if `flip` is -1. NaN has the key kKeyOfNaN in both cases, and
+  /// both zeros have the same key.
+  int64_t (*reaching)(const float* x, int64_t n, int32_t flip, int32_t least, int32_t* keys, int32_t* places);
+  /// best[i] = the largest key of x[i], x[i + stripes], x[i + 2 * stripes] and so on, or kKeyOfWorst if all are NaN.
+  /// Some numbers after the last whole stripes may count. `stripes` is a multiple of 16, at most kMostStripes and n.
+  void (*best_of_stripes)(const float* x, int64_t n, int32_t flip, int64_t stripes, int32_t* best);
+  /// y[i] = f(a[i], b[i]). A step of 0 repeats the first element. Comparisons write bytes of 0 and 1 to y.
+  void (*integers)(Integers f, const int32_t* a, int a_step, const int32_t* b, int b_step, void* y, int64_t n);
+  void (*booleans)(Booleans f, const uint8_t* a, int a_step, const uint8_t* b, int b_step, uint8_t* y, int64_t n);
 };
 
 /// The table for this processor.

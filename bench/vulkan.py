@@ -49,7 +49,9 @@ def arguments(given=None):
 
 
 def environment(layer, count):
-    return {"VK_LAYER_PATH": str(layer), "VK_INSTANCE_LAYERS": "VK_LAYER_MOKA_count", "MOKA_COUNT_ONLY": "1" if count else "0",
+    # Mesa's and NVIDIA's drivers keep what they compiled in the user's folder, where a first prediction would find it.
+    compiled = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
+    return {**compiled, "VK_LAYER_PATH": str(layer), "VK_INSTANCE_LAYERS": "VK_LAYER_MOKA_count", "MOKA_COUNT_ONLY": "1" if count else "0",
             "MOKA_COUNT_LAYER": str(layer / "libmoka_count_layer.so"), "MOKA_RATES": "off"}
 
 
@@ -221,8 +223,9 @@ A net that is one region is one submission: the driver gets its inputs, and the 
 {goals_line(rows)}
 ## Times
 
-Milliseconds. This driver computes on the processor, so these times do not predict those of a GPU. `error` is against PyTorch's
-float32, as in the benchmark.
+Milliseconds. This driver computes on the processor, so these times do not predict those of a GPU. Its own cache of compiled shaders
+is off, so that loading and the first prediction include compiling all of them. `error` is against PyTorch's float32, as in the
+benchmark.
 
 {times}
 {why}

@@ -90,6 +90,8 @@ class Vulkan(unittest.TestCase):
         self.assertIn("no conversion", vulkan.missing(rows))
         data = {"rows": rows, "machine": {"cpu": "a processor"}, "versions": {"ncnn": "1"}, "driver": "a driver"}
         self.assertIn("a driver", vulkan.page(data))
+        environment = vulkan.environment(pathlib.Path("layer"), False)
+        self.assertEqual(environment["MESA_SHADER_CACHE_DISABLE"], "true", "else a second run would not compile")
 
     def test_a_net_that_is_partly_on_the_processor_is_not_compared(self):
         row = self.row(self.sample(), self.sample(off=[("a", "LSTM", "")]))

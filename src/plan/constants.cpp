@@ -129,10 +129,14 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
 
 Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
                                                         const std::function<Status(std::byte* to)>& fill) {
+  std::shared_ptr<kernel::Buffer> buffer = MOKA_TRY(memory.allocate(bytes));
+  if (std::byte* there = memory.host_address(*buffer)) {
+    MOKA_TRY(fill(there));
+    return buffer;
+  }
   std::shared_ptr<std::byte> host = allocate_large(bytes + 64);
   if (host == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a constant");
   MOKA_TRY(fill(host.get()));
-  std::shared_ptr<kernel::Buffer> buffer = MOKA_TRY(memory.allocate(bytes));
   MOKA_TRY(memory.write(*buffer, 0, host.get(), bytes));
   return buffer;
 }

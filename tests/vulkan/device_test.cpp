@@ -114,6 +114,21 @@ TEST(Device, ReadsWhatItWrites) {
   ASSERT_TRUE(memory.write(**buffer, 0, v.data(), v.size() * 4).ok());
 }
 
+TEST(Device, ShowsUnifiedMemoryToTheHost) {
+  MOKA_NEEDS_VULKAN();
+  const kernel::Memory& memory = *devices::vulkan::device().memory();
+  auto buffer = memory.allocate(1000);
+  ASSERT_TRUE(buffer.ok()) << buffer.error().to_string();
+  std::byte* const there = memory.host_address(**buffer);
+  EXPECT_EQ(there != nullptr, devices::vulkan::Context::probe()->unified);
+  if (there == nullptr) return;
+  std::vector<uint8_t> v(1000), got(1000);
+  for (size_t i = 0; i < v.size(); i++) v[i] = static_cast<uint8_t>(i * 7);
+  std::memcpy(there, v.data(), v.size());
+  ASSERT_TRUE(memory.read(**buffer, 0, got.data(), got.size()).ok());
+  EXPECT_EQ(v, got);
+}
+
 TEST(Device, KeepsCompiledShadersInAFile) {
   MOKA_NEEDS_VULKAN();
   auto context = devices::vulkan::Context::get();

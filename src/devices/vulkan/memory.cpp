@@ -79,6 +79,11 @@ Result<std::shared_ptr<Buffer>> VulkanMemory::allocate(size_t bytes) const {
   return std::shared_ptr<Buffer>(MOKA_TRY(VulkanBuffer::make(std::move(context), bytes, VulkanBuffer::Use::device)));
 }
 
+std::byte* VulkanMemory::host_address(Buffer& buffer) const {
+  const auto& b = static_cast<VulkanBuffer&>(buffer);
+  return b.context()->is_own() ? b.mapped() : nullptr;
+}
+
 Status VulkanMemory::write(Buffer& to, size_t offset, const void* from, size_t bytes) const {
   auto& buffer = static_cast<VulkanBuffer&>(to);
   if (!buffer.context()->is_own()) return fail(ErrorCode::device_lost, kForeign);

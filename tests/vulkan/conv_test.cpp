@@ -1,4 +1,5 @@
 #include "devices/vulkan/kernels/product.h"
+#include "devices/vulkan/pipelines.h"
 #include "vulkan/region_util.h"
 
 namespace moka::vulkan_test {
@@ -51,6 +52,22 @@ TEST_P(Convolutions, ShapesStridesDilationsGroupsAndPadding) {
     if (!GetParam()) {
       EXPECT_EQ(r.counters.dispatches, 1u);  // values of float16 are converted
     }
+  }
+}
+
+TEST_P(Convolutions, OfOtherHeightsAndChannelsShareAShader) {
+  if (devices::vulkan::shares_tiles()) GTEST_SKIP() << "tiles have the kernel's sizes as constants";
+  const devices::vulkan::Pipelines& pipelines = (*devices::vulkan::Context::get())->pipelines();
+  size_t before = 0;
+  for (int64_t height : {1, 3, 5}) {
+    Region g(GetParam());
+    g.expect_same({g.op("conv", {{"x", g.input({1, 4 + height, 9, 16})},
+                                 {"weight", g.constant(g.random({16 * height, 4 + height, height, 3}))},
+                                 {"strides", Ints{1, 1}},
+                                 {"dilations", Ints{1, 1}},
+                                 {"pad_type", "same"}})});
+    if (before != 0) EXPECT_EQ(pipelines.count(), before) << height;
+    before = pipelines.count();
   }
 }
 
@@ -251,7 +268,10 @@ TEST_P(Convolutions, DepthwiseOnesAreComputedWhereConvolutionsOfOneByOneReadThem
       {{1, 8, 100, 90}, {8, 1, 3, 3}, {1, 1}, {1, 1}, "same_lower", 96, true, false},  // small ones would be three
       {{1, 24, 7, 7}, {24, 1, 5, 5}, {1, 1}, {1, 1}, "same", 60, true, true},
   };
-  for (const Separable& s : all) EXPECT_EQ(saved_dispatches(GetParam(), s), 1u) << s.made;
+  for (const Separable& s : all) {
+    const bool joins = devices::vulkan::shares_tiles() || s.strides[1] == 1;
+    EXPECT_EQ(saved_dispatches(GetParam(), s), joins ? 1u : 0u) << s.made;
+  }
 }
 
 TEST_P(Convolutions, DepthwiseOnesAreWrittenWhereManyWouldComputeThem) {

@@ -201,8 +201,9 @@ Status Context::make_device() {
   constexpr uint32_t kArm = 0x13b5, kImagination = 0x1010;
   features_.local_memory = !features_.is_processor && features_.vendor != kArm && features_.vendor != kImagination;
   features_.subgroup = subgroup.subgroupSize;
-  features_.subgroup_arithmetic = (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0 &&
-                                  (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  const bool computes = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  features_.subgroup_arithmetic = computes && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
+  features_.lanes = features_.subgroup_arithmetic && subgroup.subgroupSize >= 8 && subgroup.subgroupSize <= 64;
   features_.max_range = limits.maxStorageBufferRange;
   features_.max_allocation = largest.maxMemoryAllocationSize;
   features_.alignment = std::max<uint64_t>(64, limits.minStorageBufferOffsetAlignment);
@@ -220,6 +221,8 @@ Status Context::make_device() {
     features_.half = false;
   if (const char* v = std::getenv("MOKA_VULKAN_LOCAL"); v != nullptr)
     features_.local_memory = std::string_view(v) == "1";
+  if (const char* v = std::getenv("MOKA_VULKAN_LANES"); v != nullptr && std::string_view(v) == "0")
+    features_.lanes = false;
 
   // Only what shaders use is switched on.
   VkPhysicalDevice16BitStorageFeatures use_half{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};

@@ -36,6 +36,7 @@ struct Features {
   bool local_memory = true;  ///< shared memory is a memory of its own, faster than buffers; kernels stage tiles there
   uint32_t subgroup = 1;     ///< invocations
   bool subgroup_arithmetic = false;
+  bool lanes = false;           ///< a subgroup of 8 to 64 invocations adds what they have
   uint64_t max_range = 0;       ///< maxStorageBufferRange, bytes
   uint64_t max_allocation = 0;  ///< maxMemoryAllocationSize, bytes
   uint64_t alignment = 64;      ///< minStorageBufferOffsetAlignment, at least 64

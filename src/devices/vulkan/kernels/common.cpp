@@ -1,6 +1,7 @@
 #include "devices/vulkan/kernels/common.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/half.h"
 #include "ir/program.h"
@@ -220,6 +221,16 @@ After after_of(std::span<const ir::Epilogue> epilogues) {
   return after;
 }
 
+After limits_of(std::span<const ir::Epilogue> epilogues) {
+  After after = after_of(epilogues);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Function& first = after.functions[0];
+  if (first.number == F_NONE) first = {F_CLIP, -kInfinity, kInfinity};
+  if (first.number == F_RELU) first = {F_CLIP, 0, kInfinity};
+  if (first.number == F_RELU6) first = {F_CLIP, 0, 6};
+  return after;
+}
+
 std::string shader_name(std::string_view stem, Element e) { return cat(stem, "_", name_of(e)); }
 
 std::string_view tile_name_of(Element e) { return e == Element::f16 && features().half ? "h16" : name_of(e); }
@@ -278,6 +289,12 @@ Groups groups_of(const std::array<int64_t, 3>& n) { return {u32(n[0]), u32(n[1])
 bool shares_tiles() { return features().local_memory; }
 
 uint32_t block_size() { return std::clamp<uint32_t>(features().subgroup, 8, 64); }
+
+bool adds_lanes() { return features().lanes; }
+
+std::string lanes_name(std::string_view stem) { return cat(stem, adds_lanes() ? "_lanes" : ""); }
+
+int64_t rows_of_group() { return adds_lanes() ? 256 / features().subgroup : 8; }
 
 std::array<int64_t, 3> block_groups(int64_t blocks, int64_t planes) {
   constexpr int64_t kMost = 32768;

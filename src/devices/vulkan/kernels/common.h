@@ -60,6 +60,8 @@ struct After {
   std::vector<uint32_t> constants(std::initializer_list<uint32_t> first) const;
 };
 After after_of(std::span<const ir::Epilogue> epilogues);
+/// The same with one function for all that limit a range, and for none, so that one shader serves them.
+After limits_of(std::span<const ir::Epilogue> epilogues);
 /// In push constants.
 struct AfterParams {
   float a1 = 0, b1 = 0, a2 = 0, b2 = 0;
@@ -100,6 +102,12 @@ Groups groups_of(const std::array<int64_t, 3>& n);
 bool shares_tiles();
 /// Invocations of a workgroup of blocks.
 uint32_t block_size();
+/// Whether a subgroup adds what its invocations have; else that goes through shared memory (shaders/rows.glsl).
+bool adds_lanes();
+/// The name of the shader that does so where the driver can.
+std::string lanes_name(std::string_view stem);
+/// Rows that a workgroup multiplies by a vector (shaders/rows.glsl).
+int64_t rows_of_group();
 /// The groups that compute `blocks` blocks of each of `planes` planes.
 std::array<int64_t, 3> block_groups(int64_t blocks, int64_t planes);
 

@@ -96,20 +96,21 @@ Match match_conv_whole(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-/// The weights as [groups, depth, made / 4] of four, padded with zeros.
 Status pack_weights(const Conv& conv, const ir::TensorView& value, float* to) {
-  const int64_t depth = conv.depth(), padded = (conv.made + 3) / 4 * 4;
-  std::vector<float> row(static_cast<size_t>(depth));
-  for (int64_t g = 0; g < conv.window.groups; g++) {
-    float* const group = to + g * depth * padded;
-    for (int64_t r = 0; r < padded; r++) {
-      if (r < conv.made)
-        ops::load_floats(value, (g * conv.made + r) * depth, depth, row.data());
-      else
-        std::fill(row.begin(), row.end(), 0.0f);
-      for (int64_t k = 0; k < depth; k++) group[k * padded + r] = row[static_cast<size_t>(k)];
+  const WeightOrder order(conv.made);
+  constexpr int64_t kRows = 16;  // at a time: a line of the processor's cache
+  const int64_t depth = conv.depth(), rows = std::min(order.together, kRows);
+  std::vector<float> lines(static_cast<size_t>(rows * depth));
+  for (int64_t g = 0; g < conv.window.groups; g++, to += order.channels * depth)
+    for (int64_t first = 0; first < order.channels; first += rows) {
+      const int64_t n = std::min(rows, order.channels - first), there = std::min(n, conv.made - first);
+      ops::load_floats(value, (g * conv.made + first) * depth, there * depth, lines.data());
+      std::fill(lines.begin() + there * depth, lines.end(), 0.0f);
+      for (int64_t k = 0; k < depth; k++) {
+        float* const line = to + order.at(depth, k, first);
+        for (int64_t i = 0; i < n; i++) line[i] = lines[static_cast<size_t>(i * depth + k)];
+      }
     }
-  }
   return {};
 }
 
@@ -130,7 +131,7 @@ bool are_bytes(const Conv& conv, const kernel::StoredConstant& s) {
 
 /// pack_weights() of bytes: codes of signed types are moved up by 128.
 Status pack_codes(const Conv& conv, const kernel::StoredConstant& s, uint8_t* to) {
-  const int64_t count = conv.window.groups * conv.depth() * ((conv.made + 3) / 4 * 4);
+  const int64_t count = conv.window.groups * conv.depth() * WeightOrder(conv.made).channels;
   std::vector<float> codes(static_cast<size_t>(count));
   MOKA_TRY(pack_weights(conv, s.elements.view(), codes.data()));
   const bool is_signed = s.elements.dtype() == ir::DType::int8 || s.elements.dtype() == ir::DType::int4;
@@ -142,7 +143,7 @@ Status pack_codes(const Conv& conv, const kernel::StoredConstant& s, uint8_t* to
 /// Scales and offsets in fours, for each group.
 void pack_scales(const Conv& conv, const kernel::StoredConstant& s, float* to) {
   const bool is_signed = s.elements.dtype() == ir::DType::int8 || s.elements.dtype() == ir::DType::int4;
-  const int64_t padded = (conv.made + 3) / 4 * 4;
+  const int64_t padded = WeightOrder(conv.made).channels;
   for (int64_t g = 0; g < conv.window.groups; g++)
     for (int64_t r = 0; r < padded; r++) {
       const int64_t channel = s.scale.count() == 1 ? 0 : g * conv.made + std::min(r, conv.made - 1);
@@ -158,16 +159,17 @@ std::shared_ptr<ConvWeights> upload_codes(KernelChoice& c, const Conv& conv, ker
   c.in_prepare_only[static_cast<size_t>(conv.weight)] = true;
   c.note = cat(s.elements.dtype());
   c.prepare = [=, s = std::move(s)](PrepareContext& context) -> Status {
-    const int64_t padded = conv.window.groups * ((conv.made + 3) / 4 * 4);
-    const std::string key = cat("vulkan conv codes ", conv.window.groups);
+    const WeightOrder order(conv.made);
+    const std::string key = cat("vulkan conv codes ", order.name, conv.window.groups);
     held->bytes = MOKA_TRY(
-        context.upload_stored(conv.weight, key, static_cast<size_t>(padded * conv.depth()),
+        context.upload_stored(conv.weight, key, static_cast<size_t>(conv.window.groups * conv.depth() * order.channels),
                               [&](std::byte* to) { return pack_codes(conv, s, reinterpret_cast<uint8_t*>(to)); }));
-    held->scales = MOKA_TRY(context.upload_stored(conv.weight, cat(key, " scales"), static_cast<size_t>(padded) * 8,
-                                                  [&](std::byte* to) -> Status {
-                                                    pack_scales(conv, s, reinterpret_cast<float*>(to));
-                                                    return {};
-                                                  }));
+    const auto scales = static_cast<size_t>(conv.window.groups * order.channels);
+    held->scales =
+        MOKA_TRY(context.upload_stored(conv.weight, cat(key, " scales"), scales * 8, [&](std::byte* to) -> Status {
+          pack_scales(conv, s, reinterpret_cast<float*>(to));
+          return {};
+        }));
     return {};
   };
   return held;
@@ -188,9 +190,10 @@ Match match_conv_tiled(const MatchCall& m) {
   refusal = refusal_of_groups(shares ? tiles.groups : blocks.groups);
   if (!refusal.empty()) return Match::no(refusal);
   KernelChoice c = choice_of(m, "vulkan.conv", {"x", "bias", "addend"}, conv->floats);
-  const After after = after_of(m.epilogue);
+  const After after = limits_of(m.epilogue);
   c.epilogues = after.count;
   auto stored = m.stored(conv->weight);
+  const WeightOrder order(conv->made);
   Element weights = weights_element(m, conv->weight, conv->floats);
   std::shared_ptr<ConvWeights> held;
   if (stored && are_bytes(*conv, *stored) && element_of(ir::DType::boolean)) {
@@ -199,7 +202,7 @@ Match match_conv_tiled(const MatchCall& m) {
   } else {
     held = std::make_shared<ConvWeights>();
     held->floats = uploaded_before(
-        c, conv->weight, cat("conv ", w.groups), w.groups * conv->depth() * ((conv->made + 3) / 4 * 4), weights,
+        c, conv->weight, cat("conv ", order.name, w.groups), w.groups * conv->depth() * order.channels, weights,
         [conv = *conv](const ir::TensorView& value, float* to) { return pack_weights(conv, value, to); });
   }
   set_cost(c, m, conv->multiply_adds());
@@ -238,7 +241,7 @@ Match match_conv_direct(const MatchCall& m) {
   if (!conv) return Match::no(refusal);
   if (refusal = refusal_of_floats(m, {"x", "weight", "bias"}); !refusal.empty()) return Match::no(refusal);
   KernelChoice c = choice_of(m, "vulkan.conv.direct", {"x", "weight", "bias", "addend"}, conv->floats);
-  const After after = after_of(m.epilogue);
+  const After after = limits_of(m.epilogue);
   c.epilogues = after.count;
   set_cost(c, m, conv->multiply_adds());
   c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {

@@ -4,9 +4,8 @@ namespace moka::devices::vulkan {
 
 namespace {
 
-constexpr int64_t kChannels = 8;    // of an invocation
-constexpr int64_t kMostPixels = 8;  // of an invocation
-constexpr int64_t kReadCost = 16;   // of an element of a buffer, in multiply-adds
+constexpr int64_t kChannels = 8, kMostPixels = 8;  // of an invocation
+constexpr int64_t kReadCost = 16;                  // of an element of a buffer, in multiply-adds
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -26,33 +25,55 @@ bool is_plain(const ops::Window& w) {
 
 }  // namespace
 
-int64_t block_pixels(const ops::Window& window, int64_t channels) {
-  int64_t best = kMostPixels;
-  for (int64_t p = kMostPixels - 1; p >= kMostPixels / 2; p--)
-    if (cost_of_row(window, channels, p) < cost_of_row(window, channels, best)) best = p;
+int64_t block_pixels(const ops::Window& w, int64_t channels) {
+  int64_t most = kMostPixels;
+  if (channels == 1 && w.strides[2] > 1) most = kMostPixels / 2;
+  // Nets halve pictures of 224 pixels again and again; one shader serves all sizes.
+  if (w.out[2] % 7 == 0 && most >= 7) return 7;
+  int64_t best = most;
+  for (int64_t p = most - 1; p >= kMostPixels / 2; p--)
+    if (cost_of_row(w, channels, p) < cost_of_row(w, channels, best)) best = p;
   return best;
 }
 
-ConvBlocks::ConvBlocks(const Conv& conv) : window(conv.window) {
+WeightOrder::WeightOrder(int64_t made) {
+  const bool tiles = shares_tiles();
+  name = tiles ? "" : "eights ";
+  channels = tiles ? divided_up(made, 4) * 4 : divided_up(made, kChannels) * kChannels;
+  together = tiles ? channels : kChannels;
+}
+
+ConvBlocks::ConvBlocks(const ops::Window& each, int64_t made, int64_t batch, int64_t parts)
+    : window(each), images(batch) {
   if (is_plain(window)) window.in = window.out = {1, 1, window.out_count()};
   pixels = is_plain(window) && window.out[2] % 4 == 0 ? kMostPixels : block_pixels(window, kChannels);
-  const int64_t segments = divided_up(window.out[2], pixels) * window.out[0] * window.out[1];
-  groups = block_groups(segments * divided_up(conv.made, kChannels), conv.batch * window.groups);
+  const int64_t blocks = divided_up(window.out[2], pixels) * window.out[0] * window.out[1] * images;
+  groups = block_groups(blocks * divided_up(made, kChannels), parts);
 }
+
+ConvBlocks::ConvBlocks(const Conv& conv) : ConvBlocks(conv.window, conv.made, conv.batch, conv.window.groups) {}
+
+std::vector<uint32_t> ConvBlocks::constants(const After& after, bool bias, bool fours) const {
+  const ops::Window& w = window;
+  std::vector<uint32_t> all = after.constants({u32(w.kernel[2]), bias});
+  for (uint32_t v : {u32(pixels), u32(w.strides[2]), u32(w.dilations[2]), u32(fours), block_size()}) all.push_back(v);
+  return all;
+}
+
+BlockParams::BlockParams(const ConvBlocks& blocks, const ConvParams& all, bool addend)
+    : conv(all),
+      has_addend(addend),
+      images(u32(blocks.images)),
+      kernel{static_cast<int32_t>(blocks.window.kernel[0]), static_cast<int32_t>(blocks.window.kernel[1])} {}
 
 Status ConvBlocks::record(Recorder& recorder, const Conv& conv, const After& after, Element weights,
                           const std::vector<Use>& uses) const {
-  const ops::Window& w = window;
-  const bool fours = is_plain(w) && w.out[2] % 4 == 0 && uses[0].offset % (4 * uses[0].element) == 0;
-  std::vector<uint32_t> constants =
-      after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0});
-  for (uint32_t v : {u32(pixels), u32(w.strides[2]), u32(w.dilations[2]), u32(fours), block_size()})
-    constants.push_back(v);
-  const std::string stem = shader_name("conv_block", conv.floats);
+  const bool fours = is_plain(window) && window.out[2] % 4 == 0 && uses[0].offset % (4 * uses[0].element) == 0;
+  const ConvParams params{AfterParams(after), u32(conv.channels), u32(conv.made), u32(window.groups),
+                          WindowParams(window)};
   return recorder_of(recorder).dispatch(
-      weights == conv.floats ? stem : cat(stem, "_", name_of(weights)), std::move(constants), uses,
-      ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
-      groups_of(groups));
+      cat(shader_name("conv_block", conv.floats), weights == conv.floats ? "" : cat("_", name_of(weights))),
+      constants(after, conv.bias >= 0, fours), uses, BlockParams(*this, params, conv.addend >= 0), groups_of(groups));
 }
 
 }  // namespace moka::devices::vulkan

@@ -1,6 +1,5 @@
+#include "devices/vulkan/kernels/conv_block.h"
 #include "devices/vulkan/kernels/families.h"
-#include "devices/vulkan/kernels/product.h"
-#include "devices/vulkan/kernels/window.h"
 #include "ops/common/packed.h"
 
 namespace moka::devices::vulkan {
@@ -70,18 +69,32 @@ Sizes most_taps(const ops::Window& w) {
 
 Sizes strides_of(const ops::Window& w) { return {w.strides[0], w.strides[1], w.strides[2]}; }
 
-/// The weights as [phases, groups, channels * taps, made / 4] of four; taps that a phase lacks are zeros.
+/// How blocks divide its phases.
+ConvBlocks blocks_of(const Transposed& t) {
+  ops::Window w = t.window;
+  const Sizes taps = most_taps(w);
+  for (int i = 0; i < 3; i++) {
+    w.out[i] = (w.out[i] + w.strides[i] - 1) / w.strides[i];
+    w.kernel[i] = taps[static_cast<size_t>(i)];
+    w.strides[i] = 1;
+  }
+  w.pads_begin[2] = 1;  // each phase has its own
+  return ConvBlocks(w, t.made, t.batch, w.groups * product(strides_of(t.window)));
+}
+
+/// The weights, for each phase; taps that a phase lacks are zeros. Blocks read them backwards.
 Status pack_weights(const Transposed& t, const ir::TensorView& value, float* to) {
   const ops::Window& w = t.window;
   const Sizes strides = strides_of(w), taps = most_taps(w);
-  const int64_t kernel = w.taps(), depth = t.channels * product(taps), padded = (t.made + 3) / 4 * 4;
+  const WeightOrder order(t.made);
+  const int64_t kernel = w.taps(), depth = t.channels * product(taps), padded = order.channels;
   std::vector<float> all(static_cast<size_t>(value.count()));
   ops::load_floats(value, 0, value.count(), all.data());
   std::fill(to, to + product(strides) * w.groups * depth * padded, 0.0f);
   for (int64_t n = 0; n < product(strides); n++) {
     const Sizes phase = split(n, strides);
     for (int64_t e = 0; e < product(taps); e++) {
-      const Sizes tap = split(e, taps);
+      const Sizes tap = split(shares_tiles() ? e : product(taps) - 1 - e, taps);
       int64_t from = 0;
       bool there = true;
       for (int i = 0; i < 3; i++) {
@@ -94,7 +107,7 @@ Status pack_weights(const Transposed& t, const ir::TensorView& value, float* to)
       for (int64_t g = 0; g < w.groups; g++)
         for (int64_t c = 0; c < t.channels; c++)
           for (int64_t r = 0; r < t.made; r++)
-            to[((n * w.groups + g) * depth + c * product(taps) + e) * padded + r] =
+            to[(n * w.groups + g) * depth * padded + order.at(depth, c * product(taps) + e, r)] =
                 all[static_cast<size_t>(((g * t.channels + c) * t.made + r) * kernel + from)];
     }
   }
@@ -117,26 +130,41 @@ Match match_tiled(const MatchCall& m) {
   for (int i = 0; i < 3; i++) pixels *= (w.out[i] + w.strides[i] - 1) / w.strides[i];
   const int64_t phases = product(strides);
   const Tiles tiles = tiles_of(t->made, pixels, t->batch * w.groups * phases);
-  if (std::string why = refusal_of_groups(tiles.groups); !why.empty()) return Match::no(why);
+  const bool shares = shares_tiles();
+  const ConvBlocks blocks = blocks_of(*t);
+  if (std::string why = refusal_of_groups(shares ? tiles.groups : blocks.groups); !why.empty()) return Match::no(why);
   KernelChoice c = choice_of(m, "vulkan.conv_transpose", {"x", "bias"}, t->floats);
   const Element weights = weights_element(m, t->weight, t->floats);
   const After after = after_of(m.epilogue);
   c.epilogues = after.count;
-  std::string key = cat("conv_transpose ", w.groups);
+  const WeightOrder order(t->made);
+  std::string key = cat("conv_transpose ", order.name, w.groups);
   for (int i = 0; i < 3; i++) key += cat(" ", w.strides[i], "+", w.pads_begin[i] % w.strides[i]);
   const auto held =
-      uploaded_before(c, t->weight, key, phases * w.groups * t->channels * product(taps) * ((t->made + 3) / 4 * 4),
-                      weights, [t = *t](const ir::TensorView& value, float* to) { return pack_weights(t, value, to); });
+      uploaded_before(c, t->weight, key, phases * w.groups * t->channels * product(taps) * order.channels, weights,
+                      [t = *t](const ir::TensorView& value, float* to) { return pack_weights(t, value, to); });
   set_cost(c, m, t->multiply_adds());
-  const std::string shader = tile_shader_name("conv_transpose", t->floats, weights);
+  std::string shader = tile_shader_name("conv_transpose", t->floats, weights);
+  if (!shares)
+    shader =
+        cat(shader_name("conv_transpose_block", t->floats), weights == t->floats ? "" : cat("_", name_of(weights)));
   c.record = [=, t = *t](Recorder& recorder, const RecordArgs& args) -> Status {
     const ops::Window& w = t.window;
     const WindowParams p(w);
+    const Use held_weights = Use::read(held->buffer, 4 * size_of(weights));
+    if (!shares) {
+      std::vector<Use> uses = t.uses(args, held_weights);
+      uses.insert(uses.begin() + 3, uses[0].unused());  // an addend
+      uses.push_back(uses[0].unused());                 // scales
+      const ConvParams params{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p};
+      return recorder_of(recorder).dispatch(shader, blocks.constants(after, t.bias >= 0, false), std::move(uses),
+                                            BlockParams(blocks, params, false), groups_of(blocks.groups));
+    }
     return recorder_of(recorder).dispatch(
         shader,
         tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), u32(w.strides[0]),
                                          u32(w.strides[1]), u32(w.strides[2]), t.bias >= 0})),
-        t.uses(args, Use::read(held->buffer, 4 * size_of(weights))),
+        t.uses(args, held_weights),
         TiledParams{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p.in_size, p.out_size, p.pads},
         groups_of(tiles.groups));
   };

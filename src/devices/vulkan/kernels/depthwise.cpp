@@ -18,6 +18,7 @@ struct DepthwiseParams {
   AfterParams after, inner;
   uint32_t channels, made;
   std::array<int32_t, 2> in_size, out_size, strides, dilations, pads;
+  uint32_t has_addend, segments, eights, times, height;
 };
 
 std::array<int32_t, 2> last_two(const ir::Ints& v) { return {static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2])}; }
@@ -29,24 +30,27 @@ Tiles tiles_for(const Conv& conv) {
 
 /// How shaders/conv_depthwise_block.comp divides both. A workgroup computes all channels of the result.
 struct Blocks {
-  int64_t pixels, segments = 8, eights;
+  int64_t pixels, segments = 16, eights;
   std::array<int64_t, 3> groups;
 
   Blocks(const ops::Window& w, const Conv& conv) : pixels(block_pixels(w, 8)), eights((conv.made + 7) / 8) {
-    constexpr int64_t kEnough = 8;  // groups
     const int64_t all = (w.out[2] + pixels - 1) / pixels * w.out[1];
-    while (segments > 2 &&
-           (eights * segments > kMostInvocations || (eights * segments > 16 && all * conv.batch < kEnough * segments)))
-      segments /= 2;
+    while (segments > 2 && size() > int64_t{4} * block_size()) segments /= 2;
     groups = {(all + segments - 1) / segments, 1, conv.batch};
   }
-  bool fit() const { return eights * segments <= kMostInvocations && refusal_of_groups(groups).empty(); }
-  std::vector<uint32_t> constants(std::vector<uint32_t> first, const ops::Window& w) const {
+  int64_t size() const { return eights * segments; }
+  /// Rounded up, so that few sizes are compiled.
+  int64_t invocations() const {
+    const int64_t whole = int64_t{4} * block_size();
+    return (size() + whole - 1) / whole * whole;
+  }
+  /// A driver would compile another shader for strides along rows.
+  bool fit(const ops::Window& w) const {
+    return w.strides[2] == 1 && size() <= kMostInvocations && refusal_of_groups(groups).empty();
+  }
+  uint32_t times() const {
     constexpr int64_t kAtOnce = 16;  // channels between barriers, at least
-    for (int64_t v :
-         {pixels, w.strides[2], w.dilations[2], segments, eights, (kAtOnce + eights - 1) / eights, eights * segments})
-      first.push_back(u32(v));
-    return first;
+    return u32(std::max<int64_t>(1, std::min((kAtOnce + eights - 1) / eights, kMostInvocations / size())));
   }
   static constexpr int64_t kMostInvocations = 256;
 };
@@ -77,27 +81,29 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
       return std::nullopt;
     const ops::Window& w = d->conv.window;
     const Blocks blocks(w, conv);
-    if (!shares && !blocks.fit()) return std::nullopt;
+    if (!shares && !blocks.fit(w)) return std::nullopt;
     Dispatch out;
     out.shader = cat(shares ? "conv_depthwise_" : "conv_depthwise_block_", name_of(conv.floats),
                      weights != conv.floats ? cat("_", name_of(weights)) : std::string());
-    out.constants = {u32(w.kernel[1]),
-                     u32(w.kernel[2]),
-                     d->conv.bias >= 0,
-                     d->after.functions[0].number,
-                     d->after.functions[1].number,
-                     conv.bias >= 0,
-                     conv.addend >= 0,
-                     after.functions[0].number,
-                     after.functions[1].number};
-    out.constants = shares ? tiles.constants(std::move(out.constants)) : blocks.constants(std::move(out.constants), w);
+    if (shares) out.constants.push_back(u32(w.kernel[1]));
+    for (uint32_t v : {u32(w.kernel[2]), uint32_t{d->conv.bias >= 0}, d->after.functions[0].number,
+                       d->after.functions[1].number, uint32_t{conv.bias >= 0}})
+      out.constants.push_back(v);
+    if (shares) out.constants.push_back(conv.addend >= 0);
+    for (const Function& f : after.functions) out.constants.push_back(f.number);
+    if (shares)
+      out.constants = tiles.constants(std::move(out.constants));
+    else
+      for (int64_t v : {blocks.pixels, w.strides[2], w.dilations[2], blocks.invocations()})
+        out.constants.push_back(u32(v));
     out.uses = {d->reads[0], uses[1], uses[2], uses[3], uses[4], d->reads[1], d->reads[2]};
     // What stood for a bias may be a part of what is not bound any more.
     for (size_t i : {2, 3})
       if (uses[i].is_unused) out.uses[i] = d->reads[0].unused();
-    const DepthwiseParams params{AfterParams(after),  AfterParams(d->after), u32(conv.channels),
-                                 u32(conv.made),      last_two(w.in),        last_two(w.out),
-                                 last_two(w.strides), last_two(w.dilations), last_two(w.pads_begin)};
+    const DepthwiseParams params{
+        AfterParams(after),   AfterParams(d->after), u32(conv.channels),    u32(conv.made),         last_two(w.in),
+        last_two(w.out),      last_two(w.strides),   last_two(w.dilations), last_two(w.pads_begin), conv.addend >= 0,
+        u32(blocks.segments), u32(blocks.eights),    blocks.times(),        u32(w.kernel[1])};
     const auto* bytes = reinterpret_cast<const std::byte*>(&params);
     out.params.assign(bytes, bytes + sizeof params);
     out.groups = groups_of(shares ? tiles.groups : blocks.groups);

@@ -29,8 +29,12 @@ GroupWalk::GroupWalk(const ops::Groups& g) : groups(u32(g.count())), members(u32
   member_rank_ = side_of(g.members(), params.member_size, params.member_step);
   // Neighboring invocations read neighboring elements.
   across_ = groups > 1 && params.member_step[0] != 1;
-  const auto more = [&] { return lanes_ < kWorkGroup && 2 * lanes_ * kMembersOfLane <= members; };
-  while (more() && ((!across_ && lanes_ < kNeighbors) || uint64_t{groups} * lanes_ < kEnough)) lanes_ *= 2;
+  // Few numbers, since each is a pipeline of its own.
+  for (const uint32_t next : {8u, kNeighbors, kWorkGroup}) {
+    const bool pays = (!across_ && lanes_ < kNeighbors) || uint64_t{groups} * lanes_ < kEnough;
+    if (next * kMembersOfLane > members || !pays) break;
+    lanes_ = next;
+  }
 }
 
 std::vector<uint32_t> GroupWalk::constants(std::initializer_list<uint32_t> more) const {

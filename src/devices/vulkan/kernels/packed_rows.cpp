@@ -12,6 +12,9 @@ struct PackedParams {
       table_entries;
 };
 
+/// Whether there are too few rows for tiles or blocks.
+bool is_narrow(int64_t rows) { return rows <= 4; }
+
 }  // namespace
 
 std::shared_ptr<PackedRows> PackedRows::of(const MatchCall& m, int arg, bool transposed, std::string& refusal) {
@@ -118,30 +121,37 @@ void PackedRows::prepare_in(KernelChoice& c, std::shared_ptr<PackedRows> self) {
   };
 }
 
-/// Those of gemv for a few rows.
-Tiles PackedRows::tiles(int64_t rows) const {
-  if (rows <= 4) return {0, {(count_ + 7) / 8, rows, 1}};
-  return tiles_of(rows, count_, 1);
+std::array<int64_t, 3> PackedRows::groups(int64_t rows) const {
+  if (is_narrow(rows)) return {(count_ + rows_of_group() - 1) / rows_of_group(), rows, 1};
+  return shares_tiles() ? tiles_of(rows, count_, 1).groups : product_blocks(rows, count_, 1);
 }
 
-std::string PackedRows::refusal(int64_t rows) const { return refusal_of_groups(tiles(rows).groups); }
+std::string PackedRows::refusal(int64_t rows) const { return refusal_of_groups(groups(rows)); }
 
 Status PackedRows::record(Recorder& recorder, Element floats, const After& after, int64_t rows, const Use& x,
                           const Use& bias, const Use& addend, const Use& y) const {
   const bool biased = bias.buffer != nullptr, added = addend.buffer != nullptr;
   const bool is_signed = stored_.elements.dtype() == ir::DType::int8 || stored_.elements.dtype() == ir::DType::int4;
   const int64_t offsets = stored_.offset.empty_handle() ? 0 : scales_;
-  const Tiles t = tiles(rows);
   auto constants =
       after.constants({biased, added, static_cast<uint32_t>(bits_), is_signed, tables_ > 0, scales_ > 0, offsets > 0});
-  if (rows > 4) constants = t.constants(std::move(constants));
+  std::string stem = "matmul_packed";
+  if (is_narrow(rows)) {
+    stem = lanes_name("gemv_packed");
+  } else if (shares_tiles()) {
+    constants = tiles_of(rows, count_, 1).constants(std::move(constants));
+  } else {
+    stem = "matmul_packed_block";
+    const bool fours = depth_ % 4 == 0 && x.offset % (4 * x.element) == 0;
+    for (uint32_t v : {u32(fours), block_size()}) constants.push_back(v);
+  }
   return recorder_of(recorder).dispatch(
-      shader_name(rows <= 4 ? "gemv_packed" : "matmul_packed", floats), std::move(constants),
+      shader_name(stem, floats), std::move(constants),
       {x, Use::read(codes_, 4), Use::read(parameters_, 4), biased ? bias : x.unused(), added ? addend : x.unused(), y},
       PackedParams{AfterParams(after), u32(rows), u32(count_), u32(depth_), u32(words_), u32(scale_rows_),
                    u32(scale_depth_), u32(scale_groups_), u32(scales_), u32(scales_ + offsets), u32(table_rows_),
                    u32(entries_)},
-      groups_of(t.groups));
+      groups_of(groups(rows)));
 }
 
 }  // namespace moka::devices::vulkan

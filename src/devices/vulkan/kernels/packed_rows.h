@@ -24,7 +24,7 @@ class PackedRows {
   double bytes() const { return static_cast<double>(count_ * words_ * 4); }
 
  private:
-  Tiles tiles(int64_t rows) const;
+  std::array<int64_t, 3> groups(int64_t rows) const;
   Status write_codes(uint32_t* to) const;
   void write_parameters(float* to) const;
   size_t parameter_count() const;

@@ -44,20 +44,28 @@ std::vector<uint32_t> Tiles::constants(std::vector<uint32_t> first) const {
   return first;
 }
 
-/// Those of gemv for a few rows; blocks are of 8 by 8.
-Tiles ProductKernel::tiles() const {
-  const Product& p = product;
-  if (!is_narrow() && !shares_tiles())
-    return {0, block_groups(int64_t{(p.rows + 7) / 8} * ((p.columns + 7) / 8), entries)};
-  if (!is_narrow()) return tiles_of(p.rows, p.columns, entries);
-  const int64_t outputs = p.b_k == 1 ? 8 : 32;
-  return {0, {(p.columns + outputs - 1) / outputs, p.rows, entries}};
+std::array<int64_t, 3> product_blocks(int64_t rows, int64_t columns, int64_t entries) {
+  return block_groups((rows + 7) / 8 * ((columns + 7) / 8), entries);
 }
 
-std::string ProductKernel::refusal() const { return refusal_of_groups(tiles().groups); }
+std::array<int64_t, 3> ProductKernel::groups() const {
+  const Product& p = product;
+  if (!is_narrow())
+    return shares_tiles() ? tiles_of(p.rows, p.columns, entries).groups : product_blocks(p.rows, p.columns, entries);
+  const int64_t outputs = is_dot() ? rows_of_group() : p.b_k == 1 ? 8 : 32;
+  return {(p.columns + outputs - 1) / outputs, p.rows, entries};
+}
+
+std::string ProductKernel::refusal() const { return refusal_of_groups(groups()); }
 
 double ProductKernel::multiply_adds() const {
   return static_cast<double>(product.rows) * product.columns * product.depth * static_cast<double>(entries);
+}
+
+std::string ProductKernel::shader() const {
+  if (!is_narrow() && shares_tiles()) return tile_shader_name("matmul", floats, weights);
+  const std::string stem = is_dot() ? "gemv_lanes" : is_narrow() ? "gemv" : "matmul_block";
+  return cat(shader_name(stem, floats), weights != floats ? cat("_", name_of(weights)) : std::string());
 }
 
 Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
@@ -66,22 +74,21 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   if (!bias) uses.bias = uses.a.unused();
   if (!addend) uses.addend = uses.a.unused();
   const bool tiled = !is_narrow() && shares_tiles(), a_line = p.a_k == 1, b_line = p.b_k == 1;
-  const std::string shader = tiled ? tile_shader_name("matmul", floats, weights)
-                                   : cat(shader_name(is_narrow() ? "gemv" : "matmul_block", floats),
-                                         weights != floats ? cat("_", name_of(weights)) : std::string());
-  const Tiles t = tiles();
   auto constants = after.constants({bias, addend, a_line, b_line});
+  const bool a_fours = has_fours(uses.a, a_line, p.a_row, p.a_k, p.a_batch, p.rows, p.depth);
+  const bool b_fours = has_fours(uses.b, b_line, p.b_column, p.b_k, p.b_batch, p.columns, p.depth);
   if (tiled) {
-    constants = t.constants(std::move(constants));
+    constants = tiles_of(p.rows, p.columns, entries).constants(std::move(constants));
+  } else if (is_dot()) {
+    constants.push_back(a_fours && b_fours);
   } else if (!is_narrow()) {
-    const bool a_fours = has_fours(uses.a, a_line, p.a_row, p.a_k, p.a_batch, p.rows, p.depth);
-    const bool b_fours = has_fours(uses.b, b_line, p.b_column, p.b_k, p.b_batch, p.columns, p.depth);
     // Fours along k need four of it at a time.
     const bool four_steps = p.depth % 4 == 0 && ((a_line && a_fours) || (b_line && b_fours));
     for (uint32_t v : {four_steps ? 4u : 1u, u32(a_fours), u32(b_fours), block_size()}) constants.push_back(v);
   }
-  return recorder_of(recorder).dispatch(shader, std::move(constants), {uses.a, uses.b, uses.bias, uses.addend, uses.c},
-                                        ProductParams{AfterParams(after), p}, groups_of(t.groups));
+  return recorder_of(recorder).dispatch(shader(), std::move(constants),
+                                        {uses.a, uses.b, uses.bias, uses.addend, uses.c},
+                                        ProductParams{AfterParams(after), p}, groups_of(groups()));
 }
 
 }  // namespace moka::devices::vulkan

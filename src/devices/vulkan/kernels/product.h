@@ -15,6 +15,9 @@ Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries);
 /// Tiles of 64 rows where there are enough of them, so that few groups read the same columns.
 Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries);
 
+/// The groups that compute a product in blocks of 8 by 8 (shaders/product_block.glsl).
+std::array<int64_t, 3> product_blocks(int64_t rows, int64_t columns, int64_t entries);
+
 /// c[m, n] = sum over k of a[m, k] * b[k, n] + bias[n * bias_column] + addend[as c], for each entry of a batch, whose
 /// dimensions are innermost first. Steps are in elements. Push constants of shaders/product.glsl, but for `after`.
 struct Product {
@@ -43,7 +46,10 @@ struct ProductKernel {
 
  private:
   bool is_narrow() const { return product.rows <= 4; }
-  Tiles tiles() const;
+  /// Whether a subgroup computes an element.
+  bool is_dot() const { return is_narrow() && adds_lanes() && product.a_k == 1 && product.b_k == 1; }
+  std::string shader() const;
+  std::array<int64_t, 3> groups() const;
 };
 
 }  // namespace moka::devices::vulkan

@@ -40,7 +40,14 @@ struct Layer {
   int64_t scratch() const { return sizes.steps * step_gates() + 4 * state(); }
   Use weights() const { return Use::read(weight_hh->buffer, size_of(product.weights)); }
   int64_t at(int64_t t) const { return reverse ? sizes.steps - 1 - t : t; }
-  std::array<int64_t, 3> groups() const { return {(sizes.hidden + 7) / 8, sizes.batch, 1}; }
+  std::array<int64_t, 3> groups() const {
+    return {(sizes.hidden + rows_of_group() - 1) / rows_of_group(), sizes.batch, 1};
+  }
+  /// Whether a step reads the state and its weights in fours.
+  bool has_fours(const Use& state) const { return sizes.hidden % 4 == 0 && state.offset % 16 == 0; }
+  std::string shader(std::string_view stem) const {
+    return cat(lanes_name(stem), product.weights == Element::f16 ? "_f32_f16" : "_f32");
+  }
 };
 
 std::string refusal_of_recurrent(const MatchCall& m, std::initializer_list<std::string_view> params) {
@@ -171,8 +178,8 @@ Match match_lstm(const MatchCall& m) {
         const int64_t y_row = l.all ? (layers.size() == 2 ? at : t) : 0;
         const Use y = Use::write(args.out[0]).part(y_row * s.batch * width, s.batch * width).from(column);
         MOKA_TRY(recorder_of(recorder).dispatch(
-            cat("lstm_f32", l.product.weights == Element::f16 ? "_f16" : ""),
-            {f[0].number, f[1].number, f[2].number, l.peephole != nullptr, l.all || last},
+            l.shader("lstm"),
+            {f[0].number, f[1].number, f[2].number, l.peephole != nullptr, l.all || last, l.has_fours(h)},
             {work[d].gates.part(at * l.step_gates(), l.step_gates()).to_read(), l.weights(),
              l.peephole ? Use::read(l.peephole->buffer, 4) : l.weights().unused(), h, before, h_next, c_next, y},
             LstmParams{
@@ -220,8 +227,9 @@ Match match_steps(const MatchCall& m, std::string_view kernel, int gates, std::v
         Use kept = work.kept;
         kept.written = !ends;
         MOKA_TRY(recorder_of(recorder).dispatch(
-            cat("recurrent_f32", l.product.weights == Element::f16 ? "_f16" : ""),
-            {step, f[0].number, f[1].number, l.state_bias != nullptr, l.all || last},
+            l.shader("recurrent"),
+            {step, f[0].number, f[1].number, l.state_bias != nullptr, l.all || last,
+             l.has_fours(h) && l.has_fours(kept)},
             {work.gates.part(l.at(t) * l.step_gates(), l.step_gates()).to_read(), l.weights(),
              l.state_bias ? Use::read(l.state_bias->buffer, 4) : l.weights().unused(), h, kept,
              ends ? h_next : h_next.to_read(), ends ? y : y.to_read()},

@@ -1,26 +1,19 @@
-#version 450
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-#include "functions.glsl"
-// variants: f32 f16 f32_f16 f32_u8 f16_u8
-// A convolution: a block is 8 channels of kPixels neighbors of a row.
+// A convolution, or with TRANSPOSED a transposed one: a block is 8 channels of kPixels neighbors of a row. Weights are
+// [groups, made / 8, channels, taps] of eight, for each phase of a transposed one.
 
-layout(constant_id = 0) const int kDepth = 1;  // the kernel's sizes
-layout(constant_id = 1) const int kHeight = 1;
-layout(constant_id = 2) const int kWidth = 1;
-layout(constant_id = 3) const bool kBias = false;
-layout(constant_id = 4) const bool kAddend = false;
-layout(constant_id = 5) const uint kThen = 0;
-layout(constant_id = 6) const uint kLast = 0;
-layout(constant_id = 7) const int kPixels = 8;
-layout(constant_id = 8) const int kStride = 1;  // along rows, as is kDilation
-layout(constant_id = 9) const int kDilation = 1;
-layout(constant_id = 10) const bool kFours = false;  // a kernel of 1, rows of whole fours and 8 pixels
-layout(local_size_x_id = 11) in;
+layout(constant_id = 0) const int kWidth = 1;  // the kernel's size along rows
+layout(constant_id = 1) const bool kBias = false;
+layout(constant_id = 2) const uint kThen = 0;
+layout(constant_id = 3) const uint kLast = 0;
+layout(constant_id = 4) const int kPixels = 8;
+layout(constant_id = 5) const int kStride = 1;  // along rows, as is kDilation
+layout(constant_id = 6) const int kDilation = 1;
+layout(constant_id = 7) const bool kFours = false;  // a kernel of 1, rows of whole fours and 8 pixels
+layout(local_size_x_id = 8) in;
 #include "block.glsl"
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 0) readonly buffer X4 { TX4 x4[]; };
-layout(binding = 1) readonly buffer W { T2X4 w[]; };  // [groups, channels, taps, made / 4] of four
+layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
@@ -31,79 +24,100 @@ layout(push_constant) uniform P {
   float a1, b1, a2, b2;
   uint channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], strides[3], dilations[3], pads[3];
+  uint has_addend, images;
+  int depth, height;  // the kernel's other sizes
 };
 
 #include "columns.glsl"
 
 void main() {
-  const int in_row = (out_size[2] + kPixels - 1) / kPixels, lines = out_size[0] * out_size[1];
-  const uint rows4 = (made + 3) / 4, plane = gl_WorkGroupID.z, part = plane % groups;
-  const uint i = block(), in_rows = uint(in_row * lines);
-  const uint row4 = i / in_rows * 2, next4 = min(row4 + 1, rows4 - 1);
-  if (row4 >= rows4) return;
-  const int line = int(i % in_rows) / in_row, ow = int(i % in_rows) % in_row * kPixels;
-  const int d0 = line / out_size[1] * strides[0] - pads[0], h0 = line % out_size[1] * strides[1] - pads[1];
-  const int w0 = ow * kStride - pads[2];
-  const uint taps = uint(kDepth * kHeight * kWidth), in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
-  const uint x_base = x_at + plane * channels * in_plane, w_base = w_at + part * channels * taps * rows4;
-
-  find_columns(w0, in_size[2]);
-#ifdef TO_u8
-  const uint s4 = part * rows4;
-  const vec4 scale[2] = {scales[2 * (s4 + row4)], scales[2 * (s4 + next4)]};
-  const vec4 offset[2] = {scales[2 * (s4 + row4) + 1], scales[2 * (s4 + next4) + 1]};
+  const uint eights = (made + 7) / 8;
+#ifdef TRANSPOSED
+  // Elements of the result with the same remainders by the strides (a phase) use the same taps: each phase is a
+  // convolution without strides, of kernels that the weights hold reversed.
+  const ivec3 step = ivec3(strides[0], strides[1], strides[2]);
+  const int number = int(gl_WorkGroupID.z / groups);
+  const uint part = gl_WorkGroupID.z - uint(number) * groups;
+  const ivec3 phase = ivec3(number / (step.y * step.z), number / step.z % step.y, number % step.z);
+  const ivec3 size = (ivec3(out_size[0], out_size[1], out_size[2]) - phase + step - 1) / step;
+  const ivec3 pad = ivec3(depth, height, kWidth) - 1 - (phase + ivec3(pads[0], pads[1], pads[2])) / step;
+  const ivec3 in_step = ivec3(1), tap_step = ivec3(1);
+#else
+  const ivec3 size = ivec3(out_size[0], out_size[1], out_size[2]), pad = ivec3(pads[0], pads[1], pads[2]);
+  const ivec3 in_step = ivec3(strides[0], strides[1], kStride);
+  const ivec3 tap_step = ivec3(dilations[0], dilations[1], kDilation), step = ivec3(1), phase = ivec3(0);
+  const uint part = gl_WorkGroupID.z;
 #endif
+  const uint in_row = uint(size.z + kPixels - 1) / uint(kPixels), in_image = in_row * uint(size.x * size.y);
+  const uint count = images * in_image, i = block();
+  if (i >= count * eights) return;
+  const uint eight = i / count, first_row = eight * 8, of_images = i - eight * count;
+  const uint image = of_images / in_image, of_image = of_images - image * in_image, line = of_image / in_row;
+  const int ow = int(of_image - line * in_row) * kPixels, slice = int(line) / size.y;
+  const ivec3 at_block = ivec3(slice, int(line) - slice * size.y, ow), first = at_block * in_step - pad;
+  const uint plane = image * groups + part;
+  const uint taps = uint(depth * height * kWidth), in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
+  const uint x_base = x_at + plane * channels * in_plane, of_eight = gl_WorkGroupID.z * eights + eight;
+
+  find_columns(first.z, in_size[2]);
+#ifdef TO_u8
+  const uint s4 = scales_at + of_eight * 4;
+  const vec4 scale[2] = {scales[s4], scales[s4 + 2]}, offset[2] = {scales[s4 + 1], scales[s4 + 3]};
+#endif
+  const uint all_channels = channels;
+  const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);
   float sum[8 * kPixels];
   [[unroll]] for (int n = 0; n < 8 * kPixels; n++) sum[n] = 0.0;
-  for (int a = 0; a < kDepth; a++) {
-    const int d = d0 + a * dilations[0];
-    for (int b = 0; b < kHeight; b++) {
-      const int h = h0 + b * dilations[1];
-      if (d < 0 || d >= in_size[0] || h < 0 || h >= in_size[1]) continue;
-      uint from = x_base + uint((d * in_size[1] + h) * in_size[2]);
-      uint by = w_base + uint((a * kHeight + b) * kWidth) * rows4;
-      for (uint k = 0; k < channels; k++) {
+  for (int a = 0; a < depth; a++) {
+    for (int b = 0; b < height; b++) {
+      const int d = first.x + a * tap_step.x, h = first.y + b * tap_step.y;
+      if (d < 0 || d >= in_sizes.x || h < 0 || h >= in_sizes.y) continue;
+      uint from = x_base + uint((d * in_sizes.y + h) * in_sizes.z);
+      uint by = w_at + (of_eight * all_channels * taps + uint((a * height + b) * kWidth)) * 2;
+      for (uint k = 0; k < all_channels; k++) {
         float v[kSpan];
         if (kFours) {
           const uint at = (from + uint(ow)) / 4;
-          const vec4 first = vec4(x4[at]), second = vec4(x4[ow + 4 < out_size[2] ? at + 1 : at]);
+          const vec4 near = vec4(x4[at]), far = vec4(x4[ow + 4 < size.z ? at + 1 : at]);
           [[unroll]] for (int s = 0; s < 4; s++) {
-            v[s] = first[s];
-            v[s + 4] = second[s];
+            v[s] = near[s];
+            v[s + 4] = far[s];
           }
         } else {
           read_columns(from, v);
         }
         [[unroll]] for (int e = 0; e < kWidth; e++) {
+          const uint at = by + uint(e) * 2;
 #ifdef TO_u8
-          const vec4 weights[2] = {(vec4(uvec4(w[by + row4])) - offset[0]) * scale[0],
-                                   (vec4(uvec4(w[by + next4])) - offset[1]) * scale[1]};
+          const vec4 weights[2] = {(vec4(uvec4(w[at])) - offset[0]) * scale[0],
+                                   (vec4(uvec4(w[at + 1])) - offset[1]) * scale[1]};
 #else
-          const vec4 weights[2] = {vec4(w[by + row4]), vec4(w[by + next4])};
+          const vec4 weights[2] = {vec4(w[at]), vec4(w[at + 1])};
 #endif
-          by += rows4;
           [[unroll]] for (int r = 0; r < 8; r++)
             [[unroll]] for (int n = 0; n < kPixels; n++)
               sum[r * kPixels + n] += weights[r / 4][r % 4] * v[n * kStride + e * kDilation];
         }
         from += in_plane;
-        by += (taps - uint(kWidth)) * rows4;
+        by += taps * 2;
       }
     }
   }
 
-  // A driver takes long to compile this loop unrolled. The sums move up by a row instead, so that their indices stay
-  // constant.
-  [[dont_unroll]] for (uint r = 0; r < 8; r++) {
-    const uint row = row4 * 4 + r;
-    if (row >= made) break;
+  // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
+  const ivec3 to = at_block * step + phase;
+  const uint out_plane = uint(out_size[0] * out_size[1] * out_size[2]);
+  [[dont_unroll]] for (uint row = first_row; row < min(first_row + 8, made); row++) {
     const float b = kBias ? float(bias[bias_at + part * made + row]) : 0.0;
-    const uint to = ((plane * made + row) * uint(lines) + uint(line)) * uint(out_size[2]) + uint(ow);
-    [[unroll]] for (int n = 0; n < kPixels; n++) {
-      if (ow + n >= out_size[2]) break;
-      float v = sum[n] + b;
-      if (kAddend) v += float(addend[addend_at + to + uint(n)]);
-      y[y_at + to + uint(n)] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+    uint at = (plane * made + row) * out_plane + uint((to.x * out_size[1] + to.y) * out_size[2] + to.z);
+    float results[kPixels];
+    [[unroll]] for (int n = 0; n < kPixels; n++) results[n] = sum[n] + b;
+    [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, size.z); n++) {
+      float v = results[0];
+      if (has_addend != 0) v += float(addend[addend_at + at]);
+      y[y_at + at] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      at += uint(step.z);
+      [[unroll]] for (int m = 0; m < kPixels - 1; m++) results[m] = results[m + 1];
     }
     [[unroll]] for (int n = 0; n < 7 * kPixels; n++) sum[n] = sum[n + kPixels];
   }

@@ -33,29 +33,30 @@ void main() {
   const uint i = index();
   if (i >= count) return;
   const int in_row = (out_size[2] + kPixels - 1) / kPixels;
-  const int ow = int(i) % in_row * kPixels, row = int(i) / in_row;
-  const int oh = row % out_size[1], slice = row / out_size[1];
-  const int od = slice % out_size[0];
-  const uint plane = uint(slice / out_size[0]);
-  const uint c = plane % (made * groups);
+  const int row = int(i) / in_row, ow = (int(i) - row * in_row) * kPixels;
+  const int slice = row / out_size[1], oh = row - slice * out_size[1], volume = slice / out_size[0];
+  const int od = slice - volume * out_size[0];
+  const uint plane = uint(volume), of_group = plane / made, c = plane % (made * groups);
   const uint in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
-  uint from = x_at + plane / made * channels * in_plane;
+  uint from = x_at + of_group * channels * in_plane;
   uint by = w_at + c * channels * uint(kDepth * kHeight * kWidth);
   const int d0 = od * strides[0] - pads[0], h0 = oh * strides[1] - pads[1];
   find_columns(ow * kStride - pads[2], in_size[2]);
+  const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]), step = ivec3(dilations[0], dilations[1], 0);
+  const uint all_channels = channels;
   float sum[kPixels];
   [[unroll]] for (int n = 0; n < kPixels; n++) sum[n] = 0.0;
-  for (uint k = 0; k < channels; k++) {
+  for (uint k = 0; k < all_channels; k++) {
     for (int a = 0; a < kDepth; a++) {
-      const int d = d0 + a * dilations[0];
+      const int d = d0 + a * step.x;
       for (int b = 0; b < kHeight; b++) {
-        const int h = h0 + b * dilations[1];
-        if (d < 0 || d >= in_size[0] || h < 0 || h >= in_size[1]) {
+        const int h = h0 + b * step.y;
+        if (d < 0 || d >= in_sizes.x || h < 0 || h >= in_sizes.y) {
           by += uint(kWidth);
           continue;
         }
         float v[kSpan];
-        read_columns(from + uint((d * in_size[1] + h) * in_size[2]), v);
+        read_columns(from + uint((d * in_sizes.y + h) * in_sizes.z), v);
         [[unroll]] for (int e = 0; e < kWidth; e++) {
           const float weight = float(w[by++]);
           [[unroll]] for (int n = 0; n < kPixels; n++) sum[n] += v[n * kStride + e * kDilation] * weight;
@@ -64,12 +65,14 @@ void main() {
     }
     from += in_plane;
   }
-  [[unroll]] for (int n = 0; n < kPixels; n++) {
-    if (ow + n >= out_size[2]) break;
-    const uint to = uint(row * out_size[2] + ow + n);
-    float v = sum[n];
-    if (kBias) v += float(bias[bias_at + c]);
+  // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
+  const float of_channel = kBias ? float(bias[bias_at + c]) : 0.0;
+  uint to = uint(row * out_size[2] + ow);
+  [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, out_size[2]); n++) {
+    float v = sum[0] + of_channel;
     if (kAddend) v += float(addend[addend_at + to]);
     y[y_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+    to++;
+    [[unroll]] for (int m = 0; m < kPixels - 1; m++) sum[m] = sum[m + 1];
   }
 }

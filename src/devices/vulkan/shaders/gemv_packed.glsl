@@ -1,11 +1,6 @@
-#version 450
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-#include "functions.glsl"
 #include "packed.glsl"
 #include "rows.glsl"
-// variants: f32 f16
-// The product of a few rows and the transpose of packed weights. A workgroup computes 8 columns of one row.
+// The product of a few rows and the transpose of packed weights. A workgroup computes columns of one row.
 
 layout(local_size_x = 256) in;
 layout(binding = 0) readonly buffer A { T a[]; };
@@ -16,12 +11,11 @@ layout(binding = 4) readonly buffer R { T addend[]; };
 layout(binding = 5) writeonly buffer C { T c[]; };
 
 void main() {
-  const uint lane = gl_LocalInvocationID.x % ROW_LANES, row = gl_WorkGroupID.y;
-  const uint column = gl_WorkGroupID.x * 8 + gl_LocalInvocationID.x / ROW_LANES;
+  const uint place = place_in_row(), column = row_of_group(), row = gl_WorkGroupID.y;
   float sum = 0.0;
   if (column < columns) {
     const uint first = a_at + row * depth, table = kTable ? table_of(column) : 0;
-    for (uint n = lane; n < words; n += ROW_LANES) {
+    for (uint n = place; n < words; n += ROW_LANES) {
       const uint word = w[w_at + column * words + n];
       const uint k = n * kCodes;
       // A scale holds for whole words.
@@ -37,7 +31,7 @@ void main() {
     }
   }
   sum = sum_of_row(vec4(sum)).x;
-  if (lane != 0 || column >= columns) return;
+  if (place != 0 || column >= columns) return;
   const uint to = row * columns + column;
   if (kBias) sum += float(bias[bias_at + column]);
   if (kAddend) sum += float(addend[addend_at + to]);

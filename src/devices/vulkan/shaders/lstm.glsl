@@ -1,9 +1,4 @@
-#version 450
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-#include "functions.glsl"
 #include "rows.glsl"
-// variants: f32 f32_f16
 // One step of an LSTM: `gates` holds the products with x and the biases. Gates are in the order input, forget, output,
 // cell. T2 is the weights' type.
 
@@ -13,10 +8,13 @@ layout(constant_id = 1) const uint kCell = 0;
 layout(constant_id = 2) const uint kActivation = 0;
 layout(constant_id = 3) const bool kPeephole = false;
 layout(constant_id = 4) const bool kStored = false;  // whether y takes this step
+layout(constant_id = 5) const bool kFours = false;   // state and weights are read in fours
 layout(binding = 0) readonly buffer G { float gates[]; };
 layout(binding = 1) readonly buffer W { T2 weight[]; };
+layout(binding = 1) readonly buffer W4 { T2X4 weight4[]; };
 layout(binding = 2) readonly buffer E { float peephole[]; };
 layout(binding = 3) readonly buffer H { float h[]; };
+layout(binding = 3) readonly buffer H4 { vec4 h4[]; };
 layout(binding = 4) readonly buffer C { float c[]; };
 layout(binding = 5) writeonly buffer H2 { float h_next[]; };
 layout(binding = 6) writeonly buffer C2 { float c_next[]; };
@@ -28,19 +26,24 @@ layout(push_constant) uniform P {
 };
 
 void main() {
-  const uint lane = gl_LocalInvocationID.x % ROW_LANES, row = gl_WorkGroupID.y;
-  const uint i = gl_WorkGroupID.x * 8 + gl_LocalInvocationID.x / ROW_LANES;
+  const uint place = place_in_row(), i = row_of_group(), row = gl_WorkGroupID.y;
+  const uint step = hidden * hidden, first = weight_at + i * hidden, state = h_at + row * h_row;
   vec4 sum = vec4(0.0);
   if (i < hidden) {
-    const uint step = hidden * hidden;
-    for (uint k = lane; k < hidden; k += ROW_LANES) {
-      const uint at = weight_at + i * hidden + k;
-      sum += h[h_at + row * h_row + k] *
-             vec4(weight[at], weight[at + step], weight[at + 2 * step], weight[at + 3 * step]);
+    if (kFours) {
+      for (uint k = place * 4; k < hidden; k += ROW_LANES * 4) {
+        const vec4 v = h4[(state + k) / 4];
+        [[unroll]] for (uint g = 0; g < 4; g++) sum[g] += dot(v, vec4(weight4[(first + g * step + k) / 4]));
+      }
+    } else {
+      for (uint k = place; k < hidden; k += ROW_LANES) {
+        const float v = h[state + k];
+        [[unroll]] for (uint g = 0; g < 4; g++) sum[g] += v * float(weight[first + g * step + k]);
+      }
     }
   }
   sum = sum_of_row(sum);
-  if (lane != 0 || i >= hidden) return;
+  if (place != 0 || i >= hidden) return;
   const uint from = gates_at + row * 4 * hidden + i;
   vec4 z = sum + vec4(gates[from], gates[from + hidden], gates[from + 2 * hidden], gates[from + 3 * hidden]);
   const float before = c[c_at + row * c_row + i];

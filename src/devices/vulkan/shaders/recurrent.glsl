@@ -1,9 +1,4 @@
-#version 450
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-#include "functions.glsl"
 #include "rows.glsl"
-// variants: f32 f32_f16
 // One step of a plain recurrent layer or of a GRU, or a part of one: `gates` holds the products with x and their biases,
 // `bias` those of the products with the state. Gates of a GRU are in the order reset, new, update. T2 is the weights'
 // type.
@@ -14,12 +9,16 @@ layout(constant_id = 1) const uint kRecurrent = 0;
 layout(constant_id = 2) const uint kActivation = 0;
 layout(constant_id = 3) const bool kBias = false;
 layout(constant_id = 4) const bool kStored = false;  // whether y takes this step
+layout(constant_id = 5) const bool kFours = false;   // state and weights are read in fours
 layout(binding = 0) readonly buffer G { float gates[]; };
 layout(binding = 1) readonly buffer W { T2 weight[]; };
+layout(binding = 1) readonly buffer W4 { T2X4 weight4[]; };
 layout(binding = 2) readonly buffer B { float bias[]; };
 layout(binding = 3) readonly buffer H { float h[]; };
+layout(binding = 3) readonly buffer H4 { vec4 h4[]; };
 // What RECURRENT_GATES leaves for RECURRENT_NEW: reset times state, then update, for each row of the batch.
 layout(binding = 4) buffer K { float kept[]; };
+layout(binding = 4) buffer K4 { vec4 kept4[]; };
 layout(binding = 5) writeonly buffer H2 { float h_next[]; };
 layout(binding = 6) writeonly buffer Y { float y[]; };
 layout(push_constant) uniform P {
@@ -31,27 +30,35 @@ layout(push_constant) uniform P {
 float gate(uint row, uint n, uint i, uint of) { return gates[gates_at + (row * of + n) * hidden + i]; }
 float bias_of(uint n, uint i) { return kBias ? bias[bias_at + n * hidden + i] : 0.0; }
 
+// Whether a step multiplies the weights of gate g.
+bool has_product(uint g) {
+  if (kStep == RECURRENT_PLAIN) return g == 0;
+  if (kStep == RECURRENT_NEW) return g == 1;
+  return kStep == RECURRENT_GRU || g != 1;
+}
+
 void main() {
-  const uint lane = gl_LocalInvocationID.x % ROW_LANES, row = gl_WorkGroupID.y;
-  const uint i = gl_WorkGroupID.x * 8 + gl_LocalInvocationID.x / ROW_LANES;
+  const uint place = place_in_row(), i = row_of_group(), row = gl_WorkGroupID.y;
   const uint state = h_at + row * hidden, kept_row = kept_at + row * 2 * hidden;
-  const uint step = hidden * hidden;
+  const uint step = hidden * hidden, first = weight_at + i * hidden;
   vec4 sum = vec4(0.0);
   if (i < hidden) {
-    for (uint k = lane; k < hidden; k += ROW_LANES) {
-      const uint at = weight_at + i * hidden + k;
-      if (kStep == RECURRENT_NEW) {
-        sum.y += kept[kept_row + k] * float(weight[at + step]);
-      } else {
-        const float v = h[state + k];
-        sum.x += v * float(weight[at]);
-        if (kStep == RECURRENT_GRU) sum.y += v * float(weight[at + step]);
-        if (kStep != RECURRENT_PLAIN) sum.z += v * float(weight[at + 2 * step]);
+    if (kFours) {
+      for (uint k = place * 4; k < hidden; k += ROW_LANES * 4) {
+        const vec4 v = kStep == RECURRENT_NEW ? kept4[(kept_row + k) / 4] : h4[(state + k) / 4];
+        [[unroll]] for (uint g = 0; g < 3; g++)
+          if (has_product(g)) sum[g] += dot(v, vec4(weight4[(first + g * step + k) / 4]));
+      }
+    } else {
+      for (uint k = place; k < hidden; k += ROW_LANES) {
+        const float v = kStep == RECURRENT_NEW ? kept[kept_row + k] : h[state + k];
+        [[unroll]] for (uint g = 0; g < 3; g++)
+          if (has_product(g)) sum[g] += v * float(weight[first + g * step + k]);
       }
     }
   }
   sum = sum_of_row(sum);
-  if (lane != 0 || i >= hidden) return;
+  if (place != 0 || i >= hidden) return;
   float made;
   if (kStep == RECURRENT_PLAIN) {
     made = function_of(kActivation, gate(row, 0, i, 1) + sum.x, a[1], b[1]);

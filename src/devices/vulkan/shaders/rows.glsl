@@ -1,15 +1,26 @@
-// A workgroup of 256 computes 8 rows of a matrix times a vector, 32 invocations a row.
-#define ROW_LANES 32
+// A workgroup of 256 computes rows of a matrix times a vector, ROW_LANES neighboring invocations a row: a subgroup with
+// LANES, else 32. sum_of_row() is the sum of what they have.
+#ifdef LANES
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define ROW_LANES gl_SubgroupSize
+uint invocation() { return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID; }
+vec4 sum_of_row(vec4 mine) { return subgroupAdd(mine); }
+#else
+#define ROW_LANES 32u
+uint invocation() { return gl_LocalInvocationID.x; }
 shared vec4 row_part[256];
 
-// The sums of the 32 invocations of this one's row.
 vec4 sum_of_row(vec4 mine) {
-  const uint t = gl_LocalInvocationID.x, lane = t % ROW_LANES;
+  const uint t = invocation(), in_row = t % ROW_LANES;
   row_part[t] = mine;
   barrier();
   for (uint n = ROW_LANES / 2; n > 0; n /= 2) {
-    if (lane < n) row_part[t] += row_part[t + n];
+    if (in_row < n) row_part[t] += row_part[t + n];
     barrier();
   }
-  return row_part[t - lane];
+  return row_part[t - in_row];
 }
+#endif
+uint place_in_row() { return invocation() % ROW_LANES; }
+uint row_of_group() { return gl_WorkGroupID.x * (256u / ROW_LANES) + invocation() / ROW_LANES; }

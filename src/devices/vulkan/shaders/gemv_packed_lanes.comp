@@ -1,0 +1,7 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define LANES
+#include "common.glsl"
+#include "functions.glsl"
+// variants: f32 f16
+#include "gemv_packed.glsl"

@@ -1,0 +1,26 @@
+// A product in blocks of 8 rows by 8 columns. What includes this declares the buffers and the constants.
+#include "block.glsl"
+
+uvec2 first_row_and_column() {
+  const uint i = block(), row_blocks = (rows + 7) / 8;
+  return uvec2(i % row_blocks, i / row_blocks) * 8;
+}
+
+// Element (i, j) of the result is c[to + i * row_step + j * column_step].
+void store_block(uint row, uint column, uint to, uint row_step, uint column_step, uint bias_step, float sum[64]) {
+  // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
+  [[dont_unroll]] for (uint r = row; r < min(row + 8, rows); r++) {
+    float line[8];
+    [[unroll]] for (uint n = 0; n < 8; n++) line[n] = sum[n];
+    uint at = to + r * row_step + column * column_step;
+    [[dont_unroll]] for (uint n = column; n < min(column + 8, columns); n++) {
+      float v = line[0];
+      if (kBias) v += float(bias[bias_at + n * bias_step]);
+      if (kAddend) v += float(addend[addend_at - c_at + at]);
+      c[at] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      at += column_step;
+      [[unroll]] for (uint m = 0; m < 7; m++) line[m] = line[m + 1];
+    }
+    [[unroll]] for (uint n = 0; n < 56; n++) sum[n] = sum[n + 8];
+  }
+}

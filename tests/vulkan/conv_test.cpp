@@ -267,9 +267,10 @@ TEST_P(Convolutions, DepthwiseOnesAreComputedWhereConvolutionsOfOneByOneReadThem
       {{1, 8, 100, 90}, {8, 1, 3, 3}, {1, 1}, {1, 1}, "same_lower", 40, true, false},  // large tiles
       {{1, 8, 100, 90}, {8, 1, 3, 3}, {1, 1}, {1, 1}, "same_lower", 96, true, false},  // small ones would be three
       {{1, 24, 7, 7}, {24, 1, 5, 5}, {1, 1}, {1, 1}, "same", 60, true, true},
+      {{1, 48, 120, 112}, {48, 1, 3, 3}, {2, 2}, {1, 1}, "same", 24, true, false},  // much between both
   };
   for (const Separable& s : all) {
-    const bool joins = devices::vulkan::shares_tiles() || s.strides[1] == 1;
+    const bool joins = devices::vulkan::shares_tiles() || s.strides[1] == 1 || s.x.count() > 600'000;
     EXPECT_EQ(saved_dispatches(GetParam(), s), joins ? 1u : 0u) << s.made;
   }
 }

@@ -44,9 +44,10 @@ struct Blocks {
     const int64_t whole = int64_t{4} * block_size();
     return (size() + whole - 1) / whole * whole;
   }
-  /// A driver would compile another shader for strides along rows.
-  bool fit(const ops::Window& w) const {
-    return w.strides[2] == 1 && size() <= kMostInvocations && refusal_of_groups(groups).empty();
+  /// A driver would compile another shader for strides along rows, which pays where much lies between both.
+  bool fit(const ops::Window& w, int64_t elements) const {
+    constexpr int64_t kMany = 150'000;
+    return (w.strides[2] == 1 || elements >= kMany) && size() <= kMostInvocations && refusal_of_groups(groups).empty();
   }
   uint32_t times() const {
     constexpr int64_t kAtOnce = 16;  // channels between barriers, at least
@@ -81,7 +82,7 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
       return std::nullopt;
     const ops::Window& w = d->conv.window;
     const Blocks blocks(w, conv);
-    if (!shares && !blocks.fit(w)) return std::nullopt;
+    if (!shares && !blocks.fit(w, conv.batch * conv.channels * w.out_count())) return std::nullopt;
     Dispatch out;
     out.shader = cat(shares ? "conv_depthwise_" : "conv_depthwise_block_", name_of(conv.floats),
                      weights != conv.floats ? cat("_", name_of(weights)) : std::string());

@@ -103,7 +103,7 @@ enum class LayerOrder : uint8_t {
 class MOKA_EXPORT CustomLayer {
  public:
   virtual ~CustomLayer();
-  /// Called once, before everything else: float32 or float16 arrays of rank 1 in networks (quantised ones arrive as
+  /// Called once, before everything else: float32 or float16 arrays of rank 1 in networks (quantized ones arrive as
   /// float32, raw bytes as uint8), tensors in programs. They share the file's memory and must not be written.
   virtual void set_weights(const std::vector<MultiArray>& weights);
   /// The shape of each output. The default: each has the shape of input 0.

@@ -211,7 +211,7 @@ def rare():
             case("last_pixel_%s_%s" % (name, "exact" if exact else "legacy"), {"x": given}, {"y": y if exact else y[None]}, lambda bd: bd.add_pooling(
                 "p", kernel[0], kernel[1], stride[0], stride[1], kind, "INCLUDE_LAST_PIXEL", "x", "y", exclude_pad_area=exclude), exact=exact)
 
-    # Raw bytes that no quantisation describes.
+    # Raw bytes that no quantization describes.
     x, w, b = array(3, 4), array(2, 4), array(2)
     for name, dtype in (("floats", np.float32), ("halves", np.float16)):
         kept, kept_b = w.astype(dtype), b.astype(dtype)

@@ -3,7 +3,7 @@
     python silero_truth.py folder_of_the_silero_models
 
 Chunk k is 576 numbers of splitmix64, seed k, uniform in [-a, a] with a = 0.02, 0.5 and 0.1 in turn; hidden and cell
-state are carried from one chunk to the next. Weights are dequantised as coremltools itself does it.
+state are carried from one chunk to the next. Weights are dequantized as coremltools itself does it.
 """
 import json
 import pathlib

@@ -24,6 +24,8 @@ RULES = [
     (r"\b[Mm]end(s|ed|ing)?\b", "write 'fix' or 'correct'"),
     (r"\b(thereof|therein|wherein|whereof|thereby|hitherto|henceforth|betwixt|albeit)\b", "write it as you would say it"),
     (r"(?i)\b(colour|neighbour|behaviour|centre[sd]?\b|honour|favour)", "spell it color, neighbor, behavior, center, honor, favor"),
+    (r"(?i)\b\w*(normal|optim|special|quant|general|organ|serial|initial|synchron|minim|maxim|summar|recogn|real)"
+     r"is(e[ds]?|ing|ation)\b", "spell it with z: normalize, optimize, specialization"),
     (r"\b(the|an?|of|to|in|is|are|and|or|for|on|with|by|as|it|be|not|this|which) \1\b", "a word stands twice"),
 ]
 COMPILED = [(re.compile(pattern), advice) for pattern, advice in RULES]

@@ -17,7 +17,7 @@ constexpr size_t size_of(Element e) { return e == Element::u8 ? 1 : e == Element
 
 /// A dispatch in which an element of the result depends on one element of each input: a program of elementwise
 /// functions over inputs that are broadcast. Where a program alone reads what another one writes, the recorder joins
-/// both into one, which shaders/chain.comp runs: its instructions are constants of specialisation, so that a driver
+/// both into one, which shaders/chain.comp runs: its instructions are specialization constants, so that a driver
 /// compiles them as straight code.
 ///
 ///     Chain c{.size = {n}, .inputs = {{x, {1}}}, .from = Element::f32, .to = Element::f32, .out = y};

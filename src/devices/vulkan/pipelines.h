@@ -10,7 +10,7 @@
 
 namespace moka::devices::vulkan {
 
-/// A shader and the values of its specialisation constants, which are numbered from 0.
+/// A shader and the values of its specialization constants, which are numbered from 0.
 struct PipelineKey {
   const Shader* shader = nullptr;
   std::vector<uint32_t> constants;

@@ -36,7 +36,7 @@ Result<Payload> payload(const Layer& l, const proto::WeightParams& w, const Shap
     case Kind::int8_raw: {
       uint64_t bits = p.data.kind == Kind::int8_raw ? 8 : w.quantization().numberofbits();
       if (bits < 1 || bits > 8)
-        return l.malformed(cat(what, ": expected 1 to 8 bits for a quantised weight, got ", bits));
+        return l.malformed(cat(what, ": expected 1 to 8 bits for a quantized weight, got ", bits));
       p.bits = static_cast<int>(bits);
       expected = (static_cast<uint64_t>(n) * bits + 7) / 8;
       break;
@@ -50,17 +50,17 @@ Result<Payload> payload(const Layer& l, const proto::WeightParams& w, const Shap
 Result<std::vector<float>> table(const Layer& l, const google::protobuf::RepeatedField<float>& f, int64_t channels,
                                  std::string_view what) {
   if (f.size() != 0 && f.size() != 1 && f.size() != channels)
-    return l.malformed(cat(what, ": expected 1 or ", channels, " values of quantisation, got ", f.size()));
+    return l.malformed(cat(what, ": expected 1 or ", channels, " values of quantization, got ", f.size()));
   return std::vector<float>(f.begin(), f.end());
 }
 
-struct Quantisation {
+struct Quantization {
   std::vector<float> scale, bias, lut;
 };
 
-Result<Quantisation> quantisation(const Layer& l, const proto::WeightParams& w, int bits, int64_t channels,
+Result<Quantization> quantization(const Layer& l, const proto::WeightParams& w, int bits, int64_t channels,
                                   std::string_view what) {
-  Quantisation q;
+  Quantization q;
   const auto& m = w.quantization();
   if (m.has_lookuptablequantization()) {
     const auto& f = m.lookuptablequantization().floatvalue();
@@ -70,7 +70,7 @@ Result<Quantisation> quantisation(const Layer& l, const proto::WeightParams& w, 
   } else if (m.has_linearquantization()) {
     q.scale = MOKA_TRY(table(l, m.linearquantization().scale(), channels, what));
     q.bias = MOKA_TRY(table(l, m.linearquantization().bias(), channels, what));
-    if (q.scale.empty()) return l.malformed(cat(what, ": linear quantisation without a scale"));
+    if (q.scale.empty()) return l.malformed(cat(what, ": linear quantization without a scale"));
   } else {
     q.scale = {1};
   }
@@ -120,7 +120,7 @@ Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, s
     Tensor t = MOKA_TRY(tensor_of(*this, DType::fp16, shape, d.data.bytes, what));
     return net.op("constexpr_cast", {{"source_val", t}, {"output_dtype", "fp32"}}, name);
   }
-  Quantisation q = MOKA_TRY(quantisation(*this, w, d.bits, shape[channel_axis], what));
+  Quantization q = MOKA_TRY(quantization(*this, w, d.bits, shape[channel_axis], what));
   DType raw = d.data.kind == Kind::int8_raw ? DType::int8 : DType::uint8;
   Tensor t = MOKA_TRY(tensor_of(*this, raw, Shape{static_cast<int64_t>(d.data.bytes.size())}, d.data.bytes, what));
   std::vector<NamedArg> args{
@@ -148,7 +148,7 @@ Result<Tensor> Layer::numbers(const proto::WeightParams& w, const Shape& shape, 
     }
     return t;
   }
-  Quantisation q = MOKA_TRY(quantisation(*this, w, d.bits, shape[channel_axis], what));
+  Quantization q = MOKA_TRY(quantization(*this, w, d.bits, shape[channel_axis], what));
   ops::QuantizedWeights z;
   z.data = reinterpret_cast<const uint8_t*>(d.data.bytes.data());
   z.is_signed = d.data.kind == Kind::int8_raw;
@@ -175,7 +175,7 @@ Result<int64_t> Layer::count(const proto::WeightParams& w, std::string_view what
   // Raw floats may be halves; their number follows from the shape.
   if (d.kind == Kind::raw && !w.has_quantization()) return static_cast<int64_t>(d.bytes.size() / 2);
   uint64_t bits = d.kind == Kind::int8_raw ? 8 : w.quantization().numberofbits();
-  if (bits < 1 || bits > 8) return malformed(cat(what, ": expected 1 to 8 bits for a quantised weight, got ", bits));
+  if (bits < 1 || bits > 8) return malformed(cat(what, ": expected 1 to 8 bits for a quantized weight, got ", bits));
   return static_cast<int64_t>(d.bytes.size() * 8 / bits);
 }
 

@@ -75,7 +75,7 @@ OpDef define_random_categorical() {
       .or_else(Tensor::scalar_i64(DType::int32, 1));
   return finish_random(b, infer_random_categorical, random_categorical_reference)
       .note("Probabilities need not add up to 1. Negative ones count as 0. A row that adds up to 0 is an error.",
-            "torch.multinomial normalises and refuses such rows")
+            "torch.multinomial normalizes and refuses such rows")
       .note("The result has the type of x and holds class numbers.", "coremltools' type inference")
       .build();
 }

@@ -17,7 +17,7 @@ struct GroupWalk {
 
   uint32_t groups = 1, members = 1;
   Params params;
-  /// The first specialisation constants, and those that follow.
+  /// The first specialization constants, and those that follow.
   std::vector<uint32_t> constants(std::initializer_list<uint32_t> more) const;
   Groups work_groups() const;
 

@@ -21,11 +21,11 @@ Result<Constant> parameter(const proto::CustomLayerParams::CustomLayerParamValue
   }
 }
 
-/// One weight as the class gets it: a vector that shares the file's memory, or what quantised numbers stand for.
+/// One weight as the class gets it: a vector that shares the file's memory, or what quantized numbers stand for.
 Result<Tensor> weight(Layer& l, const proto::WeightParams& w, std::string_view what) {
   using Kind = format::WeightData::Kind;
   const format::WeightData d = MOKA_TRY(l.net.context().file.weight_data(w));
-  const bool quantised = w.quantization().has_linearquantization() || w.quantization().has_lookuptablequantization();
+  const bool quantized = w.quantization().has_linearquantization() || w.quantization().has_lookuptablequantization();
   const auto vector = [&](DType dtype, size_t bytes) -> Result<Tensor> {
     const Shape shape{static_cast<int64_t>(d.bytes.size() / bytes)};
     if (reinterpret_cast<uintptr_t>(d.bytes.data()) % bytes == 0 && d.bytes.owner != nullptr)
@@ -39,7 +39,7 @@ Result<Tensor> weight(Layer& l, const proto::WeightParams& w, std::string_view w
     case Kind::raw:
     case Kind::int8_raw: break;
   }
-  if (!quantised) return vector(d.kind == Kind::int8_raw ? DType::int8 : DType::uint8, 1);
+  if (!quantized) return vector(d.kind == Kind::int8_raw ? DType::int8 : DType::uint8, 1);
   return l.numbers(w, Shape{MOKA_TRY(l.count(w, what))}, what);
 }
 

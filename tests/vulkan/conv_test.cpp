@@ -66,7 +66,9 @@ TEST_P(Convolutions, OfOtherHeightsAndChannelsShareAShader) {
                                  {"strides", Ints{1, 1}},
                                  {"dilations", Ints{1, 1}},
                                  {"pad_type", "same"}})});
-    if (before != 0) EXPECT_EQ(pipelines.count(), before) << height;
+    if (before != 0) {
+      EXPECT_EQ(pipelines.count(), before) << height;
+    }
     before = pipelines.count();
   }
 }

@@ -1,4 +1,4 @@
-#include "devices/cpu/common/broadcast.h"
+#include "devices/cpu/common/pairs.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/loops.h"
 
@@ -29,52 +29,23 @@ constexpr IntegersEntry kIntegers[] = {{"add", Integers::add},
                                        {"greater", Integers::greater, true},
                                        {"greater_equal", Integers::greater_equal, true}};
 
-/// A choice that calls f(offset in the result, {offset in each of x and y}, {their steps}, n, arguments).
-template <class F>
-Match of_pairs(const MatchCall& m, std::string_view kernel, F f) {
-  const ir::Shape out = m.outputs[0].shape();
-  if (out.count() == 0) return Match::no("an empty tensor");
-  const ir::Shape shapes[] = {m.call.shape("x"), m.call.shape("y")};
-  const int x = m.call.arg_index("x"), y = m.call.arg_index("y");
-  const Chunks chunks{out.count()};
-  KernelChoice c;
-  c.kernel = kernel;
-  if (m.call.dtype("x") == m.outputs[0].dtype()) c.in_place = shapes[0] == out ? x : shapes[1] == out ? y : -1;
-  c.tiles = chunks.tiles();
-  c.cost = cost_of(m, 0, traffic(m));
-  c.run = [=, walk = Broadcast::of(out, shapes)](const KernelArgs& args) -> Status {
-    const ir::TensorView &a = args.in[static_cast<size_t>(x)], &b = args.in[static_cast<size_t>(y)];
-    walk.each(chunks.first(args.begin), chunks.first(args.end), [&](int64_t first, const auto& from, int64_t n) {
-      f(a, from[0], walk.step(0), b, from[1], walk.step(1), args.out[0], first, n);
-    });
-    return {};
-  };
-  return Match::yes(std::move(c));
-}
-
 Match match_integers(const MatchCall& m) {
   if (m.call.dtype("x") != ir::DType::int32) return Match::no(cat("element type ", m.call.dtype("x")));
   IntegersEntry entry;
   for (const IntegersEntry& e : kIntegers)
     if (e.op == m.call.version().def->name) entry = e;
-  return of_pairs(m, "cpu.integers",
-                  [f = entry.f, size = entry.compares ? 1 : 4](const ir::TensorView& a, int64_t i, int a_step,
-                                                               const ir::TensorView& b, int64_t j, int b_step,
-                                                               const ir::TensorView& y, int64_t at, int64_t n) {
-                    loops().integers(f, a.as<int32_t>() + i, a_step, b.as<int32_t>() + j, b_step,
-                                     y.as<std::byte>() + at * size, n);
-                  });
+  return match_pairs(m, "cpu.integers", 0, [entry](const PairRun& r) {
+    void* out = entry.compares ? static_cast<void*>(r.out_as<uint8_t>()) : r.out_as<int32_t>();
+    loops().integers(entry.f, r.x_as<int32_t>(), r.x_step, r.y_as<int32_t>(), r.y_step, out, r.n);
+  });
 }
 
 Match match_booleans(const MatchCall& m) {
   const std::string_view op = m.call.version().def->name;
   const Booleans f = op == "logical_and" ? Booleans::both : op == "logical_or" ? Booleans::either : Booleans::one;
-  return of_pairs(m, "cpu.booleans",
-                  [f](const ir::TensorView& a, int64_t i, int a_step, const ir::TensorView& b, int64_t j, int b_step,
-                      const ir::TensorView& y, int64_t at, int64_t n) {
-                    loops().booleans(f, a.as<uint8_t>() + i, a_step, b.as<uint8_t>() + j, b_step, y.as<uint8_t>() + at,
-                                     n);
-                  });
+  return match_pairs(m, "cpu.booleans", 0, [f](const PairRun& r) {
+    loops().booleans(f, r.x_as<uint8_t>(), r.x_step, r.y_as<uint8_t>(), r.y_step, r.out_as<uint8_t>(), r.n);
+  });
 }
 
 Match match_logical_not(const MatchCall& m) {

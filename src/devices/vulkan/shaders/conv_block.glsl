@@ -104,7 +104,7 @@ void main() {
     }
   }
 
-  // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
+  // Drivers compile unrolled loops slowly, so these are not. The sums move up by one, which keeps their indices constant.
   const ivec3 to = at_block * step + phase;
   const uint out_plane = uint(out_size[0] * out_size[1] * out_size[2]);
   [[dont_unroll]] for (uint row = first_row; row < min(first_row + 8, made); row++) {

@@ -1,20 +1,11 @@
-#include "rows.glsl"
-// One step of an LSTM: `gates` holds the products with x and the biases. Gates are in the order input, forget, output,
-// cell. T2 is the weights' type.
+#include "step.glsl"
+// One step of an LSTM. Gates are in the order input, forget, output, cell.
 
-layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kRecurrent = 0;
 layout(constant_id = 1) const uint kCell = 0;
 layout(constant_id = 2) const uint kActivation = 0;
 layout(constant_id = 3) const bool kPeephole = false;
-layout(constant_id = 4) const bool kStored = false;  // whether y takes this step
-layout(constant_id = 5) const bool kFours = false;   // state and weights are read in fours
-layout(binding = 0) readonly buffer G { float gates[]; };
-layout(binding = 1) readonly buffer W { T2 weight[]; };
-layout(binding = 1) readonly buffer W4 { T2X4 weight4[]; };
 layout(binding = 2) readonly buffer E { float peephole[]; };
-layout(binding = 3) readonly buffer H { float h[]; };
-layout(binding = 3) readonly buffer H4 { vec4 h4[]; };
 layout(binding = 4) readonly buffer C { float c[]; };
 layout(binding = 5) writeonly buffer H2 { float h_next[]; };
 layout(binding = 6) writeonly buffer C2 { float c_next[]; };

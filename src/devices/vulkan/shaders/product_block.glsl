@@ -8,7 +8,7 @@ uvec2 first_row_and_column() {
 
 // Element (i, j) of the result is c[to + i * row_step + j * column_step].
 void store_block(uint row, uint column, uint to, uint row_step, uint column_step, uint bias_step, float sum[64]) {
-  // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
+  // Drivers compile unrolled loops slowly, so these are not. The sums move up by one, which keeps their indices constant.
   [[dont_unroll]] for (uint r = row; r < min(row + 8, rows); r++) {
     float line[8];
     [[unroll]] for (uint n = 0; n < 8; n++) line[n] = sum[n];

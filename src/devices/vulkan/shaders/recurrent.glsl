@@ -1,21 +1,12 @@
-#include "rows.glsl"
-// One step of a plain recurrent layer or of a GRU, or a part of one: `gates` holds the products with x and their biases,
-// `bias` those of the products with the state. Gates of a GRU are in the order reset, new, update. T2 is the weights'
-// type.
+#include "step.glsl"
+// One step of a plain recurrent layer or of a GRU, or a part of one. `bias` holds the biases of the products with the
+// state. Gates of a GRU are in the order reset, new, update.
 
-layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kStep = RECURRENT_PLAIN;
 layout(constant_id = 1) const uint kRecurrent = 0;
 layout(constant_id = 2) const uint kActivation = 0;
 layout(constant_id = 3) const bool kBias = false;
-layout(constant_id = 4) const bool kStored = false;  // whether y takes this step
-layout(constant_id = 5) const bool kFours = false;   // state and weights are read in fours
-layout(binding = 0) readonly buffer G { float gates[]; };
-layout(binding = 1) readonly buffer W { T2 weight[]; };
-layout(binding = 1) readonly buffer W4 { T2X4 weight4[]; };
 layout(binding = 2) readonly buffer B { float bias[]; };
-layout(binding = 3) readonly buffer H { float h[]; };
-layout(binding = 3) readonly buffer H4 { vec4 h4[]; };
 // What RECURRENT_GATES leaves for RECURRENT_NEW: reset times state, then update, for each row of the batch.
 layout(binding = 4) buffer K { float kept[]; };
 layout(binding = 4) buffer K4 { vec4 kept4[]; };

@@ -1,5 +1,5 @@
-// A workgroup of 256 computes rows of a matrix times a vector, ROW_LANES neighboring invocations a row: a subgroup with
-// LANES, else 32. sum_of_row() is the sum of what they have.
+// A workgroup of 256 invocations multiplies rows of a matrix by a vector. ROW_LANES neighboring invocations compute one
+// row: a subgroup if LANES is defined, otherwise 32 of them. sum_of_row() adds their values.
 #ifdef LANES
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

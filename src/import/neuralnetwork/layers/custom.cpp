@@ -21,7 +21,8 @@ Result<Constant> parameter(const proto::CustomLayerParams::CustomLayerParamValue
   }
 }
 
-/// One weight as the class gets it: a vector that shares the file's memory, or what quantized numbers stand for.
+/// One weight as the class gets it: a vector that shares the file's memory, or the floats that quantized numbers
+/// encode.
 Result<Tensor> weight(Layer& l, const proto::WeightParams& w, std::string_view what) {
   using Kind = format::WeightData::Kind;
   const format::WeightData d = MOKA_TRY(l.net.context().file.weight_data(w));

@@ -1,0 +1,12 @@
+#include "rows.glsl"
+// What a step of every recurrent layer reads: `gates` holds the products with x and the biases, `weight` what multiplies
+// the state `h`. T2 is the weights' type.
+
+layout(local_size_x = 256) in;
+layout(constant_id = 4) const bool kStored = false;  // whether y takes this step
+layout(constant_id = 5) const bool kFours = false;   // state and weights are read in fours
+layout(binding = 0) readonly buffer G { float gates[]; };
+layout(binding = 1) readonly buffer W { T2 weight[]; };
+layout(binding = 1) readonly buffer W4 { T2X4 weight4[]; };
+layout(binding = 3) readonly buffer H { float h[]; };
+layout(binding = 3) readonly buffer H4 { vec4 h4[]; };

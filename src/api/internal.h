@@ -56,6 +56,13 @@ Result<ir::Type> default_type(const import::FeatureDescription& feature, const i
 /// Whether the default size of a flexible input differs from its smallest allowed size.
 bool chooses_default(const import::FeatureDescription& feature);
 
+/// The description of input `index`, `input`, of the function's body, whose inputs come first and whose states follow.
+const import::FeatureDescription& feature_of(const import::FunctionDescription& function, const ir::Value& input,
+                                             size_t index);
+/// The same error with `code` if it is invalid_argument: an operation refused an argument, and the kind of the error
+/// depends on where that came from.
+Error blamed(Error error, ErrorCode code);
+
 /// What the planes of an image input hold.
 kernel::PlaneOrder plane_order(const import::FeatureDescription& feature);
 kernel::Pixels pixels_of(const Image& image);

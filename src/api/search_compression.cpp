@@ -1,7 +1,6 @@
 #include "api/search_compression.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
@@ -10,6 +9,7 @@
 #include "api/compress.h"
 #include "api/internal.h"
 #include "api/new_state.h"
+#include "base/clock.h"
 
 namespace moka {
 namespace {
@@ -208,13 +208,12 @@ class Search {
   }
 
   void time(SearchedModel& out) {
-    using Clock = std::chrono::steady_clock;
     const Model after = out.model.load(search_.configuration);
     const Features& input = noise_.input(0);
     auto once = [&](const Model& model) {
       const auto start = Clock::now();
       api::predict_once(model, input);
-      return std::chrono::duration<double>(Clock::now() - start).count();
+      return seconds_since(start);
     };
     out.seconds_before = once(sensitivity_.base());
     out.seconds_after = once(after);

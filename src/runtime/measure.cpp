@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/clock.h"
 #include "kernel/layout.h"
 #include "plan/plan.h"
 #include "runtime/launch.h"
@@ -35,9 +35,6 @@ constexpr double kNear = 1.05, kNearSeconds = 0.2e-6;
 /// A candidate that takes this many times as long as the fastest is not run again.
 constexpr double kHopeless = 1.5;
 constexpr size_t kLine = 64;
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The processor time of one thread does not count the work of others.
 double thread_seconds() {

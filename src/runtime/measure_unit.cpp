@@ -1,9 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "base/clock.h"
 #include "plan/plan.h"
 #include "runtime/frame.h"
 #include "runtime/rates.h"
@@ -11,8 +11,6 @@
 namespace moka::runtime {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Runs of each program; more where they are short.
 constexpr int kFewestRuns = 3, kMostRuns = 30;

@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "api/internal.h"
+#include "base/clock.h"
+
+namespace moka {
+
+namespace {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+/// Collects the times of all steps in several predictions.
+class Timing final : public runtime::TraceSink {
+ public:
+  void step(const plan::Plan&, const plan::Step& step, double seconds, std::span<const ir::TensorView>) override {
+    auto& [total, runs] = current_[&step];
+    total += seconds;
+    runs++;
+  }
+  void restart() override { current_.clear(); }
+  void end_prediction() {
+    for (const auto& [step, time] : current_) {
+      all_[step].first.push_back(time.first);
+      all_[step].second = std::max(all_[step].second, time.second);
+    }
+    current_.clear();
+  }
+  api::StepTimes medians() const {
+    api::StepTimes out;
+    for (const auto& [step, times] : all_) out[step] = {median(times.first), times.second};
+    return out;
+  }
+
+ private:
+  api::StepTimes current_;
+  std::map<const plan::Step*, std::pair<std::vector<double>, int64_t>> all_;
+};
+
+/// Throws out_of_budget when an input of the default shape exceeds `limit` bytes.
+void check_default_sizes(const FunctionDescription& function, size_t limit) {
+  for (const FeatureDescription& f : function.inputs) {
+    size_t bytes = size_of(f.array.type);
+    for (int64_t d : f.array.shape)
+      if (d < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(d), &bytes)) bytes = SIZE_MAX / 2;
+    if (f.type == FeatureType::multi_array && bytes > limit)
+      throw Exception(ErrorKind::out_of_budget, cat("input '", f.name, "': ", f.formatted_type(),
+                                                    " is larger than the memory budget of ", limit, " bytes"));
+  }
+}
+
+}  // namespace
+
+ComputePlan Model::compute_plan(const Features& inputs, int predictions, const std::vector<std::string>& wanted) const {
+  if (inputs.empty() && impl_->configuration.memory_budget > 0)
+    check_default_sizes(impl_->function, impl_->configuration.memory_budget);
+  const Features given = inputs.empty() ? random_inputs() : inputs;
+  Impl::Ran ran;
+  api::StepTimes times;
+  double total = -1;
+  if (predictions > 0) {
+    Features outputs;
+    std::optional<State> state;
+    PredictionOptions options{nullptr, wanted};
+    if (!impl_->function.states.empty()) options.state = &state.emplace(new_state());
+    // The first prediction also plans steps that depend on values and does one-time work.
+    api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
+    Timing timing;
+    std::vector<double> whole;
+    for (int i = 0; i < predictions; i++) {
+      const auto start = Clock::now();
+      api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
+      whole.push_back(seconds_since(start));
+      api::unwrap(impl_->predict(given, outputs, options, &timing, &ran));
+      timing.end_prediction();
+    }
+    total = median(std::move(whole));
+    times = timing.medians();
+  } else {
+    std::vector<ir::Type> types;
+    ran.model = api::unwrap(impl_->choose(given, wanted, types)).model;
+    ran.plan = api::unwrap(ran.model->plan(types));
+  }
+  ComputePlan report = api::report(*ran.model, *ran.plan, predictions > 0 ? &times : nullptr);
+  report.memory.heap = impl_->heap_bytes;
+  report.measured_seconds = total;
+  report.predictions = std::max(predictions, 0);
+  for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
+  if (const std::string failure = ran.model->failure(); !failure.empty())
+    report.remarks.push_back({"devices", failure});
+  for (const std::string& remark : impl_->device_remarks) report.remarks.push_back({"devices", remark});
+  if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
+    report.remarks.push_back({"kernel_cache", remark});
+  if (const auto& cache = impl_->packed_weights.cache; cache && !cache->remark().empty())
+    report.remarks.push_back({"cache", cache->remark()});
+  return report;
+}
+}  // namespace moka

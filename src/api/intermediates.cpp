@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "api/internal.h"
+#include "kernel/layout.h"
+#include "plan/draft.h"
+
+namespace moka {
+
+namespace {
+
+/// Reports results of operations in program order. Results from devices reach the host later.
+class Observer final : public runtime::TraceSink {
+ public:
+  /// `direct`: called immediately, since everything runs on the host; nullptr: `tell` reports the results.
+  Observer(const ir::Block& body, const Intermediate* direct) : direct_(direct) {
+    size_t n = 0;
+    for (const auto& op : body.ops()) number(*op, n++);
+  }
+  void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
+    const bool arrives = step.kind == plan::Step::Kind::transfer;
+    if ((step.op == nullptr && !arrives) || (step.region >= 0) != arrives) return;
+    for (size_t i = 0; i < out.size(); i++) {
+      const plan::Place& p = plan.places[static_cast<size_t>(step.out[i])];
+      if (p.device != nullptr || !p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;
+      const ir::Value* value = arrives ? plan.places[static_cast<size_t>(step.in[i])].value : p.value;
+      const ir::Op* op = arrives ? (value != nullptr ? value->producer() : nullptr) : step.op;
+      if (op != nullptr) add(*op, value, p.layout, out[i]);
+    }
+  }
+  void restart() override { seen_.clear(); }
+  void tell(const Intermediate& observe) {
+    std::stable_sort(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.order < b.order; });
+    for (const Seen& s : seen_) observe(s.op->name, s.value != nullptr ? s.value->name : s.op->name, s.array);
+  }
+
+ private:
+  struct Seen {
+    size_t order;
+    const ir::Op* op;
+    const ir::Value* value;
+    MultiArray array;
+  };
+  void number(const ir::Op& op, size_t n) {
+    order_[&op] = n;
+    for (size_t b = 0; b < op.block_count(); b++)
+      for (const auto& inner : op.block(b)->ops()) number(*inner, n);
+  }
+  void add(const ir::Op& op, const ir::Value* value, kernel::Layout layout, ir::TensorView view) {
+    ir::Tensor plain;
+    if (!layout.is_row_major()) {
+      auto t = ir::Tensor::zeros(view.dtype, view.shape);
+      if (!t.ok()) return;
+      plain = std::move(t).value();
+      kernel::convert_layout(view, layout, plain.view(), {}, 0, kernel::convert_tiles(view.shape, layout, {}));
+      view = plain.view();
+    }
+    auto array = api::to_array(view);
+    if (!array.ok()) return;
+    if (direct_ != nullptr) return (*direct_)(op.name, value != nullptr ? value->name : op.name, *array);
+    seen_.push_back({order_.at(&op), &op, value, std::move(*array)});
+  }
+
+  const Intermediate* direct_;
+  std::map<const ir::Op*, size_t> order_;  ///< position of the outermost operation that contains each operation
+  std::vector<Seen> seen_;
+};
+}  // namespace
+
+Features Model::intermediates(const Features& inputs, const Intermediate& observe,
+                              const PredictionOptions& options) const {
+  Features outputs;
+  std::vector<ir::Type> types;
+  const auto runs = api::unwrap(impl_->choose(inputs, options.outputs, types)).model;
+  const bool on_host = plan::accelerators(runs->plan_options()).empty();
+  Observer observer(runs->ir().body(), on_host ? &observe : nullptr);
+  api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr, true));
+  observer.tell(observe);
+  return outputs;
+}
+}  // namespace moka

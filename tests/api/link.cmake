@@ -1,7 +1,6 @@
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(${name} PRIVATE moka nlohmann_json::nlohmann_json)
 target_compile_definitions(${name} PRIVATE MOKA_GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden")
-set(precompile <api/api_util.h>)
 set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/api/plugin_test.cpp PROPERTIES
   COMPILE_DEFINITIONS "MOKA_EXAMPLE_PLUGIN=\"$<TARGET_FILE:example_swish>\";MOKA_EXAMPLE_MODEL=\"$<TARGET_FILE:example_lengths>\"")
 add_dependencies(${name} example_swish example_lengths)

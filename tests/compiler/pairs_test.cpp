@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -143,16 +144,20 @@ TEST(Compiler, EnumeratedShapesAreInTheText) {
   const size_t at = text.find(begin);
   ASSERT_NE(at, std::string::npos) << text;
   const std::string shapes = text.substr(at + begin.size(), text.find(")))]", at) - at - begin.size());
-  const std::regex labeled(R"re(\{"([0-9a-f]{8})", \{\{"input", \[([124])\]\}\}\}(, |\}))re");
   std::vector<std::string> labels;
   std::set<std::string> sizes;
-  size_t length = 0;
-  for (std::sregex_iterator it(shapes.begin(), shapes.end(), labeled), end; it != end; ++it) {
-    labels.push_back(it->str(1));
-    sizes.insert(it->str(2));
-    length += static_cast<size_t>(it->length());
+  const char* rest = shapes.c_str();
+  char label[9], size[2];
+  for (int length = 0;
+       std::sscanf(rest, R"({"%8[0-9a-f]", {{"input", [%1[124]]}}}%n)", label, size, &length) == 2 && length > 0;
+       length = 0) {
+    EXPECT_EQ(std::strlen(label), 8u);
+    labels.push_back(label);
+    sizes.insert(size);
+    rest += length;
+    if (std::strncmp(rest, ", ", 2) == 0) rest += 2;
   }
-  EXPECT_EQ(length, shapes.size()) << shapes;
+  EXPECT_STREQ(rest, "}") << shapes;
   EXPECT_TRUE(std::is_sorted(labels.begin(), labels.end())) << shapes;
   EXPECT_EQ(sizes, (std::set<std::string>{"1", "2", "4"})) << shapes;
   EXPECT_TRUE(ir::read_text(text, ops::table()).ok());

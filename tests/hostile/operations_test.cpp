@@ -7,7 +7,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <regex>
 
 #include "hostile/guard_util.h"
 #include "hostile/mutate_util.h"
@@ -58,15 +57,17 @@ Model load(std::string text, const ModelConfiguration& c) {
     try {
       return Model::from_mil(text, c);
     } catch (const Exception& e) {
-      static const std::regex shape(R"(MIL text (\d+):\d+: [\s\S]*declared (.*), but its inputs give ([\s\S]*))");
-      std::string what = e.what();
-      std::smatch m;
-      if (attempt == 5 || !std::regex_match(what, m, shape)) throw;
+      const std::string what = e.what(), place = "MIL text ", before = "declared ", after = ", but its inputs give ";
+      const size_t given = what.rfind(after), declared = what.rfind(before, given);
+      if (attempt == 5 || !what.starts_with(place) || given == std::string::npos || declared == std::string::npos)
+        throw;
+      const std::string type = what.substr(declared + before.size(), given - declared - before.size());
       size_t at = 0;
-      for (long line = std::stol(m[1]); line > 1 && at != std::string::npos; line--) at = text.find('\n', at) + 1;
-      size_t from = text.find(m[2], at);
+      for (long line = std::stol(what.substr(place.size())); line > 1 && at != std::string::npos; line--)
+        at = text.find('\n', at) + 1;
+      const size_t from = text.find(type, at);
       if (from == std::string::npos) throw;
-      text.replace(from, m[2].length(), m[3]);
+      text.replace(from, type.size(), what.substr(given + after.size()));
     }
   }
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <regex>
 #include <vector>
 
 #include "api/api_util.h"
@@ -14,11 +13,21 @@ namespace {
 
 /// Numbers and booleans in MIL's text form: "x = 1, y = 0.5" becomes "x = int32(1), y = fp32(0.5)".
 std::string with_types(const std::string& args) {
-  static const std::regex kFloat(R"(= (-?\d+(\.\d+)?e-?\d+|-?\d+\.\d+))"), kInt(R"(= (-?\d+)(?=[,]|$))"),
-      kBool("= (true|false)");
-  std::string out = std::regex_replace(args, kFloat, "= fp32($1)");
-  out = std::regex_replace(out, kInt, "= int32($1)");
-  return std::regex_replace(out, kBool, "= bool($1)");
+  std::string out;
+  for (size_t at = 0; at < args.size();) {
+    const size_t assigned = args.find("= ", at), begin = assigned == std::string::npos ? args.size() : assigned + 2,
+                 end = std::min(args.find(',', begin), args.size());
+    const std::string value = args.substr(begin, end - begin);
+    out += args.substr(at, begin - at);
+    if (value == "true" || value == "false")
+      out += "bool(" + value + ")";
+    else if (value.empty() || value.find_first_not_of("-.0123456789e") != std::string::npos)
+      out += value;
+    else
+      out += (value.find_first_of(".e") == std::string::npos ? "int32(" : "fp32(") + value + ")";
+    at = end;
+  }
+  return out;
 }
 
 /// Writes a program line by line. Weights are sines.

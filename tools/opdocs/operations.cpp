@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string number(double v) {
   char text[40];
@@ -48,7 +48,7 @@ std::vector<std::string> dtypes_of(DTypes set) {
   return out;
 }
 
-Json element(const TensorView& v, int64_t i) {
+OrderedJson element(const TensorView& v, int64_t i) {
   if (v.dtype == DType::string) return v.as<std::string>()[i];
   if (v.dtype == DType::boolean) return load_i64(v, i) != 0;
   if (!is_float(v.dtype)) return load_i64(v, i);
@@ -57,11 +57,11 @@ Json element(const TensorView& v, int64_t i) {
   return std::stod(number(x));
 }
 
-Json default_of(const ParamDef& p) {
+OrderedJson default_of(const ParamDef& p) {
   if (!p.has_default()) return nullptr;
   const TensorView& v = p.default_view;
   if (v.shape.rank() == 0) return element(v, 0);
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (int64_t i = 0; i < v.count(); ++i) list.push_back(element(v, i));
   return list;
 }
@@ -208,11 +208,11 @@ std::map<std::string, std::string> documents(const Support& support) {
 }
 
 std::string operations_json() {
-  Json all = Json::object();
+  OrderedJson all = OrderedJson::object();
   for (const OpDef* d : sorted()) {
-    Json& op = all[d->name] = Json::object();
+    OrderedJson& op = all[d->name] = OrderedJson::object();
     for (const OpVersion& v : d->versions) {
-      Json& params = op[std::string(to_string(v.since))] = Json::array();
+      OrderedJson& params = op[std::string(to_string(v.since))] = OrderedJson::array();
       for (const ParamDef& p : v.params) {
         if (p.internal) continue;
         params.push_back({{"name", p.name},

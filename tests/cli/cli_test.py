@@ -93,7 +93,10 @@ class General(Case):
 
     def test_wrong_use(self):
         self.assertIn("did you mean 'inspect'", self.ends(2, "inspct").stderr)
-        self.ends(2, "--bogus")
+        self.assertIn("moka: no option '--bogus' (moka --help)", self.ends(2, "--bogus").stderr)
+        self.assertIn("moka bench: no option '--thread'; did you mean '--threads'? (moka bench --help)",
+                      self.ends(2, "bench", "x.mlmodel", "--thread=2").stderr)
+        self.assertIn("not expected: y.mlmodel", self.ends(2, "bench", "x.mlmodel", "y.mlmodel").stderr)
         self.ends(2, "inspect")
         self.ends(2, "bench", "x.mlmodel", "--iterations", "0")
         self.ends(2, "predict", "x.mlmodel", "--compute-units", "some")

@@ -48,6 +48,22 @@ int guarded(const Command& command) {
   }
 }
 
+/// Why the arguments that no option or positional took are wrong.
+std::string why_left(const CLI::App& app, const CLI::ExtrasError& error) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  for (std::string option : command->remaining()) {
+    if (!option.starts_with("-")) continue;
+    option = option.substr(0, option.find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* known : command->get_options())
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    const auto close = nearest(option, names);
+    return fmt::format("no option '{}'{}", option, close ? fmt::format("; did you mean '{}'?", *close) : "");
+  }
+  return error.what();
+}
+
 /// Parses and runs the command line. Sets `name` to the command's name for messages.
 int run_command(int argc, const char* const* argv, std::string& name) {
   CLI::App app("Runs Core ML models anywhere and shows what it does", "moka");
@@ -87,7 +103,9 @@ int run_command(int argc, const char* const* argv, std::string& name) {
     print(std::string(e.what()) + "\n");
     return kFine;
   } catch (const CLI::ParseError& e) {
-    note(name, std::string(e.what()) + (name.empty() ? " (moka --help)" : " (moka " + name + " --help)"));
+    const auto* left = dynamic_cast<const CLI::ExtrasError*>(&e);
+    note(name, (left != nullptr ? why_left(app, *left) : e.what()) +
+                   (name.empty() ? " (moka --help)" : " (moka " + name + " --help)"));
     return kWrongUse;
   }
   const auto chosen =

@@ -92,7 +92,8 @@ ChainParams::ChainParams(const Chain& c) : count(static_cast<uint32_t>(c.count()
 }
 
 std::string Chain::shader() const {
-  return from == to ? cat("chain_", name_of(from)) : cat("chain_", name_of(from), "_", name_of(to));
+  const std::string_view stem = nodes.size() <= kShort ? "chain_short_" : "chain_";
+  return from == to ? cat(stem, name_of(from)) : cat(stem, name_of(from), "_", name_of(to));
 }
 
 std::vector<uint32_t> Chain::constants() const {

@@ -17,13 +17,14 @@ constexpr size_t size_of(Element e) { return e == Element::u8 ? 1 : e == Element
 
 /// A dispatch in which an element of the result depends on one element of each input: a program of elementwise
 /// functions over inputs that are broadcast. Where a program alone reads what another one writes, the recorder joins
-/// both into one, which shaders/chain.comp runs: its instructions are specialization constants, so that a driver
+/// both into one, which shaders/chain.glsl runs: its instructions are specialization constants, so that a driver
 /// compiles them as straight code.
 ///
 ///     Chain c{.size = {n}, .inputs = {{x, {1}}}, .from = Element::f32, .to = Element::f32, .out = y};
 ///     c.add(F_EXP, c.input(0));
 struct Chain {
   static constexpr size_t kRank = 3, kInputs = 6, kNodes = 12;
+  static constexpr size_t kShort = 4;  ///< instructions of a program that shaders/chain_short.comp runs
   static constexpr uint32_t kNumber = kInputs + kNodes;  ///< an operand: the instruction's own number `x`
   static constexpr uint32_t kBinary = 64;  ///< a code of a binary function is this and its number (B_ADD...)
 
@@ -57,7 +58,7 @@ struct Chain {
   std::vector<Use> uses() const;  ///< one for each binding
 };
 
-/// Push constants of shaders/chain.comp behind the first elements of buffers.
+/// Push constants of shaders/chain.glsl behind the first elements of buffers.
 struct ChainParams {
   uint32_t count;
   std::array<uint32_t, Chain::kRank> size;

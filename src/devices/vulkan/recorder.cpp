@@ -1,6 +1,7 @@
 #include "devices/vulkan/recorder.h"
 
 #include <algorithm>
+#include <map>
 
 namespace moka::devices::vulkan {
 
@@ -180,10 +181,26 @@ Status VulkanRecorder::join_producers() {
     if (!both) continue;
     commands_[later] =
         MOKA_TRY(command(both->shader, std::move(both->constants), std::move(both->uses), both->params, both->groups));
+    commands_[later].functions = both->functions;
     commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
     later--;
   }
   return {};
+}
+
+void VulkanRecorder::share_pipelines() {
+  const auto without_functions = [](const Command& c) {
+    PipelineKey key = c.key;
+    std::fill_n(key.constants.begin() + static_cast<std::ptrdiff_t>(*c.functions), 2, 0u);
+    return key;
+  };
+  std::map<PipelineKey, const Command*> first;  // by its key without functions
+  for (const Command& c : commands_)
+    if (c.functions)
+      if (PipelineKey bare = without_functions(c); bare != c.key) first.try_emplace(std::move(bare), &c);
+  for (Command& c : commands_)
+    if (c.functions)
+      if (const auto found = first.find(c.key); found != first.end()) c.key = found->second->key;
 }
 
 Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& counters) {
@@ -193,6 +210,7 @@ Result<VkDescriptorPool> VulkanRecorder::finish(VkCommandBuffer to, Counters& co
   Pipelines& pipelines = context_->pipelines();
   MOKA_TRY(join_chains());
   MOKA_TRY(join_producers());
+  share_pipelines();
   std::vector<PipelineKey> keys;
   uint32_t sets = 0, buffers = 0;
   for (const Command& c : commands_) {

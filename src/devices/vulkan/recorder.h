@@ -27,6 +27,7 @@ struct Dispatch {
   std::vector<Use> uses;
   std::vector<std::byte> params;
   Groups groups;
+  std::optional<size_t> functions;  ///< as VulkanRecorder::may_share
 };
 
 /// How a dispatch computes its result, for another one that can compute it while it reads it. Kernels derive from it.
@@ -47,6 +48,7 @@ struct Command {
   std::optional<Chain> chain;                ///< what it computes, where that is a chain
   std::shared_ptr<const Producer> producer;  ///< what it computes, where others can
   Absorb absorb;                             ///< of what uses[0] is the result
+  std::optional<size_t> functions;           ///< VulkanRecorder::may_share
 };
 
 /// Records a barrier: what comes behind it sees all that dispatches and copies in front of it wrote.
@@ -70,9 +72,12 @@ class VulkanRecorder final : public kernel::Recorder {
   Status dispatch(const Shader& shader, std::vector<uint32_t> constants, std::vector<Use> uses,
                   std::span<const std::byte> params, Groups groups);
   void copy(Use from, Use to);
-  /// The next two describe the dispatch that was recorded last.
+  /// The next three describe the dispatch that was recorded last.
   void offer(std::shared_ptr<const Producer> producer) { commands_.back().producer = std::move(producer); }
   void absorb(Absorb absorb) { commands_.back().absorb = std::move(absorb); }
+  /// Two of its constants, of which this is the index of the first, name functions that its push constants can leave
+  /// out (HAS_FUNCTIONS): without functions it uses the pipeline of a dispatch that has some and is otherwise the same.
+  void may_share(size_t functions) { commands_.back().functions = functions; }
   /// The bytes are read after the region has run, by the host or by other regions.
   void keep(Use use) { kept_.push_back(use); }
   uint32_t new_parts() { return ++parts_; }
@@ -92,6 +97,7 @@ class VulkanRecorder final : public kernel::Recorder {
                           std::span<const std::byte> params, Groups groups) const;
   Status join_chains();
   Status join_producers();
+  void share_pipelines();
   bool is_needed_after(const Use& value, size_t command) const;
   bool is_written_between(const std::vector<Use>& values, size_t earlier, size_t later) const;
   std::optional<size_t> only_writer(const Use& value, size_t reader) const;

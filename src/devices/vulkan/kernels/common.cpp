@@ -223,12 +223,16 @@ After after_of(std::span<const ir::Epilogue> epilogues) {
 
 After limits_of(std::span<const ir::Epilogue> epilogues) {
   After after = after_of(epilogues);
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   Function& first = after.functions[0];
-  if (first.number == F_NONE) first = {F_CLIP, -kInfinity, kInfinity};
-  if (first.number == F_RELU) first = {F_CLIP, 0, kInfinity};
-  if (first.number == F_RELU6) first = {F_CLIP, 0, 6};
+  if (first.number == F_RELU) first = {F_LIMITS, 0, std::numeric_limits<float>::infinity()};
+  if (first.number == F_RELU6) first = {F_LIMITS, 0, 6};
+  if (first.number == F_CLIP && first.a <= first.b) first.number = F_LIMITS;
+  if (first.number == F_HARD_SWISH) first = {F_LIMITS, 1, 0};
   return after;
+}
+
+uint32_t has_of(bool bias, bool addend, const After& after) {
+  return (bias ? HAS_BIAS : 0) | (addend ? HAS_ADDEND : 0) | (after.count > 0 ? HAS_FUNCTIONS : 0);
 }
 
 std::string shader_name(std::string_view stem, Element e) { return cat(stem, "_", name_of(e)); }

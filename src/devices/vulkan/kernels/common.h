@@ -60,7 +60,7 @@ struct After {
   std::vector<uint32_t> constants(std::initializer_list<uint32_t> first) const;
 };
 After after_of(std::span<const ir::Epilogue> epilogues);
-/// The same with one function for all that limit a range, and for none, so that one shader serves them.
+/// The same with one function for all that limit a range and for hard_swish, so that one shader serves them.
 After limits_of(std::span<const ir::Epilogue> epilogues);
 /// In push constants.
 struct AfterParams {
@@ -68,6 +68,8 @@ struct AfterParams {
   explicit AfterParams(const After& a)
       : a1(a.functions[0].a), b1(a.functions[0].b), a2(a.functions[1].a), b2(a.functions[1].b) {}
 };
+/// What a shader that includes shaders/after.glsl does to its result.
+uint32_t has_of(bool bias, bool addend, const After& after);
 
 inline VulkanRecorder& recorder_of(Recorder& r) { return static_cast<VulkanRecorder&>(r); }
 inline const BufferView& view(std::span<const BufferView> all, int i) { return all[static_cast<size_t>(i)]; }

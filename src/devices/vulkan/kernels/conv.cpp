@@ -35,6 +35,8 @@ struct DirectParams {
   AfterParams after;
   uint32_t count, channels, made, groups;
   WindowParams window;
+  uint32_t has;
+  std::array<uint32_t, 2> kernel;  ///< its sizes but along rows
 };
 
 /// A convolution whose window covers the input whole: the product of a matrix and a vector for each image.
@@ -59,7 +61,7 @@ Match match_conv_whole_packed(const MatchCall& m) {
   if (!packed) return Match::no(refusal);
   if (refusal = packed->refusal(conv->batch); !refusal.empty()) return Match::no(refusal);
   KernelChoice c = choice_of(m, "vulkan.conv.whole.packed", {"x", "bias", "addend"}, conv->floats);
-  const After after = after_of(m.epilogue);
+  const After after = limits_of(m.epilogue);
   c.epilogues = after.count;
   packed->prepare_in(c, packed);
   set_cost(c, m, conv->multiply_adds());
@@ -84,7 +86,7 @@ Match match_conv_whole(const MatchCall& m) {
   k.product.c_row = u32(conv->made);
   k.product.bias_column = 1;
   k.floats = k.weights = conv->floats;
-  k.after = after_of(m.epilogue);
+  k.after = limits_of(m.epilogue);
   if (std::string why = k.refusal(); !why.empty()) return Match::no(why);
   if (refusal = refusal_of_floats(m, {"x", "weight", "bias"}); !refusal.empty()) return Match::no(refusal);
   c.epilogues = k.after.count;
@@ -218,15 +220,16 @@ Match match_conv_tiled(const MatchCall& m) {
                                 conv.use_or(args.in, conv.addend, x),
                                 Use::write(args.out[0]),
                                 held->scales ? Use::read(held->scales, 16) : x.unused()};
-    if (!shares)
+    if (!shares) {
       MOKA_TRY(blocks.record(recorder, conv, after, weights, uses));
-    else
+    } else {
       MOKA_TRY(recorder_of(recorder).dispatch(
-          shader,
-          tiles.constants(after.constants(
-              {u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain, conv.bias >= 0, conv.addend >= 0})),
-          uses, ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w)},
+          shader, tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain})), uses,
+          ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w),
+                     has_of(conv.bias >= 0, conv.addend >= 0, after)},
           groups_of(tiles.groups)));
+      recorder_of(recorder).may_share(4);
+    }
     if (plain && w.groups == 1 && weights != Element::u8)
       recorder_of(recorder).absorb(absorb_depthwise(conv, after, weights, uses));
     return {};
@@ -253,16 +256,23 @@ Match match_conv_direct(const MatchCall& m) {
                                             : 1,
                   rows = args.out[0].shape.count() / w.out[2];
     const auto n = static_cast<uint64_t>(rows * ((w.out[2] + pixels - 1) / pixels));
-    auto constants =
-        after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), conv.bias >= 0, conv.addend >= 0});
+    // A small loop is worth unrolling, but for drivers that take long to compile it.
+    const uint32_t deep = u32(w.kernel[0]), tall = u32(w.kernel[1]);
+    auto constants = after.constants({shares_tiles() ? deep : 0, shares_tiles() ? tall : 0, u32(w.kernel[2])});
     for (int64_t v : {pixels, w.strides[2], w.dilations[2]}) constants.push_back(u32(v));
-    MOKA_TRY(
-        recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
-                                       {x, conv.use(args.in, conv.weight), conv.use_or(args.in, conv.bias, x),
-                                        conv.use_or(args.in, conv.addend, x), Use::write(args.out[0])},
-                                       DirectParams{AfterParams(after), static_cast<uint32_t>(n), u32(conv.channels),
-                                                    u32(conv.made), u32(w.groups), WindowParams(w)},
-                                       VulkanRecorder::lines(n)));
+    MOKA_TRY(recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
+                                            {x, conv.use(args.in, conv.weight), conv.use_or(args.in, conv.bias, x),
+                                             conv.use_or(args.in, conv.addend, x), Use::write(args.out[0])},
+                                            DirectParams{AfterParams(after),
+                                                         static_cast<uint32_t>(n),
+                                                         u32(conv.channels),
+                                                         u32(conv.made),
+                                                         u32(w.groups),
+                                                         WindowParams(w),
+                                                         has_of(conv.bias >= 0, conv.addend >= 0, after),
+                                                         {deep, tall}},
+                                            VulkanRecorder::lines(n)));
+    recorder_of(recorder).may_share(3);
     recorder_of(recorder).offer(depthwise_producer(conv, after, args));
     return {};
   };

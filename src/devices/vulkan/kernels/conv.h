@@ -31,6 +31,7 @@ struct ConvParams {
   AfterParams after;
   uint32_t channels, made, groups;
   WindowParams window;
+  uint32_t has;
 };
 
 /// Large convolutions of 3 x 3 without strides by Winograd's transforms.

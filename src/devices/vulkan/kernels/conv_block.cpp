@@ -53,27 +53,28 @@ ConvBlocks::ConvBlocks(const ops::Window& each, int64_t made, int64_t batch, int
 
 ConvBlocks::ConvBlocks(const Conv& conv) : ConvBlocks(conv.window, conv.made, conv.batch, conv.window.groups) {}
 
-std::vector<uint32_t> ConvBlocks::constants(const After& after, bool bias, bool fours) const {
+std::vector<uint32_t> ConvBlocks::constants(const After& after, bool fours) const {
   const ops::Window& w = window;
-  std::vector<uint32_t> all = after.constants({u32(w.kernel[2]), bias});
+  std::vector<uint32_t> all = after.constants({u32(w.kernel[2])});
   for (uint32_t v : {u32(pixels), u32(w.strides[2]), u32(w.dilations[2]), u32(fours), block_size()}) all.push_back(v);
   return all;
 }
 
-BlockParams::BlockParams(const ConvBlocks& blocks, const ConvParams& all, bool addend)
+BlockParams::BlockParams(const ConvBlocks& blocks, const ConvParams& all)
     : conv(all),
-      has_addend(addend),
       images(u32(blocks.images)),
       kernel{static_cast<int32_t>(blocks.window.kernel[0]), static_cast<int32_t>(blocks.window.kernel[1])} {}
 
 Status ConvBlocks::record(Recorder& recorder, const Conv& conv, const After& after, Element weights,
                           const std::vector<Use>& uses) const {
   const bool fours = is_plain(window) && window.out[2] % 4 == 0 && uses[0].offset % (4 * uses[0].element) == 0;
-  const ConvParams params{AfterParams(after), u32(conv.channels), u32(conv.made), u32(window.groups),
-                          WindowParams(window)};
-  return recorder_of(recorder).dispatch(
+  const ConvParams params{AfterParams(after), u32(conv.channels),   u32(conv.made),
+                          u32(window.groups), WindowParams(window), has_of(conv.bias >= 0, conv.addend >= 0, after)};
+  MOKA_TRY(recorder_of(recorder).dispatch(
       cat(shader_name("conv_block", conv.floats), weights == conv.floats ? "" : cat("_", name_of(weights))),
-      constants(after, conv.bias >= 0, fours), uses, BlockParams(*this, params, conv.addend >= 0), groups_of(groups));
+      constants(after, fours), uses, BlockParams(*this, params), groups_of(groups)));
+  recorder_of(recorder).may_share(kFunctions);
+  return {};
 }
 
 }  // namespace moka::devices::vulkan

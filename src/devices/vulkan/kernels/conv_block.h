@@ -25,11 +25,12 @@ struct ConvBlocks {
   ops::Window window;  ///< of 1 x 1: over each plane as one row
   int64_t pixels, images;
   std::array<int64_t, 3> groups;
+  static constexpr size_t kFunctions = 1;  ///< where its constants have the functions
 
   explicit ConvBlocks(const Conv& conv);
   /// `parts`: groups of channels, for each phase of a transposed convolution, whose window is `each`.
   ConvBlocks(const ops::Window& each, int64_t made, int64_t images, int64_t parts);
-  std::vector<uint32_t> constants(const After& after, bool bias, bool fours) const;
+  std::vector<uint32_t> constants(const After& after, bool fours) const;
   /// `uses` as shaders/conv_block.glsl binds them, x first.
   Status record(Recorder& recorder, const Conv& conv, const After& after, Element weights,
                 const std::vector<Use>& uses) const;
@@ -38,9 +39,9 @@ struct ConvBlocks {
 /// Push constants of shaders/conv_block.glsl.
 struct BlockParams {
   ConvParams conv;
-  uint32_t has_addend, images;
+  uint32_t images;
   std::array<int32_t, 2> kernel;  ///< its sizes but along rows
-  BlockParams(const ConvBlocks& blocks, const ConvParams& all, bool addend);
+  BlockParams(const ConvBlocks& blocks, const ConvParams& all);
 };
 
 }  // namespace moka::devices::vulkan

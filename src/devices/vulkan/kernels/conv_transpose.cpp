@@ -156,9 +156,12 @@ Match match_tiled(const MatchCall& m) {
       std::vector<Use> uses = t.uses(args, held_weights);
       uses.insert(uses.begin() + 3, uses[0].unused());  // an addend
       uses.push_back(uses[0].unused());                 // scales
-      const ConvParams params{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p};
-      return recorder_of(recorder).dispatch(shader, blocks.constants(after, t.bias >= 0, false), std::move(uses),
-                                            BlockParams(blocks, params, false), groups_of(blocks.groups));
+      const ConvParams params{
+          AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p, has_of(t.bias >= 0, false, after)};
+      MOKA_TRY(recorder_of(recorder).dispatch(shader, blocks.constants(after, false), std::move(uses),
+                                              BlockParams(blocks, params), groups_of(blocks.groups)));
+      recorder_of(recorder).may_share(ConvBlocks::kFunctions);
+      return {};
     }
     return recorder_of(recorder).dispatch(
         shader,

@@ -18,7 +18,7 @@ struct DepthwiseParams {
   AfterParams after, inner;
   uint32_t channels, made;
   std::array<int32_t, 2> in_size, out_size, strides, dilations, pads;
-  uint32_t has_addend, segments, eights, times, height;
+  uint32_t has, segments, eights, times, height;
 };
 
 std::array<int32_t, 2> last_two(const ir::Ints& v) { return {static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2])}; }
@@ -87,10 +87,10 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
     out.shader = cat(shares ? "conv_depthwise_" : "conv_depthwise_block_", name_of(conv.floats),
                      weights != conv.floats ? cat("_", name_of(weights)) : std::string());
     if (shares) out.constants.push_back(u32(w.kernel[1]));
-    for (uint32_t v : {u32(w.kernel[2]), uint32_t{d->conv.bias >= 0}, d->after.functions[0].number,
-                       d->after.functions[1].number, uint32_t{conv.bias >= 0}})
+    for (uint32_t v :
+         {u32(w.kernel[2]), uint32_t{d->conv.bias >= 0}, d->after.functions[0].number, d->after.functions[1].number})
       out.constants.push_back(v);
-    if (shares) out.constants.push_back(conv.addend >= 0);
+    out.functions = out.constants.size();
     for (const Function& f : after.functions) out.constants.push_back(f.number);
     if (shares)
       out.constants = tiles.constants(std::move(out.constants));
@@ -101,10 +101,13 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
     // What stood for a bias may be a part of what is not bound any more.
     for (size_t i : {2, 3})
       if (uses[i].is_unused) out.uses[i] = d->reads[0].unused();
-    const DepthwiseParams params{
-        AfterParams(after),   AfterParams(d->after), u32(conv.channels),    u32(conv.made),         last_two(w.in),
-        last_two(w.out),      last_two(w.strides),   last_two(w.dilations), last_two(w.pads_begin), conv.addend >= 0,
-        u32(blocks.segments), u32(blocks.eights),    blocks.times(),        u32(w.kernel[1])};
+    const DepthwiseParams params{AfterParams(after),     AfterParams(d->after),
+                                 u32(conv.channels),     u32(conv.made),
+                                 last_two(w.in),         last_two(w.out),
+                                 last_two(w.strides),    last_two(w.dilations),
+                                 last_two(w.pads_begin), has_of(conv.bias >= 0, conv.addend >= 0, after),
+                                 u32(blocks.segments),   u32(blocks.eights),
+                                 blocks.times(),         u32(w.kernel[1])};
     const auto* bytes = reinterpret_cast<const std::byte*>(&params);
     out.params.assign(bytes, bytes + sizeof params);
     out.groups = groups_of(shares ? tiles.groups : blocks.groups);

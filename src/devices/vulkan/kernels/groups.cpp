@@ -6,11 +6,11 @@ namespace moka::devices::vulkan {
 
 namespace {
 
-constexpr uint32_t kWorkGroup = 256;
+constexpr uint32_t kWorkGroupBits = 8, kWorkGroup = 1 << kWorkGroupBits;
 /// Invocations that keep a small GPU busy, and members that make another lane worth its part of the combination.
 constexpr uint64_t kEnough = 32768;
 constexpr uint32_t kMembersOfLane = 4;
-constexpr uint32_t kNeighbors = 32;
+constexpr uint32_t kNeighborBits = 5;
 
 uint32_t side_of(const ops::Groups::Side& side, std::array<uint32_t, GroupWalk::kRank>& size,
                  std::array<uint32_t, GroupWalk::kRank>& step) {
@@ -28,23 +28,22 @@ GroupWalk::GroupWalk(const ops::Groups& g) : groups(u32(g.count())), members(u32
   group_rank_ = side_of(g.groups(), params.group_size, params.group_step);
   member_rank_ = side_of(g.members(), params.member_size, params.member_step);
   // Neighboring invocations read neighboring elements.
-  across_ = groups > 1 && params.member_step[0] != 1;
-  // Few numbers, since each is a pipeline of its own.
-  for (const uint32_t next : {8u, kNeighbors, kWorkGroup}) {
-    const bool pays = (!across_ && lanes_ < kNeighbors) || uint64_t{groups} * lanes_ < kEnough;
-    if (next * kMembersOfLane > members || !pays) break;
-    lanes_ = next;
+  params.across = groups > 1 && params.member_step[0] != 1;
+  for (const uint32_t bits : {3u, kNeighborBits, kWorkGroupBits}) {
+    const bool pays = (!params.across && lanes() < 1u << kNeighborBits) || uint64_t{groups} * lanes() < kEnough;
+    if ((kMembersOfLane << bits) > members || !pays) break;
+    params.lane_bits = bits;
   }
 }
 
 std::vector<uint32_t> GroupWalk::constants(std::initializer_list<uint32_t> more) const {
-  std::vector<uint32_t> all{lanes_, across_, group_rank_, member_rank_};
+  std::vector<uint32_t> all{group_rank_, member_rank_};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
 Groups GroupWalk::work_groups() const {
-  const uint32_t each = kWorkGroup / lanes_;
+  const uint32_t each = kWorkGroup / lanes();
   return VulkanRecorder::lines(uint64_t{(groups + each - 1) / each} * kWorkGroup);
 }
 

@@ -10,6 +10,7 @@ struct GroupWalk {
   static constexpr size_t kRank = 4;
   /// GROUPS of the push constants, the innermost dimension first.
   struct Params {
+    uint32_t lane_bits = 0, across = 0;
     std::array<uint32_t, kRank> group_size{1, 1, 1, 1}, group_step{}, member_size{1, 1, 1, 1}, member_step{};
   };
 
@@ -22,7 +23,8 @@ struct GroupWalk {
   Groups work_groups() const;
 
  private:
-  uint32_t lanes_ = 1, across_ = 0, group_rank_ = 1, member_rank_ = 1;
+  uint32_t lanes() const { return 1u << params.lane_bits; }
+  uint32_t group_rank_ = 1, member_rank_ = 1;
 };
 
 }  // namespace moka::devices::vulkan

@@ -16,7 +16,7 @@ struct Inputs {
 Match choose_product(KernelChoice c, const MatchCall& m, ProductKernel k, Inputs in,
                      std::shared_ptr<const Uploaded> b = nullptr) {
   if (std::string why = k.refusal(); !why.empty()) return Match::no(why);
-  k.after = after_of(m.epilogue);
+  k.after = limits_of(m.epilogue);
   c.epilogues = k.after.count;
   set_cost(c, m, k.multiply_adds());
   c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
@@ -62,7 +62,7 @@ Match choose_packed(const MatchCall& m, std::string_view kernel, std::string_vie
   if (refusal = packed->refusal(rows); !refusal.empty()) return Match::no(refusal);
   const Element e = float_element(m);
   KernelChoice c = choice_of(m, kernel, params, e);
-  const After after = after_of(m.epilogue);
+  const After after = limits_of(m.epilogue);
   c.epilogues = after.count;
   packed->prepare_in(c, packed);
   set_cost(c, m, static_cast<double>(rows) * static_cast<double>(packed->count() * packed->depth()));

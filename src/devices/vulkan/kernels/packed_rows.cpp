@@ -8,6 +8,7 @@ namespace {
 
 struct PackedParams {
   AfterParams after;
+  uint32_t has;
   uint32_t rows, columns, depth, words, scale_rows, scale_depth, scale_groups, offset_first, table_first, table_rows,
       table_entries;
 };
@@ -133,8 +134,7 @@ Status PackedRows::record(Recorder& recorder, Element floats, const After& after
   const bool biased = bias.buffer != nullptr, added = addend.buffer != nullptr;
   const bool is_signed = stored_.elements.dtype() == ir::DType::int8 || stored_.elements.dtype() == ir::DType::int4;
   const int64_t offsets = stored_.offset.empty_handle() ? 0 : scales_;
-  auto constants =
-      after.constants({biased, added, static_cast<uint32_t>(bits_), is_signed, tables_ > 0, scales_ > 0, offsets > 0});
+  auto constants = after.constants({static_cast<uint32_t>(bits_), is_signed, tables_ > 0, scales_ > 0, offsets > 0});
   std::string stem = "matmul_packed";
   if (is_narrow(rows)) {
     stem = lanes_name("gemv_packed");
@@ -145,13 +145,15 @@ Status PackedRows::record(Recorder& recorder, Element floats, const After& after
     const bool fours = depth_ % 4 == 0 && x.offset % (4 * x.element) == 0;
     for (uint32_t v : {u32(fours), block_size()}) constants.push_back(v);
   }
-  return recorder_of(recorder).dispatch(
+  MOKA_TRY(recorder_of(recorder).dispatch(
       shader_name(stem, floats), std::move(constants),
       {x, Use::read(codes_, 4), Use::read(parameters_, 4), biased ? bias : x.unused(), added ? addend : x.unused(), y},
-      PackedParams{AfterParams(after), u32(rows), u32(count_), u32(depth_), u32(words_), u32(scale_rows_),
-                   u32(scale_depth_), u32(scale_groups_), u32(scales_), u32(scales_ + offsets), u32(table_rows_),
-                   u32(entries_)},
-      groups_of(groups(rows)));
+      PackedParams{AfterParams(after), has_of(biased, added, after), u32(rows), u32(count_), u32(depth_), u32(words_),
+                   u32(scale_rows_), u32(scale_depth_), u32(scale_groups_), u32(scales_), u32(scales_ + offsets),
+                   u32(table_rows_), u32(entries_)},
+      groups_of(groups(rows))));
+  recorder_of(recorder).may_share(5);
+  return {};
 }
 
 }  // namespace moka::devices::vulkan

@@ -6,6 +6,7 @@ namespace {
 
 struct ProductParams {
   AfterParams after;
+  uint32_t has;
   Product product;
 };
 
@@ -74,7 +75,7 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   if (!bias) uses.bias = uses.a.unused();
   if (!addend) uses.addend = uses.a.unused();
   const bool tiled = !is_narrow() && shares_tiles(), a_line = p.a_k == 1, b_line = p.b_k == 1;
-  auto constants = after.constants({bias, addend, a_line, b_line});
+  auto constants = after.constants({a_line, b_line});
   const bool a_fours = has_fours(uses.a, a_line, p.a_row, p.a_k, p.a_batch, p.rows, p.depth);
   const bool b_fours = has_fours(uses.b, b_line, p.b_column, p.b_k, p.b_batch, p.columns, p.depth);
   if (tiled) {
@@ -86,9 +87,11 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
     const bool four_steps = p.depth % 4 == 0 && ((a_line && a_fours) || (b_line && b_fours));
     for (uint32_t v : {four_steps ? 4u : 1u, u32(a_fours), u32(b_fours), block_size()}) constants.push_back(v);
   }
-  return recorder_of(recorder).dispatch(shader(), std::move(constants),
-                                        {uses.a, uses.b, uses.bias, uses.addend, uses.c},
-                                        ProductParams{AfterParams(after), p}, groups_of(groups()));
+  MOKA_TRY(recorder_of(recorder).dispatch(
+      shader(), std::move(constants), {uses.a, uses.b, uses.bias, uses.addend, uses.c},
+      ProductParams{AfterParams(after), has_of(bias, addend, after), p}, groups_of(groups())));
+  recorder_of(recorder).may_share(2);
+  return {};
 }
 
 }  // namespace moka::devices::vulkan

@@ -8,12 +8,10 @@ layout(constant_id = 0) const uint kDepth = 1;  // the kernel's sizes
 layout(constant_id = 1) const uint kHeight = 1;
 layout(constant_id = 2) const uint kWidth = 1;
 layout(constant_id = 3) const bool kPlain = false;  // a kernel of 1, no strides and no padding
-layout(constant_id = 4) const bool kBias = false;
-layout(constant_id = 5) const bool kAddend = false;
-layout(constant_id = 6) const uint kThen = 0;
-layout(constant_id = 7) const uint kLast = 0;
-layout(constant_id = 8) const uint kTile = 64;
-layout(local_size_x_id = 9) in;
+layout(constant_id = 4) const uint kThen = 0;
+layout(constant_id = 5) const uint kLast = 0;
+layout(constant_id = 6) const uint kTile = 64;
+layout(local_size_x_id = 7) in;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
@@ -26,6 +24,7 @@ layout(push_constant) uniform P {
   float a1, b1, a2, b2;
   uint channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], strides[3], dilations[3], pads[3];
+  uint has;
 };
 
 bool has_tap(ivec3 tap) { return true; }

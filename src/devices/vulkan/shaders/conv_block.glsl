@@ -2,14 +2,13 @@
 // [groups, made / 8, channels, taps] of eight, for each phase of a transposed one.
 
 layout(constant_id = 0) const int kWidth = 1;  // the kernel's size along rows
-layout(constant_id = 1) const bool kBias = false;
-layout(constant_id = 2) const uint kThen = 0;
-layout(constant_id = 3) const uint kLast = 0;
-layout(constant_id = 4) const int kPixels = 8;
-layout(constant_id = 5) const int kStride = 1;  // along rows, as is kDilation
-layout(constant_id = 6) const int kDilation = 1;
-layout(constant_id = 7) const bool kFours = false;  // a kernel of 1, rows of whole fours and 8 pixels
-layout(local_size_x_id = 8) in;
+layout(constant_id = 1) const uint kThen = 0;
+layout(constant_id = 2) const uint kLast = 0;
+layout(constant_id = 3) const int kPixels = 8;
+layout(constant_id = 4) const int kStride = 1;  // along rows, as is kDilation
+layout(constant_id = 5) const int kDilation = 1;
+layout(constant_id = 6) const bool kFours = false;  // a kernel of 1, rows of whole fours and 8 pixels
+layout(local_size_x_id = 7) in;
 #include "block.glsl"
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 0) readonly buffer X4 { TX4 x4[]; };
@@ -24,10 +23,11 @@ layout(push_constant) uniform P {
   float a1, b1, a2, b2;
   uint channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], strides[3], dilations[3], pads[3];
-  uint has_addend, images;
+  uint has, images;
   int depth, height;  // the kernel's other sizes
 };
 
+#include "after.glsl"
 #include "columns.glsl"
 
 void main() {
@@ -108,14 +108,14 @@ void main() {
   const ivec3 to = at_block * step + phase;
   const uint out_plane = uint(out_size[0] * out_size[1] * out_size[2]);
   [[dont_unroll]] for (uint row = first_row; row < min(first_row + 8, made); row++) {
-    const float b = kBias ? float(bias[bias_at + part * made + row]) : 0.0;
+    const float b = has_bias() ? float(bias[bias_at + part * made + row]) : 0.0;
     uint at = (plane * made + row) * out_plane + uint((to.x * out_size[1] + to.y) * out_size[2] + to.z);
     float results[kPixels];
     [[unroll]] for (int n = 0; n < kPixels; n++) results[n] = sum[n] + b;
     [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, size.z); n++) {
       float v = results[0];
-      if (has_addend != 0) v += float(addend[addend_at + at]);
-      y[y_at + at] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_addend()) v += float(addend[addend_at + at]);
+      y[y_at + at] = T(applied(v));
       at += uint(step.z);
       [[unroll]] for (int m = 0; m < kPixels - 1; m++) results[m] = results[m + 1];
     }

@@ -11,12 +11,10 @@ layout(constant_id = 1) const int kWidth = 1;
 layout(constant_id = 2) const bool kInnerBias = false;  // of the depthwise convolution
 layout(constant_id = 3) const uint kInnerThen = 0;
 layout(constant_id = 4) const uint kInnerLast = 0;
-layout(constant_id = 5) const bool kBias = false;
-layout(constant_id = 6) const bool kAddend = false;
-layout(constant_id = 7) const uint kThen = 0;
-layout(constant_id = 8) const uint kLast = 0;
-layout(constant_id = 9) const uint kTile = 64;
-layout(local_size_x_id = 10) in;
+layout(constant_id = 5) const uint kThen = 0;
+layout(constant_id = 6) const uint kLast = 0;
+layout(constant_id = 7) const uint kTile = 64;
+layout(local_size_x_id = 8) in;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };  // [channels, made / 4] of four
 layout(binding = 2) readonly buffer B { T bias[]; };
@@ -71,14 +69,14 @@ void main() {
   [[unroll]] for (uint i = 0; i < 4; i++) {
     const uint row = first_row + row_group * 4 + i;
     if (row >= made) break;
-    const float b = kBias ? float(bias[bias_at + row]) : 0.0;
+    const float b = has_bias() ? float(bias[bias_at + row]) : 0.0;
     [[unroll]] for (uint j = 0; j < 4; j++) {
       const uint q = first_pixel + column_group * 4 + j;
       if (q >= pixels) break;
       const uint to = (image * made + row) * pixels + q;
       float v = sum[i][j] + b;
-      if (kAddend) v += float(addend[addend_at + to]);
-      y[y_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_addend()) v += float(addend[addend_at + to]);
+      y[y_at + to] = T(applied(v));
     }
   }
 }

@@ -11,13 +11,12 @@ layout(constant_id = 0) const int kWidth = 1;  // of the depthwise kernel along 
 layout(constant_id = 1) const bool kInnerBias = false;  // of the depthwise convolution
 layout(constant_id = 2) const uint kInnerThen = 0;
 layout(constant_id = 3) const uint kInnerLast = 0;
-layout(constant_id = 4) const bool kBias = false;
-layout(constant_id = 5) const uint kThen = 0;
-layout(constant_id = 6) const uint kLast = 0;
-layout(constant_id = 7) const int kPixels = 8;
-layout(constant_id = 8) const int kStride = 1;  // along rows, as is kDilation
-layout(constant_id = 9) const int kDilation = 1;
-layout(local_size_x_id = 10) in;
+layout(constant_id = 4) const uint kThen = 0;
+layout(constant_id = 5) const uint kLast = 0;
+layout(constant_id = 6) const int kPixels = 8;
+layout(constant_id = 7) const int kStride = 1;  // along rows, as is kDilation
+layout(constant_id = 8) const int kDilation = 1;
+layout(local_size_x_id = 9) in;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
@@ -89,14 +88,14 @@ void main() {
   if (!works || i >= in_row * out_size[0]) return;
   // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
   [[dont_unroll]] for (uint row = eight * 8; row < min(eight * 8 + 8, made); row++) {
-    const float b = kBias ? float(bias[bias_at + row]) : 0.0;
+    const float b = has_bias() ? float(bias[bias_at + row]) : 0.0;
     uint to = (image * made + row) * pixels + uint(oh * out_size[1] + ow);
     float results[kPixels];
     [[unroll]] for (int n = 0; n < kPixels; n++) results[n] = sum[n] + b;
     [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, out_size[1]); n++) {
       float v = results[0];
-      if (has_addend != 0) v += float(addend[addend_at + to]);
-      y[y_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_addend()) v += float(addend[addend_at + to]);
+      y[y_at + to] = T(applied(v));
       to++;
       [[unroll]] for (int m = 0; m < kPixels - 1; m++) results[m] = results[m + 1];
     }

@@ -1,3 +1,4 @@
+#include "after.glsl"
 #include "tile.glsl"
 // The product of weights, [groups, depth, channels / 4] of four, and windows of x, whose columns are made while they are
 // read. What includes this declares kDepth, kHeight and kWidth, the taps of a window, and
@@ -66,14 +67,14 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
   [[unroll]] for (uint i = 0; i < 4; i++) {
     const uint row = first_row + row_group * 4 + i;
     if (row >= made) break;
-    const float b = kBias ? float(bias[bias_at + plane % groups * made + row]) : 0.0;
+    const float b = has_bias() ? float(bias[bias_at + plane % groups * made + row]) : 0.0;
     [[unroll]] for (uint j = 0; j < 4; j++) {
       const int q = int(first_pixel + column_group * 4 + j);
       if (q >= pixels) break;
       const uint to = (plane * made + row) * out_plane + stored_at(q);
       float v = sum[i][j] + b;
-      if (kAddend) v += float(addend[addend_at + to]);
-      y[y_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_addend()) v += float(addend[addend_at + to]);
+      y[y_at + to] = T(applied(v));
     }
   }
 }

@@ -3,10 +3,10 @@
 #include "common.glsl"
 #include "groups.glsl"
 // variants: f32 f16 i32
-// A group's members go kLanes at a time through shared memory; what came before them is carried on.
+// A group's members go `lanes` at a time through shared memory; what came before them is carried on.
 
-layout(constant_id = 4) const bool kExclusive = false;
-layout(constant_id = 5) const bool kReverse = false;
+layout(constant_id = 2) const bool kExclusive = false;
+layout(constant_id = 3) const bool kReverse = false;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P {
@@ -18,11 +18,11 @@ DEFINE_GROUPS
 shared V parts[256];
 
 void main() {
-  const uint g = group(), l = lane(), first = slot() * kLanes;
+  const uint g = group(), l = lane(), each = lane_count(), first = slot() * each;
   const bool there = g < groups;
   const uint base = there ? first_of(g) : 0;
   V carry = V(0);
-  for (uint done = 0; done < members; done += kLanes) {
+  for (uint done = 0; done < members; done += each) {
     const uint m = done + l;
     const bool inside = there && m < members;
     const uint at = inside ? base + member(kReverse ? members - 1 - m : m) : 0;
@@ -30,7 +30,7 @@ void main() {
     barrier();
     parts[first + l] = sum;
     barrier();
-    [[unroll]] for (uint s = 1; s < kLanes; s *= 2) {
+    [[dont_unroll]] for (uint s = 1; s < each; s *= 2) {
       const V before = l >= s ? parts[first + l - s] : V(0);
       barrier();
       sum = before + sum;
@@ -39,6 +39,6 @@ void main() {
     }
     if (kExclusive) sum = l > 0 ? parts[first + l - 1] : V(0);
     if (inside) y[y_at + at] = T(carry + sum);
-    carry += parts[first + kLanes - 1];
+    carry += parts[first + each - 1];
   }
 }

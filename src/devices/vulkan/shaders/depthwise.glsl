@@ -4,11 +4,12 @@ layout(push_constant) uniform P {
   float a1, b1, a2, b2, c1, d1, c2, d2;
   uint channels, made;
   int in_size[2], out_size[2], strides[2], dilations[2], pads[2];
-  // For blocks: whether there is an addend, stretches of a workgroup, eights of channels, channels of x that an invocation convolves at a time, and
-  // the kernel's height.
-  uint has_addend, segments, eights, times;
+  uint has;
+  // For blocks: stretches of a workgroup, eights of channels, channels of x that an invocation convolves at a time, and the kernel's height.
+  uint segments, eights, times;
   int height;
 };
+#include "after.glsl"
 
 // What the depthwise convolution would have stored.
 float stored(float v) {

@@ -50,6 +50,16 @@ float erf_of(float x) {
   return x < 0.0 ? -y : y;
 }
 
+float clip_of(float x, float a, float b) {
+  const float y = x < a ? a : x;
+  return y > b ? b : y;
+}
+
+float hard_swish_of(float x) {
+  const float y = x / 6.0 + 0.5;
+  return x < -3.0 ? 0.0 : x * (y > 1.0 ? 1.0 : y);
+}
+
 float sigmoid_of(float x) { return 1.0 / (1.0 + exp(-x)); }
 
 float function_of(uint f, float x, float a, float b) {
@@ -64,10 +74,7 @@ float function_of(uint f, float x, float a, float b) {
       const float y = x < 0.0 ? a * x : x;
       return y > b ? b : y;
     }
-    case F_CLIP: {
-      const float y = x < a ? a : x;
-      return y > b ? b : y;
-    }
+    case F_CLIP: return clip_of(x, a, b);
     case F_COS: return cos(x);
     case F_COSH: return 0.5 * (exp(x) + exp(-x));
     case F_ELU: return x < 0.0 ? a * expm1_of(x) : x;
@@ -78,12 +85,10 @@ float function_of(uint f, float x, float a, float b) {
     case F_GELU: return 0.5 * x * (1.0 + erf_of(x * 0.70710678118654752));
     case F_GELU_SIGMOID: return x / (1.0 + exp(-1.702 * x));
     case F_GELU_TANH: return 0.5 * x * (1.0 + tanh_of(0.79788456080286536 * (x + 0.044715 * x * x * x)));
-    case F_HARD_SWISH: {
-      const float y = x / 6.0 + 0.5;
-      return x < -3.0 ? 0.0 : x * (y > 1.0 ? 1.0 : y);
-    }
+    case F_HARD_SWISH: return hard_swish_of(x);
     case F_INVERSE: return 1.0 / (x + a);
     case F_LEAKY_RELU: return x < 0.0 ? a * x : x;
+    case F_LIMITS: return a > b ? hard_swish_of(x) : clip_of(x, a, b);
     case F_LINEAR: return a * x + b;
     case F_LOG: return log_of(x + a);
     case F_RELU: return x < 0.0 ? 0.0 : x;

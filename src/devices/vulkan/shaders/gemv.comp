@@ -42,7 +42,7 @@ void main() {
   if (lane != 0 || column >= columns) return;
   const uint to = position(entry, c_batch) + row * c_row + column * c_column;
   float v = part[first];
-  if (kBias) v += float(bias[bias_at + column * bias_column]);
-  if (kAddend) v += float(addend[addend_at + to]);
-  c[c_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+  if (has_bias()) v += float(bias[bias_at + column * bias_column]);
+  if (has_addend()) v += float(addend[addend_at + to]);
+  c[c_at + to] = T(applied(v));
 }

@@ -9,7 +9,7 @@
 // A product with few rows where k is the innermost dimension of both sides. A subgroup computes one element.
 
 layout(local_size_x = 256) in;
-layout(constant_id = 6) const bool kFours = false;  // both sides are read in fours
+layout(constant_id = 4) const bool kFours = false;  // both sides are read in fours
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 0) readonly buffer A4 { TX4 a4[]; };
 layout(binding = 1) readonly buffer B { T2 b[]; };
@@ -33,7 +33,7 @@ void main() {
   if (place != 0 || column >= columns) return;
   const uint to = position(entry, c_batch) + row * c_row + column * c_column;
   float v = sum;
-  if (kBias) v += float(bias[bias_at + column * bias_column]);
-  if (kAddend) v += float(addend[addend_at + to]);
-  c[c_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+  if (has_bias()) v += float(bias[bias_at + column * bias_column]);
+  if (has_addend()) v += float(addend[addend_at + to]);
+  c[c_at + to] = T(applied(v));
 }

@@ -33,7 +33,7 @@ void main() {
   sum = sum_of_row(vec4(sum)).x;
   if (place != 0 || column >= columns) return;
   const uint to = row * columns + column;
-  if (kBias) sum += float(bias[bias_at + column]);
-  if (kAddend) sum += float(addend[addend_at + to]);
-  c[c_at + to] = T(function_of(kLast, function_of(kThen, sum, a1, b1), a2, b2));
+  if (has_bias()) sum += float(bias[bias_at + column]);
+  if (has_addend()) sum += float(addend[addend_at + to]);
+  c[c_at + to] = T(applied(sum));
 }

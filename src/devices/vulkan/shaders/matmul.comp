@@ -3,8 +3,8 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "product.glsl"
-layout(constant_id = 6) const uint kTile = 64;
-layout(local_size_x_id = 7) in;
+layout(constant_id = 4) const uint kTile = 64;
+layout(local_size_x_id = 5) in;
 #include "tile.glsl"
 // variants: f32 f16 h16 f32_f16
 
@@ -52,9 +52,9 @@ void main() {
       if (column >= columns) break;
       const uint to = c_base + row * c_row + column * c_column;
       float v = sum[i][j];
-      if (kBias) v += float(bias[bias_at + column * bias_column]);
-      if (kAddend) v += float(addend[addend_at + to]);
-      c[c_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_bias()) v += float(bias[bias_at + column * bias_column]);
+      if (has_addend()) v += float(addend[addend_at + to]);
+      c[c_at + to] = T(applied(v));
     }
   }
 }

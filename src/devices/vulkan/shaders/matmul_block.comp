@@ -5,10 +5,10 @@
 #include "product.glsl"
 // variants: f32 f16 f32_f16
 
-layout(constant_id = 6) const uint kStep = 1;  // of k; 4 divides depth where it is 4
-layout(constant_id = 7) const bool kAFours = false;  // fours are read of a: along k where kALine, else along rows
-layout(constant_id = 8) const bool kBFours = false;
-layout(local_size_x_id = 9) in;
+layout(constant_id = 4) const uint kStep = 1;  // of k; 4 divides depth where it is 4
+layout(constant_id = 5) const bool kAFours = false;  // fours are read of a: along k where kALine, else along rows
+layout(constant_id = 6) const bool kBFours = false;
+layout(local_size_x_id = 7) in;
 const uint kSide = 8 * kStep;
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 0) readonly buffer A4 { TX4 a4[]; };

@@ -3,8 +3,8 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "packed.glsl"
-layout(constant_id = 9) const uint kTile = 64;
-layout(local_size_x_id = 10) in;
+layout(constant_id = 7) const uint kTile = 64;
+layout(local_size_x_id = 8) in;
 #include "tile.glsl"
 // variants: f32 f16
 // The product of a matrix and the transpose of packed weights.
@@ -48,9 +48,9 @@ void main() {
       if (column >= columns) break;
       const uint to = row * columns + column;
       float v = sum[i][j];
-      if (kBias) v += float(bias[bias_at + column]);
-      if (kAddend) v += float(addend[addend_at + to]);
-      c[c_at + to] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_bias()) v += float(bias[bias_at + column]);
+      if (has_addend()) v += float(addend[addend_at + to]);
+      c[c_at + to] = T(applied(v));
     }
   }
 }

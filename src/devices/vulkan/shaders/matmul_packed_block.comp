@@ -5,8 +5,8 @@
 #include "packed.glsl"
 // variants: f32 f16
 // matmul_packed.comp for devices whose shared memory is no faster than buffers.
-layout(constant_id = 9) const bool kFours = false;  // the left side is read in fours
-layout(local_size_x_id = 10) in;
+layout(constant_id = 7) const bool kFours = false;  // the left side is read in fours
+layout(local_size_x_id = 8) in;
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 0) readonly buffer A4 { TX4 a4[]; };
 layout(binding = 1) readonly buffer W { uint w[]; };

@@ -6,11 +6,11 @@
 // variants: f32 f16
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta in each group, or x / sqrt(sum of squares + epsilon).
 
-layout(constant_id = 4) const bool kCenterd = true;
-layout(constant_id = 5) const bool kScaled = false;   // has gamma
-layout(constant_id = 6) const bool kShifted = false;  // has beta
-layout(constant_id = 7) const uint kThen = 0;
-layout(constant_id = 8) const uint kLast = 0;
+layout(constant_id = 2) const bool kCenterd = true;
+layout(constant_id = 3) const bool kScaled = false;   // has gamma
+layout(constant_id = 4) const bool kShifted = false;  // has beta
+layout(constant_id = 5) const uint kThen = 0;
+layout(constant_id = 6) const uint kLast = 0;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer G { T gamma[]; };
 layout(binding = 2) readonly buffer B { T beta[]; };
@@ -32,23 +32,24 @@ void main() {
   const uint g = group();
   const bool there = g < groups;
   const uint first = there ? first_of(g) : 0, n = there ? members : 0;
+  const uint mine = lane(), step = lane_count();
   // Sums of differences from one element stay small where all values are far from zero.
   const float near = kCenterd ? float(x[x_at + first]) : 0.0;
   float mean = 0.0;
   if (kCenterd) {
     float sum = 0.0;
-    for (uint m = lane(); m < n; m += kLanes) sum += float(x[x_at + first + member(m)]) - near;
+    for (uint m = mine; m < n; m += step) sum += float(x[x_at + first + member(m)]) - near;
     mean = near + sum_of(sum) / float(members);
   }
   float squares = 0.0;
-  for (uint m = lane(); m < n; m += kLanes) {
+  for (uint m = mine; m < n; m += step) {
     const float d = float(x[x_at + first + member(m)]) - mean;
     squares += d * d;
   }
   squares = sum_of(squares);
   const float scale = 1.0 / sqrt((kCenterd ? squares / float(members) : squares) + epsilon);
   const uint base = g % period * step_;
-  for (uint m = lane(); m < n; m += kLanes) {
+  for (uint m = mine; m < n; m += step) {
     const uint at = first + member(m), p = base + m / run;
     float v = (float(x[x_at + at]) - mean) * scale;
     if (kScaled) v *= float(gamma[gamma_at + p]);

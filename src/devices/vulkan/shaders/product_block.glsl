@@ -15,9 +15,9 @@ void store_block(uint row, uint column, uint to, uint row_step, uint column_step
     uint at = to + r * row_step + column * column_step;
     [[dont_unroll]] for (uint n = column; n < min(column + 8, columns); n++) {
       float v = line[0];
-      if (kBias) v += float(bias[bias_at + n * bias_step]);
-      if (kAddend) v += float(addend[addend_at - c_at + at]);
-      c[at] = T(function_of(kLast, function_of(kThen, v, a1, b1), a2, b2));
+      if (has_bias()) v += float(bias[bias_at + n * bias_step]);
+      if (has_addend()) v += float(addend[addend_at - c_at + at]);
+      c[at] = T(applied(v));
       at += column_step;
       [[unroll]] for (uint m = 0; m < 7; m++) line[m] = line[m + 1];
     }

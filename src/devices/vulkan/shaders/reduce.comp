@@ -5,9 +5,9 @@
 #include "groups.glsl"
 // variants: f32 f16 i32
 
-layout(constant_id = 4) const uint kKind = 0;
-layout(constant_id = 5) const uint kThen = 0;
-layout(constant_id = 6) const uint kLast = 0;
+layout(constant_id = 2) const uint kKind = 0;
+layout(constant_id = 3) const uint kThen = 0;
+layout(constant_id = 4) const uint kLast = 0;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P {
@@ -64,16 +64,17 @@ void main() {
   const uint g = group();
   const bool there = g < groups;
   const uint first = x_at + (there ? first_of(g) : 0), n = there ? members : 0;
+  const uint mine = lane(), step = lane_count();
   V top = V(0);
 #ifndef IS_INT
   if (kKind == R_LOG_SUM_EXP) {
     top = -INF;
-    for (uint m = lane(); m < n; m += kLanes) top = greater(top, V(x[first + member(m)]));
+    for (uint m = mine; m < n; m += step) top = greater(top, V(x[first + member(m)]));
     top = greatest(top);
   }
 #endif
   V v = start();
-  for (uint m = lane(); m < n; m += kLanes) {
+  for (uint m = mine; m < n; m += step) {
     V e = V(x[first + member(m)]);
     if (kKind == R_L1) e = abs(e);
     if (kKind == R_L2 || kKind == R_SUM_SQUARE) e = e * e;
@@ -83,7 +84,7 @@ void main() {
     v = combine(v, e);
   }
   v = combined(v);
-  if (!there || lane() != 0) return;
+  if (!there || mine != 0) return;
 #ifndef IS_INT
   if (kKind == R_MEAN) v /= float(members);
   if (kKind == R_L2) v = sqrt(v);

@@ -4,7 +4,7 @@
 #include "groups.glsl"
 // variants: f32_i32 f16_i32 i32_i32
 
-layout(constant_id = 4) const bool kLeast = false;
+layout(constant_id = 2) const bool kLeast = false;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) writeonly buffer Y { T2 y[]; };
 layout(push_constant) uniform P {
@@ -38,8 +38,9 @@ void main() {
   const uint g = group();
   const bool there = g < groups;
   const uint first = x_at + (there ? first_of(g) : 0), n = there ? members : 0;
+  const uint mine = lane(), step = lane_count();
   Best best = Best(V(0), kNone);
-  for (uint m = lane(); m < n; m += kLanes) best = better(best, Best(V(x[first + member(m)]), m));
+  for (uint m = mine; m < n; m += step) best = better(best, Best(V(x[first + member(m)]), m));
   best = best_of(best);
-  if (there && lane() == 0) y[y_at + g] = T2(best.at);
+  if (there && mine == 0) y[y_at + g] = T2(best.at);
 }

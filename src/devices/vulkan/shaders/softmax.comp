@@ -5,8 +5,8 @@
 #include "groups.glsl"
 // variants: f32 f16
 
-layout(constant_id = 4) const uint kThen = 0;
-layout(constant_id = 5) const uint kLast = 0;
+layout(constant_id = 2) const uint kThen = 0;
+layout(constant_id = 3) const uint kLast = 0;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P {
@@ -27,15 +27,16 @@ void main() {
   const uint g = group();
   const bool there = g < groups;
   const uint first = there ? first_of(g) : 0, n = there ? members : 0;
+  const uint mine = lane(), step = lane_count();
   float top = -INF;
-  for (uint m = lane(); m < n; m += kLanes) top = greater(top, float(x[x_at + first + member(m)]));
+  for (uint m = mine; m < n; m += step) top = greater(top, float(x[x_at + first + member(m)]));
   top = greatest(top);
   float sum = 0.0;
-  for (uint m = lane(); m < n; m += kLanes) sum += exp(float(x[x_at + first + member(m)]) - top);
+  for (uint m = mine; m < n; m += step) sum += exp(float(x[x_at + first + member(m)]) - top);
   sum = sum_of(sum);
   // Infinities less infinities: drivers may give anything.
   const bool undefined = isnan(top) || isinf(top);
-  for (uint m = lane(); m < n; m += kLanes) {
+  for (uint m = mine; m < n; m += step) {
     const uint at = first + member(m);
     float v = exp(float(x[x_at + at]) - top) / sum;
     if (undefined) v = NAN;

@@ -34,56 +34,63 @@ void main() {
 
   for (uint first = 0; first < keys; first += KEYS) {
     const uint mine = first + lane * 8;
-    float s[64];
+    float s[64];  // of each key, 8 rows
     [[unroll]] for (uint n = 0; n < 64; n++) s[n] = 0.0;
     for (uint e = 0; e < kWidth; e += kStep) {
       float left[kSide], right[kSide];
       read_query(q0, first_row, rows, query_row, e, query_column, left);
       read_key(k0, mine, keys, key_row, e, key_column, right);
       [[unroll]] for (uint j = 0; j < kStep; j++)
-        [[unroll]] for (uint n = 0; n < 64; n++) s[n] += left[n / 8 * kStep + j] * right[n % 8 * kStep + j];
+        [[unroll]] for (uint n = 0; n < 64; n++) s[n] += left[n % 8 * kStep + j] * right[n / 8 * kStep + j];
     }
+    // Scores wait in shared memory, since a driver takes long to compile what many values live across.
+    const uint own = (team * 8 + lane) * 16;
+    [[unroll]] for (uint n = 0; n < 16; n++) weights[own + n] = vec4(s[n * 4], s[n * 4 + 1], s[n * 4 + 2], s[n * 4 + 3]);
     float highest[8];
-    [[unroll]] for (uint r = 0; r < 8; r++) {
-      highest[r] = lowest;
-      [[unroll]] for (uint n = 0; n < 8; n++) {
-        const uint k = mine + n;
-        float v = s[r * 8 + n] * scale;
+    [[unroll]] for (uint r = 0; r < 8; r++) highest[r] = lowest;
+    [[dont_unroll]] for (uint n = 0; n < 8; n++) {
+      const uint k = mine + n, at = own + n * 2;
+      vec4 of_key[2] = {weights[at], weights[at + 1]};
+      [[unroll]] for (uint r = 0; r < 8; r++) {
+        float v = of_key[r / 4][r % 4] * scale;
         if (kMask) {
-          const uint at = m0 + min(first_row + r, rows - 1) * mask_row + min(k, keys - 1) * mask_column;
+          const uint from = m0 + min(first_row + r, rows - 1) * mask_row + min(k, keys - 1) * mask_column;
 #ifdef HAS_BOOL_MASK
-          if (uint(mask[at]) == 0) v = hidden;
+          if (uint(mask[from]) == 0) v = hidden;
 #else
-          v += float(mask[at]);
+          v += float(mask[from]);
 #endif
         }
         v = k < keys ? v : lowest;
-        s[r * 8 + n] = v;
+        of_key[r / 4][r % 4] = v;
         highest[r] = greater_of(highest[r], v);
       }
+      weights[at] = of_key[0];
+      weights[at + 1] = of_key[1];
     }
     tops[t * 2] = vec4(highest[0], highest[1], highest[2], highest[3]);
     tops[t * 2 + 1] = vec4(highest[4], highest[5], highest[6], highest[7]);
     barrier();
-    float now[8], kept[8];
+    float now[8], base[8], kept[8];
     [[unroll]] for (uint r = 0; r < 8; r++) now[r] = top[r];
-    [[unroll]] for (uint l = 0; l < 8; l++)
+    [[dont_unroll]] for (uint l = 0; l < 8; l++)
       [[unroll]] for (uint h = 0; h < 2; h++) {
         const vec4 other = tops[(team * 8 + l) * 2 + h];
         [[unroll]] for (uint i = 0; i < 4; i++) now[h * 4 + i] = greater_of(now[h * 4 + i], other[i]);
       }
     [[unroll]] for (uint r = 0; r < 8; r++) {
       // No key takes part so far: their weights are 0, and so is the total.
-      const float base = now[r] == lowest ? 0.0 : now[r];
-      [[unroll]] for (uint n = 0; n < 8; n++) s[r * 8 + n] = exp_of(s[r * 8 + n] - base);
-      kept[r] = exp_of(top[r] - base);
+      base[r] = now[r] == lowest ? 0.0 : now[r];
+      kept[r] = exp_of(top[r] - base[r]);
       top[r] = now[r];
       total[r] *= kept[r];
     }
-    [[unroll]] for (uint n = 0; n < 8; n++)
-      [[unroll]] for (uint h = 0; h < 2; h++)
-        weights[((team * 8 + lane) * 8 + n) * 2 + h] =
-            vec4(s[h * 32 + n], s[h * 32 + 8 + n], s[h * 32 + 16 + n], s[h * 32 + 24 + n]);
+    [[dont_unroll]] for (uint at = own; at < own + 16; at += 2) {
+      vec4 of_key[2] = {weights[at], weights[at + 1]};
+      [[unroll]] for (uint r = 0; r < 8; r++) of_key[r / 4][r % 4] = exp_of(of_key[r / 4][r % 4] - base[r]);
+      weights[at] = of_key[0];
+      weights[at + 1] = of_key[1];
+    }
     barrier();
     [[unroll]] for (uint n = 0; n < 64; n++) sum[n] *= kept[n / 8];
     for (uint k = 0; k < min(KEYS, keys - first); k++) {
@@ -109,8 +116,12 @@ void main() {
   const uint to = y_at + head(4);
   // Not unrolled, which would take a driver long to compile: sums move up row by row.
   [[dont_unroll]] for (uint r = first_row; r < min(first_row + 8, rows); r++) {
-    [[unroll]] for (uint n = 0; n < 8; n++)
-      if (first_column + n < kMade) y[to + r * y_row + first_column + n] = T(sum[n] / total[0]);
+    float line[8];
+    [[unroll]] for (uint n = 0; n < 8; n++) line[n] = sum[n] / total[0];
+    [[dont_unroll]] for (uint n = first_column; n < min(first_column + 8, kMade); n++) {
+      y[to + r * y_row + n] = T(line[0]);
+      [[unroll]] for (uint m = 0; m < 7; m++) line[m] = line[m + 1];
+    }
     [[unroll]] for (uint n = 0; n < 56; n++) sum[n] = sum[n + 8];
     [[unroll]] for (uint n = 0; n < 7; n++) total[n] = total[n + 1];
   }

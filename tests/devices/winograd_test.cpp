@@ -158,7 +158,7 @@ TEST(Winograd, Chains) {
   WinogradCase first{2, 31, 45, 23, 25};
   first.epilogue = {{"exp"}};
   Value* a = conv(g, x, g.random({45, 31, 3, 3}, -0.05f, 0.05f), first);
-  const auto r = expect_same(g, {conv(g, a, g.random({30, 45, 3, 3}), {2, 45, 30, 23, 25})});
+  const auto r = expect_same(g, {conv(g, a, g.random({30, 45, 3, 3}), WinogradCase{2, 45, 30, 23, 25})});
   EXPECT_TRUE(r.has("winograd(4 x 4) cpu.conv.winograd")) << r.kernels;
 }
 

@@ -28,7 +28,7 @@ int64_t most_tiles(const WinogradBlocking& p) {
 
 /// Divides slices and the tiles of a slice. A chunk spans many slices, because it also transforms the slices that its
 /// last windows reach into.
-void divide(WinogradBlocking& p, int64_t images, int64_t most) {
+void divide_slices(WinogradBlocking& p, int64_t images, int64_t most) {
   constexpr int64_t kFewest = 4;  // tiles of a slice: adjacent tiles share transformed columns
   const int64_t plane = p.down * p.across, slices = p.w.out[0];
   const auto parts = [](int64_t n, int64_t each) { return (n + each - 1) / each; };
@@ -53,7 +53,7 @@ WinogradBlocking blocking_of(const Window& w, int64_t images, int64_t in, int64_
   if (p.summed() == 1)
     p.chunks = (p.tiles + most - 1) / most;
   else
-    divide(p, images, most);
+    divide_slices(p, images, most);
   int64_t transformed = 0;
   for (int64_t i = 0; i < p.chunks; i++) {
     const Chunk c = p.chunk_of(i);

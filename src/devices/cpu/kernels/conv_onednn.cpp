@@ -20,7 +20,7 @@ struct Geometry {
 };
 
 // oneDNN computes some sizes and offsets in 32 bits.
-constexpr int64_t kLargest = int64_t{1} << 28, kFar = int64_t{1} << 24;
+constexpr int64_t kMostElements = int64_t{1} << 28, kFar = int64_t{1} << 24;
 
 /// False when oneDNN cannot express the window or when its 32-bit offsets could overflow. oneDNN refuses negative
 /// paddings but rounds the number of window positions down. So a tail that no window reaches needs no negative padding.
@@ -28,7 +28,7 @@ bool geometry_of(const Window& w, Geometry& g) {
   g.strides = dims_of(w.strides);
   g.begin = dims_of(w.pads_begin);
   for (int i = 0; i < w.rank; i++) {
-    if (std::max(w.in[i], w.out[i]) > kLargest) return false;
+    if (std::max(w.in[i], w.out[i]) > kMostElements) return false;
     if (std::max({w.strides[i], w.extent(i), w.pads_begin[i], w.pads_end[i]}) > kFar) return false;
     g.dilations.push_back(w.dilations[i] - 1);
     const int64_t end = std::max<int64_t>(w.pads_end[i], 0);

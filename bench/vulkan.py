@@ -5,7 +5,8 @@ vulkan.py                                                 all nets: regions, com
 vulkan.py --nets mobilenet_v2,resnet50 --count            only counts; dispatches are not run, so each net takes seconds
 vulkan.py --page docs/performance/vulkan.md               also writes the page, once all nets are in the results
 
-Results of nets that are not asked for stay in the file. Exits with 1 where a net of Moka's is not one region, has an operation off
+Results of nets and engines that are not asked for stay in the file, as do times where a run only counts, so a page may come from several
+runs. Times are compared only if one run measured both engines. Exits with 1 where a net of Moka's is not one region, has an operation off
 the device or a wrong answer.
 """
 
@@ -26,7 +27,9 @@ MOKA, PEER = samples.MOKA, "ncnn"
 DEVICE = "vulkan"
 PRECISION = "fp32"
 GOAL = 0.6  # relative to the peer's commands and bytes
+FIRST_GOAL, LATER_GOAL = 0.5, 1  # relative to the peer's times
 LIMIT = 1e-4  # allowed error
+TIMES = ("load", "first", "later", "error", "run")  # of a sample; `run` is when the run that measured them began
 TIMEOUT = 1800  # seconds per prediction; drivers that compute on the processor are slow
 
 
@@ -55,9 +58,14 @@ def environment(layer, count):
             "MOKA_COUNT_LAYER": str(layer / "libmoka_count_layer.so"), "MOKA_RATES": "off"}
 
 
+def now():
+    return datetime.datetime.now(datetime.timezone.utc)
+
+
 class Counter:
     def __init__(self, options):
         self.options = options
+        self.began = now().isoformat(timespec="seconds")
         self.logs = pathlib.Path(options.out).parent / "logs"
         self.cache = models.Cache(options.models, self.logs)
 
@@ -65,7 +73,7 @@ class Counter:
         for name in self.options.nets:
             folder, reason = self.cache.net(name)
             row = {"net": name, "title": nets.module(name).TITLE if reason else models.facts(folder)["title"],
-                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
+                   "date": now().strftime("%Y-%m-%d")}
             for engine in self.options.engines:
                 row[engine] = {"reason": reason} if reason else self.sample(name, folder, engine)
             yield row
@@ -85,8 +93,8 @@ class Counter:
             answer = worker.ask("vulkan", timeout=TIMEOUT)
             sample = answer
             if not self.options.count:
-                later = worker.ask("run", timeout=TIMEOUT, seconds=0, least=2, warm=0)["times"]
-                sample.update(load=found["load"], first=found["first"], later=min(later), error=worker.ask("check")["error"])
+                later = worker.ask("run", timeout=TIMEOUT, seconds=1, least=2, warm=0)["times"]
+                sample.update(load=found["load"], first=found["first"], later=min(later), error=worker.ask("check")["error"], run=self.began)
             return sample
         except client.Failed as failure:
             return {"reason": str(failure)}
@@ -107,6 +115,18 @@ def ratio(row, count):
     return mine / theirs if theirs else None
 
 
+def seconds_to_first(sample):
+    return sample["load"] + sample["first"]
+
+
+def time_ratio(row, seconds):
+    """Moka's `seconds` of a sample divided by the peer's; None if one run has not measured both."""
+    mine, theirs = (row.get(engine, {}) for engine in (MOKA, PEER))
+    if "later" not in mine or "later" not in theirs or mine["run"] != theirs["run"]:
+        return None
+    return seconds(mine) / seconds(theirs)
+
+
 def is_good(row):
     """Whether Moka's result meets all requirements."""
     sample = row.get(MOKA)
@@ -118,11 +138,18 @@ def is_good(row):
     return len(placement["regions"]) == 1 and not placement["off"] and sample.get("error", 0) <= LIMIT
 
 
+def replaced(old, new):
+    """A new sample with the times of the old one if it has only counts."""
+    return {**{name: old[name] for name in TIMES if name in old}, **new} if "counts" in new and "later" not in new else new
+
+
 def together(old, new):
     """All rows in the order of the nets; what is new takes the place of what is old."""
     of = {row["net"]: row for row in old}
     for row in new:
-        of[row["net"]] = {**of.get(row["net"], {}), **row}
+        before = of.get(row["net"], {})
+        samples_of = {engine: replaced(before.get(engine, {}), row[engine]) for engine in (MOKA, PEER) if engine in row}
+        of[row["net"]] = {**before, **row, **samples_of}
     return [of[name] for name in nets.every() if name in of]
 
 
@@ -138,6 +165,7 @@ def placement_table(rows):
     return report.table(["net", "regions", "off the device"], [[row["title"], *placed(row[MOKA])] for row in rows if MOKA in row], left=1)
 
 
+TIMED = (("load + first", seconds_to_first, FIRST_GOAL), ("later", lambda sample: sample["later"], LATER_GOAL))
 SHOWN = (("dispatches", "dispatches", str), ("waits", "barriers", str), ("bytes", "MB moved", lambda n: f"{n / 1e6:.1f}"))
 
 
@@ -157,30 +185,40 @@ def counts_table(rows):
     return report.table(head, lines)
 
 
-def goals_line(rows):
+def goals_line(rows, measures):
+    """`measures`: (title, ratio of a row, goal)."""
     parts = []
-    for count, title, _ in SHOWN:
-        ratios = [r for r in (ratio(row, count) for row in rows) if r is not None]
+    for title, ratio_of, goal in measures:
+        ratios = [r for r in map(ratio_of, rows) if r is not None]
         if ratios:
-            parts.append(f"{title}: {stats.geometric_mean(ratios):.2f} of ncnn's, at most {GOAL} on {sum(r <= GOAL for r in ratios)} of "
+            parts.append(f"{title}: {stats.geometric_mean(ratios):.2f} of ncnn's, at most {goal} on {sum(r <= goal for r in ratios)} of "
                          f"{len(ratios)} nets")
     return ". ".join(parts) + ".\n" if parts else ""
+
+
+def counts_line(rows):
+    return goals_line(rows, [(title, lambda row, count=count: ratio(row, count), GOAL) for count, title, _ in SHOWN])
+
+
+def times_line(rows):
+    return goals_line(rows, [(title, lambda row, seconds=seconds: time_ratio(row, seconds), goal) for title, seconds, goal in TIMED])
 
 
 def times_table(rows):
     lines = []
     for row in rows:
+        both = [row.get(engine, {}) for engine in (MOKA, PEER)]
+        if not any("later" in sample for sample in both):
+            continue
         cells = [row["title"]]
-        for engine in (MOKA, PEER):
-            sample = row.get(engine, {})
-            if "later" in sample:
-                cells += [report.milliseconds(sample["load"] + sample["first"]), report.milliseconds(sample["later"]),
-                          report.exact(sample["error"])]
-            else:
-                cells += ["-"] * 3
-        if any(cell != "-" for cell in cells[1:]):
-            lines.append(cells)
-    head = ["net", "load + first", "later", "error", "ncnn load + first", "later", "error"]
+        for _, seconds, _ in TIMED:
+            cells += [report.milliseconds(seconds(sample)) if "later" in sample else "-" for sample in both]
+            cells.append(report.ratio_text(time_ratio(row, seconds)))
+        cells += [report.exact(sample["error"]) if "later" in sample else "-" for sample in both]
+        lines.append(cells)
+    head = ["net"]
+    for title in (*(title for title, _, _ in TIMED), "error"):
+        head += [title, "ncnn"] + (["ratio"] if title != "error" else [])
     return report.table(head, lines) if lines else ""
 
 
@@ -198,7 +236,7 @@ def missing(rows):
 def page(data):
     rows, facts = data["rows"], data["machine"]
     versions = ", ".join(f"{package} {version}" for package, version in data["versions"].items())
-    times = times_table(rows) or "Not measured.\n"
+    times = f"{times_table(rows)}\n{times_line(rows)}" if times_table(rows) else "Not measured.\n"
     why = missing(rows)
     return f"""# Vulkan
 
@@ -220,12 +258,12 @@ A net that is one region is one submission: the driver gets its inputs, and the 
 ## Counts
 
 {counts_table(rows)}
-{goals_line(rows)}
+{counts_line(rows)}
 ## Times
 
 Milliseconds. This driver computes on the processor, so these times do not predict those of a GPU. Its own cache of compiled shaders
-is off, so that loading and the first prediction include compiling all of them. `error` is against PyTorch's float32, as in the
-benchmark.
+is off, so that loading and the first prediction include compiling all of them. `later` is the shortest of the predictions of a second,
+at least two. A ratio compares times of one run. `error` is against PyTorch's float32, as in the benchmark.
 
 {times}
 {why}
@@ -257,7 +295,7 @@ def main():
         sys.exit(f"vulkan: {error}")
     shown = [row for row in rows if row["net"] in options.nets]
     print(json.dumps(shown, indent=1) if options.json else
-          f"{placement_table(shown)}\n{counts_table(shown)}\n{goals_line(shown)}\n{times_table(shown)}\n{missing(shown)}")
+          f"{placement_table(shown)}\n{counts_table(shown)}\n{counts_line(shown)}\n{times_table(shown)}\n{times_line(shown)}\n{missing(shown)}")
     if options.page:
         if all(name in {row["net"] for row in rows} for name in nets.names()):
             pathlib.Path(options.page).write_text(page(data))

@@ -66,7 +66,8 @@ class Vulkan(unittest.TestCase):
     def sample(regions=1, off=(), dispatches=60, **more):
         counts = {"dispatches": dispatches, "waits": 50, "bytes": 2_000_000}
         placement = {"regions": [{}] * regions, "off": [list(o) for o in off]}
-        return {"counts": counts, "placement": placement, "driver": "a driver", "error": 1e-6, "load": 0.5, "first": 1.5, "later": 0.2, **more}
+        return {"counts": counts, "placement": placement, "driver": "a driver", "error": 1e-6, "load": 0.5, "first": 1.5, "later": 0.2, "run": "r",
+                **more}
 
     def row(self, mine, peer):
         return {"net": "resnet50", "title": "a net", "date": "d", "moka": mine, "ncnn": peer}
@@ -85,8 +86,9 @@ class Vulkan(unittest.TestCase):
                 self.row(self.sample(), {"reason": "no conversion"})]
         self.assertIn("a (sort): too long", vulkan.placement_table(rows))
         self.assertRegex(vulkan.counts_table(rows), r"60 +\| +100 +\| +0.60")
-        self.assertIn("at most 0.6 on 1 of 1 nets", vulkan.goals_line(rows))
-        self.assertRegex(vulkan.times_table(rows), r"2000 +\| +200")
+        self.assertIn("at most 0.6 on 1 of 1 nets", vulkan.counts_line(rows))
+        self.assertRegex(vulkan.times_table(rows), r"2000 +\| +2000 +\| +1.00 +\| +200 +\| +200 +\| +1.00")
+        self.assertIn("load + first: 1.00 of ncnn's, at most 0.5 on 0 of 2 nets", vulkan.times_line(rows))
         self.assertIn("no conversion", vulkan.missing(rows))
         data = {"rows": rows, "machine": {"cpu": "a processor"}, "versions": {"ncnn": "1"}, "driver": "a driver"}
         self.assertIn("a driver", vulkan.page(data))
@@ -105,6 +107,20 @@ class Vulkan(unittest.TestCase):
         self.assertEqual(len(merged), 1)
         self.assertIn("counts", merged[0]["moka"])
         self.assertIn("counts", merged[0]["ncnn"])
+
+    def test_times_stay_where_a_run_only_counts(self):
+        counted = self.sample(dispatches=50)
+        for name in vulkan.TIMES:
+            counted.pop(name, None)
+        merged = vulkan.together([self.row(self.sample(), self.sample())], [self.row(counted, counted)])
+        self.assertEqual((merged[0]["moka"]["counts"]["dispatches"], merged[0]["moka"]["later"]), (50, 0.2))
+        failed = vulkan.together(merged, [self.row({"reason": "no"}, counted)])
+        self.assertEqual(failed[0]["moka"], {"reason": "no"})
+
+    def test_times_of_two_runs_are_not_compared(self):
+        row = self.row(self.sample(), {**self.sample(), "run": "another"})
+        self.assertIsNone(vulkan.time_ratio(row, vulkan.seconds_to_first))
+        self.assertRegex(vulkan.times_table([row]), r"2000 +\| +2000 +\| +- ")
 
 
 class Nets(unittest.TestCase):

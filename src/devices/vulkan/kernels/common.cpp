@@ -294,6 +294,12 @@ bool shares_tiles() { return features().local_memory; }
 
 uint32_t block_size() { return std::clamp<uint32_t>(features().subgroup, 8, 64); }
 
+bool blocks_are_subgroups() {
+  // Intel's drivers may divide a workgroup among smaller subgroups than they tell.
+  constexpr uint32_t kIntel = 0x8086;
+  return features().lanes && features().subgroup == block_size() && features().vendor != kIntel;
+}
+
 bool adds_lanes() { return features().lanes; }
 
 std::string lanes_name(std::string_view stem) { return cat(stem, adds_lanes() ? "_lanes" : ""); }

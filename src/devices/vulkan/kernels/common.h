@@ -104,6 +104,8 @@ Groups groups_of(const std::array<int64_t, 3>& n);
 bool shares_tiles();
 /// Invocations of a workgroup of blocks.
 uint32_t block_size();
+/// Whether such a workgroup is one subgroup.
+bool blocks_are_subgroups();
 /// Whether a subgroup adds what its invocations have; else that goes through shared memory (shaders/rows.glsl).
 bool adds_lanes();
 /// The name of the shader that does so where the driver can.

@@ -8,8 +8,10 @@ layout(constant_id = 2) const bool kMask = false;
 layout(constant_id = 3) const uint kStep = 1;  // of columns of queries and keys: 4 where both are read in fours
 layout(constant_id = 4) const bool kValueFours = false;
 layout(constant_id = 5) const uint kTeams = 1;  // of 8 invocations
-layout(local_size_x_id = 6) in;
+layout(constant_id = 6) const bool kIsSubgroup = false;  // the workgroup is one
+layout(local_size_x_id = 7) in;
 const uint kSide = 8 * kStep;
+#extension GL_KHR_shader_subgroup_basic : require
 #include "block.glsl"
 #include "heads.glsl"
 READ_SIDE(read_query, query, query4, kStep == 4, true)
@@ -18,6 +20,14 @@ READ_SIDE(read_key, key, key4, kStep == 4, true)
 #define KEYS 64
 shared vec4 tops[kTeams * 8 * 2];        // of each invocation's keys, for 8 rows
 shared vec4 weights[kTeams * KEYS * 2];  // of a key, for 8 rows
+
+// Drivers that compute on the processor divide a shader at each barrier of a workgroup, which takes long to compile.
+void wait_for_others() {
+  if (kIsSubgroup)
+    subgroupBarrier();
+  else
+    barrier();
+}
 
 void main() {
   const uint t = gl_LocalInvocationID.x, lane = t % 8, team = t / 8;
@@ -70,7 +80,7 @@ void main() {
     }
     tops[t * 2] = vec4(highest[0], highest[1], highest[2], highest[3]);
     tops[t * 2 + 1] = vec4(highest[4], highest[5], highest[6], highest[7]);
-    barrier();
+    wait_for_others();
     float now[8], base[8], kept[8];
     [[unroll]] for (uint r = 0; r < 8; r++) now[r] = top[r];
     [[dont_unroll]] for (uint l = 0; l < 8; l++)
@@ -91,7 +101,7 @@ void main() {
       weights[at] = of_key[0];
       weights[at + 1] = of_key[1];
     }
-    barrier();
+    wait_for_others();
     [[unroll]] for (uint n = 0; n < 64; n++) sum[n] *= kept[n / 8];
     for (uint k = 0; k < min(KEYS, keys - first); k++) {
       const vec4 p[2] = {weights[(team * KEYS + k) * 2], weights[(team * KEYS + k) * 2 + 1]};

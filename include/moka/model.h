@@ -156,8 +156,8 @@ struct PredictionOptions {
 /// Where the time of loading went, in seconds.
 struct LoadTimes {
   double open = 0, import = 0, passes = 0, plan = 0, total = 0;
-  double pack = 0;  ///< packing weights and generating kernel code, on all threads
-  size_t packed_bytes = 0;
+  double pack = 0;          ///< packing weights and generating kernel code, on all threads
+  size_t packed_bytes = 0;  ///< size of the weights packed while loading; later predictions pack others
   size_t cached_bytes = 0;  ///< size of the packed weights that came from the cache
 };
 

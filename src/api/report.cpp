@@ -4,6 +4,7 @@
 
 #include "api/internal.h"
 #include "kernel/unit_name.h"
+#include "plan/late.h"
 
 namespace moka::api {
 
@@ -283,6 +284,7 @@ void list_operations(const ir::Block& block, int depth, OperationList& out, std:
 
 ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times) {
   ComputePlan out;
+  if (plan.late != nullptr) plan.late->finish();
   Reporter(out, model.plan_options(), times).add(plan, 0);
   out.rates = model.plan_options().rates ? model.plan_options().rates->source : kernel::Rates{}.source;
   for (const passes::Remark& r : model.remarks()) out.remarks.push_back({std::string(r.pass), r.text});

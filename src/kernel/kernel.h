@@ -114,7 +114,11 @@ struct KernelChoice {
   int64_t tiles = 1;
   bool internally_parallel = false;  ///< run is called once with all tiles and divides them with parallel.h
   size_t epilogues = 0;              ///< how many of Op::epilogue the kernel applies itself, from the first
-  std::function<Status(PrepareContext&)> prepare;  ///< optional; called once, before the first run
+  /// Optional; called once, before the first run unless there is `unpacked`.
+  std::function<Status(PrepareContext&)> prepare;
+  /// The weights in the model's file, if `run` reads them there until `prepare` has packed them. It gives the same bits
+  /// but takes longer. Another thread may be in `prepare` meanwhile. Empty handle: `prepare` comes first.
+  ir::Tensor unpacked;
   /// Reentrant: many sessions call it at once. Must not allocate, log or start threads.
   std::function<Status(const KernelArgs&)> run;
   /// Replaces `run` for devices with their own memory: adds the work to the region being compiled.

@@ -105,6 +105,12 @@ std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_
   return e;
 }
 
+bool ConstantPool::is_packed(const ir::Value& value, std::string_view key, size_t bytes) {
+  const std::shared_ptr<Packed> packed = entry(value, key, bytes);
+  const std::unique_lock lock(packed->mutex, std::try_to_lock);
+  return lock && packed->bytes != nullptr;
+}
+
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
                                                                    size_t bytes, const FillStored& fill) {
   const std::shared_ptr<Packed> packed = entry(value, key, bytes);

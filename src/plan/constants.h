@@ -56,6 +56,9 @@ class ConstantPool {
   Result<std::shared_ptr<const kernel::Buffer>> upload(const ir::Value& value, const kernel::Memory& memory,
                                                        std::string_view key, size_t bytes, const FillStored& fill);
 
+  /// Whether `pack` has packed it already, in this pool or another one of the same store.
+  bool is_packed(const ir::Value& value, std::string_view key, size_t bytes);
+
   PackedCache* cache() const { return cache_.get(); }
   /// Does not count constants that the store or the cache already had.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }

@@ -42,6 +42,8 @@ struct PlanOptions {
   std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the conservative table
   /// Kernels with KernelDef::low_memory run what they can.
   bool low_memory = false;
+  /// A function's plan leaves what it can of its kernels' preparation to later runs (plan/late.h).
+  bool prepare_late = false;
   bool strict = false;  ///< error when a device refuses an operation that is pinned to it
   /// States whose first reader runs on a device stay in its memory: Frame::set_state gives their buffers.
   bool states_on_devices = false;
@@ -77,6 +79,7 @@ struct Place {
   std::shared_ptr<const kernel::Buffer> buffer;  ///< holds constants of a device
 };
 
+class LatePreparation;
 class Plan;
 
 /// Keeps a few plans of one block, each for concrete types. Drops the least recently used first. Thread-safe: plans are
@@ -204,6 +207,7 @@ class Plan {
   std::vector<DeviceArena> device_arenas;
   std::vector<PixelInput> pixels;
   std::shared_ptr<const Decision> decision;  ///< nullptr: there was no choice
+  std::shared_ptr<LatePreparation> late;     ///< nullptr: all kernels are prepared
   size_t arena_bytes = 0, objects = 0;       ///< totals of the host
   size_t thread_step = 0;                    ///< scratch bytes per thread
   size_t largest_unshared_bytes = 0;         ///< arena bytes without sharing, for reports

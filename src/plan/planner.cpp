@@ -379,6 +379,7 @@ Result<std::shared_ptr<const Plan>> Planner::run(const ir::Op* from, std::span<c
   find_planes();
   MOKA_TRY(assign_memory(*plan_, scratch_, options_));
   MOKA_TRY(check(*plan_));
+  if (options_.prepare_late && plan_->parent == nullptr) plan_->late = LatePreparation::take(preparations_, options_);
   MOKA_TRY(prepare_kernels(preparations_, options_));
   return std::shared_ptr<const Plan>(plan_);
 }

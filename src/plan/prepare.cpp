@@ -4,7 +4,6 @@
 #include <chrono>
 #include <new>
 
-#include "base/file_reader.h"
 #include "base/memory.h"
 #include "kernel/fault.h"
 #include "kernel/memory.h"
@@ -17,11 +16,13 @@ namespace {
 
 class Context final : public kernel::PrepareContext {
  public:
-  Context(const Preparation& p, const PlanOptions& options, FileReader& reader)
+  /// A null reader: nothing is read, so whatever is not packed yet is an error.
+  Context(const Preparation& p, const PlanOptions& options, FileReader* reader)
       : preparation_(p), options_(options), reader_(reader) {}
 
   Result<ir::TensorView> constant(int arg) override {
     const Preparation::Input& in = input(arg);
+    if (reader_ == nullptr) return not_packed();
     if (in.value == nullptr && in.tensor.empty_handle())
       return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
     held_.push_back(in.tensor.empty_handle() ? MOKA_TRY(options_.constants->get(*in.value, false)) : in.tensor);
@@ -31,8 +32,11 @@ class Context final : public kernel::PrepareContext {
   Result<std::shared_ptr<const std::byte>> pack(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
-    if (const Preparation::Input& in = input(arg); in.pooled)
-      return options_.constants->pack(*in.value, key, bytes, fill, reader_);
+    if (const Preparation::Input& in = input(arg); in.pooled) {
+      if (!may_pack(in, key, bytes)) return not_packed();
+      return options_.constants->pack(*in.value, key, bytes, fill, *reader_);
+    }
+    if (reader_ == nullptr) return not_packed();
     const ir::TensorView v = MOKA_TRY(constant(arg));
     if (options_.budget) MOKA_TRY(options_.budget->take(bytes, "a packed constant"));
     std::shared_ptr<std::byte> to = allocate_large(bytes + 64);
@@ -45,6 +49,7 @@ class Context final : public kernel::PrepareContext {
                                                        const std::function<Status(std::byte*)>& fill) override {
     const Preparation::Input& in = input(arg);
     if (!in.pooled) return fail(ErrorCode::internal, "a kernel packs an input that is not stored");
+    if (!may_pack(in, key, bytes)) return not_packed();
     return options_.constants->pack_stored(*in.value, key, bytes, fill);
   }
 
@@ -64,6 +69,11 @@ class Context final : public kernel::PrepareContext {
   }
 
  private:
+  static Error not_packed() { return fail(ErrorCode::internal, "weights that are not packed yet"); }
+  bool may_pack(const Preparation::Input& in, std::string_view key, size_t bytes) const {
+    return reader_ != nullptr || options_.constants->is_packed(*in.value, key, bytes);
+  }
+
   Result<std::shared_ptr<const kernel::Buffer>> on_device(int arg, std::string_view key, size_t bytes,
                                                           const ConstantPool::FillStored& fill) {
     const kernel::Memory* memory = preparation_.device->memory();
@@ -77,11 +87,13 @@ class Context final : public kernel::PrepareContext {
 
   const Preparation& preparation_;
   const PlanOptions& options_;
-  FileReader& reader_;
+  FileReader* const reader_;
   std::vector<ir::Tensor> held_;
 };
 
-Status prepare(Preparation& p, const PlanOptions& options, FileReader& reader) {
+}  // namespace
+
+Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader) {
   Context context(p, options, reader);
   try {
     MOKA_TRY_IN(p.choice->prepare(context), cat("operation '", p.op->name, "' (", p.op->type_name(), ")"));
@@ -92,8 +104,6 @@ Status prepare(Preparation& p, const PlanOptions& options, FileReader& reader) {
   return {};
 }
 
-}  // namespace
-
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options) {
   if (all.empty()) return {};
   const trace::Span span(trace::Lane::activity, [&] {
@@ -103,7 +113,7 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
   std::vector<Status> results(all.size());
   FileReader reader;
   kernel::parallel_for(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
-    results[static_cast<size_t>(i)] = prepare(all[static_cast<size_t>(i)], options, reader);
+    results[static_cast<size_t>(i)] = prepare_kernel(all[static_cast<size_t>(i)], options, &reader);
   });
   if (options.constants)
     options.constants->add_prepare_seconds(

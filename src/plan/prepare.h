@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/file_reader.h"
 #include "plan/plan.h"
 
 namespace moka::plan {
@@ -20,6 +21,9 @@ struct Preparation {
   std::vector<Input> inputs;  ///< per input of the kernel
 };
 
+/// Prepares one kernel on the calling thread. With a null `reader`, only from weights that are packed already; others
+/// are an error.
+Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader);
 /// Prepares every kernel, on as many threads as the options allow. Returns the error of the first that fails.
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options);
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "kernel/fault.h"
 #include "kernel/parallel.h"
+#include "plan/late.h"
 #include "runtime/launch.h"
 
 namespace moka::runtime {
@@ -195,6 +196,19 @@ Error Frame::locate(Error e, const Step& step) const {
 }
 
 Status Frame::run() {
+  plan::LatePreparation* const late = plan_->late.get();
+  if (late == nullptr || late->is_done()) return run_plan();
+  if (context_.trace == nullptr)
+    late->before_run();
+  else
+    late->finish();  // what is measured is what later predictions take
+  const int64_t start = trace::now();
+  Status status = run_plan();
+  late->after_run(static_cast<double>(trace::now() - start) * 1e-9);
+  return status;
+}
+
+Status Frame::run_plan() {
   import_values();
   has_submitted_ = false;
   if (submissions_.size() < plan_->regions.size()) MOKA_TRY(compile_regions());
@@ -279,7 +293,9 @@ Status Frame::run_kernel(const Step& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
   const kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call,       0,
                                 c.tiles, 0,        arena_.get() + step.threads_offset, plan_->thread_step};
-  if (Status s = launch(c, args, step.threads, step.op->epilogue); !s.ok()) return locate(std::move(s).error(), step);
+  const bool is_unprepared = !c.unpacked.empty_handle() && plan_->late != nullptr && !plan_->late->is_done();
+  if (Status s = launch(c, args, step.threads, step.op->epilogue, is_unprepared); !s.ok())
+    return locate(std::move(s).error(), step);
   if (context_.options->budget) MOKA_TRY(check_lists(step, data));
   return {};
 }

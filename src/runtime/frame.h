@@ -100,6 +100,7 @@ class Frame {
 
   Frame(std::shared_ptr<const plan::Plan> plan, Frame* parent, ExecContext& context)
       : plan_(std::move(plan)), parent_(parent), context_(context) {}
+  Status run_plan();
   Status set_up();
   Status set_up_devices();
   Status set_up_transfer(const plan::Step& step, StepData& data);

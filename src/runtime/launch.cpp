@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kPartsOfThread = 4;  // of one step
 
-Status run_tiles(const kernel::KernelChoice& c, const kernel::KernelArgs& whole, int threads) {
+Status run_tiles(const kernel::KernelChoice& c, const kernel::KernelArgs& whole, int threads, int64_t parts) {
   if (c.tiles <= 1 || threads <= 1) return c.run(whole);
   Status first;
   std::atomic<bool> failed{false};
-  const int64_t parts = std::min<int64_t>(c.tiles, threads * kPartsOfThread);
+  parts = std::min(parts, c.tiles);
   kernel::parallel_for(threads, parts, [&](int64_t p, int thread) {
     kernel::KernelArgs part = whole;
     part.begin = c.tiles * p / parts;
@@ -31,8 +31,8 @@ Status run_tiles(const kernel::KernelChoice& c, const kernel::KernelArgs& whole,
 }  // namespace
 
 Status launch(const kernel::KernelChoice& choice, const kernel::KernelArgs& whole, int threads,
-              std::span<const ir::Epilogue> epilogue) {
-  MOKA_TRY(run_tiles(choice, whole, threads));
+              std::span<const ir::Epilogue> epilogue, bool in_few_parts) {
+  MOKA_TRY(run_tiles(choice, whole, threads, in_few_parts ? threads : threads * kPartsOfThread));
   if (epilogue.size() > choice.epilogues) kernel::apply_epilogues(epilogue.subspan(choice.epilogues), whole.out[0]);
   return {};
 }

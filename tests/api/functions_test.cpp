@@ -110,30 +110,37 @@ int mappings() {
   return n;
 }
 
-/// A large file is mapped once and its weights are packed once, for any number of functions.
+Features input_of_package() {
+  std::vector<float> x(static_cast<size_t>(kRows * kDepth));
+  for (int64_t i = 0; i < kRows; i++) x[static_cast<size_t>(i * kDepth)] = static_cast<float>(i) - 3;
+  return {{"x", MultiArray::of(x, {kRows, kDepth})}};
+}
+
+/// A large file is mapped once and its weights are packed once, for any number of functions, by the second prediction.
 TEST(Functions, MapAndPackWeightsOnce) {
   const Package package;
+  const Features in = input_of_package();
   const Model plain = Model::load(package.path());
   EXPECT_EQ(plain.function().name, "plain");
   EXPECT_EQ(mappings(), 1);
   // As float16, or as floats on processors that do not convert float16.
   constexpr size_t kHalves = kMade * kDepth * sizeof(uint16_t), kFloats = 2 * kHalves;
-  const size_t packed = plain.load_times().packed_bytes, expected = packed < kFloats ? kHalves : kFloats;
+  EXPECT_EQ(plain.load_times().packed_bytes, 0u);
+  const auto first = values(plain.predict(in).array("y"));
+  const size_t packed = plain.compute_plan(in).packed_bytes, expected = packed < kFloats ? kHalves : kFloats;
   EXPECT_GE(packed, expected);
   EXPECT_LE(packed, expected + expected / 16);
   ModelConfiguration c;
   c.function_name = "positive";
   const Model positive = plain.configured(c);
   EXPECT_EQ(mappings(), 1);
-  EXPECT_EQ(positive.load_times().packed_bytes, 0u);
-  std::vector<float> x(static_cast<size_t>(kRows * kDepth));
-  for (int64_t i = 0; i < kRows; i++) x[static_cast<size_t>(i * kDepth)] = static_cast<float>(i) - 3;
-  const Features in{{"x", MultiArray::of(x, {kRows, kDepth})}};
+  EXPECT_EQ(positive.compute_plan(in).packed_bytes, 0u);
   const auto y = values(plain.predict(in).array("y")), z = values(positive.predict(in).array("y"));
   for (int64_t i = 0; i < kRows; i++)
     for (int64_t j = 0; j < kMade; j += 7) {
       const auto at = static_cast<size_t>(i * kMade + j);
       ASSERT_EQ(y[at], static_cast<double>(i - 3) * static_cast<double>(j % 64) / 64) << i << " " << j;
+      ASSERT_EQ(first[at], y[at]);
       ASSERT_EQ(z[at], std::max(0.0, y[at]));
     }
 }
@@ -144,10 +151,19 @@ TEST(Functions, KeepWhatOthersHaveTakenOver) {
   ModelConfiguration c;
   c.function_name = "positive";
   std::optional<Model> first = Model::load(package.path());
+  EXPECT_GT(first->compute_plan(input_of_package()).packed_bytes, 0u);
   std::optional<Model> second = first->configured(c);
   first.reset();
   c.function_name = "plain";
-  EXPECT_EQ(second->configured(c).load_times().packed_bytes, 0u);
+  EXPECT_EQ(second->configured(c).compute_plan(input_of_package()).packed_bytes, 0u);
+}
+
+/// What exceeds a budget is an error of loading, so loading packs all weights.
+TEST(Functions, PackWhileLoadingWithABudget) {
+  const Package package;
+  ModelConfiguration c;
+  c.memory_budget = size_t{1} << 30;
+  EXPECT_GE(Model::load(package.path(), c).load_times().packed_bytes, kMade * kDepth * sizeof(uint16_t));
 }
 
 }  // namespace

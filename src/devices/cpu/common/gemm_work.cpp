@@ -10,6 +10,9 @@ namespace moka::devices::cpu {
 
 namespace {
 
+constexpr int64_t kMostUnpacked = 1 << 18;  // floats of a panel that is packed while running
+constexpr int64_t kMostPanel = 48;          // columns of any panel
+
 std::optional<ConstantProduct> of_linear(const MatchCall& m, std::string& refusal) {
   refusal = require_fp32(m, {"x", "weight", "bias"});
   if (refusal.empty() && !m.is_constant("weight")) refusal = "weights that are not constant";
@@ -45,13 +48,15 @@ std::optional<ConstantProduct> of_matmul(const MatchCall& m, std::string& refusa
   return p;
 }
 
+bool pair_is_alike(const float* squares, int64_t panel) {
+  return std::equal(squares, squares + panel, squares + panel, are_alike);
+}
+
 /// Writes for each pair of panels whether their columns are alike. `squares`: the sum of squares of each column.
 void write_alike(const Panels& panels, const std::vector<float>& squares, float* alike) {
   const int64_t panel = panels.gemm->panel;
-  for (int64_t pair = 0; pair < panels.pairs; pair++) {
-    const float* left = squares.data() + 2 * pair * panel;
-    alike[pair] = std::equal(left, left + panel, left + panel, are_alike) ? 1 : 0;
-  }
+  for (int64_t pair = 0; pair < panels.pairs; pair++)
+    alike[pair] = pair_is_alike(squares.data() + 2 * pair * panel, panel) ? 1 : 0;
 }
 
 void pack(const ConstantProduct& p, const Panels& panels, const float* value, float* to, std::vector<float>& squares) {
@@ -121,10 +126,46 @@ Panels panels_of(const MatchCall& m, const ConstantProduct& p) {
   return {&vector::gemm_for(p.made), halved.as_half, 0};
 }
 
+int64_t PackedPanels::scratch_floats() const {
+  const int64_t panel = panels.gemm->panel * depth;
+  return std::max(panels.scratch_floats(), unpacked ? panel + unpacked->room(panel) : 0);
+}
+
+void PackedPanels::pack_panel(int64_t column, int64_t wide, float* to, float* squares, float* room) const {
+  const float* from = is_by_column() ? unpacked->read(column * depth, wide * depth, room) : unpacked->floats() + column;
+  panels.gemm->pack(from, product.row_step, product.column_step, depth, wide, to, squares);
+}
+
+PanelPair PackedPanels::pair(int64_t pair, float* room) const {
+  const int64_t panel = panels.gemm->panel, column = 2 * pair * panel;
+  if (const std::byte* packed = bytes.get(); packed != nullptr) {
+    const bool alike_columns = reinterpret_cast<const float*>(packed + alike)[pair] != 0;
+    return panels.as_half ? PanelPair{nullptr, halves(column), alike_columns}
+                          : PanelPair{floats(column), nullptr, alike_columns};
+  }
+  float squares[2 * kMostPanel];
+  for (int64_t i = 0; i < 2; i++)
+    pack_panel(column + i * panel, panel, room + i * panel * depth, squares + i * panel, room + 2 * panel * depth);
+  return {room, nullptr, pair_is_alike(squares, panel)};
+}
+
+void PackedPanels::multiply_unpacked(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
+                                     int64_t c_step, const float* bias, bool add, float* scratch) const {
+  const vector::Gemm& g = *panels.gemm;
+  float* const room = scratch + g.panel * depth;
+  for (int64_t j = 0; j < n; j += g.panel) {
+    const int64_t wide = std::min(g.panel, n - j);
+    pack_panel(column + j, wide, scratch, nullptr, room);
+    g.multiply(a, a_step, scratch, rows, wide, depth, c + j, c_step, bias == nullptr ? nullptr : bias + j, add);
+  }
+}
+
 void PackedPanels::multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
                             int64_t c_step, const float* bias, bool add, float* scratch) const {
   const vector::Gemm& g = *panels.gemm;
-  if (panels.as_half)
+  if (bytes.get() == nullptr)
+    multiply_unpacked(a, a_step, column, rows, n, c, c_step, bias, add, scratch);
+  else if (panels.as_half)
     g.multiply_halves(a, a_step, halves(column), rows, n, depth, c, c_step, bias, add, scratch);
   else
     g.multiply(a, a_step, floats(column), rows, n, depth, c, c_step, bias, add);
@@ -134,8 +175,13 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
                                                   const Panels& panels) {
   auto packed = std::make_shared<PackedPanels>();
   packed->panels = panels;
+  packed->product = p;
   packed->depth = p.depth;
   packed->alike = panels.weight_bytes(p);
+  if (panels.gemm->panel * p.depth <= kMostUnpacked) packed->unpacked = FileWeights::of(m, p.weights);
+  if (p.row_step != 1 && (p.column_step != 1 || (packed->unpacked && packed->unpacked->is_half())))
+    packed->unpacked.reset();
+  if (packed->unpacked) c.unpacked = packed->unpacked->tensor();
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(p.weights)] = true;
   std::string key =
@@ -149,19 +195,19 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
       write_alike(panels, squares, reinterpret_cast<float*>(to + panels.weight_bytes(p)));
     };
     if (panels.as_half) {
-      packed->bytes = MOKA_TRY(
+      packed->bytes.set(MOKA_TRY(
           pack_from_halves(context, *stored, p.weights, key, bytes, [&](const LoadValues& load, std::byte* to) {
             pack_halves(p, panels, load, reinterpret_cast<uint16_t*>(to), squares);
             finish(to);
-          }));
+          })));
       return {};
     }
-    packed->bytes =
+    packed->bytes.set(
         MOKA_TRY(context.pack(p.weights, key, bytes, [&](const ir::TensorView& value, std::byte* to) -> Status {
           pack(p, panels, value.as<float>(), reinterpret_cast<float*>(to), squares);
           finish(to);
           return {};
-        }));
+        })));
     return {};
   };
   return packed;

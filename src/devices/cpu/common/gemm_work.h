@@ -1,6 +1,7 @@
 #pragma once
 
 #include "devices/cpu/common/common.h"
+#include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/vector/gemm.h"
 
 namespace moka::devices::cpu {
@@ -30,28 +31,50 @@ struct Panels {
     return static_cast<size_t>(count(p)) * (as_half ? sizeof(uint16_t) : sizeof(float));
   }
   size_t bytes(const ConstantProduct& p) const { return weight_bytes(p) + static_cast<size_t>(pairs) * sizeof(float); }
-  /// Scratch memory that PackedPanels::multiply needs.
+  /// Scratch memory for products of packed weights.
   int64_t scratch_floats() const { return as_half ? gemm->widened() : 0; }
   std::string note() const { return as_half ? "packed as float16" : ""; }
 };
 Panels panels_of(const MatchCall& m, const ConstantProduct& p);
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p);  ///< with as many pairs as possible
 
-/// Weights that are packed before the first run.
+/// Two adjacent packed panels: floats, or halves.
+struct PanelPair {
+  const float* floats = nullptr;
+  const uint16_t* halves = nullptr;
+  bool are_alike = false;
+};
+
+/// Weights that `prepare` packs.
 struct PackedPanels {
   Panels panels;
+  ConstantProduct product;
   int64_t depth = 0;
   size_t alike = 0;  ///< where the floats of the pairs begin
-  std::shared_ptr<const std::byte> bytes;
+  PackedBytes bytes;
+  std::optional<FileWeights> unpacked;  ///< if `multiply` may be called before they are packed
 
   const float* floats(int64_t column) const { return reinterpret_cast<const float*>(bytes.get()) + column * depth; }
   const uint16_t* halves(int64_t column) const {
     return reinterpret_cast<const uint16_t*>(bytes.get()) + column * depth;
   }
-  bool are_alike(int64_t pair) const { return reinterpret_cast<const float*>(bytes.get() + alike)[pair] != 0; }
-  /// As Gemm::multiply, with n columns from the first column of a panel on. `scratch`: Panels::scratch_floats().
+  /// Pair number `pair`, which is packed into `room` as floats if `prepare` has not packed it.
+  PanelPair pair(int64_t pair, float* room) const;
+  /// The floats of `room` that `pair` needs.
+  int64_t pair_floats() const { return unpacked ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0; }
+  /// Scratch memory that `multiply` needs.
+  int64_t scratch_floats() const;
+  /// As Gemm::multiply, with n columns from the first column of a panel on.
   void multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c, int64_t c_step,
                 const float* bias, bool add, float* scratch) const;
+
+ private:
+  bool is_by_column() const { return product.row_step == 1; }
+  /// Packs the columns of one panel, which may be the last. `room` is for weights that are widened first.
+  void pack_panel(int64_t column, int64_t wide, float* to, float* squares, float* room) const;
+  /// Packs one panel at a time into `scratch`.
+  void multiply_unpacked(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
+                         int64_t c_step, const float* bias, bool add, float* scratch) const;
 };
 std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCall& m, const ConstantProduct& p,
                                                   const Panels& panels);

@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
@@ -68,10 +69,11 @@ void pack_halves(const PointwiseBlocking& p, const LoadValues& load, uint16_t* t
   }
 }
 
-/// Weights that are packed before the first run, as float16 if the file stores them so.
+/// Weights that `prepare` packs, as float16 if the file stores them so.
 struct PackedWeights {
   bool as_half = false;
-  std::shared_ptr<const std::byte> bytes;
+  PackedBytes bytes;
+  std::optional<FileWeights> unpacked;  ///< read until they are packed
 
   int64_t element() const { return as_half ? sizeof(uint16_t) : sizeof(float); }
   template <class T>
@@ -90,21 +92,27 @@ std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const Match
     c.note = "packed as float16";
     c.thread_scratch = static_cast<size_t>(kMostPanel * p.in) * sizeof(float);
   }
+  packed->unpacked = FileWeights::of(m, arg);
+  if (packed->unpacked) {
+    const int64_t floats = kMostPanel * p.in + packed->unpacked->room(kMostPanel * p.in);
+    c.thread_scratch = static_cast<size_t>(floats) * sizeof(float);
+    c.unpacked = packed->unpacked->tensor();
+  }
   std::string key = cat("pointwise of ", pointwise().lanes, " ", pointwise().block);
   const auto count = static_cast<size_t>(p.weight_count());
   auto stored = packed->as_half ? m.stored_in_any_format(arg) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
     if (packed->as_half) {
-      packed->bytes = MOKA_TRY(pack_from_halves(
+      packed->bytes.set(MOKA_TRY(pack_from_halves(
           context, *stored, arg, cat(key, " as float16"), count * sizeof(uint16_t),
-          [&](const LoadValues& load, std::byte* to) { pack_halves(p, load, reinterpret_cast<uint16_t*>(to)); }));
+          [&](const LoadValues& load, std::byte* to) { pack_halves(p, load, reinterpret_cast<uint16_t*>(to)); })));
       return {};
     }
-    packed->bytes = MOKA_TRY(
+    packed->bytes.set(MOKA_TRY(
         context.pack(arg, key, count * sizeof(float), [&](const ir::TensorView& value, std::byte* to) -> Status {
           pack_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
           return {};
-        }));
+        })));
     return {};
   };
   return packed;
@@ -180,22 +188,35 @@ Match match_pointwise(const MatchCall& given) {
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = pointwise().block, plane = p.pixels * block;
     auto* all = args.out[0].as<float>();
-    for (int64_t t = args.begin; t < args.end; t++) {
+    const bool is_packed = weights->bytes.get() != nullptr;
+    for (int64_t t = args.begin, next; t < args.end; t = next) {
       const int64_t chunk = t % p.chunks, part = t / p.chunks % p.parts, image = t / p.chunks / p.parts;
-      const int64_t first = p.first_pixel(chunk), pixels = p.first_pixel(chunk + 1) - first;
+      // Several chunks share panels that are packed now.
+      const int64_t chunks = is_packed ? 1 : std::min(p.chunks - chunk, args.end - t);
+      next = t + chunks;
+      const int64_t first = p.first_pixel(chunk), pixels = p.first_pixel(chunk + chunks) - first;
       for (int64_t panel = p.first_panel(part); panel < p.first_panel(part + 1); panel++) {
         const int64_t width = p.width(panel), column = p.column(panel);
         vector::Pointwise::Call call;
         call.x = args.in[in].as<float>() + image * p.in_groups * plane + first * block;
         call.x_step = plane;
         call.in = p.in;
-        call.halves = weights->as_half ? weights->at<uint16_t>(column * p.in) : nullptr;
         call.widened = args.own<float>();
-        call.weight = weights->as_half ? call.widened : weights->at<float>(column * p.in);
-        if (weights->as_half)
+        call.weight = call.widened;
+        call.halves = nullptr;
+        if (!is_packed) {
+          const int64_t channels = std::min(width, p.out - column);
+          pack_panel(p, panel,
+                     weights->unpacked->read(column * p.in, channels * p.in, call.widened + kMostPanel * p.in),
+                     call.widened);
+          call.ahead = call.widened;
+        } else if (weights->as_half) {
+          call.halves = weights->at<uint16_t>(column * p.in);
           call.ahead = weights->at<uint16_t>((column + width) * p.in);
-        else
+        } else {
+          call.weight = weights->at<float>(column * p.in);
           call.ahead = call.weight + width * p.in;
+        }
         call.ahead_lines = width * weights->element() / vector::Pointwise::kLineBytes + 1;
         call.width = width;
         call.used = std::min(width, p.out - column);

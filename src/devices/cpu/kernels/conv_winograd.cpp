@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/common/winograd_tiles.h"
 #include "devices/cpu/kernels/family.h"
 
@@ -12,16 +13,26 @@ namespace {
 
 using vector::gemm;
 
-void transform_weights(const WinogradBlocking& blocking, const float* weight, float* to) {
-  const int64_t filter_step = blocking.in * blocking.w.taps(),
-                slice_taps = blocking.f->down.taps * blocking.f->across.taps;
-  for (int64_t p = 0; p < blocking.panels(); p++) {
-    const int64_t first = p * blocking.panel(), width = blocking.width(p),
-                  count = std::min(width, blocking.out - first);
-    for (int64_t slice = 0; slice < blocking.summed(); slice++)
-      blocking.f->filters(weight + first * filter_step + slice * slice_taps, filter_step, blocking.w.taps(),
-                          blocking.in, count, width, to + blocking.weight_at(p, slice, 0), blocking.in * width);
-  }
+constexpr int64_t kLine = 64;  // bytes of a cache line
+
+/// Floats of a filter, and the channels that panel p has filters for.
+int64_t filter_floats(const WinogradBlocking& b) { return b.in * b.w.taps(); }
+int64_t filters_of(const WinogradBlocking& b, int64_t p) { return std::min(b.width(p), b.out - p * b.panel()); }
+
+/// Floats of the transformed weights of a whole panel.
+int64_t transformed_floats(const WinogradBlocking& b) { return b.panel() * b.in * b.weights(); }
+
+/// `filters`: those of panel p. `to`: its transformed weights.
+void transform_panel(const WinogradBlocking& b, int64_t p, const float* filters, float* to) {
+  const int64_t slice_taps = b.f->down.taps * b.f->across.taps;
+  for (int64_t slice = 0; slice < b.summed(); slice++)
+    b.f->filters(filters + slice * slice_taps, filter_floats(b), b.w.taps(), b.in, filters_of(b, p), b.width(p),
+                 to + b.weight_at(p, slice, 0) - b.weight_at(p, 0, 0), b.in * b.width(p));
+}
+
+void transform_weights(const WinogradBlocking& b, const float* weight, float* to) {
+  for (int64_t p = 0; p < b.panels(); p++)
+    transform_panel(b, p, weight + p * b.panel() * filter_floats(b), to + b.weight_at(p, 0, 0));
 }
 
 /// Transforms a row of tiles of a block of input channels to place `at`.
@@ -94,7 +105,8 @@ Match match_winograd(const MatchCall& m) {
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   const int addend = m.call.arg_index("addend");
-  auto weights = std::make_shared<std::shared_ptr<const std::byte>>();
+  auto weights = std::make_shared<PackedBytes>();
+  const auto unpacked = FileWeights::of(m, weight);
   KernelChoice c;
   c.kernel = "cpu.conv.winograd";
   c.note = cat(p.f->down.out, " x ", p.f->across.out);
@@ -105,23 +117,29 @@ Match match_winograd(const MatchCall& m) {
   const auto stored = m.stored_in_any_format(weight);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = stored.has_value();
+  const int64_t after_tiles = (p.scratch() + kLine - 1) / kLine * kLine;
   c.thread_scratch = static_cast<size_t>(p.scratch());
+  if (unpacked) {
+    c.unpacked = unpacked->tensor();
+    const int64_t floats = transformed_floats(p) + unpacked->room(p.panel() * filter_floats(p));
+    c.thread_scratch = static_cast<size_t>(after_tiles) + static_cast<size_t>(floats) * sizeof(float);
+  }
   c.tiles = p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * work(p), traffic(m));
   c.prepare = [=, p = *best](kernel::PrepareContext& context) -> Status {
     const auto bytes = static_cast<size_t>(p.weight_at(p.panels() - 1, p.summed(), 0)) * sizeof(float);
-    *weights = MOKA_TRY(context.pack(weight,
-                                     cat("winograd ", c.note, " by ", p.f->down.taps, " x ", p.f->across.taps,
-                                         " at every ", p.f->across.stride, ", of ", p.panel(), " ", p.block()),
-                                     bytes, [&](const ir::TensorView& value, std::byte* to) {
-                                       transform_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                       return Status();
-                                     }));
+    weights->set(MOKA_TRY(context.pack(weight,
+                                       cat("winograd ", c.note, " by ", p.f->down.taps, " x ", p.f->across.taps,
+                                           " at every ", p.f->across.stride, ", of ", p.panel(), " ", p.block()),
+                                       bytes, [&](const ir::TensorView& value, std::byte* to) {
+                                         transform_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
+                                         return Status();
+                                       })));
     return {};
   };
   c.run = [=, p = *best, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float* u = reinterpret_cast<const float*>(weights->get());
+    const float* packed = reinterpret_cast<const float*>(weights->get());
     const float* from = args.in[in].as<float>();
     float* y_all = args.out[0].as<float>();
     float* v = args.own<float>();
@@ -136,11 +154,21 @@ Match match_winograd(const MatchCall& m) {
       const int64_t part = t % p.parts, first = p.first(part) * p.panel() / block;
       const Chunk chunk = p.chunk_of(t / p.parts);
       const auto multiply = [&](int64_t panel, int64_t tiles) {
+        const float* u = packed + p.weight_at(panel, 0, 0);
+        if (packed == nullptr) {
+          auto* room = reinterpret_cast<float*>(args.own<std::byte>() + after_tiles);
+          const int64_t step = filter_floats(p);
+          transform_panel(
+              p, panel,
+              unpacked->read(panel * p.panel() * step, filters_of(p, panel) * step, room + transformed_floats(p)),
+              room);
+          u = room;
+        }
         for (int point = 0; point < p.f->points(); point++)
           for (int64_t k = 0; k < p.summed(); k++)
             gemm().multiply(v + point * p.in_step + k * chunk.width() * depth, depth,
-                            u + p.weight_at(panel, k, p.f->weight_of(point)), tiles, p.width(panel), p.in,
-                            made + point * p.out_step, p.panel(), nullptr, k > 0);
+                            u + (k * p.f->weights() + p.f->weight_of(point)) * p.in * p.width(panel), tiles,
+                            p.width(panel), p.in, made + point * p.out_step, p.panel(), nullptr, k > 0);
       };
       const auto finish = [&](const Row& r, float* to) {
         const auto [rows, width] = p.outputs(r);

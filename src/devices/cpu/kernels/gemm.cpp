@@ -37,11 +37,11 @@ Match match(const MatchCall& given, std::string_view name) {
   c.kernel = name;
   c.note = panels.note();
   c.in_place = addend;
-  c.thread_scratch = static_cast<size_t>(panels.scratch_floats()) * sizeof(float);
   c.tiles = blocks * chunks;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
   const auto packed = packed_panels(c, m, *product, panels);
+  c.thread_scratch = static_cast<size_t>(packed->scratch_floats()) * sizeof(float);
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     auto* scratch = args.own<float>();
     const float* b = bias < 0 ? nullptr : args.in[static_cast<size_t>(bias)].as<float>();

@@ -22,6 +22,7 @@ struct StrassenBlocking {
   ConstantProduct p;
   Panels panels;
   int64_t blocks = 1, parts = 1;
+  int64_t packed_floats = 0;  ///< PackedPanels::scratch_floats()
 
   int64_t pairs() const { return panels.pairs; }
   int64_t panel() const { return panels.gemm->panel; }
@@ -38,10 +39,10 @@ struct StrassenBlocking {
   int64_t sums() const { return kStrassenSums * most_rows() * (p.depth / 2); }
   int64_t of_rows() const { return sums() + 2 * most_rows(); }  ///< sums and squared sizes
   /// Layout per thread: sums of quarters of the weights; results of rows that are multiplied alone; one unused row; a
-  /// part of a pair of panels, as floats if they are packed as float16.
+  /// part of a pair of panels, as floats if they are packed as float16; a pair of panels, if they may be unpacked.
   int64_t right() const { return kStrassenSums * most_deep() * panel(); }
   int64_t kept() const { return (kMostAlone + 1) * 2 * panel(); }
-  int64_t widened() const { return panels.as_half ? std::max(4 * most_deep() * panel(), panels.scratch_floats()) : 0; }
+  int64_t widened() const { return std::max(panels.as_half ? 4 * most_deep() * panel() : 0, packed_floats); }
 };
 
 /// A block of rows of one run; each thread may have its own.
@@ -117,15 +118,18 @@ struct Block {
   void multiply(int64_t unit, float* scratch, std::span<const Activation> after) const {
     const int64_t panel = blocking->panel(), made = blocking->p.made, column = unit * 2 * panel,
                   n = std::min(2 * panel, made - column);
-    if (unit == blocking->pairs() || is_whole || !packed->are_alike(unit))
-      multiply_whole(column, n, scratch + blocking->right() + blocking->kept());
+    float* const widened = scratch + blocking->right() + blocking->kept();
+    PanelPair weights;
+    if (unit < blocking->pairs() && !is_whole) weights = packed->pair(unit, widened + blocking->widened());
+    if (weights.are_alike)
+      multiply_pair(unit, weights, scratch);
     else
-      multiply_pair(unit, scratch);
+      multiply_whole(column, n, widened);
     if (!after.empty())
       for (int64_t i = 0; i < rows; i++) apply_all(after, y + i * made + column, n);
   }
 
-  void multiply_pair(int64_t pair, float* scratch) const {
+  void multiply_pair(int64_t pair, const PanelPair& weights, float* scratch) const {
     const int64_t depth = blocking->p.depth, made = blocking->p.made;
     const int64_t panel = blocking->panel(), column = pair * 2 * panel;
     const float* added = bias == nullptr ? nullptr : bias + column;
@@ -135,16 +139,20 @@ struct Block {
     for (int64_t i = 0; i < count; i++) {
       float* row = kept + i * 2 * panel;
       if (addend != nullptr) std::copy_n(to + alone[i] * made, 2 * panel, row);
-      packed->multiply(x + alone[i] * depth, depth, column, 1, 2 * panel, row, 2 * panel, added, addend != nullptr,
-                       widened);
+      if (weights.halves != nullptr)
+        packed->multiply(x + alone[i] * depth, depth, column, 1, 2 * panel, row, 2 * panel, added, addend != nullptr,
+                         widened);
+      else
+        blocking->panels.gemm->multiply(x + alone[i] * depth, depth, weights.floats, 1, 2 * panel, depth, row,
+                                        2 * panel, added, addend != nullptr);
     }
     vector::StrassenPart p{};
     p.rows = half();
     p.a_step = depth;
     p.a_lower = lower() * depth;
-    const bool as_half = blocking->panels.as_half;
+    const bool as_half = weights.halves != nullptr;
     const auto at = [&](int64_t from) {
-      return as_half ? reinterpret_cast<const float*>(packed->halves(column) + from) : packed->floats(column) + from;
+      return as_half ? reinterpret_cast<const float*>(weights.halves + from) : weights.floats + from;
     };
     const int64_t floats_per_line = 16, per_line = as_half ? 2 * floats_per_line : floats_per_line;
     p.ahead_right = at(panel * depth) - at(0);
@@ -162,7 +170,7 @@ struct Block {
       const int64_t from = 2 * blocking->begin(part) * panel, count = 2 * p.depth * panel;
       p.b = as_half ? widened : at(from);
       p.b_right = as_half ? count : panel * depth;
-      p.halves = as_half ? packed->halves(column) + from : nullptr;
+      p.halves = as_half ? weights.halves + from : nullptr;
       p.halves_right = as_half ? p.halves + panel * depth : nullptr;
       p.ahead = is_last ? at(2 * panel * depth) : at(from + count);
       p.lines =
@@ -199,11 +207,13 @@ Match match_strassen(const MatchCall& given, std::string_view name) {
   c.in_place = blocking.p.addend;
   c.internally_parallel = true;
   c.epilogues = m.epilogue.size();
-  const int64_t of_pair = blocking.right() + blocking.kept() + blocking.widened();
-  c.scratch = own ? 0 : static_cast<size_t>(blocking.of_rows()) * sizeof(float);
-  c.thread_scratch = static_cast<size_t>(of_pair + (own ? blocking.of_rows() : 0)) * sizeof(float);
-  c.cost = cost_of(m, flops, traffic(m));
   const auto packed = packed_panels(c, m, blocking.p, blocking.panels);
+  blocking.packed_floats = packed->scratch_floats();
+  const int64_t of_pair = blocking.right() + blocking.kept() + blocking.widened(),
+                of_thread = of_pair + packed->pair_floats();
+  c.scratch = own ? 0 : static_cast<size_t>(blocking.of_rows()) * sizeof(float);
+  c.thread_scratch = static_cast<size_t>(of_thread + (own ? blocking.of_rows() : 0)) * sizeof(float);
+  c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const auto scratch_of = [&](int thread) { return reinterpret_cast<float*>(args.own(thread)); };
     Block blocks[kernel::kMostThreads];
@@ -212,7 +222,7 @@ Match match_strassen(const MatchCall& given, std::string_view name) {
         Block& block = blocks[thread];
         float* const scratch = scratch_of(thread);
         if (const int64_t number = part / blocking.units(); block.number != number) {
-          block.begin(blocking, number, args, *packed, scratch + of_pair);
+          block.begin(blocking, number, args, *packed, scratch + of_thread);
           block.add_rows(0, block.half());
           block.find_alone();
         }

@@ -1,0 +1,64 @@
+#include "plan/late.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "base/bytes.h"
+#include "kernel/parallel.h"
+#include "trace/trace.h"
+
+namespace moka::plan {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Encrypted files are not mapped: to read them twice would be to decrypt them twice.
+bool can_wait(const Preparation& p) {
+  const ir::Tensor& t = p.choice->unpacked;
+  return !t.empty_handle() && place_in_file(t.data(), t.bytes()).has_value();
+}
+
+}  // namespace
+
+std::shared_ptr<LatePreparation> LatePreparation::take(std::vector<Preparation>& all, const PlanOptions& options) {
+  const auto first = std::stable_partition(all.begin(), all.end(), [](const Preparation& p) { return !can_wait(p); });
+  std::vector<Preparation> late(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
+  std::erase_if(late, [&](Preparation& p) { return prepare_kernel(p, options, nullptr).ok(); });
+  return late.empty() ? nullptr : std::make_shared<LatePreparation>(std::move(late), options);
+}
+
+void LatePreparation::before_run() {
+  const double run = run_seconds_.load(std::memory_order_relaxed);
+  if (is_done() || run == 0) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) prepare_for(run / 2);
+}
+
+void LatePreparation::finish() {
+  if (is_done()) return;
+  const std::lock_guard lock(mutex_);
+  prepare_for(std::numeric_limits<double>::infinity());
+}
+
+void LatePreparation::prepare_for(double seconds) {
+  if (is_done()) return;
+  const trace::Span span(trace::Lane::activity, "prepare kernels");
+  const auto start = Clock::now();
+  kernel::parallel_for(options_.threads, options_.threads, [&](int64_t, int) {
+    do {
+      const size_t i = next_.fetch_add(1);
+      if (i >= all_.size()) return;
+      if (prepare_kernel(all_[i], options_, reader_.get()).ok())
+        drop_pages(all_[i].choice->unpacked.data(), all_[i].choice->unpacked.bytes());
+    } while (std::chrono::duration<double>(Clock::now() - start).count() < seconds);
+  });
+  if (next_.load() < all_.size()) return;
+  all_.clear();
+  reader_.reset();
+  is_done_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace moka::plan

@@ -9,7 +9,7 @@
 namespace moka {
 
 namespace {
-constexpr size_t kSmall = 4 << 10, kHugePage = size_t{2} << 20, kLargest = size_t{16} << 20;
+constexpr size_t kSmall = 4 << 10, kUnit = size_t{64} << 10, kLargest = size_t{16} << 20;
 
 bool read_all(int descriptor, std::byte* to, size_t size, size_t offset) {
   while (size > 0) {
@@ -34,15 +34,12 @@ FileReader::Buffer FileReader::take(size_t size) {
     }
     if (!free_.empty()) free_.pop_back();
   }
-  // Mapped instead of allocated, because the heap would keep it.
-  const size_t whole = (size + kHugePage - 1) / kHugePage * kHugePage, mapped = whole + kHugePage;
-  void* p = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Mapped instead of allocated, because the heap would keep it. On small pages: huge ones may come slowly, and a
+  // buffer is used for a short time.
+  const size_t whole = (size + kUnit - 1) / kUnit * kUnit;
+  void* p = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return {};
-  const std::shared_ptr<void> owner(p, [mapped](void* q) { ::munmap(q, mapped); });
-  const size_t past = reinterpret_cast<uintptr_t>(p) % kHugePage;
-  std::byte* begin = static_cast<std::byte*>(p) + (past == 0 ? 0 : kHugePage - past);
-  ::madvise(begin, whole, MADV_HUGEPAGE);
-  return {{owner, begin}, whole};
+  return {{static_cast<std::byte*>(p), [whole](std::byte* q) { ::munmap(q, whole); }}, whole};
 }
 
 std::shared_ptr<const int> FileReader::descriptor(const std::string& path, const std::string& content) {

@@ -72,6 +72,27 @@ TEST_F(FileReaderTest, OtherContentIsNotRead) {
   EXPECT_EQ(FileReader().read(heap.data(), heap.size()), nullptr);
 }
 
+/// Huge pages may come slowly, and a small part would take a whole one.
+TEST_F(FileReaderTest, BuffersAskForNoHugePages) {
+  write(3 << 20, 4);
+  const auto file = map_file(path_);
+  ASSERT_TRUE(file.ok());
+  FileReader reader;
+  const auto read = reader.read(file->data(), file->size());
+  ASSERT_NE(read, nullptr);
+  const auto at = reinterpret_cast<uintptr_t>(read.get());
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false, found = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t first = 0, last = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &first, &last) == 2) inside = first <= at && at < last;
+    if (!inside || !line.starts_with("VmFlags:")) continue;
+    found = true;
+    EXPECT_EQ(line.find(" hg"), std::string::npos) << line;
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST_F(FileReaderTest, SmallAndHugePartsAreLeftToTheMapping) {
   write(size_t{17} << 20, 4);
   const auto file = map_file(path_);

@@ -68,6 +68,9 @@ struct ModelConfiguration {
   /// Convolutions and matrix products keep weights as the model's file stores them and expand them in every prediction.
   /// Weights that are sparse or palettes of vectors are packed all the same.
   bool low_memory = false;
+  /// Loading packs all weights, so that predictions take equally long from the first one on. Otherwise the first
+  /// prediction reads weights of fp32 and fp16 from the file, and the following ones pack them.
+  bool pack_while_loading = false;
   bool optimize = true;       ///< run the passes
   bool reuse_buffers = true;  ///< false: values never share memory; for debugging
   std::string device;         ///< use only this device and `reference`; empty: compute_units decides

@@ -97,6 +97,8 @@ class Model:
     memory_budget: limit in bytes on what the model can make moka allocate; 0: no limit.
     idle_memory: bytes that idle arenas may keep, and the same again for plans; None: 256 MiB.
     low_memory: keep weights of convolutions and matrix products as the file stores them, and expand them in every prediction.
+    pack_while_loading: pack all weights while loading, so that predictions take equally long from the first one on. Otherwise
+    the first prediction reads weights of fp32 and fp16 from the file, and the following ones pack them.
     optimize: run the passes.
     device: use only this device and "reference"; None: compute_units decides.
     kernel_cache: file of measured times that choose kernels: a path, "default" (the user's own) or "off"; None: the environment
@@ -138,6 +140,7 @@ class Model:
         memory_budget: int = 0,
         idle_memory: Optional[int] = None,
         low_memory: bool = False,
+        pack_while_loading: bool = False,
         optimize: bool = True,
         device: Optional[str] = None,
         kernel_cache: Union[str, "os.PathLike[str]", None] = None,
@@ -164,6 +167,7 @@ class Model:
         if idle_memory is not None:
             c.idle_memory = idle_memory
         c.low_memory = low_memory
+        c.pack_while_loading = pack_while_loading
         c.optimize = optimize
         c.device = device or ""
         c.kernel_cache = os.path.expanduser(os.fspath(kernel_cache or ""))
@@ -183,6 +187,7 @@ class Model:
             "memory_budget": memory_budget,
             "idle_memory": idle_memory,
             "low_memory": low_memory,
+            "pack_while_loading": pack_while_loading,
             "optimize": optimize,
             "device": device,
             "kernel_cache": c.kernel_cache or None,

@@ -142,6 +142,7 @@ void bind_model(nb::module_& m) {
       .def_rw("loop_limit", &ModelConfiguration::loop_limit)
       .def_rw("cached_shapes", &ModelConfiguration::cached_shapes)
       .def_rw("low_memory", &ModelConfiguration::low_memory, "Weights stay as the file stores them.")
+      .def_rw("pack_while_loading", &ModelConfiguration::pack_while_loading, "No prediction packs weights.")
       .def_rw("optimize", &ModelConfiguration::optimize)
       .def_rw("reuse_buffers", &ModelConfiguration::reuse_buffers)
       .def_rw("device", &ModelConfiguration::device)

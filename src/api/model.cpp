@@ -102,7 +102,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   }
   options.plan.low_memory = configuration.low_memory;
   // What does not fit the budget is an error of loading, and the cache on disk takes what loading packs.
-  options.plan.prepare_late = budget == nullptr;
+  options.plan.prepare_late = !configuration.pack_while_loading && budget == nullptr;
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
   options.plan.kept = std::make_shared<plan::KeptPlans>();

@@ -158,12 +158,14 @@ TEST(Functions, KeepWhatOthersHaveTakenOver) {
   EXPECT_EQ(second->configured(c).compute_plan(input_of_package()).packed_bytes, 0u);
 }
 
-/// What exceeds a budget is an error of loading, so loading packs all weights.
-TEST(Functions, PackWhileLoadingWithABudget) {
+/// What exceeds a budget is an error of loading, so loading packs all weights, as it does on demand.
+TEST(Functions, PackWhileLoading) {
   const Package package;
-  ModelConfiguration c;
-  c.memory_budget = size_t{1} << 30;
-  EXPECT_GE(Model::load(package.path(), c).load_times().packed_bytes, kMade * kDepth * sizeof(uint16_t));
+  ModelConfiguration with_budget, on_demand;
+  with_budget.memory_budget = size_t{1} << 30;
+  on_demand.pack_while_loading = true;
+  for (const ModelConfiguration& c : {with_budget, on_demand})
+    EXPECT_GE(Model::load(package.path(), c).load_times().packed_bytes, kMade * kDepth * sizeof(uint16_t));
 }
 
 }  // namespace

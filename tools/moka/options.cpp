@@ -51,6 +51,8 @@ void add_load_options(Arguments app, LoadOptions& options) {
       .option_text("DIR");
   app.add_flag("--low-memory", options.low_memory,
                "Keep weights as the file stores them, and expand them in every prediction");
+  app.add_flag("--pack-while-loading", options.pack_while_loading,
+               "Pack all weights while loading; otherwise predictions after the first one do");
   app.add_option("--pin", options.pins,
                  "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX;\n"
                  "the device's name, gpu or neuralEngine. The last matching pin counts. Or by a kernel:\n"
@@ -138,6 +140,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.kernel_cache = options.kernels;
   c.cache = options.cache;
   c.low_memory = options.low_memory;
+  c.pack_while_loading = options.pack_while_loading;
   c.strict = options.strict;
   c.rates = options.rates;
   c.neural_engine_rules = options.rules;

@@ -21,6 +21,7 @@ struct LoadOptions {
   std::vector<std::string> plugins;  ///< what registers layers before the model is loaded
   std::vector<std::string> linked;   ///< folders in which linked models may lie
   bool low_memory = false;           ///< ModelConfiguration::low_memory
+  bool pack_while_loading = false;   ///< ModelConfiguration::pack_while_loading
   bool strict = false;
   KeyOptions keys;  ///< of an encrypted model
 };

@@ -11,7 +11,7 @@ namespace moka::devices::cpu {
 namespace {
 
 constexpr int64_t kMostUnpacked = 1 << 18;  // floats of a panel that is packed while running
-constexpr int64_t kMostPanel = 48;          // columns of any panel
+constexpr int64_t kWidestPanel = 48;        // columns of any panel
 
 std::optional<ConstantProduct> of_linear(const MatchCall& m, std::string& refusal) {
   refusal = require_fp32(m, {"x", "weight", "bias"});
@@ -143,7 +143,7 @@ PanelPair PackedPanels::pair(int64_t pair, float* room) const {
     return panels.as_half ? PanelPair{nullptr, halves(column), alike_columns}
                           : PanelPair{floats(column), nullptr, alike_columns};
   }
-  float squares[2 * kMostPanel];
+  float squares[2 * kWidestPanel];
   for (int64_t i = 0; i < 2; i++)
     pack_panel(column + i * panel, panel, room + i * panel * depth, squares + i * panel, room + 2 * panel * depth);
   return {room, nullptr, pair_is_alike(squares, panel)};

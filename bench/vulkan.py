@@ -263,7 +263,7 @@ A net that is one region is one submission: the driver gets its inputs, and the 
 
 Milliseconds. This driver computes on the processor, so these times do not predict those of a GPU. Its own cache of compiled shaders
 is off, so that loading and the first prediction include compiling all of them. `later` is the shortest of the predictions of a second,
-at least two. A ratio compares times of one run. `error` is against PyTorch's float32, as in the benchmark.
+at least two. A ratio compares times of one run. Nets that were not timed have no row. `error` is against PyTorch's float32, as in the benchmark.
 
 {times}
 {why}

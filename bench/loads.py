@@ -202,6 +202,8 @@ Milliseconds from a file in the page cache to the first outputs: loading plus th
 imported its engine. The median over processes. A cold load follows {data['idle']:g} s in which the machine did nothing and the host of a virtual machine
 took back free memory, so that new memory is slow to touch. Warm loads follow at once. The best peer is the fastest with right outputs.
 Few cold loads scatter widely: the range of Moka's is beside their number.
+Moka's first prediction reads most weights from the file, and the following ones pack them. [weights.md](../weights.md) has the
+slowest of these.
 
 {results(data['rows'])}
 On {data['machine']['cpu']}, {data['machine']['cores']} cores ({data['date']}; load {data['machine']['load_average']:.1f} when it began); {versions}.

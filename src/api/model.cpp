@@ -101,7 +101,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     devices.remarks.push_back(rates.remark);
   }
   options.plan.low_memory = configuration.low_memory;
-  // What does not fit the budget is an error of loading, and the cache on disk takes what loading packs.
+  // With a budget, loading must report weights that do not fit.
   options.plan.prepare_late = !configuration.pack_while_loading && budget == nullptr;
   options.plan.reuse_buffers = configuration.reuse_buffers;
   options.plan.cached_shapes = configuration.cached_shapes;
@@ -117,7 +117,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   impl->packed_weights = api::unwrap(api::packed_weights_for(configuration, encrypted ? "" : impl->source->path,
                                                              options.plan.devices, options.plan.threads));
   options.cache = impl->packed_weights.cache;
-  options.plan.prepare_late &= options.cache == nullptr;
+  options.plan.prepare_late &= options.cache == nullptr;  // which keeps what loading packs
   start = Clock::now();
   {
     const trace::Span span(trace::Lane::activity, "passes");

@@ -27,7 +27,7 @@ std::pair<const std::byte*, const std::byte*> extent(const MultiArray& a) {
   return {first, first + static_cast<size_t>(a.count()) * size_of(a.type())};
 }
 
-/// Whether writing to `array` before the prediction has ended changes what it reads, or another output.
+/// Whether `array` shares memory with an input or another output, so that the prediction must not write to it early.
 bool overlaps(const MultiArray& array, const Features& inputs, const Features& outputs) {
   const auto [first, last] = extent(array);
   for (const Features* some : {&inputs, &outputs})

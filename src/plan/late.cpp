@@ -1,18 +1,16 @@
 #include "plan/late.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "kernel/parallel.h"
 #include "trace/trace.h"
 
 namespace moka::plan {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Encrypted files are not mapped: to read them twice would be to decrypt them twice.
 bool can_wait(const Preparation& p) {
@@ -53,7 +51,7 @@ void LatePreparation::prepare_for(double seconds) {
       if (i >= all_.size()) return;
       if (prepare_kernel(all_[i], options_, reader_.get()).ok())
         drop_pages(all_[i].choice->unpacked.data(), all_[i].choice->unpacked.bytes());
-    } while (std::chrono::duration<double>(Clock::now() - start).count() < seconds);
+    } while (seconds_since(start) < seconds);
   });
   if (next_.load() < all_.size()) return;
   all_.clear();

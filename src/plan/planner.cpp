@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/late.h"
+
 namespace moka::plan {
 
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "plan/draft.h"
-#include "plan/late.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
 #include "plan/states.h"

@@ -1,9 +1,10 @@
 #include "plan/prepare.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 
+#include "base/clock.h"
+#include "base/file_reader.h"
 #include "base/memory.h"
 #include "kernel/fault.h"
 #include "kernel/memory.h"
@@ -109,15 +110,13 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
   const trace::Span span(trace::Lane::activity, [&] {
     return trace::label("prepare kernels", "prepare kernels", {{"operations", all.size()}});
   });
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   std::vector<Status> results(all.size());
   FileReader reader;
   kernel::parallel_for(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
     results[static_cast<size_t>(i)] = prepare_kernel(all[static_cast<size_t>(i)], options, &reader);
   });
-  if (options.constants)
-    options.constants->add_prepare_seconds(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (options.constants) options.constants->add_prepare_seconds(seconds_since(start));
   for (Status& s : results) MOKA_TRY(std::move(s));
   all.clear();
   return {};

@@ -3,8 +3,11 @@
 #include <memory>
 #include <vector>
 
-#include "base/file_reader.h"
 #include "plan/plan.h"
+
+namespace moka {
+class FileReader;
+}
 
 namespace moka::plan {
 

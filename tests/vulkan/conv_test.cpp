@@ -56,7 +56,8 @@ TEST_P(Convolutions, ShapesStridesDilationsGroupsAndPadding) {
 }
 
 TEST_P(Convolutions, OfOtherHeightsAndChannelsShareAShader) {
-  if (devices::vulkan::shares_tiles()) GTEST_SKIP() << "tiles have the kernel's sizes as constants";
+  if (devices::vulkan::shares_tiles())
+    GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ";
   const devices::vulkan::Pipelines& pipelines = (*devices::vulkan::Context::get())->pipelines();
   size_t before = 0;
   for (int64_t height : {1, 3, 5}) {

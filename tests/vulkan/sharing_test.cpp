@@ -15,7 +15,7 @@ class Sharing : public testing::Test {
   void SetUp() override { MOKA_NEEDS_VULKAN(); }
 
   static size_t pipelines() { return (*devices::vulkan::Context::get())->pipelines().count(); }
-  /// How many pipelines a region with these results needs that there were not before.
+  /// The number of new pipelines that a region with these results creates.
   static size_t made_for(Region& g, const std::vector<Value*>& outputs) {
     const size_t before = pipelines();
     g.expect_same(outputs);
@@ -96,7 +96,8 @@ TEST_F(Sharing, WithoutFunctionsOnlyTheFirstThatHasSomeIsTaken) {
 }
 
 TEST_F(Sharing, DepthwiseConvolutionsOfOtherHeights) {
-  if (devices::vulkan::shares_tiles()) GTEST_SKIP() << "tiles have the kernel's sizes as constants";
+  if (devices::vulkan::shares_tiles())
+    GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ";
   Region g;
   std::vector<Value*> all;
   for (const int64_t height : {1, 2, 5})

@@ -58,7 +58,7 @@ struct Chain {
   std::vector<Use> uses() const;  ///< one for each binding
 };
 
-/// Push constants of shaders/chain.glsl behind the first elements of buffers.
+/// Push constants of shaders/chain.glsl. They follow the offsets of the buffers.
 struct ChainParams {
   uint32_t count;
   std::array<uint32_t, Chain::kRank> size;

@@ -32,7 +32,7 @@ class FileWeights {
 
   const ir::Tensor& tensor() const { return stored_.elements; }
   bool is_half() const { return stored_.elements.dtype() == ir::DType::fp16; }
-  /// All elements; only if they are not halves.
+  /// All elements, which must be floats.
   const float* floats() const { return stored_.elements.as<float>().data(); }
   /// The floats of `to` that `read` needs for n elements.
   int64_t room(int64_t n) const { return is_half() ? n : 0; }

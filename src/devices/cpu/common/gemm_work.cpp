@@ -178,10 +178,12 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
   packed->product = p;
   packed->depth = p.depth;
   packed->alike = panels.weight_bytes(p);
-  if (panels.gemm->panel * p.depth <= kMostUnpacked) packed->unpacked = FileWeights::of(m, p.weights);
-  if (p.row_step != 1 && (p.column_step != 1 || (packed->unpacked && packed->unpacked->is_half())))
-    packed->unpacked.reset();
-  if (packed->unpacked) c.unpacked = packed->unpacked->tensor();
+  auto weights = panels.gemm->panel * p.depth <= kMostUnpacked ? FileWeights::of(m, p.weights) : std::nullopt;
+  // Halves are widened in whole columns, which must be contiguous.
+  if (weights && (p.row_step == 1 || (p.column_step == 1 && !weights->is_half()))) {
+    c.unpacked = weights->tensor();
+    packed->unpacked = std::move(weights);
+  }
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(p.weights)] = true;
   std::string key =

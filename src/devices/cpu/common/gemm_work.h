@@ -62,7 +62,7 @@ struct PackedPanels {
   PanelPair pair(int64_t pair, float* room) const;
   /// The floats of `room` that `pair` needs.
   int64_t pair_floats() const { return unpacked ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0; }
-  /// Scratch memory that `multiply` needs.
+  /// The floats of `scratch` that `multiply` needs.
   int64_t scratch_floats() const;
   /// As Gemm::multiply, with n columns from the first column of a panel on.
   void multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c, int64_t c_step,

@@ -82,7 +82,7 @@ ConvBlocks blocks_of(const Transposed& t) {
   return ConvBlocks(w, t.made, t.batch, w.groups * product(strides_of(t.window)));
 }
 
-/// The weights, for each phase; taps that a phase lacks are zeros. Blocks read them backwards.
+/// The weights of each phase, with zeros for taps that it lacks. Block shaders read the taps in reverse order.
 Status pack_weights(const Transposed& t, const ir::TensorView& value, float* to) {
   const ops::Window& w = t.window;
   const Sizes strides = strides_of(w), taps = most_taps(w);

@@ -1,5 +1,5 @@
-// What is applied to a result. What includes this declares the constants kThen and kLast, and among its push constants the
-// parameters a1, b1, a2 and b2 of these functions and `has` (numbers.inc).
+// Applies functions to a result, and tells whether it has a bias and an addend. The shader that includes this declares the
+// constants kThen and kLast, the functions' parameters a1, b1, a2 and b2, and the flags `has` (numbers.inc) as push constants.
 bool has_bias() { return (has & HAS_BIAS) != 0; }
 bool has_addend() { return (has & HAS_ADDEND) != 0; }
 

@@ -4,8 +4,8 @@
 #include "functions.glsl"
 // variants: f32 f16 f32_f16
 // conv_depthwise.comp for devices whose shared memory is no faster than buffers: only the depthwise convolution's results,
-// which all channels of the result need, are kept there. A workgroup computes all channels of `segments` stretches of
-// kPixels neighbors of a row, an invocation 8 channels of one. Weights are [made / 8, channels] of eight.
+// which all channels of the result need, are kept there. A workgroup computes all channels of `segments` runs of kPixels
+// adjacent pixels of a row, and an invocation computes 8 channels of one run. Weights are [made / 8, channels] of eight.
 
 layout(constant_id = 0) const int kWidth = 1;  // of the depthwise kernel along rows
 layout(constant_id = 1) const bool kInnerBias = false;  // of the depthwise convolution

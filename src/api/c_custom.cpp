@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "api/c_features.h"
+#include "api/c_support.h"
 #include "base/error.h"
 #include "moka/custom.h"
 #include "moka/plugin.h"
@@ -244,7 +244,7 @@ moka::LayerFactory factory_of(const moka_layer_type& type, void* context) {
 
 }  // namespace
 
-using moka::api::c_status;
+using moka::api::guarded;
 
 namespace moka {
 
@@ -285,29 +285,29 @@ void load_plugin(const std::string& path) {
 }  // namespace moka
 
 moka_status moka_register_layer(const char* class_name, const moka_layer_type* type, void* context) {
-  return c_status([&] { moka::register_layer(class_name, factory_of(checked(class_name, type), context)); });
+  return guarded([&] { moka::register_layer(class_name, factory_of(checked(class_name, type), context)); });
 }
 
 moka_status moka_register_operation(const char* name, const moka_layer_type* type, void* context) {
-  return c_status([&] { moka::register_operation(name, factory_of(checked(name, type), context)); });
+  return guarded([&] { moka::register_operation(name, factory_of(checked(name, type), context)); });
 }
 
 moka_status moka_unregister_layer(const char* class_name) {
-  return c_status([&] {
+  return guarded([&] {
     if (class_name == nullptr || !moka::unregister_layer(class_name))
       throw Exception(ErrorKind::not_found, cat("no layer '", class_name == nullptr ? "" : class_name, "'"));
   });
 }
 
 moka_status moka_unregister_operation(const char* name) {
-  return c_status([&] {
+  return guarded([&] {
     if (name == nullptr || !moka::unregister_operation(name))
       throw Exception(ErrorKind::not_found, cat("no operation '", name == nullptr ? "" : name, "'"));
   });
 }
 
 moka_status moka_register_model(const char* name, const moka_model_code* code, void* context) {
-  return c_status([&] {
+  return guarded([&] {
     const moka_model_code known = checked(name, code);
     moka::register_model(name, [known, context](const moka::CustomModelInfo& info) {
       return std::make_unique<CModel>(known, context, info);
@@ -316,7 +316,7 @@ moka_status moka_register_model(const char* name, const moka_model_code* code, v
 }
 
 moka_status moka_register_model_file(const char* name, const char* path) {
-  return c_status([&] {
+  return guarded([&] {
     if (name == nullptr || path == nullptr)
       throw Exception(ErrorKind::invalid_argument, "registering a model: expected a name and a path, got NULL");
     moka::register_model_file(name, path);
@@ -324,14 +324,14 @@ moka_status moka_register_model_file(const char* name, const char* path) {
 }
 
 moka_status moka_unregister_model(const char* name) {
-  return c_status([&] {
+  return guarded([&] {
     if (name == nullptr || !moka::unregister_model(name))
       throw Exception(ErrorKind::not_found, cat("no model '", name == nullptr ? "" : name, "'"));
   });
 }
 
 moka_status moka_set_linked_model_folders(const char* const* folders, size_t count) {
-  return c_status([&] {
+  return guarded([&] {
     std::vector<std::string> list;
     for (size_t i = 0; i < count; ++i) {
       if (folders == nullptr || folders[i] == nullptr)
@@ -343,7 +343,7 @@ moka_status moka_set_linked_model_folders(const char* const* folders, size_t cou
 }
 
 moka_status moka_load_plugin(const char* path) {
-  return c_status([&] {
+  return guarded([&] {
     if (path == nullptr) throw Exception(ErrorKind::invalid_argument, "a plug-in: expected a path, got NULL");
     moka::load_plugin(path);
   });

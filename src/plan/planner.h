@@ -14,12 +14,20 @@
 
 /// How plans are made. Private to this folder.
 ///
+///     plan_block.cpp starts a plan for a block, or for what follows another plan
 ///     planner.cpp    visits the operations of a block: infers types, folds constants, stops where types are unknown
+///     places.cpp     finds and makes the places of values
 ///     emit.cpp       makes the step of one operation: its kernel, layouts, views instead of copies
 ///     crossing.cpp   moves values into the memory and layout that a step needs; opens and closes regions
 ///     control.cpp    makes steps that have blocks
 ///     draft.cpp      assigns operations to devices before the plan is made
 namespace moka::plan {
+
+/// Limit of one value's size. It keeps the sum of a plan's values far from overflow.
+constexpr size_t kLargestValue = size_t{1} << 48;
+
+/// Whether values of the type are objects of the host instead of bytes.
+inline bool is_object(const ir::Type& t) { return !t.is_tensor() || t.dtype() == ir::DType::string; }
 
 /// The inputs of an operation as a kernel or an inference function sees them.
 struct CallArgs {

@@ -2,31 +2,13 @@
 
 #include "base/error.h"
 #include "compiler/generate/generate.h"
+#include "compiler/generate/reserved.h"
 #include "compiler/generate/source.h"
 
 namespace moka::compiler {
 namespace {
 
 using import::FeatureKind;
-
-constexpr std::string_view cpp_reserved[] = {
-    "alignas",      "alignof",   "and",           "and_eq",      "asm",          "auto",
-    "bitand",       "bitor",     "bool",          "break",       "case",         "catch",
-    "char",         "char8_t",   "char16_t",      "char32_t",    "class",        "co_await",
-    "co_return",    "co_yield",  "compl",         "concept",     "const",        "consteval",
-    "constexpr",    "constinit", "const_cast",    "continue",    "decltype",     "default",
-    "delete",       "do",        "double",        "else",        "enum",         "explicit",
-    "export",       "extern",    "false",         "float",       "for",          "friend",
-    "goto",         "if",        "inline",        "int",         "long",         "mutable",
-    "namespace",    "new",       "noexcept",      "not",         "not_eq",       "nullptr",
-    "operator",     "or",        "or_eq",         "private",     "protected",    "public",
-    "register",     "requires",  "return",        "short",       "signed",       "sizeof",
-    "static",       "struct",    "switch",        "template",    "this",         "throw",
-    "true",         "try",       "typedef",       "typeid",      "typename",     "union",
-    "unsigned",     "using",     "virtual",       "void",        "volatile",     "wchar_t",
-    "while",        "xor",       "xor_eq",        "moka",        "std",          "features",
-    "input",        "options",   "static_assert", "static_cast", "dynamic_cast", "reinterpret_cast",
-    "thread_local", "NULL",      "linux",         "unix"};
 
 std::string cpp_type(const Field& f) {
   switch (f.feature.kind) {

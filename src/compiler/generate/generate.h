@@ -19,20 +19,6 @@ struct GenerateOptions {
 constexpr int with_configuration = 3, with_images = 4, with_async_load = 5, with_shaped_arrays = 6,
               with_async_prediction = 8, with_half_on_mac = 9, with_states = 9;
 
-/// The classes of Core ML and Foundation that generated Swift and Objective-C use.
-constexpr std::string_view core_ml_types[] = {"MLArrayBatchProvider",
-                                              "MLDictionaryFeatureProvider",
-                                              "MLFeatureProvider",
-                                              "MLFeatureValue",
-                                              "MLModel",
-                                              "MLModelConfiguration",
-                                              "MLMultiArray",
-                                              "MLPredictionOptions",
-                                              "MLSequence",
-                                              "MLState",
-                                              "NSNumber",
-                                              "NSObject"};
-
 /// Source files by name.
 using Sources = std::map<std::string, std::string>;
 

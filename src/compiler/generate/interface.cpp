@@ -1,7 +1,9 @@
 #include "compiler/generate/interface.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "compiler/class_name.h"
 #include "compiler/generate/source.h"
@@ -24,8 +26,10 @@ std::string in_ascii(std::string_view name) {
 
 std::string identifier(std::string_view name, const Naming& naming) {
   std::string out = class_name(naming.letters_beyond_ascii ? std::string(name) : in_ascii(name));
-  const auto is_in = [&](std::span<const std::string_view> names) {
-    return std::find(names.begin(), names.end(), out) != names.end();
+  const auto is_in = [&](std::string_view names) {
+    std::istringstream all{std::string(names)};
+    const std::istream_iterator<std::string> end;
+    return std::find(std::istream_iterator<std::string>(all), end, out) != end;
   };
   if (is_in(naming.reserved) || is_in(naming.types)) out += '_';
   return out;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +27,8 @@ struct Interface {
 /// The rules of a language for names.
 struct Naming {
   bool letters_beyond_ascii = false;
-  std::span<const std::string_view> reserved;  ///< reserved words, and names that the generated code itself defines
-  std::span<const std::string_view> types{};   ///< types that the generated code uses, reserved too
+  std::string_view reserved;  ///< names that are not free (reserved.h)
+  std::string_view types{};   ///< types that the generated code uses, reserved too
 };
 
 /// Characters that are not allowed in names become underscores. A leading digit gets an underscore in front, a reserved

@@ -2,20 +2,13 @@
 
 #include "base/error.h"
 #include "compiler/generate/generate.h"
+#include "compiler/generate/reserved.h"
 #include "compiler/generate/source.h"
 
 namespace moka::compiler {
 namespace {
 
 using import::FeatureKind;
-
-constexpr std::string_view python_reserved[] = {
-    "False", "None",     "True",     "and",       "as",   "assert", "async",  "await",    "break",
-    "class", "continue", "def",      "del",       "elif", "else",   "except", "finally",  "for",
-    "from",  "global",   "if",       "import",    "in",   "is",     "lambda", "nonlocal", "not",
-    "or",    "pass",     "raise",    "return",    "try",  "while",  "with",   "yield",    "self",
-    "moka",  "np",       "features", "of",        "Any",  "Dict",   "List",   "Mapping",  "Optional",
-    "Path",  "Sequence", "Union",    "dataclass", "cls",  "str",    "int",    "float",    "state"};
 
 std::string python_type(const Field& f) {
   switch (f.feature.kind) {

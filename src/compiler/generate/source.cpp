@@ -96,4 +96,11 @@ std::string each(const std::vector<Field>& fields, std::string_view between,
   return out;
 }
 
+std::string capitalized(std::string name) {
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return name;
+}
+
+bool is_image(const Field& field) { return field.feature.kind == import::FeatureKind::image; }
+
 }  // namespace moka::compiler

@@ -27,4 +27,9 @@ std::string literal(std::string_view text, bool swift = false);
 std::string each(const std::vector<Field>& fields, std::string_view between,
                  const std::function<std::string(const Field&)>& write);
 
+/// The name with its first letter in upper case, for the middle of a name.
+std::string capitalized(std::string name);
+
+bool is_image(const Field& field);
+
 }  // namespace moka::compiler

@@ -1,0 +1,83 @@
+#include "api/c_support.h"
+
+#include <new>
+
+using moka::ErrorKind;
+using moka::Exception;
+
+namespace {
+
+thread_local std::string last_error;
+
+moka_status failed(moka_status status, const char* message) noexcept {
+  try {
+    last_error = message;
+  } catch (...) {
+    last_error.clear();
+  }
+  return status;
+}
+
+}  // namespace
+
+namespace moka::api {
+
+moka_status caught() noexcept {
+  try {
+    throw;
+  } catch (const Exception& e) {
+    return failed(static_cast<moka_status>(e.kind()), e.what());
+  } catch (const std::bad_alloc&) {
+    return failed(MOKA_OUT_OF_BUDGET, "no memory is left");
+  } catch (const std::exception& e) {
+    return failed(MOKA_INTERNAL, e.what());
+  } catch (...) {
+    return failed(MOKA_INTERNAL, "an exception of unknown type");
+  }
+}
+
+void wrong(const std::string& message) { throw Exception(ErrorKind::invalid_argument, message); }
+
+std::string_view need_text(const char* text, const char* argument) { return &need(text, argument); }
+
+MultiArray borrowed_array(const moka_array& a) {
+  if (a.rank > 0 && a.shape == nullptr) wrong("array: expected a shape, got NULL");
+  if (a.rank > 64) wrong(cat("array: expected few dimensions, got ", a.rank));
+  std::vector<int64_t> shape(a.shape, a.shape + a.rank), strides;
+  if (a.strides != nullptr) strides.assign(a.strides, a.strides + a.rank);
+  MultiArray array(a.data, enumerator<DataType>(a.type, MOKA_BOOLEAN + 1, "element type"), std::move(shape),
+                   std::move(strides));
+  if (a.data == nullptr && array.count() > 0) wrong("array: expected data, got NULL");
+  return array;
+}
+
+moka_array c_array(const MultiArray& a) {
+  return {const_cast<void*>(a.data()), static_cast<moka_data_type>(a.type()), a.shape().size(), a.shape().data(),
+          a.strides().data()};
+}
+
+}  // namespace moka::api
+
+extern "C" {
+
+const char* moka_version(void) { return MOKA_VERSION; }
+
+const char* moka_status_name(moka_status status) {
+  switch (status) {
+    case MOKA_OK: return "ok";
+    case MOKA_INVALID_ARGUMENT: return "invalid argument";
+    case MOKA_MALFORMED: return "malformed model";
+    case MOKA_UNSUPPORTED: return "unsupported";
+    case MOKA_NOT_FOUND: return "not found";
+    case MOKA_IO: return "input/output";
+    case MOKA_OUT_OF_BUDGET: return "out of memory budget";
+    case MOKA_DATA: return "bad value";
+    case MOKA_INTERNAL: return "internal error";
+    case MOKA_DEVICE_LOST: return "device lost";
+  }
+  return "unknown";
+}
+
+const char* moka_last_error(void) { return last_error.c_str(); }
+
+}  // extern "C"

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "moka/model.h"
+#include "moka/moka.h"
+
+/// What the files of the C API share: handles, errors as statuses, and checks of arguments.
+///
+///     moka_status moka_features_set_double(moka_features* features, const char* name, double value) {
+///       return guarded([&] { set(features, name, value); });
+///     }
+
+/// Pointers for C to values that are not stored as arrays. The getters create them.
+struct View {
+  std::vector<const char*> strings;
+  std::vector<int64_t> ints;
+  std::vector<double> values;
+};
+
+struct moka_features {
+  moka::Features values;
+  mutable std::map<std::string, View, std::less<>> views;
+  bool copies = false;  ///< arrays and images are copied when they are set
+};
+
+struct moka_model {
+  /// A feature description in C form, created once.
+  struct Feature {
+    std::string type_text;
+    std::vector<moka_size_range> ranges;
+    moka_feature_info info{};
+  };
+
+  moka::Model model;
+  std::vector<Feature> features[3];  ///< indexed by moka_role
+};
+
+namespace moka::api {
+
+/// Sets the text of moka_last_error. To be called from a catch block: the status of its exception.
+moka_status caught() noexcept;
+
+/// Runs `f`. What it throws becomes a status and the text of moka_last_error.
+template <class Fn>
+moka_status guarded(const Fn& f) noexcept {
+  try {
+    f();
+    return MOKA_OK;
+  } catch (...) {
+    return caught();
+  }
+}
+
+/// Throws invalid_argument.
+[[noreturn]] void wrong(const std::string& message);
+
+template <class T>
+T& need(T* pointer, const char* argument) {
+  if (pointer == nullptr) wrong(cat("argument '", argument, "': expected a pointer, got NULL"));
+  return *pointer;
+}
+
+std::string_view need_text(const char* text, const char* argument);
+
+/// Checks an enumerator from C, which may hold any number.
+template <class To>
+To enumerator(int value, int count, const char* what) {
+  if (value < 0 || value >= count) wrong(cat(what, ": expected 0 to ", count - 1, ", got ", value));
+  return static_cast<To>(value);
+}
+
+/// An array that borrows its memory. Throws invalid_argument where its members do not fit.
+MultiArray borrowed_array(const moka_array& a);
+moka_array c_array(const MultiArray& a);
+
+}  // namespace moka::api

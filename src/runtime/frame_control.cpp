@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "runtime/frame.h"
+
+namespace moka::runtime {
+
+using plan::Plan;
+using plan::Step;
+
+namespace {
+constexpr size_t kMaxChildren = 16;
+}  // namespace
+
+Result<Frame*> Frame::child(const std::shared_ptr<const Plan>& plan) {
+  for (auto it = children_.begin(); it != children_.end(); ++it)
+    if ((*it)->plan_ == plan) {
+      std::rotate(it, it + 1, children_.end());
+      return children_.back().get();
+    }
+  if (children_.size() >= kMaxChildren) children_.erase(children_.begin());
+  children_.push_back(MOKA_TRY(make(plan, this, context_)));
+  return children_.back().get();
+}
+
+Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<ir::Type>& types) {
+  const plan::PlanOptions& options = *context_.options;
+  bool loop_body = step.kind == Step::Kind::loop && block == 1;
+  auto plan = MOKA_TRY(step.blocks[block]->get(types, options, [&] {
+    const trace::Span span(trace::Lane::activity, "plan");
+    return plan::plan_block(*step.op->block(block), types, plan_.get(), options, loop_body);
+  }));
+  return child(plan);
+}
+
+Status Frame::run_cond(const Step& step, StepData& data) {
+  key_.clear();
+  Frame* f = MOKA_TRY(branch(step, ir::load_i64(data.in[0], 0) != 0 ? 0 : 1, key_));
+  MOKA_TRY_IN(f->run(), cat("operation '", step.op->name, "' (cond)"));
+  for (size_t i = 0; i < data.out.size(); i++)
+    copy_value(plan_->places[static_cast<size_t>(step.out[i])].type, f->output(i), data.out[i]);
+  return {};
+}
+
+Status Frame::run_loop(const Step& step, StepData& data) {
+  key_.clear();
+  for (size_t i = 0; i < data.out.size(); i++) {
+    key_.push_back(plan_->places[static_cast<size_t>(step.in[i])].type);
+    copy_value(key_[i], data.in[i], data.out[i]);
+  }
+  Frame* test = MOKA_TRY(branch(step, 0, key_));
+  Frame* body = MOKA_TRY(branch(step, 1, key_));
+  for (int64_t n = 0;; n++) {
+    for (size_t i = 0; i < data.out.size(); i++) test->set_input(i, data.out[i].data);
+    MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    if (ir::load_i64(test->output(0), 0) == 0) return {};
+    if (n >= context_.loop_limit)
+      return locate(
+          fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+    for (size_t i = 0; i < data.out.size(); i++) body->set_input(i, data.out[i].data);
+    MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    for (size_t i = 0; i < data.out.size(); i++) copy_value(key_[i], body->output(i), data.out[i]);
+  }
+}
+
+Status Frame::run_loose_loop() {
+  const Step& step = plan_->pending_step;
+  size_t count = step.op->output_count();
+  auto keep = [&](Loose& l, const ir::Type& type, const ir::TensorView& from) -> Status {
+    l.type = type;
+    l.view = from;
+    if (type.is_tensor() && type.dtype() != ir::DType::string) {
+      ir::Tensor t = MOKA_TRY(ir::Tensor::zeros(type.dtype(), type.shape()));
+      l.view.data = t.mutable_data();
+      copy_value(type, from, l.view);
+      l.tensor = std::move(t);
+    } else {
+      Object o;
+      l.view.data = object_data(type, o);
+      copy_value(type, from, l.view);
+      l.object = std::move(o);
+      l.view.data = object_data(type, l.object);
+    }
+    return {};
+  };
+  loose_.resize(count);
+  for (size_t i = 0; i < count; i++)
+    MOKA_TRY(keep(loose_[i], plan_->places[static_cast<size_t>(step.in[i])].type, pending_.in[i]));
+  for (int64_t n = 0;; n++) {
+    key_.clear();
+    for (const Loose& l : loose_) key_.push_back(l.type);
+    Frame* test = MOKA_TRY(branch(step, 0, key_));
+    for (size_t i = 0; i < count; i++) test->set_input(i, loose_[i].view.data);
+    MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    if (ir::load_i64(test->output(0), 0) == 0) return {};
+    if (n >= context_.loop_limit)
+      return locate(
+          fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+    Frame* body = MOKA_TRY(branch(step, 1, key_));
+    for (size_t i = 0; i < count; i++) body->set_input(i, loose_[i].view.data);
+    MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    std::vector<Loose> next(count);
+    for (size_t i = 0; i < count; i++) MOKA_TRY(keep(next[i], body->output_type(i), body->output(i)));
+    loose_ = std::move(next);
+    for (Loose& l : loose_)
+      if (!l.type.is_tensor() || l.type.dtype() == ir::DType::string) l.view.data = object_data(l.type, l.object);
+  }
+}
+
+Status Frame::run_pending() {
+  const Step& step = plan_->pending_step;
+  const plan::PlanOptions& options = *context_.options;
+  std::vector<ir::Type> types;
+  std::vector<void*> results;
+  if (plan_->pending_runs_first) {
+    if (step.kind == Step::Kind::cond) {
+      key_.clear();
+      Frame* f = MOKA_TRY(branch(step, ir::load_i64(pending_.in[0], 0) != 0 ? 0 : 1, key_));
+      MOKA_TRY_IN(f->run(), cat("operation '", step.op->name, "' (cond)"));
+      for (size_t i = 0; i < step.op->output_count(); i++) {
+        types.push_back(f->output_type(i));
+        results.push_back(f->output(i).data);
+      }
+    } else {
+      MOKA_TRY(run_loose_loop());
+      for (Loose& l : loose_) {
+        types.push_back(l.type);
+        results.push_back(l.view.data);
+      }
+    }
+  } else {
+    auto inferred = step.op->version().infer(*pending_.call);
+    if (!inferred.ok()) return locate(std::move(inferred).error(), step);
+    types = std::move(inferred).value();
+    for (const ir::Type& t : types) {
+      if (!t.is_tensor()) continue;
+      if (!t.is_concrete())
+        return locate(fail(ErrorCode::internal, "its result ", t, " is not known even from its inputs' values"), step);
+      if (auto bytes = ir::storage_bytes(t.dtype(), t.shape()); !bytes.ok())
+        return locate(std::move(bytes).error(), step);
+    }
+  }
+  auto plan = MOKA_TRY(plan_->continuations->get(types, options, [&] {
+    const trace::Span span(trace::Lane::activity, "plan");
+    return plan::plan_rest(*plan_, types, options);
+  }));
+  Frame* next = MOKA_TRY(child(plan));
+  for (size_t i = 0; i < results.size(); i++) next->set_input(i, results[i]);
+  MOKA_TRY(next->run());
+  last_ = next->last_;
+  return {};
+}
+
+}  // namespace moka::runtime

@@ -78,11 +78,11 @@ size_t ConstantPool::kept_bytes() {
 }
 
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& value, std::string_view key, size_t bytes,
-                                                            const Fill& fill, FileReader& reader) {
+                                                            const Fill& fill, FileReader* reader) {
   return pack_stored(value, key, bytes, [&](std::byte* to) -> Status {
     if (value.constant() != nullptr && !value.constant()->tensor.empty_handle()) {
       const ir::Tensor& t = value.constant()->tensor;
-      if (const auto read = reader.read(t.data(), t.bytes()))
+      if (const auto read = reader != nullptr ? reader->read(t.data(), t.bytes()) : nullptr)
         return fill({t.dtype(), t.shape(), const_cast<std::byte*>(read.get())}, to);
     }
     for_each_file_part(value, kMaxDepth, read_ahead);

@@ -44,9 +44,9 @@ class ConstantPool {
   Result<std::optional<kernel::StoredConstant>> stored(const ir::Value& value);
 
   using Fill = std::function<Status(const ir::TensorView& value, std::byte* to)>;
-  /// `reader` reads constants that are packed from the file's own bytes.
+  /// `reader` reads constants that are packed from the file's own bytes; nullptr: they are read through the mapping.
   Result<std::shared_ptr<const std::byte>> pack(const ir::Value& value, std::string_view key, size_t bytes,
-                                                const Fill& fill, FileReader& reader);
+                                                const Fill& fill, FileReader* reader);
   /// As `pack`, without expanding the value.
   using FillStored = std::function<Status(std::byte* to)>;
   Result<std::shared_ptr<const std::byte>> pack_stored(const ir::Value& value, std::string_view key, size_t bytes,

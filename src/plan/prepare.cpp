@@ -35,7 +35,7 @@ class Context final : public kernel::PrepareContext {
       const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
     if (const Preparation::Input& in = input(arg); in.pooled) {
       if (!may_pack(in, key, bytes)) return not_packed();
-      return options_.constants->pack(*in.value, key, bytes, fill, *reader_);
+      return options_.constants->pack(*in.value, key, bytes, fill, reader_);
     }
     if (reader_ == nullptr) return not_packed();
     const ir::TensorView v = MOKA_TRY(constant(arg));

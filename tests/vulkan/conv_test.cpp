@@ -29,6 +29,8 @@ TEST_P(Convolutions, ShapesStridesDilationsGroupsAndPadding) {
       {{2, 16, 6, 7}, {16, 8, 3, 2}, {1, 1}, {1, 1}, "same_lower", 2},                   // groups
       {{1, 3, 40}, {9, 3, 5}, {3}, {2}, "same"},                                         // one dimension
       {{1, 4, 5, 6, 7}, {8, 4, 2, 3, 3}, {1, 2, 1}, {2, 1, 1}, "valid"},                 // three
+      {{2, 6, 14, 63}, {24, 3, 5, 6}, {5, 7}, {1, 1}, "same", 2},                        // windows apart
+      {{1, 2, 8, 16, 30}, {8, 2, 2, 4, 8}, {2, 4, 8}, {1, 1, 1}, "same"},                // side by side
       {{2, 12, 9, 9}, {12, 1, 3, 3}, {2, 2}, {1, 1}, "same", 12, "vulkan.conv.direct"},  // depthwise
       {{1, 6, 4, 4, 5}, {12, 1, 3, 3, 3}, {1, 1, 1}, {1, 1, 1}, "same", 6, "vulkan.conv.direct"},
       {{1, 19, 8, 8}, {2, 19, 3, 3}, {1, 1}, {1, 1}, "same", 1, "vulkan.conv.direct"},  // few channels

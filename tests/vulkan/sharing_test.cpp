@@ -108,6 +108,19 @@ TEST_F(Sharing, DepthwiseConvolutionsOfOtherHeights) {
   EXPECT_EQ(made_for(g, all), 1u);
 }
 
+TEST_F(Sharing, ConvolutionsWhoseWindowsAreApart) {
+  if (devices::vulkan::shares_tiles())
+    GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ";
+  Region g;
+  std::vector<Value*> all;
+  for (const int64_t width : {4, 7, 11})
+    all.push_back(g.op("conv", {{"x", g.input({1, 3, 9, 121})},
+                                {"weight", g.constant(g.random({16, 3, 2, width}))},
+                                {"strides", Ints{2, 11}},
+                                {"pad_type", "valid"}}));
+  EXPECT_EQ(made_for(g, all), 1u);
+}
+
 TEST_F(Sharing, ReductionsOfOtherSizes) {
   Region g;
   std::vector<Value*> all;

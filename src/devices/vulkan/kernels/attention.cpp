@@ -110,8 +110,9 @@ Match match_attention(const MatchCall& m) {
                          are_fours(uses[1], p.key_row, p.key_column, p.steps[1]);
       const bool value_fours = made % 4 == 0 && are_fours(uses[2], p.value_row, p.value_column, p.steps[2]);
       const uint32_t teams = block_size() / kBlock;
+      const uint32_t mask_kind = !masked ? MASK_NONE : p.mask_row == 0 ? MASK_OF_KEYS : MASK_OF_ROWS;
       constants = {
-          width, made, masked, fours ? 4u : 1u, value_fours, teams, blocks_are_subgroups(), teams * u32(kBlock)};
+          width, made, mask_kind, fours ? 4u : 1u, value_fours, teams, blocks_are_subgroups(), teams * u32(kBlock)};
     }
     return recorder_of(recorder).dispatch(shader, std::move(constants), uses, p, groups_of(groups));
   };

@@ -23,6 +23,14 @@ bool is_plain(const ops::Window& w) {
   return plain;
 }
 
+/// How often the shader loops over taps along rows. A driver takes long to compile many taps that are unrolled, which
+/// saves reads only where neighbors share columns.
+int64_t rounds_of(const ops::Window& w) {
+  constexpr int64_t kMany = 4;
+  const bool shares = w.strides[2] < w.kernel[2] || w.dilations[2] > 1;
+  return shares || w.kernel[2] < kMany ? 1 : w.kernel[2];
+}
+
 }  // namespace
 
 int64_t block_pixels(const ops::Window& w, int64_t channels) {
@@ -55,7 +63,7 @@ ConvBlocks::ConvBlocks(const Conv& conv) : ConvBlocks(conv.window, conv.made, co
 
 std::vector<uint32_t> ConvBlocks::constants(const After& after, bool fours) const {
   const ops::Window& w = window;
-  std::vector<uint32_t> all = after.constants({u32(w.kernel[2])});
+  std::vector<uint32_t> all = after.constants({u32(w.kernel[2] / rounds_of(w))});
   for (uint32_t v : {u32(pixels), u32(w.strides[2]), u32(w.dilations[2]), u32(fours), block_size()}) all.push_back(v);
   return all;
 }
@@ -63,7 +71,10 @@ std::vector<uint32_t> ConvBlocks::constants(const After& after, bool fours) cons
 BlockParams::BlockParams(const ConvBlocks& blocks, const ConvParams& all)
     : conv(all),
       images(u32(blocks.images)),
-      kernel{static_cast<int32_t>(blocks.window.kernel[0]), static_cast<int32_t>(blocks.window.kernel[1])} {}
+      kernel{static_cast<int32_t>(blocks.window.kernel[0]), static_cast<int32_t>(blocks.window.kernel[1])} {
+  // The shader has the dilation along rows as a constant.
+  conv.window.dilations[2] = static_cast<int32_t>(rounds_of(blocks.window));
+}
 
 Status ConvBlocks::record(Recorder& recorder, const Conv& conv, const After& after, Element weights,
                           const std::vector<Use>& uses) const {

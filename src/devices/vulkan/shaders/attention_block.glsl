@@ -4,7 +4,7 @@
 
 layout(constant_id = 0) const uint kWidth = 64;
 layout(constant_id = 1) const uint kMade = 64;
-layout(constant_id = 2) const bool kMask = false;
+layout(constant_id = 2) const uint kMask = MASK_NONE;
 layout(constant_id = 3) const uint kStep = 1;  // of columns of queries and keys: 4 where both are read in fours
 layout(constant_id = 4) const bool kValueFours = false;
 layout(constant_id = 5) const uint kTeams = 1;  // of 8 invocations
@@ -20,6 +20,14 @@ READ_SIDE(read_key, key, key4, kStep == 4, true)
 #define KEYS 64
 shared vec4 tops[kTeams * 8 * 2];        // of each invocation's keys, for 8 rows
 shared vec4 weights[kTeams * KEYS * 2];  // of a key, for 8 rows
+
+#ifdef HAS_BOOL_MASK
+float mask_of(uint at) { return float(uint(mask[at])); }
+float masked(float score, float m) { return m == 0.0 ? hidden : score; }
+#else
+float mask_of(uint at) { return float(mask[at]); }
+float masked(float score, float m) { return score + m; }
+#endif
 
 // Drivers that compute on the processor divide a shader at each barrier of a workgroup, which takes long to compile.
 void wait_for_others() {
@@ -53,30 +61,25 @@ void main() {
       [[unroll]] for (uint j = 0; j < kStep; j++)
         [[unroll]] for (uint n = 0; n < 64; n++) s[n] += left[n % 8 * kStep + j] * right[n / 8 * kStep + j];
     }
-    // Scores wait in shared memory, since a driver takes long to compile what many values live across.
+    // Scores go to shared memory, since a driver takes long to compile what many values live across. The loop is not unrolled
+    // for the same reason: scores of later keys move up.
     const uint own = (team * 8 + lane) * 16;
-    [[unroll]] for (uint n = 0; n < 16; n++) weights[own + n] = vec4(s[n * 4], s[n * 4 + 1], s[n * 4 + 2], s[n * 4 + 3]);
     float highest[8];
     [[unroll]] for (uint r = 0; r < 8; r++) highest[r] = lowest;
     [[dont_unroll]] for (uint n = 0; n < 8; n++) {
-      const uint k = mine + n, at = own + n * 2;
-      vec4 of_key[2] = {weights[at], weights[at + 1]};
+      const uint k = mine + n, column = m0 + min(k, keys - 1) * mask_column;
+      float of_key[8], m = 0.0;
+      if (kMask == MASK_OF_KEYS) m = mask_of(column);
       [[unroll]] for (uint r = 0; r < 8; r++) {
-        float v = of_key[r / 4][r % 4] * scale;
-        if (kMask) {
-          const uint from = m0 + min(first_row + r, rows - 1) * mask_row + min(k, keys - 1) * mask_column;
-#ifdef HAS_BOOL_MASK
-          if (uint(mask[from]) == 0) v = hidden;
-#else
-          v += float(mask[from]);
-#endif
-        }
-        v = k < keys ? v : lowest;
-        of_key[r / 4][r % 4] = v;
-        highest[r] = greater_of(highest[r], v);
+        float v = s[r] * scale;
+        if (kMask == MASK_OF_ROWS) m = mask_of(column + min(first_row + r, rows - 1) * mask_row);
+        if (kMask != MASK_NONE) v = masked(v, m);
+        of_key[r] = k < keys ? v : lowest;
+        highest[r] = greater_of(highest[r], of_key[r]);
       }
-      weights[at] = of_key[0];
-      weights[at + 1] = of_key[1];
+      [[unroll]] for (uint h = 0; h < 2; h++)
+        weights[own + n * 2 + h] = vec4(of_key[h * 4], of_key[h * 4 + 1], of_key[h * 4 + 2], of_key[h * 4 + 3]);
+      [[unroll]] for (uint i = 0; i < 56; i++) s[i] = s[i + 8];
     }
     tops[t * 2] = vec4(highest[0], highest[1], highest[2], highest[3]);
     tops[t * 2 + 1] = vec4(highest[4], highest[5], highest[6], highest[7]);

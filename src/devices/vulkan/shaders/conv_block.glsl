@@ -1,7 +1,7 @@
 // A convolution, or with TRANSPOSED a transposed one: a block is 8 channels of kPixels neighbors of a row. Weights are
 // [groups, made / 8, channels, taps] of eight, for each phase of a transposed one.
 
-layout(constant_id = 0) const int kWidth = 1;  // the kernel's size along rows
+layout(constant_id = 0) const int kWidth = 1;  // the kernel's taps along rows, or those of each of `rounds`
 layout(constant_id = 1) const uint kThen = 0;
 layout(constant_id = 2) const uint kLast = 0;
 layout(constant_id = 3) const int kPixels = 8;
@@ -22,7 +22,9 @@ layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, addend_at, y_at, scales_at;
   float a1, b1, a2, b2;
   uint channels, made, groups;  // channels of a group, in x and y
-  int in_size[3], out_size[3], strides[3], dilations[3], pads[3];
+  int in_size[3], out_size[3], strides[3], dilations[2];
+  int rounds;  // loops over taps along rows, more than 1 where neighbors share no columns
+  int pads[3];
   uint has, images;
   int depth, height;  // the kernel's other sizes
 };
@@ -56,10 +58,9 @@ void main() {
   const int ow = int(of_image - line * in_row) * kPixels, slice = int(line) / size.y;
   const ivec3 at_block = ivec3(slice, int(line) - slice * size.y, ow), first = at_block * in_step - pad;
   const uint plane = image * groups + part;
-  const uint taps = uint(depth * height * kWidth), in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
+  const uint taps = uint(depth * height * rounds * kWidth), in_plane = uint(in_size[0] * in_size[1] * in_size[2]);
   const uint x_base = x_at + plane * channels * in_plane, of_eight = gl_WorkGroupID.z * eights + eight;
 
-  find_columns(first.z, in_size[2]);
 #ifdef TO_u8
   const uint s4 = scales_at + of_eight * 4;
   const vec4 scale[2] = {scales[s4], scales[s4 + 2]}, offset[2] = {scales[s4 + 1], scales[s4 + 3]};
@@ -68,12 +69,14 @@ void main() {
   const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);
   float sum[8 * kPixels];
   [[unroll]] for (int n = 0; n < 8 * kPixels; n++) sum[n] = 0.0;
-  for (int a = 0; a < depth; a++) {
-    for (int b = 0; b < height; b++) {
+  for (int round = 0; round < rounds; round++) {
+    find_columns(first.z + round * kWidth * kDilation, in_sizes.z);
+    for (int tall = 0; tall < depth * height; tall++) {
+      const int a = tall / height, b = tall - a * height;
       const int d = first.x + a * tap_step.x, h = first.y + b * tap_step.y;
       if (d < 0 || d >= in_sizes.x || h < 0 || h >= in_sizes.y) continue;
       uint from = x_base + uint((d * in_sizes.y + h) * in_sizes.z);
-      uint by = w_at + (of_eight * all_channels * taps + uint((a * height + b) * kWidth)) * 2;
+      uint by = w_at + (of_eight * all_channels * taps + uint((tall * rounds + round) * kWidth)) * 2;
       for (uint k = 0; k < all_channels; k++) {
         float v[kSpan];
         if (kFours) {

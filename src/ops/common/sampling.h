@@ -10,10 +10,8 @@ enum class Sampling : uint8_t { default_, strict_align_corners, align_corners, o
 
 inline constexpr ir::Note kGridNote{
     "Output i of n reads m inputs at position: DEFAULT i * m / n; STRICT_ALIGN_CORNERS i * (m - 1) / (n - 1); "
-    "ALIGN_CORNERS "
-    "the same, but the middle if n = 1; OFFSET_CORNERS (i + 0.5) * max(1, m - 1) / n; UNALIGN_CORNERS (i + 0.5) * m / "
-    "n - "
-    "0.5. Positions are clamped to the image.",
+    "ALIGN_CORNERS the same, but the middle if n = 1; OFFSET_CORNERS (i + 0.5) * max(1, m - 1) / n; "
+    "UNALIGN_CORNERS (i + 0.5) * m / n - 0.5. Positions are clamped to the image.",
     "coremltools' definition of resize_bilinear and its tables of grid points"};
 Result<Sampling> sampling_of(const ir::OpCall& call, std::string_view param = "sampling_mode");
 

@@ -28,30 +28,38 @@ std::shared_ptr<LatePreparation> LatePreparation::take(std::vector<Preparation>&
   return late.empty() ? nullptr : std::make_shared<LatePreparation>(std::move(late), options);
 }
 
+LatePreparation::LatePreparation(std::vector<Preparation> all, const PlanOptions& options)
+    : all_(std::move(all)), options_(options) {
+  for (const Preparation& p : all_) bytes_ += p.choice->unpacked.bytes();
+}
+
 void LatePreparation::before_run() {
+  constexpr size_t kRuns = 4;
   const double run = run_seconds_.load(std::memory_order_relaxed);
   if (is_done() || run == 0) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) prepare_for(run / 2);
+  if (lock) prepare(bytes_ / kRuns, run / 2);
 }
 
 void LatePreparation::finish() {
   if (is_done()) return;
   const std::lock_guard lock(mutex_);
-  prepare_for(std::numeric_limits<double>::infinity());
+  prepare(bytes_, std::numeric_limits<double>::infinity());
 }
 
-void LatePreparation::prepare_for(double seconds) {
+void LatePreparation::prepare(size_t bytes, double seconds) {
   if (is_done()) return;
+  std::atomic<size_t> begun{0};
   const trace::Span span(trace::Lane::activity, "prepare kernels");
   const auto start = Clock::now();
   kernel::parallel_for(options_.threads, options_.threads, [&](int64_t, int) {
     do {
       const size_t i = next_.fetch_add(1);
       if (i >= all_.size()) return;
-      if (prepare_kernel(all_[i], options_, reader_.get()).ok())
-        drop_pages(all_[i].choice->unpacked.data(), all_[i].choice->unpacked.bytes());
-    } while (seconds_since(start) < seconds);
+      const ir::Tensor& weights = all_[i].choice->unpacked;
+      begun += weights.bytes();
+      if (prepare_kernel(all_[i], options_, reader_.get()).ok()) drop_pages(weights.data(), weights.bytes());
+    } while (begun < bytes && seconds_since(start) < seconds);
   });
   if (next_.load() < all_.size()) return;
   all_.clear();

@@ -171,6 +171,27 @@ TEST(Unpacked, WeightsInMemoryDoNotWait) {
   EXPECT_GT(r->constants->packed_bytes(), 0u);
 }
 
+/// However short packing is, a run packs a quarter of the weights, so that no run takes much longer than the first.
+TEST(Unpacked, RunsPackAQuarterEach) {
+  constexpr int kLayers = 8;
+  Graph g;
+  Value* y = g.input({600, 160});
+  for (int i = 0; i < kLayers; i++) y = g.op("linear", {{"x", y}, {"weight", weights(g, {160, 160}, false)}});
+  g.function().body().set_outputs({y});
+  const auto packed_after = [&](int runs) {
+    plan::PlanOptions o = options(true, 1);
+    o.prepare_late = true;
+    const auto r = run(g.function(), g.inputs(), o, runs);
+    EXPECT_TRUE(r.ok() && r->plan->late != nullptr);
+    return r.ok() ? r->constants->packed_bytes() : 0;
+  };
+  const size_t all = packed_after(1 + kLayers), once = packed_after(2), twice = packed_after(3);
+  EXPECT_GT(once, 0u);
+  EXPECT_LE(once, all / 4);
+  EXPECT_GT(twice, once);
+  EXPECT_LE(twice, all / 2);
+}
+
 TEST(Unpacked, PredictionsAtTheSameTime) {
   Graph g;
   Value* y = g.input({40, 160});

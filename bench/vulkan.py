@@ -189,10 +189,13 @@ def goals_line(rows, measures):
     """`measures`: (title, ratio of a row, goal)."""
     parts = []
     for title, ratio_of, goal in measures:
-        ratios = [r for r in map(ratio_of, rows) if r is not None]
+        ratios = [(row["title"], ratio_of(row)) for row in rows if ratio_of(row) is not None]
+        over = [(name, r) for name, r in ratios if r > goal]
         if ratios:
-            parts.append(f"{title}: {stats.geometric_mean(ratios):.2f} of ncnn's, at most {goal} on {sum(r <= goal for r in ratios)} of "
-                         f"{len(ratios)} nets")
+            mean = stats.geometric_mean([r for _, r in ratios])
+            parts.append(f"{title}: {mean:.2f} of ncnn's, at most {goal} on {len(ratios) - len(over)} of {len(ratios)} nets")
+        if over:
+            parts.append(f"More than {goal}: " + "; ".join(f"{name} ({r:.2f})" for name, r in over))
     return ". ".join(parts) + ".\n" if parts else ""
 
 

@@ -88,7 +88,9 @@ class Vulkan(unittest.TestCase):
         self.assertRegex(vulkan.counts_table(rows), r"60 +\| +100 +\| +0.60")
         self.assertIn("at most 0.6 on 1 of 1 nets", vulkan.counts_line(rows))
         self.assertRegex(vulkan.times_table(rows), r"2000 +\| +2000 +\| +1.00 +\| +200 +\| +200 +\| +1.00")
-        self.assertIn("load + first: 1.00 of ncnn's, at most 0.5 on 0 of 2 nets", vulkan.times_line(rows))
+        self.assertIn("load + first: 1.00 of ncnn's, at most 0.5 on 0 of 2 nets. More than 0.5: a net (1.00); a net (1.00). later",
+                      vulkan.times_line(rows))
+        self.assertNotIn("More than", vulkan.goals_line(rows, [("bytes", lambda row: 0.5, 0.5)]))
         self.assertIn("no conversion", vulkan.missing(rows))
         data = {"rows": rows, "machine": {"cpu": "a processor"}, "versions": {"ncnn": "1"}, "driver": "a driver"}
         self.assertIn("a driver", vulkan.page(data))

@@ -59,12 +59,14 @@ moka_status guarded(const Fn& f) noexcept {
 /// Throws invalid_argument.
 [[noreturn]] void wrong(const std::string& message);
 
+/// What an argument points to. Throws invalid_argument where it is NULL.
 template <class T>
 T& need(T* pointer, const char* argument) {
   if (pointer == nullptr) wrong(cat("argument '", argument, "': expected a pointer, got NULL"));
   return *pointer;
 }
 
+/// As `need`, for texts.
 std::string_view need_text(const char* text, const char* argument);
 
 /// Checks an enumerator from C, which may hold any number.
@@ -76,6 +78,8 @@ To enumerator(int value, int count, const char* what) {
 
 /// An array that borrows its memory. Throws invalid_argument where its members do not fit.
 MultiArray borrowed_array(const moka_array& a);
+
+/// Refers to the memory, shape and strides of `a`, which must outlive it.
 moka_array c_array(const MultiArray& a);
 
 }  // namespace moka::api

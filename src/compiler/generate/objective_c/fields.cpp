@@ -10,14 +10,28 @@ namespace moka::compiler::objective_c {
 
 using import::FeatureKind;
 
+namespace {
+
+bool is_scalar(const Field& f) {
+  return f.feature.kind == FeatureKind::int64 || f.feature.kind == FeatureKind::float64;
+}
+
+/// Whether the compiler assumes that a getter of this name transfers ownership: "new_state", "copyOf".
+bool names_an_owned_object(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  for (std::string_view family : {"alloc", "copy", "init", "mutableCopy", "new"})
+    if (name.starts_with(family) &&
+        (name.size() == family.size() || std::islower(static_cast<unsigned char>(name[family.size()])) == 0))
+      return true;
+  return false;
+}
+
+}  // namespace
+
 std::string available(int version) {
   const Systems& s = systems_of(version);
   return cat("API_AVAILABLE(macos(", s.macos, "), ios(", s.ios, "), watchos(", s.watchos, "), tvos(", s.tvos,
              ")) __attribute__((visibility(\"hidden\")))");
-}
-
-bool is_scalar(const Field& f) {
-  return f.feature.kind == FeatureKind::int64 || f.feature.kind == FeatureKind::float64;
 }
 
 bool is_required(const Field& f) { return !f.feature.optional; }
@@ -39,15 +53,6 @@ std::string type_of(const Field& f) {
 }
 
 std::string parameter_type(const Field& f) { return (f.feature.optional ? "nullable " : "") + type_of(f); }
-
-bool names_an_owned_object(std::string_view name) {
-  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
-  for (std::string_view family : {"alloc", "copy", "init", "mutableCopy", "new"})
-    if (name.starts_with(family) &&
-        (name.size() == family.size() || std::islower(static_cast<unsigned char>(name[family.size()])) == 0))
-      return true;
-  return false;
-}
 
 std::string property(const Field& f) {
   std::string attributes = "readwrite, nonatomic";

@@ -133,6 +133,10 @@ class Frame {
   Status run_kernel(const plan::Step& step, StepData& data);
   /// Lists lie outside of the arena; each may grow to the memory budget.
   Status check_lists(const plan::Step& step, const StepData& data) const;
+  /// Runs the frame of a block of `step`, whose errors name the operation.
+  Status run_block(const plan::Step& step, Frame& block);
+  /// Runs a loop's condition after this many iterations; false: the loop ends. Fails beyond the limit of iterations.
+  Result<bool> goes_on(const plan::Step& step, Frame& test, int64_t iterations);
   Status run_cond(const plan::Step& step, StepData& data);
   Status run_loop(const plan::Step& step, StepData& data);
   Status run_loose_loop();

@@ -32,10 +32,24 @@ Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<i
   return child(plan);
 }
 
+Status Frame::run_block(const Step& step, Frame& block) {
+  MOKA_TRY_IN(block.run(), cat("operation '", step.op->name, "' (", step.op->type_name(), ")"));
+  return {};
+}
+
+Result<bool> Frame::goes_on(const Step& step, Frame& test, int64_t iterations) {
+  MOKA_TRY(run_block(step, test));
+  if (ir::load_i64(test.output(0), 0) == 0) return false;
+  if (iterations >= context_.loop_limit)
+    return locate(
+        fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+  return true;
+}
+
 Status Frame::run_cond(const Step& step, StepData& data) {
   key_.clear();
   Frame* f = MOKA_TRY(branch(step, ir::load_i64(data.in[0], 0) != 0 ? 0 : 1, key_));
-  MOKA_TRY_IN(f->run(), cat("operation '", step.op->name, "' (cond)"));
+  MOKA_TRY(run_block(step, *f));
   for (size_t i = 0; i < data.out.size(); i++)
     copy_value(plan_->places[static_cast<size_t>(step.out[i])].type, f->output(i), data.out[i]);
   return {};
@@ -51,13 +65,9 @@ Status Frame::run_loop(const Step& step, StepData& data) {
   Frame* body = MOKA_TRY(branch(step, 1, key_));
   for (int64_t n = 0;; n++) {
     for (size_t i = 0; i < data.out.size(); i++) test->set_input(i, data.out[i].data);
-    MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
-    if (ir::load_i64(test->output(0), 0) == 0) return {};
-    if (n >= context_.loop_limit)
-      return locate(
-          fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+    if (!MOKA_TRY(goes_on(step, *test, n))) return {};
     for (size_t i = 0; i < data.out.size(); i++) body->set_input(i, data.out[i].data);
-    MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    MOKA_TRY(run_block(step, *body));
     for (size_t i = 0; i < data.out.size(); i++) copy_value(key_[i], body->output(i), data.out[i]);
   }
 }
@@ -90,14 +100,10 @@ Status Frame::run_loose_loop() {
     for (const Loose& l : loose_) key_.push_back(l.type);
     Frame* test = MOKA_TRY(branch(step, 0, key_));
     for (size_t i = 0; i < count; i++) test->set_input(i, loose_[i].view.data);
-    MOKA_TRY_IN(test->run(), cat("operation '", step.op->name, "' (while_loop)"));
-    if (ir::load_i64(test->output(0), 0) == 0) return {};
-    if (n >= context_.loop_limit)
-      return locate(
-          fail(ErrorCode::data, "more than ", context_.loop_limit, " iterations, the limit of the load options"), step);
+    if (!MOKA_TRY(goes_on(step, *test, n))) return {};
     Frame* body = MOKA_TRY(branch(step, 1, key_));
     for (size_t i = 0; i < count; i++) body->set_input(i, loose_[i].view.data);
-    MOKA_TRY_IN(body->run(), cat("operation '", step.op->name, "' (while_loop)"));
+    MOKA_TRY(run_block(step, *body));
     std::vector<Loose> next(count);
     for (size_t i = 0; i < count; i++) MOKA_TRY(keep(next[i], body->output_type(i), body->output(i)));
     loose_ = std::move(next);
@@ -115,7 +121,7 @@ Status Frame::run_pending() {
     if (step.kind == Step::Kind::cond) {
       key_.clear();
       Frame* f = MOKA_TRY(branch(step, ir::load_i64(pending_.in[0], 0) != 0 ? 0 : 1, key_));
-      MOKA_TRY_IN(f->run(), cat("operation '", step.op->name, "' (cond)"));
+      MOKA_TRY(run_block(step, *f));
       for (size_t i = 0; i < step.op->output_count(); i++) {
         types.push_back(f->output_type(i));
         results.push_back(f->output(i).data);

@@ -189,7 +189,7 @@ def goals_line(rows, measures):
     """`measures`: (title, ratio of a row, goal)."""
     parts = []
     for title, ratio_of, goal in measures:
-        ratios = [(row["title"], ratio_of(row)) for row in rows if ratio_of(row) is not None]
+        ratios = [(row["title"], r) for row in rows if (r := ratio_of(row)) is not None]
         over = [(name, r) for name, r in ratios if r > goal]
         if ratios:
             mean = stats.geometric_mean([r for _, r in ratios])

@@ -42,7 +42,8 @@ struct moka_model {
 
 namespace moka::api {
 
-/// Sets the text of moka_last_error. To be called from a catch block: the status of its exception.
+/// Keeps the message of the exception that is being handled for moka_last_error and returns its status. Call it in a
+/// catch block.
 moka_status caught() noexcept;
 
 /// Runs `f`. What it throws becomes a status and the text of moka_last_error.

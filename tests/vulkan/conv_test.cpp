@@ -58,8 +58,7 @@ TEST_P(Convolutions, ShapesStridesDilationsGroupsAndPadding) {
 }
 
 TEST_P(Convolutions, OfOtherHeightsAndChannelsShareAShader) {
-  if (devices::vulkan::shares_tiles())
-    GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ";
+  MOKA_NEEDS_BLOCKS();
   const devices::vulkan::Pipelines& pipelines = (*devices::vulkan::Context::get())->pipelines();
   size_t before = 0;
   for (int64_t height : {1, 3, 5}) {

@@ -59,5 +59,9 @@ ir::Tensor codes(ir::DType dtype, const ir::Shape& shape);
 /// Skips the test where there is no driver.
 #define MOKA_NEEDS_VULKAN() \
   if (auto found = ::moka::devices::vulkan::Context::probe(); !found.ok()) GTEST_SKIP() << found.error().message()
+/// Skips a test of pipelines for several sizes of kernels where shaders of tiles run.
+#define MOKA_NEEDS_BLOCKS()            \
+  if (devices::vulkan::shares_tiles()) \
+  GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ"
 
 }  // namespace moka::vulkan_test

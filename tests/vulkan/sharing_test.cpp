@@ -96,8 +96,7 @@ TEST_F(Sharing, WithoutFunctionsOnlyTheFirstThatHasSomeIsTaken) {
 }
 
 TEST_F(Sharing, DepthwiseConvolutionsOfOtherHeights) {
-  if (devices::vulkan::shares_tiles())
-    GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ";
+  MOKA_NEEDS_BLOCKS();
   Region g;
   std::vector<Value*> all;
   for (const int64_t height : {1, 2, 5})
@@ -109,8 +108,7 @@ TEST_F(Sharing, DepthwiseConvolutionsOfOtherHeights) {
 }
 
 TEST_F(Sharing, ConvolutionsWhoseWindowsAreApart) {
-  if (devices::vulkan::shares_tiles())
-    GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ";
+  MOKA_NEEDS_BLOCKS();
   Region g;
   std::vector<Value*> all;
   for (const int64_t width : {4, 7, 11})

@@ -36,7 +36,8 @@ class FileWeights {
   const float* floats() const { return stored_.elements.as<float>().data(); }
   /// The floats of `to` that `read` needs for n elements.
   int64_t room(int64_t n) const { return is_half() ? n : 0; }
-  /// Elements [first, first + n), which are in `to` if they are halves. Never allocates.
+  /// Elements [first, first + n): where the file has them, or, if they are halves, converted into `to`. Never
+  /// allocates.
   const float* read(int64_t first, int64_t n, float* to) const;
 
  private:

@@ -58,7 +58,7 @@ struct PackedPanels {
   const uint16_t* halves(int64_t column) const {
     return reinterpret_cast<const uint16_t*>(bytes.get()) + column * depth;
   }
-  /// Pair number `pair`, which is packed into `room` as floats if `prepare` has not packed it.
+  /// Pair number `pair`. If `prepare` has not packed it, this packs it into `room` as floats.
   PanelPair pair(int64_t pair, float* room) const;
   /// The floats of `room` that `pair` needs.
   int64_t pair_floats() const { return unpacked ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0; }

@@ -1,5 +1,6 @@
 // Applies functions to a result, and tells whether it has a bias and an addend. The shader that includes this declares the
-// constants kThen and kLast, the functions' parameters a1, b1, a2 and b2, and the flags `has` (numbers.inc) as push constants.
+// specialization constants kThen and kLast. Its push constants contain the functions' parameters a1, b1, a2 and b2, and the
+// flags `has` (numbers.inc).
 bool has_bias() { return (has & HAS_BIAS) != 0; }
 bool has_addend() { return (has & HAS_ADDEND) != 0; }
 

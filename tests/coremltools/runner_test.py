@@ -283,11 +283,11 @@ class ForkedWorkers(unittest.TestCase):
 
         def run_one(item, following, note):
             note({"calls": {"load": 1}})
-            item.body()
-            return {"id": item.nodeid, "outcome": "passed"}
+            return {"id": item.nodeid, "outcome": item.body() or "passed"}
 
         written = []
-        forkloop.run(items, run_one, written.append, **options)
+        forkloop.run(items, run_one, written.append, bad=lambda record: record["outcome"] == "failed", **options)
+        self.assertEqual(len(written), len({r["id"] for r in written}))
         return {r["id"]: r for r in written}
 
     def test_each_test_has_a_result(self):
@@ -300,6 +300,32 @@ class ForkedWorkers(unittest.TestCase):
         self.assertEqual([found[i]["outcome"] for i in "01234"], ["passed", "crashed", "passed", "crashed", "passed"])
         self.assertEqual((found["1"]["message"], found["3"]["message"]), ("signal SIGABRT", "exit status 3"))
         self.assertEqual(found["1"]["calls"], {"load": 1})
+
+    def test_what_fails_after_another_test_runs_again_alone(self):
+        ran = []
+
+        def changes_others():
+            ran.append(1)
+
+        def fails_after_others():
+            return "failed" if ran else "passed"
+
+        def crashes_after_others():
+            if ran:
+                os.abort()
+
+        found = self.run_tests(changes_others, fails_after_others, changes_others, crashes_after_others, lambda: "failed", chunk=5)
+        self.assertEqual([found[i]["outcome"] for i in "01234"], ["passed", "passed", "passed", "passed", "failed"])
+
+    def test_a_failed_test_ends_its_worker(self):
+        ran = []
+
+        def fails():
+            ran.append(1)
+            return "failed"
+
+        found = self.run_tests(fails, lambda: "failed" if ran else "passed", chunk=2)
+        self.assertEqual([found[i]["outcome"] for i in "01"], ["failed", "passed"])
 
     def test_a_hang_is_one_failed_test(self):
         found = self.run_tests(lambda: time.sleep(600), lambda: None, chunk=2, timeout=0.5)

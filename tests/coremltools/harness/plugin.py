@@ -234,6 +234,7 @@ def pytest_runtestloop(session):
         timeout=option.conf_timeout,
         budget=option.conf_budget,
         scratch=option.conf_tmp,
+        bad=lambda record: record["outcome"] in ("failed", "error"),
     )
     return True
 

@@ -168,6 +168,7 @@ def run_suite(name, suite, args, out):
     root = pathlib.Path(spec.origin).parent.parent
     command = [sys.executable, "-m", "pytest", "-c", str(HARNESS / "pytest.ini"), f"--rootdir={root}",
                "-p", "plugin", "-p", "no:cacheprovider", "-s", "-q", "--continue-on-collection-errors",
+               "--tb=native",  # other styles parse the whole file of each test that skips or fails
                f"--engine={args.engine}", f"--macos={args.macos or suite.get('macos', '26.0')}", f"--machine={args.machine}",
                f"--conf-out={found}", f"--conf-collected={out / (name + '.collected.txt')}",
                f"--conf-jobs={args.jobs}", f"--conf-timeout={args.timeout}", f"--conf-budget={args.budget}"]

@@ -1,42 +1,30 @@
-"""moka compress: what it writes predicts, is as small as it says, and names what it cannot do."""
+"""`moka compress`: errors and sizes of the written models, the search for a form, and refusals."""
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-PROGRAM = os.environ["MOKA_PROGRAM"]
+from case import MODELS, Case, moka
+
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-MODELS = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", "models"))
 MODEL = GOLDEN / "cached" / "model.mlpackage"
-
-
-def moka(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=600)
 
 
 def size(package):
     return sum(p.stat().st_size for p in Path(package).rglob("*.bin"))
 
 
-class Compress(unittest.TestCase):
+class Compress(Case):
     def setUp(self):
-        keeper = tempfile.TemporaryDirectory()
-        self.addCleanup(keeper.cleanup)
-        self.out = Path(keeper.name) / "out.mlpackage"
+        super().setUp()
+        self.out = self.folder / "out.mlpackage"
 
     def compress(self, *options, model=MODEL):
-        done = moka("compress", model, "-o", self.out, "--json", *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return self.answer("compress", model, "-o", self.out, *options)
 
     def outputs(self, model):
-        done = moka("predict", model, "-i", "random", "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return [v for row in json.loads(done.stdout)["outputs"]["y"]["values"] for v in row]
+        return [v for row in self.answer("predict", model, "-i", "random")["outputs"]["y"]["values"] for v in row]
 
     def test_forms(self):
         expected = self.outputs(MODEL)

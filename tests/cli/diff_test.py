@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cli_test import MODELS, Case, moka
+from case import MODELS, Case, moka
 from model_files import array_feature, write_program
 
 NET = """program(1.3)

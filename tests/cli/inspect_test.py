@@ -1,12 +1,38 @@
-"""`moka inspect` on models that Moka cannot run: the content of the file, then the reason."""
+"""`moka inspect`. For a model that Moka cannot run, it shows the content of the file and then the reason."""
 
 import re
 import unittest
 import zipfile
+from pathlib import Path
 
 import look_files
-from cli_test import MODELS, Case
+from case import MODELS, Case
 from model_files import array_feature, write_program
+
+
+class Inspect(Case):
+    def test_for_people(self):
+        shown = self.ends(0, "inspect", self.affine(), "--layers").stdout
+        for text in ("mlProgram", "iOS 18, macOS 15", "Someone", "MultiArray (Float32 1 x 4)", "3 operations", "doubled"):
+            self.assertIn(text, shown)
+
+    def test_json(self):
+        model = self.affine()
+        facts = self.answer("inspect", model, "--layers", "--weights")
+        self.assertEqual(facts["specificationVersion"], 9)
+        self.assertEqual(facts["bytes"], sum(f.stat().st_size for f in Path(model).rglob("*") if f.is_file()))
+        self.assertEqual([i["name"] for i in facts["functions"][0]["inputs"]], ["x", "y"])
+        self.assertEqual(facts["functions"][0]["inputs"][0]["shape"], [1, 4])
+        self.assertEqual(facts["operations"]["byType"], {"add": 2, "relu": 1})
+        self.assertEqual([o["name"] for o in facts["operations"]["list"]], ["doubled", "sum", "z"])
+
+    def test_mil(self):
+        model = self.affine()
+        shown = self.ends(0, "inspect", model, "--mil").stdout
+        self.assertTrue(shown.startswith("program("))
+        self.assertIn("relu(", shown)
+        self.ends(0, "inspect", model, "--mil", "--optimized")
+        self.ends(2, "inspect", model, "--optimized")
 
 
 class Refused(Case):

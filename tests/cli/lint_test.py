@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cli_test import Case, moka
+from case import Case, moka
 from model_files import array_feature, write_program
 
 PROGRAM = """program(1.3)

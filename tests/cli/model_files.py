@@ -5,6 +5,16 @@ from pathlib import Path
 
 FLOAT16, FLOAT32 = 0x10000 | 16, 0x10000 | 32
 
+ACCUMULATOR = """program(1.3)
+{
+    func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {
+        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
+        tensor<fp16, [3]> sum = add(x = before, y = x)[name = string("sum")];
+        write_state(data = sum, input = total)[name = string("after")];
+    } -> (sum);
+}
+"""
+
 
 def varint(n):
     out = b""
@@ -47,6 +57,12 @@ def write_program(folder, mil, inputs, outputs, states=(), spec_version=9, metad
     (folder / "coremldata.bin").write_bytes(data)
     (folder / "model.mil").write_text(mil)
     return str(folder)
+
+
+def write_accumulator(folder):
+    """A model that adds x to its state and returns the sum."""
+    return write_program(folder, ACCUMULATOR, [array_feature("x", [3], FLOAT16)], [array_feature("sum", [3], FLOAT16)],
+                         [array_feature("total", [3], FLOAT16, state=True)])
 
 
 def read_npy(path):

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cli_test import PROGRAM, Case, moka
+from case import PROGRAM, Case, moka
 from model_files import array_feature, write_program
 
 NET = """program(1.3)

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cli_test import Case
+from case import Case
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "classic"
 REPEATS = 60  # more rows than the first block

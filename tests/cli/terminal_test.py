@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 import look_files
-from cli_test import PROGRAM, Case, moka
+from case import PROGRAM, Case, moka
 from model_files import array_feature, write_program
 
 CLASSIC = Path(__file__).parents[1] / "golden/classic/dict_vectorizer.mlmodel"  # types of operations with long names

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cli_test import AFFINE, MODELS, Case
+from case import AFFINE, MODELS, Case, moka
 from model_files import array_feature, write_npy, write_program
 
 OTHER = """program(1.3)
@@ -58,7 +58,6 @@ class Verify(Case):
                         "--max-error", "0.001")
 
     def moka_fails(self, *arguments):
-        from cli_test import moka
         done = moka(*arguments)
         self.assertEqual(done.returncode, 1, done.stderr)
         return done

@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cli_test import MODELS, PROGRAM, Case
+from case import MODELS, PROGRAM, Case
 from model_files import array_feature, write_npy, write_program
 
 NET = """program(1.3)

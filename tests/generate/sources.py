@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
+import model_files
 from model_files import FLOAT16, FLOAT32, array_feature, field, write_program
 
 SUM = """program(1.3)
@@ -11,16 +12,6 @@ SUM = """program(1.3)
     func main<ios18>(tensor<fp32, [2]> x, tensor<fp32, [2]> y) {
         tensor<fp32, [2]> z = add(x = x, y = y)[name = string("z")];
     } -> (z);
-}
-"""
-
-ACCUMULATOR = """program(1.3)
-{
-    func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {
-        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
-        tensor<fp16, [3]> sum = add(x = before, y = x)[name = string("sum")];
-        write_state(data = sum, input = total)[name = string("after")];
-    } -> (sum);
 }
 """
 
@@ -88,8 +79,7 @@ def write_sum(folder):
 
 
 def write_accumulator(folder):
-    return write_program(folder / "Accumulator.mlmodelc", ACCUMULATOR, [array_feature("x", [3], FLOAT16)],
-                         [array_feature("sum", [3], FLOAT16)], [array_feature("total", [3], FLOAT16, state=True)])
+    return model_files.write_accumulator(folder / "Accumulator.mlmodelc")
 
 
 def write_everything(folder, spec_version=7):

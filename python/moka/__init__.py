@@ -32,6 +32,7 @@ from ._moka import (
     __version__,
     summarize_trace,
 )
+from ._asset import ModelAsset, compile_model
 from ._custom import (
     check_layers,
     load_plugin,
@@ -48,8 +49,9 @@ from ._custom import (
 )
 from ._description import ModelDescription
 from ._draw import draw
-from ._model import Intermediate, Model, ModelAsset, compile_model
+from ._model import Model
 from ._onnx import check_onnx, to_onnx
+from ._predictor import Intermediate
 from ._trace import span as trace_span
 from ._trace import trace
 from .build import from_onnx

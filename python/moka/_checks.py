@@ -1,4 +1,4 @@
-"""What `verify` and `diff` share: arguments for the command line, and its answers."""
+"""Functions for `verify` and `diff`: they pass arguments to the command line and read its answers."""
 
 import contextlib
 import json
@@ -17,22 +17,22 @@ FilePath = Union[str, "os.PathLike[str]"]
 
 
 class Folder:
-    """A temporary folder for what a command reads."""
+    """A temporary folder for models and inputs that a command reads."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._models = 0
 
     def model(self, model: Editable) -> str:
-        """The path of a model, which is saved if it has none."""
+        """The path of a model. A model in memory is saved first."""
         if not isinstance(model, (Source, Message)):
             return _files.path_of(model)
         self._models += 1
         return _source_of(model).save(os.path.join(self._path, f"model_{self._models}.mlpackage"))
 
     def inputs(self, rows: Sequence[Mapping[str, Any]], model: str, function: Optional[str], is_locked: bool = False) -> List[str]:
-        """The options for the values of as many predictions. Raises InvalidArgumentError for names that the function does not have, unless
-        only the command can open the model."""
+        """The options for inputs, one row for each prediction. Raises InvalidArgumentError for names that the function does not have.
+        Does not check names if the model is locked, because only the command can open it."""
         if not rows:
             return []
         if not is_locked:
@@ -88,6 +88,6 @@ def random_options(
 
 
 def number(found: Mapping[str, Any], name: str, equal: bool) -> float:
-    """A ratio in dB, which JSON does not have when it is infinite."""
+    """A ratio in dB. JSON has no infinity: a missing value is inf if the results are equal, else -inf."""
     value = found.get(name)
     return float(value) if value is not None else float("inf") if equal else float("-inf")

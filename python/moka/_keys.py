@@ -9,7 +9,8 @@ IDENTITY = "AGE-SECRET-KEY-"
 
 
 def source_of(key: Key) -> Callable[[str, bool], str]:
-    """The key as a function of the model's path and of whether a passphrase is wanted; "" for none."""
+    """The key as a function of the model's path and a bool: True asks for a passphrase, False for an identity. The function
+    returns "" if it has none."""
     if callable(key):
         function = key
         return lambda model, passphrase: function(model, passphrase) or ""

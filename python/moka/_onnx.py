@@ -4,7 +4,8 @@ import os
 from typing import Any, List, Optional, Union
 
 from . import _files, _moka
-from ._model import Model, ModelAsset
+from ._asset import ModelAsset
+from ._model import Model
 
 
 def _export(model: Any, path: Any, options: "_moka.OnnxExportOptions") -> "_moka.OnnxExport":

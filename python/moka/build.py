@@ -19,7 +19,8 @@ import numpy as np
 
 from . import _files, _moka
 from ._message import Message, Messages
-from ._model import Model, ModelAsset
+from ._asset import ModelAsset
+from ._model import Model
 from ._moka.build import ProgramValue
 
 Range = Tuple[int, int]

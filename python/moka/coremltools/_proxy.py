@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 from .. import _moka
-from .._model import _units, compile_model
+from .._asset import compile_model
+from .._configuration import units
 from . import _devices, _plan
 from ._values import checked, from_moka, outputs, runtime_errors
 
@@ -28,7 +29,7 @@ _HINTS = {
 
 
 def _remove(folder: str, owner: int) -> None:
-    # A forked child also drops its copies, but the files belong to the process that created them.
+    # A forked child also drops its copies, but only the process that created the files removes them.
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -102,7 +103,7 @@ class _MLModelProxy:
             configuration = _moka.ModelConfiguration()
             configuration.exact_precision = precision == "exact"
             configuration.device = os.environ.get("MOKA_DEVICE", "")
-            configuration.compute_units = _units(compute_units)
+            configuration.compute_units = units(compute_units)
             configuration.function_name = function_name or ""
         asset = getattr(asset, "__proxy__", asset)
         if asset is None and not path.rstrip("/").endswith(".mlmodelc"):
@@ -231,5 +232,5 @@ class _MLModelProxy:
         with runtime_errors():
             configuration = _moka.ModelConfiguration()
             configuration.device = os.environ.get("MOKA_DEVICE", "")
-            configuration.compute_units = _units(compute_units)
+            configuration.compute_units = units(compute_units)
             return _plan.plan_of(_moka.Model.load(path, configuration))

@@ -1,0 +1,60 @@
+"""Models in memory and compiled folders."""
+
+import os
+from typing import Any, Mapping, Optional, Union
+
+from . import _files, _moka
+
+
+def _read_only(name: str, data: Any) -> Union[bytes, memoryview]:
+    """The bytes of an object. A buffer that is writable or not contiguous is copied."""
+    if isinstance(data, bytes):
+        return data
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"{name}: expected bytes, got {type(data).__name__}") from None
+    return view if view.readonly and view.c_contiguous else bytes(view)
+
+
+class ModelAsset:
+    """Core ML's MLModelAsset: a model in memory.
+
+    specification: the bytes of an .mlmodel file, or coremltools' specification object.
+    blobs: the weight files by the names that the program uses, e.g. {"weights/weight.bin": data}.
+
+    Data is bytes or another object with the buffer protocol. A writable buffer is copied. A read-only buffer, such as a
+    memoryview of a mapped file, is not copied and must not change while a loaded model uses it.
+    """
+
+    def __init__(self, specification: Any, blobs: Optional[Mapping[str, Any]] = None) -> None:
+        specification = _files.specification_of(specification) or specification
+        self.specification = _read_only("specification", specification)
+        self.blobs = {name: _read_only(name, data) for name, data in (blobs or {}).items()}
+
+    def __reduce__(self) -> Any:
+        return ModelAsset, (bytes(self.specification), {name: bytes(data) for name, data in self.blobs.items()})
+
+
+def size_of(source: Union[str, ModelAsset, bytes]) -> int:
+    """Bytes of the file, folder or data that a model was loaded from."""
+    if isinstance(source, ModelAsset):
+        return len(source.specification) + sum(len(data) for data in source.blobs.values())
+    if isinstance(source, bytes):
+        return len(source)
+    if os.path.isfile(source):
+        return os.path.getsize(source)
+    return sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(source) for f in files)
+
+
+def compile_model(model: Union[str, "os.PathLike[str]", ModelAsset], destination: Union[str, "os.PathLike[str]"]) -> str:
+    """Compiles a model into the folder `destination` (X.mlmodelc), which must be new or empty. The folder does not refer to
+    the source.
+
+    Returns the folder's path. Raises what loading raises; InvalidArgumentError, IOError."""
+    folder = os.fspath(destination)
+    if isinstance(model, ModelAsset):
+        _moka.compile_asset(model.specification, model.blobs, folder)
+    else:
+        _moka.compile_model(os.path.expanduser(os.fspath(model)), folder)
+    return folder

@@ -1,0 +1,69 @@
+"""How a model is loaded: Model's keyword arguments become a ModelConfiguration."""
+
+import os
+from typing import Any, Dict
+
+from . import _moka
+
+_UNITS = {
+    "ALL": _moka.ComputeUnits.ALL,
+    "CPU_ONLY": _moka.ComputeUnits.CPU_ONLY,
+    "CPU_AND_GPU": _moka.ComputeUnits.CPU_AND_GPU,
+    "CPU_AND_NE": _moka.ComputeUnits.CPU_AND_NE,
+}
+
+_MEASURE = {
+    "no": _moka.MeasureKernels.NO,
+    "missing": _moka.MeasureKernels.MISSING,
+    "all": _moka.MeasureKernels.ALL,
+}
+
+#: Fields of ModelConfiguration that have the argument's name and type.
+_SAME = ("threads", "memory_budget", "low_memory", "pack_while_loading", "optimize", "strict")
+#: Arguments that are a path, a word or None.
+_PATHS = ("kernel_cache", "cache", "rates", "neural_engine_rules")
+
+
+def units(compute_units: Any) -> "_moka.ComputeUnits":
+    if isinstance(compute_units, _moka.ComputeUnits):
+        return compute_units
+    name = getattr(compute_units, "name", compute_units)
+    if isinstance(name, str) and name.upper() in _UNITS:
+        return _UNITS[name.upper()]
+    raise ValueError(f"compute_units: expected one of {', '.join(_UNITS)}, got {compute_units!r}")
+
+
+def picklable(arguments: Dict[str, Any]) -> Dict[str, Any]:
+    """The same arguments as plain values: names instead of enumerators, paths as text with the user's folder in full."""
+    return {
+        **arguments,
+        "compute_units": units(arguments["compute_units"]).name,
+        "processors": tuple(arguments["processors"]),
+        "pinned_kernels": dict(arguments["pinned_kernels"] or {}),
+        **{name: os.path.expanduser(os.fspath(arguments[name] or "")) or None for name in _PATHS},
+    }
+
+
+def configuration(arguments: Dict[str, Any]) -> "_moka.ModelConfiguration":
+    """arguments: from picklable()."""
+    precision, measure, pins = arguments["precision"], arguments["measure_kernels"], arguments["pins"]
+    if precision not in ("at_least", "exact"):
+        raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
+    if measure not in _MEASURE:
+        raise ValueError(f"measure_kernels: expected one of {', '.join(_MEASURE)}, got {measure!r}")
+    c = _moka.ModelConfiguration()
+    for name in _SAME:
+        setattr(c, name, arguments[name])
+    for name in _PATHS:
+        setattr(c, name, arguments[name] or "")
+    c.compute_units = _UNITS[arguments["compute_units"]]
+    c.function_name = arguments["function"] or ""
+    c.exact_precision = precision == "exact"
+    c.processors = list(arguments["processors"])
+    if arguments["idle_memory"] is not None:
+        c.idle_memory = arguments["idle_memory"]
+    c.device = arguments["device"] or ""
+    c.measure_kernels = _MEASURE[measure]
+    c.pinned_kernels = arguments["pinned_kernels"]
+    c.pins = _moka.parse_pins(pins) if isinstance(pins, str) else [_moka.Pin(*p) for p in (pins or {}).items()]
+    return c

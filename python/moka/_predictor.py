@@ -1,0 +1,261 @@
+"""What a loaded model does: it describes itself, predicts and explains how."""
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _log, _moka
+from ._arrays import as_columns, as_inputs
+from ._description import ModelDescription
+from ._moka import ComputePlan, FeatureDescription, LoadTimes, ModelStructure, State
+
+if TYPE_CHECKING:
+    import concurrent.futures
+
+#: Files are read as they are: pictures and sounds must fit the model.
+_PLAIN = _moka.Reading(False, "scaleFill", 0, False)
+
+
+class Intermediate(NamedTuple):
+    """The result of one operation: the operation's name in the model, the value's name, the elements."""
+
+    operation: str
+    value: str
+    array: np.ndarray
+
+
+class Predictor:
+    """Model's methods that need the loaded model alone, and not the file that it came from."""
+
+    _core: "_moka.Model"
+    #: The same model without passes, which intermediates() loads on first use.
+    _plain: "Optional[_moka.Model]" = None
+
+    @property
+    def inputs(self) -> List[FeatureDescription]:
+        """Names, types and shapes of predict's inputs."""
+        return self._core.function.inputs
+
+    @property
+    def outputs(self) -> List[FeatureDescription]:
+        """Names, types and shapes of predict's outputs."""
+        return self._core.function.outputs
+
+    @property
+    def states(self) -> List[FeatureDescription]:
+        """Names, types and shapes of the buffers that new_state creates."""
+        return self._core.function.states
+
+    @property
+    def description(self) -> ModelDescription:
+        """Inputs, outputs, states and metadata; a table in notebooks."""
+        return ModelDescription(self._core.description, self._core.function)
+
+    @property
+    def load_times(self) -> LoadTimes:
+        """Where the time of loading went, in seconds."""
+        return self._core.load_times
+
+    @property
+    def kernel_cache_file(self) -> str:
+        """The kernel cache in use; empty: none."""
+        return self._core.kernel_cache_file
+
+    @property
+    def cache_file(self) -> str:
+        """The file that keeps this model's packed weights; empty: none."""
+        return self._core.cache_file
+
+    def predict(
+        self,
+        inputs: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]],
+        *,
+        outputs: Union[Mapping[str, np.ndarray], Sequence[str], None] = None,
+        state: Optional[State] = None,
+        resize: bool = False,
+        fit: Optional[str] = None,
+        rate: int = 0,
+        pad: bool = False,
+    ) -> Any:
+        """Predicts. Releases the interpreter lock while it computes.
+
+        inputs: a dict of values by feature name, or an object with such names: a row of a pandas table, a named tuple, a
+        record. A list of these is a batch, whose items are predicted in parallel. Multi-arrays accept numpy arrays of any
+        type, byte order and strides (used without a copy if they are row-major and of the model's own type), tensors,
+        objects with DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json,
+        .txt). Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4), and picture files. A file is a path,
+        an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
+        no value, for optional inputs.
+        outputs: names of the wanted outputs; operations that only other outputs need do not run. Or writable arrays of the
+        declared element type and shape to write to (output backings).
+        state: from new_state(); required by stateful models.
+        resize: resize pictures to a size that the model accepts. fit: how to resize, "scaleFill" (the default), "scaleFit" or
+        "centerCrop"; implies resize.
+        rate: resample sound files to this many samples per second; 0: keep their rate.
+        pad: append silence to sounds that are too short for the model, and cut the end of longer ones.
+
+        Returns a dict of every output, or a list of dicts. Multi-arrays are numpy arrays of the declared element type,
+        images PIL images (arrays without Pillow), classes int or str, probabilities a dict.
+        Raises TypeError (kind of a value), InvalidArgumentError (a ValueError: names, shapes, sizes), DataError.
+        """
+        started = time.perf_counter()
+        names, backings = ((), None) if outputs is None else _wanted(outputs)
+        reading = _PLAIN
+        if resize or fit is not None or rate or pad:
+            reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
+        if type(inputs) is not dict:
+            inputs = as_inputs(inputs)
+        if not isinstance(inputs, (list, tuple)):
+            result: Any = self._core.predict(inputs, backings, state, names, reading)
+        elif backings is not None:
+            raise TypeError("outputs: expected names or None for a list of inputs")
+        else:
+            result = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading)
+        _log.predicted(started)
+        return result
+
+    def predict_rows(self, table: Any) -> Dict[str, Any]:
+        """Predicts every row of a table. Releases the interpreter lock while it computes.
+
+        table: a pandas or Arrow table or a mapping, with a column for each input by name; optional inputs may be
+        missing. Columns are arrays whose first axis counts the rows, or lists of strings. Or a 2-D array, whose columns
+        are the model's single array or its numbers in order. Row-major arrays of the model's own element type, which
+        is float64 for most classic models, are used without a copy.
+
+        Returns a dict of columns: arrays of shape (rows,) or (rows, ...), lists of strings, and for the probabilities
+        of a classifier an array of shape (rows, classes) in the order of class_labels. The results are those of predict
+        for each row. Classic models compute many rows at once.
+        Raises TypeError, InvalidArgumentError (a ValueError: names, shapes, numbers of rows), DataError.
+        """
+        started = time.perf_counter()
+        columns = as_columns(table, self._core.function.inputs)
+        if columns is None:
+            columns = as_inputs(table)
+        if not isinstance(columns, dict):
+            raise TypeError(f"table: expected columns by name or a 2-D array, got {type(table).__name__}")
+        result = self._core.predict_rows(columns)
+        _log.predicted(started)
+        return result
+
+    def predict_future(
+        self, inputs: Mapping[str, Any], **options: Any
+    ) -> "concurrent.futures.Future[Dict[str, Any]]":
+        """Starts a prediction on another thread and returns its Future. Options are those of predict."""
+        return _executor().submit(self.predict, inputs, **options)
+
+    def predict_stream(
+        self, inputs: Iterable[Mapping[str, Any]], *, ahead: int = 4, **options: Any
+    ) -> Iterator[Dict[str, Any]]:
+        """Predicts the items of `inputs` in order and yields the results. While predictions run, `inputs` already prepares
+        the next items, at most `ahead` of them: it decodes and resizes pictures while a net computes on a device.
+        options: those of predict, except a state and arrays to write to, which concurrent predictions cannot share.
+        Raises ValueError (`ahead` below 1), TypeError (options), and for each input what predict raises."""
+        if ahead < 1:
+            raise ValueError(f"ahead: expected at least 1, got {ahead}")
+        if options.get("state") is not None or isinstance(options.get("outputs"), Mapping):
+            raise TypeError("predict_stream takes no state and no arrays to write to: its predictions run at the same time")
+        return self._stream(inputs, ahead, options)
+
+    def _stream(
+        self, inputs: Iterable[Mapping[str, Any]], ahead: int, options: Dict[str, Any]
+    ) -> Iterator[Dict[str, Any]]:
+        running: List["concurrent.futures.Future[Dict[str, Any]]"] = []
+        try:
+            for item in inputs:
+                running.append(self.predict_future(item, **options))
+                if len(running) > ahead:
+                    yield running.pop(0).result()
+            while running:
+                yield running.pop(0).result()
+        finally:
+            for future in running:
+                future.cancel()
+
+    async def predict_async(self, inputs: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
+        """As predict, but does not block the event loop."""
+        import asyncio  # with ssl it takes eight megabytes, and most programs do not need it
+
+        return await asyncio.wrap_future(self.predict_future(inputs, **options))
+
+    def new_state(self) -> State:
+        """New zero-filled buffers for a stateful model. Core ML's make_state."""
+        return self._core.new_state()
+
+    state = new_state
+
+    def explain(
+        self,
+        inputs: Optional[Mapping[str, Any]] = None,
+        *,
+        measure: bool = False,
+        outputs: Optional[Sequence[str]] = None,
+    ) -> ComputePlan:
+        """Where every operation runs, which devices refused it and why, and which operations were folded and fused.
+        Applies to the shapes of `inputs` (None: the default shapes) and to the wanted `outputs` (None: all). measure:
+        also times predictions and reports the medians. Displays as a table in notebooks."""
+        names, _ = _wanted(outputs)
+        return self._core.compute_plan(None if inputs is None else as_inputs(inputs), measure, names)
+
+    def intermediates(
+        self, inputs: Mapping[str, Any], *, state: Optional[State] = None, optimized: bool = False
+    ) -> Iterator[Intermediate]:
+        """Predicts and returns the result of every operation, in order. optimized: the operations after the passes and
+        the planner, without fused and folded ones."""
+        if optimized:
+            core = self._core
+        else:
+            if self._plain is None:
+                c = _moka.ModelConfiguration()
+                own = self._core.configuration
+                c.function_name = own.function_name
+                c.memory_budget = own.memory_budget
+                c.exact_precision = own.exact_precision
+                c.optimize = False
+                c.reuse_buffers = False
+                c.device = "reference"
+                c.kernel_cache = "off"
+                c.cache = "off"
+                self._plain = self._core.configured(c)
+            core = self._plain
+        return (Intermediate(*item) for item in core.intermediates(as_inputs(inputs), state))
+
+    def structure(self) -> ModelStructure:
+        """Functions and operations, layers, or the models of a pipeline, as in the file."""
+        return self._core.structure()
+
+    def mil(self, *, optimized: bool = False) -> str:
+        """The program as MIL text: as imported, or after the passes."""
+        return self._core.mil(optimized)
+
+    def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
+        """Reproducible inputs that the model can run, of the default shapes if the model can run those."""
+        return self._core.random_inputs(seed)
+
+
+def _wanted(outputs: Any) -> Any:
+    """The names of the outputs to compute (() for all), and arrays to write to or None."""
+    if outputs is None:
+        return (), None
+    if isinstance(outputs, Mapping):
+        return (), dict(outputs)
+    names = tuple(outputs) if isinstance(outputs, Iterable) and not isinstance(outputs, str) else None
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"outputs: expected a list of names or a dict of arrays, got {outputs!r}")
+    return names, None
+
+
+_shared_executor: Optional["concurrent.futures.ThreadPoolExecutor"] = None
+_executor_owner = 0
+
+
+def _executor() -> "concurrent.futures.ThreadPoolExecutor":
+    """Threads for background predictions, started on first use. A forked child starts its own."""
+    global _shared_executor, _executor_owner
+    if _shared_executor is None or _executor_owner != os.getpid():
+        import concurrent.futures
+
+        _shared_executor = concurrent.futures.ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="moka")
+        _executor_owner = os.getpid()
+    return _shared_executor

@@ -16,7 +16,7 @@ def _export(model: Any, path: Any, options: "_moka.OnnxExportOptions") -> "_moka
             return _moka.export_mil_onnx(source[0], source[1], destination, options)
         model = source[0]
         if not options.function:
-            options.function = source[1].get("function_name") or ""
+            options.function = source[1]["function"] or ""
     if isinstance(model, ModelAsset):
         return _moka.export_asset_onnx(model.specification, model.blobs, destination, options)
     if isinstance(model, (bytes, bytearray, memoryview)):

@@ -37,6 +37,20 @@ def test_path_model_and_opset(tmp_path):
         moka.to_onnx(source, tmp_path / "c.onnx", opset=9)
 
 
+def test_function_of_a_loaded_model(tmp_path):
+    def source(operation):
+        program = moka.build.Program("ios18")
+        program.output(getattr(program, operation)(x=program.input("x", moka.build.array((2,)))), "y")
+        return program.source()
+
+    both = moka.edit.add_function(source("relu"), "other", source("square")).load(function="other")
+    path = str(tmp_path / "m.onnx")
+    moka.to_onnx(both, path)
+    x = np.array([-3, 2], np.float32)
+    (y,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
+    np.testing.assert_array_equal(y, x * x)
+
+
 def test_one_error_names_the_operation(tmp_path):
     text = """program(1.0)
 {

@@ -5,7 +5,7 @@ loads.py                                                  the nets of NETS
 loads.py --nets bert_base,resnet50 --engines moka,onnxruntime --threads 1 --rounds 5 --json
 loads.py --page docs/performance/loads.md                 also writes the page, of all results in --out
 
-Results of nets that are not asked for stay in the file. Exits with 1 where Moka fails or its outputs are wrong.
+Keeps the results of other nets in the file. Exits with 1 if Moka fails or its outputs are wrong.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def arguments(given=None):
 
 
 def give_back(idle):
-    """Merges free memory into large blocks where that is allowed, and waits until the host of a virtual machine has taken them."""
+    """Merges free memory into large blocks, if that is allowed, and waits until the host of a virtual machine has taken them back."""
     try:
         COMPACT.write_text("1")
     except OSError:  # only root may; the wait alone still lets the machine idle
@@ -61,7 +61,7 @@ def give_back(idle):
 
 
 class Loads:
-    """The loads of one net in one engine, each in a process of its own that `start` makes."""
+    """Loads one net in one engine, each time in a new process that `start` makes."""
 
     def __init__(self, name, start):
         self.start = start
@@ -182,7 +182,7 @@ def summary(rows, way):
 
 
 def left_out(rows):
-    """The peers that are never the best one, and why."""
+    """The peers that cannot be the best one, and why."""
     lines = [f"- {name_of(row)}, {engines.module(e['engine']).TITLE}: {e.get('reason') or 'off by ' + report.exact(e['error'])}\n"
              for row in rows for e in row["engines"] if e["engine"] != samples.MOKA and not is_right(e, row["precision"])]
     return "\n## Left out\n\n" + "".join(lines) if lines else ""

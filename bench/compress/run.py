@@ -54,7 +54,7 @@ def build(name, path):
 
 
 def build_matrices(megabytes, path):
-    """Matrices of 2048 x 2048 float32 one after the other, heavy-tailed as weights are."""
+    """A chain of products with 2048 x 2048 float32 matrices, whose elements are heavy-tailed like real weights."""
     import coremltools as ct
     import numpy as np
     from coremltools.converters.mil import Builder as mb

@@ -4,8 +4,8 @@
     moka predict complete.mlmodel --input image=@street.jpg --draw boxes.png
 
 Such an export, as of Turi Create 4 or with include_non_maximum_suppression=False, returns every box of its grid: `confidence`
-[boxes, classes] and `coordinates` [boxes, 4], the center, width and height in parts of the image. Here a suppression follows, with
-the names and thresholds that Turi Create 5 gives it.
+[boxes, classes] and `coordinates` [boxes, 4], the center, width and height in parts of the image. This script appends the
+suppression with the names and thresholds of Turi Create 5.
 """
 
 import argparse

@@ -15,39 +15,39 @@ namespace moka {
 struct NumberDifference {
   int64_t elements = 0;   ///< of each array
   int64_t different = 0;  ///< elements that are not equal
-  double largest = 0;     ///< absolute difference, among finite elements
-  /// Signal to noise in dB, where the first array is the signal. Infinite: all finite elements are equal.
+  double largest = 0;     ///< largest absolute difference of finite elements
+  /// Signal-to-noise ratio in dB; the first array is the signal. Infinite: all finite elements are equal.
   double snr = std::numeric_limits<double>::infinity();
   /// The element with the largest difference, or the first that is finite on one side only, and its values.
   std::vector<int64_t> at;
   double first = 0, second = 0;
-  int64_t unlike = 0;        ///< elements that are NaN or infinite on one side only, or of unlike sign
-  bool is_rounding = false;  ///< no element differs by more than rounding to float16 explains
+  int64_t unlike = 0;        ///< different elements that are NaN or infinite in at least one array
+  bool is_rounding = false;  ///< rounding to float16 explains the difference of every element
 };
 
-/// The operations and weights of two functions side by side. Constants are not operations: they, and operations on them
-/// such as the decompression of a weight, belong to the parameters that they supply.
+/// The operations and weights of two functions side by side. Constants do not count as operations. They and operations
+/// on constants, such as the decompression of a weight, belong to the parameters that they supply.
 struct ModelComparison {
   struct Operation {
     std::string name, type;
-    /// Parameters with the values that supply them, without constants. Casts between floating-point types and
-    /// identities are skipped: the value is the one that they read.
+    /// Parameters and the values that supply them, without constants. For a cast between floating-point types or an
+    /// identity, the value is the one that it reads.
     std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
     std::vector<std::pair<std::string, std::string>> outputs;  ///< value and its type as MIL text
     int depth = 0;                                             ///< nesting depth of the block
-    bool is_transparent = false;  ///< a cast between floating-point types or an identity; without a partner it counts
-                                  ///< as no difference
+    bool is_transparent = false;  ///< a cast between floating-point types or an identity; does not count as
+                                  ///< a difference if it has no partner
     int partner = -1;             ///< index in the other list; -1: none
-    /// Why it is the partner: "graph" (computes the same from the same), "weights", "name", "place" (reads from or
-    /// feeds the same operations, but differs).
+    /// Why it is the partner: "graph" (computes the same from the same), "weights", "name", "place" (differs, but has
+    /// the same neighbors).
     std::string paired_by;
-    /// Without a partner: the operation in the other list whose result takes the place of this one's, as that of conv
-    /// with other weights takes the place of batch_norm's. -1: none.
+    /// If there is no partner: the operation in the other list that also does this one's work. Example: a conv into
+    /// which a converter folded this batch_norm. -1: none.
     int fused_into = -1;
   };
   enum class Kind {
     type,       ///< other operations: "relu" and "gelu"
-    input,      ///< another value is read, or a constant instead of a value
+    input,      ///< reads another value, or a constant instead of a value
     parameter,  ///< constants of up to 16 elements, and texts
     weight,     ///< other constants
     element,    ///< the same numbers in another element type
@@ -60,7 +60,7 @@ struct ModelComparison {
     std::string first, second;            ///< short texts: "[1, 1]", "fp32 64 x 3 x 7 x 7", "value 'x'"; empty: absent
     std::string first_name, second_name;  ///< names of the constants or of the operations that compute them
     std::optional<NumberDifference> numbers;
-    bool form_changed = false;  ///< of a weight: one side stores it in another way, as the texts say
+    bool form_changed = false;  ///< the two models store the weight in different ways, which the texts name
   };
   /// A property with its texts on both sides: {"input 'x'", "Float32 1 x 3", ""}. Empty: absent.
   struct Feature {
@@ -71,12 +71,12 @@ struct ModelComparison {
   std::vector<Operation> a, b;
   std::vector<Difference> differences;  ///< in the order of `a`
   std::vector<Feature> interface;       ///< inputs, outputs, states and class labels that differ
-  std::vector<Feature> metadata;        ///< author, descriptions and the like that differ, which do not count in same()
-  /// Why a model cannot be imported; empty: both can. Otherwise `fields` has what differs in the specifications, such
-  /// as {"neuralNetwork.layers[2].custom.className", "Swish", "Mish"}, and there are no operations.
+  std::vector<Feature> metadata;        ///< author, descriptions and the like that differ; same() ignores them
+  /// Why a model cannot be imported; empty: both can. If it is not empty, there are no operations, and `fields` lists
+  /// what differs in the specifications: {"neuralNetwork.layers[2].custom.className", "Swish", "Mish"}.
   std::string fault;
   std::vector<Feature> fields;
-  /// Names of results in both models that should be equal.
+  /// Pairs of names, one of each model, of results that should be equal.
   std::vector<std::pair<std::string, std::string>> values;
   int64_t constants = 0, elements = 0;  ///< compared constants, and their elements
 
@@ -91,10 +91,10 @@ struct ComparisonOptions {
   std::string function_a, function_b;  ///< empty: the default functions
 };
 
-/// Reads two models of any kind and compares a function of each. Operations are paired by what they compute and by
-/// name, so that names may differ, and so may constants. Nothing is computed except operations on constants. Where a
-/// model has a part that Moka does not support, the fields of the two specifications are compared instead. Throws what
-/// opening a model throws, and not_found for a function.
+/// Reads two models of any kind and compares a function of each. Pairs operations by what they compute and by name, so
+/// names and constants may differ. Computes only operations on constants. If a model has a part that Moka does not
+/// support, compares the fields of the two specifications instead. Throws what opening a model throws, and not_found
+/// for a function.
 MOKA_EXPORT ModelComparison compare_models(const std::string& a, const std::string& b,
                                            const ComparisonOptions& options = {});
 

@@ -10,11 +10,11 @@ namespace moka {
 /// One choice of the sizes that a function's inputs allow.
 struct ShapeChoice {
   std::string name;              ///< "x 1 x 3 x 64, mask 1 x 64"
-  FunctionDescription function;  ///< whose default shapes are these
+  FunctionDescription function;  ///< the function with this choice as its default shapes
 };
 
-/// The default shapes; with `all` every enumerated shape and the corners of ranges (an end without limit counts as
-/// twice the default size): of one input after the other, and of all inputs together.
+/// The default shapes. `all` adds every enumerated shape and the corners of ranges, first for one input at a time, then
+/// for all inputs together. A range without an upper limit ends at twice the default size.
 MOKA_EXPORT std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all);
 
 }  // namespace moka

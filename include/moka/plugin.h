@@ -15,8 +15,8 @@
  *     return host->register_layer("Swish", &type, NULL);
  *   }
  *
- * A plug-in needs only this header: it calls Moka through the table that it is given, so it fits every program that
- * contains Moka. moka/custom.h is the same for C++ programs. */
+ * A plug-in needs only this header. It calls Moka through the functions in moka_host, so it works with every program
+ * that contains Moka. moka/custom.h is the same for C++ programs. */
 
 #include "moka/moka.h"
 
@@ -28,12 +28,12 @@ typedef struct moka_parameter {
   const char* name;
   moka_feature_type type; /* MOKA_TYPE_INT64, _DOUBLE, _STRING, _MULTI_ARRAY; booleans are integers */
   int64_t int64;
-  double number; /* of integers, too */
+  double number; /* also set for integers */
   const char* string;
   moka_array array;
 } moka_parameter;
 
-/* What a model says of one layer. */
+/* A layer as the model describes it. */
 typedef struct moka_layer_info {
   const char *name, *class_name, *description;
   size_t parameter_count;
@@ -57,13 +57,13 @@ typedef struct moka_layer_call {
   int thread;
 } moka_layer_call;
 
-/* A Vulkan compute shader that does what evaluate does; moka::LayerShader of moka/custom.h has its rules. Everything is
- * borrowed until the thread's next call. */
+/* A Vulkan compute shader that computes the same as evaluate; moka::LayerShader in moka/custom.h documents its rules.
+ * Everything is borrowed until the thread's next call. */
 typedef struct moka_layer_shader {
   size_t struct_size; /* set by Moka */
-  size_t spirv_words; /* SPIR-V for Vulkan 1.1, */
+  size_t spirv_words; /* either SPIR-V for Vulkan 1.1 */
   const uint32_t* spirv;
-  const char* glsl;      /* or GLSL, for the program glslangValidator */
+  const char* glsl;      /* or GLSL, which the program glslangValidator compiles */
   size_t constant_count; /* specialization constants 0, 1, ... */
   const uint32_t* constants;
   size_t parameter_bytes; /* push constants, at most 128 bytes */
@@ -74,13 +74,14 @@ typedef struct moka_layer_shader {
   double seconds; /* estimated time; 0: not known */
 } moka_layer_shader;
 
-/* A class of layers. Functions return NULL, or what went wrong: a text that lives until the thread's next call. Set
- * struct_size, evaluate, and what else is needed. */
+/* A class of layers. Functions return NULL for success, or an error message, which must live until the thread's next
+ * call. Set struct_size and evaluate; the other members may be 0. */
 typedef struct moka_layer_type {
   size_t struct_size;
   int elementwise; /* each element of the one output depends on the same element of the inputs; evaluate gets runs [n]
                     */
-  /* `context` is that of the registration. NULL: no object is made, and `layer` below is `context`. */
+  /* Makes the object `layer` of the functions below. `context` is that of the registration. NULL: `layer` is `context`.
+   */
   const char* (*create)(void* context, const moka_layer_info* info, void** layer);
   void (*destroy)(void* layer);
   /* The arrays live as long as the layer. NULL: weights are ignored. */
@@ -91,7 +92,7 @@ typedef struct moka_layer_type {
   const char* (*evaluate)(void* layer, const moka_layer_call* call);
   /* How many tiles threads may compute at the same time; NULL: 1. */
   int64_t (*tiles)(void* layer, size_t input_count, const moka_shape* inputs, int threads);
-  /* Fills in a shader for these shapes, or leaves spirv and glsl NULL. NULL: there is none. */
+  /* Fills in a shader for these shapes, or leaves spirv and glsl NULL if there is none. */
   const char* (*shader)(void* layer, size_t input_count, const moka_shape* inputs, moka_layer_shader* shader);
 } moka_layer_type;
 
@@ -100,11 +101,11 @@ MOKA_API moka_status moka_register_layer(const char* class_name, const moka_laye
 /* An operation of ML programs that Moka does not know. Inputs come in the order of their names; constants are
  * parameters. */
 MOKA_API moka_status moka_register_operation(const char* name, const moka_layer_type* type, void* context);
-/* MOKA_NOT_FOUND when there is none. Models that are loaded keep theirs. */
+/* MOKA_NOT_FOUND if nothing is registered under this name. Loaded models keep using it. */
 MOKA_API moka_status moka_unregister_layer(const char* class_name);
 MOKA_API moka_status moka_unregister_operation(const char* name);
 
-/* What a file says of a custom model, or of a part of Apple's systems. */
+/* A custom model, or a part of Apple's systems, as the model file describes it. */
 typedef struct moka_model_info {
   const char *name, *description;
   size_t parameter_count;
@@ -115,29 +116,31 @@ typedef struct moka_model_info {
   const char* const* outputs;
 } moka_model_info;
 
-/* The code of a custom model. Functions return NULL, or what went wrong, as those of layers do. Many threads call
- * predict at once. Set struct_size, predict, and what else is needed. */
+/* The code of a custom model. Functions return NULL or an error message, as those of layers do. Several threads can
+ * call predict at the same time. Set struct_size and predict; the other members may be 0. */
 typedef struct moka_model_code {
   size_t struct_size;
-  /* `context` is that of the registration. NULL: no object is made, and `model` below is `context`. */
+  /* Makes the object `model` of the functions below. `context` is that of the registration. NULL: `model` is `context`.
+   */
   const char* (*create)(void* context, const moka_model_info* info, void** model);
   void (*destroy)(void* model);
-  /* Sets every output by name, with moka_features_set_array and the like, which copy here. `inputs` is borrowed. */
+  /* Sets every output by name with moka_features_set_array and the like, which copy the value. `inputs` is borrowed. */
   const char* (*predict)(void* model, const moka_features* inputs, moka_features* outputs);
 } moka_model_code;
 
-/* Models loaded from now on use it for custom models of that class name, or in the place of a part of Apple's systems:
- * "visionFeaturePrint.scene.1" and the other names in docs/custom-layers.md. `code` is copied. */
+/* Models loaded from now on use `code` for custom models of that class name. `name` can also be a part of Apple's
+ * systems, such as "visionFeaturePrint.scene.1"; docs/custom-layers.md lists these names. `code` is copied. */
 MOKA_API moka_status moka_register_model(const char* name, const moka_model_code* code, void* context);
-/* The same with a model file. */
+/* The same, but the model file at `path` takes the place of code. */
 MOKA_API moka_status moka_register_model_file(const char* name, const char* path);
-/* MOKA_NOT_FOUND when there is none. Models that are loaded keep theirs. */
+/* MOKA_NOT_FOUND if nothing is registered under this name. Loaded models keep using it. */
 MOKA_API moka_status moka_unregister_model(const char* name);
 
-/* The folders in which files of linked models may lie, also below; none at first. */
+/* Allows linked models to open files in these folders and their subfolders. By default, no folder is allowed. */
 MOKA_API moka_status moka_set_linked_model_folders(const char* const* folders, size_t count);
 
-/* What a plug-in is given. It lives as long as the process. Members after last_error exist if struct_size says so. */
+/* Moka's functions for a plug-in. The table lives as long as the process. Check struct_size before you use a member
+ * after last_error. */
 typedef struct moka_host {
   size_t struct_size;
   moka_status (*register_layer)(const char* class_name, const moka_layer_type* type, void* context);

@@ -8,8 +8,8 @@
     program.output(y, "y")
     program.save("model.mlpackage")
 
-`Program` is for ML programs. Neural networks, classic models and pipelines are messages of the specification: `model` describes one, and
-its fields are filled in. `open` reads a saved model, to change it and save it again.
+`Program` is for ML programs. Neural networks, classic models and pipelines are messages of the specification: `model` makes such a
+message, and the caller fills in its fields. `open` reads a saved model, which can be changed and saved again.
 """
 
 import os
@@ -57,8 +57,8 @@ def array(
 ) -> Feature:
     """A multi-array. A size is a number or a range (lower, upper), upper -1 for any.
 
-    default: the default shape, where sizes have ranges. shapes: the allowed shapes, the first of which is the default. value: the number
-    that the elements of an optional input have when it is missing."""
+    default: the default shape if sizes have ranges. shapes: the allowed shapes, the first of which is the default. value: all
+    elements have this value if an optional input is missing."""
     name = np.dtype(dtype).name
     sizes, ranges = _sizes(shape if not shapes else shapes[0])
     sizes = sizes if default is None else list(default)
@@ -130,7 +130,7 @@ def model(
     probabilities: str = "",
     **metadata: Any,
 ) -> Message:
-    """The message Model of a kind, such as "neuralNetwork", "treeEnsembleClassifier" or "pipeline", which is still empty.
+    """A message Model with an empty model of a kind, such as "neuralNetwork", "treeEnsembleClassifier" or "pipeline".
 
     version: of the specification. predicted, probabilities: the outputs of a classifier or regressor. metadata: author, license,
     versionString, shortDescription, userDefined."""
@@ -150,7 +150,7 @@ def model(
 class Source:
     """A model as its files hold it: a specification and its weights.
 
-    Made of a Model message, or opened with `open`. What is changed in `specification` is saved."""
+    Made from a Model message, or opened with `open`. Changes of `specification` are saved with the model."""
 
     def __init__(self, specification: Message) -> None:
         self._source = _moka.build.ModelSource(specification._read())
@@ -192,10 +192,11 @@ class Source:
 
 
 class OnnxSource(Source):
-    """An ONNX model that became an ML program.
+    """An ONNX model converted to an ML program.
 
-    inputs and outputs: for each feature its name in the graph, its name in the program, its element type in ONNX and, of an element of a
-    sequence, its position, in the order of the graph. remarks: what the program does otherwise, such as integers of 32 bits."""
+    inputs and outputs: the features in the order of the graph. Each has its name in the graph, its name in the program and its element
+    type in ONNX; an element of a sequence also has its position. remarks: differences between the program and the graph, such as
+    integers of 32 bits."""
 
     def __init__(self, made: "_moka.build.OnnxImport") -> None:
         self._source = made.source
@@ -209,7 +210,7 @@ def _source_of(model: Union[Source, Message, Path]) -> Source:
 
 
 def open(path: Path) -> Source:
-    """A saved model, to be changed. Nothing is read before it is needed. Raises what loading a model raises."""
+    """Opens a saved model to change it. Reads its parts when they are needed. Raises what loading a model raises."""
     return Source._of(_moka.build.ModelSource.open(_files.path_of(path)))
 
 
@@ -223,13 +224,17 @@ def from_onnx(
     lengths: Optional[Mapping[str, int]] = None,
     absent: Iterable[str] = (),
 ) -> "OnnxSource":
-    """An ONNX model as an ML program, to be saved or loaded.
+    """Converts an ONNX model to an ML program, which can be saved or loaded.
 
-    model: a path, or the bytes of a model without external data. opset: of the program, the oldest one that has what the model needs by
-    default. dimensions: sizes of named dimensions, shapes: shapes of inputs; what neither gives stays flexible. constants: values of inputs
-    that become constants, for parameters that Core ML does not compute. lengths: of inputs that are sequences; each element of `x` becomes
-    an input, `x_0` and so on, and `shapes` may give its shape. absent: optional inputs without a value. Raises UnsupportedError, which names
-    the node and the operator."""
+    model: a path, or the bytes of a model without external data.
+    opset: opset of the program; None: the oldest one with all operations that the model needs.
+    dimensions: sizes of named dimensions. shapes: shapes of inputs. Other dimensions stay flexible.
+    constants: values of inputs that become constants. Core ML needs some parameters as constants.
+    lengths: lengths of inputs that are sequences. Each element of a sequence `x` becomes an input `x_0`, `x_1` and so on, whose shape
+    `shapes` may give.
+    absent: optional inputs without a value.
+
+    Raises UnsupportedError, which names the node and the operator."""
     options = _moka.build.OnnxImportOptions()
     options.opset = opset
     options.dimensions = dict(dimensions or {})
@@ -264,9 +269,9 @@ def pipeline(
 class Program:
     """An ML program. Every operation of MIL is a method: ``program.conv(x=x, weight=weight, pad_type="same", name="first")``.
 
-    Arguments are values of the program, arrays, numbers, texts and lists of them. Numbers and lists of numbers take the element type that the
-    parameter needs, arrays keep theirs. The program refers to arrays until it is saved, so they must not change. An operation returns its output, or a tuple
-    of several. Errors name the operation and the parameter."""
+    Arguments are values of the program, arrays, numbers, texts and lists of them. Numbers and lists of numbers get the element type that
+    the parameter needs; arrays keep their type. The program refers to arrays until it is saved, so they must not change. An operation
+    returns its output, or a tuple of several. Errors name the operation and the parameter."""
 
     def __init__(self, opset: str = "ios17") -> None:
         self._builder = _moka.build.ProgramBuilder(opset)
@@ -293,11 +298,11 @@ class Program:
         return self._add(type, arguments, name, [])
 
     def cond(self, pred: ProgramValue, true: Callable[[], Any], false: Callable[[], Any], name: str = "") -> Any:
-        """What `true` or `false` returns: a value, or a list of values."""
+        """Runs `true` or `false` and returns its result: a value, or a list of values."""
         return self._add("cond", {"pred": pred}, name, [true, false])
 
     def while_loop(self, loop_vars: Sequence[ProgramValue], condition: Callable[..., Any], body: Callable[..., Any], name: str = "") -> Any:
-        """Repeats `body`, which returns the next values of its arguments, while `condition` gives true."""
+        """Repeats `body` while `condition` gives true. `body` returns the next values of its arguments."""
         return self._add("while_loop", {"loop_vars": list(loop_vars)}, name, [condition, body])
 
     def _add(self, type: str, arguments: Dict[str, Any], name: str, blocks: List[Callable[..., Any]]) -> Any:
@@ -314,7 +319,7 @@ class Program:
         return [*super().__dir__(), *operations(self.opset)]
 
     def output(self, value: ProgramValue, name: str = "", *, image: Optional[str] = None) -> None:
-        """Returns a value. image: its color, for a value of shape [1, channels, height, width]."""
+        """Makes a value an output of the function. image: the color of an image, for a value of shape [1, channels, height, width]."""
         if image is None:
             self._builder.output(value, name)
         else:
@@ -323,11 +328,11 @@ class Program:
     def classify(
         self, probabilities: ProgramValue, labels: Sequence[Union[str, int]], label: str = "classLabel", probabilities_name: str = "classLabel_probs"
     ) -> None:
-        """Returns the label of the largest probability, and a dictionary of all of them."""
+        """Makes the program a classifier. Its outputs are the most probable label and a dictionary of all probabilities."""
         self._builder.classify(probabilities, list(labels), label, probabilities_name)
 
     def metadata(self, **texts: Any) -> None:
-        """short_description, author, license, version, and user_defined, a dict."""
+        """Sets short_description, author, license, version, and user_defined, a dict."""
         self._builder.metadata(texts)
 
     def mil(self) -> str:
@@ -350,14 +355,14 @@ _operations: Dict[str, List[str]] = {}
 
 
 def operations(opset: str = "ios18") -> List[str]:
-    """The operations that an opset has."""
+    """The names of the operations in an opset."""
     if opset not in _operations:
         _operations[opset] = _moka.build.operations_of(opset)
     return _operations[opset]
 
 
 def parameters(operation: str, opset: str = "ios18") -> Dict[str, str]:
-    """The parameters of an operation and what they take."""
+    """The parameters of an operation and the values that they accept."""
     return {
         name: type + (", constant" if constant else "") + (", optional" if optional else "")
         for name, type, constant, optional in _moka.build.parameters_of(operation, opset)

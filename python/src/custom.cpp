@@ -19,9 +19,9 @@ namespace moka::python {
 
 namespace {
 
-/// A Python object that any thread may let go of, and that ends with the interpreter at the latest: a script's layers
-/// and models refer to each other through Moka, where the garbage collector sees nothing. Used with the interpreter's
-/// lock.
+/// A reference to a Python object that any thread may drop. All references are dropped before the interpreter ends:
+/// layers and models of a script can refer to each other through Moka, where the garbage collector does not see them.
+/// Used with the interpreter's lock held.
 class Held {
  public:
   explicit Held(nb::object object) : object_(new nb::object(std::move(object)), release) {
@@ -31,7 +31,7 @@ class Held {
     if (!object_->is_valid()) throw Exception(ErrorKind::data, "the interpreter is ending");
     return *object_;
   }
-  /// Lets go of all objects.
+  /// Drops all references.
   static void drop_all() {
     std::vector<nb::object> dropped;
     for (nb::object* object : all()) dropped.push_back(std::move(*object));
@@ -43,7 +43,7 @@ class Held {
     return objects;
   }
   static void release(nb::object* object) {
-    // After the interpreter's end there is nothing to give back.
+    // After the interpreter's end, nothing is left to drop.
     if (!Py_IsInitialized()) return;
     const nb::gil_scoped_acquire locked;
     all().erase(object);
@@ -52,7 +52,7 @@ class Held {
   std::shared_ptr<nb::object> object_;
 };
 
-/// Calls Python with the interpreter's lock held; what it raises becomes an Exception with its traceback.
+/// Calls Python with the interpreter's lock held. Turns a Python exception into an Exception with its traceback.
 template <class F>
 auto with_python(const F& f) {
   const nb::gil_scoped_acquire locked;
@@ -206,8 +206,8 @@ class PythonLayer final : public CustomLayer {
   }
 
  private:
-  /// The arrays are views of memory that others use once evaluate has returned. The list may hold other objects by now,
-  /// which are the layer's own.
+  /// Checks that the layer kept no reference to the arrays, because others use their memory after evaluate. The layer
+  /// may have put its own objects into the list.
   static void check_given_back(const nb::list& list, size_t count, const char* what) {
     for (size_t i = 0; i < std::min(count, list.size()); i++)
       if (Py_REFCNT(nb::object(list[i]).ptr()) > 2)
@@ -262,7 +262,7 @@ class PythonModel final : public CustomModel {
       if (!nb::isinstance<nb::dict>(result)) raise_type("expected a dict of outputs, got " + kind_of(result));
       Borrowed borrowed;
       Features outputs = to_features(result, function_.outputs, borrowed);
-      // What is borrowed from Python ends with `borrowed`.
+      // Copies values whose memory belongs to Python, because `borrowed` releases it.
       for (auto& [name, value] : outputs) {
         if (auto* array = std::get_if<MultiArray>(&value)) *array = array->converted(array->type());
         if (auto* image = std::get_if<Image>(&value)) *image = copy_of(*image);
@@ -300,7 +300,7 @@ ModelFactory model_factory_of(nb::object made) {
 
 enum class Kind { layer, operation, model };
 
-/// What Python has registered, to be let go of before the interpreter ends. Used with its lock held.
+/// The names that Python has registered, which are unregistered before the interpreter ends. Used with its lock held.
 std::set<std::pair<Kind, std::string>>& from_python() {
   static auto& names = *new std::set<std::pair<Kind, std::string>>;
   return names;

@@ -15,7 +15,7 @@
 namespace moka::python {
 namespace {
 
-/// A Python object that any thread may let go of.
+/// A Python object whose last reference any thread may drop.
 std::shared_ptr<nb::object> held(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* o) {
             if (!Py_IsInitialized()) return;

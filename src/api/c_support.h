@@ -42,11 +42,10 @@ struct moka_model {
 
 namespace moka::api {
 
-/// Keeps the message of the exception that is being handled for moka_last_error and returns its status. Call it in a
-/// catch block.
+/// Call it in a catch block. Stores the exception's message for moka_last_error and returns its status.
 moka_status caught() noexcept;
 
-/// Runs `f`. What it throws becomes a status and the text of moka_last_error.
+/// Runs `f`. Turns an exception into a status and the text of moka_last_error.
 template <class Fn>
 moka_status guarded(const Fn& f) noexcept {
   try {
@@ -60,7 +59,7 @@ moka_status guarded(const Fn& f) noexcept {
 /// Throws invalid_argument.
 [[noreturn]] void wrong(const std::string& message);
 
-/// What an argument points to. Throws invalid_argument where it is NULL.
+/// The object that an argument points to. Throws invalid_argument if the argument is NULL.
 template <class T>
 T& need(T* pointer, const char* argument) {
   if (pointer == nullptr) wrong(cat("argument '", argument, "': expected a pointer, got NULL"));
@@ -77,7 +76,7 @@ To enumerator(int value, int count, const char* what) {
   return static_cast<To>(value);
 }
 
-/// An array that borrows its memory. Throws invalid_argument where its members do not fit.
+/// An array that borrows its memory. Throws invalid_argument if its members are inconsistent.
 MultiArray borrowed_array(const moka_array& a);
 
 /// Refers to the memory, shape and strides of `a`, which must outlive it.

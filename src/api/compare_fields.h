@@ -7,8 +7,8 @@
 
 namespace moka::api {
 
-/// What differs in the specifications of two models, field by field, without their descriptions, and in their weight
-/// files. Throws what ModelSource::open throws.
+/// The fields that differ in the specifications of two models, without their descriptions, and the weight files that
+/// differ. Throws what ModelSource::open throws.
 std::vector<ModelComparison::Feature> compare_fields(const std::string& a, const std::string& b);
 
 }  // namespace moka::api

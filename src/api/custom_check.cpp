@@ -23,7 +23,7 @@ std::atomic<bool>& checking() {
 
 constexpr unsigned char kMark = 0xa5;
 
-/// Bytes between two pages that cannot be touched. The room that is left of the pages holds marks.
+/// A buffer between two inaccessible pages. The unused bytes of its own pages hold marks, which reveal small overruns.
 class Guarded {
  public:
   Guarded() = default;
@@ -37,7 +37,7 @@ class Guarded {
   static Result<Guarded> make(size_t size) {
     Guarded g;
     g.page_ = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    // A page of marks on each side, so that small mistakes are an error and not the end of the process.
+    // With a page of marks on each side, a small overrun gives an error instead of killing the process.
     const size_t inner = (size + g.page_ - 1) / g.page_ * g.page_ + 2 * g.page_;
     g.mapped_ = inner + 2 * g.page_;
     void* p = ::mmap(nullptr, g.mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

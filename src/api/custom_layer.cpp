@@ -88,12 +88,12 @@ Shapes shapes_of(std::span<const Type> types) {
   return out;
 }
 
-/// Sizes that stand for unknown dimensions while output_shapes is asked which of its dimensions depend on them.
+/// Sizes that replace unknown dimensions in calls of output_shapes, which show what output dimensions depend on them.
 constexpr std::array<int64_t, 3> kProbes = {96, 160, 224};
 
 constexpr size_t kFewArrays = 8;
 
-/// Views of the arrays of a call without an allocation where they are few.
+/// Views of the arrays of a call. Few views need no allocation.
 class Views {
  public:
   Views(std::span<const ir::TensorView> of, bool flat) {
@@ -219,7 +219,7 @@ class LayerStep final : public ir::Registered {
  private:
   static constexpr size_t kMostScratch = size_t{1} << 40;
 
-  /// Values of float16 are handed over as float32; so is the result, unless an input is still float16.
+  /// The layer gets float16 values as float32. Its result is float32, too, unless an input is still float16.
   DType element(size_t i, std::span<const Type> in) const {
     if (declared_.empty()) return DType::fp32;
     const DType t = declared_[i].dtype();
@@ -257,8 +257,8 @@ class LayerStep final : public ir::Registered {
     return out;
   }
 
-  /// Dimensions that stay the same for several sizes of the unknown ones are taken as known. `said` checks them when
-  /// all is known.
+  /// Output dimensions that are the same for several sizes of the unknown input dimensions count as known. `said`
+  /// checks them once all sizes are known.
   Result<std::vector<Type>> probed(std::span<const Type> types) const {
     std::vector<Type> unknown(outputs_, Type::unranked(DType::fp32));
     for (const Type& t : types)
@@ -298,7 +298,7 @@ class LayerStep final : public ir::Registered {
     layer.scratch = {call.scratch, call.scratch_bytes};
     layer.thread_scratch = {call.own, call.own_bytes};
     const auto evaluate = [&](const LayerCall& c) -> Status {
-      // Not through `guarded`, which takes a std::function: this runs for every tile.
+      // Does not use `guarded`, because this runs for every tile and `guarded` makes a std::function.
       try {
         layer_->evaluate(c);
         return {};
@@ -311,7 +311,7 @@ class LayerStep final : public ir::Registered {
     return evaluate(layer);
   }
 
-  /// For values that are still float16, which Precision::exact leaves so: the layer gets float32 copies.
+  /// Runs the layer on float32 copies of float16 values, which exist with Precision::exact.
   Status run_widened(const ir::RegisteredCall& call) const {
     ir::RegisteredCall wide = call;
     std::vector<ir::Tensor> held;

@@ -16,7 +16,7 @@ namespace {
 
 using ir::Type;
 
-/// The planes of an image whose pixels are `image`.
+/// Writes the pixels of `image` as a tensor with one plane per channel.
 Status write_image(const import::FeatureDescription& f, const Image& image, const ir::TensorView& to) {
   const bool gray =
       f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
@@ -144,8 +144,8 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
   return wrong();
 }
 
-/// A custom model as a step. Where a result's size is known only from the prediction, `infer` predicts, and `run` on
-/// the same thread takes what it gave.
+/// A custom model as an operation of a program. If only the prediction tells the size of a result, `infer` predicts and
+/// keeps the results for `run` on the same thread.
 class ModelStep final : public ir::Registered {
  public:
   ModelStep(std::string what, std::unique_ptr<CustomModel> model, import::FunctionDescription function)
@@ -194,7 +194,7 @@ class ModelStep final : public ir::Registered {
 
  private:
   struct Pending {
-    uint64_t of = 0;  ///< numbers, unlike addresses, are used once
+    uint64_t of = 0;  ///< a number instead of an address, because addresses are reused
     Features outputs;
   };
   static Pending& pending_of_thread() {

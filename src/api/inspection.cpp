@@ -11,7 +11,7 @@ namespace moka {
 
 struct Inspection::Impl {
   ModelOutline outline;
-  import::Outline read;  ///< keeps the file mapped, and knows where weights are
+  import::Outline read;  ///< keeps the file mapped; has the places of the weights
 
   const import::Outline& part(std::span<const size_t> models) const {
     const import::Outline* out = &read;
@@ -53,7 +53,7 @@ template <class Visit>
 void each(const ir::TensorView& view, const Visit& visit) {
   const int bits = ir::bits(view.dtype);
   const auto* bytes = static_cast<const std::byte*>(view.data);
-  // Payloads in a specification may be unaligned, so that they are copied piece by piece.
+  // Payloads in a specification may be unaligned, so they are copied piece by piece.
   std::vector<std::byte> piece(static_cast<size_t>(kPiece) * 8);
   for (int64_t from = 0; from < view.count(); from += kPiece) {
     const int64_t count = std::min(kPiece, view.count() - from);

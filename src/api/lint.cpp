@@ -12,7 +12,7 @@
 namespace moka::lint {
 namespace {
 
-/// Kernels may add up in another order.
+/// Tolerance for kernels that add in another order.
 constexpr double kRounding = 1e-4;
 
 using Rules = std::vector<const linting::Rule*>;
@@ -54,7 +54,8 @@ void check_options(const Options& options, const linting::Subject& subject) {
                     cat("function '", options.function, "': the model has none of that name"));
 }
 
-/// What can be known of the model without running it. `source`: what the subject refers to if it can be changed.
+/// Everything that is known of the model without running it. `source`: the changeable model to which the subject
+/// refers, if there is one.
 linting::Subject subject_of(const std::string& path, const Options& options, std::vector<std::string>& remarks,
                             std::optional<format::ModelSource>& source) {
   linting::Subject out;
@@ -71,7 +72,7 @@ linting::Subject subject_of(const std::string& path, const Options& options, std
     out.description = std::move(imported->description);
     out.program = std::make_shared<ir::Program>(std::move(imported->program));
   } else if (imported.error().code() == ErrorCode::unsupported) {
-    // The fault is Moka's, or the rule system-version names it.
+    // Either Moka lacks something, or the rule system-version reports the fault.
     remarks.push_back(cat("the operations were not looked at: ", imported.error().to_string()));
   } else {
     out.load_error = imported.error().to_string();
@@ -83,7 +84,8 @@ linting::Subject subject_of(const std::string& path, const Options& options, std
   return out;
 }
 
-/// What is compared of an output. Labels follow from probabilities, and pixels may round either way.
+/// The numbers of an output that are compared. Labels are left out because they follow from probabilities, and pixels
+/// because they may round either way.
 std::vector<double> numbers_of(const FeatureValue& value) {
   std::vector<double> out;
   if (const auto* array = std::get_if<MultiArray>(&value))
@@ -96,7 +98,7 @@ std::vector<double> numbers_of(const FeatureValue& value) {
   return out;
 }
 
-/// Throws internal when the two models answer differently.
+/// Throws `internal` if the two models compute different results.
 void compare(const std::string& path, const ModelSource& repaired, const Options& options) {
   ModelConfiguration c;
   c.compute_units = ComputeUnits::cpu_only;

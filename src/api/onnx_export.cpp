@@ -11,9 +11,9 @@
 namespace moka {
 namespace {
 
-constexpr size_t kMostInside = size_t{64} << 20;  ///< bytes of weights in the model itself
+constexpr size_t kMostInside = size_t{64} << 20;  ///< limit in bytes on weights inside the .onnx file
 
-/// What makes the graph smaller on every runtime. Nothing here depends on a device.
+/// Passes that make the graph smaller for every runtime. None of them depends on a device.
 constexpr std::string_view kPasses[] = {"fold_constants", "remove_identities", "recognise_gru", "fuse_hard_swish"};
 
 const ir::Function& function_of(const import::ImportedModel& model, const std::string& wanted) {

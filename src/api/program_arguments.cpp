@@ -9,7 +9,7 @@ using ir::DType;
 
 namespace {
 
-/// The element type that an argument brings along; none for plain numbers.
+/// The element type of an argument; none for plain numbers, which have no type of their own.
 DType own_type(const Argument& a) {
   if (const auto* v = std::get_if<ProgramBuilder::Value>(&a.value))
     return handle(*v)->type.is_tensor() ? handle(*v)->type.dtype() : DType::none;

@@ -44,7 +44,7 @@ std::string text_of(const trace::Slice& s, const char* name) {
   return it != s.texts.end() ? it->second : std::string();
 }
 
-/// Names of what is above a track.
+/// The names of the tracks above a track.
 class Owners {
  public:
   explicit Owners(const std::map<uint64_t, trace::Track>& tracks) : tracks_(tracks) {}
@@ -65,7 +65,7 @@ class Owners {
     const auto it = tracks_.find(track);
     return it != tracks_.end() ? &it->second : nullptr;
   }
-  static constexpr int kMostLevels = 8;  // a file may say that a track is above itself
+  static constexpr int kMostLevels = 8;  // a limit, because a damaged file may contain a cycle
   const std::map<uint64_t, trace::Track>& tracks_;
 };
 

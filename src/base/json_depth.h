@@ -4,7 +4,8 @@
 
 namespace moka {
 
-/// Whether lists and objects of a JSON text nest deeper than `most`. Texts that are not JSON have some answer.
+/// Whether lists and objects of a JSON text nest deeper than `most`. For a text that is not JSON, the answer is
+/// unspecified.
 inline bool json_nests_deeper(std::string_view text, int most) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace moka {
 
-/// Content that is computed in blocks, in any order and by any thread. All blocks but the last are full.
+/// Content that can be computed in blocks, in any order and on any thread. All blocks but the last are full.
 class BlockSource {
  public:
   static constexpr size_t block_size = 64 << 10;
@@ -20,12 +20,14 @@ class BlockSource {
   virtual bool fill(size_t index, std::span<std::byte> to) const = 0;
 };
 
-/// Memory with the content of `source`, which is not in dumps of the process. With userfaultfd, each block is computed
-/// when it is first read, `read_ahead` computes a range on the calling thread, and `drop_pages` frees what the next
-/// read computes again. A forked process has no such memory. If a block fails later, the process aborts, because a read
-/// cannot fail. Without userfaultfd, all blocks are computed at once. What was computed is overwritten when the last
-/// owner of the bytes releases them. `at_once`: computes all blocks in any case. Errors: out_of_budget (no memory), io
-/// (a block failed).
+/// Memory with the content of `source`, such as a model that is decrypted block by block. Core dumps do not contain it.
+///
+/// With userfaultfd, a block is computed when it is first read. `read_ahead` computes a range on the calling thread.
+/// `drop_pages` frees pages; the next read computes them again. A read cannot fail, so the process aborts if a block
+/// cannot be computed. A forked process does not have the memory.
+///
+/// Without userfaultfd, or with `at_once`, all blocks are computed before the function returns. The content is
+/// overwritten when the last owner of the bytes releases them. Errors: out_of_budget (no memory), io (a block failed).
 Result<Bytes> map_blocks(std::shared_ptr<const BlockSource> source, bool at_once = false);
 
 /// Whether map_blocks computes blocks when they are read on this system.

@@ -9,12 +9,12 @@
 
 namespace moka {
 
-/// Replaces the file at `path`, or makes it and its folder: readers find either the old or the new content, the parts
-/// one after another. Processes may replace the same file at the same time. `sync`: the content survives a crash of the
-/// machine. A process that is killed leaves an unfinished file beside `path`. Error io.
+/// Writes the concatenated parts to `path` and makes its folder if necessary. Readers see either the old or the new
+/// content. Several processes may replace the same file at the same time. `sync`: the content survives a crash of the
+/// machine. A killed process leaves an unfinished file beside `path`. Error io.
 Status replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts, bool sync);
 
-/// The name of the file that an unfinished file was to replace; empty for other names.
+/// The name of the file that the unfinished file `name` was meant to replace; empty for other files.
 std::string_view replaced_by_unfinished(std::string_view name);
 
 }  // namespace moka

@@ -193,7 +193,7 @@ nlohmann::json parse(const Bytes& bytes) {
   return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-/// The metadata without importing the model, which works even for models that only Apple's systems run.
+/// The metadata. Does not import the model, so it works for models that only Apple's systems run.
 Result<nlohmann::json> described_metadata(const format::ModelFile& file, const std::string& name) {
   const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
   ModelFacts facts;

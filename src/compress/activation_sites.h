@@ -12,18 +12,18 @@ namespace moka::compress {
 
 /// Which values of a function become integers.
 struct ActivationSites {
-  /// The parameters of operations that read integers, by the operation's first output.
+  /// By an operation's first output: the parameters that become integers.
   std::map<std::string, std::set<std::string>> operands;
   std::set<std::string> quantized;   ///< values
-  std::set<std::string> everywhere;  ///< those of which other operations read the rounded value, too
+  std::set<std::string> everywhere;  ///< quantized values whose rounded value other operations read, too
 };
 
 /// `ranges` has all values that can be quantized.
 Result<ActivationSites> activation_sites(const editing::ProgramFunction& function, const ValueRanges& ranges,
                                          const Activations& activations);
 
-/// Gives casts between floats, which may not run, the range of their input, and the values of each concatenation one
-/// range.
+/// Completes the measured ranges. A cast between floats gets the range of its input, because it may not run. All values
+/// of a concatenation get one common range.
 Status complete_ranges(const editing::ProgramFunction& function, ValueRanges& ranges);
 
 }  // namespace moka::compress

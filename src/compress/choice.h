@@ -13,16 +13,16 @@ struct Option {
 /// The options of each weight, at least one.
 using Options = std::vector<std::vector<Option>>;
 
-/// One option for each weight. The noise of all weights is the sum of what each adds, as for errors that are
-/// independent of each other.
+/// One option for each weight. The noises of the weights add up, because their errors count as independent.
 struct Choice {
   std::vector<size_t> options;
   size_t bytes = 0;
   double noise = 0;
 };
 
-/// Choices from the least noise to the fewest bytes. Each differs from the one before in the weight that saves the most
-/// bytes for the noise it adds, so that none of them can be beaten by a mixture of the others.
+/// Choices from the least noise to the fewest bytes. Each changes one weight of the choice before: the weight that
+/// saves the most bytes for the noise it adds. The choices form a convex curve, so no mixture of two of them beats
+/// another.
 std::vector<Choice> curve_of(const Options& options);
 
 /// The fewest bytes that were found for this noise. If every choice has more, the one with the least noise.

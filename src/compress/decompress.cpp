@@ -29,7 +29,7 @@ Result<bool> has_expansions(const Message& message) {
   return out;
 }
 
-/// Values of weights by the names of values; in blocks beside each other, the same name may stand for several.
+/// Weights by name. There can be several, because sibling blocks may use the same name.
 using Expanded = std::map<std::string, std::vector<ir::Tensor>>;
 
 class Expander {
@@ -78,10 +78,10 @@ Result<std::map<std::string, Expanded>> expand(const Message& model, const forma
   return out;
 }
 
-/// What a function's operations say about compressed weights.
+/// The constants of a function that belong to compressed weights.
 struct Uses {
   std::set<std::string> weights;  ///< expanded values that operations or results use
-  std::set<std::string> parts;    ///< constants that only expansions read
+  std::set<std::string> parts;    ///< constants that only the operations that expand weights read
   std::map<std::string, size_t> bytes;
 };
 
@@ -132,7 +132,7 @@ class Decompressor {
   Decompressor(Uses uses, Expanded* values, format::WeightFile* file, std::vector<Decompressed>& out)
       : uses_(std::move(uses)), values_(values), file_(file), out_(out) {}
 
-  /// Lists the weights, and writes them where there are values.
+  /// Lists the weights. If `Expanded` has their values, also writes them.
   Status run(Message block) {
     std::vector<Message> operations;
     for (const Message& op : MOKA_TRY(block.children("operations"))) {

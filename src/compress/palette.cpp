@@ -101,7 +101,7 @@ Palettes palettes_of(const Weight& weight, std::span<const float> values, const 
   return out;
 }
 
-/// The elements that packed codes stand for.
+/// The elements that packed codes represent.
 std::vector<float> decoded(const Weight& weight, const Palette& palette, const Palettes& made, const Bytes& packed,
                            std::span<const float> scales, const std::vector<bool>& kept) {
   const PaletteAxes axes = palette_axes(weight);

@@ -9,7 +9,7 @@ struct Scale {
   int zero = 0;
 };
 
-/// The scale and zero point with which the integers of `linear` cover a range, rounded to a half if `half`.
+/// The scale and zero point for which the integers of `linear` cover a range. half: the scale is rounded to float16.
 Scale scale_of(float least, float most, const Linear& linear, bool half);
 
 }  // namespace moka::compress

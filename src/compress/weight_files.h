@@ -6,7 +6,8 @@
 
 namespace moka::compress {
 
-/// Moves what the programs of the model still read from `store` to `file`, which becomes their only weight file.
+/// Copies the weights that the programs of the model still read from `store` to `file`, their only weight file from
+/// then on.
 Status finish(format::ModelSource& source, const format::WeightStore& store, format::WeightFile& file);
 
 }  // namespace moka::compress

@@ -14,7 +14,7 @@
 namespace moka::editing {
 namespace {
 
-using BlobSizes = std::map<std::pair<std::string, int64_t>, double>;  // of blobs, by file and offset
+using BlobSizes = std::map<std::pair<std::string, int64_t>, double>;  // bytes of blobs, by file and offset
 
 Result<BlobSizes> blob_sizes(const format::ModelSource& source) {
   BlobSizes out;
@@ -25,14 +25,14 @@ Result<BlobSizes> blob_sizes(const format::ModelSource& source) {
   return out;
 }
 
-/// What only makes constants is computed in both halves.
+/// Whether an operation only makes constants. Both halves compute such operations.
 bool makes_constants(const std::string& type) { return type == "const" || type.starts_with("constexpr_"); }
 
-/// Where the values of a function are made and read, by index of the operation.
+/// Which operations make and read the values of a function, by index.
 struct Uses {
   std::map<std::string, size_t> made;
   std::map<std::string, size_t> last_read;
-  std::vector<double> weights;  ///< bytes that are first read by each operation
+  std::vector<double> weights;  ///< for each operation: bytes of weights that no earlier operation reads
 };
 
 Result<Uses> uses_of(const std::vector<Message>& operations, const BlobSizes& sizes) {
@@ -66,7 +66,7 @@ Result<Uses> uses_of(const std::vector<Message>& operations, const BlobSizes& si
   return out;
 }
 
-/// For each place before an operation: how many values pass it, and whether it is possible to cut there.
+/// For each place before an operation: how many values cross it, and whether the function can be cut there.
 struct Places {
   std::vector<int> passing;
   std::vector<bool> possible;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kHalfVersion = 7;  // features are float16 from this version of the specification on
 
-/// Operations that do something beside defining values.
+/// Whether an operation does more than define values.
 bool has_effect(std::string_view type) { return type == "coreml_update_state" || type == "write_state"; }
 
 /// The element type of a feature for a value.
@@ -181,7 +181,7 @@ class ProgramCut {
     return interface_.message.set_all("state", states);
   }
 
-  /// Operations from what the feature holds to what the program had.
+  /// Inserts operations that convert the feature's value to the value that the program reads.
   Status convert_input(size_t& at, const std::string& name, const TensorType& outside, const TensorType& inside) {
     std::string value = name;
     const size_t first = at;

@@ -6,12 +6,12 @@
 
 #include "format/message/message.h"
 
-/// Short access to fields of messages. Errors: those of format::Message.
+/// Functions that read or write a field of a message in one call. Errors: those of format::Message.
 namespace moka::editing {
 
 using format::Message;
 
-/// Empty and 0 when the field has no value. An enumerator is its name.
+/// A field without a value reads as empty or 0. The text of an enumerator is its name.
 Result<std::string> text_of(const Message& message, std::string_view field);
 Result<bool> has_text(const Message& message, std::string_view field, std::string_view text);
 Result<int64_t> integer_of(const Message& message, std::string_view field);
@@ -23,7 +23,7 @@ Status set_integer(Message message, std::string_view field, int64_t value);
 Status set_texts(Message message, std::string_view field, const std::vector<std::string>& texts);
 Status set_integers(Message message, std::string_view field, const std::vector<int64_t>& values);
 
-/// The message of a field, and an empty one of its type when it is absent.
+/// The message in a field, or an empty message of the field's type if it has no value.
 Result<Message> child_or_empty(const Message& message, std::string_view field);
 
 /// The value with this key in a map of messages. Error not_found.

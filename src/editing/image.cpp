@@ -175,13 +175,13 @@ Status program_output(const ProgramFunction& function, const std::string& name, 
       }
       value = MOKA_TRY(scaled(ops, at, value, image, settings, name));
       MOKA_TRY(ops.write());
-      // What was computed last takes the name of the feature.
+      // The value that was computed last gets the name of the feature.
       return rename_values(function, {{value, name}});
     }
   return fail(ErrorCode::invalid_argument, "output '", name, "': the program returns an input; change the input");
 }
 
-/// Describes the shape of an output that networks need not describe.
+/// Adds the shape of an output to its description, where it is optional for networks.
 Status describe_shape(const format::ModelSource& source, const Message& network, const std::string& output,
                       Message array) {
   if (MOKA_TRY(array.count("shape")) != 0 || !MOKA_TRY(array.which("ShapeFlexibility")).empty()) return {};

@@ -13,15 +13,15 @@ namespace moka::editing {
 struct ImageSettings {
   std::string color = "RGB";  ///< ColorSpace: RGB, BGR, GRAYSCALE, GRAYSCALE_FLOAT16
   std::vector<double> scale = {1}, bias = {0};
-  std::string layout;  ///< of the array: "chw", "hwc"; empty: what its shape says
+  std::string layout;  ///< of the array: "chw", "hwc"; empty: derived from its shape
 };
 
-/// Makes an image of an array. The array has the shape [1, C, H, W], [C, H, W], [1, H, W, C] or [H, W, C], or [H, W]
-/// for one channel. Flexible sizes stay flexible. An output of a network without a described shape gets the one for
-/// inputs of the default sizes. Programs compute scale and bias before what was there; networks keep them as
-/// preprocessing of inputs, and in a layer `scale` for outputs. In a pipeline, the stages that the feature passes are
-/// changed. Errors: not_found, invalid_argument (a shape, a type or settings that do not fit), unsupported (classic
-/// models).
+/// Turns an array feature into an image. The array has the shape [1, C, H, W], [C, H, W], [1, H, W, C] or [H, W, C], or
+/// [H, W] for one channel. Flexible sizes stay flexible. A network's output without a described shape gets the shape
+/// that it has for inputs of the default sizes. Programs get operations that apply scale and bias. Networks store them
+/// as preprocessing of inputs, or in a layer `scale` for outputs. In a pipeline, every stage is changed that the
+/// feature enters or leaves. Errors: not_found, invalid_argument (a shape, a type or settings that do not fit),
+/// unsupported (classic models).
 Status set_image(const format::ModelSource& source, std::string_view feature, const ImageSettings& settings, Side side);
 
 }  // namespace moka::editing

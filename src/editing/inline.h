@@ -4,11 +4,11 @@
 
 namespace moka::editing {
 
-/// Makes one ML program of a pipeline whose models are ML programs with one function each. Values get other names where
-/// two models use the same one; features of the pipeline keep theirs. A cast is added where one model returns another
-/// element type than the next one reads. All weights go to one file, equal ones once. The opset is the newest of the
-/// models. Errors: invalid_argument (no pipeline), unsupported (another kind of model in it, images between models,
-/// shapes that contradict).
+/// Merges the models of a pipeline, which are ML programs with one function each, into one ML program. Features of the
+/// pipeline keep their names; values are renamed if two models use the same name. If one model returns another element
+/// type than the next one reads, a cast is added. All weights go to one file, which stores equal weights once. The
+/// opset is the newest of the models' opsets. Errors: invalid_argument (no pipeline), unsupported (another kind of
+/// model in it, images between models, contradicting shapes).
 Status inline_pipeline(format::ModelSource& source);
 
 }  // namespace moka::editing

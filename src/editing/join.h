@@ -6,21 +6,22 @@
 
 namespace moka::editing {
 
-/// Adds a model to the pipeline that `pipeline` is, with its weight files, which get new names where they are taken.
-/// The description stays. Error invalid_argument (no pipeline).
+/// Adds a model and its weight files to a pipeline as the last stage. Weight files whose names are taken get new names.
+/// The pipeline's description does not change. Error invalid_argument (no pipeline).
 Status add_stage(format::ModelSource& pipeline, const format::ModelSource& model, const std::string& name);
 
-/// Makes a pipeline whose only stage is the model. The description stays.
+/// Turns the model into a pipeline whose only stage, called `name`, is the model. The description does not change.
 Status wrap_in_pipeline(format::ModelSource& source, const std::string& name);
 
-/// Lets `next` run after `source`, which is or becomes a pipeline: it reads what `source` returns under the names of
-/// its inputs. The pipeline's inputs are those of `source` and what `next` needs beside; its outputs are those of
-/// `next` and what `next` does not read. Raises the specification version to the newer one. Errors: invalid_argument
-/// (features of one name and different types, or two results of one name).
+/// Appends the stage `next` to `source`. If `source` is not a pipeline, it becomes the stage `name` of a new one. An
+/// input of `next` reads the output of `source` with the same name. Inputs of `next` without such an output become
+/// inputs of the pipeline. The outputs of the pipeline are those of `next`, and those of `source` that `next` does not
+/// read. The specification version is the newer of the two. Errors: invalid_argument (two features with the same name
+/// and different types, or two outputs with the same name).
 Status append(format::ModelSource& source, const std::string& name, const format::ModelSource& next,
               const std::string& next_name);
 
-/// The stage of this name, or of this number from 0 on, as a model. Error not_found.
+/// Replaces the pipeline by its stage with this name or index (from 0). Error not_found.
 Status extract_stage(format::ModelSource& source, const std::string& name);
 
 }  // namespace moka::editing

@@ -18,7 +18,7 @@ using Labels = std::variant<std::vector<std::string>, std::vector<int64_t>>;
 Status set_labels(Message model, const Labels& labels, const std::string& probabilities, const std::string& label,
                   const std::string& dictionary);
 
-/// Makes an ML program or a neural network of a classifier: it returns the array of probabilities. Error
+/// Turns a classifier into a plain ML program or neural network that returns the array of probabilities. Errors:
 /// invalid_argument (no classifier), unsupported (other kinds of classifiers).
 Status remove_labels(Message model);
 

@@ -8,10 +8,10 @@
 
 namespace moka::editing {
 
-/// Lets the model compute (x - mean) / std of an input first. One number, or one per channel: of an image, or of the
-/// axis of an array that has as many elements; `axis` chooses one. Programs get `sub` and `real_div`, networks a layer
-/// `scale`. Errors: not_found, invalid_argument (numbers that do not fit the input, a std of zero), unsupported (other
-/// kinds of models).
+/// Makes the model replace an input x by (x - mean) / std before it computes anything else. `mean` and `std` have one
+/// number, or one per channel. The channels of an array are the axis with as many elements as there are numbers; `axis`
+/// chooses another axis. Programs get the operations `sub` and `real_div`, networks a layer `scale`. Errors: not_found,
+/// invalid_argument (numbers that do not fit the input, a std of zero), unsupported (other kinds of models).
 Status normalize(Message model, std::string_view input, const std::vector<double>& mean, const std::vector<double>& std,
                  std::optional<int> axis);
 

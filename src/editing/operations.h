@@ -4,26 +4,26 @@
 
 namespace moka::editing {
 
-/// The operations of a block, to be changed together.
+/// The operations of a function's block. Changes apply to `list`; write() stores them in the block.
 class Operations {
  public:
   static Result<Operations> of(const ProgramFunction& function);
   std::vector<Message> list;
   std::set<std::string> names;  ///< of all values of the function
-  /// Adds an operation with a new name that begins with `base`, at `at`, which then points behind it. `arguments`:
-  /// values by parameter. Returns the name.
+  /// Inserts an operation at index `at` and moves `at` behind it. Its new name begins with `base`. `arguments`: values
+  /// by parameter. Returns the name.
   Result<std::string> insert(size_t& at, const std::string& type,
                              const std::vector<std::pair<std::string, std::string>>& arguments, const std::string& base,
                              const TensorType& type_of_output);
   Result<std::string> insert_constant(size_t& at, const Message& value, const std::string& base);
-  /// Replaces a value where operations and the block's outputs, from `first` on, read it.
+  /// Replaces a value in the arguments of the operations from index `first` on. outputs: also in the block's outputs.
   Status replace_uses(const std::string& from, const std::string& to, size_t first, bool outputs = false);
-  /// Whether an operation from `first` on or an output reads it.
+  /// Whether an operation from index `first` on, or an output of the block, reads the value.
   Result<bool> is_read(const std::string& value, size_t first = 0) const;
   Result<bool> is_returned(const std::string& value) const;
-  /// The names of the operations' outputs and their types, as far as they are tensors of known rank, with the inputs.
+  /// The types of the function's inputs and of the operations' outputs by name, if they are tensors of known rank.
   Result<std::map<std::string, TensorType>> types() const;
-  /// Drops operations `const` that nobody reads.
+  /// Drops operations `const` whose values are not read.
   Status drop_constants();
   /// Writes the list into the block.
   Status write();

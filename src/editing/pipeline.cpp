@@ -29,7 +29,7 @@ Result<bool> has(const Message& model, std::string_view name, Side side) {
 Result<std::vector<StagePlace>> places_of(const Message& model, std::string_view name, Side side) {
   struct Use {
     StagePlace place;
-    int version;  ///< how many stages computed the feature before
+    int version;  ///< number of earlier stages that computed the feature
   };
   std::vector<Use> uses;
   int version = 0;

@@ -18,8 +18,8 @@ struct StagePlace {
   size_t stage = 0;
   bool is_input = false;
 };
-/// The places that the feature `name` of the pipeline passes: as an input, from the pipeline's input to the stages that
-/// read it; as an output, from the last stage that computes it to those that read it afterwards.
+/// The places of the pipeline's feature `name`. For an input, these are the stages that read it. For an output, these
+/// are the last stage that computes it and the later stages that read it.
 Result<std::vector<StagePlace>> places_of(const Message& model, std::string_view name, Side side);
 
 }  // namespace moka::editing

@@ -29,12 +29,12 @@ struct TensorType {
   std::vector<int64_t> shape;
   bool operator==(const TensorType&) const = default;
 };
-/// nullopt: another type than a tensor of known rank.
+/// nullopt if the type is not a tensor of known rank.
 Result<std::optional<TensorType>> tensor_type(const Message& value_type);
 Result<Message> make_type(const TensorType& type);
 /// A NamedValueType.
 Result<Message> make_named(const std::string& name, const TensorType& type);
-/// A Value that the message holds, of this type and FLOAT16, FLOAT32, INT32, INT8, UINT8 or BOOL elements.
+/// A Value that stores its numbers in the message. The elements are FLOAT16, FLOAT32, INT32, INT8, UINT8 or BOOL.
 Result<Message> make_value(const TensorType& type, const std::vector<double>& numbers);
 Result<Message> make_text(const std::string& text);
 
@@ -49,7 +49,7 @@ Result<std::string> operation_name(const Message& operation);
 
 /// All names of values in the function.
 Result<std::set<std::string>> names_in(const ProgramFunction& function);
-/// `base`, or base_1, base_2, ..., whichever is not among `names`, to which it is added.
+/// The first of `base`, base_1, base_2, ... that is not among `names`. Adds it to `names`.
 std::string unique_name(const std::string& base, std::set<std::string>& names);
 /// Renames values in the function, including its inputs and outputs.
 Status rename_values(const ProgramFunction& function, const Names& names);

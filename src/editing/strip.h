@@ -7,9 +7,9 @@
 
 namespace moka::editing {
 
-/// Replaces the weights of ML programs and neural networks by zeros, or by random numbers of this seed, of the same
-/// size and type: files of weights, tensors of floats and of 8 bits and fewer with 10 elements and more, and weights of
-/// layers. What programs index or shape with stays, and so do the codes of palettes and the sizes of everything.
+/// Replaces the weights of an ML program or a neural network by zeros or, with a seed, by random numbers. Sizes and
+/// types stay the same. Weights are: floats and integers of at most 8 bits in weight files, a program's own tensors of
+/// at least 10 floats, and the weights of layers. Masks, shapes and the indices of gather, scatter and one_hot stay.
 /// Errors: unsupported (a classic model, whose numbers are its structure).
 Status strip_weights(format::ModelSource& source, std::optional<uint64_t> seed);
 

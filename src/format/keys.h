@@ -7,16 +7,16 @@
 
 namespace moka::format {
 
-/// Gives what opens an encrypted model: the text of age identities ("AGE-SECRET-KEY-1..."), or the passphrase. `model`:
-/// its path; empty for a model in memory. An empty result: there is none.
+/// Returns the key of an encrypted model: the passphrase if `passphrase` is true, else the text of age identities
+/// ("AGE-SECRET-KEY-1..."). `model`: its path; empty for a model in memory. Returns an empty text if there is no key.
 using KeySource = std::function<Result<std::string>(const std::string& model, bool passphrase)>;
 
-/// The source for models that are opened without one.
+/// Sets the source for models that are opened without a source of their own.
 void set_default_key_source(KeySource source);
 
-/// The key from `source` or the default source, or if they have none from the environment: MOKA_IDENTITY (the text of
-/// identities, or the path of a file with it), MOKA_PASSPHRASE, or MOKA_PASSPHRASE_FILE (the first line of a file).
-/// Errors: invalid_argument (there is no key), unsupported (a key of Apple's), those of reading the file and of
+/// The key from `source` or the default source. If they have no key, the environment gives it: MOKA_IDENTITY (the text
+/// of identities, or the path of a file with it), MOKA_PASSPHRASE, or MOKA_PASSPHRASE_FILE (the first line of a file).
+/// Errors: invalid_argument (there is no key), unsupported (one of Apple's keys), those of reading the file and of
 /// `source`.
 Result<std::string> key_of(const KeySource& source, const std::string& model, bool passphrase);
 

@@ -191,7 +191,7 @@ int newest_version(const proto::Model& model, int depth = 0) {
   return version;
 }
 
-/// Whether a model of unknown type looks like a specification at all.
+/// Whether a model of unknown type resembles a specification.
 bool says_something(const proto::Model& model) { return model.specificationversion() > 0 && model.has_description(); }
 
 }  // namespace

@@ -36,12 +36,12 @@ Result<ModelFile> open_specification(const std::string& path, Bytes bytes, Weigh
 
 /// Whether the bytes are an encrypted model or a tar archive.
 bool is_container(const Bytes& bytes);
-/// The model in them: an .mlmodel, or an archive of a package, a compiled model or an .mlmodel with its weight files.
-/// Errors: those of age::open, read_tar and of opening the model.
+/// Opens the model in a container: an .mlmodel, or an archive of a package, of a compiled model or of an .mlmodel with
+/// its weight files. Errors: those of age::open, read_tar and of opening the model.
 Result<ModelFile> open_container(const std::string& path, const Bytes& bytes, const OpenOptions& options);
 
-/// Decodes a specification file into `rep`. Checks that it holds a model of a known type and uses nothing that only a
-/// newer specification has.
+/// Decodes a specification file into `rep`. Checks that the model has a known type and no fields of newer
+/// specifications.
 Status decode_file(const Bytes& bytes, const OpenOptions& options, ModelFile::Rep& rep);
 /// Checks the version of `message`, which has the given type. Error unsupported when the version is newer than the
 /// newest known one and the message uses unknown fields. Otherwise returns a remark on the version, which is empty for

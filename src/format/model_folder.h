@@ -19,7 +19,7 @@ class ModelFolder {
 
   /// A place in the folder, as resolve() returns it.
   const std::string& root() const { return root_; }
-  /// The place of `relative`, from the place `base`. Nothing outside of the folder has a place. Errors: malformed,
+  /// The place of `relative`, seen from the place `base`. Errors: malformed (also a path that leaves the folder),
   /// not_found, io.
   Result<std::string> resolve(const std::string& base, std::string_view relative) const;
   bool is_folder(const std::string& place) const;

@@ -31,7 +31,7 @@ Status write_all(FileContents files, const fs::path& folder) {
   return {};
 }
 
-/// A name beside `path` that nothing has.
+/// An unused name in the folder of `path`.
 std::string beside(const std::string& path) {
   const fs::path whole = fs::path(path).lexically_normal();
   const std::string stem = (whole.has_filename() ? whole : whole.parent_path()).string();

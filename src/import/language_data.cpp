@@ -10,7 +10,7 @@ namespace moka::import {
 
 namespace {
 
-/// What a container begins with, in little-endian order.
+/// The begin of a container, in little-endian order.
 struct Header {
   uint32_t magic;
   uint16_t method, kind;
@@ -19,7 +19,7 @@ struct Header {
 };
 constexpr uint32_t kMagic = 0x0956d3de;
 
-/// Known from a published classifier and from what the framework does with each number.
+/// The numbers are known from a published classifier and from the framework's behavior.
 std::string_view method_name(uint16_t method) {
   switch (method) {
     case 4: return " (maximum entropy)";

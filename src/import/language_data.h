@@ -6,8 +6,8 @@
 /// and word embeddings.
 namespace moka::import {
 
-/// The size and form of such bytes: "416 bytes in a container of Natural Language with method 4 (maximum entropy) and 4
-/// parts", or the first bytes of a form that is not known.
+/// Describes such bytes: "416 bytes in a container of Natural Language with method 4 (maximum entropy) and 4 parts".
+/// For an unknown form, gives the size and the first bytes.
 std::string form_of_language_data(const std::string& bytes);
 
 }  // namespace moka::import

@@ -2,8 +2,8 @@
 
 #include "ir/program.h"
 
-/// Operations without a name in their source. They get the name of their first output, but the text and the
-/// specification of the model have none. The map Op::attributes holds an empty `name` for them.
+/// Operations without a name in their source. In Moka they have the name of their first output, but the written text or
+/// specification must have no name. To mark them, Op::attributes holds an empty `name`.
 namespace moka::ir {
 
 inline void mark_unnamed(Op& op) { op.attributes.emplace("name", Tensor::text("")); }

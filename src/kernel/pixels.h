@@ -2,7 +2,7 @@
 
 #include "kernel/kernel.h"
 
-/// Pictures as callers give them, and the planes of tensors that models take.
+/// Converts between pictures of callers and planes of tensors.
 namespace moka::kernel {
 
 /// In the order of moka::PixelFormat.
@@ -24,7 +24,7 @@ inline constexpr size_t kPixelHeader = 16;
 /// Room for a picture with these planes in any format.
 size_t packed_pixels(const ir::Shape& planes);
 void pack(const Pixels& pixels, std::byte* to);
-/// The picture in what `pack` wrote.
+/// The picture that `pack` wrote to `from`.
 Pixels packed(const std::byte* from, const ir::Shape& planes);
 
 }  // namespace moka::kernel

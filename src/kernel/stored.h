@@ -4,10 +4,10 @@
 
 namespace moka::kernel {
 
-/// A constant as the model's file stores it. Element i of the constant is (v - offset) * scale, where v is element i of
-/// `elements`, or the table entry that this element indexes if there is a table. Scales, offsets and tables each hold
-/// for blocks of equal size: every axis of their shapes divides that of `elements`. The table has one more axis, for
-/// the entries of a block.
+/// A constant as the model's file stores it. Element i of the constant is (v - offset) * scale. Without a table, v is
+/// element i of `elements`. With a table, element i of `elements` is an index, and v is that entry of the table.
+/// Scales, offsets and tables apply to blocks of equal size: every axis of their shapes divides that of `elements`. The
+/// table has one more axis, for the entries of a block.
 struct StoredConstant {
   /// The fields below are empty because they cannot describe the constant (sparse, palettes of vectors), but all its
   /// elements are float16.

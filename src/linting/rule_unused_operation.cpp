@@ -33,7 +33,7 @@ void check_layers(const import::Outline& outline, Report& report) {
     const import::Outline::Layer& layer = outline.layers[i];
     bool needed = layer.depth > 0 || layer.outputs.empty();
     for (const std::string& name : layer.outputs) needed |= read.contains(name);
-    // The last layer of a classifier has the probabilities, which the description calls otherwise.
+    // The last layer of a classifier computes the probabilities, which have another name in the description.
     if (needed || i + 1 == outline.layers.size()) continue;
     report.add(Level::warning, cat("layer '", layer.name, "' (", layer.type, ")"),
                {"nothing reads its results", "", ""});

@@ -6,7 +6,7 @@
 namespace moka::linting {
 namespace {
 
-/// Words of the text form that a compiled model has.
+/// Reserved words of MIL text, the form of compiled models.
 constexpr std::string_view kWords[] = {"tensor", "state", "func", "program", "dict", "list",  "tuple",   "string",
                                        "bool",   "fp16",  "fp32", "int32",   "true", "false", "BLOBFILE"};
 

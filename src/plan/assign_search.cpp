@@ -7,8 +7,8 @@ namespace moka::plan {
 
 namespace {
 
-/// Depth-first search over the nodes in order. The lower bound adds the cheapest unit of each remaining node, and a
-/// launch for each path that leaves a unit and returns.
+/// Depth-first search over the nodes in order. The lower bound of a partial assignment adds the cheapest unit of each
+/// remaining node, and a launch for each path that leaves a unit and returns.
 class Search {
  public:
   Search(const Costs& costs, int steps, Labels& best)

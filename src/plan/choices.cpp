@@ -6,7 +6,7 @@ namespace {
 
 constexpr int64_t kShown = 16;
 
-/// The value of a parameter that controls the computation; empty: the parameter is data.
+/// The value of a parameter that controls the computation; empty if the parameter is data.
 std::string setting(const ir::TensorView& v) {
   if (v.count() > kShown || ir::is_float(v.dtype)) return {};
   std::string text;

@@ -26,10 +26,12 @@ using kernel::KernelChoice;
 using kernel::Layout;
 using kernel::MatchCall;
 
-/// The time for all candidates of a shape, and how many times longer it may get when other work disturbs it.
+/// Seconds to measure all candidates of a shape. If other work disturbs it, the measurement may take kPatience times as
+/// long.
 constexpr double kSeconds = 30e-3;
 constexpr int kPatience = 10;
-/// Runs of each candidate whose times count, and how near the least two are to each other.
+/// A candidate is done after kFewest to kMost undisturbed runs, once its two shortest times are near each other: they
+/// differ by at most the factor kNear or by kNearSeconds.
 constexpr int kFewest = 3, kMost = 2000;
 constexpr double kNear = 1.05, kNearSeconds = 0.2e-6;
 /// A candidate that takes this many times as long as the fastest is not run again.
@@ -43,7 +45,7 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Uniform in +-[1/8, 1): no denormals, neither here nor in products of two.
+/// Uniform numbers in +-[1/8, 1). Neither they nor products of two of them are denormal.
 void fill_random(float* to, int64_t n) {
   uint64_t state = 0x9e3779b97f4a7c15;
   for (int64_t i = 0; i < n; i++) {
@@ -57,7 +59,7 @@ std::span<const std::byte> bytes_of(const ir::TensorView& v, size_t bytes) {
   return {static_cast<const std::byte*>(v.data), bytes};
 }
 
-/// Out of all caches of all cores.
+/// Removes memory from the caches of all cores.
 void evict(std::span<const std::byte> memory) {
 #if defined(__x86_64__)
   for (size_t i = 0; i < memory.size(); i += kLine) _mm_clflush(memory.data() + i);
@@ -67,7 +69,7 @@ void evict(std::span<const std::byte> memory) {
 #endif
 }
 
-/// Brings data into the caches, as the operation before would have left it.
+/// Brings data into the caches, where an earlier operation would have left it.
 void touch(std::span<const std::byte> memory) {
   std::byte all{};
   for (size_t i = 0; i < memory.size(); i += kLine) all |= memory[i];
@@ -84,7 +86,7 @@ class Memory {
   }
   Memory(const Memory&) = delete;
 
-  /// Zeros, at a line's begin.
+  /// Zeroed memory that is aligned to a cache line.
   Result<std::byte*> take(size_t bytes) {
     MOKA_TRY(budget_.take(bytes, "timing a kernel"));
     auto* p = static_cast<std::byte*>(std::aligned_alloc(kLine, (bytes + 2 * kLine - 1) / kLine * kLine));
@@ -99,12 +101,12 @@ class Memory {
   std::vector<std::byte*> all_;
 };
 
-/// What all candidates read, in the layouts in which it arrives.
+/// The inputs of all candidates, in the layouts that the operations before produce.
 struct Inputs final {
   const MatchCall& call;
   Memory& memory;
   std::vector<ir::TensorView> plain;    ///< row-major
-  std::vector<ir::TensorView> arrived;  ///< of what is not constant
+  std::vector<ir::TensorView> arrived;  ///< in the arriving layout; without constants
 
   Result<ir::TensorView> value(size_t arg) {
     if (plain[arg].data != nullptr) return plain[arg];
@@ -142,7 +144,7 @@ struct Conversion {
   Layout from, to;
 };
 
-/// One candidate with all that it needs to run.
+/// One candidate, ready to run.
 class Prepared final : public kernel::PrepareContext {
  public:
   Prepared(plan::Candidate candidate, Inputs& inputs, Memory& memory)
@@ -247,7 +249,7 @@ class Prepared final : public kernel::PrepareContext {
 /// A run that spends a larger part of its time waiting for a processor is not counted.
 constexpr double kDisturbed = 0.02;
 
-/// The least times of one candidate, with weights in no cache or where they were left.
+/// The shortest times of one candidate, with weights outside all caches or in the caches.
 struct Least {
   double first = HUGE_VAL, second = HUGE_VAL;
   int count = 0;

@@ -10,7 +10,7 @@ namespace moka::runtime {
 
 namespace {
 
-/// A prediction within another one has the other's turn.
+/// Whether this thread already predicts with devices. A nested prediction uses the turn of the outer one.
 thread_local bool runs_here = false;
 
 size_t count_operations(const ir::Block& block) {
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   if (!options.outputs.empty()) MOKA_TRY(m->select_outputs());
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};
   MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
-  // Neural networks have no types: where a unit computes float16 only, all is float16.
+  // Neural networks declare no types. If a unit computes only in float16, all values become float16.
   const auto& devices = options.plan.devices;
   if (!d.typed && std::any_of(devices.begin(), devices.end(),
                               [](const kernel::Device* x) { return x->unit() == kernel::ComputeUnit::neural_engine; }))
@@ -97,7 +97,7 @@ void Model::set_up_devices() {
 }
 
 const Model::Setting& Model::setting(uint32_t without, bool observed) const {
-  // On the host everything is observed.
+  // The plan for the host alone can always be observed, so it needs no second plan.
   if (without == all_devices()) observed = false;
   if (without == 0 && !observed) return all_;
   std::lock_guard lock(settings_mutex_);
@@ -182,7 +182,7 @@ Result<std::shared_ptr<const plan::Plan>> Model::plan(const std::vector<ir::Type
 }
 
 std::vector<const kernel::Device*> Model::devices_of(const plan::Plan& plan, uint32_t without) const {
-  // Plans of blocks and of what follows are made later.
+  // Blocks, and steps after an unknown shape, are planned later.
   const bool is_whole = plan.is_complete() && std::all_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
                           return step.blocks[0] == nullptr && step.blocks[1] == nullptr;
                         });
@@ -201,7 +201,7 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
     if (!session->devices.empty()) DeviceSessions::shared().started();
     return session;
   }
-  // A plan that is new may have replaced another one.
+  // A new plan may have replaced another one.
   std::vector<std::shared_ptr<const plan::Plan>> plans = all_.plans.snapshot();
   if (!devices_.empty()) {
     std::lock_guard lock(settings_mutex_);
@@ -221,7 +221,7 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
   const bool on_devices = !s->devices.empty();
   Admission admission(DeviceSessions::shared());
   for (;;) {
-    // A prediction within another one cannot wait for it.
+    // A nested prediction must not wait for the outer one.
     if (on_devices && !runs_here) admission.wait_for_turn();
     const uint64_t ended = DeviceSessions::shared().count_ended();
     auto frame = [&] {

@@ -2,13 +2,13 @@
 
 namespace moka::runtime {
 
-/// Whose waiting counts.
+/// The threads whose waiting counts.
 enum class Waiting { process, thread };
 
-/// Seconds that the threads of this process, or the calling one, have been ready to run while others ran. 0 where the
-/// system does not tell.
+/// Seconds that the threads of this process, or the calling thread, were ready to run but waited for a processor. 0 if
+/// the system does not report it.
 double seconds_waited(Waiting whose);
-/// seconds_waited, or what a test has in its place.
+/// The type of seconds_waited, which tests replace.
 using Waited = double (*)(Waiting whose);
 
 }  // namespace moka::runtime

@@ -22,8 +22,8 @@ struct Leaf {
   bool is_weight = false;
 };
 
-/// The numbers in the layers of a network, or in the constants of an ML program. What is changed in them changes
-/// `source`.
+/// The numbers in the layers of a network, or in the constants of an ML program. They refer to `source`, so changing
+/// them changes it.
 std::vector<Leaf> leaves_of(const ModelSource& source);
 
 /// Changes one element: a number by a thousandth or so if `small`, else by a few times its size; a truth value to its

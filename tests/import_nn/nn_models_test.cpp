@@ -67,7 +67,7 @@ TEST(NnModels, CustomLayerIsNamed) {
   EXPECT_NE(network.error().to_string().find("custom layer 'Swish'"), std::string::npos) << network.error().to_string();
 }
 
-/// With the shapes that the models' descriptions say, flexible ones included.
+/// The imported shapes are those of the models' descriptions, flexible ones included.
 TEST(NnModels, ImportAsDescribed) {
   MOKA_NEEDS_MODELS(models);
   for (const auto& [name, c] : golden("nn")) {

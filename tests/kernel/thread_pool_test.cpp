@@ -32,7 +32,7 @@ TEST(ThreadPool, CallsEachWorkerOnce) {
   }
 }
 
-/// A worker that has not begun when its caller returns it never begins, and the caller does not wait for it.
+/// If a caller returns a worker that has not begun, the worker never begins, and the caller does not wait for it.
 TEST(ThreadPool, WorkersBeginInTimeOrNotAtAll) {
   for (int i = 0; i < 5000; i++) {
     std::atomic<bool> ended{false}, late{false};

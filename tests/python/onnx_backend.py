@@ -2,7 +2,7 @@
 
     python tests/python/onnx_backend.py [--kind node ...] [--filter TEXT] [--json FILE] [--failures]
 
-Runs every test that the package holds data for, in processes that may crash, and prints how many pass and why the others do not. With
+Runs every test for which the package has data, in separate processes because a test may crash. Prints how many pass and why the others fail. With
 `BackendTest(MokaBackend, __name__)` the same tests run under unittest.
 """
 
@@ -45,7 +45,7 @@ def plain(array):
 
 
 def fed(value, description):
-    """A value of a test as the program's input takes it."""
+    """A value of a test, converted for the program's input."""
     array = plain(value)
     if array.ndim == 0:
         array = array.reshape(1)
@@ -71,7 +71,7 @@ class MokaRep(BackendRep):
         self.inputs = {f.name: f for f in self.model.description.inputs}
 
     def prepare_for(self, values):
-        """Imports, and fixes the inputs that have to be."""
+        """Imports the model and fixes the inputs that must be constant."""
         # Core ML has no inputs without elements.
         self.fixed = {name: plain(v) for name, v in values.items() if isinstance(v, np.ndarray) and v.size == 0 and v.dtype != object}
         while True:
@@ -106,7 +106,7 @@ class MokaRep(BackendRep):
 
 
 def element_type(declared):
-    """The message of the tensors in a type, and whether it is a sequence of them."""
+    """The message for the tensors of a type, and whether the type is a sequence of tensors."""
     if declared.HasField("optional_type"):
         return element_type(declared.optional_type.elem_type)
     if declared.HasField("sequence_type"):
@@ -157,7 +157,7 @@ def kind_of(value):
 
 
 def flat(values):
-    """The tensors, with those of sequences."""
+    """All tensors, including those in sequences."""
     return [a for v in values if v is not None for a in (v if isinstance(v, list) else [v])]
 
 
@@ -237,7 +237,7 @@ def operators_of(case):
 
 
 def short(why):
-    """A reason without what differs from test to test."""
+    """A reason without the parts that differ from test to test."""
     why = re.sub(r"'[^']*'", "'..'", why)
     return re.sub(r"-?\d[\d.e+-]*", "N", why)[:130]
 

@@ -165,7 +165,7 @@ void add_stages(const ModelStructure& structure, int depth, io::Table& table) {
   }
 }
 
-/// `statistics`: null to list no weights.
+/// If `statistics` is null, lists no weights.
 std::string stages_text(const ModelStructure& structure, const InspectOptions& options,
                         const StatisticsReader* statistics) {
   if (structure.models.empty()) return {};

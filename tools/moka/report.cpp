@@ -32,7 +32,7 @@ struct ReportOptions {
   bool all = false, json = false;
 };
 
-/// One setting for each combination of what the lists hold.
+/// One setting for each combination of the options' values.
 std::vector<ReportSetting> settings_of(const ReportOptions& options) {
   ReportSetting base;
   base.load = options.load;
@@ -92,7 +92,7 @@ Json measure(const ReportOptions& options) {
                 {"bytes", size_on_disk(path)}}}};
   if (std::filesystem::path(path).extension() != ".mlmodelc") report["compile"] = compiled_apart(path);
   report["settings"] = Json::array();
-  // Settings with as many threads have the same machine.
+  // Settings with the same number of threads share the machine's peak rates.
   std::map<int, Json> machines;
   for (ReportSetting s : settings_of(options)) {
     const auto [machine, is_new] = machines.try_emplace(s.load.threads);

@@ -29,7 +29,7 @@ constexpr size_t kMostPlotted = 2000, kLoads = 3;
 
 Json statistics(std::vector<double> samples) {
   Json json{{"count", samples.size()}};
-  // Samples stay in the order of time, so that a comparison sees drift; a long list is thinned.
+  // Samples stay in the order of time, so that a comparison sees drift. A long list keeps only every n-th sample.
   const size_t step = (samples.size() + kMostPlotted - 1) / kMostPlotted;
   Json kept = Json::array();
   for (size_t i = 0; i < samples.size(); i += std::max<size_t>(1, step)) kept.push_back(samples[i]);
@@ -66,7 +66,7 @@ void reshape(Features& inputs, const FunctionDescription& function, const std::s
   inputs[name] = random_inputs(one, seed).at(name);
 }
 
-/// Where the machine's peak lies for the threads of the setting.
+/// The machine's peak rates with as many threads as the setting has.
 Json machine_rates(const ReportSetting& setting) {
   MachineRates rates = read_rates(setting.load.rates, setting.load.threads);
   const bool is_known = std::any_of(rates.units.begin(), rates.units.end(), [](const auto& u) { return u.fp32 > 0; });
@@ -198,7 +198,7 @@ Json measured(const ReportSetting& setting) {
 
 namespace {
 
-/// What `work` returns, computed in a child. An exception there becomes {"error"}, an end by a signal too.
+/// Runs `work` in a child process and returns its result. An exception or a signal in the child becomes {"error"}.
 Json apart(const std::function<Json()>& work) {
   int ends[2];
   std::fflush(nullptr);

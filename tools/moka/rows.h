@@ -8,9 +8,9 @@
 
 namespace moka::cli {
 
-/// Predicts rows of inputs, many at a time, without a state. Each result equals that of predict. Rows whose values all
-/// fit columns are predicted as a table, others as a batch. `advance` receives the number of rows that are done, about
-/// ten times a second. Throws what predict throws, naming the row, which counts from 1.
+/// Predicts many rows of inputs at a time, without a state. The results are the same as those of predict. Rows are
+/// predicted as a table if all their values fit columns, otherwise as a batch. About ten times a second, `advance`
+/// receives the number of finished rows. Throws what predict throws; the message has the number of the row, from 1.
 std::vector<Features> predict_rows(const Model& model, std::span<const Features> rows,
                                    const std::function<void(size_t)>& advance);
 

@@ -10,14 +10,14 @@
 namespace moka::cli {
 namespace {
 
-/// kitty takes at most so many characters of base64 at once.
+/// kitty's limit on the characters of base64 in one sequence.
 constexpr size_t kPart = 4096;
 
 std::string kitty(const std::string& data) {
   std::string out;
   for (size_t from = 0; from < data.size(); from += kPart) {
     const bool is_last = from + kPart >= data.size();
-    // The first part says that a PNG follows (f=100) and is to be shown at once (a=T); q=2 asks for no reply.
+    // The first part announces a PNG (f=100) to show at once (a=T), without a reply (q=2).
     out += fmt::format("\033_G{}m={};{}\033\\", from == 0 ? "f=100,a=T,q=2," : "", is_last ? 0 : 1,
                        std::string_view(data).substr(from, kPart));
   }

@@ -20,10 +20,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What the recorded cases show of layers and types, by the number of the member.
+/// What the recorded cases cover: layers and types of models, by the number of their member in the specification.
 struct Seen {
   std::map<int, int> layer_cases, type_cases;
-  std::map<int, std::set<std::string>> operations;  ///< that the layers of a kind become
+  std::map<int, std::set<std::string>> operations;  ///< the operations that layers of a kind become
 };
 
 template <class Network, class F>
@@ -124,7 +124,7 @@ bool needs_no_kernel(const std::string& operation) {
          has(v.traits, ir::Trait::constexpr_weight);
 }
 
-/// Whether a device that is not the reference has computed the operation.
+/// Whether a device other than the reference has computed the operation.
 bool has_kernel(const Support& support, const std::string& operation) {
   const auto uses = support.uses.find(operation);
   if (uses == support.uses.end()) return false;

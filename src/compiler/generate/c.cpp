@@ -43,7 +43,7 @@ std::string suffix(const Field& f) {
   return "array";
 }
 
-/// The author's text must not end the comment early.
+/// The author's text for use in a C comment, which it must not end early.
 std::string commented(const Field& f) {
   std::string text = documentation(f);
   for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* /");

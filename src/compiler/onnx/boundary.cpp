@@ -16,7 +16,7 @@ const FeatureDescription* find(const std::vector<FeatureDescription>& features, 
   return nullptr;
 }
 
-/// What a missing input stands for.
+/// The value that an optional input has when it is missing.
 double fill_of(const FeatureDescription& f) {
   if (f.kind == FeatureKind::float64 || f.threshold) return f.threshold.value_or(std::nan(""));
   return f.kind == FeatureKind::int64 ? -1 : f.array.default_value.value_or(0);
@@ -41,7 +41,7 @@ Status add_default(Graph& graph, const FeatureDescription& f, const ir::Type& ty
 
 std::string state_output(const std::string& state) { return state + "_out"; }
 
-/// Whether the tensor may get another name: a node of the main graph makes it.
+/// Whether a node of the main graph computes the tensor, so that it may get another name.
 bool is_made(const Graph& graph, const ox::Graph& main, const Name& name) {
   if (graph.is_initializer(name)) return false;
   for (const ox::ValueInfo& i : main.inputs)
@@ -69,7 +69,7 @@ void add_output(Graph& graph, const std::string& name, Name made, const ir::Type
     shown = ir::Type::tensor(type.dtype(), *described);
   }
   if (made != name) {
-    // The tensor that has the output's name so far gets another one.
+    // Another tensor that already has the output's name is renamed.
     if (is_made(graph, graph.main(), name)) graph.rename(name, graph.fresh(name + "_inner"));
     if (is_made(graph, graph.main(), made))
       graph.rename(made, name);

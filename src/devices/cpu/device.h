@@ -4,8 +4,8 @@
 
 namespace moka::devices::cpu {
 
-/// The CPU, with vector kernels and oneDNN for fp32. The environment variable MOKA_MAX_CPU_ISA (base, avx2, avx512)
-/// limits the instruction sets that both use. It is read once. oneDNN's own ONEDNN_MAX_CPU_ISA limits both, too.
+/// The CPU, with vector kernels and oneDNN for fp32. The environment variables MOKA_MAX_CPU_ISA (base, avx2, avx512)
+/// and oneDNN's own ONEDNN_MAX_CPU_ISA limit the instruction sets of both. They are read once.
 const kernel::Device& device();
 
 }  // namespace moka::devices::cpu

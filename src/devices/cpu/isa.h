@@ -12,15 +12,15 @@ enum class Isa : uint8_t { base, avx2, avx512 };
 Isa isa();
 /// Whether the processor also has int8 dot products (VNNI).
 bool has_vnni();
-/// Channels per block in the layout that convolutions ask for.
+/// Channels per block in the layout of convolutions.
 uint8_t channel_block();
 /// Bytes of a core's L2 cache; a typical size if the system does not report it.
 int64_t l2_cache_bytes();
 /// "Intel(R) Xeon(R) Processor, AVX-512 VNNI BF16".
 std::string describe();
-/// The same with oneDNN's version and the processor's signature, which distinguishes models of the same name.
+/// describe() with oneDNN's version and the processor's signature, which distinguishes models with the same name.
 std::string identity();
-/// "AVX-512 VNNI with dot products, oneDNN 2.6.3 HASH for set 63": what packed weights depend on.
+/// Everything on which packed weights depend: "AVX-512 VNNI with dot products, oneDNN 2.6.3 HASH for set 63".
 std::string instruction_sets();
 /// Rough speed of one thread for cost estimates: fp32 operations and bytes moved per second.
 double flops_per_second();

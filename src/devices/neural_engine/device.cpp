@@ -38,7 +38,7 @@ bool round_to_half(const float* from, float* to, size_t n) {
   return changed;
 }
 
-/// A kernel of the host between roundings.
+/// A kernel of the host whose inputs and outputs are rounded to float16.
 struct Rounded {
   std::unique_ptr<KernelChoice> inner;
   std::vector<ir::Epilogue> left;  ///< epilogues that the kernel does not apply itself

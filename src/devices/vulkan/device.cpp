@@ -18,7 +18,7 @@ struct Found {
   std::vector<KernelDef> kernels;
 };
 
-/// Looked for when it is first asked for: loading drivers takes time and memory.
+/// The GPU that was found. The first call looks for it, because loading drivers takes time and memory.
 const Found& found() {
   static const auto* f = [] {
     auto* made = new Found;
@@ -41,7 +41,7 @@ const Found& found() {
   return *f;
 }
 
-/// Whether the system has a GPU that a driver may serve: a look at names, since loading drivers takes time and memory.
+/// Whether the system may have a GPU. Only looks at file names, because loading drivers takes time and memory.
 bool has_node() {
   static const bool has = [] {
     glob_t names{};

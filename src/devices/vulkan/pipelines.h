@@ -21,23 +21,25 @@ struct PipelineKey {
 class Pipelines {
  public:
   static constexpr int kMostBindings = 8;
-  static constexpr uint32_t kPushBytes = 128;  ///< what every driver has
+  static constexpr uint32_t kPushBytes = 128;  ///< every driver supports this size
 
   static Result<std::unique_ptr<Pipelines>> make(const Context& context);
   ~Pipelines();
 
-  /// Makes those that are missing, several at a time. Callers that need the same one wait for the first of them.
+  /// Returns a pipeline for each key. Compiles missing pipelines in parallel. If several callers need the same
+  /// pipeline, one compiles it and the others wait.
   Result<std::vector<VkPipeline>> get(std::span<const PipelineKey> keys);
   /// The layout of a kernel with that many storage buffers (bindings 0..n-1 of set 0) and kPushBytes of push constants.
   VkPipelineLayout layout(int bindings) const { return layouts_[static_cast<size_t>(bindings)]; }
   VkDescriptorSetLayout set_layout(int bindings) const { return set_layouts_[static_cast<size_t>(bindings)]; }
   size_t count() const;
 
-  /// The driver's cache of compiled shaders, as a file: what another driver wrote is left unread. Writing replaces the
-  /// file in one step.
+  /// Reads or writes the driver's cache of compiled shaders as a file. A file of another driver is ignored. Writing
+  /// replaces the file atomically.
   Status read_cache(const std::string& path);
   Status write_cache(const std::string& path) const;
-  /// The same in a folder, with a file for each driver: read once, written when something was compiled since.
+  /// The same for a folder with a file for each driver. Reads the file once, and writes it only if shaders were
+  /// compiled since.
   Status read_folder(const std::string& folder);
   Status write_folder(const std::string& folder);
 
@@ -47,13 +49,13 @@ class Pipelines {
   Result<VkPipeline> create(const PipelineKey& key);
   std::string file_in(const std::string& folder) const;
 
-  const Context& context_;  // which owns it
+  const Context& context_;  // owns this object
   std::array<VkDescriptorSetLayout, kMostBindings + 1> set_layouts_{};
   std::array<VkPipelineLayout, kMostBindings + 1> layouts_{};
   mutable std::mutex mutex_;
   std::map<PipelineKey, Made> made_;
-  std::map<std::string, size_t> written_;  ///< by folder, how many there were when its file was read or written
-  mutable std::shared_mutex cache_mutex_;  ///< shared by those who compile
+  std::map<std::string, size_t> written_;  ///< by folder: number of pipelines when its file was last read or written
+  mutable std::shared_mutex cache_mutex_;  ///< threads that compile hold it shared
   VkPipelineCache cache_ = VK_NULL_HANDLE;
 };
 

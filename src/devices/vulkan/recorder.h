@@ -12,7 +12,7 @@ namespace moka::devices::vulkan {
 /// What a submission does each time it runs.
 struct Counters {
   size_t dispatches = 0, barriers = 0, copies = 0;
-  size_t uploaded = 0, downloaded = 0;  ///< bytes that cross by a copy; none where memory is unified
+  size_t uploaded = 0, downloaded = 0;  ///< copied bytes; 0 if host and device share memory
 };
 
 /// Groups of a dispatch.
@@ -30,13 +30,14 @@ struct Dispatch {
   std::optional<size_t> functions;  ///< as VulkanRecorder::may_share
 };
 
-/// How a dispatch computes its result, for another one that can compute it while it reads it. Kernels derive from it.
+/// How a dispatch computes its result. Another dispatch that reads the result can compute it itself instead (`Absorb`).
+/// Kernels derive from this struct.
 struct Producer {
   virtual ~Producer() = default;
   Use out;
   std::vector<Use> reads;
 };
-/// A dispatch that does what a producer does and what it did; nullopt: it cannot.
+/// Makes one dispatch of a producer and of the dispatch that has this function; nullopt: not possible.
 using Absorb = std::function<std::optional<Dispatch>(const Producer&)>;
 
 /// A dispatch, or a copy.
@@ -45,18 +46,19 @@ struct Command {
   std::vector<Use> uses;
   std::vector<std::byte> push;
   Groups groups;
-  std::optional<Chain> chain;                ///< what it computes, where that is a chain
-  std::shared_ptr<const Producer> producer;  ///< what it computes, where others can
-  Absorb absorb;                             ///< of what uses[0] is the result
+  std::optional<Chain> chain;                ///< the elementwise chain that it computes, if it is one
+  std::shared_ptr<const Producer> producer;  ///< set if a reader can compute its result instead
+  Absorb absorb;                             ///< merges it with the producer of uses[0]
   std::optional<size_t> functions;           ///< VulkanRecorder::may_share
 };
 
-/// Records a barrier: what comes behind it sees all that dispatches and copies in front of it wrote.
+/// Records a barrier. Later commands see everything that earlier dispatches and copies wrote.
 void wait_for_earlier(const Api& api, VkCommandBuffer commands);
 
-/// Collects dispatches and copies. It inserts a barrier before a command that uses bytes which a command since the last
-/// barrier wrote, or writes bytes which one used. Where a chain is the only reader of another chain's result, or a
-/// dispatch that can absorb a producer is the only reader of one's, the two become one dispatch.
+/// Collects dispatches and copies. Inserts a barrier before a command that conflicts with a command since the last
+/// barrier: one of them writes bytes that the other uses. Merges two chains into one dispatch if the second is the only
+/// reader of the first one's result. Merges a producer with its only reader in the same way, if the reader can absorb
+/// it.
 class VulkanRecorder final : public kernel::Recorder {
  public:
   explicit VulkanRecorder(std::shared_ptr<Context> context) : context_(std::move(context)) {}
@@ -72,20 +74,20 @@ class VulkanRecorder final : public kernel::Recorder {
   Status dispatch(const Shader& shader, std::vector<uint32_t> constants, std::vector<Use> uses,
                   std::span<const std::byte> params, Groups groups);
   void copy(Use from, Use to);
-  /// The next three describe the dispatch that was recorded last.
+  /// The next three functions describe the dispatch that was recorded last.
   void offer(std::shared_ptr<const Producer> producer) { commands_.back().producer = std::move(producer); }
   void absorb(Absorb absorb) { commands_.back().absorb = std::move(absorb); }
-  /// Two of its constants, of which this is the index of the first, name functions that its push constants can leave
-  /// out (HAS_FUNCTIONS): without functions it uses the pipeline of a dispatch that has some and is otherwise the same.
+  /// `functions`: index of the first of two constants that name functions. Push constants can turn these functions off
+  /// (HAS_FUNCTIONS). A dispatch without functions can then use the pipeline of an otherwise equal one with functions.
   void may_share(size_t functions) { commands_.back().functions = functions; }
-  /// The bytes are read after the region has run, by the host or by other regions.
+  /// The host or other regions read the bytes after this region has run.
   void keep(Use use) { kept_.push_back(use); }
   uint32_t new_parts() { return ++parts_; }
-  /// The same for `n` independent elements in groups of 256 (shaders/common.glsl, `index()`).
+  /// Groups of 256 invocations for `n` independent elements (shaders/common.glsl, `index()`).
   static Groups lines(uint64_t n);
 
   const Context& context() const { return *context_; }
-  /// Records all into a command buffer. Descriptor sets come from `pool`, which is made here.
+  /// Records everything into a command buffer. Returns the new pool that owns the descriptor sets.
   Result<VkDescriptorPool> finish(VkCommandBuffer commands, Counters& counters);
 
  private:

@@ -14,9 +14,9 @@ struct Shader {
   bool has_starts = true;  ///< push constants begin with the first element of each binding (VulkanRecorder::dispatch)
 };
 
-/// All of them; written by the build.
+/// All shaders. The build writes the list.
 std::span<const Shader> shaders();
-/// nullptr when there is none of that name.
+/// nullptr if no shader has that name.
 const Shader* find_shader(std::string_view name);
 
 }  // namespace moka::devices::vulkan

@@ -9,7 +9,7 @@ namespace moka::format::age {
 /// Whether the bytes begin like a file that age encrypted, in binary or text form.
 bool is_encrypted(const Bytes& file);
 
-/// The content of an encrypted file, all of which is verified first. It is decrypted where it is read
+/// The content of an encrypted file. Verifies all of it first, but decrypts a block only when it is read
 /// (base/lazy_memory.h). Identities that `keys` returns may themselves be encrypted with a passphrase. Errors: those of
 /// read_header, unwrap, open_stream and map_blocks; malformed (the header was altered).
 Result<Bytes> open(const Bytes& file, const KeySource& keys, MemoryBudget* budget = nullptr);

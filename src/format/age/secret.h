@@ -10,8 +10,8 @@
 
 namespace moka::format::age {
 
-/// Secret bytes in memory that is locked where the system allows it, is not in dumps, and is overwritten when it is
-/// freed. Throws std::bad_alloc.
+/// Secret bytes. Their memory is locked if the system allows it, is left out of core dumps and is overwritten before it
+/// is freed. Throws std::bad_alloc.
 class Secret {
  public:
   explicit Secret(size_t size)

@@ -9,8 +9,8 @@
 
 namespace moka::format::age {
 
-/// The content after a header: a nonce and blocks of 64 KiB, each encrypted with its number. Verifies every block, on
-/// several threads, and keeps none. Errors: malformed (altered, cut off or too long; names the block).
+/// Opens the content behind a header: a nonce, then blocks of 64 KiB, each encrypted with its number. Verifies all
+/// blocks on several threads, without keeping them. Errors: malformed (altered, cut off or too long; names the block).
 Result<std::shared_ptr<const BlockSource>> open_stream(const Bytes& file, size_t begin, const Secret& file_key);
 
 /// Receives a part of what is written.

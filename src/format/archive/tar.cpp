@@ -33,7 +33,7 @@ uint64_t sum_of(std::string_view record) {
   return sum;
 }
 
-/// An octal number, or GNU's binary one for sizes above 8 GiB.
+/// Reads an octal number, or the binary form that GNU tar uses for sizes above 8 GiB.
 bool read_number(std::string_view field, uint64_t& out) {
   out = 0;
   if (!field.empty() && static_cast<unsigned char>(field[0]) == 0x80) {

@@ -17,10 +17,16 @@ namespace moka::format {
 /// The value of a field that is not a message. Enumerators are text, or integers where the name is unknown.
 using Scalar = std::variant<bool, int64_t, uint64_t, double, std::string, Bytes>;
 
-/// A message of the specification whose fields are accessed by name and checked against the schema. Copies of the
-/// object refer to the same message. Fields that nobody reads stay encoded, and what is not changed is written as it
-/// was read, unknown fields included. Errors: invalid_argument (an unknown field, a value that does not fit it),
-/// malformed (bytes that do not decode). Not thread-safe.
+/// A message of the specification, like a protobuf message with reflection. Fields have names and are checked against
+/// the schema. Copies of the object refer to the same message. A field is decoded when it is first read. Unchanged
+/// fields, including unknown ones, are written exactly as they were read.
+///
+///   Message model = MOKA_TRY(Message::parse("Model", bytes));
+///   MOKA_TRY(model.set("specificationVersion", int64_t{9}));
+///   Rope out = MOKA_TRY(model.serialize());
+///
+/// Errors: invalid_argument (an unknown field, a value that does not fit it), malformed (bytes that do not decode). Not
+/// thread-safe.
 class Message {
  public:
   /// Error invalid_argument: the specification has no message of that name.
@@ -33,7 +39,7 @@ class Message {
   Result<std::vector<std::string>> names() const;
   /// Values of a field; 1 or 0 for fields that are not repeated.
   Result<size_t> count(std::string_view field) const;
-  /// The field of a oneof that has a value, empty for none.
+  /// The name of the field of a oneof that has a value; empty if none has one.
   Result<std::string> which(std::string_view oneof) const;
 
   /// All values of a field that holds no messages.
@@ -52,9 +58,9 @@ class Message {
   Status set_packed(std::string_view field, Bytes bytes);
   /// Copies `value` into a field; into a repeated field as its last message.
   Status set(std::string_view field, const Message& value);
-  /// The message of a field that is not repeated, added when it is absent; a message added to a repeated one.
+  /// The message in a field that is not repeated, which is added if absent. For a repeated field, adds a new message.
   Result<Message> edit(std::string_view field);
-  /// Replaces the messages of a repeated field. The field refers to them, so later changes of them count.
+  /// Replaces the messages of a repeated field. The field refers to these messages, so it shows later changes of them.
   Status set_all(std::string_view field, std::span<const Message> values);
   Status clear(std::string_view field);
   Status remove(std::string_view field, size_t index);

@@ -13,7 +13,7 @@ inline constexpr int max_message_depth = 256;
 /// Payloads of at least this size in bytes stay in the file.
 inline constexpr size_t payload_threshold = 4096;
 
-/// Numbers that stay in the specification's bytes.
+/// A large run of numbers, which stays in the specification's bytes.
 struct Payload {
   enum class Kind { float32, float16, raw, int8_raw, tensor };
   Kind kind;

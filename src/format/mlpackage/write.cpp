@@ -7,7 +7,7 @@
 namespace moka::format {
 namespace {
 
-/// A UUID of version 8, whose bits are a hash.
+/// A UUID of version 8 made from a hash.
 std::string identifier(std::string_view of, const std::array<std::byte, 32>& specification) {
   std::string seed(of);
   for (std::byte b : specification) seed += static_cast<char>(b);

@@ -112,7 +112,7 @@ struct Attribute {
     types = 14,
   };
   std::string name, doc_string;
-  std::string reference;  ///< in a function: the attribute of the call that this one takes its value from
+  std::string reference;  ///< in a function: the attribute of the call that gives this attribute its value
   Kind kind = Kind::undefined;
   float number = 0;
   int64_t integer = 0;

@@ -23,9 +23,9 @@ Result<ModelFile> open_model(const std::string& path);
 /// The number of elements. Errors: malformed (negative or too large dimensions).
 Result<int64_t> count_of(const Tensor& tensor);
 
-/// The elements in the form of raw data, wherever the tensor holds them. Refers to raw and external data and to packed
-/// floats, and decodes the rest. Errors: malformed (more or fewer elements than `dims` says, data in several places, a
-/// path outside of the model's folder), unsupported (strings, unknown types), not_found, io.
+/// The elements as little-endian raw data. Does not copy raw data, external data and packed floats; decodes the other
+/// forms. Errors: malformed (more or fewer elements than `dims` says, data in several places, a path outside of the
+/// model's folder), unsupported (strings, unknown types), not_found, io.
 Result<Bytes> contents(const Tensor& tensor, const WeightStore& files);
 
 }  // namespace moka::format::onnx

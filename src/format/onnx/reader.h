@@ -16,7 +16,7 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Decodes messages, whose payloads refer to the model's bytes. Throws Refused and protozero::exception.
+/// Decodes messages. Payloads refer to the model's bytes. Throws Refused and protozero::exception.
 class Reader {
  public:
   explicit Reader(const Bytes& bytes) : bytes_(bytes) {}
@@ -47,7 +47,7 @@ class Reader {
     Reader& reader;
   };
 
-  /// The field's value, which has the wire type that the definition asks for, or else is refused.
+  /// The field's value. Refuses a wire type that differs from the definition's.
   pbf_reader message(pbf_reader& in);
   std::string text(pbf_reader& in);
   Bytes payload(pbf_reader& in) const;
@@ -56,11 +56,11 @@ class Reader {
   /// Appends one element, or several packed ones.
   static void numbers(pbf_reader& in, std::vector<float>& out);
   static void integers(pbf_reader& in, std::vector<int64_t>& out);
-  /// A repeated number of a tensor in packed form, whichever form it is written in.
+  /// Collects a repeated number field of a tensor in packed form. The file may have it packed or not.
   class Packed {
    public:
     explicit Packed(Reader& reader) : reader_(&reader) {}
-    /// Adds one element, or several packed ones. Refers to them if they are all.
+    /// Adds one element or a packed run. A single packed run is not copied.
     void add(pbf_reader& in);
     Bytes take();
 
@@ -73,7 +73,7 @@ class Reader {
     Bytes view_;
     std::string own_;
   };
-  /// Counts what takes much more memory than its encoding.
+  /// Counts an object that takes much more memory than its encoding, and refuses too many of them.
   void count();
 
   static constexpr int max_depth = 64;

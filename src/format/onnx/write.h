@@ -11,13 +11,14 @@ struct WriteOptions {
   size_t external_from = 1024;
 };
 
-/// The content of a model and of the file with its external data, which refer to the payloads of the model.
+/// The content of a model file and of its file for external data. Both refer to the payloads of the model.
 struct Written {
   Rope model;
   Rope data;
 };
 
-/// Tensors that are external already stay so. Error unsupported: a model of 2 GiB or more without its external data.
+/// Tensors that are already external stay external. Error unsupported: a model of 2 GiB or more without its external
+/// data.
 Result<Written> write_model(const Model& model, const WriteOptions& options = {});
 
 /// A tensor as a TensorProto.

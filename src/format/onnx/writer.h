@@ -6,7 +6,7 @@
 
 namespace moka::format::onnx {
 
-/// The fields of a message in the order of the calls. Fields without `always` are omitted when they have no value.
+/// Writes the fields of a message in the order of the calls. Omits fields without a value, unless `always` is set.
 class MessageWriter {
  public:
   void integer(uint32_t field, int64_t value) {

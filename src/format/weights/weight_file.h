@@ -8,7 +8,7 @@
 
 namespace moka::format {
 
-/// A weight file in the making (blob storage version 2). It refers to the data until the content is written.
+/// Builds a weight file (blob storage version 2). Refers to the added data until the content is written.
 class WeightFile {
  public:
   /// Returns the offset by which a program refers to the blob. `data`: packed elements, `count` of them. Data at the

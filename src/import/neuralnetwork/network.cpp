@@ -113,7 +113,7 @@ Result<Value*> Network::reshape(Value* x, std::span<const Dim> dims, std::string
 
 Result<Value*> Network::reshape_exactly(Value* x, std::span<const Dim> dims, std::string_view name) {
   Value* shape = MOKA_TRY(shape_value(dims, name));
-  // Inference sees only how many entries the computed shape has.
+  // Type inference only knows the number of entries of the computed shape.
   Shape sizes;
   for (const Dim& d : dims) sizes.push_back(d.known() ? d.size : d.from->type.shape()[d.axis]);
   const ir::Type declared = ir::Type::tensor(x->type.dtype(), sizes);

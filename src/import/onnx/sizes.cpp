@@ -2,7 +2,7 @@
 
 #include "import/onnx/node.h"
 
-/// What is known of sizes that the graph computes.
+/// Finds constant parts of sizes that the graph computes.
 namespace moka::import::onnx {
 namespace {
 

@@ -11,7 +11,7 @@
 /// Operations of two inputs that broadcast against each other.
 namespace moka::ops {
 
-/// The broadcast type of x and y with this element type; DType::none means that of x.
+/// Infers the broadcast shape of x and y with the element type `result`; DType::none: that of x.
 InferFn broadcast_xy(DType result = DType::none);
 
 namespace detail {

@@ -92,8 +92,8 @@ struct AsReal {
 void add_output_dtype(OpVersion& v);
 InferFn arg_type(bool has_output_dtype);
 
-/// before(a, b) returns whether a is better than b, the best value so far. NaN is better than every number. The first
-/// of equal values wins.
+/// An operation that returns the index of the best value. before(a, b): whether a is better than b, the best value so
+/// far. NaN is better than every number. The first of equal values wins.
 template <class Before>
 OpBuilder reduce_arg(std::string name, std::string doc, Before before) {
   return OpBuilder(std::move(name), std::move(doc))

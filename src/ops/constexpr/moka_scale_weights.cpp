@@ -7,7 +7,7 @@ namespace moka::ops {
 
 namespace {
 
-/// Channels of the layer, and what the weights say about them.
+/// The dimensions of a layer, derived from its weights.
 struct Channels {
   int64_t groups, rows, columns, taps;  ///< rows and columns: the first two dimensions of the weights
   bool transposed;

@@ -189,7 +189,7 @@ struct Group {
 template <class Acc>
 void run_einsum(const Equation& e, const TensorView& x, const TensorView& y, const TensorView& out) {
   Group batch, rows, cols, depth;
-  // Innermost last, because the letters of each term were read from the right.
+  // Adds the innermost letter last, because the letters of each term were read from the right.
   for (int i = e.count - 1; i >= 0; --i) {
     const Label& l = e.labels[static_cast<size_t>(i)];
     (!l.in[2] ? depth : l.in[0] && l.in[1] ? batch : l.in[0] ? rows : cols).add(l);

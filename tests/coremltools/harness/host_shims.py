@@ -1,12 +1,10 @@
-"""Small stand-ins for things around the tests which are not there. They change no test and no coremltools code.
+"""Replaces modules and data that coremltools' tests need and the machine lacks. No test and no code of coremltools changes.
 
-* ``svm`` / ``svmutil``: the libsvm sources installed themselves as top-level modules; the wheels on the package index
-  are a package ``libsvm``, newer ones moved the constants and
-  dropped ``__version__``. coremltools still uses the old names.
-* ``coremltools.test.utils.load_boston`` downloads a data set of 506 rows. A made-up one of the same shape is used, so that
-  results do not depend on the network: the tests compare two predictions made from the same rows, they do not look at
-  the values.
-* ``torch`` where it is not installed: some files of tests import it and use it in few of their tests. Only these skip.
+* ``svm`` and ``svmutil``: coremltools uses the names of libsvm's own top-level modules. The wheels contain a package
+  ``libsvm``, and newer ones moved the constants and dropped ``__version__``.
+* ``coremltools.test.utils.load_boston`` downloads a data set of 506 rows. A generated one of the same shape replaces it, so
+  that results do not depend on the network. The tests only compare two predictions for the same rows.
+* ``torch``, if it is not installed: some test files import it but use it in few tests. Only these tests skip.
 """
 
 import importlib

@@ -240,7 +240,7 @@ def pytest_runtestloop(session):
 
 
 def warm_up(items):
-    """Convert something small once, so that not every worker pays for the first time (lazy imports, caches)."""
+    """Converts a small model once before workers fork, so that they inherit lazy imports and caches."""
     import numpy.testing  # noqa: F401
 
     try:
@@ -318,7 +318,7 @@ def make_record(nodeid, reports, recorder, seconds):
                 break
         elif hasattr(report, "wasxfail") and report.when == "call":
             outcome, message, phase = "xpassed", str(report.wasxfail), report.when
-    # A refusal in a class fixture is remembered by pytest and raised again for every test of the class.
+    # pytest remembers a refusal in a class fixture and raises it again for every test of the class.
     needs = recorder.needs_engine or "null engine: " in trace + message
     record = {"id": nodeid, "outcome": outcome, "seconds": round(seconds, 3), "needs_engine": needs,
               "calls": recorder.calls, "models": sorted(recorder.kinds), "ops": sorted(recorder.ops)}

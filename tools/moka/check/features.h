@@ -9,11 +9,11 @@
 
 namespace moka::cli {
 
-/// The inputs and outputs of a model and those of what it is compared with.
+/// The inputs and outputs of a model, paired with those of the model or function that it is compared with.
 class PairedFeatures {
  public:
-  /// `map`: "name=other" texts; `all_classes`: outputs that are lists of numbers hold classes too. Throws UsageError
-  /// when the other side needs an input, or has no output, that the model has.
+  /// `map`: "name=other" texts; `all_classes`: outputs that are lists of numbers also contain classes. Throws
+  /// UsageError if the other side needs an input that the model lacks, or if no output of the model has a partner.
   PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
                  const std::vector<FeatureDescription>& outputs, const std::vector<std::string>& map,
                  const PixelScale& pixels, bool all_classes = false);

@@ -15,11 +15,11 @@ struct Color {
   Color faded(double opacity) const { return {r, g, b, static_cast<uint8_t>(opacity * 255 + 0.5)}; }
 };
 
-/// Black or white, whichever can be read on `background`.
+/// Black or white, whichever has the better contrast to `background`.
 Color readable_on(Color background);
 /// One of 20 colors that differ clearly.
 Color distinct_color(size_t index);
-/// Dark violet over green to yellow for 0 to 1; values outside are clamped and NaN is gray.
+/// From dark violet (0) over green to yellow (1). Clamps other values; NaN is gray.
 Color heat_color(double fraction);
 
 /// An opaque picture to draw on with smooth edges, by Anti-Grain Geometry. Coordinates are pixels from the top left

@@ -28,7 +28,7 @@ Json view_document(const Inspection& inspection, const std::string& path) {
             {"model", inspect_json(inspection, function, options)},
             {"graphs", Json::array()}};
   try {
-    // As the compiler writes it, with Core ML's names.
+    // The metadata of the compiled model, with Core ML's names.
     const Json metadata = Json::parse(model_metadata(path)).at(0);
     for (const char* key : {"storagePrecision", "computePrecision", "availability"})
       if (metadata.contains(key)) json["model"][key] = metadata[key];

@@ -33,7 +33,7 @@ class Finder {
       std::string text = node.type + "\n" + std::to_string(node.weights.size());
       for (const auto& [parameter, names] : node.inputs) text += "\n" + std::to_string(names.size());
       for (const auto& [name, type] : node.outputs) text += "\n" + type;
-      // What begins and ends the graph is never part of a block.
+      // Inputs and outputs of the graph are never part of a block.
       if (node.kind != NodeKind::operation) text = "\n" + std::to_string(i);
       signatures_.push_back(numbers.emplace(std::move(text), numbers.size()).first->second);
       position[members[i]] = i;
@@ -83,7 +83,7 @@ class Finder {
   }
 
  private:
-  /// The distances at which members recur, those that cover most first.
+  /// The distances at which members recur, sorted by the number of members that they cover.
   std::vector<size_t> periods(size_t begin, size_t end, size_t largest) const {
     std::unordered_map<uint32_t, size_t> last;
     std::unordered_map<size_t, size_t> counts;
@@ -103,8 +103,8 @@ class Finder {
     return out;
   }
 
-  /// The run in `length` members from `start` on whose blocks are connected by the fewest values, and then share the
-  /// fewest scopes.
+  /// Chooses where the blocks in the `length` members from `start` on begin: where the fewest values connect two
+  /// blocks, and among these places where blocks share the fewest scopes.
   Stretch aligned(size_t start, size_t length, size_t period) const {
     const size_t most = length / period;
     Stretch best{start, period, most};
@@ -122,10 +122,10 @@ class Finder {
   size_t size_;
   std::vector<uint32_t> signatures_;
   std::vector<int64_t> crossing_;
-  std::vector<size_t> shared_;  ///< scopes of each member that the one before it has too
+  std::vector<size_t> shared_;  ///< number of scopes that each member has in common with the one before it
 };
 
-/// What the names in a block begin with, up to a separator: "encoder/layer_3".
+/// The common prefix of the names in a block, up to a separator: "encoder/layer_3".
 std::string common_name(const Graph& graph, const std::vector<int32_t>& members) {
   std::string prefix;
   bool is_first = true;

@@ -14,7 +14,7 @@ Name vector(Call& c, const std::vector<double>& v) {
   return c.graph.tensor(t);
 }
 
-/// One side of all boxes: the weight of each element of the image for each sample, and which samples are inside.
+/// One axis of all boxes: the weight of each element of the image for each sample, and which samples are inside.
 struct Side {
   Name weights;  ///< [N, samples, size]
   Name inside;   ///< [N, samples]
@@ -38,7 +38,7 @@ Side side(Call& c, const Name& start, const Name& end, int64_t size, int64_t sam
   const Name from_start = c.node("Add", {c.node("Mul", {length, vector(c, factor)}), vector(c, offset)});
   const Name forward = c.node("GreaterOrEqual", {end, start});
   const Name at = c.node("Where", {forward, c.node("Add", {start, from_start}), c.node("Sub", {start, from_start})});
-  constexpr double slack = 1e-5;  // positions that rounding put outside count as inside
+  constexpr double slack = 1e-5;  // tolerance for positions that are outside only because of rounding
   const auto last = static_cast<double>(size - 1);
   const Name low = c.node("GreaterOrEqual", {at, c.scalar(f, -slack)});
   const Name high = c.node("LessOrEqual", {at, c.scalar(f, last + slack)});
@@ -48,7 +48,7 @@ Side side(Call& c, const Name& start, const Name& end, int64_t size, int64_t sam
   return {weights, c.node("And", {low, high})};
 }
 
-/// Bilinear interpolation is a product with weights on both sides.
+/// Interpolates bilinearly: multiplies the image by a matrix of weights on each side.
 void crop_resize(Call& c) {
   const bool apart = c.op.version().since >= ir::Opset::ios17;
   const char* const param = apart ? "boxes" : "roi";

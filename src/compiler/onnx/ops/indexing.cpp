@@ -10,7 +10,7 @@
 namespace moka::compiler::onnx {
 namespace {
 
-/// Indices as ONNX takes them: int32 as they are, others as int64.
+/// Indices for ONNX: int32 stays, other types become int64.
 Name indices(Call& c) {
   const ir::Value* v = c.op.input("indices");
   return v->type.dtype() == DType::int32 && !c.graph.has_int64(v) ? c.x("indices") : c.int64("indices");
@@ -56,9 +56,9 @@ void gather_nd(Call& c) {
   c.set(c.node("GatherND", {c.x(), c.int64("indices")}, std::move(attributes)));
 }
 
-/// ONNX's name of how updates combine, and the updates that it combines so.
+/// ONNX's reduction for a scatter mode, and the updates to which it applies.
 struct Reduction {
-  const char* name = nullptr;  ///< nullptr: they replace
+  const char* name = nullptr;  ///< nullptr: updates replace elements
   Name updates;
 };
 
@@ -80,7 +80,7 @@ Reduction reduction(Call& c, const Name& updates) {
   return {};
 }
 
-/// A scatter. onnxruntime combines no float16.
+/// Adds a scatter node. onnxruntime's reductions do not support float16.
 Name scattered(Call& c, const char* node, Name data, const Name& indices, const Reduction& r,
                std::vector<ox::Attribute> attributes) {
   const DType t = c.out().dtype();
@@ -125,8 +125,8 @@ void scatter_nd(Call& c) {
   c.set(scattered(c, "ScatterND", c.x("data"), c.int64("indices"), r, with_reduction(r)));
 }
 
-/// The same where values decide the bounds: the positions of all elements of x, in the shape of x, of which the slice
-/// says which ones to replace.
+/// slice_update whose bounds depend on values. Slices a tensor with the positions of all elements of x to find those
+/// that the update replaces.
 void slice_update_computed(Call& c) {
   const auto rank = static_cast<size_t>(c.rank("x"));
   for (const char* param : {"begin_mask", "end_mask", "squeeze_mask"})
@@ -158,7 +158,7 @@ void slice_update_computed(Call& c) {
   c.set(c.node("Reshape", {c.node("ScatterND", {flat, at, update}), shape}));
 }
 
-/// x with the slice replaced: the positions of the slice, for ScatterND.
+/// Replaces a slice of x by ScatterND at the positions of the slice.
 void slice_update(Call& c) {
   const auto rank = static_cast<size_t>(c.rank("x"));
   const auto slice = c.is_constant("begin") && c.is_constant("end") && c.type("x").shape().is_concrete()

@@ -90,8 +90,8 @@ void l2_norm(Call& c) {
   c.set(c.node("Div", {c.x(), root}));
 }
 
-/// The channels are the third axis from the end; those of LRN the second from the start. An even window reaches one
-/// element further before the channel, LRN's after it.
+/// Core ML's channels are the third axis from the end, ONNX's the second from the start. An even window contains one
+/// more channel before the current one; LRN's window contains it after.
 void local_response_norm(Call& c) {
   const int rank = c.rank("x");
   const int64_t size = c.integer("size");
@@ -103,7 +103,7 @@ void local_response_norm(Call& c) {
                          attr("bias", c.number("k"))}));
   }
   if (rank < 3 || !s.is_concrete()) return c.refuse("its sizes are not known");
-  // Sums of neighbors: a pool of the mean over the channels.
+  // An average pool over the channels sums neighbors.
   const int64_t n = s.count(0, rank - 3), channels = s[rank - 3], inner = s.count(rank - 2, rank);
   Name squares = c.reshape(c.node("Mul", {c.x(), c.x()}), {n, 1, channels, inner});
   squares = c.pad(squares, {0, 0, size / 2, 0, 0, 0, (size - 1) / 2, 0}, 0, t);

@@ -9,7 +9,7 @@ namespace {
 
 using ops::Sampling;
 
-/// Dimensions `first` and on of x become those of `out`.
+/// Resizes the dimensions of x from `first` on to those of `out`.
 struct Grid {
   ir::Shape in, out;
   int first = 0;
@@ -44,7 +44,7 @@ const char* coordinates(Sampling s, const Grid& g) {
 /// The sizes as Resize takes them.
 Name sizes(Call& c, const Grid& g) { return c.i64(g.out.to_vector()); }
 
-/// One axis interpolated by a product with its weights, which are exact for every sampling.
+/// Interpolates along one axis by a matrix product with interpolation weights, which is exact for every sampling.
 Name by_weights(Call& c, Name x, const Grid& g, Sampling s) {
   const DType t = c.dtype("x");
   const int rank = g.in.rank();
@@ -81,7 +81,8 @@ void linear(Call& c, const Grid& g, Sampling s) {
                {attr("mode", "linear"), attr("coordinate_transformation_mode", mode)}));
 }
 
-/// Positions that are whole numbers of ratios stay a Resize; others are gathered, which rounds nowhere.
+/// Becomes a Resize if every output size is a multiple of the input size and the positions are those of ONNX. Otherwise
+/// a Gather with constant indices picks the elements, so no runtime rounds a position.
 template <class Index>
 void nearest(Call& c, const Grid& g, Index index) {
   if (c.refused()) return;
@@ -111,7 +112,7 @@ void upsample_bilinear(Call& c) {
   const Sampling s = c.take(ops::upsampling_of(c.known()), Sampling::default_);
   Grid g = grid_of(c, -2);
   if (!c.refused() && !g.is_known()) {
-    // The factors as they are; the sizes follow.
+    // Resize gets the exact factors and derives the sizes from them.
     const char* mode = coordinates(s, g);
     ir::Tensor scales = c.take(ir::Tensor::uninitialized(DType::fp32, {g.in.rank()}));
     if (c.refused() || mode == nullptr) return c.refuse("the sizes of its result are not known");

@@ -38,7 +38,7 @@ void reshape(Call& c) {
   c.set(c.reshape(c.x(), dims));
 }
 
-/// The shape is put together from ranges of the dimensions of other tensors.
+/// Concatenates ranges of the dimensions of other tensors to the shape.
 void reshape_like(Call& c) {
   if (is_ranked_and_known(c.out())) return c.set(c.reshape(c.x(), c.out().shape().to_vector(), true));
   const auto refs = c.op.inputs("ref_tensors"), begins = c.op.inputs("begins"), ends = c.op.inputs("ends");
@@ -110,7 +110,7 @@ std::vector<int64_t> mask_of(Call& c, const char* param, size_t rank) {
   return c.ints(param);
 }
 
-/// The bounds of a slice where values decide them: NumPy's rules, which are those of Slice.
+/// Computes the bounds of a slice that depend on values, by NumPy's rules, which ONNX's Slice also has.
 void slice_computed(Call& c, const std::vector<int64_t>& stride, const std::vector<int64_t>& begin_mask,
                     const std::vector<int64_t>& end_mask, const std::vector<int64_t>& squeezed) {
   const size_t rank = stride.size();

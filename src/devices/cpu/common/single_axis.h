@@ -11,7 +11,7 @@ namespace moka::devices::cpu {
 struct SingleAxis {
   int64_t outer = 1, n = 1, inner = 1;
 };
-/// nullopt: there are axes of more than one element between `axes`, which count from the front.
+/// nullopt if an axis of more than one element lies between `axes`. `axes` are not negative.
 inline std::optional<SingleAxis> single_axis(const ir::Shape& x, std::span<const int64_t> axes) {
   bool chosen[ir::kMaxRank] = {};
   for (int64_t a : axes) chosen[a] = true;

@@ -6,7 +6,7 @@
 #include "devices/cpu/vector/pointwise.h"
 #include "ops/common/window.h"
 
-/// Transposed convolutions whose windows lie side by side, without overlap. Each pixel becomes a rectangle of pixels,
+/// Transposed convolutions whose windows do not overlap (kernel = stride). Each pixel becomes a rectangle of pixels,
 /// and each position in the rectangle is a pointwise convolution.
 namespace moka::devices::cpu {
 

@@ -58,7 +58,7 @@ constexpr BinaryEntry kBinary[] = {{"add", Binary::add},
                                    {"greater", Binary::greater, true},
                                    {"greater_equal", Binary::greater_equal, true}};
 
-/// How an operation with a blocked result reads an input: the layout to ask for, and the steps along the axes [images,
+/// How an operation with a blocked result reads an input: the layout to request, and the steps along the axes [images,
 /// blocks, pixels..., lanes].
 struct Operand {
   Layout layout;
@@ -142,7 +142,7 @@ Pair pair_of(const MatchCall& m, std::string_view a, std::string_view b, bool ma
   return p;
 }
 
-/// An operand of a blocked operation with one value per channel or one per pixel, for each image or for all.
+/// An operand of a blocked operation that has one value per channel or one per pixel. The images can share the values.
 struct Gate {
   int operand = -1;         ///< 0: first, 1: second, -1: none
   bool per_pixel = false;   ///< else per channel
@@ -166,7 +166,7 @@ Gate gate_of(const MatchCall& m, std::string_view a, std::string_view b, Layout 
   return {};
 }
 
-/// Computes elements [begin, end). The gate's values are repeated into a buffer so that vector loops are long.
+/// Computes elements [begin, end). Repeats the gate's values in a buffer, because that makes the vector loops longer.
 void run_gated(const Gate& g, int64_t block, Binary f, const float* a, const float* b, float* y, int64_t begin,
                int64_t end) {
   constexpr int64_t kRun = 512;

@@ -11,10 +11,10 @@ namespace {
 
 using vector::Gemm;
 
-constexpr int64_t kGemmChunk = 192;  // most columns per tile: a whole number of panels of either width
-constexpr int64_t kGemmRows = 128;   // most rows per tile; each panel reads them again
-constexpr int64_t kLeastRows = 48;   // least rows per tile when rows are divided to give every thread work
-constexpr int kTilesOfThread = 4;    // wanted, so that threads end together
+constexpr int64_t kGemmChunk = 192;  // columns per tile at most: a multiple of both panel widths
+constexpr int64_t kGemmRows = 128;   // rows per tile at most; each panel reads them again
+constexpr int64_t kLeastRows = 48;   // rows per tile at least, when rows are divided to give every thread work
+constexpr int kTilesOfThread = 4;    // enough tiles that threads finish at about the same time
 
 Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
@@ -63,7 +63,7 @@ Match match(const MatchCall& given, std::string_view name) {
   return Match::yes(std::move(c));
 }
 
-/// Weights that stay as the file stores them. A tile expands a panel for all rows.
+/// Products with weights in their stored form. A tile expands a panel of weights and uses it for all rows.
 Match match_stored(const MatchCall& m, std::string_view name) {
   constexpr int64_t kFewRows = 4, kDeepest = 1 << 14;
   std::string refusal;

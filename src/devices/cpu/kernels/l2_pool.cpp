@@ -21,7 +21,7 @@ Match match_l2_pool(const MatchCall& m) {
   const Layout arrives = layout_of(m, "x");
   const Layout layout = arrives == Layout::blocked(8) || arrives == Layout::blocked(16) ? arrives : Layout{};
   const int64_t lanes = layout.is_row_major() ? 1 : layout.block, groups = (x[1] + lanes - 1) / lanes;
-  // A row of sums with the padding before it, and as far as the last window reaches.
+  // A row of sums, with the padding before it and up to the end of the last window.
   const int64_t pad = w.pads_begin[2] * lanes, columns = ((w.out[2] - 1) * w.strides[2] + 1) * lanes;
   const int64_t reach = std::max(columns + (w.kernel[2] - 1) * lanes, pad + w.in[2] * lanes);
   const BlockedTiles tiles = blocked_tiles(x[0], groups, w.out[1], layout.is_row_major() ? 1 : m.threads);

@@ -13,15 +13,15 @@ using vector::loops;
 using vector::Reduce;
 using vector::Unary;
 
-/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta for one row; gamma and beta may be null. The mean is summed
-/// over differences from the first element, which stay small and nearly exact when the values are far from zero.
+/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta for one row; gamma and beta may be null. The mean comes
+/// from the differences to the first element, which are small and nearly exact even if all values are far from zero.
 void standardize(const float* x, const float* gamma, const float* beta, float* y, int64_t n, double epsilon) {
   const double mean = static_cast<double>(x[0]) + loops().sum_from(x, n, x[0]) / static_cast<double>(n);
   const double variance = loops().deviation(x, n, mean) / static_cast<double>(n);
   loops().center(x, mean, static_cast<float>(1 / std::sqrt(variance + epsilon)), gamma, beta, y, n);
 }
 
-/// A norm of x, which it may overwrite. The caller sets what it runs.
+/// The choice of a kernel that normalizes x, in place if possible. The caller sets the function that it runs.
 KernelChoice norm_of(const MatchCall& m, std::string_view kernel, int64_t tiles) {
   KernelChoice c;
   c.kernel = kernel;

@@ -210,7 +210,8 @@ Match match_permute(const MatchCall& m) {
   Layout in = layout_of(m, "x"), out;
   const bool splits = m.call.version().def->name == "transpose" && dtype == ir::DType::fp32;
   if (!splits || in.kind != Layout::Kind::channel_blocked || x[1] % in.block != 0) in = {};
-  // A conversion from channels last to channels first is mostly read by a convolution, which prefers blocks.
+  // The result of a conversion from channels last to channels first usually goes to a convolution, which prefers
+  // blocks.
   if (splits && in.is_row_major() && m.epilogue.empty() && y.rank() == 4 && y[1] % channel_block() == 0) {
     auto perm = ops::axes_of(m.call, "perm", x.rank());
     if (perm.ok() && std::ranges::equal(perm->span(), std::array{0, 3, 1, 2}) && y[2] * y[3] > 1) out = blocked();

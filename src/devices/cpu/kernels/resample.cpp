@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kResamplePixels = 128;  // results of a tile in each channel
 constexpr int32_t kOutside = -1;
 
-/// Where the neighbors of some positions are in a plane, and how they mix.
+/// The offsets and weights of the neighbors of some positions in a plane.
 struct Neighbors {
   int32_t at[4][kResamplePixels];  ///< top left, top right, bottom left, bottom right; kOutside: padding
   float right[kResamplePixels], below[kResamplePixels];
@@ -63,7 +63,7 @@ void sample(const Neighbors& n, const float* plane, float pad, int64_t count, fl
   }
 }
 
-/// The positions are found once for all channels.
+/// Computes the positions once for all channels.
 Match match_resample(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   const auto settings = ops::resample_settings_of(m.call);

@@ -5,13 +5,13 @@ namespace moka::devices::vulkan {
 
 namespace {
 
-constexpr int64_t kTaps = 16;       // of F(2x2, 3x3): products that a convolution becomes
+constexpr int64_t kTaps = 16;       // matrix products of F(2x2, 3x3)
 constexpr int64_t kTile = 32;       // channels, and tiles of 2 x 2 pixels, of a workgroup
 constexpr double kLeastWork = 1e8;  // multiply-adds
-constexpr double kLeastSaved = 16;  // multiply-adds for each byte more: GPUs do 7 to 40 in its time
+constexpr double kLeastSaved = 16;  // multiply-adds per additional byte; a GPU computes 7 to 40 while it moves a byte
 
-/// Multiply-adds that the transforms save for each byte more that is moved: 4 instead of 9 for each pixel and pair of
-/// channels, but 16 numbers instead of 9 for each kernel.
+/// Multiply-adds that the transforms save for each additional byte that they move. A pixel needs 4 multiply-adds
+/// instead of 9 for each pair of channels, but each kernel has 16 numbers instead of 9.
 double saved_for_a_byte(const Conv& conv) {
   return 5 * static_cast<double>(conv.batch) * static_cast<double>(conv.window.out_count()) / (4 * 7);
 }

@@ -7,7 +7,7 @@ namespace moka::devices::vulkan {
 
 namespace {
 
-/// How indices address a tensor, as shaders/gather.comp and scatter.comp take it.
+/// How indices address a tensor, in the form that shaders/gather.comp and scatter.comp use.
 struct Addresses {
   struct Components {
     std::array<int32_t, ir::kMaxRank> size{};

@@ -52,7 +52,7 @@ Match match_linear(const MatchCall& m) {
   return choose_product(std::move(c), m, k, in, std::move(held));
 }
 
-/// Products of dense rows and weights that are read as stored.
+/// Chooses a product of dense rows and weights that the shader reads in their stored form.
 Match choose_packed(const MatchCall& m, std::string_view kernel, std::string_view weights, bool transposed,
                     int64_t rows, std::initializer_list<std::string_view> params, Inputs in) {
   if (!m.is_constant(weights)) return Match::no("weights that are not constant");
@@ -143,7 +143,7 @@ Match match_matmul(const MatchCall& m) {
     p.c_batch[to] = u32(step);
     step *= walk.size[from];
   }
-  // All entries have the same right side: one product of more rows.
+  // If all batch entries share the right side, the batch becomes one product with more rows.
   if (k.entries > 1 && walk.rank == 1 && p.b_batch[0] == 0 && !*tx && a.row_step == a.columns) {
     p.rows = u32(k.entries * a.rows);
     k.entries = 1;
@@ -156,7 +156,7 @@ Match match_matmul(const MatchCall& m) {
                         {m.call.arg_index("x"), m.call.arg_index("y"), m.call.arg_index("bias"), addend_of(m)});
 }
 
-/// Letters of an equation that are one index: their sizes multiplied, and the step of the index in each tensor.
+/// Several letters of an equation as one index: the product of their sizes, and the step of the index in each tensor.
 struct Letters {
   int64_t size = 1;
   std::array<int64_t, 3> step{};
@@ -194,7 +194,7 @@ std::vector<Letter> letters_of(std::string_view equation, std::array<const ir::S
   return all;
 }
 
-/// Groups of letters; neighbors that walk together in all tensors become one.
+/// Merges neighboring letters that are contiguous in all tensors.
 std::vector<Letters> merged(const std::vector<const Letter*>& letters) {
   std::vector<Letters> out;
   for (const Letter* l : letters) {
@@ -225,7 +225,7 @@ Match match_einsum(const MatchCall& m) {
   for (const Letter& l : letters) kinds[!l.in[2] ? 3 : l.in[0] && l.in[1] ? 0 : l.in[0] ? 1 : 2].push_back(&l);
   std::array<std::vector<Letters>, 4> groups;
   for (size_t i = 0; i < 4; i++) groups[i] = merged(kinds[i]);
-  // Rows and columns beyond the innermost index are counted as the batch is.
+  // Rows and columns other than the innermost index count as batch dimensions.
   for (size_t i : {1, 2})
     while (groups[i].size() > 1) {
       groups[0].push_back(groups[i].front());

@@ -17,7 +17,7 @@ struct Margins {
   uint32_t rank = 0;
   bool fits = true;
 
-  /// From the innermost dimension outwards.
+  /// Adds a dimension; calls go from the innermost dimension outwards.
   void add(int64_t extent, int64_t before, int64_t after) {
     params.count *= u32(extent + before + after);
     const bool plain = before == 0 && after == 0;
@@ -75,8 +75,8 @@ Match match_pad(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-/// The copy between x, [n, c, h, w], and blocks of it, [position y, position x, n, c, h / block, w / block], which
-/// become a batch. `to_batch`: from x to the blocks.
+/// The copy of space_to_batch (`to_batch`) and batch_to_space, between x, [n, c, h, w], and its blocks,
+/// [position y, position x, n, c, h / block, w / block].
 GridCopy blocks_copy(const ir::Shape& x, const int64_t (&block)[2], bool to_batch) {
   const auto pixels = x.strides();
   const ir::Shape part{x[0], x[1], x[2] / block[0], x[3] / block[1]};

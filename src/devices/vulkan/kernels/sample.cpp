@@ -85,7 +85,7 @@ Match match_crop_resize(const MatchCall& m) {
   const int64_t entries = apart ? 4 : m.call.shape(boxes)[2], count = m.call.shape(boxes)[0];
   uint32_t image = entries == 5 ? BOX_NAMES_IMAGE : listed ? BOX_INDEX_OF_IMAGE : BOX_IS_IMAGE;
   if (!apart && entries == 4) image = BOX_OF_EVERY_IMAGE;
-  // Numbers of images that do not exist are errors.
+  // Boxes may name images that do not exist, which is an error.
   if (image == BOX_NAMES_IMAGE || image == BOX_INDEX_OF_IMAGE) {
     const ir::TensorView* v = m.call.value(listed ? "box_indices" : boxes);
     if (v == nullptr) return Match::no("numbers of images that are checked while running");

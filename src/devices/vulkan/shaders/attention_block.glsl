@@ -1,6 +1,7 @@
-// attention.glsl for devices whose shared memory is no faster than buffers: 8 invocations compute 8 rows of one head, 64 keys
-// at a time, each the scores of 8 keys, then 8 columns of the result. Only scores go through shared memory. What includes
-// this declares the buffers, those of query, key and value as fours too, and HAS_BOOL_MASK where the mask is of bool.
+// attention.glsl for devices whose shared memory is no faster than buffers. A team of 8 invocations computes 8 rows of one
+// head and goes through the keys in groups of 64. Each invocation computes the scores of 8 keys, then 8 columns of the
+// result. Only scores go through shared memory. The including shader declares the buffers, those of query, key and value
+// also as vec4, and defines HAS_BOOL_MASK if the mask is boolean.
 
 layout(constant_id = 0) const uint kWidth = 64;
 layout(constant_id = 1) const uint kMade = 64;
@@ -61,8 +62,8 @@ void main() {
       [[unroll]] for (uint j = 0; j < kStep; j++)
         [[unroll]] for (uint n = 0; n < 64; n++) s[n] += left[n % 8 * kStep + j] * right[n / 8 * kStep + j];
     }
-    // Scores go to shared memory, since a driver takes long to compile what many values live across. The loop is not unrolled
-    // for the same reason: scores of later keys move up.
+    // Scores go to shared memory, because drivers take long to compile code in which many values are live at once. The loop
+    // is not unrolled for the same reason; instead, scores of later keys move up.
     const uint own = (team * 8 + lane) * 16;
     float highest[8];
     [[unroll]] for (uint r = 0; r < 8; r++) highest[r] = lowest;
@@ -92,7 +93,7 @@ void main() {
         [[unroll]] for (uint i = 0; i < 4; i++) now[h * 4 + i] = greater_of(now[h * 4 + i], other[i]);
       }
     [[unroll]] for (uint r = 0; r < 8; r++) {
-      // No key takes part so far: their weights are 0, and so is the total.
+      // If all keys so far are masked, their weights and the total are 0.
       base[r] = now[r] == lowest ? 0.0 : now[r];
       kept[r] = exp_of(top[r] - base[r]);
       top[r] = now[r];
@@ -127,7 +128,7 @@ void main() {
   }
 
   const uint to = y_at + head(4);
-  // Not unrolled, which would take a driver long to compile: sums move up row by row.
+  // Unrolling this loop would make the shader slow to compile. Instead, sums move up row by row.
   [[dont_unroll]] for (uint r = first_row; r < min(first_row + 8, rows); r++) {
     float line[8];
     [[unroll]] for (uint n = 0; n < 8; n++) line[n] = sum[n] / total[0];

@@ -1,11 +1,11 @@
-// T is what buffers hold, V what is computed with.
+// T is the element type of buffers, V the type in which the shader computes.
 #extension GL_EXT_shader_16bit_storage : enable
 #extension GL_EXT_shader_8bit_storage : enable
 #extension GL_EXT_control_flow_attributes : enable
 #include "numbers.inc"
 
-// What tiles in shared memory hold. Where both sides of a product are float16 and the driver computes it, they stay so
-// and take half the memory. Such products are exact in float32, in which they are computed and added.
+// The element type of tiles in shared memory. If both factors of a product are float16 and the driver can compute with
+// it, tiles stay float16 and take half the memory. float32 holds these products exactly and adds them.
 #ifdef HALF_TILES
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define TILE1 float16_t

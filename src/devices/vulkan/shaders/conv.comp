@@ -17,7 +17,7 @@ layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
-// For weights that are bytes: (byte - offset) * scale, [channels / 4] of four scales and four offsets.
+// For weights that are bytes: (byte - offset) * scale. The buffer has [channels / 4] times four scales and four offsets.
 layout(binding = 5) readonly buffer Q { vec4 scales[]; };
 layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, addend_at, y_at, scales_at;

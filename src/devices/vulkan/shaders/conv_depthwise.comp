@@ -3,8 +3,8 @@
 #include "common.glsl"
 #include "functions.glsl"
 // variants: f32 f16 f32_f16
-// A convolution of 1 x 1 whose input is a depthwise convolution of x: tiles of that are made while they are read, so it
-// is neither written nor read. Workgroups for other channels of the result make them again.
+// A 1 x 1 convolution of the result of a depthwise convolution. A workgroup computes the tiles of that result as it
+// needs them, so the result is never in memory. Workgroups for other output channels compute the same tiles again.
 
 layout(constant_id = 0) const int kHeight = 1;  // the depthwise kernel's sizes
 layout(constant_id = 1) const int kWidth = 1;
@@ -40,7 +40,7 @@ void main() {
       const uint in_tile = t / kQuads + i, k = k0 + in_tile;
       tile_a[in_tile * kQuads + t % kQuads] = k < channels && w_row < rows4 ? vec4(w[w_at + k * rows4 + w_row]) : vec4(0.0);
     }
-    // Not unrolled: a driver would take twice as long to compile the whole.
+    // Unrolling this loop would double the time that a driver takes to compile the shader.
     [[dont_unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kTile) {
       const uint in_tile = t / kTile + i, k = k0 + in_tile;
       float v = 0.0;

@@ -3,11 +3,12 @@
 #include "common.glsl"
 #include "functions.glsl"
 // variants: f32 f16 f32_f16
-// conv_depthwise.comp for devices whose shared memory is no faster than buffers: only the depthwise convolution's results,
-// which all channels of the result need, are kept there. A workgroup computes all channels of `segments` runs of kPixels
-// adjacent pixels of a row, and an invocation computes 8 channels of one run. Weights are [made / 8, channels] of eight.
+// conv_depthwise.comp for devices whose shared memory is no faster than buffers. Shared memory holds only the results of
+// the depthwise convolution, because all output channels need them. A workgroup computes all channels of `segments` runs
+// of kPixels adjacent pixels of a row. An invocation computes 8 channels of one run. Weights are [made / 8, channels] of
+// eight.
 
-layout(constant_id = 0) const int kWidth = 1;  // of the depthwise kernel along rows
+layout(constant_id = 0) const int kWidth = 1;  // size of the depthwise kernel along rows
 layout(constant_id = 1) const bool kInnerBias = false;  // of the depthwise convolution
 layout(constant_id = 2) const uint kInnerThen = 0;
 layout(constant_id = 3) const uint kInnerLast = 0;
@@ -40,7 +41,7 @@ void main() {
   const uint x_base = x_at + image * all_channels * in_plane, inner_base = inner_at, bias_base = inner_bias_at;
   const uint w_base = w_at + eight * all_channels * 2;
   const vec4 then = vec4(c1, d1, c2, d2);
-  // A workgroup may have invocations beyond its last channels, so that few sizes of workgroups are compiled.
+  // To limit the number of compiled workgroup sizes, a workgroup may have more invocations than channels need.
   const bool works = eight < rows8;
   const uint mine = works ? again : 0;
   find_columns(ow * kStride - pads[1], in_sizes.y);
@@ -86,7 +87,7 @@ void main() {
   }
 
   if (!works || i >= in_row * out_size[0]) return;
-  // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
+  // Drivers take long to compile unrolled loops. Instead, the sums move up by one, so that their indices stay constant.
   [[dont_unroll]] for (uint row = eight * 8; row < min(eight * 8 + 8, made); row++) {
     const float b = has_bias() ? float(bias[bias_at + row]) : 0.0;
     uint to = (image * made + row) * pixels + uint(oh * out_size[1] + ow);

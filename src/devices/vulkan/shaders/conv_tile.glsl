@@ -1,11 +1,9 @@
 #include "after.glsl"
 #include "tile.glsl"
-// The product of weights, [groups, depth, channels / 4] of four, and windows of x, whose columns are made while they are
-// read. What includes this declares kDepth, kHeight and kWidth, the taps of a window, and
-//   bool has_tap(ivec3 tap)   whether a tap is there
-//   uint stored_at(int p)     where in a plane of y pixel p of the product is
-
-// `plane` counts images and groups, `part` the groups of the weights.
+// The product of weights, vec4 [groups, depth, channels / 4], and the windows of x. The columns of the windows are made
+// while they are read. `plane` counts images and groups, `part` the groups of the weights. The including shader
+// declares kDepth, kHeight and kWidth, the size of a window, and these functions: bool has_tap(ivec3 tap) whether the
+// window has this element uint stored_at(int p) the index in a plane of y where pixel p of the product is stored
 void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, ivec3 size, ivec3 y_size) {
   const uint t = gl_LocalInvocationID.x;
   const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);

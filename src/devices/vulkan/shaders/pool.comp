@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: f32 f16
-// A pool. With kWide a workgroup computes one element, else each invocation does.
+// Pooling. With kWide a whole workgroup computes one element, otherwise each invocation computes one.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kKind = POOL_MAX;

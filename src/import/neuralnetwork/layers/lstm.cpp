@@ -5,7 +5,7 @@ namespace moka::import::nn {
 
 namespace {
 
-/// Whether f(-x) = 1 - f(x). The forget gate that is coupled to the input gate is then that of the negated sum.
+/// Whether f(-x) = 1 - f(x). A forget gate that is coupled to the input gate, 1 - f(sum), is then f(-sum).
 bool is_symmetric(const std::string& activation) { return activation == "sigmoid" || activation == "hard_sigmoid"; }
 
 /// The weights of one direction, under MIL's names with `suffix`. MIL orders the gates input, forget, output, cell.
@@ -81,7 +81,7 @@ Status lstm(Layer& l) {
   return set_state(l, 2, op->output(2));
 }
 
-/// One direction of a bidirectional layer as an operation of its own. The outputs are as those of `lstm`, but the steps
+/// Imports one direction of a bidirectional layer as a separate operation. It has the outputs of `lstm`, but its steps
 /// are in the order of the input.
 Result<std::vector<Value*>> one_direction(Layer& l, Value* x, RecurrentSizes s, int direction,
                                           const std::vector<std::string>& f) {

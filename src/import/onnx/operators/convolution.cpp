@@ -33,7 +33,7 @@ Window window_of(const Node& n, const Value* x, std::vector<int64_t> kernel) {
   if (mode == "SAME_UPPER") w.pad_type = "same";
   if (mode == "SAME_LOWER") w.pad_type = "same_lower";
   if (!w.is_padded() && w.pad_type == "custom") w.pad_type = "valid";
-  // Sizes that are known make the padding known.
+  // If the sizes are known, the padding is, too.
   if (w.pad_type.starts_with("same"))
     for (size_t i = 0; i < axes; ++i) {
       const int64_t d = x->type.shape()[static_cast<int>(i) + 2];
@@ -87,8 +87,8 @@ void conv(Node& n) {
   n.set(0, n.has(2) && !constant_bias ? with_bias(n, v, n.in(2)) : v);
 }
 
-/// The padding of a transposed convolution, as what is cut off its full result (begin and end of each axis), and what
-/// is appended to that.
+/// The padding of a transposed convolution: how much is cut off its full result at the begin and end of each axis, and
+/// how much is then appended.
 struct Cut {
   std::vector<int64_t> pads, extra;
 };
